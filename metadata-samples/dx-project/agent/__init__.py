@@ -1,0 +1,1 @@
+"""The agent under test, kept beside its tests."""

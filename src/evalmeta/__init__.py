@@ -1,0 +1,92 @@
+"""Keep AI agent tests as AiEvaluationDefinition metadata: validate, deploy, retrieve and run them."""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Final
+
+if TYPE_CHECKING:
+    from evalmeta.api.metadata import Validation, read, resolve, validate, write
+    from evalmeta.api.orgs import connect, deploy, retrieve
+    from evalmeta.api.tests import finish_run, list_tests, start_run
+    from evalmeta.client.connection import Connection
+    from evalmeta.errors import EvalmetaError
+    from evalmeta.model.definition import (
+        ContextVariable,
+        Definition,
+        Expectation,
+        HistoryMessage,
+        Inputs,
+        Parameter,
+        TestCase,
+    )
+    from evalmeta.model.generated import Action, GeneratedData
+    from evalmeta.model.problem import Problem
+    from evalmeta.model.run import RunOptions
+    from evalmeta.package.project import Project, find_project
+
+__version__ = "0.1.0"
+
+__all__ = [
+    "Action",
+    "Connection",
+    "ContextVariable",
+    "Definition",
+    "EvalmetaError",
+    "Expectation",
+    "GeneratedData",
+    "HistoryMessage",
+    "Inputs",
+    "Parameter",
+    "Problem",
+    "Project",
+    "RunOptions",
+    "TestCase",
+    "Validation",
+    "connect",
+    "deploy",
+    "find_project",
+    "finish_run",
+    "list_tests",
+    "read",
+    "resolve",
+    "retrieve",
+    "start_run",
+    "validate",
+    "write",
+]
+
+_HOMES: Final = {
+    "evalmeta.api.metadata": ("Validation", "read", "resolve", "validate", "write"),
+    "evalmeta.api.orgs": ("connect", "deploy", "retrieve"),
+    "evalmeta.api.tests": ("finish_run", "list_tests", "start_run"),
+    "evalmeta.client.connection": ("Connection",),
+    "evalmeta.errors": ("EvalmetaError",),
+    "evalmeta.model.definition": (
+        "ContextVariable",
+        "Definition",
+        "Expectation",
+        "HistoryMessage",
+        "Inputs",
+        "Parameter",
+        "TestCase",
+    ),
+    "evalmeta.model.generated": ("Action", "GeneratedData"),
+    "evalmeta.model.problem": ("Problem",),
+    "evalmeta.model.run": ("RunOptions",),
+    "evalmeta.package.project": ("Project", "find_project"),
+}
+_HOME_OF: Final = {name: home for home, names in _HOMES.items() for name in names}
+
+
+def __getattr__(name: str) -> object:
+    """Loads a public name's module when the name is first used, so that `import evalmeta` is instant."""
+    if name not in _HOME_OF:
+        raise AttributeError(f"module 'evalmeta' has no attribute {name!r}")
+    value: object = getattr(import_module(_HOME_OF[name]), name)
+    globals()[name] = value
+    return value
+
+
+def __dir__() -> list[str]:
+    return [*__all__, "__version__"]

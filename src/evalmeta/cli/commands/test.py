@@ -1,0 +1,162 @@
+"""`evalmeta test`: run deployed definitions and report what came out."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from evalmeta import limits
+from evalmeta.cli.loop import run_async
+from evalmeta.cli.output import json_option, print_json, print_table, say_target
+from evalmeta.cli.runs import carry_on, report_runs, run_tests
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from evalmeta.model.run import RunOptions
+    from evalmeta.package.project import Project
+    from evalmeta.wire.messages import FileProperties
+
+__all__ = ["test"]
+
+_FORMATS = ("human", "json", "junit", "tap")
+
+
+def _report_options(command: Callable[..., int]) -> Callable[..., int]:  # type: ignore[explicit-any]
+    """Adds the options of everything that reports on runs."""
+    for option in (
+        json_option,
+        click.option(
+            "--output-dir",
+            type=click.Path(path_type=Path, file_okay=False),
+            help="Also write each run to a file test-result-ID there.",
+        ),
+        click.option(
+            "--result-format", type=click.Choice(_FORMATS), default="human", show_default=True, help="How to report."
+        ),
+    ):
+        command = option(command)
+    return command
+
+
+@click.group()
+def test() -> None:
+    """Run agent tests and look at their results."""
+
+
+@test.command("list")
+@json_option
+def list_tests(*, as_json: bool) -> None:
+    """List the agent tests in the org."""
+    from evalmeta.package.project import find_project  # noqa: PLC0415 - not needed for --help
+
+    project = find_project(Path.cwd())
+    say_target(project)
+    tests = run_async(_list(project))
+    if as_json:
+        print_json([{"fullName": each.full_name, "id": each.id, "type": each.type} for each in tests])
+        return
+    if not tests:
+        click.echo("No agent tests in the org. Deploy some first: evalmeta deploy")
+    rows = [(each.full_name, each.id, each.last_modified_date[:19].replace("T", " ")) for each in tests]
+    print_table(["API Name", "Id", "Deployed (UTC)"], rows)
+
+
+async def _list(project: Project) -> list[FileProperties]:
+    from evalmeta.api import orgs, tests  # noqa: PLC0415 - not needed for --help
+
+    async with orgs.connect(project) as connection:
+        return await tests.list_tests(connection)
+
+
+@test.command("run")
+@click.option("-n", "--api-name", "names", multiple=True, help="A test to run; repeat it for more. All without it.")
+@click.option("-w", "--wait", is_flag=True, help="Wait for the results; without it the run goes on by itself.")
+@click.option("--iterations", type=click.IntRange(1, limits.MAX_ITERATIONS), help="Ask every case so many times.")
+@click.option("--min-pass-rate", type=click.FloatRange(0, 1), help="The share of cases that must pass, 0 to 1.")
+@click.option(
+    "--concurrency", type=click.IntRange(1, limits.MAX_CONCURRENCY), help="Ask so many cases at the same time."
+)
+@click.option(
+    "--case-timeout",
+    type=click.FloatRange(0, limits.MAX_CASE_TIMEOUT_SECONDS, min_open=True),
+    help="Seconds one case may take.",
+)
+@click.option(
+    "--undecided", type=click.Choice(("ignore", "fail")), help="What a result that nothing could judge counts as."
+)
+@_report_options
+def run(  # noqa: PLR0913 - one parameter for each option
+    names: tuple[str, ...],
+    *,
+    wait: bool,
+    iterations: int | None,
+    min_pass_rate: float | None,
+    concurrency: int | None,
+    case_timeout: float | None,
+    undecided: str | None,
+    result_format: str,
+    output_dir: Path | None,
+    as_json: bool,
+) -> int:
+    """Run agent tests that are in the org.
+
+    \b
+    evalmeta test run --wait
+    evalmeta test run -n Order_Desk --wait --result-format junit --output-dir results
+
+    Defaults of the options stand under [run] in evalmeta.toml.
+    """
+    from evalmeta.package.project import find_project  # noqa: PLC0415 - not needed for --help
+
+    project = find_project(Path.cwd())
+    say_target(project)
+    options = _options(
+        project,
+        iterations=iterations,
+        min_pass_rate=min_pass_rate,
+        concurrency=concurrency,
+        case_timeout=case_timeout,
+        undecided=undecided,
+    )
+    finished = run_async(run_tests(project, names, options, wait=wait))
+    if finished is None:
+        return 0
+    return report_runs(project, finished, result_format=result_format, output_dir=output_dir, as_json=as_json)
+
+
+@test.command("resume")
+@click.option("-i", "--job-id", required=True, help="The run's id, as `test run` printed it.")
+@_report_options
+def resume(job_id: str, *, result_format: str, output_dir: Path | None, as_json: bool) -> int:
+    """Go on with a run that was interrupted, or wait for one that goes on by itself.
+
+    Only what is missing is asked.
+    """
+    return _follow(job_id, result_format=result_format, output_dir=output_dir, as_json=as_json, wait=True)
+
+
+@test.command("results")
+@click.option("-i", "--job-id", required=True, help="The run's id, as `test run` printed it.")
+@_report_options
+def results(job_id: str, *, result_format: str, output_dir: Path | None, as_json: bool) -> int:
+    """Show the results that a run has so far."""
+    return _follow(job_id, result_format=result_format, output_dir=output_dir, as_json=as_json, wait=False)
+
+
+def _follow(job_id: str, *, result_format: str, output_dir: Path | None, as_json: bool, wait: bool) -> int:
+    from evalmeta.package.project import find_project  # noqa: PLC0415 - not needed for --help
+
+    project = find_project(Path.cwd())
+    say_target(project)
+    finished = run_async(carry_on(project, job_id, wait=wait))
+    return report_runs(project, [finished], result_format=result_format, output_dir=output_dir, as_json=as_json)
+
+
+def _options(project: Project, **given: float | str | None) -> RunOptions:
+    from evalmeta.model.run import RunOptions  # noqa: PLC0415 - not needed for --help
+
+    settings = project.settings.run.model_dump()
+    return RunOptions(**settings | {name: value for name, value in given.items() if value is not None})

@@ -1,0 +1,106 @@
+"""The `evalmeta` program: its commands, and the one place where errors become text and exit codes."""
+
+from __future__ import annotations
+
+import os
+import sys
+import tempfile
+import traceback
+from typing import TYPE_CHECKING, Final
+
+import click
+
+from evalmeta import __version__
+from evalmeta.cli.commands.deploy import deploy
+from evalmeta.cli.commands.retrieve import retrieve
+from evalmeta.cli.commands.test import test
+from evalmeta.cli.commands.validate import validate
+from evalmeta.cli.output import print_error
+from evalmeta.errors import EXIT_FAILED, EXIT_INTERRUPTED, EXIT_USAGE, EvalmetaError
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+__all__ = ["cli", "main"]
+
+_EPILOG: Final = """\b
+Exit codes
+    0  everything passed
+    1  problems found, a deployment failed, or test cases ended in errors
+    2  wrong usage: the call, the project or its settings
+    4  the org, or the network on the way to it
+   69  the wait ran out; the job goes on
+  100  an expectation failed, or the pass rate was missed
+  130  interrupted; finished results are kept
+"""
+
+
+@click.group(epilog=_EPILOG, context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100})
+@click.version_option(__version__, message="%(prog)s %(version)s")
+def cli() -> None:
+    """Keep AI agent tests as AiEvaluationDefinition metadata in your project.
+
+    \b
+    evalmeta validate                        check definitions and the manifest
+    evalmeta deploy --manifest package.xml   send them to the org
+    evalmeta retrieve                        fetch what the org has
+    evalmeta test run --wait                 run them and report
+
+    Commands work on the project around the current folder: a Salesforce DX project,
+    or a folder with package.xml beside aiEvaluationDefinitions/. The org is the one
+    embedded in the project (.evalmeta/).
+    """
+
+
+for _command in (validate, deploy, retrieve, test):
+    cli.add_command(_command)
+
+
+def main(arguments: Sequence[str] | None = None) -> None:
+    """Runs the program and exits with its code; no error ends in a traceback."""
+    sys.exit(_run(arguments))
+
+
+def _run(arguments: Sequence[str] | None) -> int:
+    as_json = "--json" in (sys.argv[1:] if arguments is None else arguments)
+    try:
+        result = cli.main(arguments, prog_name="evalmeta", standalone_mode=False)
+        return result if isinstance(result, int) else 0
+    except click.ClickException as error:
+        return _usage(error, as_json=as_json)
+    except (click.Abort, KeyboardInterrupt):
+        click.echo("interrupted", err=True)
+        return EXIT_INTERRUPTED
+    except EvalmetaError as error:
+        print_error(error, as_json=as_json)
+        return error.exit_code
+    except BrokenPipeError:
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return EXIT_FAILED
+    except Exception as error:  # noqa: BLE001 - the last resort: a defect of evalmeta's own
+        print_error(_defect(error), as_json=as_json)
+        return EXIT_FAILED
+
+
+def _usage(error: click.ClickException, *, as_json: bool) -> int:
+    if as_json:
+        print_error(_as_error(error), as_json=True)
+    else:
+        error.show()
+    return EXIT_USAGE
+
+
+def _as_error(error: click.ClickException) -> EvalmetaError:
+    from evalmeta.errors import UsageError  # noqa: PLC0415 - only on the way out
+
+    return UsageError(error.format_message())
+
+
+def _defect(error: Exception) -> EvalmetaError:
+    with tempfile.NamedTemporaryFile("w", prefix="evalmeta-", suffix=".log", delete=False, encoding="utf-8") as log:
+        log.write(f"evalmeta {__version__}, Python {sys.version}\n")
+        log.writelines(traceback.format_exception(error))
+    return EvalmetaError(
+        f"this is a defect in evalmeta: {type(error).__name__}: {error}",
+        actions=[f"Report it with the log {log.name}; nothing was half-written."],
+    )

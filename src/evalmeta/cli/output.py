@@ -1,0 +1,115 @@
+"""What commands print: results to stdout, everything else to stderr, colour only where it is wanted."""
+
+from __future__ import annotations
+
+import os
+import sys
+from typing import TYPE_CHECKING
+
+import click
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from evalmeta.errors import EvalmetaError
+    from evalmeta.model.jsonvalue import JsonValue
+    from evalmeta.model.problem import Problem
+    from evalmeta.package.project import Project
+
+__all__ = [
+    "json_option",
+    "note",
+    "print_error",
+    "print_json",
+    "print_problems",
+    "print_table",
+    "say_target",
+    "wants_colour",
+]
+
+json_option = click.option("--json", "as_json", is_flag=True, help="Print the result as one JSON object.")
+
+
+def wants_colour(*, err: bool = False) -> bool:
+    """Tells whether to colour: on a terminal, unless NO_COLOR is set; FORCE_COLOR turns it on anywhere."""
+    if os.environ.get("NO_COLOR"):
+        return False
+    if os.environ.get("FORCE_COLOR"):
+        return True
+    stream = sys.stderr if err else sys.stdout
+    return stream.isatty() and os.environ.get("TERM") != "dumb"
+
+
+def note(text: str) -> None:
+    """Prints a remark to stderr."""
+    click.echo(text, err=True, color=wants_colour(err=True))
+
+
+def say_target(project: Project) -> None:
+    """Says in one line which org a command works with."""
+    note(f"Target: the embedded org of {project.root.name} ({_short(project)})")
+
+
+def print_json(result: JsonValue, *, status: int = 0, warnings: Sequence[str] = ()) -> None:
+    """Prints the envelope `{status, result, warnings}` of the sf CLI."""
+    import orjson  # noqa: PLC0415 - not needed for --help
+
+    envelope = {"status": status, "result": result, "warnings": list(warnings)}
+    click.echo(orjson.dumps(envelope, option=orjson.OPT_INDENT_2).decode())
+
+
+def print_error(error: EvalmetaError, *, as_json: bool) -> None:
+    """Prints an error: what, where, and what to do next."""
+    problems: Sequence[Problem] = getattr(error, "problems", ())
+    if as_json:
+        _print_error_json(error, problems)
+        return
+    colour = wants_colour(err=True)
+    head = click.style(f"Error ({error.name}):", fg="red", bold=True)
+    click.echo(f"{head} {error}", err=True, color=colour)
+    if problems:
+        print_problems(problems, err=True)
+    elif error.actions:
+        click.echo("\nTry this:", err=True)
+        for action in error.actions:
+            click.echo("  " + action.replace("\n", "\n  "), err=True)
+
+
+def print_problems(problems: Sequence[Problem], *, files: int = 0, err: bool = False) -> None:
+    """Prints findings with their hints."""
+    from evalmeta.report.problems import render_problems  # noqa: PLC0415 - only when there are any
+
+    click.echo(render_problems(problems, files=files), err=err, color=wants_colour(err=err), nl=False)
+
+
+def print_table(headers: Sequence[str], rows: Sequence[Sequence[str]]) -> None:
+    """Prints aligned columns; nothing when there are no rows."""
+    if not rows:
+        return
+    widths = [max(len(row[place]) for row in (headers, *rows)) for place in range(len(headers))]
+    lines = ["  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip() for row in rows]
+    head = "  ".join(header.ljust(width) for header, width in zip(headers, widths, strict=True)).rstrip()
+    click.echo(click.style(head, bold=True), color=wants_colour())
+    click.echo("\n".join(lines))
+
+
+def _print_error_json(error: EvalmetaError, problems: Sequence[Problem]) -> None:
+    import orjson  # noqa: PLC0415 - not needed for --help
+
+    from evalmeta.report.problems import problem_json  # noqa: PLC0415 - likewise
+
+    body = {
+        "name": error.name,
+        "message": str(error),
+        "exitCode": error.exit_code,
+        "status": error.exit_code,
+        "actions": list(error.actions),
+        "data": [problem_json(each) for each in problems],
+        "warnings": [],
+    }
+    click.echo(orjson.dumps(body, option=orjson.OPT_INDENT_2).decode())
+
+
+def _short(project: Project) -> str:
+    state = project.state_dir
+    return state.relative_to(project.root).as_posix() if state.is_relative_to(project.root) else str(state)

@@ -1,0 +1,1 @@
+"""An org over httpx: embedded, served or Salesforce's own, by the same calls."""

@@ -1,0 +1,1 @@
+"""The engine: plan, ask the subject, score, journal, summarise. It never sees a file format."""

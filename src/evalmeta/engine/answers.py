@@ -1,0 +1,165 @@
+"""What an agent returned, checked and turned into GeneratedData: nothing else enters the engine."""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Final
+
+import orjson
+
+from evalmeta import limits
+from evalmeta.errors import SubjectError
+from evalmeta.model.generated import Action, GeneratedData
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from evalmeta.model.jsonvalue import JsonObject, JsonValue
+
+__all__ = ["generated_data"]
+
+_ANSWER_KEYS: Final = ("outcome", "answer", "topic", "actions", "latency_ms", "session_id")
+_ACTION_KEYS: Final = ("name", "input", "output", "latency_ms")
+
+
+def generated_data(answer: object, *, measured_ms: float | None = None) -> GeneratedData:
+    """Turns what an agent returned into GeneratedData; `measured_ms` is its latency when the agent tells none.
+
+    Takes the answer's text; a mapping with `outcome` (or `answer`) and, if the agent
+    tells them, `topic`, `actions` (names, or mappings with `name`, `input`, `output`,
+    `latency_ms`), `latency_ms` and `session_id`; or GeneratedData. Inputs and outputs
+    are copied, so that what the agent does to them later changes nothing.
+
+    Raises:
+        SubjectError: it is anything else, too long, no JSON, or a latency that is no
+            finite number of milliseconds; the message says what came and what is expected.
+    """
+    if isinstance(answer, str):
+        return GeneratedData(_text(answer, "answer"), latency_ms=measured_ms)
+    if isinstance(answer, GeneratedData):
+        return _checked(answer, measured_ms)
+    if isinstance(answer, Mapping):
+        return _from_mapping(answer, measured_ms)
+    raise SubjectError(
+        f"the agent returned {_kind(answer)}; expected its answer as text, a mapping with 'outcome', or GeneratedData"
+    )
+
+
+def _checked(data: GeneratedData, measured_ms: float | None) -> GeneratedData:
+    return GeneratedData(
+        _text(data.outcome, "answer"),
+        _optional_text(data.topic, "topic"),
+        _actions(data.actions),
+        _latency(data.latency_ms, measured_ms),
+        _optional_text(data.session_id, "session_id"),
+    )
+
+
+def _from_mapping(answer: Mapping[object, object], measured_ms: float | None) -> GeneratedData:
+    _refuse_unknown(answer, _ANSWER_KEYS, "a mapping")
+    outcome = answer.get("outcome", answer.get("answer"))
+    if outcome is None:
+        raise SubjectError(f"the agent returned a mapping with {_keys(answer)}; expected 'outcome' (or 'answer') in it")
+    return GeneratedData(
+        _text(outcome, "answer"),
+        _optional_text(answer.get("topic"), "topic"),
+        _actions(answer.get("actions")),
+        _latency(answer.get("latency_ms"), measured_ms),
+        _optional_text(answer.get("session_id"), "session_id"),
+    )
+
+
+def _actions(actions: object) -> tuple[Action, ...]:
+    if actions is None:
+        return ()
+    if not isinstance(actions, list | tuple):
+        raise SubjectError(f"the agent's actions are {_kind(actions)}; expected a list of names or mappings")
+    return tuple(map(_action, actions))
+
+
+def _action(action: object) -> Action:
+    if isinstance(action, str):
+        return Action(_text(action, "action's name"))
+    if isinstance(action, Action):
+        if not action.input and action.output is None and action.latency_ms is None:
+            return action if type(action.name) is str else Action(_text(action.name, "action's name"))
+        return _built(action.name, action.input, action.output, action.latency_ms)
+    if not isinstance(action, Mapping):
+        raise SubjectError(f"the agent's actions hold {_kind(action)}; expected a name or a mapping with 'name'")
+    _refuse_unknown(action, _ACTION_KEYS, "an action")
+    return _built(*(action.get(key) for key in _ACTION_KEYS))
+
+
+def _built(name: object, given: object, output: object, latency_ms: object) -> Action:
+    name = _text(name, "action's name")
+    return Action(name, _input(given, name), _json(output, f"output of {name}"), _latency(latency_ms))
+
+
+def _input(given: object, name: str) -> JsonObject:
+    if not given and (given is None or isinstance(given, Mapping)):
+        return {}
+    value = _json(dict(given) if isinstance(given, Mapping) else given, f"input of {name}")
+    if not isinstance(value, Mapping):
+        raise SubjectError(f"the input of {name} is {_kind(given)}; expected a mapping of names to JSON values")
+    return value
+
+
+def _json(value: object, what: str) -> JsonValue:
+    if value is None:
+        return None
+    try:
+        text = json.dumps(value, allow_nan=False)
+        copy: JsonValue = json.loads(text)
+        # orjson is stricter than json, and what keeps results is as strict as orjson.
+        orjson.dumps(copy)
+    except (TypeError, ValueError, RecursionError) as error:
+        raise SubjectError(f"the {what} is no JSON ({error}); expected text, numbers, lists and mappings") from error
+    _refuse_length(len(text), what)
+    return copy
+
+
+def _optional_text(value: object, what: str) -> str | None:
+    return None if value is None else _text(value, what)
+
+
+def _text(value: object, what: str) -> str:
+    if not isinstance(value, str):
+        raise SubjectError(f"the agent's {what} is {_kind(value)}; expected text")
+    _refuse_length(len(value), what)
+    if not value.isascii():
+        try:
+            value.encode()
+        except UnicodeEncodeError as error:
+            raise SubjectError(f"the agent's {what} is no valid Unicode text ({error.reason})") from error
+    return value
+
+
+def _latency(value: object, measured_ms: float | None = None) -> float | None:
+    if value is None:
+        return measured_ms
+    if isinstance(value, bool) or not isinstance(value, int | float):
+        raise SubjectError(f"the agent's latency_ms is {_kind(value)}; expected a number of milliseconds")
+    if not 0 <= value <= sys.float_info.max:
+        raise SubjectError(f"the agent's latency_ms is {value}; expected a finite number of milliseconds")
+    return float(value)
+
+
+def _refuse_length(length: int, what: str) -> None:
+    if length > limits.MAX_ANSWER_CHARS:
+        raise SubjectError(f"the agent's {what} has {length} characters; at most {limits.MAX_ANSWER_CHARS} are kept")
+
+
+def _refuse_unknown(mapping: Mapping[object, object], known: tuple[str, ...], what: str) -> None:
+    unknown = [key for key in mapping if key not in known]
+    if unknown:
+        raise SubjectError(f"the agent returned {what} with {_keys(unknown)}; expected some of {_keys(known)}")
+
+
+def _keys(keys: Iterable[object]) -> str:
+    return ", ".join(repr(key) for key in list(keys)[:10]) or "no keys"
+
+
+def _kind(value: object) -> str:
+    return "nothing (None)" if value is None else f"a value of type {type(value).__name__}"

@@ -1,0 +1,75 @@
+"""What passes: counts over cases and the decision about the whole run."""
+
+from __future__ import annotations
+
+from collections import Counter
+from typing import TYPE_CHECKING, Final
+
+from evalmeta.model.run import Summary, Verdict
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from evalmeta.model.run import CaseResult, RunOptions, TestResult
+
+__all__ = ["Tally", "case_verdict", "summarise"]
+
+_TOLERANCE: Final = 1e-9
+
+
+def case_verdict(results: Iterable[TestResult]) -> Verdict:
+    """Gives the verdict of a case that was asked: the worst of FAILURE, ERROR, PASS and UNDECIDED, in this order.
+
+    Nothing decided, or nothing expected, is UNDECIDED.
+    """
+    verdicts = {result.verdict for result in results}
+    for verdict in (Verdict.FAILURE, Verdict.ERROR, Verdict.PASS):
+        if verdict in verdicts:
+            return verdict
+    return Verdict.UNDECIDED
+
+
+class Tally:
+    """Counts case results as they come; memory does not grow with their number."""
+
+    def __init__(self, options: RunOptions) -> None:
+        self._options = options
+        self._verdicts: Counter[Verdict] = Counter()
+        self._undecided: Counter[str] = Counter()
+
+    def add(self, case: CaseResult) -> None:
+        """Counts one case; with `undecided="fail"` an undecided result makes it a failed one."""
+        undecided = [result.name for result in case.results if result.verdict is Verdict.UNDECIDED]
+        self._undecided.update(undecided)
+        self._verdicts[_counted(case.verdict, self._options, has_undecided=bool(undecided))] += 1
+
+    def summary(self) -> Summary:
+        """Gives the counts so far; a run succeeds when its pass rate is reached and nothing was an error."""
+        passed, failed = self._verdicts[Verdict.PASS], self._verdicts[Verdict.FAILURE]
+        errors = self._verdicts[Verdict.ERROR]
+        pass_rate = passed / (passed + failed) if passed + failed else None
+        return Summary(
+            total=self._verdicts.total(),
+            passed=passed,
+            failed=failed,
+            errors=errors,
+            undecided=self._verdicts[Verdict.UNDECIDED],
+            pass_rate=pass_rate,
+            min_pass_rate=self._options.min_pass_rate,
+            succeeded=not errors and (pass_rate is None or pass_rate >= self._options.min_pass_rate - _TOLERANCE),
+            undecided_results=tuple(sorted(self._undecided.items())),
+        )
+
+
+def summarise(cases: Iterable[CaseResult], options: RunOptions) -> Summary:
+    """Counts cases, one pass over them, and decides whether they pass."""
+    tally = Tally(options)
+    for case in cases:
+        tally.add(case)
+    return tally.summary()
+
+
+def _counted(verdict: Verdict, options: RunOptions, *, has_undecided: bool) -> Verdict:
+    if options.undecided != "fail" or verdict is Verdict.ERROR:
+        return verdict
+    return Verdict.FAILURE if has_undecided or verdict is Verdict.UNDECIDED else verdict

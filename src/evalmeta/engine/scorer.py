@@ -1,0 +1,95 @@
+"""Scorers: each judges one kind of expectation against one exchange."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from difflib import get_close_matches
+from types import MappingProxyType
+from typing import TYPE_CHECKING, Final, Protocol
+
+from evalmeta.engine.raters import rules
+from evalmeta.engine.reasons import reason
+from evalmeta.engine.scorers import actions, comparisons, latency, quality, response, topics
+from evalmeta.engine.scorers.results import broken
+from evalmeta.model.expectations import canonical_name, known_names
+from evalmeta.model.run import TestResult
+
+if TYPE_CHECKING:
+    from collections.abc import Awaitable, Mapping
+
+    from evalmeta.model.definition import Expectation
+    from evalmeta.model.evaluation import Case
+    from evalmeta.model.generated import GeneratedData
+
+__all__ = ["SCORERS", "Exchange", "Scorer", "score"]
+
+
+@dataclass(frozen=True, slots=True)
+class Exchange:
+    """One turn: what was asked, in which case, and what came back."""
+
+    case: Case
+    utterance: str
+    generated: GeneratedData
+
+
+class Scorer(Protocol):
+    """Judges an expectation; a scorer that has to wait (for a model) gives an awaitable."""
+
+    def __call__(self, expectation: Expectation, exchange: Exchange, /) -> TestResult | Awaitable[TestResult]:
+        """Gives the result; whatever it raises becomes an ERROR result."""
+        ...
+
+
+SCORERS: Final[Mapping[str, Scorer]] = MappingProxyType(
+    {
+        "topic_sequence_match": topics.score_topic,
+        "action_sequence_match": actions.score_actions,
+        "bot_response_rating": response.rated_by(rules.rate),
+        "coherence": quality.score_quality,
+        "completeness": quality.score_quality,
+        "conciseness": quality.score_quality,
+        "instruction_following": quality.score_quality,
+        "factuality": quality.score_quality,
+        "output_latency_milliseconds": latency.score_latency,
+        "string_comparison": comparisons.score_comparison,
+        "numeric_comparison": comparisons.score_comparison,
+    }
+)
+
+
+def score(
+    expectation: Expectation, exchange: Exchange, *, scorers: Mapping[str, Scorer] = SCORERS
+) -> TestResult | Awaitable[TestResult]:
+    """Judges one expectation and never raises: a scorer that breaks gives an ERROR result with the reason.
+
+    The result comes at once unless the scorer has to wait; every scorer in `SCORERS`
+    answers at once. `scorers` holds one scorer for each canonical expectation name.
+    """
+    scorer = scorers.get(canonical_name(expectation.name))
+    if scorer is None:
+        return broken(expectation, _unknown(expectation.name))
+    try:
+        result = scorer(expectation, exchange)
+    except Exception as error:  # noqa: BLE001 - a broken scorer spoils one result, not the run
+        return broken(expectation, f"the scorer broke: {reason(error)}")
+    return _sound(expectation, result) if isinstance(result, TestResult) else _awaited(expectation, result)
+
+
+async def _awaited(expectation: Expectation, result: Awaitable[TestResult]) -> TestResult:
+    try:
+        return _sound(expectation, await result)
+    except Exception as error:  # noqa: BLE001 - as in `score`
+        return broken(expectation, f"the scorer broke: {reason(error)}")
+
+
+def _sound(expectation: Expectation, result: TestResult) -> TestResult:
+    if result.score is not None and not math.isfinite(result.score):
+        return broken(expectation, f"the scorer broke: its score is {result.score}")
+    return result
+
+
+def _unknown(name: str) -> str:
+    nearest = get_close_matches(name, known_names(), n=1, cutoff=0)
+    return f"{name!r} is no expectation; the nearest known name is {nearest[0]}"

@@ -1,0 +1,35 @@
+"""Subject adapters: one module for each way to reach an agent."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, assert_never
+
+from evalmeta.model.settings import PythonSubject, ReplaySubject
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from evalmeta.engine.subject import Subject
+    from evalmeta.model.settings import SubjectSettings
+
+__all__ = ["bind"]
+
+
+def bind(settings: SubjectSettings, *, root: Path) -> Subject:
+    """Makes the subject that the settings describe; `root` is the project's folder.
+
+    Raises:
+        SettingsError: what the settings name is not there or cannot be used.
+    """
+    # An adapter is loaded when a subject needs it.
+    match settings:
+        case PythonSubject():
+            from evalmeta.engine.subjects.python import bind_python  # noqa: PLC0415
+
+            return bind_python(settings, root=root)
+        case ReplaySubject():
+            from evalmeta.engine.subjects.replay import bind_replay  # noqa: PLC0415
+
+            return bind_replay(settings, root=root)
+        case _:
+            assert_never(settings)

@@ -1,0 +1,171 @@
+"""Every error evalmeta raises on purpose, with its exit code and what to try next.
+
+Findings are values (`evalmeta.model.problem.Problem`, test results); an error is
+what stops a command.
+
+    EvalmetaError                1
+    ├── UsageError               2   the call, the project or its settings are wrong
+    │   ├── ProjectError             no project here, or its sfdx-project.json is wrong
+    │   ├── SettingsError            evalmeta.toml is wrong
+    │   ├── SubjectNotBound          no adapter is bound to the agent under test
+    │   └── NotFound                 a named thing (definition, run, file) does not exist
+    ├── InvalidMetadata          1   metadata files or manifests that carry problems
+    ├── ArchiveError             1   a zip that is damaged, hostile or too large
+    ├── DeployFailed             1   the org refused a deployment; nothing was changed
+    ├── SubjectError             1   the agent could not be asked (a case becomes ERROR)
+    ├── OrgError                 4   the org, or the way to it
+    │   ├── OrgUnreachable           no answer
+    │   ├── OrgFault                 an answer that says no, with Salesforce's error code
+    │   ├── MessageUnreadable        a message that is no message of the protocol
+    │   └── StoreError               the database behind an org
+    │       ├── StoreLocked              another program holds it
+    │       └── StoreCorrupt             it is no readable database
+    └── WaitRanOut              69   the job goes on in the org
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, ClassVar
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from evalmeta.model.problem import Problem
+
+__all__ = [
+    "ArchiveError",
+    "DeployFailed",
+    "EvalmetaError",
+    "InvalidMetadata",
+    "MessageUnreadable",
+    "NotFound",
+    "OrgError",
+    "OrgFault",
+    "OrgUnreachable",
+    "ProjectError",
+    "SettingsError",
+    "StoreCorrupt",
+    "StoreError",
+    "StoreLocked",
+    "SubjectError",
+    "SubjectNotBound",
+    "UsageError",
+    "WaitRanOut",
+]
+
+EXIT_PASSED = 0
+EXIT_FAILED = 1
+EXIT_USAGE = 2
+EXIT_ORG = 4
+EXIT_WAIT_RAN_OUT = 69
+EXIT_EXPECTATION_FAILED = 100
+EXIT_INTERRUPTED = 130
+
+
+class EvalmetaError(Exception):
+    """The root of the tree: catch it to catch whatever evalmeta raises on purpose.
+
+    Attributes:
+        actions: what to do next, one sentence each, printed under "Try this".
+    """
+
+    exit_code: ClassVar[int] = EXIT_FAILED
+
+    def __init__(self, message: str, *, actions: Sequence[str] = ()) -> None:
+        super().__init__(message)
+        self.actions = tuple(actions)
+
+    @property
+    def name(self) -> str:
+        """Gives the error's name as `--json` prints it."""
+        return type(self).__name__
+
+
+class UsageError(EvalmetaError):
+    """The call, the project or its settings are wrong; nothing was done."""
+
+    exit_code = EXIT_USAGE
+
+
+class ProjectError(UsageError):
+    """There is no project here, or what describes it cannot be read."""
+
+
+class SettingsError(UsageError):
+    """`evalmeta.toml` cannot be read, or holds something evalmeta does not know."""
+
+
+class SubjectNotBound(UsageError):
+    """The agent under test has no adapter in `evalmeta.toml`."""
+
+
+class NotFound(UsageError):
+    """A definition, run or file that was named does not exist."""
+
+
+class InvalidMetadata(EvalmetaError):
+    """Metadata that carries problems; `problems` lists every one of them."""
+
+    def __init__(self, message: str, *, problems: Sequence[Problem], actions: Sequence[str] = ()) -> None:
+        super().__init__(message, actions=actions)
+        self.problems = tuple(problems)
+
+
+class ArchiveError(EvalmetaError):
+    """A zip that is damaged, hostile or larger than the limits; nothing of it was used."""
+
+
+class DeployFailed(EvalmetaError):
+    """The org refused a deployment and changed nothing; `problems` says why."""
+
+    def __init__(self, message: str, *, problems: Sequence[Problem] = (), actions: Sequence[str] = ()) -> None:
+        super().__init__(message, actions=actions)
+        self.problems = tuple(problems)
+
+
+class SubjectError(EvalmetaError):
+    """The agent could not be asked, or answered nonsense: the case becomes ERROR, never FAILURE."""
+
+
+class OrgError(EvalmetaError):
+    """The org said no, or could not be reached."""
+
+    exit_code = EXIT_ORG
+
+
+class OrgUnreachable(OrgError):
+    """No answer came back from the org within the deadline."""
+
+
+class OrgFault(OrgError):
+    """The org answered with an error; `code` is Salesforce's name for it, such as INVALID_TYPE."""
+
+    def __init__(self, message: str, *, code: str, actions: Sequence[str] = ()) -> None:
+        super().__init__(message, actions=actions)
+        self.code = code
+
+
+class MessageUnreadable(OrgError):
+    """A message between a client and an org that neither side's protocol knows."""
+
+
+class StoreError(OrgError):
+    """The database behind an org cannot be used."""
+
+
+class StoreLocked(StoreError):
+    """Another program holds the database."""
+
+
+class StoreCorrupt(StoreError):
+    """The file is no readable database of evalmeta."""
+
+
+class WaitRanOut(EvalmetaError):
+    """The wait is over, the job is not: `job_id` names it."""
+
+    exit_code = EXIT_WAIT_RAN_OUT
+
+    def __init__(self, message: str, *, job_id: str, actions: Sequence[str] = ()) -> None:
+        super().__init__(message, actions=actions)
+        self.job_id = job_id

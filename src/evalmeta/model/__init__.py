@@ -1,0 +1,1 @@
+"""The nouns of evalmeta: immutable values that import nothing but errors and limits."""

@@ -1,0 +1,41 @@
+"""Action lists as definitions and results spell them: `['A', 'B']`."""
+
+from __future__ import annotations
+
+import html
+import re
+from typing import TYPE_CHECKING, Final
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+__all__ = ["parse_actions", "render_actions"]
+
+_ITEM: Final = r"""'(?:[^'\\]|\\.)*'|"(?:[^"\\]|\\.)*\""""
+_ITEMS: Final = re.compile(_ITEM, re.DOTALL)
+_LIST: Final = re.compile(rf"\[\s*(?:(?:{_ITEM})(?:\s*,\s*(?:{_ITEM}))*\s*,?\s*)?\]", re.DOTALL)
+_ESCAPED: Final = re.compile(r"\\(.)", re.DOTALL)
+
+
+def parse_actions(text: str) -> tuple[str, ...] | None:
+    """Reads an action list; None when the text is none.
+
+    Takes every spelling seen in files and results: single or double quotes, blanks
+    and line breaks anywhere between the items, HTML-escaped quotes.
+    """
+    stripped = text.strip()
+    if "&" in stripped:
+        stripped = html.unescape(stripped)
+    if not _LIST.fullmatch(stripped):
+        return None
+    return tuple(_ESCAPED.sub(r"\1", item[1:-1]).strip() for item in _ITEMS.findall(stripped))
+
+
+def render_actions(names: Iterable[str]) -> str:
+    """Writes an action list the way the metadata reference does: `['A', 'B']`, `[]` for none."""
+    return "[" + ", ".join(_quote(name) for name in names) + "]"
+
+
+def _quote(name: str) -> str:
+    escaped = name.replace("\\", "\\\\").replace("'", "\\'")
+    return f"'{escaped}'"

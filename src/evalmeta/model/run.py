@@ -1,0 +1,150 @@
+"""Runs and their results as values. Times are seconds since the epoch."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from enum import StrEnum
+from typing import TYPE_CHECKING, Literal
+
+from evalmeta import limits
+
+if TYPE_CHECKING:
+    from evalmeta.model.generated import GeneratedData
+
+__all__ = ["CaseResult", "Run", "RunOptions", "RunStatus", "Summary", "TestResult", "Undecided", "Verdict"]
+
+
+class RunStatus(StrEnum):
+    """How far a run is (Testing API: NEW, IN_PROGRESS, COMPLETED, ERROR; TERMINATED when cancelled)."""
+
+    NEW = "NEW"
+    IN_PROGRESS = "IN_PROGRESS"
+    COMPLETED = "COMPLETED"
+    ERROR = "ERROR"
+    TERMINATED = "TERMINATED"
+
+    @property
+    def is_over(self) -> bool:
+        """Says whether nothing more will happen."""
+        return self not in {RunStatus.NEW, RunStatus.IN_PROGRESS}
+
+
+class Verdict(StrEnum):
+    """What was decided about a result or a case.
+
+    ERROR is infrastructure (the agent could not be asked, a scorer broke) and never a
+    FAILURE; UNDECIDED means that nothing able to judge was there, and never counts as
+    a PASS.
+    """
+
+    PASS = "PASS"  # noqa: S105 - the Testing API's own word, no password
+    FAILURE = "FAILURE"
+    ERROR = "ERROR"
+    UNDECIDED = "UNDECIDED"
+
+
+@dataclass(frozen=True, slots=True)
+class TestResult:
+    """The judgement of one expectation.
+
+    Attributes:
+        name: the expectation's name, spelt as the definition spells it.
+        score: the scorer's own scale: 1 or 0 for matches, 0 to 5 for ratings,
+            milliseconds for latency; None when there is nothing to measure.
+        explanation: why, in words a person can act on.
+        detail: a finer score beside the verdict, such as the partial match of actions.
+        rater: which rater judged, for what is rated.
+    """
+
+    __test__ = False
+
+    name: str
+    verdict: Verdict
+    expected: str = ""
+    actual: str = ""
+    score: float | None = None
+    explanation: str = ""
+    label: str | None = None
+    detail: float | None = None
+    rater: str | None = None
+    error: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class CaseResult:
+    """One case of one iteration: what was asked, what came back, how it was judged."""
+
+    number: int
+    iteration: int
+    utterance: str
+    verdict: Verdict
+    started: float
+    ended: float
+    results: tuple[TestResult, ...] = ()
+    generated: GeneratedData | None = None
+    error: str | None = None
+
+
+Undecided = Literal["ignore", "fail"]
+
+
+@dataclass(frozen=True, slots=True)
+class RunOptions:
+    """How to run and what passes.
+
+    Attributes:
+        iterations: how often the whole set of cases is asked.
+        min_pass_rate: the share of cases, 0 to 1, that must pass.
+        undecided: `fail` counts a case with an undecided result as failed.
+        concurrency: how many cases are asked at the same time.
+        case_timeout: seconds one case may take.
+    """
+
+    iterations: int = 1
+    min_pass_rate: float = 1.0
+    undecided: Undecided = "ignore"
+    concurrency: int = limits.CONCURRENCY
+    case_timeout: float = limits.CASE_TIMEOUT_SECONDS
+
+
+@dataclass(frozen=True, slots=True)
+class Summary:
+    """Counts over all cases and iterations, and whether the run passed.
+
+    Attributes:
+        pass_rate: passed / (passed + failed), 0 to 1; None when no case was decided.
+        undecided_results: names of results that nothing could judge, with their counts.
+    """
+
+    total: int
+    passed: int
+    failed: int
+    errors: int
+    undecided: int
+    pass_rate: float | None
+    min_pass_rate: float
+    succeeded: bool
+    undecided_results: tuple[tuple[str, int], ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Run:
+    """One run of one definition.
+
+    Attributes:
+        definition: the API name of the definition.
+        cases: results in order of iteration and number; partial while the run goes on.
+        total: how many case results the run has when it is complete.
+    """
+
+    id: str
+    definition: str
+    subject_name: str
+    status: RunStatus
+    started: float
+    total: int
+    subject_version: str | None = None
+    ended: float | None = None
+    error: str | None = None
+    options: RunOptions = field(default_factory=RunOptions)
+    cases: tuple[CaseResult, ...] = ()

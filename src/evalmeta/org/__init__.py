@@ -1,0 +1,1 @@
+"""The org as an ASGI application: the same one embedded in a process and served to others."""

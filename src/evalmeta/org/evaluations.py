@@ -1,0 +1,174 @@
+"""Runs of deployed definitions: started, carried out by one worker at a time, picked up when it dies."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import socket
+import time
+import uuid
+from contextlib import asynccontextmanager, suppress
+from typing import TYPE_CHECKING
+
+from evalmeta import limits
+from evalmeta.engine.reasons import reason
+from evalmeta.engine.runner import execute
+from evalmeta.engine.subjects import bind
+from evalmeta.errors import EvalmetaError, NotFound, OrgFault, StoreLocked, SubjectError, SubjectNotBound
+from evalmeta.model.evaluation import evaluation_of
+from evalmeta.model.registry import TYPES
+from evalmeta.model.run import RunStatus
+from evalmeta.store.runs import RunJournal
+from evalmeta.xmlio.definitions import sketch_definition
+from evalmeta.xmlio.reader import read_xml
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncIterator
+
+    from evalmeta.engine.subject import Session, Subject
+    from evalmeta.model.evaluation import Case, Evaluation
+    from evalmeta.model.run import Run, RunOptions
+    from evalmeta.org.organization import Organization
+
+__all__ = ["is_abandoned", "start", "work"]
+
+
+def start(org: Organization, name: str, options: RunOptions) -> str:
+    """Makes a run of a deployed definition, gives it a worker, and returns its id.
+
+    Raises:
+        NotFound: no such definition is deployed.
+        SubjectNotBound: its agent has no adapter.
+        SettingsError: its adapter cannot be used.
+        OrgFault: an option is beyond its limit.
+    """
+    content = org.components.content(TYPES[0].name, name)
+    if content is None:
+        raise NotFound(f"Invalid AiEvalDefinitionVersion identifier: {name} is not in this org")
+    _check(options)
+    evaluation = _evaluation(content, name)
+    _bind(org, evaluation.subject_name)
+    run_id = org.runs.start(evaluation, content, options, now=time.time())
+    org.launch(run_id)
+    return run_id
+
+
+async def work(org: Organization, run_id: str) -> None:
+    """Carries a run to its end, beginning with what is missing; does nothing if another worker has it.
+
+    Cancelled, or when another program holds the database too long, it keeps what is done
+    and gives the run back. Whatever else stops it ends the run as ERROR.
+
+    Raises:
+        StoreError: the database cannot be used.
+    """
+    run = org.runs.get(run_id)
+    worker = f"{socket.gethostname()}:{os.getpid()}:{uuid.uuid4().hex[:8]}"
+    if run is None or not _claim(org, run_id, worker):
+        return
+    try:
+        async with _heartbeat(org, run_id, worker):
+            evaluation = _evaluation(org.runs.content(run_id), run.definition)
+            subject = _subject(org, run.subject_name)
+            await execute(evaluation, subject, RunJournal(org.database, run_id, worker), options=run.options)
+    except (asyncio.CancelledError, StoreLocked):
+        org.runs.release(run_id, worker)
+        raise
+    except Exception as error:  # noqa: BLE001 - given back, a run that breaks would break its next worker too
+        org.runs.finish(run_id, worker, RunStatus.ERROR, error=reason(error), now=time.time())
+        return
+    org.runs.finish(run_id, worker, RunStatus.COMPLETED, error=None, now=time.time())
+
+
+def is_abandoned(org: Organization, run: Run) -> bool:
+    """Tells whether an unfinished run has no worker: none yet, a dead one, or a lease that ran out."""
+    if run.status.is_over:
+        return False
+    lease = org.runs.lease(run.id)
+    return lease.worker is None or (lease.until or 0) < time.time() or _is_dead(lease.worker)
+
+
+def _claim(org: Organization, run_id: str, worker: str) -> bool:
+    holder = org.runs.lease(run_id).worker
+    left = holder if holder and _is_dead(holder) else None
+    now = time.time()
+    return org.runs.claim(run_id, worker, taken_from=left, now=now, until=now + limits.RUN_LEASE_SECONDS)
+
+
+def _is_dead(worker: str) -> bool:
+    """Tells whether a worker of this machine no longer exists; of another machine nothing is known."""
+    host, _, rest = worker.partition(":")
+    if host != socket.gethostname() or os.name != "posix":
+        return False
+    try:
+        os.kill(int(rest.partition(":")[0]), 0)
+    except ProcessLookupError:
+        return True
+    except PermissionError:
+        return False
+    return False
+
+
+@asynccontextmanager
+async def _heartbeat(org: Organization, run_id: str, worker: str) -> AsyncIterator[None]:
+    async def beat() -> None:
+        owned = True
+        while owned:
+            await asyncio.sleep(limits.RUN_LEASE_SECONDS / 3)
+            # Whoever holds the database cannot take the run meanwhile; the next beat comes soon.
+            with suppress(StoreLocked):
+                owned = org.runs.renew(run_id, worker, until=time.time() + limits.RUN_LEASE_SECONDS)
+
+    beating = asyncio.create_task(beat())
+    try:
+        yield
+    finally:
+        beating.cancel()
+        await asyncio.gather(beating, return_exceptions=True)
+
+
+def _check(options: RunOptions) -> None:
+    bounds = {
+        "iterations": (options.iterations, 1, limits.MAX_ITERATIONS),
+        "minPassRate": (options.min_pass_rate, 0, 1),
+        "concurrency": (options.concurrency, 1, limits.MAX_CONCURRENCY),
+        "caseTimeoutSeconds": (options.case_timeout, 0, limits.MAX_CASE_TIMEOUT_SECONDS),
+    }
+    for name, (value, least, most) in bounds.items():
+        if not least <= value <= most:
+            raise OrgFault(f"runOptions.{name} is {value}; {least} to {most:g} are allowed", code="INVALID_API_INPUT")
+
+
+def _evaluation(content: bytes, name: str) -> Evaluation:
+    return evaluation_of(sketch_definition(read_xml(content, label=name)), name=name)
+
+
+def _bind(org: Organization, subject_name: str) -> Subject:
+    settings = org.subjects.get(subject_name)
+    if settings is None:
+        lines = f'[subjects.{subject_name}]\nadapter = "python"\ntarget = "my_agent:answer"'
+        raise SubjectNotBound(
+            f"no adapter is bound to the agent {subject_name!r}",
+            actions=[f"Add these lines to evalmeta.toml, with your agent's module and name:\n\n{lines}\n"],
+        )
+    return bind(settings, root=org.root)
+
+
+def _subject(org: Organization, subject_name: str) -> Subject:
+    try:
+        return _bind(org, subject_name)
+    except EvalmetaError as error:
+        return _Unusable(org.without_paths(str(error)))
+
+
+class _Unusable:
+    """A subject that was there when the run began and cannot be used now: every case becomes ERROR."""
+
+    def __init__(self, reason: str) -> None:
+        self._reason = reason
+
+    async def open(self, case: Case) -> Session:
+        raise SubjectError(f"case {case.number} cannot be asked: {self._reason}")
+
+    async def close(self) -> None:
+        pass

@@ -1,0 +1,1 @@
+"""Requests in, replies out: one module per API."""

@@ -1,0 +1,38 @@
+"""The worker process: `python -m evalmeta.org.worker PROJECT RUN_ID...` carries runs to their ends, in order."""
+
+from __future__ import annotations
+
+import asyncio
+import sys
+from pathlib import Path
+
+from evalmeta.errors import StoreError
+from evalmeta.org.evaluations import work
+from evalmeta.org.organization import Organization
+from evalmeta.package.project import find_project
+from evalmeta.store.database import open_database
+
+__all__ = ["main"]
+
+
+def main(root: str, *run_ids: str) -> None:
+    """Works on runs of the project in `root`; one that another worker has is passed over."""
+    project = find_project(Path(root))
+    database = open_database(project.state_dir)
+    try:
+        org = Organization(database, project.root, project.settings.subjects, lambda _: None)
+        for run_id in run_ids:
+            _carry_out(org, run_id)
+    finally:
+        database.close()
+
+
+def _carry_out(org: Organization, run_id: str) -> None:
+    try:
+        asyncio.run(work(org, run_id))
+    except StoreError as error:
+        sys.stderr.write(f"run {run_id}: {error}\n")
+
+
+if __name__ == "__main__":
+    main(*sys.argv[1:])

@@ -1,0 +1,66 @@
+"""Names of components' files in source format, in metadata format and in a zip."""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING, Final
+
+from evalmeta.errors import InvalidMetadata
+from evalmeta.model.problem import Location, Problem, Severity
+from evalmeta.model.registry import TYPES
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from evalmeta.model.component import Component
+    from evalmeta.model.registry import MetadataType
+    from evalmeta.package.project import Project
+
+__all__ = ["META_XML_SUFFIX", "entry_name", "full_name_of", "target_path"]
+
+META_XML_SUFFIX: Final = "-meta.xml"
+
+# One file name on every system: no separator, drive, stream or control character, and not hidden.
+_FULL_NAME: Final = re.compile(r"(?!\.)[^/\\:\x00-\x1f\x7f]+")
+
+
+def entry_name(component: Component) -> str:
+    """Gives the component's place in a zip: `aiEvaluationDefinitions/X.aiEvaluationDefinition`."""
+    return f"{component.type.directory}/{component.full_name}.{component.type.suffix}"
+
+
+def full_name_of(file_name: str) -> tuple[MetadataType, str] | None:
+    """Reads type and full name from a file's name, in source or metadata format; None when it is no component's.
+
+    Hidden files and names that could lead out of a folder are no component's.
+    """
+    stem = file_name.removesuffix(META_XML_SUFFIX)
+    for row in TYPES:
+        full_name = stem.removesuffix(f".{row.suffix}")
+        if full_name != stem and _FULL_NAME.fullmatch(full_name):
+            return row, full_name
+    return None
+
+
+def target_path(project: Project, type: MetadataType, full_name: str) -> Path:  # noqa: A002 - Salesforce's word
+    """Gives the file for a component that the project does not have yet, always inside the project's folders.
+
+    A DX project takes it into `main/default` of its default package directory.
+
+    Raises:
+        InvalidMetadata: the full name is no file name, such as `../X` (code `full-name-unsafe`).
+    """
+    if not _FULL_NAME.fullmatch(full_name):
+        raise _unsafe(type, full_name)
+    file_name = f"{full_name}.{type.suffix}"
+    if project.is_dx:
+        folder = project.package_directories[0] / "main" / "default" / type.directory
+        return folder / f"{file_name}{META_XML_SUFFIX}"
+    return project.root / type.directory / file_name
+
+
+def _unsafe(row: MetadataType, full_name: str) -> InvalidMetadata:
+    message = f"The full name {full_name!r} cannot be the name of a file."
+    location = Location(f"{row.directory}/{full_name}.{row.suffix}")
+    problem = Problem("full-name-unsafe", Severity.ERROR, location, message, component=f"{row.name}:{full_name}")
+    return InvalidMetadata(message, problems=(problem,))

@@ -1,0 +1,178 @@
+"""Which components a project has, and which of them a manifest selects. File contents are never read."""
+
+from __future__ import annotations
+
+from difflib import get_close_matches
+from typing import TYPE_CHECKING, Final, TypeAlias
+
+from evalmeta.errors import InvalidMetadata, ProjectError
+from evalmeta.model.component import ComponentSet
+from evalmeta.model.manifest import WILDCARD
+from evalmeta.model.problem import Location, Problem, Severity
+from evalmeta.model.registry import NEWEST_API_VERSION, TYPES, metadata_type, nearest_type_name, parse_api_version
+from evalmeta.package.tree import component_files
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Mapping, Sequence
+    from pathlib import Path
+
+    from evalmeta.model.component import Component
+    from evalmeta.model.manifest import Manifest
+    from evalmeta.model.registry import ApiVersion
+    from evalmeta.package.project import Project
+
+__all__ = ["Locate", "find_components", "resolve"]
+
+Locate: TypeAlias = "Callable[[str, str], tuple[int, int]]"
+_Names: TypeAlias = "Mapping[str, Sequence[str]]"
+
+# Looking for the nearest name costs far more than looking for the name.
+_HINTED_MEMBERS: Final = 25
+
+
+def find_components(project: Project) -> tuple[Component, ...]:
+    """Lists the project's components in order of type and full name; `tree.component_files` says where it looks.
+
+    Raises:
+        InvalidMetadata: two files have the same full name, in any case (code `full-name-duplicate`).
+        ProjectError: a folder cannot be read.
+    """
+    try:
+        components = sorted(component_files(project), key=lambda found: (found.type.name, found.full_name, found.path))
+    except OSError as error:
+        raise ProjectError(f"{error.filename}: cannot be read: {error.strerror}.") from error
+    duplicates = tuple(_duplicates(components))
+    if duplicates:
+        raise InvalidMetadata(_summary(duplicates), problems=duplicates, actions=_hints(duplicates))
+    return tuple(components)
+
+
+def resolve(
+    project: Project,
+    *,
+    manifest: Manifest | None = None,
+    manifest_path: Path | None = None,
+    api_version: ApiVersion | None = None,
+    locate: Locate | None = None,
+) -> ComponentSet:
+    """Gives what a deployment takes: every component, or those that the manifest names.
+
+    The API version in force is `api_version`, else the manifest's, else the project's,
+    else the newest one. `locate` gives line and column (from 1, 0 for unknown) of a
+    type name (as the manifest spells it) and its member; the member is empty when the
+    type is meant, both are when the manifest is.
+
+    Raises:
+        InvalidMetadata: the manifest names what the project does not have, or selects
+            nothing: one problem for each entry, placed in `manifest_path`. Also what
+            `find_components` raises.
+        ProjectError: a folder cannot be read.
+    """
+    components = find_components(project)
+    fallback = project.api_version or NEWEST_API_VERSION
+    if manifest is None:
+        return ComponentSet(components, api_version or fallback)
+    names = _names_by_type(components)
+    place = _placed(str(manifest_path or "package.xml"), locate)
+    problems = tuple(dict.fromkeys(_problems(manifest, names, place)))
+    if problems:
+        raise InvalidMetadata(_summary(problems), problems=problems, actions=_hints(problems))
+    selected = frozenset(_selected_keys(manifest, names))
+    declared = parse_api_version(manifest.version) if manifest.version is not None else None
+    chosen = tuple(component for component in components if component.key in selected)
+    return ComponentSet(chosen, api_version or declared or fallback)
+
+
+def _duplicates(components: Sequence[Component]) -> Iterator[Problem]:
+    first: dict[str, Component] = {}
+    for component in components:
+        other = first.setdefault(component.key.casefold(), component)
+        if other is component:
+            continue
+        yield Problem(
+            code="full-name-duplicate",
+            severity=Severity.ERROR,
+            location=Location(str(component.path)),
+            message=f"{other.path} and {component.path} have the same full name, {component.full_name!r}.",
+            hint="Rename or remove one of the files: a full name is unique in an org, in any case.",
+            component=component.key,
+        )
+
+
+def _names_by_type(components: Sequence[Component]) -> _Names:
+    names: dict[str, list[str]] = {row.name: [] for row in TYPES}
+    for component in components:
+        names[component.type.name].append(component.full_name)
+    return names
+
+
+def _placed(path: str, locate: Locate | None) -> Callable[[str, str], Location]:
+    if locate is None:
+        return lambda _type, _member: Location(path)
+    return lambda type_name, member: Location(path, *locate(type_name, member))
+
+
+def _problems(manifest: Manifest, names: _Names, place: Callable[[str, str], Location]) -> Iterator[Problem]:
+    if manifest.version is not None and parse_api_version(manifest.version) is None:
+        hint = f"Write a version such as {NEWEST_API_VERSION}."
+        message = f"{manifest.version!r} is no API version."
+        yield Problem("manifest-version-invalid", Severity.ERROR, place("", ""), message, hint)
+    unresolved = [*_unknown_types(manifest, place), *_missing_members(manifest, names, place)]
+    yield from unresolved
+    if not unresolved and not any(_selected_keys(manifest, names)):
+        hint = "Add members that the project has, or `*` for all of a type."
+        yield Problem("manifest-selects-nothing", Severity.ERROR, place("", ""), "The manifest selects nothing.", hint)
+
+
+def _unknown_types(manifest: Manifest, place: Callable[[str, str], Location]) -> Iterator[Problem]:
+    for block in manifest.types:
+        if metadata_type(block.name):
+            continue
+        near = nearest_type_name(block.name)
+        hint = f"Did you mean {near}?" if near else f"Known types: {', '.join(row.name for row in TYPES)}."
+        message = f"evalmeta does not handle the type {block.name!r}."
+        yield Problem("manifest-type-unknown", Severity.ERROR, place(block.name, ""), message, hint)
+
+
+def _missing_members(manifest: Manifest, names: _Names, place: Callable[[str, str], Location]) -> Iterator[Problem]:
+    known = {name: frozenset(full_names) for name, full_names in names.items()}
+    named = (entry for entry in _entries(manifest) if entry[2] != WILDCARD)
+    missing = (entry for entry in named if entry[2] not in known[entry[0]])
+    for number, (name, spelt, member) in enumerate(missing):
+        hint = _nearest(member, names[name]) if number < _HINTED_MEMBERS else ""
+        message = f"The project has no {name} {member!r}."
+        location = place(spelt, member)
+        yield Problem("manifest-member-missing", Severity.ERROR, location, message, hint, f"{name}:{member}")
+
+
+def _selected_keys(manifest: Manifest, names: _Names) -> Iterator[str]:
+    for name, _, member in _entries(manifest):
+        members = names[name] if member == WILDCARD else (member,)
+        yield from (f"{name}:{full_name}" for full_name in members)
+
+
+def _entries(manifest: Manifest) -> Iterator[tuple[str, str, str]]:
+    """Gives type name, type name as the manifest spells it, and member, each member of a type once."""
+    united: dict[tuple[str, str], str] = {}
+    for block in manifest.types:
+        row = metadata_type(block.name)
+        if row is None:
+            continue
+        for member in block.members:
+            united.setdefault((row.name, member), block.name)
+    return ((name, spelt, member) for (name, member), spelt in united.items())
+
+
+def _nearest(member: str, names: Sequence[str]) -> str:
+    folded = {name.casefold(): name for name in names}
+    near = get_close_matches(member.casefold(), folded, n=1)
+    return f"Did you mean {folded[near[0]]}?" if near else ""
+
+
+def _summary(problems: Sequence[Problem]) -> str:
+    more = f" ({len(problems) - 1} more)" if len(problems) > 1 else ""
+    return f"{problems[0].location}: {problems[0].message}{more}"
+
+
+def _hints(problems: Sequence[Problem]) -> tuple[str, ...]:
+    return tuple(dict.fromkeys(problem.hint for problem in problems if problem.hint))

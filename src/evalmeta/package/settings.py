@@ -1,0 +1,119 @@
+"""evalmeta.toml: read, checked, and its errors told by line and key."""
+
+from __future__ import annotations
+
+import re
+import tomllib
+from difflib import get_close_matches
+from itertools import islice
+from typing import TYPE_CHECKING, Final
+
+from pydantic import ValidationError
+
+from evalmeta.errors import SettingsError
+from evalmeta.model.settings import Settings
+from evalmeta.package.configfile import key_name, read_text
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+    from pathlib import Path
+
+    from pydantic_core import ErrorDetails
+
+__all__ = ["SETTINGS_FILE", "load_settings"]
+
+SETTINGS_FILE: Final = "evalmeta.toml"
+
+_PLACE: Final = re.compile(r" \(at line (\d+), column (\d+)\)$")
+_CANDIDATE_LINES: Final = 20
+_PLAINER: Final = {"missing": "this key is missing", "union_tag_not_found": "the key 'adapter' is missing"}
+
+
+def load_settings(path: Path) -> Settings:
+    """Reads `evalmeta.toml`.
+
+    Raises:
+        SettingsError: the file cannot be read, is no TOML (file, line and column), or
+            holds a key or value that evalmeta does not know: one line per finding with
+            the file, the line where it is known, the key and what is allowed.
+    """
+    text = read_text(path, raises=SettingsError)
+    table = _parse(path, text)
+    try:
+        return Settings.model_validate(table)
+    except ValidationError as error:
+        findings = "\n".join(_finding(path, text, detail) for detail in error.errors(include_url=False))
+        raise SettingsError(findings, actions=(f"Correct {path}; nothing was done.",)) from error
+
+
+def _parse(path: Path, text: str) -> dict[str, object]:
+    try:
+        return tomllib.loads(text)
+    except ValueError as error:
+        message = str(error)
+        place = _PLACE.search(message)
+        where = f"{path}:{place[1]}:{place[2]}" if place else f"{path}:{text.count(chr(10)) + 1}"
+        raise SettingsError(f"{where}: is not TOML: {_PLACE.sub('', message)}.") from error
+    except RecursionError as error:
+        raise SettingsError(f"{path}: is nested too deeply.") from error
+
+
+def _finding(path: Path, text: str, detail: ErrorDetails) -> str:
+    keys = _without_adapter(detail["loc"])
+    line = _line_of(text, keys[:-1] if detail["type"] == "missing" else keys)
+    where = f"{path}:{line}" if line else str(path)
+    return f"{where}: {key_name(keys)}: {_reason(detail)}"
+
+
+def _reason(detail: ErrorDetails) -> str:
+    if detail["type"] == "extra_forbidden":
+        return _unknown_key(detail["loc"])
+    message = _PLAINER.get(detail["type"]) or detail["msg"][0].lower() + detail["msg"][1:]
+    value = detail["input"]
+    return f"{message}, not {value!r}." if isinstance(value, str | int | float) else f"{message}."
+
+
+def _unknown_key(loc: Sequence[str | int]) -> str:
+    known = _known_keys(loc[:-1])
+    near = get_close_matches(str(loc[-1]), known, n=1)
+    hint = f"did you mean {near[0]!r}? " if near else ""
+    return f"is no key evalmeta knows; {hint}Known here: {', '.join(known)}."
+
+
+def _known_keys(loc: Sequence[str | int]) -> list[str]:
+    schema = Settings.model_json_schema()
+    node = schema
+    for key in loc:
+        if "discriminator" in node:
+            node = {"$ref": node["discriminator"]["mapping"][key]}
+        else:
+            node = node.get("properties", {}).get(key) or node["additionalProperties"]
+        node = schema["$defs"][node["$ref"].rpartition("/")[2]] if "$ref" in node else node
+    return list(node["properties"])
+
+
+def _without_adapter(loc: tuple[str | int, ...]) -> tuple[str | int, ...]:
+    # pydantic puts the chosen adapter between a subject's name and its keys.
+    return loc[:2] + loc[3:] if loc[0] == "subjects" else loc
+
+
+def _line_of(text: str, keys: Sequence[str | int]) -> int:
+    """Gives the line that brings the key into the file, or 0: the text before lacks it, with the line it is there."""
+    lines = text.split("\n")
+    candidates = (number for number, line in enumerate(lines) if str(keys[-1]) in line)
+    for number in islice(candidates, _CANDIDATE_LINES):
+        if not _holds(lines[:number], keys) and _holds(lines[: number + 1], keys):
+            return number + 1
+    return 0
+
+
+def _holds(lines: Sequence[str], keys: Sequence[str | int]) -> bool:
+    try:
+        node: object = tomllib.loads("\n".join(lines))
+    except ValueError:
+        return False
+    for key in keys:
+        if not isinstance(node, dict) or key not in node:
+            return False
+        node = node[key]
+    return True

@@ -1,0 +1,77 @@
+"""The walk over a project's folders: every file that holds a component, by name alone."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+from typing import TYPE_CHECKING, Final
+
+from evalmeta.model.component import Component
+from evalmeta.model.registry import TYPES
+from evalmeta.package.convert import full_name_of
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from evalmeta.package.project import Project
+
+__all__ = ["component_files"]
+
+_SKIPPED: Final = "node_modules"
+
+
+def component_files(project: Project) -> Iterator[Component]:
+    """Walks to every component of the project, in no particular order.
+
+    In a DX project a component may stand in any folder of a package directory, except
+    hidden ones and `node_modules`; in a plain folder only in its type's own folder.
+    Symlinks are followed as long as they stay inside the project, each folder once.
+
+    Raises:
+        OSError: a folder cannot be read.
+    """
+    return _in_package_directories(project) if project.is_dx else _in_type_folders(project)
+
+
+def _in_package_directories(project: Project) -> Iterator[Component]:
+    pending = [folder for folder in project.package_directories if folder.is_dir()]
+    visited: set[Path] = set()
+    while pending:
+        folder = pending.pop()
+        if folder in visited:
+            continue
+        visited.add(folder)
+        for entry in _entries(folder, project.root):
+            if not entry.is_dir():
+                yield from _component(entry)
+            elif not entry.name.startswith(".") and entry.name != _SKIPPED:
+                pending.append(_real(entry) if entry.is_symlink() else Path(entry.path))
+
+
+def _in_type_folders(project: Project) -> Iterator[Component]:
+    for row in TYPES:
+        folder = Path(os.path.realpath(project.root / row.directory))
+        if not (folder.is_dir() and folder.is_relative_to(project.root)):
+            continue
+        found = (component for entry in _entries(folder, project.root) for component in _component(entry))
+        yield from (component for component in found if component.type == row)
+
+
+def _entries(folder: Path, root: Path) -> Iterator[os.DirEntry[str]]:
+    with os.scandir(folder) as entries:
+        yield from (entry for entry in entries if not entry.is_symlink() or _leads_inside(entry, root))
+
+
+def _leads_inside(entry: os.DirEntry[str], root: Path) -> bool:
+    target = _real(entry)
+    return target.is_relative_to(root) and target.exists()
+
+
+def _real(entry: os.DirEntry[str]) -> Path:
+    return Path(os.path.realpath(entry.path))
+
+
+def _component(entry: os.DirEntry[str]) -> Iterator[Component]:
+    named = full_name_of(entry.name)
+    if named and entry.is_file():
+        yield Component(*named, Path(entry.path))

@@ -1,0 +1,107 @@
+"""Runs for people: plain lines in files and pipes, tables and colour on a terminal."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+
+from evalmeta.model.run import Verdict
+from evalmeta.report.details import case_number, case_text, undecided_reasons
+from evalmeta.report.plain import one_line
+from evalmeta.report.report import counted_verdict, decision, duration, has_passed, has_rate, place
+from evalmeta.report.words import count, percent, seconds
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+    from rich.console import Console
+
+    from evalmeta.model.run import CaseResult
+    from evalmeta.report.report import Report
+
+__all__ = ["WORDS", "heading", "print_human", "render", "summary_lines", "totals"]
+
+WORDS: Final = {Verdict.PASS: "ok", Verdict.FAILURE: "FAILED", Verdict.ERROR: "ERROR", Verdict.UNDECIDED: "undecided"}
+_WORD_CHARS: Final = max(map(len, WORDS.values()))
+_DETAILS_INDENT: Final = " " * (_WORD_CHARS + 1)
+
+
+def render(reports: Sequence[Report]) -> str:
+    """Writes runs as plain lines: a line for each case that passed, details for each other, then the summary."""
+    sections = ["\n".join(_lines(report)) for report in reports]
+    if len(reports) > 1:
+        sections.append(totals(reports))
+    return "\n\n".join(sections) + "\n"
+
+
+def print_human(reports: Sequence[Report], console: Console) -> None:
+    """Prints what `render` writes, on a terminal with tables and colour."""
+    if not console.is_terminal:
+        console.file.write(render(reports))
+        return
+    # rich's tables are loaded only for a terminal.
+    from evalmeta.report.tables import print_tables  # noqa: PLC0415
+
+    print_tables(reports, console)
+
+
+def heading(report: Report) -> str:
+    """Names the definition, the subject and the run on one line."""
+    run = report.run
+    version = f" {run.subject_version}" if run.subject_version else ""
+    return one_line(f"{run.definition}: subject {run.subject_name}{version}, run {run.id}", chars=200)
+
+
+def summary_lines(report: Report) -> Iterator[str]:
+    """Yields what a run came to: the decision, the counts, the pass rate where it matters, the undecided results."""
+    run, summary = report.run, report.summary
+    yield one_line(f"{run.definition} {decision(report)}", chars=400)
+    yield f"  {_counts(report)}"
+    if has_rate(report):
+        rate = "none, no case was decided" if summary.pass_rate is None else percent(summary.pass_rate)
+        yield f"  pass rate {rate}; at least {percent(summary.min_pass_rate)} asked for"
+    yield f"  took {seconds(duration(run))}"
+    if summary.undecided_results:
+        strict = run.options.undecided == "fail"
+        yield f"  undecided results, which {'make a case fail' if strict else 'never count as passed'}:"
+    for name, number, reason in undecided_reasons(report):
+        yield f"    {one_line(name)}, {count(number, 'result')}: {reason}"
+
+
+def totals(reports: Sequence[Report]) -> str:
+    """Says in one line how many of several runs passed."""
+    passed = sum(map(has_passed, reports))
+    cases = sum(report.summary.total for report in reports)
+    return (
+        f"{count(len(reports), 'run')}, {count(cases, 'case')}: {passed:,} passed, {len(reports) - passed:,} not passed"
+    )
+
+
+def _lines(report: Report) -> Iterator[str]:
+    yield heading(report)
+    if report.file:
+        yield one_line(report.file, chars=400)
+    yield ""
+    for case in report.run.cases:
+        yield from _case_lines(report, case)
+    if report.run.cases:
+        yield ""
+    yield from summary_lines(report)
+
+
+def _case_lines(report: Report, case: CaseResult) -> Iterator[str]:
+    verdict = counted_verdict(case, report.run.options)
+    start = f"{WORDS[verdict]:{_WORD_CHARS}} {case_number(case, report.run)}"
+    if verdict is Verdict.PASS:
+        yield f"{start} {one_line(case.utterance)}".rstrip()
+        return
+    where = place(report, case)
+    yield f"{start} {one_line(where, chars=400)}" if where else start
+    yield case_text(case, indent=_DETAILS_INDENT)
+
+
+def _counts(report: Report) -> str:
+    summary, options = report.summary, report.run.options
+    iterations = f" in {count(options.iterations, 'iteration')}" if options.iterations > 1 else ""
+    cases = f"{count(summary.total, 'case')}{iterations}"
+    parts = (f"{summary.passed:,} passed", f"{summary.failed:,} failed", count(summary.errors, "error"))
+    return f"{cases}: {', '.join(parts)}, {summary.undecided:,} undecided"

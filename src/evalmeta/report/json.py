@@ -1,0 +1,28 @@
+"""Runs as JSON: the results objects of the Connect API, with plain text in them."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import orjson
+
+from evalmeta.report.plain import escape_unsafe
+from evalmeta.wire.connect import write_run
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from evalmeta.report.report import Report
+
+__all__ = ["render"]
+
+
+def render(reports: Sequence[Report]) -> str:
+    r"""Writes one run as an object, any other number as a list.
+
+    Nothing is lost or cut; characters that could act on a terminal are written as
+    `\u009b`, so that every reader gets them back.
+    """
+    runs = [write_run(report.run, escape=False) for report in reports]
+    document = runs[0] if len(runs) == 1 else runs
+    return escape_unsafe(orjson.dumps(document, option=orjson.OPT_INDENT_2 | orjson.OPT_APPEND_NEWLINE).decode())

@@ -1,0 +1,107 @@
+"""Runs as JUnit XML, as CI servers read it: a suite for each run, a testcase for each case, times in seconds."""
+
+from __future__ import annotations
+
+from collections import Counter
+from typing import TYPE_CHECKING
+
+from evalmeta.model.run import Verdict
+from evalmeta.report.details import case_name, case_text, open_results, what_failed
+from evalmeta.report.plain import clean
+from evalmeta.report.report import counted_verdict, decision, duration, has_passed, incident
+from evalmeta.wire.timestamps import to_timestamp
+from evalmeta.xmlio.writer import node
+from evalmeta.xmlio.writer import render as render_xml
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+    from evalmeta.model.run import CaseResult
+    from evalmeta.report.report import Report
+    from evalmeta.xmlio.writer import Node
+
+__all__ = ["render"]
+
+
+def render(reports: Sequence[Report]) -> str:
+    """Writes well-formed JUnit XML, whatever the texts hold.
+
+    FAILURE is a failure, ERROR an error, UNDECIDED skipped, all as the summary counts
+    them; a run that did not complete has one more testcase with an error. A run that
+    passed by its pass rate although cases failed says so in its properties.
+    """
+    counts: Counter[str] = Counter()
+    suites = []
+    for report in reports:
+        of_suite = _counts(report)
+        counts.update(of_suite)
+        suites.append(_suite(report, of_suite))
+    total = sum(duration(report.run) for report in reports)
+    root = node("testsuites", suites, name="evalmeta", **_numbers(counts), time=f"{total:.3f}")
+    return render_xml(root, indent=2).decode()
+
+
+def _counts(report: Report) -> Counter[str]:
+    counts = Counter(str(counted_verdict(case, report.run.options)) for case in report.run.cases)
+    if incident(report.run):
+        counts[Verdict.ERROR] += 1
+    return counts
+
+
+def _numbers(counts: Counter[str]) -> dict[str, str]:
+    return {
+        "tests": f"{counts.total()}",
+        "failures": f"{counts[Verdict.FAILURE]}",
+        "errors": f"{counts[Verdict.ERROR]}",
+        "skipped": f"{counts[Verdict.UNDECIDED]}",
+    }
+
+
+def _suite(report: Report, counts: Counter[str]) -> Node:
+    run = report.run
+    properties = [node("property", name=name, value=clean(value)) for name, value in _properties(report)]
+    content = [node("properties", properties), *(_testcase(report, case) for case in run.cases)]
+    what_happened = incident(run)
+    if what_happened:
+        error = node("error", clean(what_happened), message=clean(what_happened), type="run")
+        content.append(node("testcase", [error], name="the run", classname=clean(run.definition), time="0.000"))
+    times = {"time": f"{duration(run):.3f}", "timestamp": to_timestamp(run.started)}
+    return node("testsuite", content, name=clean(run.definition), **_numbers(counts), **times)
+
+
+def _properties(report: Report) -> Iterator[tuple[str, str]]:
+    run, summary = report.run, report.summary
+    yield "run-id", run.id
+    yield "subject", run.subject_name
+    if run.subject_version:
+        yield "subject-version", run.subject_version
+    yield "iterations", f"{run.options.iterations}"
+    yield "pass-rate", "none" if summary.pass_rate is None else f"{summary.pass_rate:g}"
+    yield "min-pass-rate", f"{summary.min_pass_rate:g}"
+    yield "passed", "true" if has_passed(report) else "false"
+    yield "decision", decision(report)
+    for name, number in summary.undecided_results:
+        yield f"undecided-{clean(name)}", f"{number}"
+
+
+def _testcase(report: Report, case: CaseResult) -> Node:
+    run, line = report.run, report.lines.get(case.number)
+    attributes = {"name": case_name(case, run), "classname": clean(run.definition)}
+    if report.file:
+        attributes["file"] = clean(report.file)
+    if report.file and line:
+        attributes["line"] = f"{line}"
+    attributes["time"] = f"{max(0.0, case.ended - case.started):.3f}"
+    return node("testcase", list(_outcome(case, counted_verdict(case, run.options))), **attributes)
+
+
+def _outcome(case: CaseResult, verdict: Verdict) -> Iterator[Node]:
+    if verdict is Verdict.PASS:
+        return
+    if verdict is Verdict.UNDECIDED:
+        yield node("skipped", case_text(case), message=what_failed(case))
+        return
+    results = open_results(case)
+    names = dict.fromkeys(clean(result.name) for result in results if result.verdict is results[0].verdict)
+    element, cause = ("failure", "expectation") if verdict is Verdict.FAILURE else ("error", "case")
+    yield node(element, case_text(case), message=what_failed(case), type=", ".join(names) or cause)

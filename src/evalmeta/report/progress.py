@@ -1,0 +1,98 @@
+"""How far runs are while they go on: bars on a terminal, two plain lines a run elsewhere."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from evalmeta.report.plain import one_line
+from evalmeta.report.words import count
+
+if TYPE_CHECKING:
+    from types import TracebackType
+    from typing import Self
+
+    from rich.console import Console
+    from rich.progress import Progress as Bars
+    from rich.progress import TaskID
+
+__all__ = ["Progress"]
+
+
+@dataclass(slots=True)
+class _Row:
+    label: str
+    total: int
+    bar: TaskID | None
+    done: int = 0
+    failed: int = 0
+
+
+class Progress:
+    """Shows runs going on, from `start` over `update` to `finish`; `key` tells them apart.
+
+    Args:
+        console: where to show it; give the one of stderr.
+        enabled: without it nothing is shown.
+    """
+
+    def __init__(self, console: Console, *, enabled: bool) -> None:
+        self._console = console
+        self._enabled = enabled
+        self._bars: Bars | None = None
+        self._rows: dict[str, _Row] = {}
+
+    def __enter__(self) -> Self:
+        if self._enabled and self._console.is_terminal and not self._console.is_dumb_terminal:
+            self._bars = _bars(self._console)
+            self._bars.start()
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        if self._bars:
+            self._bars.stop()
+
+    def start(self, key: str, total: int, label: str) -> None:
+        """Begins a run of `total` cases."""
+        label = one_line(label)
+        bar = self._bars.add_task(label, total=total, passed=0, failed=0) if self._bars else None
+        self._rows[key] = _Row(label, total, bar)
+        self._say(f"{label}: started, {count(total, 'case')}")
+
+    def update(self, key: str, done: int, failed: int = 0) -> None:
+        """Says how many cases of a run are done so far, and how many of these did not pass."""
+        row = self._rows[key]
+        row.done, row.failed = done, failed
+        if self._bars and row.bar is not None:
+            self._bars.update(row.bar, completed=done, passed=done - failed, failed=failed)
+
+    def finish(self, key: str) -> None:
+        """Ends a run."""
+        row = self._rows.pop(key)
+        if self._bars and row.bar is not None:
+            self._bars.stop_task(row.bar)
+        self._say(f"{row.label}: finished, {row.done:,} of {count(row.total, 'case')}, {row.failed:,} not passed")
+
+    def _say(self, line: str) -> None:
+        if self._enabled and not self._bars:
+            self._console.file.write(f"{line}\n")
+            self._console.file.flush()
+
+
+def _bars(console: Console) -> Bars:
+    # rich's bars are loaded only for a terminal.
+    from rich.progress import BarColumn, MofNCompleteColumn, TextColumn, TimeElapsedColumn  # noqa: PLC0415
+    from rich.progress import Progress as Bars  # noqa: PLC0415
+
+    return Bars(
+        TextColumn("{task.description}", markup=False),
+        BarColumn(),
+        MofNCompleteColumn(),
+        TextColumn("{task.fields[passed]} passed", style="green"),
+        TextColumn("{task.fields[failed]} not passed", style="red"),
+        TimeElapsedColumn(),
+        console=console,
+        transient=True,
+    )

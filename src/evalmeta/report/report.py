@@ -1,0 +1,109 @@
+"""What every report is made from: a run, its summary, and the facts that all formats tell alike."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+from evalmeta.model.run import RunStatus, Verdict
+from evalmeta.report.words import count, percent
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping
+
+    from evalmeta.model.run import CaseResult, Run, RunOptions, Summary
+
+__all__ = ["Report", "counted_verdict", "decision", "duration", "has_passed", "has_rate", "incident", "place"]
+
+
+def _no_lines() -> Mapping[int, int]:
+    return {}
+
+
+@dataclass(frozen=True, slots=True)
+class Report:
+    """One run to be reported.
+
+    Attributes:
+        run: the run with its cases.
+        summary: the counts over these cases.
+        file: the path of the definition's file, if it is known here.
+        lines: the line of each case in that file, by case number; may be empty.
+    """
+
+    run: Run
+    summary: Summary
+    file: str | None = None
+    lines: Mapping[int, int] = field(default_factory=_no_lines)
+
+
+def counted_verdict(case: CaseResult, options: RunOptions) -> Verdict:
+    """Gives the verdict that the summary counts: with `undecided="fail"`, what is undecided makes a case fail."""
+    if options.undecided != "fail" or case.verdict is Verdict.ERROR:
+        return case.verdict
+    undecided = case.verdict is Verdict.UNDECIDED or any(result.verdict is Verdict.UNDECIDED for result in case.results)
+    return Verdict.FAILURE if undecided else case.verdict
+
+
+def incident(run: Run) -> str | None:
+    """Says what kept a run from completing, or gives None for a complete run."""
+    missing = run.total - len(run.cases)
+    if run.status is RunStatus.COMPLETED and missing <= 0 and not run.error:
+        return None
+    state = f"the run is {run.status} with {len(run.cases):,} of {count(run.total, 'case result')}"
+    return f"{state}: {run.error}" if run.error else state
+
+
+def has_passed(report: Report) -> bool:
+    """Says whether the run is complete and its summary succeeded."""
+    return report.summary.succeeded and incident(report.run) is None
+
+
+def has_rate(report: Report) -> bool:
+    """Says whether the pass rate tells more than the counts: several iterations, or less than all must pass."""
+    return report.run.options.iterations > 1 or report.summary.min_pass_rate < 1
+
+
+def decision(report: Report) -> str:
+    """Says in one line whether the run passed, and why or why not."""
+    if has_passed(report):
+        return f"passed: {_merit(report.summary)}"
+    return f"not passed: {'; '.join(_obstacles(report))}"
+
+
+def duration(run: Run) -> float:
+    """Gives the seconds a run took, to the end of its last case when it has no end of its own."""
+    ended = run.ended
+    if ended is None:
+        ended = max((case.ended for case in run.cases), default=run.started)
+    return max(0.0, ended - run.started)
+
+
+def place(report: Report, case: CaseResult) -> str | None:
+    """Gives `file:line` of a case, or the file alone when the line is unknown."""
+    line = report.lines.get(case.number)
+    return f"{report.file}:{line}" if report.file and line else report.file
+
+
+def _merit(summary: Summary) -> str:
+    if summary.pass_rate is None:
+        return "no case was decided"
+    if not summary.failed:
+        return "every decided case passed"
+    reached = f"the pass rate of {percent(summary.pass_rate)} reaches the {percent(summary.min_pass_rate)} asked for"
+    return f"{reached}, though {count(summary.failed, 'case')} failed"
+
+
+def _obstacles(report: Report) -> Iterator[str]:
+    summary, what_happened = report.summary, incident(report.run)
+    if what_happened:
+        yield what_happened
+    if summary.errors:
+        yield f"{count(summary.errors, 'case')} ended in an error"
+    if summary.pass_rate is None or summary.pass_rate >= summary.min_pass_rate:
+        return
+    if summary.min_pass_rate >= 1:
+        yield f"{count(summary.failed, 'case')} failed"
+    else:
+        rate, asked = percent(summary.pass_rate), percent(summary.min_pass_rate)
+        yield f"the pass rate of {rate} is below the {asked} asked for"

@@ -1,0 +1,107 @@
+"""Runs on a terminal: a table of cases for each run, a panel for each case that did not pass."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+
+from rich import box
+from rich.console import Group
+from rich.panel import Panel
+from rich.table import Table
+from rich.text import Text
+
+from evalmeta.model.run import Verdict
+from evalmeta.report.details import blocks, case_number, shows_iterations, what_failed
+from evalmeta.report.human import WORDS, heading, summary_lines, totals
+from evalmeta.report.plain import clean, one_line, shorten
+from evalmeta.report.report import counted_verdict, has_passed, place
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from rich.console import Console
+
+    from evalmeta.model.run import CaseResult
+    from evalmeta.report.details import Field
+    from evalmeta.report.report import Report
+
+__all__ = ["print_tables"]
+
+_LABEL_CHARS: Final = 9
+_STYLES: Final = {
+    Verdict.PASS: "green",
+    Verdict.FAILURE: "bold red",
+    Verdict.ERROR: "bold magenta",
+    Verdict.UNDECIDED: "yellow",
+}
+
+
+def print_tables(reports: Sequence[Report], console: Console) -> None:
+    """Prints runs as tables and panels; nothing in their texts is taken for markup or an escape sequence."""
+    for report in reports:
+        console.print(_text(heading(report), "bold"))
+        if report.file:
+            console.print(_text(one_line(report.file, chars=400), "dim"))
+        if report.run.cases:
+            console.print(_table(report))
+        for case in report.run.cases:
+            verdict = counted_verdict(case, report.run.options)
+            if verdict is not Verdict.PASS:
+                console.print(_panel(report, case, verdict))
+        console.print(_summary(report))
+        console.print()
+    if len(reports) > 1:
+        console.print(_text(totals(reports), "bold"))
+
+
+def _table(report: Report) -> Table:
+    iterations = shows_iterations(report.run)
+    table = Table(box=box.SIMPLE_HEAD, expand=True)
+    table.add_column("#", justify="right", no_wrap=True)
+    if iterations:
+        table.add_column("iteration", justify="right", no_wrap=True)
+    table.add_column("utterance", ratio=3, no_wrap=True, overflow="ellipsis")
+    table.add_column("verdict", no_wrap=True)
+    table.add_column("what failed", ratio=2, no_wrap=True, overflow="ellipsis")
+    for case in report.run.cases:
+        verdict = counted_verdict(case, report.run.options)
+        told = "" if verdict is Verdict.PASS else what_failed(case)
+        cells = [f"{case.number}", *([f"{case.iteration}"] if iterations else []), one_line(case.utterance)]
+        table.add_row(*map(_text, cells), _text(WORDS[verdict], _STYLES[verdict]), _text(told))
+    return table
+
+
+def _panel(report: Report, case: CaseResult, verdict: Verdict) -> Panel:
+    parts: list[Text | Table] = []
+    for title, fields in blocks(case):
+        if title:
+            parts += [Text(), _text(one_line(title), "bold")]
+        parts.append(_grid(fields))
+    where = place(report, case)
+    return Panel(
+        Group(*parts),
+        title=_text(f"{WORDS[verdict]} {case_number(case, report.run)}", _STYLES[verdict]),
+        title_align="left",
+        subtitle=_text(one_line(where, chars=400)) if where else None,
+        subtitle_align="left",
+        border_style=_STYLES[verdict],
+    )
+
+
+def _grid(fields: Sequence[Field]) -> Table:
+    grid = Table.grid(padding=(0, 2))
+    grid.add_column(no_wrap=True, min_width=_LABEL_CHARS)
+    grid.add_column(overflow="fold")
+    for field in fields:
+        grid.add_row(_text(field.label, "dim"), _text(shorten(field.text)))
+    return grid
+
+
+def _summary(report: Report) -> Text:
+    first, *others = summary_lines(report)
+    style = "bold green" if has_passed(report) else "bold red"
+    return Text("\n").join([_text(first, style), *map(_text, others)])
+
+
+def _text(text: str, style: str = "") -> Text:
+    return Text(clean(text), style)

@@ -1,0 +1,98 @@
+"""Runs as TAP version 14: a test point for each case, numbered through all runs."""
+
+from __future__ import annotations
+
+from itertools import count
+from typing import TYPE_CHECKING
+
+from evalmeta.model.run import Verdict
+from evalmeta.report.details import case_name, open_results, what_failed
+from evalmeta.report.plain import one_line, quote, shorten
+from evalmeta.report.report import counted_verdict, decision, incident, place
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+    from evalmeta.model.run import CaseResult, TestResult
+    from evalmeta.report.report import Report
+
+__all__ = ["render"]
+
+
+def render(reports: Sequence[Report]) -> str:
+    """Writes TAP: `not ok` for failures and errors, with a YAML block that says why, and SKIP for what is undecided.
+
+    A comment names each run and says whether it passed; a run that did not complete
+    has one more point that is not ok. Texts stand in the YAML block as JSON strings.
+    """
+    lines: list[str] = []
+    numbers = count(1)
+    for report in reports:
+        lines += _comments(report)
+        for case in report.run.cases:
+            lines += _case_point(next(numbers), report, case)
+        if incident(report.run):
+            lines += _incident_point(next(numbers), report)
+    points = next(numbers) - 1
+    plan = f"1..{points}" if points else "1..0 # SKIP no cases"
+    return "\n".join(["TAP version 14", plan, *lines]) + "\n"
+
+
+def _comments(report: Report) -> Iterator[str]:
+    run = report.run
+    yield f"# {one_line(f'{run.definition}: subject {run.subject_name}, run {run.id}', chars=200)}"
+    yield f"# {one_line(decision(report), chars=400)}"
+
+
+def _incident_point(number: int, report: Report) -> Iterator[str]:
+    yield f"not ok {number} - {_escape(one_line(report.run.definition))}: the run"
+    yield from _block([f"message: {quote(incident(report.run) or '')}", "severity: error"])
+
+
+def _case_point(number: int, report: Report, case: CaseResult) -> Iterator[str]:
+    verdict = counted_verdict(case, report.run.options)
+    name = _escape(case_name(case, report.run))
+    match verdict:
+        case Verdict.PASS:
+            yield f"ok {number} - {name}"
+        case Verdict.UNDECIDED:
+            yield f"ok {number} - {name} # SKIP {_escape(what_failed(case))}"
+        case _:
+            yield f"not ok {number} - {name}"
+            yield from _block(_diagnostics(report, case, verdict))
+
+
+def _diagnostics(report: Report, case: CaseResult, verdict: Verdict) -> Iterator[str]:
+    yield f"message: {quote(what_failed(case))}"
+    yield f"severity: {'error' if verdict is Verdict.ERROR else 'fail'}"
+    where = place(report, case)
+    if where:
+        yield f"at: {quote(where)}"
+    yield f"utterance: {quote(shorten(case.utterance))}"
+    if case.generated:
+        yield f"answer: {quote(shorten(case.generated.outcome))}"
+    results = open_results(case)
+    if results:
+        yield "results:"
+    for result in results:
+        yield from _result(result)
+
+
+def _result(result: TestResult) -> Iterator[str]:
+    yield f"  - name: {quote(result.name)}"
+    yield f"    result: {result.verdict}"
+    yield f"    expected: {quote(shorten(result.expected))}"
+    yield f"    actual: {quote(shorten(result.actual))}"
+    yield f"    explanation: {quote(shorten(result.explanation or result.error or ''))}"
+
+
+def _block(lines: Iterator[str] | Sequence[str]) -> Iterator[str]:
+    yield "  ---"
+    for line in lines:
+        yield f"  {line}"
+    yield "  ..."
+
+
+def _escape(text: str) -> str:
+    r"""Escapes as TAP 14 asks for: `#` would begin a directive, `\` an escape."""
+    return text.replace("\\", "\\\\").replace("#", "\\#")

@@ -1,0 +1,1 @@
+"""What an org keeps: components, jobs, runs and their results, each committed before anyone is told."""

@@ -1,0 +1,91 @@
+"""The components of an org."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from evalmeta.store.record_ids import next_ids
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping
+
+    from evalmeta.model.registry import MetadataType
+    from evalmeta.store.database import Database
+
+__all__ = ["Change", "Components", "StoredComponent"]
+
+
+@dataclass(frozen=True, slots=True)
+class StoredComponent:
+    """A component as the org keeps it; times are seconds since the epoch."""
+
+    type: str
+    full_name: str
+    id: str
+    created: float
+    modified: float
+
+
+@dataclass(frozen=True, slots=True)
+class Change:
+    """What saving one component did: made it, changed it, or found it as it was."""
+
+    id: str
+    created: bool
+    changed: bool
+
+
+class Components:
+    """Reads and saves components, whose names are the same in any case; call `save` inside a transaction."""
+
+    __slots__ = ("_database",)
+
+    def __init__(self, database: Database) -> None:
+        self._database = database
+
+    def list(self, type_name: str) -> list[StoredComponent]:
+        """Lists the components of a type by name, without their content."""
+        sql = "SELECT type, full_name, id, created_at, modified_at FROM component WHERE type = ? ORDER BY full_name"
+        return [StoredComponent(*row) for row in self._database.query(sql, (type_name,))]
+
+    def content(self, type_name: str, full_name: str) -> bytes | None:
+        """Gives a component's bytes as they were deployed; None when there is no such component."""
+        sql = "SELECT content FROM component WHERE type = ? AND full_name = ?"
+        rows = self._database.query(sql, (type_name, full_name))
+        return rows[0][0] if rows else None
+
+    def preview(self, type_name: str, contents: Mapping[str, bytes]) -> dict[str, Change]:
+        """Tells what `save` would do; new components have no id yet."""
+        return {name: self._change(type_name, name, content) for name, content in contents.items()}
+
+    def save(self, kind: MetadataType, contents: Mapping[str, bytes], *, now: float) -> dict[str, Change]:
+        """Makes or replaces components, byte for byte; unchanged ones keep their date."""
+        changes = self.preview(kind.name, contents)
+        new = [name for name, change in changes.items() if change.created]
+        for name, record_id in zip(new, next_ids(self._database, kind.id_prefix, len(new)) if new else [], strict=True):
+            changes[name] = Change(record_id, created=True, changed=True)
+        sql = """
+            INSERT INTO component VALUES (?, ?, ?, ?, ?, ?)
+            ON CONFLICT (type, full_name) DO UPDATE
+            SET full_name = excluded.full_name, content = excluded.content, modified_at = excluded.modified_at
+        """
+        rows = self._rows(kind.name, contents, changes, now)
+        self._database.execute_many(sql, rows)
+        return changes
+
+    def _change(self, type_name: str, name: str, content: bytes) -> Change:
+        sql = "SELECT id, content = ? AND full_name = ? COLLATE BINARY FROM component WHERE type = ? AND full_name = ?"
+        rows = self._database.query(sql, (content, name, type_name, name))
+        return (
+            Change(rows[0][0], created=False, changed=not rows[0][1])
+            if rows
+            else Change("", created=True, changed=True)
+        )
+
+    def _rows(
+        self, type_name: str, contents: Mapping[str, bytes], changes: Mapping[str, Change], now: float
+    ) -> Iterable[tuple[str, str, str, bytes, float, float]]:
+        for name, content in contents.items():
+            if changes[name].changed:
+                yield (type_name, name, changes[name].id, content, now, now)

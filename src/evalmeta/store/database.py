@@ -1,0 +1,164 @@
+"""The SQLite file behind an org: opened safely, migrated, and its errors put into words."""
+
+from __future__ import annotations
+
+import sqlite3
+from contextlib import contextmanager, suppress
+from importlib.resources import files
+from typing import TYPE_CHECKING, Any, Final, TypeAlias
+
+from evalmeta import limits
+from evalmeta.errors import StoreCorrupt, StoreError, StoreLocked
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator, Sequence
+    from pathlib import Path
+
+__all__ = ["Database", "Row", "Value", "open_database"]
+
+Value: TypeAlias = str | int | float | bytes | None
+Row: TypeAlias = tuple[Any, ...]  # type: ignore[explicit-any] # what the columns hold, which only SQL knows
+
+_APPLICATION_ID: Final = 0x45564D54  # "EVMT"
+# One statement, so that a file which another process is making is seen either empty or made.
+_HEADER: Final = """
+    SELECT (SELECT application_id FROM pragma_application_id), (SELECT user_version FROM pragma_user_version),
+           (SELECT count(*) FROM sqlite_master)
+"""
+_README: Final = """\
+evalmeta keeps the project's embedded org here: deployed definitions, runs and their results.
+Delete this folder to begin with an empty org; nothing else depends on it.
+"""
+
+
+class Database:
+    """One connection; every statement and transaction reports trouble as a StoreError."""
+
+    __slots__ = ("_connection", "path")
+
+    def __init__(self, connection: sqlite3.Connection, path: Path) -> None:
+        self._connection = connection
+        self.path = path
+
+    def query(self, sql: str, values: Sequence[Value] = ()) -> list[Row]:
+        """Gives all rows of a statement."""
+        with _in_words(self.path):
+            return self._connection.execute(sql, values).fetchall()
+
+    def execute(self, sql: str, values: Sequence[Value] = ()) -> int:
+        """Carries out a statement and gives the number of rows it changed."""
+        with _in_words(self.path):
+            return self._connection.execute(sql, values).rowcount
+
+    def execute_many(self, sql: str, rows: Iterable[Sequence[Value]]) -> None:
+        """Carries out a statement for every row."""
+        with _in_words(self.path):
+            self._connection.executemany(sql, rows)
+
+    @contextmanager
+    def transaction(self) -> Iterator[None]:
+        """Commits all that happens inside, or nothing of it; writers wait for each other."""
+        self.execute("BEGIN IMMEDIATE")
+        try:
+            yield
+            self.execute("COMMIT")
+        except BaseException:
+            with suppress(sqlite3.Error):
+                self._connection.rollback()
+            raise
+
+    def close(self) -> None:
+        """Lets go of the file."""
+        self._connection.close()
+
+
+def open_database(folder: Path) -> Database:
+    """Opens the database in a state folder, and makes both when they are not there.
+
+    Commits reach the disk before they return (WAL, synchronous FULL).
+
+    Raises:
+        StoreLocked: another program holds it longer than the limit.
+        StoreCorrupt: the file is no database of evalmeta.
+        StoreError: the folder cannot be written, or a newer evalmeta made the file.
+    """
+    path = folder / "org.sqlite3"
+    try:
+        _make_folder(folder)
+        connection = sqlite3.connect(path, timeout=limits.STORE_BUSY_SECONDS, isolation_level=None)
+    except (OSError, sqlite3.Error) as error:
+        raise StoreError(
+            f"{path} cannot be opened: {error}", actions=["Make the folder writable, or set EVALMETA_HOME to another."]
+        ) from None
+    database = Database(connection, path)
+    try:
+        _prepare(database)
+    except BaseException:
+        connection.close()
+        raise
+    return database
+
+
+def _make_folder(folder: Path) -> None:
+    folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+    for name, content in {"README": _README, ".gitignore": "*\n"}.items():
+        if not (folder / name).exists():
+            (folder / name).write_text(content, encoding="utf-8")
+
+
+def _prepare(database: Database) -> None:
+    database.execute("PRAGMA foreign_keys = ON")
+    database.execute("PRAGMA synchronous = FULL")
+    [(application_id, version, tables)] = database.query(_HEADER)
+    migrations = _migrations()
+    if application_id != _APPLICATION_ID and (application_id or tables):
+        raise _corrupt(database.path, "it is a database of another program")
+    if version > len(migrations):
+        raise StoreError(
+            f"{database.path} was made by a newer evalmeta (layout {version}, this one knows {len(migrations)})",
+            actions=["Upgrade evalmeta."],
+        )
+    if version < len(migrations):
+        database.query("PRAGMA journal_mode = WAL")
+        _migrate(database, migrations)
+
+
+def _migrate(database: Database, migrations: Sequence[str]) -> None:
+    with database.transaction():
+        [(version,)] = database.query("PRAGMA user_version")
+        for script in migrations[version:]:
+            for statement in script.split(";\n"):
+                database.execute(statement)
+        database.execute(f"PRAGMA application_id = {_APPLICATION_ID}")
+        database.execute(f"PRAGMA user_version = {len(migrations)}")
+
+
+def _migrations() -> list[str]:
+    folder = files("evalmeta.store") / "migrations"
+    scripts = sorted((each for each in folder.iterdir() if each.name.endswith(".sql")), key=lambda each: each.name)
+    return [each.read_text(encoding="utf-8") for each in scripts]
+
+
+@contextmanager
+def _in_words(path: Path) -> Iterator[None]:
+    try:
+        yield
+    except sqlite3.OperationalError as error:
+        if "locked" in str(error) or "busy" in str(error):
+            raise StoreLocked(
+                f"{path} is held by another program", actions=["Wait until it is done, then run the command again."]
+            ) from None
+        if "malformed" in str(error) or "no such table" in str(error):
+            raise _corrupt(path, str(error)) from None
+        raise StoreError(
+            f"{path}: {error}", actions=["Check that the disk has room and the file is writable."]
+        ) from None
+    except sqlite3.DatabaseError as error:
+        raise _corrupt(path, str(error)) from None
+
+
+def _corrupt(path: Path, reason: str) -> StoreCorrupt:
+    return StoreCorrupt(
+        f"{path} is no usable database: {reason}",
+        actions=[f"Move {path.name} away and deploy again; the definitions in the project are not touched."],
+    )

@@ -1,0 +1,172 @@
+"""Runs and their case results, and the leases by which workers own runs."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Final
+
+import orjson
+
+from evalmeta.errors import StoreError
+from evalmeta.model.run import Run, RunStatus
+from evalmeta.store.record_ids import next_ids
+from evalmeta.wire.connect import read_case, read_options, write_case, write_options
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from evalmeta.model.evaluation import Evaluation
+    from evalmeta.model.run import CaseResult, RunOptions
+    from evalmeta.store.database import Database, Row
+
+__all__ = ["Lease", "RunJournal", "Runs"]
+
+_RUN_PREFIX: Final = "4KB"
+_RUN_COLUMNS: Final = (
+    "id, definition, subject_name, status, created_at, total, subject_version, ended_at, error, options"
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Lease:
+    """Who works on a run, and until when that is sure (seconds since the epoch)."""
+
+    worker: str | None
+    until: float | None
+
+
+class Runs:
+    """Makes runs, gives them back, and hands them to one worker at a time."""
+
+    __slots__ = ("_database",)
+
+    def __init__(self, database: Database) -> None:
+        self._database = database
+
+    def start(self, evaluation: Evaluation, content: bytes, options: RunOptions, *, now: float) -> str:
+        """Makes a run of a definition as it is now and gives its id."""
+        total = len(evaluation.cases) * options.iterations
+        encoded = orjson.dumps(write_options(options))
+        with self._database.transaction():
+            [run_id] = next_ids(self._database, _RUN_PREFIX)
+            sql = """
+                INSERT INTO run
+                  (id, definition, content, subject_name, subject_version, status, options, total, created_at)
+                VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)
+            """
+            subject = (evaluation.subject_name, evaluation.subject_version)
+            row = (run_id, evaluation.name, content, *subject, RunStatus.NEW.value, encoded, total, now)
+            self._database.execute(sql, row)
+        return run_id
+
+    def get(self, run_id: str) -> Run | None:
+        """Gives a run without its cases; None when there is no such run."""
+        rows = self._database.query(f"SELECT {_RUN_COLUMNS} FROM run WHERE id = ?", (run_id,))  # noqa: S608 - a constant
+        return _run(rows[0]) if rows else None
+
+    def latest(self, definition: str) -> Run | None:
+        """Gives the newest run of a definition, without its cases."""
+        sql = f"SELECT {_RUN_COLUMNS} FROM run WHERE definition = ? ORDER BY id DESC LIMIT 1"  # noqa: S608 - a constant
+        rows = self._database.query(sql, (definition,))
+        return _run(rows[0]) if rows else None
+
+    def content(self, run_id: str) -> bytes:
+        """Gives the definition's bytes as they were when the run was made."""
+        [(content,)] = self._database.query("SELECT content FROM run WHERE id = ?", (run_id,))
+        return bytes(content)
+
+    def cases(self, run_id: str) -> tuple[CaseResult, ...]:
+        """Gives the finished cases of a run in order of iteration and number."""
+        sql = "SELECT body FROM case_result WHERE run_id = ? ORDER BY iteration, number"
+        return tuple(read_case(orjson.loads(body)) for (body,) in self._database.query(sql, (run_id,)))
+
+    def count(self, run_id: str) -> tuple[int, int]:
+        """Counts the finished cases of a run, and those among them that failed or ended in errors."""
+        sql = (
+            "SELECT count(*), count(*) FILTER (WHERE verdict IN ('FAILURE', 'ERROR')) FROM case_result WHERE run_id = ?"
+        )
+        [(done, not_passed)] = self._database.query(sql, (run_id,))
+        return int(done), int(not_passed)
+
+    def lease(self, run_id: str) -> Lease:
+        """Tells who works on a run."""
+        [(worker, until)] = self._database.query("SELECT worker, lease_until FROM run WHERE id = ?", (run_id,))
+        return Lease(worker, until)
+
+    def claim(self, run_id: str, worker: str, *, taken_from: str | None, now: float, until: float) -> bool:
+        """Takes a run that is free, whose lease has run out, or that `taken_from` is known to have left.
+
+        False when somebody else works on it or it is over.
+        """
+        sql = """
+            UPDATE run SET worker = ?, lease_until = ?, status = 'IN_PROGRESS'
+            WHERE id = ? AND status IN ('NEW', 'IN_PROGRESS') AND (worker IS NULL OR worker = ? OR lease_until < ?)
+        """
+        return self._database.execute(sql, (worker, until, run_id, taken_from, now)) == 1
+
+    def renew(self, run_id: str, worker: str, *, until: float) -> bool:
+        """Prolongs a worker's lease; False when it is no longer the worker's."""
+        sql = "UPDATE run SET lease_until = ? WHERE id = ? AND worker = ?"
+        return self._database.execute(sql, (until, run_id, worker)) == 1
+
+    def release(self, run_id: str, worker: str) -> None:
+        """Gives an unfinished run back, for another worker to go on."""
+        sql = "UPDATE run SET worker = NULL, lease_until = NULL WHERE id = ? AND worker = ?"
+        self._database.execute(sql, (run_id, worker))
+
+    def finish(self, run_id: str, worker: str, status: RunStatus, *, error: str | None, now: float) -> None:
+        """Ends a run."""
+        sql = """
+            UPDATE run SET status = ?, error = ?, ended_at = ?, worker = NULL, lease_until = NULL
+            WHERE id = ? AND worker = ?
+        """
+        self._database.execute(sql, (status.value, error, now, run_id, worker))
+
+
+class RunJournal:
+    """A run's journal: results are on disk before `append` returns, each case once."""
+
+    __slots__ = ("_database", "_run_id", "_worker")
+
+    def __init__(self, database: Database, run_id: str, worker: str) -> None:
+        self._database = database
+        self._run_id = run_id
+        self._worker = worker
+
+    def finished(self) -> frozenset[tuple[int, int]]:
+        """Gives iteration and number of every case that is done."""
+        sql = "SELECT iteration, number FROM case_result WHERE run_id = ?"
+        return frozenset((iteration, number) for iteration, number in self._database.query(sql, (self._run_id,)))
+
+    def append(self, results: Sequence[CaseResult]) -> None:
+        """Commits results, all or none.
+
+        Raises:
+            StoreError: another worker has taken the run, or the database cannot be written.
+        """
+        rows = [
+            (self._run_id, each.iteration, each.number, each.verdict.value, orjson.dumps(write_case(each)))
+            for each in results
+        ]
+        with self._database.transaction():
+            [(worker,)] = self._database.query("SELECT worker FROM run WHERE id = ?", (self._run_id,))
+            if worker != self._worker:
+                raise StoreError(f"run {self._run_id} was taken over by another worker")
+            self._database.execute_many("INSERT INTO case_result VALUES (?, ?, ?, ?, ?)", rows)
+
+
+def _run(row: Row) -> Run:
+    *fields, options = row
+    run_id, definition, subject_name, status, created, total, version, ended, error = fields
+    return Run(
+        id=run_id,
+        definition=definition,
+        subject_name=subject_name,
+        status=RunStatus(status),
+        started=created,
+        total=total,
+        subject_version=version,
+        ended=ended,
+        error=error,
+        options=read_options(orjson.loads(options)),
+    )

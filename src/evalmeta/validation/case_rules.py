@@ -1,0 +1,100 @@
+"""Rules about one test case: its inputs, its history, its context variables."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+
+from evalmeta.validation.finding import Finding, nearest
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from evalmeta.model.definition import TestCase
+
+__all__ = [
+    "find_context_variables_twice",
+    "find_empty_utterance",
+    "find_history_index",
+    "find_history_order",
+    "find_history_role",
+    "find_history_topic",
+    "find_no_expectations",
+]
+
+_ROLES: Final = ("user", "agent")
+
+
+def find_empty_utterance(case: TestCase) -> Iterator[Finding]:
+    """The utterance holds more than blanks."""
+    if not case.inputs.utterance.strip():
+        yield Finding((("inputs", 0), ("utterance", 0)), "the utterance is empty", "Write what is asked of the agent.")
+
+
+def find_no_expectations(case: TestCase) -> Iterator[Finding]:
+    """A test case expects something."""
+    if not case.expectations:
+        yield Finding((), "the test case has no expectation", "Add an <expectation>; without one nothing is tested.")
+
+
+def find_context_variables_twice(case: TestCase) -> Iterator[Finding]:
+    """A context variable is given once per test case."""
+    seen: set[str] = set()
+    for index, variable in enumerate(case.inputs.context_variables):
+        if variable.name in seen:
+            steps = (("inputs", 0), ("contextVariable", index), ("variableName", 0))
+            yield Finding(steps, f"the context variable {variable.name!r} is given twice", "Keep one of them.")
+        seen.add(variable.name)
+
+
+def find_history_role(case: TestCase) -> Iterator[Finding]:
+    """Every message has a role, user or agent."""
+    for index, message in enumerate(case.inputs.conversation_history):
+        if message.role not in _ROLES:
+            what = "has no role" if message.role is None else f"has the role {message.role!r}"
+            yield _about(index, "role", f"message {index} of the history {what}", nearest(message.role or "", _ROLES))
+
+
+def find_history_order(case: TestCase) -> Iterator[Finding]:
+    """The history begins with the user, user and agent take turns, the agent has the last word.
+
+    Orgs refuse anything else: "there should be 1 user and 1 agent elements alternating.
+    Conversation must end with agent; odd number of turns is not allowed".
+    """
+    roles = [message.role for message in case.inputs.conversation_history]
+    if any(role not in _ROLES for role in roles):
+        return
+    hint = "Let user and agent take turns, the user first and the agent last; the utterance is the user's next turn."
+    for index, role in enumerate(roles):
+        due = _ROLES[index % 2]
+        if role != due:
+            yield _about(
+                index, "role", f"message {index} of the history is by the {role}; it is the {due}'s turn", hint
+            )
+            return
+    if len(roles) % 2:
+        yield _about(len(roles) - 1, "role", "the history ends with a message of the user", hint)
+
+
+def find_history_topic(case: TestCase) -> Iterator[Finding]:
+    """A message of the agent names its topic."""
+    for index, message in enumerate(case.inputs.conversation_history):
+        if message.role == "agent" and not (message.topic or "").strip():
+            text = f"message {index} of the history is by the agent and has no topic"
+            yield _about(index, "topic", text, "Add <topic>: the topic the agent used for it.")
+
+
+def find_history_index(case: TestCase) -> Iterator[Finding]:
+    """Indexes are the messages' places, from 0, without gaps; or no message has one."""
+    history = case.inputs.conversation_history
+    if all(message.index is None for message in history):
+        return
+    for place, message in enumerate(history):
+        if message.index != place:
+            found = "has no index" if message.index is None else f"has the index {message.index}"
+            text = f"message {place} of the history {found}; {place} is due"
+            yield _about(place, "index", text, "Number the messages 0, 1, 2 and so on in their order.")
+            return
+
+
+def _about(index: int, field: str, message: str, hint: str) -> Finding:
+    return Finding((("inputs", 0), ("conversationHistory", index), (field, 0)), message, hint)

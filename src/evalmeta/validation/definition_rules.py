@@ -1,0 +1,98 @@
+"""Rules about a definition as a whole: names, versions, the number of cases."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Final
+
+from evalmeta import limits
+from evalmeta.model.registry import PARAMETER_API_VERSION
+from evalmeta.validation.finding import Finding
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from evalmeta.model.definition import Definition
+    from evalmeta.model.registry import ApiVersion
+
+__all__ = [
+    "DefinitionScope",
+    "find_empty_required",
+    "find_full_name_format",
+    "find_name_format",
+    "find_no_test_cases",
+    "find_parameters_before_their_version",
+    "find_too_many_test_cases",
+    "is_api_name",
+]
+
+_API_NAME: Final = re.compile(r"[A-Za-z](?:_?[A-Za-z0-9])*", re.ASCII)
+_NAME_HINT: Final = "Use letters, digits and single underscores; begin with a letter and do not end with an underscore."
+
+
+@dataclass(frozen=True, slots=True)
+class DefinitionScope:
+    """What a rule about a definition may look at."""
+
+    definition: Definition
+    full_name: str
+    api_version: ApiVersion
+
+
+def is_api_name(name: str) -> bool:
+    """Tells whether a name obeys the rule for API names (reference, AiEvaluationDefinition, `name`)."""
+    return bool(_API_NAME.fullmatch(name))
+
+
+def find_full_name_format(scope: DefinitionScope) -> Iterator[Finding]:
+    """The file's name, which is the component's full name, is an API name."""
+    name = scope.full_name
+    if not is_api_name(name):
+        yield Finding((), f"the file name {name!r} is no API name", f"Rename the file. {_NAME_HINT}")
+    elif len(name) > limits.MAX_API_NAME_CHARS:
+        message = f"the file name has {len(name)} characters; an API name has at most {limits.MAX_API_NAME_CHARS}"
+        yield Finding((), message, "Rename the file.")
+
+
+def find_name_format(scope: DefinitionScope) -> Iterator[Finding]:
+    """`name` is an API name; orgs also take a label there."""
+    name = scope.definition.name
+    if name.strip() and not is_api_name(name):
+        yield Finding((("name", 0),), f"the name {name!r} is no API name", _NAME_HINT)
+
+
+def find_empty_required(scope: DefinitionScope) -> Iterator[Finding]:
+    """A required field holds more than blanks."""
+    definition = scope.definition
+    fields = {"name": definition.name, "subjectName": definition.subject_name}
+    for field, text in fields.items():
+        if not text.strip():
+            yield Finding(((field, 0),), f"<{field}> is empty", "Fill it in; it is required.")
+
+
+def find_no_test_cases(scope: DefinitionScope) -> Iterator[Finding]:
+    """A definition has test cases."""
+    if not scope.definition.test_cases:
+        yield Finding((), "the definition has no test case", "Add a <testCase>; a run would ask the agent nothing.")
+
+
+def find_too_many_test_cases(scope: DefinitionScope) -> Iterator[Finding]:
+    """A definition has at most 1,000 test cases (Testing API Developer Guide, "Considerations")."""
+    count = len(scope.definition.test_cases)
+    if count > limits.MAX_TEST_CASES:
+        message = f"the definition has {count:,} test cases; an org takes {limits.MAX_TEST_CASES:,}"
+        yield Finding((("testCase", limits.MAX_TEST_CASES),), message, "Split it into several definitions.")
+
+
+def find_parameters_before_their_version(scope: DefinitionScope) -> Iterator[Finding]:
+    """`parameter` needs API version 64.0 (reference, AiEvaluationTestCaseCritParam)."""
+    if scope.api_version >= PARAMETER_API_VERSION:
+        return
+    for place, case in enumerate(scope.definition.test_cases):
+        for index, expectation in enumerate(case.expectations):
+            if expectation.parameters:
+                steps = (("testCase", place), ("expectation", index), ("parameter", 0))
+                message = f"<parameter> needs API version {PARAMETER_API_VERSION}; {scope.api_version} is in force"
+                yield Finding(steps, message, f"Set the version in the manifest or project to {PARAMETER_API_VERSION}.")
+                return

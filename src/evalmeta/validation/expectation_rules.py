@@ -1,0 +1,152 @@
+"""Rules about one expectation: its name, what it needs, its parameters."""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING
+
+from evalmeta.model.actions import parse_actions
+from evalmeta.model.expectations import OPERATORS, PARAMETER_NAMES, canonical_name, expectation_kind, known_names
+from evalmeta.model.reference import check_reference
+from evalmeta.validation.finding import Finding, nearest
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from evalmeta.model.definition import Expectation, Parameter
+
+__all__ = [
+    "find_actions_unreadable",
+    "find_number_invalid",
+    "find_operator_unknown",
+    "find_parameter_missing",
+    "find_parameter_twice",
+    "find_parameter_unknown",
+    "find_parameter_unused",
+    "find_reference_invalid",
+    "find_unknown_name",
+    "find_value_missing",
+    "find_value_unused",
+]
+
+
+def find_unknown_name(expectation: Expectation) -> Iterator[Finding]:
+    """The expectation's name is one the reference lists, or a later name of one."""
+    name = expectation.name
+    if name and expectation_kind(name) is None:
+        yield Finding((("name", 0),), f"{name!r} is no expectation", nearest(name, known_names()))
+
+
+def find_value_missing(expectation: Expectation) -> Iterator[Finding]:
+    """Topics, actions and responses are compared with an expectedValue."""
+    kind = expectation_kind(expectation.name)
+    if kind and kind.needs == "value" and expectation.expected_value is None:
+        yield Finding((), f"{expectation.name} has no <expectedValue>", "Add it; there is nothing to compare with.")
+
+
+def find_value_unused(expectation: Expectation) -> Iterator[Finding]:
+    """Quality metrics and custom criteria take no expectedValue."""
+    kind = expectation_kind(expectation.name)
+    if kind and kind.needs != "value" and expectation.expected_value is not None:
+        if kind.name == "output_latency_milliseconds":
+            return
+        hint = "Remove it." if kind.needs == "nothing" else "Give the parameter named expected instead."
+        yield Finding((("expectedValue", 0),), f"{expectation.name} takes no <expectedValue>", hint)
+
+
+def find_actions_unreadable(expectation: Expectation) -> Iterator[Finding]:
+    """The expected actions are a list such as ['A', 'B']."""
+    value = expectation.expected_value
+    if canonical_name(expectation.name) != "action_sequence_match" or value is None:
+        return
+    if parse_actions(value) is None:
+        message = f"{value.strip()!r} is no list of actions"
+        yield Finding((("expectedValue", 0),), message, "Write the actions as ['A', 'B'], or [] for none.")
+
+
+def find_parameter_missing(expectation: Expectation) -> Iterator[Finding]:
+    """Custom criteria have the parameters operator, actual and expected."""
+    kind = expectation_kind(expectation.name)
+    if kind is None or kind.needs != "parameters":
+        return
+    given = {parameter.name for parameter in expectation.parameters}
+    for name in PARAMETER_NAMES:
+        if name not in given:
+            yield Finding((), f"{expectation.name} has no parameter {name!r}", f"Add a <parameter> named {name}.")
+
+
+def find_parameter_unused(expectation: Expectation) -> Iterator[Finding]:
+    """Only custom criteria have parameters."""
+    kind = expectation_kind(expectation.name)
+    if kind and kind.needs != "parameters" and expectation.parameters:
+        hint = "Remove them; string_comparison and numeric_comparison take parameters."
+        yield Finding((("parameter", 0),), f"{expectation.name} takes no <parameter>", hint)
+
+
+def find_parameter_unknown(expectation: Expectation) -> Iterator[Finding]:
+    """A parameter is named operator, actual or expected."""
+    for index, parameter in enumerate(expectation.parameters):
+        if parameter.name and parameter.name not in PARAMETER_NAMES:
+            steps = (("parameter", index), ("name", 0))
+            yield Finding(steps, f"{parameter.name!r} is no parameter", nearest(parameter.name, PARAMETER_NAMES))
+
+
+def find_parameter_twice(expectation: Expectation) -> Iterator[Finding]:
+    """A parameter is given once."""
+    seen: set[str] = set()
+    for index, parameter in enumerate(expectation.parameters):
+        if parameter.name in seen:
+            steps = (("parameter", index), ("name", 0))
+            yield Finding(steps, f"the parameter {parameter.name!r} is given twice", "Keep one of them.")
+        seen.add(parameter.name)
+
+
+def find_operator_unknown(expectation: Expectation) -> Iterator[Finding]:
+    """The operator belongs to the comparison."""
+    operators = OPERATORS.get(expectation.name)
+    found = _parameter(expectation, "operator")
+    if operators is None or found is None:
+        return
+    index, parameter = found
+    operator = parameter.value.strip()
+    if operator in operators:
+        return
+    other = next((name for name, theirs in OPERATORS.items() if operator in theirs), None)
+    if other:
+        message, hint = f"{operator!r} belongs to {other}, not to {expectation.name}", f"Known: {', '.join(operators)}."
+    else:
+        message, hint = f"{operator!r} is no operator of {expectation.name}", nearest(operator, operators)
+    yield Finding((("parameter", index), ("value", 0)), message, hint)
+
+
+def find_number_invalid(expectation: Expectation) -> Iterator[Finding]:
+    """A numeric comparison's literals are numbers."""
+    if expectation.name != "numeric_comparison":
+        return
+    for name in ("actual", "expected"):
+        found = _parameter(expectation, name)
+        if found and not found[1].is_reference and not _is_number(found[1].value):
+            message = f"the parameter {name!r} is {found[1].value.strip()!r}, which is no number"
+            yield Finding((("parameter", found[0]), ("value", 0)), message, "Write a number such as 5 or 0.25.")
+
+
+def find_reference_invalid(expectation: Expectation) -> Iterator[Finding]:
+    """A reference is a JSONPath over generatedData that cannot run away."""
+    for index, parameter in enumerate(expectation.parameters):
+        if parameter.is_reference and (complaint := check_reference(parameter.value)):
+            hint = "Write a JSONPath such as $.generatedData.outcome, or set isReference to false."
+            yield Finding((("parameter", index), ("value", 0)), complaint, hint)
+
+
+def _parameter(expectation: Expectation, name: str) -> tuple[int, Parameter] | None:
+    for index, parameter in enumerate(expectation.parameters):
+        if parameter.name == name:
+            return index, parameter
+    return None
+
+
+def _is_number(text: str) -> bool:
+    try:
+        return math.isfinite(float(text)) and "_" not in text
+    except ValueError:
+        return False

@@ -1,0 +1,105 @@
+"""The rule table: one row per code, with its severity under each profile and what checks it.
+
+The profile `documented` holds files to the metadata reference; `orgs` to what real orgs
+are known to accept. A rule's page in the documentation is its check's docstring.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final, NamedTuple
+
+from evalmeta.model.problem import Severity
+from evalmeta.validation import case_rules, definition_rules, expectation_rules
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+    from evalmeta.model.definition import Expectation, TestCase
+    from evalmeta.model.settings import Profile
+    from evalmeta.validation.definition_rules import DefinitionScope
+    from evalmeta.validation.finding import Finding
+
+__all__ = ["CASE_RULES", "CODES", "DEFINITION_RULES", "EXPECTATION_RULES", "FIXED_CODES", "Rule", "all_rules"]
+
+_ERROR: Final = Severity.ERROR
+_WARNING: Final = Severity.WARNING
+
+
+class Rule(NamedTuple):
+    """A rule: its code, its severities, and the severity for a profile."""
+
+    code: str
+    documented: Severity
+    orgs: Severity
+
+    def severity(self, profile: Profile) -> Severity:
+        """Gives how much a finding of this rule weighs under a profile."""
+        return self.documented if profile == "documented" else self.orgs
+
+
+DEFINITION_RULES: Final[tuple[tuple[Rule, Callable[[DefinitionScope], Iterator[Finding]]], ...]] = (
+    (Rule("full-name-format", _ERROR, _ERROR), definition_rules.find_full_name_format),
+    (Rule("name-format", _ERROR, _WARNING), definition_rules.find_name_format),
+    (Rule("required-empty", _ERROR, _ERROR), definition_rules.find_empty_required),
+    (Rule("test-cases-missing", _WARNING, _WARNING), definition_rules.find_no_test_cases),
+    (Rule("test-cases-too-many", _ERROR, _ERROR), definition_rules.find_too_many_test_cases),
+    (Rule("parameter-version", _ERROR, _ERROR), definition_rules.find_parameters_before_their_version),
+)
+
+CASE_RULES: Final[tuple[tuple[Rule, Callable[[TestCase], Iterator[Finding]]], ...]] = (
+    (Rule("utterance-empty", _ERROR, _ERROR), case_rules.find_empty_utterance),
+    (Rule("expectations-missing", _WARNING, _WARNING), case_rules.find_no_expectations),
+    (Rule("context-variable-twice", _ERROR, _ERROR), case_rules.find_context_variables_twice),
+    (Rule("history-role", _ERROR, _ERROR), case_rules.find_history_role),
+    (Rule("history-order", _ERROR, _ERROR), case_rules.find_history_order),
+    (Rule("history-topic", _ERROR, _WARNING), case_rules.find_history_topic),
+    (Rule("history-index", _ERROR, _ERROR), case_rules.find_history_index),
+)
+
+EXPECTATION_RULES: Final[tuple[tuple[Rule, Callable[[Expectation], Iterator[Finding]]], ...]] = (
+    (Rule("expectation-unknown", _ERROR, _ERROR), expectation_rules.find_unknown_name),
+    (Rule("expected-value-missing", _ERROR, _WARNING), expectation_rules.find_value_missing),
+    (Rule("expected-value-unused", _WARNING, _WARNING), expectation_rules.find_value_unused),
+    (Rule("actions-unreadable", _ERROR, _ERROR), expectation_rules.find_actions_unreadable),
+    (Rule("parameter-missing", _ERROR, _ERROR), expectation_rules.find_parameter_missing),
+    (Rule("parameter-unused", _ERROR, _ERROR), expectation_rules.find_parameter_unused),
+    (Rule("parameter-unknown", _ERROR, _ERROR), expectation_rules.find_parameter_unknown),
+    (Rule("parameter-twice", _ERROR, _ERROR), expectation_rules.find_parameter_twice),
+    (Rule("operator-unknown", _ERROR, _ERROR), expectation_rules.find_operator_unknown),
+    (Rule("number-invalid", _ERROR, _ERROR), expectation_rules.find_number_invalid),
+    (Rule("reference-invalid", _ERROR, _ERROR), expectation_rules.find_reference_invalid),
+)
+
+FIXED_CODES: Final = {
+    "xml-malformed": "The file is well-formed XML.",
+    "xml-doctype": "The file has no DOCTYPE.",
+    "xml-encoding": "The file is UTF-8.",
+    "xml-too-large": "The file is within the size limit.",
+    "xml-too-deep": "Elements are nested within the depth limit.",
+    "xml-root": "The root element and its namespace are the type's.",
+    "element-unknown": "Every element is one the type has.",
+    "element-missing": "Every required element is there.",
+    "element-repeated": "An element that may stand once stands once.",
+    "attribute-unknown": "Elements have no attributes.",
+    "text-stray": "No text stands between elements.",
+    "value-invalid": "Numbers, booleans and listed values are what they should be.",
+    "number-duplicate": "A test case's number is unique in its definition.",
+    "full-name-duplicate": "A full name stands for one file of a project.",
+    "manifest-type-unknown": "A manifest names metadata types that evalmeta handles.",
+    "manifest-member-missing": "A manifest's member has a file.",
+    "manifest-member-empty": "A manifest's member is not blank.",
+    "manifest-empty": "A manifest selects something.",
+    "manifest-version-missing": "A manifest says its API version.",
+    "manifest-version-invalid": "A manifest's version is an API version.",
+    "manifest-version-old": "A manifest's version knows the types it names.",
+}
+"""Codes that no setting changes: errors under every profile, with the rule they stand for."""
+
+
+def all_rules() -> tuple[tuple[Rule, str], ...]:
+    """Lists every configurable rule with the first line of what it demands."""
+    tables = (DEFINITION_RULES, CASE_RULES, EXPECTATION_RULES)
+    return tuple((rule, (check.__doc__ or "").partition("\n")[0]) for table in tables for rule, check in table)
+
+
+CODES: Final = frozenset(rule.code for rule, _ in all_rules())

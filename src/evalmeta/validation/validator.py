@@ -1,0 +1,199 @@
+"""Definitions and manifests in, problems out, every one with its place."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from difflib import get_close_matches
+from typing import TYPE_CHECKING, Final
+
+from evalmeta.errors import InvalidMetadata, SettingsError
+from evalmeta.model.problem import Problem, Severity
+from evalmeta.model.registry import (
+    NEWEST_API_VERSION,
+    OLDEST_API_VERSION,
+    TYPES,
+    metadata_type,
+    nearest_type_name,
+    parse_api_version,
+)
+from evalmeta.validation.definition_rules import DefinitionScope
+from evalmeta.validation.rules import CASE_RULES, CODES, DEFINITION_RULES, EXPECTATION_RULES, Rule
+from evalmeta.validation.schema import check_schema
+from evalmeta.xmlio.definitions import ROOT, read_definition, sketch_definition
+from evalmeta.xmlio.manifests import MANIFEST_ROOT, read_manifest
+from evalmeta.xmlio.reader import NAMESPACE, local_name, read_xml
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping
+
+    from evalmeta.model.manifest import Manifest
+    from evalmeta.model.registry import ApiVersion
+    from evalmeta.model.settings import Profile, RuleSetting, Settings
+    from evalmeta.validation.finding import Finding
+    from evalmeta.xmlio.reader import Document
+
+__all__ = ["Judgement", "judgement_of", "validate_definition", "validate_manifest"]
+
+_MANIFEST_XSD: Final = "package.xsd"
+
+
+def _no_settings() -> Mapping[str, RuleSetting]:
+    return {}
+
+
+@dataclass(frozen=True, slots=True)
+class Judgement:
+    """How findings are weighed: a profile, and severities of single codes that override it."""
+
+    profile: Profile = "documented"
+    rules: Mapping[str, RuleSetting] = field(default_factory=_no_settings)
+
+    def severity(self, rule: Rule) -> Severity | None:
+        """Gives a rule's severity, None when it is switched off."""
+        setting = self.rules.get(rule.code)
+        if setting == "off":
+            return None
+        return Severity(setting) if setting else rule.severity(self.profile)
+
+
+def judgement_of(settings: Settings) -> Judgement:
+    """Takes the judgement from a project's settings.
+
+    Raises:
+        SettingsError: a code that is no rule, or one that cannot be set.
+    """
+    for code in settings.validate_.rules:
+        if code not in CODES:
+            close = get_close_matches(code, CODES, n=1)
+            action = f"Did you mean {close[0]!r}?" if close else f"Known: {', '.join(sorted(CODES))}."
+            raise SettingsError(f"evalmeta.toml: [validate.rules] names no rule {code!r}", actions=[action])
+    return Judgement(settings.validate_.profile, settings.validate_.rules)
+
+
+def validate_definition(
+    data: bytes,
+    *,
+    label: str,
+    full_name: str,
+    judgement: Judgement = Judgement(),
+    api_version: ApiVersion = NEWEST_API_VERSION,
+) -> list[Problem]:
+    """Lists every problem of a definition file, in the order of the file.
+
+    Args:
+        data: the file's bytes.
+        label: the file's name as messages show it.
+        full_name: the component's full name, which the file's name gives.
+        judgement: which findings are errors.
+        api_version: the version in force.
+    """
+    component = f"{TYPES[0].name}:{full_name}"
+    try:
+        document = read_xml(data, label=label)
+        _check_root(document, ROOT)
+    except InvalidMetadata as error:
+        return _name_component(error.problems, component)
+    problems = check_schema(document, TYPES[0].xsd)
+    definition = sketch_definition(document) if problems else read_definition(document)
+    reported = {problem.location for problem in problems}
+    scope = DefinitionScope(definition, full_name, api_version)
+    for rule, finding in _findings(scope):
+        severity = judgement.severity(rule)
+        if severity is None:
+            continue
+        location = document.location(document.find(finding.steps))
+        if location not in reported:
+            problems.append(Problem(rule.code, severity, location, finding.message, _hint(rule, finding, judgement)))
+    return _name_component(problems, component)
+
+
+def validate_manifest(data: bytes, *, label: str) -> tuple[Manifest | None, list[Problem]]:
+    """Reads a manifest and lists its problems; the manifest is None when it cannot be read."""
+    try:
+        document = read_xml(data, label=label)
+        _check_root(document, MANIFEST_ROOT)
+    except InvalidMetadata as error:
+        return None, list(error.problems)
+    problems = check_schema(document, _MANIFEST_XSD)
+    if problems:
+        return None, problems
+    manifest = read_manifest(document)
+    return manifest, [*_check_types(manifest, document), *_check_version(manifest, document)]
+
+
+def _findings(scope: DefinitionScope) -> Iterator[tuple[Rule, Finding]]:
+    for definition_rule, find_in_definition in DEFINITION_RULES:
+        for finding in find_in_definition(scope):
+            yield definition_rule, finding
+    for place, case in enumerate(scope.definition.test_cases):
+        case_step = ("testCase", place)
+        for case_rule, find_in_case in CASE_RULES:
+            for finding in find_in_case(case):
+                yield case_rule, finding._replace(steps=(case_step, *finding.steps))
+        for index, expectation in enumerate(case.expectations):
+            for expectation_rule, find_in_expectation in EXPECTATION_RULES:
+                for finding in find_in_expectation(expectation):
+                    steps = (case_step, ("expectation", index), *finding.steps)
+                    yield expectation_rule, finding._replace(steps=steps)
+
+
+def _hint(rule: Rule, finding: Finding, judgement: Judgement) -> str:
+    if rule.documented is rule.orgs or judgement.severity(rule) is Severity.WARNING:
+        return finding.hint
+    return f'{finding.hint} Orgs accept it; {rule.code} = "warning" under [validate.rules] in evalmeta.toml does too.'
+
+
+def _name_component(problems: list[Problem] | tuple[Problem, ...], component: str) -> list[Problem]:
+    named = [Problem(each.code, each.severity, each.location, each.message, each.hint, component) for each in problems]
+    return sorted(named, key=lambda problem: problem.location)
+
+
+def _check_root(document: Document, expected: str) -> None:
+    if document.root.tag == expected:
+        return
+    name = expected.rpartition("}")[2]
+    found = local_name(document.root)
+    if found == name:
+        message = f"<{name}> is not in the namespace {NAMESPACE}"
+    else:
+        message = f"the root element is <{found}>; <{name}> is due"
+    hint = f'Begin the file with <{name} xmlns="{NAMESPACE}">.'
+    problem = Problem("xml-root", Severity.ERROR, document.location(), message, hint)
+    raise InvalidMetadata(str(problem), problems=[problem], actions=[hint])
+
+
+def _check_types(manifest: Manifest, document: Document) -> Iterator[Problem]:
+    for place, types in enumerate(manifest.types):
+        if metadata_type(types.name) is None:
+            location = document.location(document.find([("types", place), ("name", 0)]))
+            near = nearest_type_name(types.name)
+            handled = ", ".join(row.name for row in TYPES)
+            hint = f"Did you mean {near}?" if near else f"Keep a manifest of its own for {handled}."
+            message = f"the metadata type {types.name!r} is not one that evalmeta handles"
+            yield Problem("manifest-type-unknown", Severity.ERROR, location, message, hint)
+        for index, member in enumerate(types.members):
+            if not member:
+                location = document.location(document.find([("types", place), ("members", index)]))
+                hint = "Name a component, or write * for all of the type."
+                yield Problem("manifest-member-empty", Severity.ERROR, location, "a member is empty", hint)
+
+
+def _check_version(manifest: Manifest, document: Document) -> Iterator[Problem]:
+    if manifest.version is None:
+        hint = f"Add <version>{NEWEST_API_VERSION}</version>."
+        location = document.location()
+        yield Problem("manifest-version-missing", Severity.ERROR, location, "the manifest has no <version>", hint)
+        return
+    location = document.location(document.find([("version", 0)]))
+    version = parse_api_version(manifest.version)
+    if version is None:
+        message = f"{manifest.version!r} is no API version"
+        hint = f"Write it as {NEWEST_API_VERSION}."
+        yield Problem("manifest-version-invalid", Severity.ERROR, location, message, hint)
+        return
+    known = [row for types in manifest.types if (row := metadata_type(types.name))]
+    since = max((row.since for row in known), default=OLDEST_API_VERSION)
+    if version < since:
+        name = next((row.name for row in known if row.since == since), "agent tests")
+        message = f"{name} needs API version {since} or later; the manifest says {version}"
+        yield Problem("manifest-version-old", Severity.ERROR, location, message, f"Write <version>{since}</version>.")

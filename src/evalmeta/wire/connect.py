@@ -1,0 +1,346 @@
+"""The Connect API's results of agent tests, as values and as JSON.
+
+The shape is the Testing API's ("Get Test Results"). Where it has no place for something
+there are keys of our own: `iteration`, `verdict`, `partialScore`, `rater` and
+`latencyMilliseconds` inside, and `evalmeta` beside `status`. Over the wire, text is
+HTML-escaped as orgs send it; in files it is plain, and `evalmeta` says so.
+"""
+
+from __future__ import annotations
+
+import html
+from dataclasses import replace
+from typing import TYPE_CHECKING, Final
+
+import orjson
+
+from evalmeta.errors import MessageUnreadable
+from evalmeta.model.actions import parse_actions, render_actions
+from evalmeta.model.generated import Action, GeneratedData, invoked_actions
+from evalmeta.model.run import CaseResult, Run, RunOptions, RunStatus, TestResult, Verdict
+from evalmeta.wire.jsonfields import integer, list_of_objects, number, object_at, optional_text, text, value_at
+from evalmeta.wire.timestamps import from_timestamp, to_timestamp
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+
+    from evalmeta.model.jsonvalue import JsonObject, JsonValue
+
+    Translation = Callable[[str], str]
+
+__all__ = ["read_case", "read_generated", "read_options", "read_run", "write_case", "write_options", "write_run"]
+
+_RESULTS: Final = {Verdict.PASS: "PASS", Verdict.FAILURE: "FAILURE"}
+_ESCAPED_TEXTS: Final = ("actualValue", "expectedValue", "metricExplainability")
+# Readers look into it without asking whether it is there, so that a case without an answer has every key.
+_NO_DATA: Final[JsonObject] = {
+    "type": "AGENT",
+    "topic": None,
+    "actionsSequence": "[]",
+    "invokedActions": "",
+    "outcome": None,
+    "sessionId": None,
+    "latencyMilliseconds": None,
+}
+_VERDICTS: Final = {
+    "PASS": Verdict.PASS,
+    "PASSED": Verdict.PASS,
+    "FAILURE": Verdict.FAILURE,
+    "FAILED": Verdict.FAILURE,
+    "FAIL": Verdict.FAILURE,
+}
+
+
+def write_case(case: CaseResult) -> JsonObject:
+    """Writes one case result as plain JSON values."""
+    started, ended = to_timestamp(case.started), to_timestamp(case.ended)
+    times = {"startTime": started, "endTime": ended}
+    return {
+        "testNumber": case.number,
+        "status": "ERROR" if case.generated is None else "COMPLETED",
+        **times,
+        "errorMessage": case.error,
+        "inputs": {"utterance": case.utterance},
+        "generatedData": _NO_DATA if case.generated is None else _write_generated(case.generated),
+        "testResults": [_write_result(each, times) for each in case.results],
+        "iteration": case.iteration,
+        "verdict": case.verdict.value,
+    }
+
+
+def write_run(run: Run, *, escape: bool) -> JsonObject:
+    """Writes a run as the results object; `escape` for the wire, without for files."""
+    cases = [write_case(each) for each in run.cases]
+    return {
+        "status": run.status.value,
+        "startTime": to_timestamp(run.started),
+        "endTime": None if run.ended is None else to_timestamp(run.ended),
+        "errorMessage": run.error,
+        "subjectName": run.subject_name,
+        "testCases": [_escape_case(each) for each in cases] if escape else cases,
+        "evalmeta": {
+            "runId": run.id,
+            "definition": run.definition,
+            "subjectVersion": run.subject_version,
+            "total": run.total,
+            "options": write_options(run.options),
+            "plainText": not escape,
+        },
+    }
+
+
+def write_options(options: RunOptions) -> JsonObject:
+    """Writes run options."""
+    return {
+        "iterations": options.iterations,
+        "minPassRate": options.min_pass_rate,
+        "undecided": options.undecided,
+        "concurrency": options.concurrency,
+        "caseTimeoutSeconds": options.case_timeout,
+    }
+
+
+def read_options(source: JsonObject) -> RunOptions:
+    """Reads run options; what is missing has its default."""
+    default = RunOptions()
+    return RunOptions(
+        iterations=integer(source, "iterations", default.iterations),
+        min_pass_rate=number(source, "minPassRate", default.min_pass_rate),
+        undecided="fail" if source.get("undecided") == "fail" else "ignore",
+        concurrency=integer(source, "concurrency", default.concurrency),
+        case_timeout=number(source, "caseTimeoutSeconds", default.case_timeout),
+    )
+
+
+def read_run(source: JsonObject, *, run_id: str = "", definition: str = "") -> Run:
+    """Reads a results object in any variant seen in the wild.
+
+    Bare or inside `{status, result, warnings}`; HTML-escaped or plain; lists as lists or
+    as text; cases with or without data.
+
+    Raises:
+        MessageUnreadable: it is no results object.
+    """
+    source = object_at(source, "result") or source
+    if not isinstance(source.get("testCases"), list):
+        raise MessageUnreadable("it has no list of testCases, so it is no results object")
+    own = object_at(source, "evalmeta")
+    cases = tuple(
+        read_case(_plain_case(each, own), place=place)
+        for place, each in enumerate(list_of_objects(source, "testCases"), 1)
+    )
+    return Run(
+        id=text(own, "runId") or run_id,
+        definition=text(own, "definition") or definition,
+        subject_name=text(source, "subjectName"),
+        subject_version=optional_text(own, "subjectVersion"),
+        status=_run_status(text(source, "status")),
+        started=from_timestamp(text(source, "startTime")) or 0.0,
+        ended=from_timestamp(text(source, "endTime")),
+        error=optional_text(source, "errorMessage"),
+        total=integer(own, "total", len(cases)),
+        options=read_options(object_at(own, "options")),
+        cases=cases,
+    )
+
+
+def read_case(source: JsonObject, *, place: int = 1) -> CaseResult:
+    """Reads one case result from plain JSON values; `place` numbers a case that has no number."""
+    started = from_timestamp(text(source, "startTime")) or 0.0
+    results = tuple(_read_result(each) for each in list_of_objects(source, "testResults"))
+    generated = _read_generated_if_any(object_at(source, "generatedData"), results)
+    broken = text(source, "status") == "ERROR" or generated is None
+    return CaseResult(
+        number=integer(source, "testNumber", place),
+        iteration=integer(source, "iteration", 1),
+        utterance=text(object_at(source, "inputs"), "utterance"),
+        verdict=_case_verdict(source, results, broken=broken),
+        started=started,
+        ended=from_timestamp(text(source, "endTime")) or started,
+        results=results,
+        generated=generated,
+        error=optional_text(source, "errorMessage"),
+    )
+
+
+def read_generated(source: JsonObject) -> GeneratedData:
+    """Reads generatedData: actionsSequence says which actions were taken, invokedActions what they did."""
+    invoked = [_read_action(each) for each in _flatten(_opened(value_at(source, "invokedActions")))]
+    names = _action_names(value_at(source, "actionsSequence"))
+    return GeneratedData(
+        outcome=text(source, "outcome") or text(source, "generatedResponse"),
+        topic=optional_text(source, "topic"),
+        actions=tuple(invoked) if names is None else tuple(_take(invoked, name) for name in names),
+        latency_ms=_optional_number(source, "latencyMilliseconds"),
+        session_id=optional_text(source, "sessionId"),
+    )
+
+
+def _read_generated_if_any(source: JsonObject, results: tuple[TestResult, ...]) -> GeneratedData | None:
+    told = any(isinstance(source.get(key), str) for key in ("outcome", "generatedResponse", "topic"))
+    generated = _timed(read_generated(source), results)
+    return generated if told or generated.actions else None
+
+
+def _timed(generated: GeneratedData, results: tuple[TestResult, ...]) -> GeneratedData:
+    """Takes the latency from the result that measured it when generatedData does not say."""
+    if generated.latency_ms is not None:
+        return generated
+    measured = (each.score for each in results if each.name == "output_latency_milliseconds")
+    return replace(generated, latency_ms=next(measured, None))
+
+
+def _write_generated(generated: GeneratedData) -> JsonObject:
+    return {
+        "type": "AGENT",
+        "topic": generated.topic,
+        "actionsSequence": render_actions(action.name for action in generated.actions),
+        "invokedActions": orjson.dumps(invoked_actions(generated)).decode(),
+        "outcome": generated.outcome,
+        "sessionId": generated.session_id,
+        "latencyMilliseconds": generated.latency_ms,
+    }
+
+
+def _write_result(result: TestResult, times: Mapping[str, str]) -> JsonObject:
+    return {
+        "name": result.name,
+        "metricLabel": result.label or result.name,
+        "expectedValue": result.expected,
+        "actualValue": result.actual,
+        "score": result.score,
+        "result": _RESULTS.get(result.verdict),
+        "metricExplainability": result.explanation,
+        "status": "ERROR" if result.verdict is Verdict.ERROR else "COMPLETED",
+        **times,
+        "errorCode": None if result.error is None else 1,
+        "errorMessage": result.error,
+        "partialScore": result.detail,
+        "rater": result.rater,
+    }
+
+
+def _read_result(source: JsonObject) -> TestResult:
+    name, label = text(source, "name"), text(source, "metricLabel")
+    score = source.get("score")
+    return TestResult(
+        name=name,
+        verdict=_result_verdict(source),
+        expected=text(source, "expectedValue"),
+        actual=text(source, "actualValue"),
+        score=float(score) if isinstance(score, int | float) else None,
+        explanation=text(source, "metricExplainability"),
+        label=label if "partialScore" in source and label != name else None,
+        detail=_optional_number(source, "partialScore"),
+        rater=optional_text(source, "rater"),
+        error=optional_text(source, "errorMessage"),
+    )
+
+
+def _result_verdict(source: JsonObject) -> Verdict:
+    if text(source, "status") == "ERROR":
+        return Verdict.ERROR
+    word = text(source, "result") or text(source, "metricScore")
+    return _VERDICTS.get(word.upper(), Verdict.UNDECIDED)
+
+
+def _case_verdict(source: JsonObject, results: tuple[TestResult, ...], *, broken: bool) -> Verdict:
+    stated = text(source, "verdict")
+    if stated in Verdict.__members__:
+        return Verdict(stated)
+    verdicts = {each.verdict for each in results}
+    if broken:
+        return Verdict.ERROR
+    for verdict in (Verdict.FAILURE, Verdict.ERROR, Verdict.PASS):
+        if verdict in verdicts:
+            return verdict
+    return Verdict.UNDECIDED
+
+
+def _run_status(word: str) -> RunStatus:
+    """Reads a status; one that is not known means that the run is still going on."""
+    try:
+        return RunStatus(word)
+    except ValueError:
+        return RunStatus.IN_PROGRESS
+
+
+def _read_action(source: JsonObject) -> Action:
+    function = object_at(source, "function")
+    latency = source.get("executionLatency")
+    output = value_at(function, "output")
+    return Action(
+        name=text(function, "name"),
+        input=object_at(function, "input"),
+        output=None if output == {} else output,
+        latency_ms=float(latency) if isinstance(latency, int | float) else None,
+    )
+
+
+def _flatten(value: JsonValue) -> list[JsonObject]:
+    """Gives the calls inside any nesting of lists, in order."""
+    found: list[JsonObject] = []
+    waiting = [value]
+    while waiting:
+        here = waiting.pop()
+        if isinstance(here, dict):
+            found.append(here)
+        elif isinstance(here, list):
+            waiting.extend(reversed(here))
+    return found
+
+
+def _opened(value: JsonValue) -> JsonValue:
+    if not isinstance(value, str) or not value.strip():
+        return value
+    try:
+        opened: JsonValue = orjson.loads(value)
+    except orjson.JSONDecodeError:
+        return None
+    return opened
+
+
+def _action_names(value: JsonValue) -> tuple[str, ...] | None:
+    if isinstance(value, str):
+        return parse_actions(value)
+    return tuple(str(each) for each in value) if isinstance(value, list) else None
+
+
+def _take(invoked: list[Action], name: str) -> Action:
+    place = next((index for index, action in enumerate(invoked) if action.name == name), None)
+    return Action(name) if place is None else invoked.pop(place)
+
+
+def _optional_number(source: JsonObject, key: str) -> float | None:
+    value = source.get(key)
+    return float(value) if isinstance(value, int | float) else None
+
+
+def _escape_case(case: JsonObject) -> JsonObject:
+    return _translate_case(case, lambda plain: html.escape(plain, quote=True))
+
+
+def _plain_case(case: JsonObject, own: JsonObject) -> JsonObject:
+    """Gives a case with plain text; our own results say whether they are escaped, others may be anywhere."""
+    if own.get("plainText") is True:
+        return case
+    return _translate_case(case, html.unescape, also=() if own else ("outcome", "generatedResponse", "topic"))
+
+
+def _translate_case(case: JsonObject, translate: Translation, *, also: tuple[str, ...] = ()) -> JsonObject:
+    inputs, generated = dict(object_at(case, "inputs")), dict(object_at(case, "generatedData"))
+    _translate(inputs, ("utterance",), translate)
+    _translate(generated, ("actionsSequence", "invokedActions", *also), translate)
+    results = []
+    for result in list_of_objects(case, "testResults"):
+        copy = dict(result)
+        _translate(copy, _ESCAPED_TEXTS, translate)
+        results.append(copy)
+    return {**case, "inputs": inputs, "generatedData": generated, "testResults": results}
+
+
+def _translate(target: dict[str, JsonValue], keys: tuple[str, ...], translate: Translation) -> None:
+    for key in keys:
+        value = target.get(key)
+        if isinstance(value, str):
+            target[key] = translate(value)

@@ -1,0 +1,216 @@
+"""The Metadata API's SOAP messages: envelopes, operations, faults.
+
+Replies put a prefix on Envelope and Body and none below, as jsforce needs. A zip travels
+as base64; it is cut out of a message before the XML is parsed, so that no parser ever
+sees text of that size.
+"""
+
+from __future__ import annotations
+
+import base64
+import binascii
+import re
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Final, TypeVar
+
+from evalmeta.errors import InvalidMetadata, MessageUnreadable, OrgFault
+from evalmeta.model.manifest import Manifest, ManifestTypes
+from evalmeta.wire.messages import DeployOptions, RetrieveResult
+from evalmeta.wire.structs import from_node, to_nodes
+from evalmeta.xmlio.nodes import children, find, read_node, text_of
+from evalmeta.xmlio.reader import NAMESPACE
+from evalmeta.xmlio.writer import node, optional, render
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from _typeshed import DataclassInstance
+
+    from evalmeta.xmlio.writer import Node
+
+__all__ = [
+    "Call",
+    "check_deploy_call",
+    "check_retrieve_call",
+    "deploy_call",
+    "describe_call",
+    "list_call",
+    "read_call",
+    "read_deploy",
+    "read_results",
+    "read_retrieve",
+    "retrieve_call",
+    "write_call",
+    "write_fault",
+    "write_results",
+]
+
+_T = TypeVar("_T")
+_SOAP: Final = "http://schemas.xmlsoap.org/soap/envelope/"
+_XSI: Final = "http://www.w3.org/2001/XMLSchema-instance"
+_ZIP: Final = re.compile(rb"(<(?:\w+:)?[zZ]ipFile(?:\s[^<>]*)?>)([A-Za-z0-9+/=\s]*)(</(?:\w+:)?[zZ]ipFile>)")
+
+
+@dataclass(frozen=True, slots=True)
+class Call:
+    """A call as it travels: the operation's element, the session's token, a zip if it carries one."""
+
+    operation: Node
+    session: str = ""
+    zip_file: bytes | None = None
+
+    @property
+    def name(self) -> str:
+        """Gives the operation's name, such as `checkDeployStatus`."""
+        return self.operation.name
+
+    def text(self, *names: str) -> str:
+        """Gives the text at the end of a way of names inside the operation; empty when there is none."""
+        return text_of(find(self.operation, *names))
+
+
+def describe_call(version: str) -> Node:
+    """Makes a describeMetadata call."""
+    return node("describeMetadata", [node("asOfVersion", version)])
+
+
+def list_call(type_name: str, version: str) -> Node:
+    """Makes a listMetadata call for one type."""
+    return node("listMetadata", [node("queries", [node("type", type_name)]), node("asOfVersion", version)])
+
+
+def deploy_call(zip_file: bytes, options: DeployOptions) -> Node:
+    """Makes a deploy call."""
+    encoded = base64.b64encode(zip_file).decode("ascii")
+    return node("deploy", [node("ZipFile", encoded), node("DeployOptions", to_nodes(options))])
+
+
+def check_deploy_call(job_id: str) -> Node:
+    """Makes a checkDeployStatus call that asks for details."""
+    return node("checkDeployStatus", [node("asyncProcessId", job_id), node("includeDetails", "true")])
+
+
+def retrieve_call(manifest: Manifest, version: str) -> Node:
+    """Makes a retrieve call for what a manifest selects."""
+    types = [
+        node("types", [*(node("members", member) for member in each.members), node("name", each.name)])
+        for each in manifest.types
+    ]
+    unpackaged = node("unpackaged", [*types, *optional("version", manifest.version)])
+    return node("retrieve", [node("retrieveRequest", [node("apiVersion", version), unpackaged])])
+
+
+def check_retrieve_call(job_id: str) -> Node:
+    """Makes a checkRetrieveStatus call that asks for the zip."""
+    return node("checkRetrieveStatus", [node("asyncProcessId", job_id), node("includeZip", "true")])
+
+
+def write_call(operation: Node, *, session: str, client: str) -> bytes:
+    """Puts a call into an envelope with the session's token."""
+    header = [node("SessionHeader", [node("sessionId", session)]), node("CallOptions", [node("client", client)])]
+    envelope = [node("soapenv:Header", header, xmlns=NAMESPACE), node("soapenv:Body", [operation], xmlns=NAMESPACE)]
+    return render(node("soapenv:Envelope", envelope, **{"xmlns:soapenv": _SOAP}))
+
+
+def read_call(data: bytes) -> Call:
+    """Reads a call from an envelope.
+
+    Raises:
+        MessageUnreadable: the bytes are no SOAP call.
+    """
+    body, zip_file, session = _read_body(data)
+    operation = next(children(body), None)
+    if operation is None:
+        raise MessageUnreadable("the SOAP body is empty")
+    return Call(operation, session, zip_file)
+
+
+def read_deploy(call: Call) -> tuple[bytes, DeployOptions]:
+    """Takes a deploy call apart; options come as `DeployOptions` (jsforce) or `deployOptions`."""
+    if call.zip_file is None:
+        raise MessageUnreadable("deploy carries no ZipFile")
+    options = find(call.operation, "DeployOptions") or find(call.operation, "deployOptions") or node("DeployOptions")
+    return call.zip_file, from_node(DeployOptions, options)
+
+
+def read_retrieve(call: Call) -> tuple[Manifest, bool]:
+    """Gives what a retrieve call selects, and whether it wants a single package.
+
+    The request comes as `request` (jsforce) or `retrieveRequest` (WSDL).
+    """
+    request = find(call.operation, "retrieveRequest") or find(call.operation, "request")
+    unpackaged = find(request, "unpackaged") if request else None
+    if request is None or unpackaged is None:
+        raise MessageUnreadable("retrieve names nothing to retrieve")
+    types = tuple(_read_types(each) for each in children(unpackaged) if each.name == "types")
+    version = text_of(find(unpackaged, "version")) or text_of(find(request, "apiVersion"))
+    return Manifest(types, version or None), text_of(find(request, "singlePackage")) == "true"
+
+
+def write_results(operation: str, results: Sequence[DataclassInstance]) -> bytes:
+    """Answers a call with its results; none makes an empty response."""
+    response = node(f"{operation}Response", [node("result", to_nodes(each)) for each in results])
+    envelope = {"xmlns:soapenv": _SOAP, "xmlns": NAMESPACE, "xmlns:xsi": _XSI}
+    return render(node("soapenv:Envelope", [node("soapenv:Body", [response])], **envelope))
+
+
+def read_results(cls: type[_T], data: bytes) -> list[_T]:
+    """Reads the results of a call.
+
+    Raises:
+        OrgFault: the org answered with a fault.
+        MessageUnreadable: the bytes are no SOAP reply.
+    """
+    body, zip_file, _ = _read_body(data)
+    response = next(children(body), None)
+    if response is None:
+        raise MessageUnreadable("the SOAP reply is empty")
+    if response.name == "Fault":
+        raise _fault(response)
+    results = [from_node(cls, each) for each in children(response) if each.name == "result"]
+    return [_with_zip(each, zip_file) for each in results] if zip_file is not None else results
+
+
+def write_fault(code: str, message: str) -> bytes:
+    """Answers a call with a fault, whose HTTP status is 500; what follows the message's first line is advice."""
+    fault = node("soapenv:Fault", [node("faultcode", f"sf:{code}"), node("faultstring", f"{code}: {message}")])
+    envelope = {"xmlns:soapenv": _SOAP, "xmlns:sf": NAMESPACE}
+    return render(node("soapenv:Envelope", [node("soapenv:Body", [fault])], **envelope))
+
+
+def _read_body(data: bytes) -> tuple[Node, bytes | None, str]:
+    found = _ZIP.search(data)
+    zip_file = None
+    if found:
+        zip_file = _decode_zip(found.group(2))
+        data = data[: found.start(2)] + data[found.end(2) :]
+    try:
+        envelope = read_node(data, label="the SOAP message")
+    except InvalidMetadata as error:
+        raise MessageUnreadable(str(error)) from None
+    body = find(envelope, "Body")
+    if envelope.name != "Envelope" or body is None:
+        raise MessageUnreadable("the message is no SOAP envelope")
+    return body, zip_file, text_of(find(envelope, "Header", "SessionHeader", "sessionId"))
+
+
+def _decode_zip(text: bytes) -> bytes:
+    try:
+        return base64.b64decode(text)
+    except binascii.Error:
+        raise MessageUnreadable("the zip is no base64") from None
+
+
+def _with_zip(result: _T, zip_file: bytes) -> _T:
+    return replace(result, zip_file=zip_file) if isinstance(result, RetrieveResult) else result
+
+
+def _fault(fault: Node) -> OrgFault:
+    code = text_of(find(fault, "faultcode")).rpartition(":")[2] or "UNKNOWN_EXCEPTION"
+    text, _, action = text_of(find(fault, "faultstring")).removeprefix(f"{code}: ").partition("\n")
+    return OrgFault(f"{code}: {text}", code=code, actions=[action] if action else [])
+
+
+def _read_types(types: Node) -> ManifestTypes:
+    members = tuple(text_of(each).strip() for each in children(types) if each.name == "members")
+    return ManifestTypes(text_of(find(types, "name")).strip(), members)

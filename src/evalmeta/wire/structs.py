@@ -1,0 +1,114 @@
+"""Dataclasses to nodes and back, by their fields: `check_only: bool` is `<checkOnly>true</checkOnly>`."""
+
+from __future__ import annotations
+
+import base64
+import binascii
+from dataclasses import MISSING, fields, is_dataclass
+from functools import cache
+from typing import TYPE_CHECKING, Final, NamedTuple, TypeVar, cast, get_args, get_origin, get_type_hints
+
+from evalmeta.errors import MessageUnreadable
+from evalmeta.xmlio.nodes import children
+from evalmeta.xmlio.writer import node
+
+if TYPE_CHECKING:
+    from _typeshed import DataclassInstance
+
+    from evalmeta.xmlio.writer import Node
+
+__all__ = ["from_node", "to_nodes"]
+
+_T = TypeVar("_T")
+_BOOLEANS: Final = {"true": True, "1": True, "false": False, "0": False}
+
+
+class _Field(NamedTuple):
+    """How one field travels: its element's name, its type, whether it repeats, whether it must come."""
+
+    attribute: str
+    element: str
+    type: type
+    repeats: bool
+    required: bool
+
+
+def to_nodes(value: DataclassInstance) -> list[Node]:
+    """Writes a dataclass as elements, one for each field that is not None."""
+    return [_to_node(each.element, item) for each in _fields(type(value)) for item in _items(each, value)]
+
+
+def from_node(cls: type[_T], source: Node) -> _T:
+    """Reads a dataclass from an element; elements that it does not know are passed over.
+
+    Raises:
+        MessageUnreadable: a field is missing or is not of its type.
+    """
+    found: dict[str, list[Node]] = {}
+    for child in children(source):
+        found.setdefault(child.name, []).append(child)
+    values: dict[str, object] = {}
+    for each in _fields(cast("type", cls)):
+        nodes = found.get(each.element, [])
+        if each.repeats:
+            values[each.attribute] = tuple(_from_node(each, item) for item in nodes)
+        elif nodes:
+            values[each.attribute] = _from_node(each, nodes[0])
+        elif each.required:
+            raise MessageUnreadable(f"<{source.name}> has no <{each.element}>")
+    return cls(**values)
+
+
+def _items(each: _Field, value: DataclassInstance) -> list[object]:
+    content = getattr(value, each.attribute)
+    return [item for item in (content if each.repeats else (content,)) if item is not None]
+
+
+def _to_node(name: str, value: object) -> Node:
+    if isinstance(value, bool):
+        return node(name, str(value).lower())
+    if isinstance(value, bytes):
+        return node(name, base64.b64encode(value).decode("ascii"))
+    if is_dataclass(value) and not isinstance(value, type):
+        return node(name, to_nodes(value))
+    return node(name, str(value))
+
+
+def _from_node(each: _Field, source: Node) -> object:
+    if is_dataclass(each.type):
+        return from_node(each.type, source)
+    text = source.content if isinstance(source.content, str) else ""
+    try:
+        return _from_text(each.type, text)
+    except (ValueError, KeyError, binascii.Error):
+        raise MessageUnreadable(f"<{each.element}> is {text[:80]!r}") from None
+
+
+def _from_text(kind: type, text: str) -> object:
+    if kind is bool:
+        return _BOOLEANS[text.strip()]
+    if kind is int:
+        return int(text)
+    if kind is bytes:
+        return base64.b64decode(text)
+    return text
+
+
+@cache
+def _fields(cls: type) -> tuple[_Field, ...]:
+    hints = get_type_hints(cls)
+    return tuple(_field_of(each.name, hints[each.name], _is_required(each)) for each in fields(cls))
+
+
+def _field_of(attribute: str, hint: object, required: bool) -> _Field:  # noqa: FBT001
+    first, *rest = attribute.split("_")
+    element = first + "".join(word.capitalize() for word in rest)
+    arguments = [each for each in get_args(hint) if each not in {type(None), ...}]
+    kind = arguments[0] if arguments else hint
+    if not isinstance(kind, type):
+        raise TypeError(f"{attribute} has a type that cannot travel: {hint!r}")
+    return _Field(attribute, element, kind, get_origin(hint) is tuple, required)
+
+
+def _is_required(each: object) -> bool:
+    return getattr(each, "default", MISSING) is MISSING and getattr(each, "default_factory", MISSING) is MISSING

@@ -1,0 +1,53 @@
+"""XML messages as plain nodes: names without namespaces, for whoever must not know the parser."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+
+from evalmeta import limits
+from evalmeta.xmlio.reader import local_name, read_xml
+from evalmeta.xmlio.writer import Node
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from lxml.etree import _Element as Element
+
+__all__ = ["children", "find", "read_node", "text_of"]
+
+_XSI_NIL: Final = "{http://www.w3.org/2001/XMLSchema-instance}nil"
+
+
+def read_node(data: bytes, *, label: str) -> Node:
+    """Reads an XML message of up to 54 MB with all care of `read_xml`; namespaces and attributes are dropped.
+
+    Raises:
+        InvalidMetadata: the bytes are no safe, well-formed XML.
+    """
+    return _node(read_xml(data, label=label, max_bytes=limits.MAX_SOAP_BYTES).root)
+
+
+def children(parent: Node) -> Iterator[Node]:
+    """Yields the elements inside an element; none when it holds text."""
+    if not isinstance(parent.content, str):
+        yield from parent.content
+
+
+def find(parent: Node, *names: str) -> Node | None:
+    """Follows the first child of each name; None where the way ends."""
+    here: Node | None = parent
+    for name in names:
+        here = next((child for child in children(here) if child.name == name), None) if here else None
+    return here
+
+
+def text_of(element: Node | None) -> str:
+    """Gives an element's text, empty when there is none."""
+    return element.content if element and isinstance(element.content, str) else ""
+
+
+def _node(element: Element) -> Node:
+    name = local_name(element)
+    if len(element):
+        return Node(name, [_node(child) for child in element if child.get(_XSI_NIL) != "true"], {})
+    return Node(name, element.text or "", {})

@@ -1,0 +1,69 @@
+from __future__ import annotations
+
+import subprocess
+import sys
+from typing import TYPE_CHECKING
+
+import pytest
+
+from evalmeta import __version__
+from evalmeta.api import metadata
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from pathlib import Path
+
+    from conftest import Outcome
+
+    Program = Callable[..., Outcome]
+
+
+def test_the_version_is_told(evalmeta: Program) -> None:
+    assert evalmeta("--version").out == f"evalmeta {__version__}\n"
+
+
+def test_an_unknown_option_is_wrong_usage(evalmeta: Program) -> None:
+    done = evalmeta("deploy", "--manifst", "x")
+
+    assert done.code == 2
+    assert "--manifest" in done.err
+
+
+def test_a_defect_becomes_a_log_and_no_traceback(
+    evalmeta: Program, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    def broken(_: object) -> None:
+        raise ZeroDivisionError("boom")
+
+    monkeypatch.setattr(metadata, "validate", broken)
+    monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
+
+    done = evalmeta("validate")
+
+    [log] = tmp_path.glob("evalmeta-*.log")
+    assert done.code == 1
+    assert "Traceback" not in done.err
+    assert str(log) in done.err
+    assert "ZeroDivisionError: boom" in log.read_text()
+
+
+def test_help_and_version_load_no_heavy_library() -> None:
+    code = (
+        "import sys\nfrom evalmeta.cli.main import cli\n"
+        "heavy = {'lxml', 'xmlschema', 'httpx', 'starlette', 'pydantic', 'rich', 'jsonpath_ng', 'asyncio'}\n"
+        "print(sorted(heavy & set(sys.modules)))"
+    )
+
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+
+    assert done.stdout == "[]\n"
+
+
+@pytest.mark.parametrize("variable", ["NO_COLOR", "FORCE_COLOR"])
+def test_colour_follows_the_conventions(
+    evalmeta: Program, monkeypatch: pytest.MonkeyPatch, tmp_path: Path, variable: str
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv(variable, "1")
+
+    assert ("\x1b[" in evalmeta("validate").err) == (variable == "FORCE_COLOR")

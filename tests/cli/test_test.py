@@ -1,0 +1,254 @@
+from __future__ import annotations
+
+import json
+import signal
+import subprocess
+import time
+from typing import TYPE_CHECKING
+
+import pytest
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from pathlib import Path
+
+    from conftest import Outcome
+
+    Program = Callable[..., Outcome]
+    Copy = Callable[..., Path]
+
+SLOW_AGENT = """
+import asyncio, pathlib
+async def answer(utterance):
+    with pathlib.Path("asked.txt").open("a") as log:
+        log.write(utterance + "\\n")
+    await asyncio.sleep({seconds})
+    return "Understood."
+"""
+
+
+@pytest.fixture
+def slow_project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[..., Path]:
+    """A project of 40 cases whose agent writes down what it is asked and takes its time."""
+
+    def make(seconds: float) -> Path:
+        monkeypatch.chdir(tmp_path)
+        (tmp_path / "slow.py").write_text(SLOW_AGENT.format(seconds=seconds))
+        (tmp_path / "evalmeta.toml").write_text(
+            '[run]\nconcurrency = 4\n[subjects.Desk]\nadapter = "python"\ntarget = "slow:answer"\n'
+        )
+        cases = "".join(
+            f"<testCase><number>{number}</number><inputs><utterance>Question {number}</utterance></inputs>"
+            "<expectation><name>action_sequence_match</name><expectedValue>[]</expectedValue></expectation></testCase>"
+            for number in range(1, 41)
+        )
+        folder = tmp_path / "aiEvaluationDefinitions"
+        folder.mkdir()
+        (folder / "Slow.aiEvaluationDefinition").write_text(
+            '<AiEvaluationDefinition xmlns="http://soap.sforce.com/2006/04/metadata"><name>Slow</name>'
+            f"<subjectName>Desk</subjectName><subjectType>AGENT</subjectType>{cases}</AiEvaluationDefinition>"
+        )
+        return tmp_path
+
+    return make
+
+
+def test_the_samples_pass(evalmeta: Program, copy_samples: Copy) -> None:
+    copy_samples()
+    evalmeta("deploy")
+
+    done = evalmeta("test", "run", "--wait")
+
+    assert done.code == 0
+    assert "7 runs, 21 cases: 7 passed" in done.out
+    assert "conciseness needs an LLM rater" in done.out
+
+
+def test_a_dx_project_passes(evalmeta: Program, copy_samples: Copy) -> None:
+    copy_samples("dx-project")
+    evalmeta("deploy", "--manifest", "manifest/package.xml")
+
+    assert evalmeta("test", "run", "--wait").code == 0
+
+
+def test_a_failed_expectation_exits_100_and_says_why(evalmeta: Program, copy_samples: Copy) -> None:
+    copy_samples("failing")
+    evalmeta("deploy")
+
+    done = evalmeta("test", "run", "--wait")
+
+    assert done.code == 100
+    assert "numbers differ: expected 84.95, got 89.9" in done.out
+    assert "Returns_Desk_Checks.aiEvaluationDefinition:25" in done.out
+
+
+def test_a_lower_pass_rate_can_be_enough(evalmeta: Program, copy_samples: Copy) -> None:
+    copy_samples("failing")
+    evalmeta("deploy")
+
+    assert evalmeta("test", "run", "--wait", "--min-pass-rate", "0.25", "--iterations", "3").code == 0
+
+
+def test_undecided_results_can_be_made_to_fail(evalmeta: Program, copy_samples: Copy) -> None:
+    copy_samples()
+    evalmeta("deploy")
+
+    assert evalmeta("test", "run", "--wait", "-n", "my_test_n1", "--undecided", "fail").code == 100
+
+
+def test_results_files_have_the_documented_shape(evalmeta: Program, copy_samples: Copy, tmp_path: Path) -> None:
+    copy_samples("failing")
+    evalmeta("deploy")
+
+    evalmeta("test", "run", "--wait", "--result-format", "json", "--output-dir", str(tmp_path / "results"))
+
+    [path] = (tmp_path / "results").iterdir()
+    results = json.loads(path.read_text())
+    assert path.name == "test-result-4KB000000000001GAA.json"
+    assert {"status", "startTime", "endTime", "errorMessage", "subjectName", "testCases"} <= results.keys()
+    case = results["testCases"][1]
+    assert {"status", "testNumber", "startTime", "endTime", "inputs", "generatedData", "testResults"} <= case.keys()
+    assert case["inputs"]["utterance"] == "I want to return a lamp, it came broken"
+    assert {"topic", "actionsSequence", "invokedActions", "outcome", "sessionId"} <= case["generatedData"].keys()
+    result = case["testResults"][0]
+    assert (result["name"], result["result"], result["score"]) == ("topic_sequence_match", "FAILURE", 0)
+    assert {"actualValue", "expectedValue", "metricLabel", "metricExplainability", "status"} <= result.keys()
+
+
+@pytest.mark.parametrize(("name", "begins"), [("junit", "<?xml"), ("tap", "TAP version 14"), ("json", "{")])
+def test_stdout_holds_the_report_alone(evalmeta: Program, copy_samples: Copy, name: str, begins: str) -> None:
+    copy_samples("failing")
+    evalmeta("deploy")
+
+    assert evalmeta("test", "run", "--wait", "--result-format", name).out.startswith(begins)
+
+
+def test_without_deployed_tests_the_next_step_is_named(evalmeta: Program, copy_samples: Copy) -> None:
+    copy_samples()
+
+    done = evalmeta("test", "run", "--wait")
+
+    assert done.code == 2
+    assert "Deploy some first: evalmeta deploy" in done.err
+
+
+def test_an_unknown_test_is_answered_with_the_nearest(evalmeta: Program, copy_samples: Copy) -> None:
+    copy_samples()
+    evalmeta("deploy")
+
+    done = evalmeta("test", "run", "--wait", "-n", "my_test_n2")
+
+    assert done.code == 2
+    assert "Did you mean my_test_n1?" in done.err
+
+
+def test_an_unbound_agent_is_answered_with_the_lines_to_add(evalmeta: Program, copy_samples: Copy) -> None:
+    project = copy_samples("failing")
+    (project / "evalmeta.toml").write_text("")
+    evalmeta("deploy")
+
+    done = evalmeta("test", "run", "--wait")
+
+    assert done.code == 2
+    assert "[subjects.Returns_Desk]" in done.err
+    assert 'adapter = "python"' in done.err
+
+
+@pytest.mark.parametrize(
+    ("body", "said"),
+    [
+        ("raise RuntimeError('the agent is down')", "the agent is down"),
+        ("return 42", "int"),
+        ("return {'outcome': 'x', 'latency_ms': float('nan')}", "latency"),
+        ("time.sleep(60)", "0.2"),
+    ],
+)
+def test_an_agent_that_cannot_answer_makes_errors_not_failures(
+    evalmeta: Program, copy_samples: Copy, body: str, said: str
+) -> None:
+    project = copy_samples("failing")
+    (project / "returns_agent.py").write_text(f"import time\ndef answer(utterance):\n    {body}\n")
+    evalmeta("deploy")
+
+    done = evalmeta("test", "run", "--wait", "--case-timeout", "0.2")
+
+    assert done.code == 1
+    assert "4 errors" in done.out
+    assert said in done.out
+
+
+def test_an_adapter_that_cannot_be_loaded_is_wrong_usage(evalmeta: Program, copy_samples: Copy) -> None:
+    project = copy_samples("failing")
+    (project / "returns_agent.py").write_text("def answer(:\n")
+    evalmeta("deploy")
+
+    done = evalmeta("test", "run", "--wait")
+
+    assert done.code == 2
+    assert "returns_agent" in done.err
+
+
+def test_ctrl_c_keeps_results_and_resume_asks_only_for_the_rest(
+    evalmeta: Program, slow_project: Callable[..., Path], program: list[str]
+) -> None:
+    project = slow_project(0.15)
+    evalmeta("deploy")
+    running = subprocess.Popen([*program, "test", "run", "--wait"], stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+    _wait_for_questions(project, 12)
+    running.send_signal(signal.SIGINT)
+    _, err = running.communicate(timeout=30)
+
+    done = evalmeta("test", "resume", "--job-id", "4KB000000000001GAA")
+
+    assert running.returncode == 130
+    assert b"evalmeta test resume --job-id 4KB000000000001GAA" in err
+    assert b"Traceback" not in err
+    assert (done.code, "40 passed" in done.out) == (0, True)
+    asked = (project / "asked.txt").read_text().splitlines()
+    assert set(asked) == {f"Question {number}" for number in range(1, 41)}
+    assert len(asked) <= 44
+
+
+def test_a_killed_run_is_resumed_with_every_case_once(
+    evalmeta: Program, slow_project: Callable[..., Path], program: list[str]
+) -> None:
+    project = slow_project(0.1)
+    evalmeta("deploy")
+    running = subprocess.Popen([*program, "test", "run", "--wait"], stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+    _wait_for_questions(project, 12)
+    running.kill()
+    running.communicate()
+    kept = json.loads(evalmeta("test", "results", "-i", "4KB000000000001GAA", "--json").out)["result"][0]["testCases"]
+    asked_before = (project / "asked.txt").read_text().splitlines()
+
+    done = evalmeta("test", "resume", "--job-id", "4KB000000000001GAA", "--json")
+
+    cases = json.loads(done.out)["result"][0]["testCases"]
+    assert [case["testNumber"] for case in cases] == list(range(1, 41))
+    asked_after = (project / "asked.txt").read_text().splitlines()[len(asked_before) :]
+    finished = {case["inputs"]["utterance"] for case in kept}
+    assert finished
+    assert not finished & set(asked_after)
+
+
+def test_without_wait_a_run_goes_on_by_itself(evalmeta: Program, slow_project: Callable[..., Path]) -> None:
+    project = slow_project(0.01)
+    evalmeta("deploy")
+
+    started = evalmeta("test", "run")
+
+    assert started.code == 0
+    assert "evalmeta test resume --job-id 4KB000000000001GAA" in started.out
+    done = evalmeta("test", "resume", "--job-id", "4KB000000000001GAA")
+    assert done.code == 0
+    assert len((project / "asked.txt").read_text().splitlines()) == 40
+
+
+def _wait_for_questions(project: Path, count: int) -> None:
+    deadline = time.monotonic() + 30
+    log = project / "asked.txt"
+    while time.monotonic() < deadline:
+        if log.exists() and len(log.read_text().splitlines()) >= count:
+            return
+        time.sleep(0.02)
+    raise AssertionError("the agent was not asked")

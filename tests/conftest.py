@@ -1,0 +1,60 @@
+"""What holds for every test: no home directory, no network beyond loopback, a clean environment."""
+
+from __future__ import annotations
+
+import shutil
+import socket
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+SAMPLES = Path(__file__).parent.parent / "metadata-samples"
+_LEFT_BEHIND = shutil.ignore_patterns(".evalmeta", "__pycache__")
+_ENVIRONMENT = ("EVALMETA_HOME", "NO_COLOR", "FORCE_COLOR", "TERM", "COLUMNS", "PYTHONPATH")
+
+
+@pytest.fixture(autouse=True)
+def _clean_environment(monkeypatch: pytest.MonkeyPatch, tmp_path_factory: pytest.TempPathFactory) -> None:
+    for name in _ENVIRONMENT:
+        monkeypatch.delenv(name, raising=False)
+    unusable = tmp_path_factory.getbasetemp() / "no-home"
+    unusable.touch()
+    monkeypatch.setenv("HOME", str(unusable))
+
+
+@pytest.fixture(autouse=True)
+def _loopback_only(monkeypatch: pytest.MonkeyPatch) -> None:
+    connect = socket.socket.connect
+
+    def guarded(this: socket.socket, address: object) -> None:
+        host = address[0] if isinstance(address, tuple) else "127.0.0.1"
+        if host not in {"127.0.0.1", "::1", "localhost"}:
+            raise AssertionError(f"a test tried to reach {host}")
+        connect(this, address)  # type: ignore[arg-type]
+
+    monkeypatch.setattr(socket.socket, "connect", guarded)
+
+
+@pytest.fixture
+def copy_samples(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[[str], Path]:
+    """Copies the sample project, or one of those inside it, to a place of its own and goes there."""
+
+    def copy(inner: str = "") -> Path:
+        target = tmp_path / "project"
+        shutil.copytree(SAMPLES / inner, target, ignore=_LEFT_BEHIND)
+        monkeypatch.chdir(target)
+        return target
+
+    return copy
+
+
+@pytest.fixture
+def program() -> list[str]:
+    """Gives the words that start evalmeta as a program of its own."""
+    scripts = Path(sys.executable).parent
+    return [str(scripts / "evalmeta")]

@@ -1,0 +1,42 @@
+from __future__ import annotations
+
+import pytest
+
+from engine.builders import exchange
+from evalmeta.engine.scorers.topics import plain_topic, score_topic
+from evalmeta.model.definition import Expectation
+from evalmeta.model.generated import GeneratedData
+from evalmeta.model.run import TestResult, Verdict
+
+
+def judge(expected: str | None, topic: str | None) -> TestResult:
+    return score_topic(Expectation("topic_assertion", expected), exchange(GeneratedData("", topic)))
+
+
+def test_the_expected_topic_passes() -> None:
+    result = judge(" Orders\n", "Orders")
+    assert (result.verdict, result.score, result.expected, result.actual) == (Verdict.PASS, 1.0, "Orders", "Orders")
+
+
+@pytest.mark.parametrize("topic", ["orders", "Orders_2", None])
+def test_another_topic_fails(topic: str | None) -> None:
+    assert judge("Orders", topic).verdict is Verdict.FAILURE
+
+
+def test_a_promoted_topic_means_its_own_name() -> None:
+    promoted = "p_16jPl000000GwEX_Order_Status_16j8eeef13560aa"
+    assert plain_topic(promoted) == "Order_Status"
+    assert judge("Order_Status", promoted).verdict is Verdict.PASS
+    assert judge(promoted, "Order_Status").verdict is Verdict.PASS
+
+
+@pytest.mark.parametrize("name", ["p_Orders", "p_16jX_Orders", "Orders_16j8eeef13560aa"])
+def test_other_names_mean_themselves(name: str) -> None:
+    assert plain_topic(name) == name
+
+
+@pytest.mark.parametrize("expected", [None, "", "  "])
+def test_without_an_expected_topic_nothing_is_decided(expected: str | None) -> None:
+    result = judge(expected, "Orders")
+    assert (result.verdict, result.score, result.actual) == (Verdict.UNDECIDED, None, "Orders")
+    assert "expectedValue" in result.explanation

@@ -1,0 +1,153 @@
+from __future__ import annotations
+
+import asyncio
+from typing import TYPE_CHECKING
+
+import pytest
+
+from engine.builders import case
+from evalmeta.engine.subjects.python import bind_python
+from evalmeta.errors import SettingsError, SubjectError
+from evalmeta.model.definition import ContextVariable, HistoryMessage
+from evalmeta.model.evaluation import Case
+from evalmeta.model.settings import PythonSubject
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from evalmeta.engine.subject import Subject
+    from evalmeta.model.generated import GeneratedData
+
+CASE = Case(1, case().turns, (HistoryMessage("user", "Hi", None, 0),), (ContextVariable("City", "Bonn"),))
+
+
+def subject(root: Path, text: str, target: str = "agent:answer") -> Subject:
+    root.joinpath("agent.py").write_text(text)
+    return bind_python(PythonSubject(adapter="python", target=target), root=root)
+
+
+def ask(bound: Subject, *utterances: str) -> list[GeneratedData]:
+    async def main() -> list[GeneratedData]:
+        session = await bound.open(CASE)
+        answers = [await session.ask(utterance) for utterance in utterances or ("Hello",)]
+        await session.close()
+        await bound.close()
+        return answers
+
+    return asyncio.run(main())
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "def answer(utterance): return utterance.upper()",
+        "async def answer(utterance): return utterance.upper()",
+        "async def slow(utterance): return utterance.upper()\nanswer = lambda utterance: slow(utterance)",
+        "class Agent:\n def __call__(self, utterance): return utterance.upper()\nanswer = Agent()",
+        "class Agent:\n async def __call__(self, utterance): return utterance.upper()\nanswer = Agent()",
+        "answer = str.upper",
+        "class answer:\n def open(self): return self\n def ask(self, utterance): return utterance.upper()",
+        "class A:\n async def open(self): return self\n async def ask(self, text): return text.upper()\nanswer = A()",
+    ],
+)
+def test_functions_classes_and_objects_answer(tmp_path: Path, text: str) -> None:
+    assert ask(subject(tmp_path, text))[0].outcome == "HELLO"
+
+
+@pytest.mark.parametrize(
+    ("parameters", "outcome"),
+    [
+        ("*, history, context", "[{'role': 'user', 'message': 'Hi', 'topic': None}] {'City': 'Bonn'}"),
+        ("context, history=()", "[{'role': 'user', 'message': 'Hi', 'topic': None}] {'City': 'Bonn'}"),
+        ("*, context, history=0", "[{'role': 'user', 'message': 'Hi', 'topic': None}] {'City': 'Bonn'}"),
+    ],
+)
+def test_history_and_context_are_passed_by_name(tmp_path: Path, parameters: str, outcome: str) -> None:
+    text = f"def answer(utterance, {parameters}): return f'{{history}} {{context}}'"
+    assert ask(subject(tmp_path, text))[0].outcome == outcome
+
+
+def test_who_takes_any_keyword_gets_both(tmp_path: Path) -> None:
+    text = "def answer(utterance, **inputs): return ' '.join(inputs)"
+    assert ask(subject(tmp_path, text))[0].outcome == "history context"
+
+
+def test_a_function_gets_the_turns_so_far_as_history(tmp_path: Path) -> None:
+    text = "def answer(utterance, *, history):\n history.pop()\n return f'{utterance}{len(history)}'"
+    assert [answer.outcome for answer in ask(subject(tmp_path, text), "a", "b")] == ["a0", "b2"]
+
+
+def test_an_agent_opens_a_session_with_history_and_context_and_is_closed(tmp_path: Path) -> None:
+    text = (
+        "log = []\n"
+        "class Session:\n"
+        "    def __init__(self, context): self.context = context\n"
+        "    def ask(self, utterance): return self.context['City']\n"
+        "    async def close(self): log.append('session')\n"
+        "class Agent:\n"
+        "    def open(self, history, context): return Session(context)\n"
+        "    def close(self): log.append('agent ' + ' '.join(log))\n"
+        "    def log(self): return log\n"
+    )
+    bound = subject(tmp_path, text, "agent:Agent")
+    assert ask(bound)[0].outcome == "Bonn"
+    assert bound._agent.log() == ["session", "agent session"]  # noqa: SLF001
+
+
+def test_a_nested_name_can_be_the_target(tmp_path: Path) -> None:
+    text = "class Bots:\n @staticmethod\n def answer(utterance): return 'nested'"
+    assert ask(subject(tmp_path, text, "agent:Bots.answer"))[0].outcome == "nested"
+
+
+@pytest.mark.parametrize("body", ["return None", "return 3.5", "return {'outcome': 'x', 'latency_ms': float('nan')}"])
+def test_nonsense_is_a_subject_error(tmp_path: Path, body: str) -> None:
+    with pytest.raises(SubjectError, match="expected"):
+        ask(subject(tmp_path, f"def answer(utterance): {body}"))
+
+
+def test_what_the_agent_raises_is_passed_on(tmp_path: Path) -> None:
+    with pytest.raises(ZeroDivisionError):
+        ask(subject(tmp_path, "def answer(utterance): 1 / 0"))
+
+
+def test_a_session_without_ask_is_a_subject_error(tmp_path: Path) -> None:
+    with pytest.raises(SubjectError, match="has no method ask"):
+        ask(subject(tmp_path, "class answer:\n def open(self): return 3"))
+
+
+@pytest.mark.parametrize(
+    ("text", "target", "complaint"),
+    [
+        ("def answer(utterance): pass", "agent:anser", r"names anser, which .*agent\.py does not have"),
+        ("answer = 3", "agent:answer", "neither a function"),
+        ("class answer: pass", "agent:answer", "neither a function"),
+        (
+            "class answer:\n def __init__(self, key): pass\n def open(self): pass",
+            "agent:answer",
+            "cannot be made: TypeError",
+        ),
+    ],
+)
+def test_a_target_that_cannot_be_used_is_a_settings_error(
+    tmp_path: Path, text: str, target: str, complaint: str
+) -> None:
+    with pytest.raises(SettingsError, match=complaint) as caught:
+        subject(tmp_path, text, target)
+    assert caught.value.actions
+
+
+def test_a_misspelt_target_is_answered_with_the_nearest_name(tmp_path: Path) -> None:
+    with pytest.raises(SettingsError) as caught:
+        subject(tmp_path, "def answer(utterance): pass", "agent:anser")
+    assert "Did you mean answer?" in caught.value.actions[0]
+
+
+def test_blocking_answers_do_not_wait_for_each_other(tmp_path: Path) -> None:
+    text = "import threading\nmeet = threading.Barrier(20, timeout=20)\ndef answer(utterance): return str(meet.wait())"
+    bound = subject(tmp_path, text)
+
+    async def main() -> list[GeneratedData]:
+        sessions = [await bound.open(CASE) for _ in range(20)]
+        return await asyncio.gather(*(session.ask("x") for session in sessions))
+
+    assert sorted(int(answer.outcome) for answer in asyncio.run(main())) == list(range(20))

@@ -1,0 +1,120 @@
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from evalmeta import limits
+from evalmeta.engine.answers import generated_data
+from evalmeta.errors import SubjectError
+from evalmeta.model.generated import Action, GeneratedData
+
+FULL = {
+    "outcome": "Shipped.",
+    "topic": "Orders",
+    "actions": ["Find", {"name": "Send", "input": {"to": "a"}, "output": {"ok": True}, "latency_ms": 12}],
+    "latency_ms": 40,
+    "session_id": "s-1",
+}
+
+
+def test_a_text_is_the_answer() -> None:
+    assert generated_data("Shipped.") == GeneratedData("Shipped.")
+
+
+def test_a_mapping_tells_everything() -> None:
+    actions = (Action("Find"), Action("Send", {"to": "a"}, {"ok": True}, 12.0))
+    assert generated_data(FULL) == GeneratedData("Shipped.", "Orders", actions, 40.0, "s-1")
+
+
+def test_answer_is_another_name_for_outcome() -> None:
+    assert generated_data({"answer": "Shipped."}).outcome == "Shipped."
+
+
+def test_the_measured_latency_counts_when_the_agent_tells_none() -> None:
+    assert generated_data("Shipped.", measured_ms=5.0).latency_ms == 5.0
+    assert generated_data(FULL, measured_ms=5.0).latency_ms == 40.0
+
+
+def test_generated_data_comes_back_equal() -> None:
+    data = generated_data(FULL)
+    assert generated_data(data) == data
+
+
+def test_what_the_agent_does_to_its_objects_later_changes_nothing() -> None:
+    given_input = {"to": ["a"]}
+    data = generated_data({"outcome": "", "actions": [{"name": "Send", "input": given_input}]})
+    given_input["to"].append("b")
+    assert data.actions[0].input == {"to": ["a"]}
+
+
+def _action(**parts: object) -> dict[str, object]:
+    return {"outcome": "x", "actions": [{"name": "A", **parts}]}
+
+
+@pytest.mark.parametrize(
+    ("answer", "complaint"),
+    [
+        (None, "returned nothing (None); expected its answer as text"),
+        (42, "a value of type int"),
+        (b"bytes", "a value of type bytes"),
+        ({"topic": "Orders"}, "expected 'outcome'"),
+        ({"outcome": "x", "topc": "Orders"}, "'topc'; expected some of"),
+        ({"outcome": 1}, "answer is a value of type int; expected text"),
+        ({"outcome": "x", "topic": ["Orders"]}, "topic is a value of type list"),
+        ({"outcome": "x", "actions": "Find"}, "actions are a value of type str"),
+        ({"outcome": "x", "actions": [1]}, "actions hold a value of type int"),
+        ({"outcome": "x", "latency_ms": float("nan")}, "latency_ms is nan; expected a finite number"),
+        ({"outcome": "x", "latency_ms": float("inf")}, "latency_ms is inf"),
+        ({"outcome": "x", "latency_ms": -1}, "latency_ms is -1"),
+        ({"outcome": "x", "latency_ms": "3"}, "latency_ms is a value of type str"),
+        ({"outcome": "x", "latency_ms": 10**400}, "expected a finite number"),
+        (_action(name=""), None),
+        (_action(name=None), "action's name is nothing"),
+        (_action(speed=1), "'speed'; expected some of"),
+        (_action(input=[1]), "the input of A is a value of type list"),
+        (_action(input={"a": {1, 2}}), "the input of A is no JSON"),
+        (_action(output=object()), "the output of A is no JSON"),
+        (_action(output=float("inf")), "the output of A is no JSON"),
+        (_action(output=2**70), "the output of A is no JSON"),
+        (_action(output="\ud800"), "the output of A is no JSON"),
+        (_action(latency_ms=float("nan")), "latency_ms is nan"),
+        ("\ud800", "answer is no valid Unicode"),
+        (GeneratedData("x", latency_ms=float("nan")), "latency_ms is nan"),
+        (GeneratedData("x", actions=(Action("A", output=float("nan")),)), "the output of A is no JSON"),
+    ],
+)
+def test_anything_else_is_refused_by_name(answer: object, complaint: str | None) -> None:
+    if complaint is None:
+        assert generated_data(answer)
+        return
+    with pytest.raises(SubjectError) as caught:
+        generated_data(answer)
+    assert complaint in str(caught.value)
+
+
+def test_an_answer_over_the_limit_is_refused() -> None:
+    with pytest.raises(SubjectError, match="at most 1000000 are kept"):
+        generated_data("x" * (limits.MAX_ANSWER_CHARS + 1))
+
+
+def test_an_output_that_contains_itself_is_refused() -> None:
+    loop: list[object] = []
+    loop.append(loop)
+    with pytest.raises(SubjectError, match="is no JSON"):
+        generated_data(_action(output=loop))
+
+
+JSON = st.recursive(
+    st.none()
+    | st.booleans()
+    | st.integers(-(2**53), 2**53)
+    | st.text()
+    | st.floats(allow_nan=False, allow_infinity=False),
+    lambda inner: st.lists(inner) | st.dictionaries(st.text(), inner),
+)
+
+
+@given(JSON)
+def test_any_json_output_is_kept_as_it_is(output: object) -> None:
+    assert generated_data(_action(output=output)).actions[0].output == output

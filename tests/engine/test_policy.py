@@ -1,0 +1,70 @@
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from engine.builders import case_result, result
+from evalmeta.engine.policy import case_verdict, summarise
+from evalmeta.model.run import RunOptions, Verdict
+
+PASS, FAILURE, ERROR, UNDECIDED = Verdict.PASS, Verdict.FAILURE, Verdict.ERROR, Verdict.UNDECIDED
+
+
+@pytest.mark.parametrize(
+    ("verdicts", "expected"),
+    [
+        ([], UNDECIDED),
+        ([UNDECIDED], UNDECIDED),
+        ([UNDECIDED, PASS], PASS),
+        ([PASS, ERROR, UNDECIDED], ERROR),
+        ([PASS, ERROR, FAILURE], FAILURE),
+    ],
+)
+def test_the_worst_result_is_the_verdict_of_the_case(verdicts: list[Verdict], expected: Verdict) -> None:
+    assert case_verdict(result(verdict) for verdict in verdicts) is expected
+
+
+def test_errors_and_undecided_cases_are_no_part_of_the_pass_rate() -> None:
+    summary = summarise(map(case_result, [PASS, PASS, PASS, FAILURE, ERROR, UNDECIDED]), RunOptions())
+    assert summary.pass_rate == 0.75
+    assert (summary.total, summary.passed, summary.failed, summary.errors, summary.undecided) == (6, 3, 1, 1, 1)
+
+
+def test_a_run_with_an_error_does_not_succeed() -> None:
+    assert not summarise(map(case_result, [PASS, ERROR]), RunOptions()).succeeded
+
+
+def test_a_pass_rate_that_is_reached_succeeds() -> None:
+    cases = [PASS] * 7 + [FAILURE] * 3
+    assert summarise(map(case_result, cases), RunOptions(min_pass_rate=0.7)).succeeded
+    assert not summarise(map(case_result, cases), RunOptions(min_pass_rate=0.71)).succeeded
+
+
+def test_a_run_in_which_nothing_was_decided_succeeds_without_a_pass_rate() -> None:
+    summary = summarise([case_result(UNDECIDED)], RunOptions())
+    assert summary.pass_rate is None
+    assert summary.succeeded
+
+
+def test_undecided_results_fail_a_case_when_the_options_say_so() -> None:
+    case = case_result(PASS, result(PASS), result(UNDECIDED))
+    assert summarise([case], RunOptions()).passed == 1
+    assert summarise([case], RunOptions(undecided="fail")).failed == 1
+
+
+def test_an_undecided_result_does_not_turn_an_error_into_a_failure() -> None:
+    case = case_result(ERROR, result(UNDECIDED))
+    assert summarise([case], RunOptions(undecided="fail")).errors == 1
+
+
+def test_undecided_results_are_listed_by_name_with_their_counts() -> None:
+    case = case_result(PASS, result(UNDECIDED, "coherence"), result(UNDECIDED, "factuality"))
+    assert summarise([case, case], RunOptions()).undecided_results == (("coherence", 2), ("factuality", 2))
+
+
+@given(st.lists(st.sampled_from(list(Verdict))))
+def test_every_case_is_counted_once(verdicts: list[Verdict]) -> None:
+    summary = summarise(map(case_result, verdicts), RunOptions())
+    counted = summary.passed + summary.failed + summary.errors + summary.undecided
+    assert counted == summary.total == len(verdicts)

@@ -1,0 +1,190 @@
+from __future__ import annotations
+
+import asyncio
+from typing import TYPE_CHECKING
+
+import pytest
+
+from engine.builders import TOPIC, Agent, answer_orders, evaluation, run
+from evalmeta import limits
+from evalmeta.engine.journal import MemoryJournal
+from evalmeta.engine.runner import execute
+from evalmeta.model.generated import GeneratedData
+from evalmeta.model.run import CaseResult, RunOptions, Verdict
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+
+class FullJournal(MemoryJournal):
+    def append(self, _results: Sequence[CaseResult]) -> None:
+        raise OSError("no space left on the device")
+
+
+class BatchJournal(MemoryJournal):
+    def __init__(self) -> None:
+        super().__init__()
+        self.batches: list[int] = []
+
+    def append(self, results: Sequence[CaseResult]) -> None:
+        super().append(results)
+        self.batches.append(len(results))
+
+
+class SomeHang(Agent):
+    """Answers odd questions and never even ones."""
+
+    def __init__(self) -> None:
+        super().__init__(self._answer)
+        self.hanging = asyncio.Event()
+
+    async def _answer(self, utterance: str) -> GeneratedData:
+        if int(utterance.split()[1]) % 2 == 0:
+            self.hanging.set()
+            await asyncio.Event().wait()
+        return await answer_orders(utterance)
+
+
+async def wait_a_little(utterance: str) -> GeneratedData:
+    await asyncio.sleep(0.001)
+    return await answer_orders(utterance)
+
+
+@pytest.mark.parametrize("answer", [answer_orders, wait_a_little])
+@pytest.mark.parametrize("concurrency", [0, 1, 7, 1000])
+def test_every_case_of_every_iteration_is_asked_once(answer: object, concurrency: int) -> None:
+    agent = Agent(answer)
+    results = run(agent, evaluation(20), iterations=2, concurrency=concurrency)
+    assert [(result.iteration, result.number) for result in results] == [(i, n) for i in (1, 2) for n in range(1, 21)]
+    assert {result.verdict for result in results} == {Verdict.PASS}
+    assert (len(agent.asked), agent.closed_sessions, agent.closed) == (40, 40, 1)
+
+
+def test_a_run_without_cases_ends() -> None:
+    agent = Agent(answer_orders)
+    assert run(agent, evaluation(0)) == []
+    assert agent.closed == 1
+
+
+def test_no_more_cases_than_the_concurrency_are_asked_at_the_same_time() -> None:
+    at_once = [0, 0]
+
+    async def answer(_utterance: str) -> GeneratedData:
+        at_once[0] += 1
+        at_once[1] = max(at_once)
+        await asyncio.sleep(0.001)
+        at_once[0] -= 1
+        return GeneratedData("x")
+
+    run(Agent(answer), evaluation(30), concurrency=4)
+    assert at_once == [0, 4]
+
+
+def test_what_the_journal_holds_is_not_asked_again() -> None:
+    agent, journal = Agent(answer_orders), MemoryJournal()
+    run(agent, evaluation(5), journal)
+    run(agent, evaluation(8), journal)
+    assert len(agent.asked) == 8
+
+
+def test_results_are_committed_before_anyone_is_told() -> None:
+    journal, told = BatchJournal(), []
+
+    def on_results(results: Sequence[CaseResult]) -> None:
+        told.extend(results)
+        assert journal.results == told
+
+    asyncio.run(execute(evaluation(600), Agent(answer_orders), journal, options=RunOptions(), on_results=on_results))
+    assert len(told) == 600
+
+
+def test_results_are_committed_in_batches_up_to_the_limit() -> None:
+    journal = BatchJournal()
+    run(Agent(answer_orders), evaluation(1000), journal)
+    assert sum(journal.batches) == 1000
+    assert max(journal.batches) == limits.JOURNAL_BATCH
+
+
+def test_one_case_that_breaks_leaves_the_others_alone() -> None:
+    async def answer(utterance: str) -> GeneratedData:
+        if utterance == "question 3":
+            raise ValueError("not this one")
+        return await answer_orders(utterance)
+
+    verdicts = [result.verdict for result in run(Agent(answer), evaluation(5))]
+    assert verdicts == [Verdict.PASS, Verdict.PASS, Verdict.ERROR, Verdict.PASS, Verdict.PASS]
+
+
+@pytest.mark.parametrize(
+    "agent", [Agent(answer_orders), Agent(wait_a_little), SomeHang()], ids=["instant", "slow", "hung"]
+)
+def test_a_journal_that_fails_stops_the_run_with_its_error(agent: Agent) -> None:
+    with pytest.raises(OSError, match="no space left"):
+        run(agent, evaluation(1000), FullJournal())
+    assert agent.closed == 1
+    assert len(agent.asked) < 1000
+
+
+def test_a_listener_that_fails_stops_the_run_with_its_error() -> None:
+    def on_results(_results: Sequence[CaseResult]) -> None:
+        raise BrokenPipeError("nobody reads")
+
+    with pytest.raises(BrokenPipeError):
+        asyncio.run(
+            execute(evaluation(5), Agent(answer_orders), MemoryJournal(), options=RunOptions(), on_results=on_results)
+        )
+
+
+async def _cancelled(agent: SomeHang, journal: MemoryJournal) -> None:
+    task = asyncio.create_task(execute(evaluation(7), agent, journal, options=RunOptions(concurrency=7)))
+    await agent.hanging.wait()
+    await asyncio.sleep(0.01)
+    task.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await task
+
+
+def test_a_cancelled_run_keeps_what_is_finished_and_closes_the_rest() -> None:
+    agent, journal = SomeHang(), MemoryJournal()
+    asyncio.run(_cancelled(agent, journal))
+    assert {result.number for result in journal.results} == {1, 3, 5, 7}
+    assert (agent.closed_sessions, agent.closed) == (7, 1)
+
+
+def test_results_that_were_waiting_when_the_run_was_cancelled_are_committed() -> None:
+    journal, tasks = MemoryJournal(), []
+
+    async def answer(utterance: str) -> GeneratedData:
+        tasks[0].cancel()
+        return await answer_orders(utterance)
+
+    async def main() -> None:
+        run = execute(evaluation(9), agent, journal, options=RunOptions(concurrency=1))
+        tasks.append(asyncio.create_task(run))
+        await asyncio.wait(tasks)
+
+    agent = Agent(answer)
+    asyncio.run(main())
+    assert tasks[0].cancelled()
+    assert len(journal.results) == len(agent.asked) == 9
+
+
+def test_a_cancelled_run_that_nothing_can_close_is_left() -> None:
+    class Stuck(SomeHang):
+        async def open(self, case: object) -> object:
+            session = await super().open(case)
+            session.close = asyncio.Event().wait
+            return session
+
+        async def close(self) -> None:
+            await asyncio.Event().wait()
+
+    agent = Stuck()
+    asyncio.run(_cancelled(agent, MemoryJournal()))
+    assert (agent.opened, agent.closed_sessions) == (7, 0)
+
+
+def test_scorers_can_be_given() -> None:
+    journal = MemoryJournal()
+    asyncio.run(execute(evaluation(1), Agent(answer_orders), journal, options=RunOptions(), scorers={}))
+    assert journal.results[0].results[0].error.startswith(repr(TOPIC.name))

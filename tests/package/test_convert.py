@@ -1,0 +1,81 @@
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from evalmeta.errors import InvalidMetadata
+from evalmeta.model.component import Component
+from evalmeta.model.registry import TYPES
+from evalmeta.model.settings import Settings
+from evalmeta.package.convert import entry_name, full_name_of, target_path
+from evalmeta.package.project import Project
+
+TYPE = TYPES[0]
+ROOT = Path("/project")
+DX = Project(ROOT, is_dx=True, package_directories=(ROOT / "a", ROOT / "b"), api_version=None, settings=Settings())
+PLAIN = Project(ROOT, is_dx=False, package_directories=(ROOT,), api_version=None, settings=Settings())
+
+
+def test_an_entry_has_the_metadata_formats_name() -> None:
+    component = Component(TYPE, "X", ROOT / "anywhere" / "X.aiEvaluationDefinition-meta.xml")
+    assert entry_name(component) == "aiEvaluationDefinitions/X.aiEvaluationDefinition"
+
+
+@pytest.mark.parametrize("file_name", ["My_Test.aiEvaluationDefinition", "My_Test.aiEvaluationDefinition-meta.xml"])
+def test_both_formats_name_the_same_component(file_name: str) -> None:
+    assert full_name_of(file_name) == (TYPE, "My_Test")
+
+
+def test_dots_belong_to_the_full_name() -> None:
+    assert full_name_of("a.b.aiEvaluationDefinition") == (TYPE, "a.b")
+
+
+@pytest.mark.parametrize(
+    "file_name",
+    [
+        "package.xml",
+        "X.cls-meta.xml",
+        "aiEvaluationDefinition",
+        ".aiEvaluationDefinition",
+        "-meta.xml",
+        "X.aiEvaluationDefinition-meta.xml-meta.xml",
+        "._X.aiEvaluationDefinition-meta.xml",
+        "../X.aiEvaluationDefinition",
+        "a\\X.aiEvaluationDefinition",
+        "C:X.aiEvaluationDefinition",
+        "X\0.aiEvaluationDefinition",
+        "X\n.aiEvaluationDefinition",
+    ],
+)
+def test_other_names_are_no_components(file_name: str) -> None:
+    assert full_name_of(file_name) is None
+
+
+def test_a_dx_project_takes_a_new_component_into_its_default_package_directory() -> None:
+    folder = ROOT / "a" / "main" / "default" / "aiEvaluationDefinitions"
+    assert target_path(DX, TYPE, "X") == folder / "X.aiEvaluationDefinition-meta.xml"
+
+
+def test_a_plain_folder_takes_a_new_component_in_metadata_format() -> None:
+    assert target_path(PLAIN, TYPE, "X") == ROOT / "aiEvaluationDefinitions" / "X.aiEvaluationDefinition"
+
+
+@pytest.mark.parametrize("full_name", ["", ".", "..", "../X", "/etc/X", "a\\b", "C:X", "X\0", "X\n"])
+def test_a_full_name_never_leads_out_of_its_folder(full_name: str) -> None:
+    with pytest.raises(InvalidMetadata) as caught:
+        target_path(DX, TYPE, full_name)
+    assert [problem.code for problem in caught.value.problems] == ["full-name-unsafe"]
+
+
+@given(st.text(), st.sampled_from([DX, PLAIN]))
+def test_a_target_is_read_back_as_the_component_it_was_made_for(full_name: str, project: Project) -> None:
+    try:
+        target = target_path(project, TYPE, full_name)
+    except InvalidMetadata:
+        assert full_name_of(f"{full_name}.{TYPE.suffix}") is None
+    else:
+        assert full_name_of(target.name) == (TYPE, full_name)
+        assert target.parent.name == TYPE.directory

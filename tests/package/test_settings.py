@@ -1,0 +1,133 @@
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from evalmeta.errors import SettingsError
+from evalmeta.model.settings import PythonSubject, Settings
+from evalmeta.package.settings import load_settings
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+
+@pytest.fixture
+def file(tmp_path: Path) -> Path:
+    return tmp_path / "evalmeta.toml"
+
+
+def refusal(file: Path, text: str) -> str:
+    file.write_text(text)
+    with pytest.raises(SettingsError) as caught:
+        load_settings(file)
+    return str(caught.value).replace(f"{file.parent}/", "")
+
+
+def test_an_empty_file_gives_the_defaults(file: Path) -> None:
+    file.touch()
+    assert load_settings(file) == Settings()
+
+
+def test_every_table_is_read(file: Path) -> None:
+    file.write_text(
+        '[validate]\nprofile = "orgs"\nrules = {history-order = "off"}\n[run]\nconfidence = 0.9\n'
+        '[subjects.A]\nadapter = "python"\ntarget = "agent:answer"\n'
+    )
+    loaded = load_settings(file)
+    assert (loaded.validate_.profile, loaded.validate_.rules) == ("orgs", {"history-order": "off"})
+    assert loaded.run.min_pass_rate == 0.9
+    assert loaded.subjects["A"] == PythonSubject(adapter="python", target="agent:answer")
+
+
+def test_a_missing_file_is_an_error(file: Path) -> None:
+    with pytest.raises(SettingsError, match="there is no such file"):
+        load_settings(file)
+
+
+def test_broken_toml_is_told_by_line_and_column(file: Path) -> None:
+    assert refusal(file, "[run]\nconcurrency = = 4\n") == "evalmeta.toml:2:15: is not TOML: Invalid value."
+
+
+def test_toml_that_stops_early_is_told_by_its_last_line(file: Path) -> None:
+    assert refusal(file, "[run]\nx = ").startswith("evalmeta.toml:2: is not TOML")
+
+
+def test_nesting_without_end_is_an_error(file: Path) -> None:
+    assert "nested too deeply" in refusal(file, "x = " + "[" * 100_000)
+
+
+def test_an_unknown_key_names_its_line_and_the_nearest_known_key(file: Path) -> None:
+    message = refusal(file, "[run]\niterations = 2\nconcurency = 4\n")
+    assert message.startswith("evalmeta.toml:3: run.concurency: is no key evalmeta knows; did you mean 'concurrency'?")
+    assert "Known here: concurrency, case_timeout, iterations" in message
+
+
+def test_an_unknown_table_names_the_nearest_known_one(file: Path) -> None:
+    assert "evalmeta.toml:1: vaildate: is no key evalmeta knows; did you mean 'validate'?" in refusal(
+        file, "[vaildate]\n"
+    )
+
+
+def test_an_unknown_key_like_no_other_lists_what_is_known(file: Path) -> None:
+    assert "knows; Known here: validate, run, subjects" in refusal(file, "zzz = 1\n")
+
+
+def test_a_value_out_of_range_says_what_is_allowed(file: Path) -> None:
+    message = refusal(file, "[run]\nconcurrency = 0\n")
+    assert message == "evalmeta.toml:2: run.concurrency: input should be greater than or equal to 1, not 0."
+
+
+def test_a_rule_setting_lists_the_allowed_words(file: Path) -> None:
+    message = refusal(file, '[validate.rules]\nhistory-order = "ignore"\n')
+    assert message.startswith("evalmeta.toml:2: validate.rules.history-order: input should be 'error', 'warning' or")
+
+
+def test_a_subject_is_named_by_its_keys_alone(file: Path) -> None:
+    message = refusal(file, '[subjects.My_Agent]\nadapter = "python"\ntarget = "no target"\n')
+    assert message.startswith("evalmeta.toml:3: subjects.My_Agent.target: ")
+
+
+def test_a_subject_key_has_the_nearest_key_of_its_adapter(file: Path) -> None:
+    message = refusal(file, '[subjects.A]\nadapter = "replay"\nfile = "r.json"\nfle = "x"\n')
+    assert message.startswith("evalmeta.toml:4: subjects.A.fle: is no key evalmeta knows; did you mean 'file'?")
+
+
+def test_a_missing_key_points_at_its_table(file: Path) -> None:
+    message = refusal(file, '[run]\n[subjects.A]\nadapter = "python"\n')
+    assert message == "evalmeta.toml:2: subjects.A.target: this key is missing."
+
+
+def test_a_subject_without_adapter_says_so(file: Path) -> None:
+    assert refusal(file, "[subjects.A]\n") == "evalmeta.toml:1: subjects.A: the key 'adapter' is missing."
+
+
+def test_an_unknown_adapter_lists_the_known_ones(file: Path) -> None:
+    assert "'python', 'replay'" in refusal(file, '[subjects.A]\nadapter = "pyton"\n')
+
+
+def test_every_finding_has_its_own_line(file: Path) -> None:
+    assert refusal(file, "[run]\nconcurrency = 0\niterations = 0\n").count("\n") == 1
+
+
+def test_text_that_only_mentions_a_key_is_not_its_line(file: Path) -> None:
+    message = refusal(
+        file, '# concurrency = 0\n[subjects.A]\nadapter = """\nconcurrency = 0"""\n[run]\nconcurrency = 0\n'
+    )
+    assert "evalmeta.toml:6: run.concurrency" in message
+
+
+def test_a_value_over_several_lines_has_no_known_line(file: Path) -> None:
+    assert refusal(file, "[run]\nconcurrency = [\n1]\n").startswith("evalmeta.toml: run.concurrency: ")
+
+
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(st.text() | st.from_regex(r"(\[(run|validate|subjects\.A)\]\n(\w+ = [\w.\"\[\]]*\n)*)*", fullmatch=True))
+def test_any_text_gives_settings_or_a_settings_error(file: Path, text: str) -> None:
+    file.write_bytes(text.encode())
+    try:
+        assert isinstance(load_settings(file), Settings)
+    except SettingsError as error:
+        assert str(error).startswith(str(file))  # noqa: PT017 - either outcome is right

@@ -1,0 +1,67 @@
+from __future__ import annotations
+
+from dataclasses import replace
+
+import report_runs as make
+from evalmeta.model.run import RunOptions, TestResult, Verdict
+from evalmeta.report.details import blocks, case_name, open_results, undecided_reasons, what_failed
+
+
+def test_failures_come_before_what_is_undecided() -> None:
+    results = open_results(make.MIXED_CASES[1])
+    assert [each.name for each in results] == ["topic_sequence_match", "action_sequence_match", "coherence"]
+
+
+def test_iterations_are_named_only_when_there_are_several() -> None:
+    case = make.case(7, Verdict.PASS, iteration=2)
+    assert case_name(case, make.run(case)) == "7: Question 7?"
+    assert case_name(case, make.run(case, options=RunOptions(iterations=2))) == "7: Question 7? (iteration 2)"
+
+
+def test_a_failed_case_is_told_by_its_first_failure() -> None:
+    told = "topic_sequence_match: expected the topic Returns, got Orders (and 2 more)"
+    assert what_failed(make.MIXED_CASES[1]) == told
+
+
+def test_a_broken_case_is_told_by_its_error() -> None:
+    assert what_failed(make.MIXED_CASES[2]) == "the agent did not answer within 120 s"
+
+
+def test_a_case_without_results_says_that_nothing_was_expected() -> None:
+    assert what_failed(make.case(1, Verdict.UNDECIDED)) == "nothing was expected"
+
+
+def test_an_error_that_explains_itself_is_told_once() -> None:
+    result = TestResult("factuality", Verdict.ERROR, explanation="the scorer broke", error="the scorer broke")
+    [_, (title, fields)] = blocks(make.case(1, Verdict.ERROR, result))
+    assert title == "Factuality (factuality): ERROR"
+    assert fields == [("why", "the scorer broke")]
+
+
+def test_an_error_beside_an_explanation_is_told_too() -> None:
+    result = TestResult("a", Verdict.ERROR, explanation="cannot be judged", error="no key")
+    [_, (_, fields)] = blocks(make.case(1, Verdict.ERROR, result))
+    assert fields == [("why", "cannot be judged"), ("error", "no key")]
+
+
+def test_an_answer_that_a_result_compares_is_not_told_twice() -> None:
+    result = replace(make.TOPIC_FAILED, actual="You may return it.")
+    [(_, fields), _] = blocks(make.case(1, Verdict.FAILURE, result))
+    assert [field.label for field in fields] == ["utterance"]
+
+
+def test_a_label_of_the_author_names_the_result() -> None:
+    result = replace(make.TOPIC_FAILED, name="string_comparison", label="Gives the fee")
+    [_, (title, _)] = blocks(make.case(1, Verdict.FAILURE, result))
+    assert title == "Gives the fee (string_comparison): FAILURE"
+
+
+def test_undecided_results_are_counted_by_name_with_the_commonest_reason() -> None:
+    odd = make.case(9, Verdict.UNDECIDED, replace(make.COHERENCE_UNDECIDED, explanation="odd"))
+    [reasons] = undecided_reasons(make.report(odd, *make.MIXED_CASES))
+    assert reasons == ("coherence", 4, "coherence needs an LLM rater, and none judges this run")
+
+
+def test_an_undecided_result_without_a_reason_gets_one() -> None:
+    case = make.case(1, Verdict.UNDECIDED, TestResult("coherence", Verdict.UNDECIDED))
+    assert undecided_reasons(make.report(case))[0].reason == "nothing able to judge it was there"

@@ -1,0 +1,42 @@
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+import report_runs as make
+from evalmeta.model.generated import GeneratedData
+from evalmeta.model.run import Verdict
+from evalmeta.report.json import render
+from evalmeta.report.plain import clean
+from evalmeta.wire.connect import read_run, write_run
+
+
+def test_one_run_is_an_object() -> None:
+    report = make.mixed()
+    assert json.loads(render([report])) == write_run(report.run, escape=False)
+
+
+def test_several_runs_are_a_list() -> None:
+    assert [run["evalmeta"]["total"] for run in json.loads(render([make.mixed(), make.rated(1)]))] == [5, 4]
+
+
+def test_no_run_is_an_empty_list() -> None:
+    assert render([]) == "[]\n"
+
+
+def test_it_is_indented_by_two_and_ends_with_a_line_break() -> None:
+    text = render([make.mixed()])
+    assert text.startswith('{\n  "status": "COMPLETED",\n')
+    assert text.endswith("\n}\n")
+
+
+@given(st.text())
+def test_an_answer_reads_back_as_it_was_and_does_nothing_to_a_terminal(answer: str) -> None:
+    case = replace(make.case(1, Verdict.PASS), generated=GeneratedData(answer))
+    text = render([make.report(case)])
+    [read] = read_run(json.loads(text)).cases
+    assert read.generated == case.generated
+    assert clean(text) == text

@@ -1,0 +1,66 @@
+from __future__ import annotations
+
+from dataclasses import replace
+
+from hypothesis import given
+
+import report_runs as make
+from evalmeta.engine.policy import summarise
+from evalmeta.model.run import Run, RunOptions, RunStatus, Verdict
+from evalmeta.report.report import counted_verdict, decision, duration, has_passed, incident, place
+
+
+@given(make.runs)
+def test_cases_are_counted_as_the_policy_counts_them(run: Run) -> None:
+    verdicts = [counted_verdict(case, run.options) for case in run.cases]
+    summary = summarise(run.cases, run.options)
+    counts = tuple(map(verdicts.count, (Verdict.PASS, Verdict.FAILURE, Verdict.ERROR, Verdict.UNDECIDED)))
+    assert counts == (summary.passed, summary.failed, summary.errors, summary.undecided)
+
+
+def test_a_complete_run_has_no_incident() -> None:
+    assert incident(make.mixed().run) is None
+
+
+def test_a_run_with_missing_cases_has_not_passed() -> None:
+    cut = replace(make.run(make.MIXED_CASES[0]), total=3)
+    assert incident(cut) == "the run is COMPLETED with 1 of 3 case results"
+    assert not has_passed(make.report_of(cut))
+
+
+def test_a_broken_off_run_says_what_happened() -> None:
+    assert decision(make.broken_off()) == "not passed: the run is ERROR with 1 of 5 case results: the disk is full"
+
+
+def test_a_pass_by_rate_says_that_cases_failed() -> None:
+    reached = "passed: the pass rate of 75 % reaches the 70 % asked for, though 1 case failed"
+    assert decision(make.rated(0.7)) == reached
+
+
+def test_a_missed_rate_says_by_how_much() -> None:
+    assert decision(make.rated(0.8)) == "not passed: the pass rate of 75 % is below the 80 % asked for"
+
+
+def test_a_run_that_passed_says_so() -> None:
+    assert decision(make.report(make.case(1, Verdict.PASS, make.TOPIC_PASSED))) == "passed: every decided case passed"
+
+
+def test_a_run_without_decisions_says_so() -> None:
+    assert decision(make.report(make.MIXED_CASES[3])) == "passed: no case was decided"
+
+
+def test_undecided_cases_fail_when_asked_to() -> None:
+    strict = make.report(make.MIXED_CASES[3], options=RunOptions(undecided="fail"))
+    assert decision(strict) == "not passed: 1 case failed"
+
+
+def test_a_run_without_an_end_lasts_until_its_last_case() -> None:
+    assert duration(replace(make.run(*make.MIXED_CASES), ended=None)) == 5.25
+    assert duration(replace(make.run(), ended=None, status=RunStatus.NEW)) == 0
+
+
+def test_a_place_is_as_exact_as_what_is_known() -> None:
+    report, case = make.mixed(), make.MIXED_CASES[1]
+    assert place(report, case) == f"{make.FILE}:20"
+    assert place(replace(report, lines={}), case) == make.FILE
+    assert place(replace(report, file=None), case) is None

@@ -1,0 +1,156 @@
+"""Runs made by hand, and runs of any content, for tests of reports."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from hypothesis import strategies as st
+
+from evalmeta.engine.policy import summarise
+from evalmeta.model.generated import GeneratedData
+from evalmeta.model.run import CaseResult, Run, RunOptions, RunStatus, TestResult, Verdict
+from evalmeta.report.report import Report
+
+STARTED = 1_795_187_104.0
+FILE = "force-app/main/default/aiEvaluationDefinitions/Returns_Desk.aiEvaluationDefinition-meta.xml"
+LINES = {1: 6, 2: 20, 3: 34, 4: 48, 5: 62}
+
+TOPIC_PASSED = TestResult("topic_sequence_match", Verdict.PASS, "Returns", "Returns", 1.0, "the topic is Returns")
+TOPIC_FAILED = TestResult(
+    "topic_sequence_match", Verdict.FAILURE, "Returns", "Orders", 0.0, "expected the topic Returns, got Orders"
+)
+ACTIONS_FAILED = TestResult(
+    "action_sequence_match",
+    Verdict.FAILURE,
+    "['FindOrder', 'PrintLabel']",
+    "['FindOrder']",
+    0.0,
+    "missing: PrintLabel",
+    detail=0.67,
+)
+RESPONSE_FAILED = TestResult(
+    "bot_response_rating",
+    Verdict.FAILURE,
+    "The customer gets 1250 euros back within five days.",
+    "You get 12500 euros back.\nThe money is on its way and should reach the account you paid from within five days, "
+    "unless your bank needs longer.",
+    1.0,
+    "numbers differ: expected 1250, got 12500",
+    rater="rules",
+)
+COHERENCE_UNDECIDED = TestResult(
+    "coherence",
+    Verdict.UNDECIDED,
+    actual="You may return it.",
+    explanation="coherence needs an LLM rater, and none judges this run",
+)
+
+
+def case(number: int, verdict: Verdict, *results: TestResult, utterance: str = "", iteration: int = 1) -> CaseResult:
+    started = STARTED + number
+    utterance = utterance or f"Question {number}?"
+    answer = GeneratedData("You may return it.")
+    return CaseResult(number, iteration, utterance, verdict, started, started + 0.25, results, answer)
+
+
+MIXED_CASES = (
+    case(1, Verdict.PASS, TOPIC_PASSED, COHERENCE_UNDECIDED, utterance="How long may I return what I bought?"),
+    case(
+        2,
+        Verdict.FAILURE,
+        TOPIC_FAILED,
+        COHERENCE_UNDECIDED,
+        ACTIONS_FAILED,
+        utterance="I want to return a lamp. It came broken, the box was wet, the cable was missing, and the neighbour "
+        "who took the parcel says that the carrier dropped it twice.",
+    ),
+    replace(
+        case(3, Verdict.ERROR, utterance="Please print the label for return R-100"),
+        generated=None,
+        error="the agent did not answer within 120 s",
+    ),
+    case(4, Verdict.UNDECIDED, COHERENCE_UNDECIDED, utterance="Thank you!"),
+    case(5, Verdict.FAILURE, RESPONSE_FAILED, utterance="How much do I get back?"),
+)
+
+
+def run(*cases: CaseResult, options: RunOptions | None = None) -> Run:
+    return Run(
+        id="4KB000000000001GAA",
+        definition="Returns_Desk",
+        subject_name="Returns_Agent",
+        subject_version="v2",
+        status=RunStatus.COMPLETED,
+        started=STARTED,
+        ended=STARTED + 3.2,
+        total=len(cases),
+        options=options or RunOptions(),
+        cases=cases,
+    )
+
+
+def report(*cases: CaseResult, options: RunOptions | None = None) -> Report:
+    return report_of(run(*cases, options=options))
+
+
+def report_of(finished: Run) -> Report:
+    return Report(finished, summarise(finished.cases, finished.options))
+
+
+def mixed() -> Report:
+    return replace(report(*MIXED_CASES), file=FILE, lines=LINES)
+
+
+def rated(min_pass_rate: float) -> Report:
+    """Gives a run of two cases in two iterations, three of the four passed."""
+    passed = [case(number, Verdict.PASS, TOPIC_PASSED, iteration=i) for number, i in ((1, 1), (2, 1), (1, 2))]
+    failed = case(2, Verdict.FAILURE, TOPIC_FAILED, iteration=2)
+    return report(*passed, failed, options=RunOptions(iterations=2, min_pass_rate=min_pass_rate))
+
+
+def broken_off() -> Report:
+    cut = replace(run(MIXED_CASES[0]), status=RunStatus.ERROR, total=5, error="the disk is full")
+    return report_of(cut)
+
+
+texts = st.text() | st.sampled_from(
+    ["\x1b]8;;http://x\x07", "\x1b[2J", "\u202e", "]]>", "\x9b", "\ud800", "a\nok 1\r\n# b"]
+)
+verdicts = st.sampled_from(Verdict)
+results = st.builds(
+    TestResult, texts, verdicts, texts, texts, st.none(), texts, texts | st.none(), error=texts | st.none()
+)
+cases = st.builds(
+    CaseResult,
+    st.integers(1, 1_000),
+    st.integers(1, 3),
+    texts,
+    verdicts,
+    st.just(STARTED),
+    st.just(STARTED + 1),
+    st.lists(results, max_size=3).map(tuple),
+    st.builds(GeneratedData, texts) | st.none(),
+    texts | st.none(),
+)
+options = st.builds(
+    RunOptions,
+    iterations=st.integers(1, 3),
+    min_pass_rate=st.floats(0, 1),
+    undecided=st.sampled_from(["ignore", "fail"]),
+)
+runs = st.builds(
+    Run,
+    id=texts,
+    definition=texts,
+    subject_name=texts,
+    status=st.sampled_from(RunStatus),
+    started=st.just(STARTED),
+    total=st.integers(0, 3),
+    subject_version=texts | st.none(),
+    error=texts | st.none(),
+    options=options,
+    cases=st.lists(cases, max_size=3).map(tuple),
+)
+reports = runs.map(report_of).flatmap(
+    lambda made: st.builds(replace, st.just(made), file=texts | st.none(), lines=st.just({1: 6}))
+)
