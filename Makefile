@@ -2,13 +2,16 @@
 PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
+SARIF_SCHEMA := $(VENV)/sarif-2.1.0.json
+# What tests need from npm; without npm those tests are skipped, in CI npm is always there.
+NODE_MATERIAL := $(if $(shell command -v npm),$(SARIF_SCHEMA))
 
 .PHONY: demo test lint bench docs
 
 demo: $(VENV)/installed  ## the main job on a copy of metadata-samples
 	@PATH="$(CURDIR)/$(BIN):$$PATH" bash docs/demo.sh
 
-test: $(VENV)/ready lint  ## everything that must hold: lint, types, imports, tests
+test: $(VENV)/ready $(NODE_MATERIAL) lint  ## everything that must hold: lint, types, imports, tests
 	$(BIN)/pytest --cov --cov-report=term
 
 lint: $(VENV)/ready
@@ -35,3 +38,7 @@ $(VENV)/installed: $(VENV)/pip pyproject.toml
 $(VENV)/ready: $(VENV)/installed
 	$(BIN)/python -m pip install --quiet --group dev
 	@touch $@
+
+$(SARIF_SCHEMA): $(VENV)/pip
+	cd $(VENV) && npm pack --silent @microsoft/jest-sarif@1.0.0-beta.0 >/dev/null
+	tar -xzOf $(VENV)/microsoft-jest-sarif-1.0.0-beta.0.tgz package/lib/schemas/sarif-2.1.0-rtm.5.json >$@

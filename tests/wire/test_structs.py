@@ -71,7 +71,7 @@ def test_repeated_elements_become_a_tuple() -> None:
 def test_a_type_that_cannot_travel_is_a_mistake_of_ours() -> None:
     @dataclass(frozen=True)
     class Odd:
-        words: "list[str | int] | int | None" = None  # noqa: UP037 - read as a hint
+        words: list[str | int] | None = None
 
     with pytest.raises(TypeError, match="words has a type that cannot travel"):
         from_node(Odd, node("odd"))

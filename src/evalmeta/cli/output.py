@@ -77,9 +77,9 @@ def print_error(error: EvalmetaError, *, as_json: bool) -> None:
 
 def print_problems(problems: Sequence[Problem], *, files: int = 0, err: bool = False) -> None:
     """Prints findings with their hints."""
-    from evalmeta.report.problems import render_problems  # noqa: PLC0415 - only when there are any
+    from evalmeta.report.findings.human import render  # noqa: PLC0415 - only when there are any
 
-    click.echo(render_problems(problems, files=files), err=err, color=wants_colour(err=err), nl=False)
+    click.echo(render(problems, files=files), err=err, color=wants_colour(err=err), nl=False)
 
 
 def print_table(headers: Sequence[str], rows: Sequence[Sequence[str]]) -> None:
@@ -96,7 +96,7 @@ def print_table(headers: Sequence[str], rows: Sequence[Sequence[str]]) -> None:
 def _print_error_json(error: EvalmetaError, problems: Sequence[Problem]) -> None:
     import orjson  # noqa: PLC0415 - not needed for --help
 
-    from evalmeta.report.problems import problem_json  # noqa: PLC0415 - likewise
+    from evalmeta.report.findings.json import problem_json  # noqa: PLC0415 - likewise
 
     body = {
         "name": error.name,

@@ -166,7 +166,9 @@ def read_case(source: JsonObject, *, place: int = 1) -> CaseResult:
 def read_generated(source: JsonObject) -> GeneratedData:
     """Reads generatedData: actionsSequence says which actions were taken, invokedActions what they did."""
     invoked = [_read_action(each) for each in _flatten(_opened(value_at(source, "invokedActions")))]
-    names = _action_names(value_at(source, "actionsSequence"))
+    sequence = value_at(source, "actionsSequence")
+    told = sequence == render_actions(each.name for each in invoked)
+    names = None if told else _action_names(sequence)
     return GeneratedData(
         outcome=text(source, "outcome") or text(source, "generatedResponse"),
         topic=optional_text(source, "topic"),

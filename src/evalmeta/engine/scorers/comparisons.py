@@ -41,6 +41,18 @@ _NUMBERS: Final[Mapping[str, Callable[[Decimal, Decimal], bool]]] = {
 }
 
 
+_PHRASES: Final[Mapping[str, tuple[str, str]]] = {
+    "equals": ("equals", "does not equal"),
+    "contains": ("contains", "does not contain"),
+    "startswith": ("starts with", "does not start with"),
+    "endswith": ("ends with", "does not end with"),
+    "greater_than_or_equal": ("is at least", "is not at least"),
+    "greater_than": ("is greater than", "is not greater than"),
+    "less_than": ("is less than", "is not less than"),
+    "less_than_or_equal": ("is at most", "is not at most"),
+}
+
+
 class _Unusable(Exception):
     """A criterion that cannot be judged; the message becomes the result's error."""
 
@@ -111,8 +123,8 @@ def _compare_numbers(operator: str, actual: _Side, expected: _Side) -> tuple[boo
 
 
 def _explained(passed: bool, actual: _Side, operator: str, expected: _Side) -> tuple[bool, str]:  # noqa: FBT001
-    holds = "holds" if passed else "does not hold"
-    return passed, f"{_short(actual)} {operator} {_short(expected)} {holds}"
+    holds, fails = _PHRASES[operator]
+    return passed, f"{_short(actual)} {holds if passed else fails} {_short(expected)}"
 
 
 def _text(value: JsonValue) -> str:

@@ -4,8 +4,9 @@ import pytest
 from hypothesis import given
 
 from evalmeta.model.problem import Location, Problem, Severity
+from evalmeta.report.findings.human import render as render_problems
+from evalmeta.report.findings.json import problem_json
 from evalmeta.report.plain import clean
-from evalmeta.report.problems import problem_json, render_problems
 from report_runs import texts
 
 MISSING = Problem(

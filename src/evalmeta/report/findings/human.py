@@ -1,4 +1,4 @@
-"""Problems for people and for programs: each with its place and the way out."""
+"""Problems for people: each with its place and the way out."""
 
 from __future__ import annotations
 
@@ -10,16 +10,15 @@ from evalmeta.report.words import count
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-    from evalmeta.model.jsonvalue import JsonObject
     from evalmeta.model.problem import Problem
 
-__all__ = ["problem_json", "render_problems"]
+__all__ = ["render"]
 
 _PLACE_CHARS: Final = 400
 _TEXT_CHARS: Final = 1_000
 
 
-def render_problems(problems: Sequence[Problem], *, files: int) -> str:
+def render(problems: Sequence[Problem], *, files: int) -> str:
     """Writes problems grouped by file, in order of place, and a last line that counts them.
 
     Args:
@@ -31,21 +30,6 @@ def render_problems(problems: Sequence[Problem], *, files: int) -> str:
         by_file.setdefault(problem.location.path, []).append(problem)
     groups = ["\n".join(_group(each)) for each in by_file.values()]
     return "\n\n".join([*groups, _last_line(problems, bad_files=len(by_file), files=files)]) + "\n"
-
-
-def problem_json(problem: Problem) -> JsonObject:
-    """Gives a problem as JSON values; what is unknown or empty is null."""
-    location = problem.location
-    return {
-        "code": problem.code,
-        "severity": problem.severity.value,
-        "file": location.path,
-        "line": location.line or None,
-        "column": location.column or None,
-        "message": problem.message,
-        "hint": problem.hint or None,
-        "component": problem.component or None,
-    }
 
 
 def _group(problems: Sequence[Problem]) -> Iterator[str]:

@@ -1,0 +1,180 @@
+"""Orgs, projects and definitions made for a test."""
+
+from __future__ import annotations
+
+import asyncio
+import hashlib
+from contextlib import asynccontextmanager, contextmanager
+from typing import TYPE_CHECKING, TypeVar
+
+import httpx
+
+from evalmeta.client.connection import Connection
+from evalmeta.model.manifest import Manifest, ManifestTypes
+from evalmeta.model.registry import NEWEST_API_VERSION, TYPES
+from evalmeta.model.run import RunOptions
+from evalmeta.org.app import create_app
+from evalmeta.org.deployments import deploy
+from evalmeta.org.embedded import embedded_org
+from evalmeta.org.evaluations import start
+from evalmeta.org.organization import Organization
+from evalmeta.package.archive import build_zip
+from evalmeta.package.project import find_project
+from evalmeta.store.database import open_database
+from evalmeta.wire.messages import DeployOptions
+from evalmeta.xmlio.manifests import write_manifest
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
+    from pathlib import Path
+
+    from evalmeta.package.project import Project
+
+__all__ = [
+    "KIND",
+    "URL",
+    "ask",
+    "asked",
+    "definition",
+    "embedded",
+    "everything",
+    "make_project",
+    "opened",
+    "opened_of",
+    "package",
+    "snapshot",
+    "started",
+    "xml_of",
+]
+
+T = TypeVar("T")
+
+KIND = TYPES[0]
+URL = "http://org.invalid"
+
+
+def xml_of(name: str) -> str:
+    """Gives a definition's name in a zip."""
+    return f"{KIND.directory}/{name}.{KIND.suffix}"
+
+
+def definition(name: str, *, cases: int = 1, subject: str = "Desk", extra: str = "") -> bytes:
+    """Gives a definition whose utterances are `NAME 1`, `NAME 2` and so on; `extra` stands in line 7."""
+    numbers = "\n".join(
+        f"<testCase><expectation><name>topic_assertion</name><expectedValue>Orders</expectedValue></expectation>"
+        f"<inputs><utterance>{name} {number}</utterance></inputs><number>{number}</number></testCase>"
+        for number in range(1, cases + 1)
+    )
+    return (
+        '<?xml version="1.0" encoding="UTF-8"?>\n'
+        '<AiEvaluationDefinition xmlns="http://soap.sforce.com/2006/04/metadata">\n'
+        f"<name>{name}</name>\n<subjectName>{subject}</subjectName>\n<subjectType>AGENT</subjectType>\n\n"
+        f"  {extra}\n{numbers}\n</AiEvaluationDefinition>\n"
+    ).encode()
+
+
+def everything(*members: str) -> Manifest:
+    """Gives a manifest of these members, or of all."""
+    return Manifest((ManifestTypes(KIND.name, members or ("*",)),), "64.0")
+
+
+def package(files: dict[str, bytes], *, manifest: bytes | None = None) -> bytes:
+    """Gives a zip of definitions by name, with a manifest that names everything unless another is given."""
+    manifest = write_manifest(everything()) if manifest is None else manifest
+    return build_zip([("package.xml", manifest), *((xml_of(name), content) for name, content in files.items())])
+
+
+@contextmanager
+def opened(folder: Path, *, launch: Callable[[str], None] = lambda _: None) -> Iterator[Organization]:
+    """Opens an org of its own in a folder."""
+    database = open_database(folder / "state")
+    try:
+        yield Organization(database, folder, {}, launch)
+    finally:
+        database.close()
+
+
+@asynccontextmanager
+async def connected(org: Organization, *, token: str | None = None) -> AsyncIterator[Connection]:
+    transport = httpx.ASGITransport(app=create_app(org))
+    token = org.token if token is None else token
+    async with Connection(
+        url=URL, token=token, api_version=NEWEST_API_VERSION, transport=transport, poll_seconds=0.01
+    ) as connection:
+        yield connection
+
+
+def ask(org: Organization, do: Callable[[Connection], Awaitable[T]], *, token: str | None = None) -> T:
+    """Connects to an org over ASGI, does something, and gives what came of it."""
+
+    async def connect() -> T:
+        async with connected(org, token=token) as connection:
+            return await do(connection)
+
+    return asyncio.run(connect())
+
+
+AGENT = """\
+import os, pathlib, time
+
+ASKED = pathlib.Path(__file__).parent / "asked.txt"
+
+def answer(utterance):
+    file = os.open(ASKED, os.O_APPEND | os.O_CREAT | os.O_WRONLY)
+    os.write(file, f"{utterance}\\n".encode())
+    os.close(file)
+    time.sleep(SECONDS)
+    return {"outcome": "Done.", "topic": "Orders"}
+"""
+SETTINGS = '[subjects.Desk]\nadapter = "python"\ntarget = "desk:answer"\n'
+
+
+def make_project(root: Path, *, agent: str = AGENT, settings: str = SETTINGS, seconds: float = 0) -> Project:
+    """Makes a project whose agent Desk notes every utterance and answers after some seconds."""
+    root.mkdir()
+    (root / "desk.py").write_text(agent.replace("SECONDS", str(seconds)))
+    (root / "evalmeta.toml").write_text(settings)
+    return find_project(root)
+
+
+def asked(project: Project) -> list[str]:
+    """Gives the utterances that the agent was asked, in order."""
+    file = project.root / "asked.txt"
+    return file.read_text().splitlines() if file.exists() else []
+
+
+@contextmanager
+def opened_of(project: Project) -> Iterator[Organization]:
+    """Opens a project's org without a worker."""
+    database = open_database(project.state_dir)
+    try:
+        yield Organization(database, project.root, project.settings.subjects, lambda _: None)
+    finally:
+        database.close()
+
+
+def started(project: Project, *, cases: int, options: RunOptions = RunOptions()) -> str:  # noqa: B008 - immutable
+    """Deploys a definition Orders, starts a run of it that nobody works on yet, and gives its id."""
+    with opened_of(project) as org:
+        deploy(org, package({"Orders": definition("Orders", cases=cases)}), DeployOptions())
+        return start(org, "Orders", options)
+
+
+def embedded(project: Project, do: Callable[[Connection], Awaitable[T]], *, detached: bool = False) -> T:
+    """Opens a project's own org, does something, and gives what came of it."""
+
+    async def connect() -> T:
+        async with embedded_org(project, detached=detached) as (app, token):
+            transport = httpx.ASGITransport(app=app)
+            async with Connection(
+                url=URL, token=token, api_version=NEWEST_API_VERSION, transport=transport, poll_seconds=0.01
+            ) as connection:
+                return await do(connection)
+
+    return asyncio.run(connect())
+
+
+def snapshot(org: Organization) -> str:
+    """Gives a hash of all that is deployed."""
+    rows = org.database.query("SELECT * FROM component ORDER BY type, full_name")
+    return hashlib.sha256(repr(rows).encode()).hexdigest()

@@ -1,0 +1,219 @@
+from __future__ import annotations
+
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from evalmeta.client.deploy import deploy
+from evalmeta.client.retrieve import retrieve
+from evalmeta.package.archive import build_zip, read_zip
+from evalmeta.wire.messages import DeployOptions
+from evalmeta.xmlio.manifests import write_manifest
+from org.parts import KIND, ask, definition, everything, opened, package, snapshot, xml_of
+
+if TYPE_CHECKING:
+    from evalmeta.org.organization import Organization
+    from evalmeta.wire.messages import DeployMessage, DeployResult
+
+DEPLOYER = Path(__file__).parent / "deployer.py"
+KILLS = 40
+DEPLOY = DeployOptions()
+CHECK = DeployOptions(check_only=True)
+PARTIAL = DeployOptions(rollback_on_error=False)
+BAD = definition("Bad", extra="<bogus/>")
+
+
+def send(org: Organization, zip_file: bytes, options: DeployOptions = DEPLOY) -> DeployResult:
+    return ask(org, lambda connection: deploy(connection, zip_file, options=options))
+
+
+def fetch(org: Organization) -> dict[str, bytes]:
+    entries = read_zip(ask(org, lambda connection: retrieve(connection, everything())).zip_file)
+    return {Path(name).stem: content for name, content in entries.items() if name.endswith(KIND.suffix)}
+
+
+def only_failure(result: DeployResult) -> DeployMessage:
+    [failure] = result.details.component_failures
+    assert (result.status, result.success, failure.success, failure.problem_type) == ("Failed", False, False, "Error")
+    return failure
+
+
+def test_a_deployment_saves_every_component_byte_for_byte(org: Organization) -> None:
+    files = {"A": definition("A"), "B": definition("B").replace(b"\n", b"\r\n")}
+    result = send(org, package(files))
+    assert (result.status, result.done, result.number_components_deployed) == ("Succeeded", True, 2)
+    assert fetch(org) == files
+
+
+def test_a_deployment_tells_what_became_of_each_component(org: Organization) -> None:
+    send(org, package({"A": definition("A"), "B": definition("B")}))
+    result = send(org, package({"A": definition("A"), "B": definition("B", cases=2), "C": definition("C")}))
+    outcomes = {each.full_name: (each.created, each.changed) for each in result.details.component_successes}
+    assert outcomes == {"package.xml": (False, True), "A": (False, False), "B": (False, True), "C": (True, True)}
+
+
+def test_a_refused_component_is_told_with_line_and_column(org: Organization) -> None:
+    failure = only_failure(send(org, package({"Bad": BAD})))
+    assert (failure.file_name, failure.line_number, failure.column_number) == (xml_of("Bad"), 7, 3)
+    assert "bogus" in failure.problem
+    assert (failure.component_type, failure.full_name) == (KIND.name, "Bad")
+
+
+def test_the_org_takes_what_real_orgs_take_and_warns(org: Organization) -> None:
+    labelled = definition("A").replace(b"<name>A</name>", b"<name>My tests</name>")
+    result = send(org, package({"A": labelled}))
+    _, success = result.details.component_successes
+    assert (result.status, success.problem_type) == ("Succeeded", "Warning")
+
+
+def test_one_refused_component_keeps_all_the_others_out(org: Organization) -> None:
+    send(org, package({"A": definition("A")}))
+    before = snapshot(org)
+    result = send(org, package({"A": definition("A", cases=3), "B": definition("B"), "Bad": BAD}))
+    assert (result.status, result.number_component_errors, result.number_components_total) == ("Failed", 1, 3)
+    assert snapshot(org) == before
+
+
+def test_without_rollback_the_good_components_are_saved(org: Organization) -> None:
+    result = send(org, package({"A": definition("A"), "Bad": BAD}), PARTIAL)
+    assert result.status == "SucceededPartial"
+    assert list(fetch(org)) == ["A"]
+
+
+def test_without_rollback_a_deployment_of_nothing_good_fails(org: Organization) -> None:
+    assert only_failure(send(org, package({"Bad": BAD}), PARTIAL)).full_name == "Bad"
+
+
+def test_a_check_tells_what_would_be_and_changes_nothing(org: Organization) -> None:
+    send(org, package({"A": definition("A")}))
+    before = snapshot(org)
+    result = send(org, package({"A": definition("A", cases=2), "B": definition("B")}), CHECK)
+    states = [(each.full_name, each.created, each.id is None) for each in result.details.component_successes[1:]]
+    assert (result.status, result.check_only, states) == ("Succeeded", True, [("A", False, False), ("B", True, True)])
+    assert snapshot(org) == before
+
+
+names = st.sampled_from(["A", "B", "C", "a", "Bad_1", "Bad_2"])
+contents = st.tuples(names, st.integers(1, 3)).map(
+    lambda pair: (pair[0], definition(pair[0], cases=pair[1], extra="<bogus/>" if "Bad" in pair[0] else ""))
+)
+packages = st.lists(contents, min_size=1, max_size=4, unique_by=lambda pair: pair[0].lower()).map(dict)
+
+
+@settings(max_examples=120, deadline=None)
+@given(st.lists(st.tuples(packages, st.booleans()), min_size=1, max_size=4))
+def test_a_deployment_that_fails_or_only_checks_changes_nothing(steps: list[tuple[dict[str, bytes], bool]]) -> None:
+    with tempfile.TemporaryDirectory() as folder, opened(Path(folder)) as org:
+        for files, check_only in steps:
+            before, was = snapshot(org), fetch(org)
+            result = send(org, package(files), DeployOptions(check_only=check_only))
+            assert result.success == (not any("Bad" in name for name in files))
+            if check_only or not result.success:
+                assert snapshot(org) == before
+            else:
+                kept = {name: content for name, content in was.items() if name.lower() not in map(str.lower, files)}
+                assert fetch(org) == kept | files
+
+
+def test_a_zip_without_a_manifest_is_refused(org: Organization) -> None:
+    result = send(org, build_zip([(xml_of("A"), definition("A"))]))
+    assert only_failure(result).problem == "No package.xml found"
+    assert result.details.component_successes == ()
+
+
+def test_a_manifest_that_is_no_xml_is_refused_with_its_place(org: Organization) -> None:
+    failure = only_failure(send(org, package({}, manifest=b"<Package>\n<types>")))
+    assert (failure.full_name, failure.line_number) == ("package.xml", 2)
+    assert "[xml-malformed]" in failure.problem
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "code"),
+    [
+        (KIND.name, "AiEvaluationDefinitio", "manifest-type-unknown"),
+        (KIND.name, "ApexClass", "manifest-type-unknown"),
+        ("    <version>64.0</version>\n", "", "manifest-version-missing"),
+        ("64.0", "62.0", "manifest-version-old"),
+        ("64.0", "new", "manifest-version-invalid"),
+        ("<members>*</members>", "<members/>", "manifest-member-empty"),
+        ("<types>", "<kinds/><types>", "element-unknown"),
+        ("<?xml", "<!DOCTYPE Package><?xml", "xml-"),
+    ],
+)
+def test_a_manifest_that_is_wrong_is_refused_with_its_place(org: Organization, old: str, new: str, code: str) -> None:
+    manifest = write_manifest(everything()).decode().replace(old, new, 1).encode()
+    failure = only_failure(send(org, package({"A": definition("A")}, manifest=manifest)))
+    assert (failure.file_name, failure.line_number is not None) == ("package.xml", True)
+    assert f"[{code}" in failure.problem
+
+
+def test_a_member_that_is_not_in_the_zip_is_refused(org: Organization) -> None:
+    manifest = write_manifest(everything("A", "Gone"))
+    failure = only_failure(send(org, package({"A": definition("A")}, manifest=manifest)))
+    assert failure.full_name == "Gone"
+    assert "was named in package.xml, but was not found in zipped directory" in failure.problem
+
+
+def test_a_file_that_the_manifest_does_not_name_is_refused(org: Organization) -> None:
+    manifest = write_manifest(everything("A"))
+    failure = only_failure(send(org, package({"A": definition("A"), "B": definition("B")}, manifest=manifest)))
+    assert (failure.full_name, failure.file_name) == ("B", xml_of("B"))
+    assert "not named in package.xml" in failure.problem
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        "notes.txt",
+        f"other/A.{KIND.suffix}",
+        f"{KIND.directory}/deep/A.{KIND.suffix}",
+        f"{KIND.directory}/A.{KIND.suffix}-meta.xml",
+    ],
+)
+def test_a_file_that_is_no_component_is_refused(org: Organization, name: str) -> None:
+    zip_file = build_zip([("package.xml", write_manifest(everything())), (name, definition("A"))])
+    assert only_failure(send(org, zip_file)).full_name == name
+
+
+def test_a_package_may_stand_in_one_folder(org: Organization) -> None:
+    manifest = write_manifest(everything())
+    zip_file = build_zip([("app/package.xml", manifest), (f"app/{xml_of('A')}", definition("A"))])
+    assert send(org, zip_file).success
+    assert list(fetch(org)) == ["A"]
+
+
+@pytest.mark.parametrize(
+    "zip_file",
+    [b"", b"not a zip", package({"A": definition("A")})[:-5], package({}).replace(b"package.xml", b"../pack.xml")],
+)
+def test_a_zip_that_is_damaged_or_hostile_fails_the_deployment(org: Organization, zip_file: bytes) -> None:
+    before = snapshot(org)
+    result = send(org, zip_file or b" ")
+    assert (result.status, result.error_status_code, result.done) == ("Failed", "INVALID_ZIP_FILE", True)
+    assert result.error_message
+    assert snapshot(org) == before
+
+
+def test_a_name_in_another_case_is_the_same_component(org: Organization) -> None:
+    send(org, package({"Orders": definition("Orders")}))
+    send(org, package({"orders": definition("orders")}))
+    assert list(fetch(org)) == ["orders"]
+
+
+def test_a_deployment_that_is_killed_is_done_or_not_begun(tmp_path: Path) -> None:
+    command = [sys.executable, str(DEPLOYER), str(tmp_path), str(KILLS)]
+    told = subprocess.run(command, check=True, capture_output=True, text=True, timeout=60)
+    states = told.stdout.split()
+    assert len(states) == KILLS
+    assert set(states) <= {"old", "new"}
+
+
+def test_every_job_has_an_id_of_its_own_that_says_its_kind(org: Organization) -> None:
+    ids = [send(org, package({})).id for _ in range(2)]
+    assert ids == ["0Af000000000001CAA", "0Af000000000002CAA"]

@@ -1,0 +1,195 @@
+from __future__ import annotations
+
+import asyncio
+from contextlib import closing
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+import httpx
+import orjson
+import pytest
+
+from evalmeta import limits
+from evalmeta.errors import OrgFault
+from evalmeta.org.app import create_app
+from evalmeta.store.database import open_database
+from evalmeta.wire.messages import AsyncResult, DeployOptions, DeployResult
+from evalmeta.wire.soap import deploy_call, read_results, write_call
+from org.parts import URL, definition, package
+from wire.envelopes import jsforce_call, wsdl_call
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from evalmeta.org.organization import Organization
+
+SOAP = "/services/Soap/m/66.0"
+RUNS = "/services/data/v66.0/einstein/ai-evaluations/runs"
+
+
+def send(org: Organization, method: str, path: str, content: object = None, **headers: str) -> httpx.Response:
+    async def go() -> httpx.Response:
+        transport = httpx.ASGITransport(app=create_app(org), raise_app_exceptions=False)
+        async with httpx.AsyncClient(transport=transport, base_url=URL) as http:
+            return await http.request(method, path, content=content, headers=headers)
+
+    return asyncio.run(go())
+
+
+def call(org: Organization, operation: str, *, path: str = SOAP, session: str | None = None) -> httpx.Response:
+    session = org.token if session is None else session
+    return send(org, "POST", path, jsforce_call(operation, session=session))
+
+
+def rest(org: Organization, method: str, path: str, content: object = None) -> httpx.Response:
+    return send(org, method, path, content, authorization=f"Bearer {org.token}")
+
+
+def fault(response: httpx.Response) -> tuple[int, str, str]:
+    assert response.headers["content-type"] == "text/xml;charset=UTF-8"
+    with pytest.raises(OrgFault) as raised:
+        read_results(AsyncResult, response.content)
+    return response.status_code, raised.value.code, str(raised.value).removeprefix(f"{raised.value.code}: ")
+
+
+def rest_error(response: httpx.Response) -> tuple[int, str, str]:
+    assert response.headers["content-type"] == "application/json;charset=UTF-8"
+    [error] = orjson.loads(response.content)
+    assert set(error) == {"message", "errorCode"}
+    return response.status_code, error["errorCode"], error["message"]
+
+
+def test_a_call_is_answered_in_xml(org: Organization) -> None:
+    response = call(org, "<describeMetadata><asOfVersion>66.0</asOfVersion></describeMetadata>")
+    assert (response.status_code, response.headers["content-type"]) == (200, "text/xml;charset=UTF-8")
+    assert b"<directoryName>aiEvaluationDefinitions</directoryName><suffix>" in response.content
+
+
+def test_calls_with_prefixes_are_answered_alike(org: Organization) -> None:
+    ours = send(org, "POST", SOAP, wsdl_call("<met:describeMetadata/>", session=org.token))
+    assert ours.content == call(org, "<describeMetadata/>").content
+
+
+@pytest.mark.parametrize("session", ["", "00D000000000001!wrong"])
+def test_a_wrong_session_is_a_fault_over_soap(org: Organization, session: str) -> None:
+    text = "Invalid Session ID found in SessionHeader: Illegal Session"
+    assert fault(call(org, "<describeMetadata/>", session=session)) == (500, "INVALID_SESSION_ID", text)
+
+
+@pytest.mark.parametrize("header", [{}, {"authorization": "Bearer wrong"}, {"authorization": "Basic OnBhc3M="}])
+@pytest.mark.parametrize(("method", "path"), [("POST", RUNS), ("GET", f"{RUNS}/4KB"), ("GET", f"{RUNS}/4KB/results")])
+def test_a_wrong_session_is_401_over_rest(org: Organization, method: str, path: str, header: dict[str, str]) -> None:
+    expected = (401, "INVALID_SESSION_ID", "Session expired or invalid")
+    assert rest_error(send(org, method, path, **header)) == expected
+
+
+def test_a_wrong_session_leaves_the_body_unread(org: Organization) -> None:
+    async def body() -> Iterable[bytes]:
+        raise AssertionError("the body was read")
+        yield b""
+
+    assert send(org, "POST", RUNS, body()).status_code == 401
+
+
+@pytest.mark.parametrize(
+    ("operation", "code", "text"),
+    [
+        ("<deleteMetadata/>", "INVALID_OPERATION", "No operation available for request deleteMetadata"),
+        ("<listMetadata><queries><type>Nope</type></queries></listMetadata>", "INVALID_TYPE", "Unknown type:Nope"),
+        (
+            "<checkDeployStatus><asyncProcessId>0Af9</asyncProcessId></checkDeployStatus>",
+            "INVALID_CROSS_REFERENCE_KEY",
+            "invalid cross reference id 0Af9",
+        ),
+        ("<checkRetrieveStatus/>", "INVALID_CROSS_REFERENCE_KEY", "invalid cross reference id "),
+        ("<deploy/>", "INVALID_OPERATION", "deploy carries no ZipFile"),
+        ("<retrieve/>", "INVALID_OPERATION", "retrieve names nothing to retrieve"),
+        ("", "INVALID_OPERATION", "the SOAP body is empty"),
+    ],
+)
+def test_a_call_that_cannot_be_carried_out_is_a_fault(org: Organization, operation: str, code: str, text: str) -> None:
+    assert fault(call(org, operation)) == (500, code, text)
+
+
+@pytest.mark.parametrize("version", ["62.0", "68.0", "x", "66.1"])
+def test_a_version_that_is_not_supported_is_a_fault_or_not_there(org: Organization, version: str) -> None:
+    status, code, _ = fault(call(org, "<describeMetadata/>", path=f"/services/Soap/m/{version}"))
+    assert (status, code) == (500, "UNSUPPORTED_API_VERSION")
+    assert rest_error(rest(org, "GET", RUNS.replace("66.0", version) + "/4KB"))[:2] == (404, "NOT_FOUND")
+
+
+@pytest.mark.parametrize(("method", "path", "status"), [("GET", "/", 404), ("GET", SOAP, 405), ("PUT", RUNS, 405)])
+def test_a_place_that_does_not_exist_is_told_as_salesforce_does(
+    org: Organization, method: str, path: str, status: int
+) -> None:
+    assert rest_error(rest(org, method, path))[0] == status
+
+
+@pytest.mark.parametrize("body", [b"", b"<html>", b"[1]", b'{"a": ', b"\xff"])
+def test_a_body_that_is_no_json_object_is_told(org: Organization, body: bytes) -> None:
+    assert rest_error(rest(org, "POST", RUNS, body))[:2] == (400, "JSON_PARSER_ERROR")
+
+
+def test_a_body_with_a_doctype_is_a_fault_and_reads_no_file(org: Organization) -> None:
+    canary = org.root / "canary"
+    canary.write_text("canary text")
+    entity = f'<!DOCTYPE x [<!ENTITY e SYSTEM "file://{canary}">]>'
+    body = jsforce_call("<x>&e;</x>", session=org.token).replace(b"?><", f"?>{entity}<".encode(), 1)
+    response = send(org, "POST", SOAP, body)
+    assert fault(response)[1] == "INVALID_OPERATION"
+    assert b"canary" not in response.content
+
+
+def test_a_body_over_the_limit_is_refused_before_it_is_kept(org: Organization, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(limits, "MAX_SOAP_BYTES", 1_000)
+    monkeypatch.setattr(limits, "MAX_JSON_BYTES", 1_000)
+    given = []
+
+    async def body() -> Iterable[bytes]:
+        for _ in range(100):
+            given.append(1)
+            yield bytes(500)
+
+    assert fault(send(org, "POST", SOAP, body()))[1] == "REQUEST_TOO_LARGE"
+    assert rest_error(rest(org, "POST", RUNS, bytes(1_001)))[:2] == (413, "REQUEST_TOO_LARGE")
+    assert len(given) < 10
+
+
+def test_a_deployment_is_answered_with_a_receipt_and_kept(org: Organization) -> None:
+    zip_file = package({"A": definition("A")})
+    sent = write_call(deploy_call(zip_file, DeployOptions()), session=org.token, client="c")
+    [receipt] = read_results(AsyncResult, send(org, "POST", SOAP, sent).content)
+    check = f"<checkDeployStatus><asyncProcessId>{receipt.id}</asyncProcessId></checkDeployStatus>"
+    [result] = read_results(DeployResult, call(org, check).content)
+    assert (receipt.done, receipt.state, result.id, result.success) == (False, "Queued", receipt.id, True)
+
+
+@pytest.fixture
+def locked(org: Organization) -> Iterable[Organization]:
+    """The org while another program holds its database."""
+    org.database.execute("PRAGMA busy_timeout = 10")
+    with closing(open_database(org.database.path.parent)) as other, other.transaction():
+        yield org
+
+
+def test_a_locked_database_is_told_without_its_place_on_the_machine(locked: Organization) -> None:
+    operation = "<retrieve><request><unpackaged/></request></retrieve>"
+    response = call(locked, operation)
+    status, code, text = fault(response)
+    assert (status, code, text) == (500, "SERVER_UNAVAILABLE", "state/org.sqlite3 is held by another program")
+    assert str(locked.root).encode() not in response.content
+
+
+def test_a_broken_database_is_told_without_its_place_on_the_machine(org: Organization) -> None:
+    org.database.execute("DROP TABLE run")
+    response = rest(org, "GET", f"{RUNS}/4KB")
+    status, code, text = rest_error(response)
+    assert (status, code) == (503, "SERVER_UNAVAILABLE")
+    assert text.startswith("state/org.sqlite3 is no usable database: no such table: run\nMove org.sqlite3 away")
+
+
+def test_a_mistake_of_ours_shows_no_traceback(org: Organization) -> None:
+    broken = replace(org, database=None)
+    expected = (500, "UNKNOWN_EXCEPTION", "An unexpected error occurred")
+    assert rest_error(rest(broken, "GET", f"{RUNS}/4KB")) == expected
+    assert fault(call(broken, "<retrieve><request><unpackaged/></request></retrieve>")) == expected

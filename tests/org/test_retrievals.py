@@ -1,0 +1,91 @@
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pytest
+
+from evalmeta.client.deploy import deploy
+from evalmeta.client.retrieve import describe, list_components, retrieve
+from evalmeta.model.manifest import Manifest, ManifestTypes
+from evalmeta.package.archive import read_zip
+from evalmeta.wire.messages import MetadataObject
+from evalmeta.wire.timestamps import from_timestamp
+from evalmeta.xmlio.manifests import write_manifest
+from org.parts import KIND, ask, definition, everything, package, xml_of
+
+if TYPE_CHECKING:
+    from evalmeta.org.organization import Organization
+    from evalmeta.wire.messages import RetrieveResult
+
+
+@pytest.fixture
+def files(org: Organization) -> dict[str, bytes]:
+    """Two definitions, deployed."""
+    made = {name: definition(name) for name in ("B", "A")}
+    ask(org, lambda connection: deploy(connection, package(made)))
+    return made
+
+
+def fetch(org: Organization, manifest: Manifest) -> RetrieveResult:
+    return ask(org, lambda connection: retrieve(connection, manifest))
+
+
+def test_a_wildcard_fetches_everything_below_unpackaged(org: Organization, files: dict[str, bytes]) -> None:
+    result = fetch(org, everything())
+    manifest = write_manifest(everything("A", "B"))
+    expected = {f"unpackaged/{xml_of(name)}": content for name, content in files.items()}
+    assert read_zip(result.zip_file) == {"unpackaged/package.xml": manifest, **expected}
+    assert (result.status, result.success, result.messages) == ("Succeeded", True, ())
+
+
+def test_a_member_fetches_that_component_only(org: Organization, files: dict[str, bytes]) -> None:
+    entries = read_zip(fetch(org, everything("B")).zip_file)
+    assert entries[f"unpackaged/{xml_of('B')}"] == files["B"]
+    assert len(entries) == 2
+
+
+@pytest.mark.usefixtures("files")
+def test_every_file_of_the_zip_has_its_properties(org: Organization) -> None:
+    result = fetch(org, everything())
+    assert {each.file_name for each in result.file_properties} == set(read_zip(result.zip_file))
+    assert [each.full_name for each in result.file_properties] == ["A", "B", "unpackaged/package.xml"]
+
+
+@pytest.mark.usefixtures("files")
+def test_a_member_that_does_not_exist_becomes_a_message(org: Organization) -> None:
+    result = fetch(org, everything("A", "Gone"))
+    [message] = result.messages
+    assert message.problem == f"Entity of type '{KIND.name}' named 'Gone' cannot be found"
+    assert len(result.file_properties) == 2
+
+
+def test_a_type_that_is_not_known_becomes_a_message(org: Organization) -> None:
+    result = fetch(org, Manifest((ManifestTypes("ApexClass", ("*",)),), "64.0"))
+    assert [each.problem for each in result.messages] == ["Unknown type name 'ApexClass' specified in package.xml"]
+
+
+@pytest.mark.usefixtures("files")
+def test_members_named_twice_are_fetched_once(org: Organization) -> None:
+    manifest = Manifest((*everything("A").types, *everything("A", "*").types), "64.0")
+    assert len(fetch(org, manifest).file_properties) == 3
+
+
+def test_an_empty_org_gives_a_zip_with_a_manifest(org: Organization) -> None:
+    assert list(read_zip(fetch(org, everything()).zip_file)) == ["unpackaged/package.xml"]
+
+
+@pytest.mark.usefixtures("files")
+def test_components_are_listed_by_name_with_their_ids_and_dates(org: Organization) -> None:
+    listed = ask(org, lambda connection: list_components(connection, KIND.name))
+    assert [(each.full_name, each.file_name) for each in listed] == [("A", xml_of("A")), ("B", xml_of("B"))]
+    assert {each.id[:3] for each in listed} == {KIND.id_prefix}
+    assert all(from_timestamp(each.created_date) for each in listed)
+
+
+def test_an_empty_org_lists_nothing(org: Organization) -> None:
+    assert ask(org, lambda connection: list_components(connection, KIND.name)) == []
+
+
+def test_the_org_describes_the_types_it_has(org: Organization) -> None:
+    described = ask(org, describe)
+    assert described.metadata_objects == (MetadataObject(KIND.directory, KIND.suffix, KIND.name),)

@@ -1,0 +1,86 @@
+from __future__ import annotations
+
+import asyncio
+from typing import TYPE_CHECKING
+
+import pytest
+
+from evalmeta.errors import StoreError
+from evalmeta.org.workers import DetachedWorker, InProcessWorkers
+from org.parts import asked, make_project, opened_of, started
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from evalmeta.package.project import Project
+
+
+@pytest.fixture
+def project(tmp_path: Path) -> Project:
+    return make_project(tmp_path / "project", seconds=0.02)
+
+
+def test_a_run_launched_twice_is_worked_on_once(project: Project) -> None:
+    run_id = started(project, cases=4)
+
+    async def launch_twice() -> None:
+        with opened_of(project) as org:
+            workers = InProcessWorkers()
+            workers.org = org
+            workers.launch(run_id)
+            workers.launch(run_id)
+            while not org.runs.get(run_id).status.is_over:
+                await asyncio.sleep(0.01)
+            await workers.close()
+
+    asyncio.run(launch_twice())
+    assert len(asked(project)) == 4
+
+
+def test_closing_ends_work_that_hangs(tmp_path: Path) -> None:
+    project = make_project(tmp_path / "hangs", seconds=3600)
+    run_id = started(project, cases=4)
+
+    async def close() -> None:
+        with opened_of(project) as org:
+            workers = InProcessWorkers()
+            workers.org = org
+            workers.launch(run_id)
+            while not asked(project):
+                await asyncio.sleep(0.005)
+            await workers.close()
+            assert org.runs.lease(run_id).worker is None
+
+    asyncio.run(close())
+
+
+def test_trouble_with_the_database_is_left_to_whoever_asks(project: Project) -> None:
+    run_id = started(project, cases=1)
+
+    async def launch() -> None:
+        with opened_of(project) as org:
+            org.database.execute("ALTER TABLE run DROP COLUMN lease_until")
+            workers = InProcessWorkers()
+            workers.org = org
+            workers.launch(run_id)
+            await asyncio.sleep(0)
+            await workers.close()
+
+    asyncio.run(launch())
+
+
+def test_closing_without_work_is_done_at_once(project: Project) -> None:
+    asyncio.run(InProcessWorkers().close())
+    asyncio.run(DetachedWorker(project.root, project.state_dir).close())
+    assert not (project.state_dir / "logs").exists()
+
+
+def test_a_worker_that_cannot_be_started_is_told_with_the_way_on(project: Project) -> None:
+    run_id = started(project, cases=1)
+    (project.state_dir / "logs").write_text("")
+    worker = DetachedWorker(project.root, project.state_dir)
+    worker.launch(run_id)
+    worker.launch(run_id)
+    with pytest.raises(StoreError, match=f"no worker could be started for run {run_id}:") as raised:
+        asyncio.run(worker.close())
+    assert raised.value.actions == (f"Go on with: evalmeta test resume --job-id {run_id}",)

@@ -1,0 +1,64 @@
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pytest
+
+from evalmeta.model.registry import TYPES
+from evalmeta.store.components import Change, Components, StoredComponent
+
+if TYPE_CHECKING:
+    from evalmeta.store.database import Database
+
+KIND = TYPES[0]
+A1, A2 = "4KA000000000001GAA", "4KA000000000002GAA"
+
+
+@pytest.fixture
+def components(database: Database) -> Components:
+    """One component, A, made at 1."""
+    stored = Components(database)
+    stored.save(KIND, {"A": b"one"}, now=1)
+    return stored
+
+
+def test_a_new_component_is_created(components: Components) -> None:
+    assert components.save(KIND, {"B": b"two"}, now=2) == {"B": Change(A2, created=True, changed=True)}
+    assert components.content(KIND.name, "B") == b"two"
+
+
+def test_other_bytes_change_a_component_and_keep_its_id(components: Components) -> None:
+    assert components.save(KIND, {"A": b"two"}, now=2) == {"A": Change(A1, created=False, changed=True)}
+    assert components.list(KIND.name) == [StoredComponent(KIND.name, "A", A1, 1, 2)]
+
+
+def test_the_same_bytes_change_nothing_not_even_the_date(components: Components) -> None:
+    assert components.save(KIND, {"A": b"one"}, now=2) == {"A": Change(A1, created=False, changed=False)}
+    assert components.list(KIND.name) == [StoredComponent(KIND.name, "A", A1, 1, 1)]
+
+
+def test_a_preview_tells_what_saving_would_do_and_changes_nothing(components: Components) -> None:
+    changes = components.preview(KIND.name, {"A": b"two", "B": b"two"})
+    assert changes == {"A": Change(A1, created=False, changed=True), "B": Change("", created=True, changed=True)}
+    assert components.list(KIND.name) == [StoredComponent(KIND.name, "A", A1, 1, 1)]
+
+
+def test_components_are_listed_by_name(components: Components) -> None:
+    components.save(KIND, {"C": b"", "B": b""}, now=2)
+    assert [each.full_name for each in components.list(KIND.name)] == ["A", "B", "C"]
+
+
+def test_a_name_in_another_case_is_the_same_component(components: Components) -> None:
+    assert components.save(KIND, {"a": b"one"}, now=2) == {"a": Change(A1, created=False, changed=True)}
+    assert [each.full_name for each in components.list(KIND.name)] == ["a"]
+
+
+def test_any_bytes_come_back_as_they_were(components: Components) -> None:
+    content = bytes(range(256)) * 100
+    components.save(KIND, {"A": content}, now=2)
+    assert components.content(KIND.name, "A") == content
+
+
+def test_what_is_not_there_has_no_content(components: Components) -> None:
+    assert components.content(KIND.name, "B") is None
+    assert components.content("ApexClass", "A") is None

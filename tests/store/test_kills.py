@@ -1,0 +1,33 @@
+from __future__ import annotations
+
+import subprocess
+import sys
+from collections import Counter
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from evalmeta.model.evaluation import Evaluation
+from evalmeta.model.run import RunOptions
+from evalmeta.store.runs import Runs
+from store.appender import BATCH
+
+if TYPE_CHECKING:
+    from evalmeta.store.database import Database
+
+APPENDER = Path(__file__).parent / "appender.py"
+KILLS = 60
+
+
+def test_a_killed_process_loses_nothing_that_was_acknowledged(database: Database, folder: Path) -> None:
+    runs = Runs(database)
+    run_id = runs.start(Evaluation("Orders", "Desk", ()), b"", RunOptions(), now=1)
+    runs.claim(run_id, "w", taken_from=None, now=1, until=2)
+    command = [sys.executable, str(APPENDER), str(folder), run_id, str(KILLS)]
+
+    said = subprocess.run(command, check=True, capture_output=True, timeout=60).stdout.split()
+
+    kept = Counter(case.iteration for case in runs.cases(run_id))
+    assert said
+    assert {int(iteration) for iteration in said} <= kept.keys()
+    assert set(kept.values()) == {BATCH}
+    assert database.query("PRAGMA integrity_check") == [("ok",)]

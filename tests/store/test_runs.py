@@ -1,0 +1,153 @@
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+import pytest
+
+from evalmeta.errors import StoreError
+from evalmeta.model.evaluation import Case, Evaluation
+from evalmeta.model.generated import Action, GeneratedData
+from evalmeta.model.run import CaseResult, Run, RunOptions, RunStatus, TestResult, Verdict
+from evalmeta.store.database import open_database
+from evalmeta.store.runs import Lease, RunJournal, Runs
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from evalmeta.store.database import Database
+
+EVALUATION = Evaluation("Orders", "Desk", (Case(1, ()), Case(2, ())), "v3")
+OPTIONS = RunOptions(iterations=2, min_pass_rate=0.5, undecided="fail", concurrency=3, case_timeout=1.5)
+RUN_ID = "4KB000000000001GAA"
+ANSWER = GeneratedData("It's <here> &amp; now.", None, (Action(" odd 'name' &amp; "),), 1.25)
+RESULT = TestResult("topic_assertion", Verdict.PASS, "Orders", "Orders", 1.0)
+DONE = CaseResult(1, 1, "Where?", Verdict.PASS, 10.0, 11.5, (RESULT,), ANSWER)
+
+
+@pytest.fixture
+def runs(database: Database) -> Runs:
+    """One run, made at 100."""
+    made = Runs(database)
+    made.start(EVALUATION, b"<xml/>", OPTIONS, now=100)
+    return made
+
+
+def claim(runs: Runs, worker: str, *, taken_from: str | None = None, now: float = 100) -> bool:
+    return runs.claim(RUN_ID, worker, taken_from=taken_from, now=now, until=now + 15)
+
+
+def test_a_new_run_is_kept_with_all_that_was_asked_for(runs: Runs) -> None:
+    expected = Run(RUN_ID, "Orders", "Desk", RunStatus.NEW, 100, 4, "v3", options=OPTIONS)
+    assert runs.get(RUN_ID) == expected
+    assert runs.content(RUN_ID) == b"<xml/>"
+
+
+def test_a_run_that_does_not_exist_is_none(runs: Runs) -> None:
+    assert runs.get("4KB000000000009GAA") is None
+    assert runs.latest("Returns") is None
+
+
+def test_the_latest_run_is_the_newest_of_its_definition(runs: Runs) -> None:
+    later = runs.start(EVALUATION, b"", RunOptions(), now=50)
+    runs.start(replace(EVALUATION, name="Returns"), b"", RunOptions(), now=200)
+    assert runs.latest("Orders").id == later == "4KB000000000002GAA"
+
+
+def test_a_free_run_can_be_claimed_once(runs: Runs) -> None:
+    assert claim(runs, "w1")
+    assert not claim(runs, "w2")
+    assert (runs.lease(RUN_ID), runs.get(RUN_ID).status) == (Lease("w1", 115), RunStatus.IN_PROGRESS)
+
+
+def test_a_run_can_be_taken_when_its_lease_ran_out_and_not_before(runs: Runs) -> None:
+    claim(runs, "w1")
+    assert not claim(runs, "w2", now=115)
+    assert claim(runs, "w2", now=115.1)
+
+
+def test_a_run_can_be_taken_from_a_worker_that_is_known_to_be_dead(runs: Runs) -> None:
+    claim(runs, "w1")
+    assert not claim(runs, "w2", taken_from="w0")
+    assert claim(runs, "w2", taken_from="w1")
+
+
+def test_only_the_holder_renews_its_lease(runs: Runs) -> None:
+    claim(runs, "w1")
+    assert runs.renew(RUN_ID, "w1", until=200)
+    assert not runs.renew(RUN_ID, "w2", until=300)
+    assert runs.lease(RUN_ID) == Lease("w1", 200)
+
+
+def test_a_run_that_was_given_back_can_be_claimed(runs: Runs) -> None:
+    claim(runs, "w1")
+    runs.release(RUN_ID, "w2")
+    assert not claim(runs, "w3")
+    runs.release(RUN_ID, "w1")
+    assert claim(runs, "w3")
+
+
+def test_only_the_holder_ends_a_run(runs: Runs) -> None:
+    claim(runs, "w1")
+    runs.finish(RUN_ID, "w2", RunStatus.ERROR, error="no", now=120)
+    runs.finish(RUN_ID, "w1", RunStatus.COMPLETED, error=None, now=130)
+    run = runs.get(RUN_ID)
+    assert (run.status, run.ended, run.error) == (RunStatus.COMPLETED, 130, None)
+
+
+def test_a_run_that_is_over_cannot_be_claimed(runs: Runs) -> None:
+    claim(runs, "w1")
+    runs.finish(RUN_ID, "w1", RunStatus.COMPLETED, error=None, now=130)
+    assert not claim(runs, "w2", taken_from="w1", now=1_000)
+
+
+@pytest.fixture
+def journal(database: Database, runs: Runs) -> RunJournal:
+    """The journal of the worker that has the run."""
+    claim(runs, "w1")
+    return RunJournal(database, RUN_ID, "w1")
+
+
+def test_a_case_comes_back_as_it_was_appended(runs: Runs, journal: RunJournal) -> None:
+    broken = CaseResult(2, 1, "And?", Verdict.ERROR, 12.0, 13.0, error="no answer")
+    journal.append([broken, DONE])
+    assert runs.cases(RUN_ID) == (DONE, broken)
+    assert journal.finished() == {(1, 1), (1, 2)}
+
+
+def test_cases_come_in_order_of_iteration_and_number(runs: Runs, journal: RunJournal) -> None:
+    for iteration, number in ((2, 1), (1, 10), (1, 9)):
+        journal.append([replace(DONE, iteration=iteration, number=number)])
+    assert [(case.iteration, case.number) for case in runs.cases(RUN_ID)] == [(1, 9), (1, 10), (2, 1)]
+
+
+def test_failures_and_errors_are_counted_as_not_passed(runs: Runs, journal: RunJournal) -> None:
+    journal.append([replace(DONE, number=number, verdict=verdict) for number, verdict in enumerate(Verdict)])
+    assert runs.count(RUN_ID) == (4, 2)
+
+
+def test_an_append_that_fails_keeps_none_of_its_cases(journal: RunJournal) -> None:
+    journal.append([DONE])
+    with pytest.raises(StoreError):
+        journal.append([replace(DONE, number=2), DONE])
+    assert journal.finished() == {(1, 1)}
+
+
+def test_a_worker_that_lost_the_run_cannot_append(runs: Runs, journal: RunJournal) -> None:
+    claim(runs, "w2", taken_from="w1")
+    with pytest.raises(StoreError, match="taken over by another worker"):
+        journal.append([DONE])
+    assert runs.cases(RUN_ID) == ()
+
+
+def test_a_run_that_is_over_takes_no_more_cases(runs: Runs, journal: RunJournal) -> None:
+    runs.finish(RUN_ID, "w1", RunStatus.COMPLETED, error=None, now=130)
+    with pytest.raises(StoreError):
+        journal.append([DONE])
+
+
+def test_another_process_sees_a_case_as_soon_as_it_is_appended(folder: Path, journal: RunJournal) -> None:
+    journal.append([DONE])
+    reader = open_database(folder)
+    assert Runs(reader).cases(RUN_ID) == (DONE,)
+    reader.close()
