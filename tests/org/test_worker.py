@@ -83,7 +83,8 @@ def test_a_run_killed_again_and_again_asks_only_what_is_missing(project: Project
 
     assert set(done).isdisjoint(asked(project)[before:])
     assert kept(project, run_id) == NAMES
-    assert len(asked(project)) <= CASES + 2 * KILLS
+    # At each kill both askers may have an answer on its way to disk and another question out.
+    assert len(asked(project)) <= CASES + 2 * 2 * KILLS
     assert is_completed(project, run_id)
 
 
