@@ -22,7 +22,7 @@ from typing import TYPE_CHECKING
 import click
 
 from evalmeta.cli.main import cli
-from evalmeta.validation.rules import FIXED_CODES, all_rules
+from evalmeta.validation.rulebook import list_rules
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -99,11 +99,17 @@ def _help(command: click.Command, name: str) -> Iterator[str]:
 
 def _rules() -> Iterator[str]:
     yield "| code | documented | orgs | what it demands |\n|---|---|---|---|\n"
-    for rule, demand in all_rules():
-        yield f"| `{rule.code}` | {rule.documented} | {rule.orgs} | {demand} |\n"
-    yield "\nThese are errors under every profile and cannot be set:\n\n| code | what it demands |\n|---|---|\n"
-    for code, demand in FIXED_CODES.items():
-        yield f"| `{code}` | {demand} |\n"
+    for rule in list_rules():
+        if not rule.is_fixed:
+            yield f"| {_link(rule.code)} | {rule.documented} | {rule.orgs} | {rule.demand} |\n"
+    yield "\nNo profile and no setting changes these:\n\n| code | severity | what it demands |\n|---|---|---|\n"
+    for rule in list_rules():
+        if rule.is_fixed:
+            yield f"| {_link(rule.code)} | {rule.documented} | {rule.demand} |\n"
+
+
+def _link(code: str) -> str:
+    return f"[`{code}`](../src/evalmeta/validation/pages/{code}.md)"
 
 
 if __name__ == "__main__":

@@ -6,8 +6,9 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Final
 
 if TYPE_CHECKING:
-    from evalmeta.api.metadata import Validation, read, resolve, validate, write
+    from evalmeta.api.metadata import Validation, read, validate, write
     from evalmeta.api.orgs import connect, deploy, retrieve
+    from evalmeta.api.selections import resolve
     from evalmeta.api.tests import finish_run, list_tests, start_run
     from evalmeta.client.connection import Connection
     from evalmeta.errors import EvalmetaError
@@ -24,6 +25,7 @@ if TYPE_CHECKING:
     from evalmeta.model.problem import Problem
     from evalmeta.model.run import RunOptions
     from evalmeta.package.project import Project, find_project
+    from evalmeta.package.selection import Selection
 
 __version__ = "0.1.0"
 
@@ -41,6 +43,7 @@ __all__ = [
     "Problem",
     "Project",
     "RunOptions",
+    "Selection",
     "TestCase",
     "Validation",
     "connect",
@@ -57,8 +60,9 @@ __all__ = [
 ]
 
 _HOMES: Final = {
-    "evalmeta.api.metadata": ("Validation", "read", "resolve", "validate", "write"),
+    "evalmeta.api.metadata": ("Validation", "read", "validate", "write"),
     "evalmeta.api.orgs": ("connect", "deploy", "retrieve"),
+    "evalmeta.api.selections": ("resolve",),
     "evalmeta.api.tests": ("finish_run", "list_tests", "start_run"),
     "evalmeta.client.connection": ("Connection",),
     "evalmeta.errors": ("EvalmetaError",),
@@ -75,6 +79,7 @@ _HOMES: Final = {
     "evalmeta.model.problem": ("Problem",),
     "evalmeta.model.run": ("RunOptions",),
     "evalmeta.package.project": ("Project", "find_project"),
+    "evalmeta.package.selection": ("Selection",),
 }
 _HOME_OF: Final = {name: home for home, names in _HOMES.items() for name in names}
 

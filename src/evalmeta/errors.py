@@ -11,6 +11,7 @@ what stops a command.
     │   └── NotFound                 a named thing (definition, run, file) does not exist
     ├── InvalidMetadata          1   metadata files or manifests that carry problems
     ├── ArchiveError             1   a zip that is damaged, hostile or too large
+    ├── Conflict                 1   what would be overwritten was changed since both sides had the same
     ├── DeployFailed             1   the org refused a deployment; nothing was changed
     ├── SubjectError             1   the agent could not be asked (a case becomes ERROR)
     ├── OrgError                 4   the org, or the way to it
@@ -34,6 +35,7 @@ if TYPE_CHECKING:
 
 __all__ = [
     "ArchiveError",
+    "Conflict",
     "DeployFailed",
     "EvalmetaError",
     "InvalidMetadata",
@@ -113,6 +115,14 @@ class InvalidMetadata(EvalmetaError):
 
 class ArchiveError(EvalmetaError):
     """A zip that is damaged, hostile or larger than the limits; nothing of it was used."""
+
+
+class Conflict(EvalmetaError):
+    """What would be overwritten was changed since both sides had the same; nothing was. `problems` lists the files."""
+
+    def __init__(self, message: str, *, problems: Sequence[Problem], actions: Sequence[str] = ()) -> None:
+        super().__init__(message, actions=actions)
+        self.problems = tuple(problems)
 
 
 class DeployFailed(EvalmetaError):

@@ -7,6 +7,11 @@ from typing import Final
 # XML files: the largest public definition known is 1.4 MB and 5 levels deep.
 MAX_XML_BYTES: Final = 5_000_000
 MAX_XML_DEPTH: Final = 64
+# Metadata files: 1,000 test cases have about 30,000 elements, a manifest names up to 10,000 components.
+MAX_XML_ELEMENTS: Final = 100_000
+MAX_XML_CHILDREN: Final = 12_000
+# How many problems of structure, and how many of rules, are told of one file at a time.
+MAX_PROBLEMS: Final = 1_000
 
 # Metadata API Developer Guide, "Metadata Limits": 39 MB zipped, 600 MB unzipped, 10,000 files.
 MAX_ZIP_BYTES: Final = 39_000_000

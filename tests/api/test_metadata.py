@@ -7,8 +7,10 @@ from typing import TYPE_CHECKING
 import pytest
 
 from evalmeta.api import metadata
+from evalmeta.api.selections import resolve
 from evalmeta.errors import InvalidMetadata, NotFound
 from evalmeta.package.project import find_project
+from evalmeta.package.selection import Selection
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -68,7 +70,7 @@ def test_a_missing_member_is_placed_in_the_manifest(copy_samples: Callable[..., 
     )
 
     with pytest.raises(InvalidMetadata) as refused:
-        metadata.resolve(project, Path("other.xml"))
+        resolve(project, Selection(manifest=Path("other.xml")))
 
     assert str(refused.value.problems[0].location) == "other.xml:3:3"
 

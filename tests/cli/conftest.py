@@ -6,10 +6,12 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import pytest
 
+from cli.team import Team
 from evalmeta.cli.main import main
 
 if TYPE_CHECKING:
     from collections.abc import Callable
+    from pathlib import Path
 
 
 class Outcome(NamedTuple):
@@ -30,3 +32,11 @@ def evalmeta(capsys: pytest.CaptureFixture[str]) -> Callable[..., Outcome]:
         return Outcome(int(left.value.code or 0), captured.out, captured.err)
 
     return run
+
+
+@pytest.fixture
+def team(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Team:
+    """Gives two copies of a project with an org in common; the current folder is mine."""
+    made = Team(tmp_path, monkeypatch)
+    made.go("mine")
+    return made

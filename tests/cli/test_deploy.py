@@ -141,3 +141,48 @@ def test_a_locked_org_is_reported_and_left_alone(
     assert done.code == 4
     assert "held by another program" in done.err
     assert evalmeta("deploy").code == 0
+
+
+def test_only_what_is_selected_is_deployed(evalmeta: Program, copy_samples: Callable[..., Path]) -> None:
+    project = copy_samples("dx-project")
+    [file] = project.rglob("Tariff_Criteria*")
+
+    assert "Deployed 1 component " in evalmeta("deploy", "-d", str(file)).out
+    assert "Deployed 1 component " in evalmeta("deploy", "-m", "AiEvaluationDefinition:Outage_*").out
+    assert [each.split()[0] for each in evalmeta("test", "list").out.splitlines()[1:]] == [
+        "Outage_Desk",
+        "Tariff_Criteria",
+    ]
+
+
+@pytest.mark.parametrize("command", ["deploy", "retrieve", "validate"])
+def test_ways_to_select_exclude_each_other(evalmeta: Program, copy_samples: Callable[..., Path], command: str) -> None:
+    copy_samples()
+
+    done = evalmeta(command, "-x", "package.xml", "-m", "AiEvaluationDefinition")
+
+    assert done.code == 2
+    assert "--source-dir, --manifest and --metadata exclude each other." in done.err
+
+
+def test_a_name_that_nothing_has_is_answered_with_the_nearest(
+    evalmeta: Program, copy_samples: Callable[..., Path]
+) -> None:
+    copy_samples()
+
+    done = evalmeta("deploy", "-m", "AiEvaluationDefinition:my_test_n2")
+
+    assert done.code == 2
+    assert "Did you mean AiEvaluationDefinition:my_test_n1?" in done.err
+
+
+def test_what_forceignore_names_stays_at_home(evalmeta: Program, copy_samples: Callable[..., Path]) -> None:
+    project = copy_samples("dx-project")
+    [draft] = project.rglob("Tariff_Criteria*")
+    (draft.parent / "drafts").mkdir()
+    draft.rename(draft.parent / "drafts" / draft.name)
+
+    done = evalmeta("deploy")
+
+    assert "Deployed 2 components" in done.out
+    assert "Tariff_Criteria" not in done.out

@@ -64,8 +64,38 @@ def test_a_moved_definition_keeps_its_place(evalmeta: Program, copy_samples: Cal
     path.replace(moved)
     moved.write_bytes(moved.read_bytes().replace(b"</AiEvaluationDefinition>", b"\n</AiEvaluationDefinition>"))
 
-    done = evalmeta("retrieve")
+    done = evalmeta("retrieve", "--ignore-conflicts")
 
     assert "Changed    Tariff_Criteria" in done.out
     assert moved.is_file()
     assert not path.exists()
+
+
+@pytest.mark.parametrize(
+    ("words", "count"),
+    [
+        (["-m", "AiEvaluationDefinition:Outage_Desk"], 1),
+        (["-m", "AiEvaluationDefinition:*_Desk", "-m", "AiEvaluationDefinition:Tariff_Criteria"], 2),
+        (["-m", "AiEvaluationDefinition"], 3),
+        (["-d", "force-app"], 3),
+        (["-x", "manifest/package.xml"], 3),
+    ],
+)
+def test_only_what_is_selected_is_retrieved(
+    evalmeta: Program, copy_samples: Callable[[str], Path], words: list[str], count: int
+) -> None:
+    copy_samples("dx-project")
+    evalmeta("deploy")
+
+    assert f"Retrieved {count} component" in evalmeta("retrieve", *words).out
+
+
+def test_a_wildcard_that_nothing_in_the_org_matches_is_told(
+    evalmeta: Program, copy_samples: Callable[[str], Path]
+) -> None:
+    copy_samples("dx-project")
+
+    done = evalmeta("retrieve", "-m", "AiEvaluationDefinition:Outage_*")
+
+    assert done.code == 2
+    assert "the org has no AiEvaluationDefinition:Outage_*" in done.err

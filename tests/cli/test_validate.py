@@ -1,13 +1,16 @@
 from __future__ import annotations
 
 import json
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
 
+from evalmeta.api import metadata
+from evalmeta.report.findings import render
+
 if TYPE_CHECKING:
     from collections.abc import Callable
-    from pathlib import Path
 
     from conftest import Outcome
 
@@ -53,6 +56,43 @@ def test_findings_can_be_had_as_json(evalmeta: Program, copy_samples: Callable[.
     assert envelope["result"]["problems"][0]["code"] == "expectation-unknown"
 
 
+@pytest.mark.parametrize("name", ["json", "sarif", "github", "junit"])
+def test_findings_in_another_format_stand_alone_on_stdout(
+    evalmeta: Program, copy_samples: Callable[..., Path], name: str
+) -> None:
+    project = copy_samples()
+    bad = Path("Bad.aiEvaluationDefinition")
+    (project / bad).write_text(BAD)
+
+    done = evalmeta("validate", "--result-format", name, str(bad))
+
+    assert done == (1, render(name, metadata.validate([bad]).problems, files=1), "")
+
+
+@pytest.mark.parametrize("name", ["json", "sarif", "github", "junit"])
+def test_a_format_writes_its_document_when_nothing_is_wrong(
+    evalmeta: Program, copy_samples: Callable[..., Path], name: str
+) -> None:
+    copy_samples("failing")
+
+    assert evalmeta("validate", "--result-format", name) == (0, render(name, (), files=2), "")
+
+
+def test_a_service_that_runs_the_check_changes_no_default(
+    evalmeta: Program, copy_samples: Callable[..., Path], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    copy_samples("failing")
+    monkeypatch.setenv("GITHUB_ACTIONS", "true")
+
+    assert evalmeta("validate").out == "2 files are valid\n"
+
+
+def test_the_envelope_comes_before_a_format(evalmeta: Program, copy_samples: Callable[..., Path]) -> None:
+    copy_samples("failing")
+
+    assert json.loads(evalmeta("validate", "--json", "--result-format", "junit").out)["status"] == 0
+
+
 def test_a_folder_is_searched_through(evalmeta: Program, copy_samples: Callable[..., Path]) -> None:
     copy_samples()
 
@@ -91,3 +131,41 @@ def test_outside_a_project_there_is_a_clear_error(
     assert done.code == 2
     assert "no project" in done.err
     assert "Try this:" in done.err
+
+
+@pytest.mark.parametrize("name", ["destructiveChanges.xml", "destructiveChangesPre.xml", "destructiveChangesPost.xml"])
+def test_destructive_changes_take_no_wildcard(evalmeta: Program, copy_samples: Callable[..., Path], name: str) -> None:
+    project = copy_samples("dx-project")
+    text = (project / "manifest/package.xml").read_text()
+    (project / "manifest" / name).write_text(text.replace("<members>Outage_Desk<", "<members>*<"))
+
+    for words in ((), ("manifest",), (f"manifest/{name}",), ("-x", f"manifest/{name}")):
+        done = evalmeta("validate", *words)
+        assert (done.code, f"manifest/{name}:5:9" in done.out) == (1, True)
+        assert "destructive changes take no wildcard, and '*' is one" in done.out
+
+
+def test_a_selection_is_checked(evalmeta: Program, copy_samples: Callable[..., Path]) -> None:
+    copy_samples("dx-project")
+
+    assert evalmeta("validate", "-x", "manifest/package.xml").out == "4 files are valid\n"
+    assert "1 file" in evalmeta("validate", "-m", "AiEvaluationDefinition:Outage_Desk").out
+    assert evalmeta("validate", "-m", "AiEvaluationDefinition:Absent").code == 2
+
+
+def test_a_path_excludes_a_selection(evalmeta: Program, copy_samples: Callable[..., Path]) -> None:
+    copy_samples()
+
+    done = evalmeta("validate", "package.xml", "-x", "package.xml")
+
+    assert (done.code, "PATH excludes" in done.err) == (2, True)
+
+
+def test_a_backslash_in_forceignore_is_a_warning(evalmeta: Program, copy_samples: Callable[..., Path]) -> None:
+    project = copy_samples("dx-project")
+    (project / ".forceignore").write_text("force-app\\drafts\n")
+
+    done = evalmeta("validate")
+
+    assert done.code == 0
+    assert ".forceignore:1:10" in done.out

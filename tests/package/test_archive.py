@@ -27,6 +27,20 @@ names = list({f"folder/Name_{number}.xml" for number in range(50)})
 print(hashlib.sha256(build_zip((name, name.encode() * 20) for name in names)).hexdigest())
 """
 
+WATCH = """
+import sys
+from pathlib import Path
+from evalmeta.errors import ArchiveError
+from evalmeta.package.archive import build_zip
+path, opened = Path(sys.argv[1]), []
+sys.addaudithook(lambda event, values: opened.append(values) if event == "open" and values[0] == str(path) else None)
+try:
+    build_zip((f"file_{number}", path) for number in range(int(sys.argv[2])))
+except ArchiveError:
+    print("refused")
+print("opened", len(opened), "times")
+"""
+
 
 def sparse(path: Path, size: int) -> Path:
     with path.open("wb") as file:
@@ -114,6 +128,15 @@ def test_too_many_bytes_are_refused_before_a_file_is_read(tmp_path: Path) -> Non
     with pytest.raises(ArchiveError, match="629,145,602 bytes unzipped; 629,145,600 are allowed") as caught:
         build_zip([("a", half), ("b", half)])
     assert caught.value.actions == ("Split it: name fewer members in the manifest.",)
+
+
+@pytest.mark.parametrize(("count", "size"), [(2, limits.MAX_UNZIPPED_BYTES // 2 + 1), (limits.MAX_ZIP_ENTRIES + 1, 0)])
+def test_limits_are_checked_before_a_file_is_opened(tmp_path: Path, count: int, size: int) -> None:
+    sparse(tmp_path / "watched", size)
+    watched = [sys.executable, "-c", WATCH, str(tmp_path / "watched"), str(count)]
+    environment = {**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)}
+    run = subprocess.run(watched, env=environment, capture_output=True, text=True, check=True, timeout=60)
+    assert run.stdout.splitlines() == ["refused", "opened 0 times"]
 
 
 def test_a_zip_over_the_limit_is_refused() -> None:

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from evalmeta.errors import ProjectError
-from evalmeta.package.files import write_file
+from evalmeta.package.files import put_file, read_file, write_below, write_file
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -80,3 +80,33 @@ def test_a_write_that_fails_leaves_nothing_behind(plain_project: Project) -> Non
     with pytest.raises(ProjectError, match="taken: cannot be written"):
         write_file(plain_project, taken, b"ours")
     assert set(plain_project.root.rglob("*")) == before
+
+
+def test_a_file_that_was_named_is_put_there_and_its_state_told(tmp_path: Path) -> None:
+    path = tmp_path / "a" / "b.zip"
+    states = [put_file(path, content) for content in (b"one", b"one", b"two", b"longer")]
+    assert states == ["Created", "Unchanged", "Changed", "Changed"]
+    assert path.read_bytes() == b"longer"
+
+
+def test_a_link_that_was_named_is_written_through(tmp_path: Path) -> None:
+    (tmp_path / "link").symlink_to(tmp_path / "target")
+    put_file(tmp_path / "link", b"new")
+    assert (tmp_path / "target").read_bytes() == b"new"
+
+
+def test_a_file_is_written_only_below_its_folder(tmp_path: Path, outside: Path) -> None:
+    (tmp_path / "link").symlink_to(outside)
+    with pytest.raises(ProjectError, match="leads out of"):
+        write_below(tmp_path, tmp_path / "link" / "file", b"ours", durable=False)
+    write_below(tmp_path, tmp_path / "file", b"ours", durable=False)
+    assert (tmp_path / "file").read_bytes() == b"ours"
+
+
+def test_a_file_is_read_whole_or_not_at_all(tmp_path: Path) -> None:
+    (tmp_path / "file").write_bytes(b"1234")
+    assert read_file(tmp_path / "file", max_bytes=4) == b"1234"
+    with pytest.raises(ProjectError, match="is larger than 3 bytes"):
+        read_file(tmp_path / "file", max_bytes=3)
+    with pytest.raises(ProjectError, match="gone: cannot be read"):
+        read_file(tmp_path / "gone")

@@ -109,6 +109,19 @@ def test_a_project_without_source_api_version_names_none(dx: Path) -> None:
     assert find_project(dx).api_version is None
 
 
+@pytest.mark.parametrize(("namespace", "known"), [("energy", "energy"), ("", ""), (None, "")])
+def test_the_namespace_is_the_projects(dx: Path, namespace: str | None, known: str) -> None:
+    declare(dx, {"path": "a"}, namespace=namespace)
+    assert find_project(dx).namespace == known
+
+
+@pytest.mark.parametrize("namespace", ["1st", "a__b", "a_", "a-b", "a" * 16])
+def test_a_namespace_is_one_that_salesforce_gives(dx: Path, namespace: str) -> None:
+    declare(dx, {"path": "a"}, namespace=namespace)
+    with pytest.raises(ProjectError, match="namespace: must be a namespace"):
+        find_project(dx)
+
+
 def test_settings_are_read_in_both_shapes(dx: Path) -> None:
     (dx / "evalmeta.toml").write_text("[run]\niterations = 3\n")
     assert find_project(dx).settings.run.iterations == 3

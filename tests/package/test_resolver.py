@@ -80,7 +80,7 @@ def test_a_member_without_file_is_a_problem_with_the_nearest_name(dx_project: Pr
     (problem,) = problems(dx_project, manifest("orders", "Billing"))
     assert problem.code == "manifest-member-missing"
     assert problem.location == Location("manifest/package.xml")
-    assert problem.message == "The project has no AiEvaluationDefinition 'orders'."
+    assert problem.message == "the project has no AiEvaluationDefinition 'orders'"
     assert (problem.hint, problem.component) == ("Did you mean Orders?", f"{TYPE}:orders")
 
 
@@ -107,7 +107,7 @@ def test_a_type_like_no_other_lists_the_known_ones(dx_project: Project) -> None:
 @pytest.mark.parametrize("wanted", [Manifest(()), manifest()])
 def test_a_manifest_that_selects_nothing_says_so(dx_project: Project, wanted: Manifest) -> None:
     (problem,) = problems(dx_project, wanted)
-    assert (problem.code, problem.message) == ("manifest-selects-nothing", "The manifest selects nothing.")
+    assert (problem.code, problem.message) == ("manifest-selects-nothing", "the manifest selects nothing")
 
 
 def test_a_wildcard_in_an_empty_project_selects_nothing(dx_project: Project) -> None:
@@ -116,7 +116,7 @@ def test_a_wildcard_in_an_empty_project_selects_nothing(dx_project: Project) -> 
 
 
 def test_the_summary_counts_what_it_does_not_show(dx_project: Project) -> None:
-    with pytest.raises(InvalidMetadata, match=r"package\.xml: The project has no .* 'A'\. \(1 more\)"):
+    with pytest.raises(InvalidMetadata, match=r"package\.xml: the project has no .* 'A' \(1 more\)"):
         resolve(dx_project, manifest=manifest("A", "B"))
 
 
@@ -147,3 +147,15 @@ def test_contents_are_never_read(dx_project: Project) -> None:
     for component in find_components(dx_project):
         component.path.write_bytes(b"\xff no XML")
     assert len(resolve(dx_project).components) == 3
+
+
+def test_a_manifest_beside_destructive_changes_may_select_nothing(dx_project: Project) -> None:
+    assert resolve(dx_project, manifest=Manifest(()), may_be_empty=True).components == ()
+    with pytest.raises(InvalidMetadata, match="the project has no"):
+        resolve(dx_project, manifest=manifest("Absent"), may_be_empty=True)
+
+
+def test_a_project_older_than_its_types_is_refused_with_the_way_out(dx_project: Project) -> None:
+    with pytest.raises(ProjectError, match=r"sourceApiVersion 62\.0 is too old") as caught:
+        resolve(replace(dx_project, api_version=ApiVersion(62)))
+    assert caught.value.actions == ('Write "sourceApiVersion": "63.0" in sfdx-project.json.',)

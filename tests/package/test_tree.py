@@ -104,3 +104,29 @@ def test_a_plain_folder_that_links_outside_is_not_followed(
 def test_a_plain_folder_without_the_types_folder_is_empty(plain_project: Project) -> None:
     (plain_project.root / "aiEvaluationDefinitions").rename(plain_project.root / "moved")
     assert names(plain_project) == []
+
+
+@pytest.mark.parametrize("line", ["force-app/main", "aiEvaluationDefinitions/", "**/default/**", "*-meta.xml"])
+def test_what_forceignore_names_is_passed_over(dx_project: Project, line: str) -> None:
+    touch(dx_project.root / "force-app" / f"Bare.{SUFFIX}")
+    (dx_project.root / ".forceignore").write_text(line)
+    assert names(dx_project) == ["Bare"]
+
+
+def test_forceignore_holds_in_a_plain_folder_too(plain_project: Project) -> None:
+    (plain_project.root / ".forceignore").write_text("Orders.*")
+    assert names(plain_project) == ["Billing"]
+    (plain_project.root / ".forceignore").write_text("/aiEvaluationDefinitions/")
+    assert names(plain_project) == []
+
+
+def test_an_ignored_package_directory_is_empty(dx_project: Project) -> None:
+    (dx_project.root / ".forceignore").write_text("force-app")
+    assert names(dx_project) == []
+
+
+def test_a_link_does_not_lead_around_forceignore(dx_project: Project) -> None:
+    touch(dx_project.root / "force-app" / "drafts" / f"Draft.{SUFFIX}")
+    (dx_project.root / "force-app" / "link").symlink_to(dx_project.root / "force-app" / "drafts")
+    (dx_project.root / ".forceignore").write_text("drafts")
+    assert "Draft" not in names(dx_project)

@@ -1,48 +1,48 @@
-"""Files: reading, writing, checking, and choosing what a manifest selects."""
+"""Files: reading, writing and checking them."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from functools import partial
+from dataclasses import dataclass, replace
+from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from evalmeta import limits
 from evalmeta.errors import EvalmetaError, InvalidMetadata, NotFound, ProjectError
 from evalmeta.model.evaluation import evaluation_of
+from evalmeta.model.manifest import DESTRUCTIVE_FILES, MANIFEST_FILES, PACKAGE_FILE
 from evalmeta.model.problem import Location, Problem, Severity
 from evalmeta.model.registry import NEWEST_API_VERSION, TYPES, parse_api_version
 from evalmeta.package.convert import full_name_of
+from evalmeta.package.forceignore import FORCEIGNORE_FILE, read_forceignore
 from evalmeta.package.project import find_project
 from evalmeta.package.resolver import find_components
-from evalmeta.package.resolver import resolve as resolve_components
 from evalmeta.validation.validator import Judgement, judgement_of, validate_definition, validate_manifest
 from evalmeta.xmlio.definitions import read_definition, sketch_definition, write_definition
-from evalmeta.xmlio.manifests import locate_member
 from evalmeta.xmlio.reader import read_xml
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Callable, Iterator, Sequence
 
     from evalmeta.model.component import Component, ComponentSet
     from evalmeta.model.definition import Definition
-    from evalmeta.model.manifest import Manifest
     from evalmeta.model.registry import ApiVersion
     from evalmeta.package.project import Project
 
 __all__ = [
     "Validation",
+    "bytes_of",
     "case_lines",
     "check_components",
+    "files_to_check",
+    "ignore_problems",
     "read",
-    "read_manifest",
-    "resolve",
     "shown",
     "validate",
     "write",
 ]
 
-_MANIFEST: Final = "package.xml"
+_MANIFEST_FOLDERS: Final = (".", "manifest")
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,7 +65,7 @@ def read(path: Path) -> Definition:
         NotFound: there is no such file.
         InvalidMetadata: it does not fit the type; `problems` says where.
     """
-    return read_definition(read_xml(_bytes_of(path), label=shown(path)))
+    return read_definition(read_xml(bytes_of(path), label=shown(path)))
 
 
 def write(definition: Definition, path: Path) -> None:
@@ -78,7 +78,8 @@ def validate(paths: Sequence[Path] = (), *, start: Path | None = None) -> Valida
 
     Args:
         paths: definition files, manifests, and folders, which are searched through;
-            none means the project around `start`: its definitions and its package.xml.
+            none means the project around `start`: its definitions, and the manifests in its
+            root and in its folder `manifest`.
         start: where to look for the project; the current folder when None.
 
     Raises:
@@ -86,45 +87,31 @@ def validate(paths: Sequence[Path] = (), *, start: Path | None = None) -> Valida
         ProjectError: there is no project, and no path was given.
         SettingsError: the project's settings are wrong.
     """
-    files = list(_named_files(paths)) if paths else list(_project_files(find_project(start or Path.cwd())))
-    problems = [problem for path in files for problem in _check_file(path)]
-    return Validation((*_same_names(files), *problems), len(files))
+    found = _validate_files(files_to_check(paths, start=start))
+    if paths:
+        return found
+    project = find_project(start or Path.cwd())
+    return Validation((*ignore_problems(project), *found.problems), found.files)
 
 
-def resolve(project: Project, manifest_path: Path | None = None) -> tuple[ComponentSet, Manifest | None]:
-    """Gives the components that a manifest selects, or all of the project without one, and the manifest.
-
-    Raises:
-        NotFound: there is no such manifest.
-        InvalidMetadata: the manifest has problems, or names what the project does not have.
-    """
-    if manifest_path is None:
-        return resolve_components(project), None
-    manifest = read_manifest(manifest_path)
-    label = shown(manifest_path)
-    document = read_xml(_bytes_of(manifest_path), label=label)
-    components = resolve_components(
-        project, manifest=manifest, manifest_path=Path(label), locate=partial(locate_member, document)
-    )
-    return components, manifest
+def files_to_check(paths: Sequence[Path] = (), *, start: Path | None = None) -> list[Path]:
+    """Lists the definitions and manifests that `validate` checks; raises like it."""
+    return list(_named_files(paths) if paths else _project_files(find_project(start or Path.cwd())))
 
 
-def read_manifest(path: Path) -> Manifest:
-    """Reads a manifest.
+def ignore_problems(project: Project) -> tuple[Problem, ...]:
+    """Gives warnings about the project's `.forceignore`.
 
     Raises:
-        NotFound: there is no such file.
-        InvalidMetadata: it has problems.
+        ProjectError: it cannot be read.
     """
-    label = shown(path)
-    manifest, problems = validate_manifest(_bytes_of(path), label=label)
-    if manifest is None or problems:
-        raise InvalidMetadata(f"{label} cannot be used", problems=problems)
-    return manifest
+    label = shown(project.root / FORCEIGNORE_FILE)
+    problems = read_forceignore(project.root).problems
+    return tuple(replace(each, location=replace(each.location, path=label)) for each in problems)
 
 
 def check_components(project: Project, components: ComponentSet) -> tuple[Problem, ...]:
-    """Checks components before they are sent, and gives the warnings.
+    """Checks components before they are sent, and gives the warnings, those about `.forceignore` too.
 
     Raises:
         InvalidMetadata: there are errors; `problems` has them and the warnings.
@@ -134,13 +121,13 @@ def check_components(project: Project, components: ComponentSet) -> tuple[Proble
     found = [problem for each in components.components for problem in _check_component(each, judgement, version)]
     if any(problem.is_error for problem in found):
         raise InvalidMetadata("the definitions have errors; nothing was sent", problems=found)
-    return tuple(found)
+    return (*ignore_problems(project), *found)
 
 
 def case_lines(path: Path) -> dict[int, int]:
     """Gives the line of each test case of a definition file, by the case's number; empty when it cannot be read."""
     try:
-        document = read_xml(_bytes_of(path), label=shown(path))
+        document = read_xml(bytes_of(path), label=shown(path))
     except EvalmetaError:
         return {}
     cases = evaluation_of(sketch_definition(document), name="").cases
@@ -154,6 +141,27 @@ def shown(path: Path) -> str:
     return absolute.relative_to(here).as_posix() if absolute.is_relative_to(here) else str(path)
 
 
+def bytes_of(path: Path) -> bytes:
+    """Reads a file as far as any file is read: `limits.MAX_XML_BYTES` and one more.
+
+    Raises:
+        NotFound: there is no such file, or it cannot be read.
+    """
+    try:
+        with path.open("rb") as file:
+            return file.read(limits.MAX_XML_BYTES + 1)
+    except FileNotFoundError:
+        raise NotFound(f"there is no file {str(path)!r}") from None
+    except OSError as error:
+        raise NotFound(f"{str(path)!r} cannot be read: {error.strerror}") from None
+
+
+def _validate_files(files: Sequence[Path]) -> Validation:
+    in_force = cache(_in_force)
+    problems = [problem for path in files for problem in _check_file(path, in_force)]
+    return Validation((*_same_names(files), *problems), len(files))
+
+
 def _named_files(paths: Sequence[Path]) -> Iterator[Path]:
     for path in paths:
         if path.is_dir():
@@ -161,38 +169,39 @@ def _named_files(paths: Sequence[Path]) -> Iterator[Path]:
         elif not path.exists():
             raise NotFound(f"there is no file or folder {str(path)!r}")
         elif not _is_checked(path):
-            suffix = f".{TYPES[0].suffix}"
+            suffix, manifests = f".{TYPES[0].suffix}", ", ".join(MANIFEST_FILES)
             raise NotFound(
                 f"{str(path)!r} is neither a definition nor a manifest",
-                actions=[f"Name files that end in {suffix} or {suffix}-meta.xml, a package.xml, or folders."],
+                actions=[f"Name files that end in {suffix} or {suffix}-meta.xml, manifests ({manifests}), or folders."],
             )
         else:
             yield path
 
 
 def _is_checked(path: Path) -> bool:
-    return full_name_of(path.name) is not None or path.name == _MANIFEST
+    return full_name_of(path.name) is not None or path.name in MANIFEST_FILES
 
 
 def _project_files(project: Project) -> Iterator[Path]:
     yield from (component.path for component in find_components(project))
-    if (project.root / _MANIFEST).is_file():
-        yield project.root / _MANIFEST
+    manifests = (project.root / folder / name for folder in _MANIFEST_FOLDERS for name in MANIFEST_FILES)
+    yield from (path for path in manifests if path.is_file())
 
 
-def _check_file(path: Path) -> list[Problem]:
+def _check_file(path: Path, in_force: Callable[[Path], tuple[Judgement, ApiVersion]]) -> list[Problem]:
     found = full_name_of(path.name)
     if found is None:
-        return validate_manifest(_bytes_of(path), label=shown(path))[1]
-    judgement, version = _in_force(path)
+        destructive = path.name in DESTRUCTIVE_FILES
+        return validate_manifest(bytes_of(path), label=shown(path), destructive=destructive)[1]
+    judgement, version = in_force(path.parent)
     return validate_definition(
-        _bytes_of(path), label=shown(path), full_name=found[1], judgement=judgement, api_version=version
+        bytes_of(path), label=shown(path), full_name=found[1], judgement=judgement, api_version=version
     )
 
 
 def _check_component(component: Component, judgement: Judgement, version: ApiVersion) -> list[Problem]:
     return validate_definition(
-        _bytes_of(component.path),
+        bytes_of(component.path),
         label=shown(component.path),
         full_name=component.full_name,
         judgement=judgement,
@@ -200,20 +209,20 @@ def _check_component(component: Component, judgement: Judgement, version: ApiVer
     )
 
 
-def _in_force(path: Path) -> tuple[Judgement, ApiVersion]:
-    """Gives judgement and API version of the project around a file; the defaults when there is none."""
+def _in_force(folder: Path) -> tuple[Judgement, ApiVersion]:
+    """Gives judgement and API version of the project around a folder; the defaults when there is none."""
     try:
-        project = find_project(path)
+        project = find_project(folder)
     except ProjectError:
         return Judgement(), NEWEST_API_VERSION
     return judgement_of(project.settings), project.api_version or _manifest_version(project) or NEWEST_API_VERSION
 
 
 def _manifest_version(project: Project) -> ApiVersion | None:
-    path = project.root / _MANIFEST
+    path = project.root / PACKAGE_FILE
     if not path.is_file():
         return None
-    manifest, _ = validate_manifest(_bytes_of(path), label=_MANIFEST)
+    manifest, _ = validate_manifest(bytes_of(path), label=PACKAGE_FILE)
     return parse_api_version(manifest.version) if manifest and manifest.version else None
 
 
@@ -228,13 +237,3 @@ def _same_names(files: Sequence[Path]) -> Iterator[Problem]:
             message = f"the full name {found[1]!r} is taken by {shown(other)}"
             hint = "Rename one of the files: a full name is unique in an org."
             yield Problem("full-name-duplicate", Severity.ERROR, Location(shown(path)), message, hint)
-
-
-def _bytes_of(path: Path) -> bytes:
-    try:
-        with path.open("rb") as file:
-            return file.read(limits.MAX_XML_BYTES + 1)
-    except FileNotFoundError:
-        raise NotFound(f"there is no file {str(path)!r}") from None
-    except OSError as error:
-        raise NotFound(f"{str(path)!r} cannot be read: {error.strerror}") from None

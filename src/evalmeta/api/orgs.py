@@ -4,11 +4,14 @@ from __future__ import annotations
 
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Final, Literal
+from typing import TYPE_CHECKING, Final
 
 import httpx
 
+from evalmeta.api.conflicts import refuse_changed_files, refuse_newer_in_org
 from evalmeta.api.metadata import check_components, shown
+from evalmeta.api.sides import fetched_from
+from evalmeta.api.tracking import remember_deployment, remember_fetched, tracking_of
 from evalmeta.client import deploy as deploying
 from evalmeta.client import retrieve as retrieving
 from evalmeta.client.connection import Connection
@@ -17,17 +20,19 @@ from evalmeta.model.manifest import WILDCARD, Manifest, ManifestTypes
 from evalmeta.model.problem import Location, Problem, Severity
 from evalmeta.model.registry import NEWEST_API_VERSION, TYPES
 from evalmeta.org.embedded import embedded_org
-from evalmeta.package.archive import build_zip, read_zip
-from evalmeta.package.convert import entry_name, full_name_of, target_path
-from evalmeta.package.files import write_file
+from evalmeta.package.archive import build_zip
+from evalmeta.package.contents import near_limits, package_entries
+from evalmeta.package.convert import target_path
+from evalmeta.package.files import state_of, write_file
 from evalmeta.package.resolver import find_components
-from evalmeta.xmlio.manifests import write_manifest
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Iterator
+    from collections.abc import AsyncIterator, Mapping
     from pathlib import Path
 
+    from evalmeta.api.sides import Fetched
     from evalmeta.model.component import ComponentSet
+    from evalmeta.package.files import FileState
     from evalmeta.package.project import Project
     from evalmeta.wire.messages import DeployMessage, DeployResult
 
@@ -36,32 +41,31 @@ __all__ = ["DeployedComponent", "Deployment", "Retrieval", "RetrievedComponent",
 _EMBEDDED_URL: Final = "http://embedded.org.invalid"
 _EMBEDDED_POLL_SECONDS: Final = 0.05
 
-State = Literal["Created", "Changed", "Unchanged"]
-
 
 @dataclass(frozen=True, slots=True)
 class DeployedComponent:
     """What a deployment did to one component."""
 
-    state: State
+    state: FileState
     full_name: str
     file: str
 
 
 @dataclass(frozen=True, slots=True)
 class Deployment:
-    """A deployment that succeeded."""
+    """A deployment that succeeded: the components, warnings about files, and remarks on the whole."""
 
     id: str
     components: tuple[DeployedComponent, ...]
     warnings: tuple[Problem, ...]
+    messages: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
 class RetrievedComponent:
     """What a retrieve did to one file."""
 
-    state: State
+    state: FileState
     full_name: str
     file: str
 
@@ -94,16 +98,31 @@ async def connect(project: Project, *, detached: bool = False) -> AsyncIterator[
             yield connection
 
 
-async def deploy(connection: Connection, project: Project, components: ComponentSet) -> Deployment:
+async def deploy(
+    connection: Connection, project: Project, components: ComponentSet, *, ignore_conflicts: bool = False
+) -> Deployment:
     """Checks components, sends them, and waits for the outcome: all of them are deployed, or none.
+
+    Args:
+        connection: the org.
+        project: whose components they are.
+        components: what to deploy.
+        ignore_conflicts: overwrite what was changed in the org.
 
     Raises:
         InvalidMetadata: the check found errors; nothing was sent.
+        Conflict: the org has changes since both sides had the same; nothing was sent.
         DeployFailed: the org refused something; nothing was changed.
         OrgError: the org cannot be reached or refuses the call.
     """
     warnings = check_components(project, components)
-    result = await deploying.deploy(connection, _zip_of(components))
+    entries = list(package_entries(components))
+    zip_file = build_zip(entries)
+    with tracking_of(project, connection) as tracking:
+        if not ignore_conflicts:
+            await refuse_newer_in_org(connection, tracking, components.components)
+        result = await deploying.deploy(connection, zip_file)
+        await remember_deployment(connection, tracking, result, zip_file)
     files = {component.full_name: shown(component.path) for component in components.components}
     if not result.success:
         raise _failure(result, files)
@@ -112,35 +131,39 @@ async def deploy(connection: Connection, project: Project, components: Component
         for message in result.details.component_successes
         if message.component_type
     )
-    return Deployment(result.id, deployed, warnings)
+    messages = near_limits(zipped=len(zip_file), entries=len(entries))
+    return Deployment(result.id, deployed, warnings, messages)
 
 
-async def retrieve(connection: Connection, project: Project, manifest: Manifest | None = None) -> Retrieval:
+async def retrieve(
+    connection: Connection, project: Project, manifest: Manifest | None = None, *, ignore_conflicts: bool = False
+) -> Retrieval:
     """Fetches what a manifest selects, or everything, and writes the project's files.
 
     A component that the project has keeps its place; a file with the same bytes is not touched.
 
+    Args:
+        connection: the org.
+        project: whose files are written.
+        manifest: what to fetch; everything when None.
+        ignore_conflicts: overwrite files that were changed here.
+
     Raises:
+        Conflict: files have changes that were not deployed; nothing was written.
         OrgError: the org cannot be reached or refuses the call.
         ArchiveError: the org sent a zip that cannot be trusted; nothing was written.
         ProjectError: a file cannot be written.
     """
     wanted = manifest or _everything(project)
     result = await retrieving.retrieve(connection, wanted)
-    entries = read_zip(result.zip_file)
     places = {component.key: component.path for component in find_components(project)}
-    written = tuple(_write_entries(project, entries, places))
+    incoming = [_incoming(project, each, places) for each in fetched_from(result)]
+    with tracking_of(project, connection) as tracking:
+        if not ignore_conflicts:
+            refuse_changed_files(tracking, [(each, path) for each, path, state in incoming if state == "Changed"])
+        written = tuple(_write(project, *each) for each in incoming)
+        remember_fetched(tracking, [each for each, _, _ in incoming])
     return Retrieval(result.id, written, tuple(message.problem for message in result.messages))
-
-
-def _zip_of(components: ComponentSet) -> bytes:
-    members: dict[str, list[str]] = {}
-    for component in components.components:
-        members.setdefault(component.type.name, []).append(component.full_name)
-    types = tuple(ManifestTypes(name, tuple(names)) for name, names in members.items())
-    manifest = write_manifest(Manifest(types, str(components.api_version)))
-    files: Iterator[tuple[str, bytes | Path]] = ((entry_name(each), each.path) for each in components.components)
-    return build_zip([("package.xml", manifest), *files])
 
 
 def _everything(project: Project) -> Manifest:
@@ -148,7 +171,7 @@ def _everything(project: Project) -> Manifest:
     return Manifest(tuple(ManifestTypes(row.name, (WILDCARD,)) for row in TYPES), str(version))
 
 
-def _state(message: DeployMessage) -> State:
+def _state(message: DeployMessage) -> FileState:
     if message.created:
         return "Created"
     return "Changed" if message.changed else "Unchanged"
@@ -171,18 +194,13 @@ def _failure(result: DeployResult, files: dict[str, str]) -> DeployFailed:
     return DeployFailed(f"deployment {result.id} failed{reason}; the org was not changed", problems=problems)
 
 
-def _write_entries(
-    project: Project, entries: dict[str, bytes], places: dict[str, Path]
-) -> Iterator[RetrievedComponent]:
-    for entry, content in sorted(entries.items()):
-        found = full_name_of(entry.rpartition("/")[2])
-        if found is None:
-            continue
-        kind, full_name = found
-        place = places.get(f"{kind.name}:{full_name}")
-        path = place or target_path(project, kind, full_name)
-        before = path.read_bytes() if path.is_file() else None
-        if before != content:
-            write_file(project, path, content)
-        state: State = "Created" if before is None else "Unchanged" if before == content else "Changed"
-        yield RetrievedComponent(state, full_name, shown(path))
+def _incoming(project: Project, fetched: Fetched, places: Mapping[str, Path]) -> tuple[Fetched, Path, FileState]:
+    place = places.get(f"{fetched.type.name}:{fetched.full_name}")
+    path = place or target_path(project, fetched.type, fetched.full_name)
+    return fetched, path, state_of(path, fetched.content)
+
+
+def _write(project: Project, fetched: Fetched, path: Path, state: FileState) -> RetrievedComponent:
+    if state != "Unchanged":
+        write_file(project, path, fetched.content)
+    return RetrievedComponent(state, fetched.full_name, shown(path))

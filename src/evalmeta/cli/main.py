@@ -11,8 +11,16 @@ from typing import TYPE_CHECKING, Final
 import click
 
 from evalmeta import __version__
+from evalmeta.cli.commands.completion import completion
+from evalmeta.cli.commands.convert import convert
 from evalmeta.cli.commands.deploy import deploy
+from evalmeta.cli.commands.diff import diff
+from evalmeta.cli.commands.format import format_
+from evalmeta.cli.commands.manifest import manifest
+from evalmeta.cli.commands.package import package
 from evalmeta.cli.commands.retrieve import retrieve
+from evalmeta.cli.commands.rule import rule
+from evalmeta.cli.commands.status import status
 from evalmeta.cli.commands.test import test
 from evalmeta.cli.commands.validate import validate
 from evalmeta.cli.output import print_error
@@ -52,7 +60,7 @@ def cli() -> None:
     """
 
 
-for _command in (validate, deploy, retrieve, test):
+for _command in (validate, rule, format_, deploy, retrieve, status, diff, test, manifest, package, convert, completion):
     cli.add_command(_command)
 
 

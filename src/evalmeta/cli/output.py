@@ -69,9 +69,10 @@ def print_error(error: EvalmetaError, *, as_json: bool) -> None:
     click.echo(f"{head} {error}", err=True, color=colour)
     if problems:
         print_problems(problems, err=True)
-    elif error.actions:
+    hints = {problem.hint for problem in problems}
+    if actions := [action for action in error.actions if action not in hints]:
         click.echo("\nTry this:", err=True)
-        for action in error.actions:
+        for action in actions:
             click.echo("  " + action.replace("\n", "\n  "), err=True)
 
 

@@ -30,10 +30,12 @@ async def run_tests(
     project: Project, names: Sequence[str], options: RunOptions, *, wait: bool
 ) -> list[FinishedRun] | None:
     """Runs tests one after the other and gives them with their results; None when they go on by themselves."""
-    from evalmeta.api import orgs, tests  # noqa: PLC0415 - not needed for --help
+    from evalmeta.api import changes, orgs, tests  # noqa: PLC0415 - not needed for --help
 
     async with orgs.connect(project, detached=not wait) as connection:
         chosen = await tests.select_tests(connection, names)
+        for name in await changes.find_undeployed(connection, project, chosen):
+            note(f"Warning: {name} differs from the org's; deploy to test your changes: evalmeta deploy")
         if not wait:
             for name in chosen:
                 run_id = await tests.start_run(connection, name, options=options)

@@ -13,7 +13,7 @@ __all__ = ["parse_actions", "render_actions"]
 
 _ITEM: Final = r"""'(?:[^'\\]|\\.)*'|"(?:[^"\\]|\\.)*\""""
 _ITEMS: Final = re.compile(_ITEM, re.DOTALL)
-_LIST: Final = re.compile(rf"\[\s*(?:(?:{_ITEM})(?:\s*,\s*(?:{_ITEM}))*\s*,?\s*)?\]", re.DOTALL)
+_LIST: Final = re.compile(rf"\[\s*(?:(?:{_ITEM})(?:\s*,\s*(?:{_ITEM}))*\s*(?:,\s*)?)?\]", re.DOTALL)
 _ESCAPED: Final = re.compile(r"\\(.)", re.DOTALL)
 
 
@@ -23,12 +23,11 @@ def parse_actions(text: str) -> tuple[str, ...] | None:
     Takes every spelling seen in files and results: single or double quotes, blanks
     and line breaks anywhere between the items, HTML-escaped quotes.
     """
-    stripped = text.strip()
-    if "&" in stripped:
-        stripped = html.unescape(stripped)
-    if not _LIST.fullmatch(stripped):
-        return None
-    return tuple(_ESCAPED.sub(r"\1", item[1:-1]).strip() for item in _ITEMS.findall(stripped))
+    for spelling in (text, html.unescape(text)):
+        stripped = spelling.strip()
+        if _LIST.fullmatch(stripped):
+            return tuple(_ESCAPED.sub(r"\1", item[1:-1]).strip() for item in _ITEMS.findall(stripped))
+    return None
 
 
 def render_actions(names: Iterable[str]) -> str:

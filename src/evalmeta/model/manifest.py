@@ -1,13 +1,31 @@
-"""A manifest (package.xml) as a value."""
+"""Manifests as values: what to deploy or to retrieve (package.xml), and what to delete (destructive changes)."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 from typing import Final
 
-__all__ = ["WILDCARD", "Manifest", "ManifestTypes"]
+from evalmeta.model.registry import metadata_type
+
+__all__ = [
+    "DESTRUCTIVE_FILES",
+    "MANIFEST_FILES",
+    "PACKAGE_FILE",
+    "POST_DESTRUCTIVE_FILE",
+    "PRE_DESTRUCTIVE_FILE",
+    "WILDCARD",
+    "Manifest",
+    "ManifestTypes",
+    "unite",
+]
 
 WILDCARD: Final = "*"
+
+PACKAGE_FILE: Final = "package.xml"
+PRE_DESTRUCTIVE_FILE: Final = "destructiveChangesPre.xml"
+POST_DESTRUCTIVE_FILE: Final = "destructiveChangesPost.xml"
+DESTRUCTIVE_FILES: Final = ("destructiveChanges.xml", PRE_DESTRUCTIVE_FILE, POST_DESTRUCTIVE_FILE)
+MANIFEST_FILES: Final = (PACKAGE_FILE, *DESTRUCTIVE_FILES)
 
 
 @dataclass(frozen=True, slots=True)
@@ -20,8 +38,23 @@ class ManifestTypes:
 
 @dataclass(frozen=True, slots=True)
 class Manifest:
-    """A package.xml: what to deploy or retrieve, and the API version, kept as text."""
+    """A package.xml or destructive changes: blocks as they were written, and the API version, kept as text."""
 
     types: tuple[ManifestTypes, ...]
     version: str | None = None
     full_name: str | None = None
+    api_access_level: str | None = None
+    description: str | None = None
+    namespace_prefix: str | None = None
+
+
+def unite(types: tuple[ManifestTypes, ...]) -> tuple[ManifestTypes, ...]:
+    """Puts blocks into the one form that means the same: a block per type, types and members sorted, each once.
+
+    Names of types that evalmeta handles get their own spelling; `*` stays beside members.
+    """
+    united: dict[str, set[str]] = {}
+    for block in types:
+        row = metadata_type(block.name)
+        united.setdefault(row.name if row else block.name, set()).update(block.members)
+    return tuple(ManifestTypes(name, tuple(sorted(members))) for name, members in sorted(united.items()))

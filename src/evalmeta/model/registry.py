@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from difflib import get_close_matches
 from typing import Final, NamedTuple
 
@@ -81,6 +82,6 @@ def nearest_type_name(name: str) -> str | None:
 def parse_api_version(text: str) -> ApiVersion | None:
     """Reads `64.0` (or `64`); None when the text is no API version."""
     major, dot, minor = text.strip().partition(".")
-    if not (major.isascii() and major.isdigit()) or (dot and minor != "0"):
+    if not re.fullmatch(r"[0-9]{1,3}", major) or (dot and minor != "0"):
         return None
     return ApiVersion(int(major))

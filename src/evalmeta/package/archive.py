@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import stat
-from dataclasses import dataclass
 from itertools import islice, pairwise
 from operator import attrgetter
 from typing import TYPE_CHECKING, Final
@@ -29,13 +28,6 @@ _RATIO_FREE_BYTES: Final = limits.MAX_XML_BYTES
 _ENCRYPTED: Final = 0x0001 | 0x0040 | 0x2000
 
 
-@dataclass(frozen=True, slots=True)
-class _Source:
-    name: str
-    content: bytes | Path
-    size: int
-
-
 def build_zip(entries: Iterable[tuple[str, bytes | Path]]) -> bytes:
     """Makes a zip of names and contents; the same input gives the same bytes (with the same zlib).
 
@@ -51,9 +43,9 @@ def build_zip(entries: Iterable[tuple[str, bytes | Path]]) -> bytes:
     if len(named) > limits.MAX_ZIP_ENTRIES:
         raise _beyond(f"more than {limits.MAX_ZIP_ENTRIES:,} entries")
     check_names(name for name, _ in named)
-    sources = [_measured(name, content) for name, content in named]
-    _check_unzipped(sum(source.size for source in sources))
-    return _zipped(sources)
+    sizes = [_size(name, content) for name, content in named]
+    _check_unzipped(sum(sizes))
+    return _zipped((name, _read(name, content, size)) for (name, content), size in zip(named, sizes, strict=True))
 
 
 def read_zip(data: bytes) -> dict[str, bytes]:
@@ -78,41 +70,41 @@ def read_zip(data: bytes) -> dict[str, bytes]:
     return {entry.name: content_of(data, entry) for entry in entries if not entry.is_folder}
 
 
-def _measured(name: str, content: bytes | Path) -> _Source:
+def _size(name: str, content: bytes | Path) -> int:
     if name.endswith("/"):
         raise refused(name, "has the name of a folder")
     if isinstance(content, bytes):
-        return _Source(name, content, len(content))
+        return len(content)
     try:
         status = content.stat()
     except OSError as error:
         raise _unreadable(name, content, error.strerror) from error
     if not stat.S_ISREG(status.st_mode):
         raise _unreadable(name, content, "it is no plain file")
-    return _Source(name, content, status.st_size)
+    return status.st_size
 
 
-def _zipped(sources: Iterable[_Source]) -> bytes:
+def _zipped(files: Iterable[tuple[str, bytes]]) -> bytes:
     chunks: list[bytes] = []
     size = 0
-    for chunk in zip_chunks((source.name, _content(source)) for source in sources):
+    for chunk in zip_chunks(files):
         size += len(chunk)
         _check_zipped(size)
         chunks.append(chunk)
     return b"".join(chunks)
 
 
-def _content(source: _Source) -> bytes:
-    if isinstance(source.content, bytes):
-        return source.content
+def _read(name: str, content: bytes | Path, size: int) -> bytes:
+    if isinstance(content, bytes):
+        return content
     try:
-        with source.content.open("rb") as file:
-            content = file.read(source.size + 1)
+        with content.open("rb", buffering=0) as file:
+            data = file.read(size + 1)
     except OSError as error:
-        raise _unreadable(source.name, source.content, error.strerror) from error
-    if len(content) != source.size:
-        raise _unreadable(source.name, source.content, "it changed while it was read")
-    return content
+        raise _unreadable(name, content, error.strerror) from error
+    if len(data) != size:
+        raise _unreadable(name, content, "it changed while it was read")
+    return data
 
 
 def _check_kind(entry: ZipEntry) -> None:

@@ -60,7 +60,8 @@ def target_path(project: Project, type: MetadataType, full_name: str) -> Path:  
 
 
 def _unsafe(row: MetadataType, full_name: str) -> InvalidMetadata:
-    message = f"The full name {full_name!r} cannot be the name of a file."
+    message = f"the full name {full_name!r} cannot be the name of a file"
     location = Location(f"{row.directory}/{full_name}.{row.suffix}")
-    problem = Problem("full-name-unsafe", Severity.ERROR, location, message, component=f"{row.name}:{full_name}")
-    return InvalidMetadata(message, problems=(problem,))
+    hint = "Rename the component in the org."
+    problem = Problem("full-name-unsafe", Severity.ERROR, location, message, hint, f"{row.name}:{full_name}")
+    return InvalidMetadata(message, problems=(problem,), actions=(hint,))

@@ -1,18 +1,21 @@
-"""Writing a project's files so that each is either as it was or as it should be."""
+"""Writing files so that each is either as it was or as it should be."""
 
 from __future__ import annotations
 
 import os
 import tempfile
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Literal
 
+from evalmeta import limits
 from evalmeta.errors import ProjectError
 
 if TYPE_CHECKING:
     from evalmeta.package.project import Project
 
-__all__ = ["write_file"]
+__all__ = ["FileState", "put_file", "read_file", "state_of", "write_below", "write_file"]
+
+FileState = Literal["Created", "Changed", "Unchanged"]
 
 
 def write_file(project: Project, path: Path, content: bytes) -> None:
@@ -21,24 +24,80 @@ def write_file(project: Project, path: Path, content: bytes) -> None:
     Raises:
         ProjectError: the file lies outside the project, behind a link say, or cannot be written.
     """
+    write_below(project.root, path, content, called="the project")
+
+
+def write_below(folder: Path, path: Path, content: bytes, *, called: str = "", durable: bool = True) -> None:
+    """Writes a file somewhere in a folder in one step; the folder has an absolute path without links.
+
+    Without `durable` it is quick, and a file may be lost when the machine stops.
+
+    Raises:
+        ProjectError: the file lies outside the folder (`called` so in the message), or cannot be written.
+    """
     try:
         # realpath, because Path.resolve() raises RuntimeError for links that lead to each other.
-        if path.is_symlink() or not Path(os.path.realpath(path.parent)).is_relative_to(project.root):
-            raise ProjectError(f"{path}: a link leads out of the project; the file was not written")
+        if path.is_symlink() or not Path(os.path.realpath(path.parent)).is_relative_to(folder):
+            raise ProjectError(f"{path}: a link leads out of {called or folder}; the file was not written")
         path.parent.mkdir(parents=True, exist_ok=True)
-        _replace(path, content)
+        _replace(path, content, durable=durable)
     except OSError as error:
         raise ProjectError(f"{path}: cannot be written: {error.strerror}") from None
 
 
-def _replace(path: Path, content: bytes) -> None:
+def put_file(path: Path, content: bytes) -> FileState:
+    """Writes a file that a user named, links followed, unless it has the content already; says what that did.
+
+    Raises:
+        ProjectError: the file cannot be read or written.
+    """
+    target = Path(os.path.realpath(path))
+    state = state_of(target, content)
+    if state != "Unchanged":
+        write_below(target.parent, target, content)
+    return state
+
+
+def state_of(path: Path, content: bytes) -> FileState:
+    """Says what writing the content would do to a file.
+
+    Raises:
+        ProjectError: the file cannot be read.
+    """
+    try:
+        if not path.is_file():
+            return "Created"
+        same = path.stat().st_size == len(content) and read_file(path, max_bytes=len(content)) == content
+    except OSError as error:
+        raise ProjectError(f"{path}: cannot be read: {error.strerror}") from None
+    return "Unchanged" if same else "Changed"
+
+
+def read_file(path: Path, *, max_bytes: int = limits.MAX_XML_BYTES) -> bytes:
+    """Reads a whole file.
+
+    Raises:
+        ProjectError: it cannot be read, or is larger than `max_bytes`.
+    """
+    try:
+        with path.open("rb") as file:
+            content = file.read(max_bytes + 1)
+    except OSError as error:
+        raise ProjectError(f"{path}: cannot be read: {error.strerror}") from None
+    if len(content) > max_bytes:
+        raise ProjectError(f"{path}: is larger than {max_bytes:,} bytes")
+    return content
+
+
+def _replace(path: Path, content: bytes, *, durable: bool) -> None:
     mode = path.stat().st_mode & 0o777 if path.exists() else 0o666 & ~_umask()
     descriptor, name = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
     try:
         with os.fdopen(descriptor, "wb") as file:
             file.write(content)
-            file.flush()
-            os.fsync(file.fileno())
+            if durable:
+                file.flush()
+                os.fsync(file.fileno())
         Path(name).chmod(mode)
         Path(name).replace(path)
     except BaseException:

@@ -33,6 +33,7 @@ class Project:
         is_dx: True for source format (`sfdx-project.json`), False for metadata format.
         package_directories: absolute, the default one first; the root alone in a plain folder.
         api_version: sourceApiVersion, None when the project names none.
+        namespace: the namespace of `sfdx-project.json`, empty without one.
     """
 
     root: Path
@@ -40,6 +41,7 @@ class Project:
     package_directories: tuple[Path, ...]
     api_version: ApiVersion | None
     settings: Settings
+    namespace: str = ""
 
     @property
     def state_dir(self) -> Path:
@@ -119,6 +121,7 @@ def _open_project(root: Path) -> Project:
         package_directories=_package_directories(file, declared.package_directories),
         api_version=None if version is None else parse_api_version(version),
         settings=settings,
+        namespace=declared.namespace or "",
     )
 
 

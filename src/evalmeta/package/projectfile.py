@@ -20,6 +20,7 @@ __all__ = ["PROJECT_FILE", "PackageDirectory", "ProjectFile", "read_project_file
 
 PROJECT_FILE: Final = "sfdx-project.json"
 _CONTROL: Final = re.compile(r"[\x00-\x1f\x7f]")
+_NAMESPACE: Final = re.compile(r"(?=.{1,15}\Z)[A-Za-z](?:_?[A-Za-z0-9])*")
 
 
 def _inside(path: str) -> str:
@@ -35,6 +36,14 @@ def _inside(path: str) -> str:
 def _is_api_version(text: str) -> str:
     if parse_api_version(text) is None:
         raise ValueError(f"must be an API version such as {NEWEST_API_VERSION}")
+    return text
+
+
+def _is_namespace(text: str) -> str:
+    if text and not _NAMESPACE.fullmatch(text):
+        raise ValueError(
+            "must be a namespace: up to 15 letters, digits and single underscores, beginning with a letter"
+        )
     return text
 
 
@@ -58,6 +67,7 @@ class ProjectFile(BaseModel):
         tuple[PackageDirectory, ...], Field(alias="packageDirectories", min_length=1), AfterValidator(_one_default)
     ]
     source_api_version: Annotated[str, AfterValidator(_is_api_version)] | None = Field(None, alias="sourceApiVersion")
+    namespace: Annotated[str, AfterValidator(_is_namespace)] | None = None
 
 
 def read_project_file(file: Path) -> ProjectFile:

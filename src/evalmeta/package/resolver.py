@@ -9,7 +9,14 @@ from evalmeta.errors import InvalidMetadata, ProjectError
 from evalmeta.model.component import ComponentSet
 from evalmeta.model.manifest import WILDCARD
 from evalmeta.model.problem import Location, Problem, Severity
-from evalmeta.model.registry import NEWEST_API_VERSION, TYPES, metadata_type, nearest_type_name, parse_api_version
+from evalmeta.model.registry import (
+    NEWEST_API_VERSION,
+    OLDEST_API_VERSION,
+    TYPES,
+    metadata_type,
+    nearest_type_name,
+    parse_api_version,
+)
 from evalmeta.package.tree import component_files
 
 if TYPE_CHECKING:
@@ -20,14 +27,15 @@ if TYPE_CHECKING:
     from evalmeta.model.manifest import Manifest
     from evalmeta.model.registry import ApiVersion
     from evalmeta.package.project import Project
+    from evalmeta.xmlio.manifests import Locate
 
-__all__ = ["Locate", "find_components", "resolve"]
+__all__ = ["api_version_of", "find_components", "resolve"]
 
-Locate: TypeAlias = "Callable[[str, str], tuple[int, int]]"
 _Names: TypeAlias = "Mapping[str, Sequence[str]]"
 
 # Looking for the nearest name costs far more than looking for the name.
 _HINTED_MEMBERS: Final = 25
+_NOTHING: Final = "manifest-selects-nothing"
 
 
 def find_components(project: Project) -> tuple[Component, ...]:
@@ -54,33 +62,51 @@ def resolve(
     manifest_path: Path | None = None,
     api_version: ApiVersion | None = None,
     locate: Locate | None = None,
+    may_be_empty: bool = False,
 ) -> ComponentSet:
     """Gives what a deployment takes: every component, or those that the manifest names.
 
     The API version in force is `api_version`, else the manifest's, else the project's,
     else the newest one. `locate` gives line and column (from 1, 0 for unknown) of a
     type name (as the manifest spells it) and its member; the member is empty when the
-    type is meant, both are when the manifest is.
+    type is meant, both are when the manifest is. `may_be_empty` allows a manifest that
+    selects nothing, as it stands beside destructive changes.
 
     Raises:
         InvalidMetadata: the manifest names what the project does not have, or selects
             nothing: one problem for each entry, placed in `manifest_path`. Also what
             `find_components` raises.
-        ProjectError: a folder cannot be read.
+        ProjectError: a folder cannot be read, or the project's own version is too old.
     """
     components = find_components(project)
-    fallback = project.api_version or NEWEST_API_VERSION
     if manifest is None:
-        return ComponentSet(components, api_version or fallback)
+        return ComponentSet(components, api_version or api_version_of(project))
     names = _names_by_type(components)
     place = _placed(str(manifest_path or "package.xml"), locate)
     problems = tuple(dict.fromkeys(_problems(manifest, names, place)))
+    if may_be_empty:
+        problems = tuple(each for each in problems if each.code != _NOTHING)
     if problems:
         raise InvalidMetadata(_summary(problems), problems=problems, actions=_hints(problems))
     selected = frozenset(_selected_keys(manifest, names))
     declared = parse_api_version(manifest.version) if manifest.version is not None else None
     chosen = tuple(component for component in components if component.key in selected)
-    return ComponentSet(chosen, api_version or declared or fallback)
+    return ComponentSet(chosen, api_version or declared or api_version_of(project))
+
+
+def api_version_of(project: Project) -> ApiVersion:
+    """Gives the API version that a project is deployed with when nothing else says one.
+
+    Raises:
+        ProjectError: it is older than every type that evalmeta handles.
+    """
+    version = project.api_version or NEWEST_API_VERSION
+    if version < OLDEST_API_VERSION:
+        raise ProjectError(
+            f"sourceApiVersion {version} is too old: {TYPES[0].name} needs {OLDEST_API_VERSION} or later.",
+            actions=(f'Write "sourceApiVersion": "{OLDEST_API_VERSION}" in sfdx-project.json.',),
+        )
+    return version
 
 
 def _duplicates(components: Sequence[Component]) -> Iterator[Problem]:
@@ -93,7 +119,7 @@ def _duplicates(components: Sequence[Component]) -> Iterator[Problem]:
             code="full-name-duplicate",
             severity=Severity.ERROR,
             location=Location(str(component.path)),
-            message=f"{other.path} and {component.path} have the same full name, {component.full_name!r}.",
+            message=f"{other.path} and {component.path} have the same full name, {component.full_name!r}",
             hint="Rename or remove one of the files: a full name is unique in an org, in any case.",
             component=component.key,
         )
@@ -115,13 +141,13 @@ def _placed(path: str, locate: Locate | None) -> Callable[[str, str], Location]:
 def _problems(manifest: Manifest, names: _Names, place: Callable[[str, str], Location]) -> Iterator[Problem]:
     if manifest.version is not None and parse_api_version(manifest.version) is None:
         hint = f"Write a version such as {NEWEST_API_VERSION}."
-        message = f"{manifest.version!r} is no API version."
+        message = f"{manifest.version!r} is no API version"
         yield Problem("manifest-version-invalid", Severity.ERROR, place("", ""), message, hint)
     unresolved = [*_unknown_types(manifest, place), *_missing_members(manifest, names, place)]
     yield from unresolved
     if not unresolved and not any(_selected_keys(manifest, names)):
         hint = "Add members that the project has, or `*` for all of a type."
-        yield Problem("manifest-selects-nothing", Severity.ERROR, place("", ""), "The manifest selects nothing.", hint)
+        yield Problem(_NOTHING, Severity.ERROR, place("", ""), "the manifest selects nothing", hint)
 
 
 def _unknown_types(manifest: Manifest, place: Callable[[str, str], Location]) -> Iterator[Problem]:
@@ -130,7 +156,7 @@ def _unknown_types(manifest: Manifest, place: Callable[[str, str], Location]) ->
             continue
         near = nearest_type_name(block.name)
         hint = f"Did you mean {near}?" if near else f"Known types: {', '.join(row.name for row in TYPES)}."
-        message = f"evalmeta does not handle the type {block.name!r}."
+        message = f"evalmeta does not handle the type {block.name!r}"
         yield Problem("manifest-type-unknown", Severity.ERROR, place(block.name, ""), message, hint)
 
 
@@ -140,7 +166,7 @@ def _missing_members(manifest: Manifest, names: _Names, place: Callable[[str, st
     missing = (entry for entry in named if entry[2] not in known[entry[0]])
     for number, (name, spelt, member) in enumerate(missing):
         hint = _nearest(member, names[name]) if number < _HINTED_MEMBERS else ""
-        message = f"The project has no {name} {member!r}."
+        message = f"the project has no {name} {member!r}"
         location = place(spelt, member)
         yield Problem("manifest-member-missing", Severity.ERROR, location, message, hint, f"{name}:{member}")
 

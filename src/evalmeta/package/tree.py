@@ -9,10 +9,12 @@ from typing import TYPE_CHECKING, Final
 from evalmeta.model.component import Component
 from evalmeta.model.registry import TYPES
 from evalmeta.package.convert import full_name_of
+from evalmeta.package.forceignore import read_forceignore
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
+    from evalmeta.package.forceignore import ForceIgnore
     from evalmeta.package.project import Project
 
 __all__ = ["component_files"]
@@ -26,15 +28,18 @@ def component_files(project: Project) -> Iterator[Component]:
     In a DX project a component may stand in any folder of a package directory, except
     hidden ones and `node_modules`; in a plain folder only in its type's own folder.
     Symlinks are followed as long as they stay inside the project, each folder once.
+    What `.forceignore` names is passed over.
 
     Raises:
         OSError: a folder cannot be read.
+        ProjectError: `.forceignore` cannot be read.
     """
-    return _in_package_directories(project) if project.is_dx else _in_type_folders(project)
+    ignore = read_forceignore(project.root)
+    return _in_package_directories(project, ignore) if project.is_dx else _in_type_folders(project, ignore)
 
 
-def _in_package_directories(project: Project) -> Iterator[Component]:
-    pending = [folder for folder in project.package_directories if folder.is_dir()]
+def _in_package_directories(project: Project, ignore: ForceIgnore) -> Iterator[Component]:
+    pending = [each for each in project.package_directories if each.is_dir() and not _hides(ignore, each)]
     visited: set[Path] = set()
     while pending:
         folder = pending.pop()
@@ -43,17 +48,21 @@ def _in_package_directories(project: Project) -> Iterator[Component]:
         visited.add(folder)
         for entry in _entries(folder, project.root):
             if not entry.is_dir():
-                yield from _component(entry)
-            elif not entry.name.startswith(".") and entry.name != _SKIPPED:
-                pending.append(_real(entry) if entry.is_symlink() else Path(entry.path))
+                yield from _component(entry, ignore)
+                continue
+            target = _real(entry) if entry.is_symlink() else Path(entry.path)
+            skipped = entry.name.startswith(".") or entry.name == _SKIPPED
+            if not (skipped or _hides(ignore, Path(entry.path)) or _hides(ignore, target)):
+                pending.append(target)
 
 
-def _in_type_folders(project: Project) -> Iterator[Component]:
+def _in_type_folders(project: Project, ignore: ForceIgnore) -> Iterator[Component]:
     for row in TYPES:
-        folder = Path(os.path.realpath(project.root / row.directory))
-        if not (folder.is_dir() and folder.is_relative_to(project.root)):
+        link = project.root / row.directory
+        folder = Path(os.path.realpath(link))
+        if not (folder.is_dir() and folder.is_relative_to(project.root)) or _hides(ignore, link):
             continue
-        found = (component for entry in _entries(folder, project.root) for component in _component(entry))
+        found = (component for entry in _entries(folder, project.root) for component in _component(entry, ignore))
         yield from (component for component in found if component.type == row)
 
 
@@ -71,7 +80,11 @@ def _real(entry: os.DirEntry[str]) -> Path:
     return Path(os.path.realpath(entry.path))
 
 
-def _component(entry: os.DirEntry[str]) -> Iterator[Component]:
+def _hides(ignore: ForceIgnore, folder: Path) -> bool:
+    return ignore.ignores(folder, is_folder=True)
+
+
+def _component(entry: os.DirEntry[str], ignore: ForceIgnore) -> Iterator[Component]:
     named = full_name_of(entry.name)
-    if named and entry.is_file():
+    if named and entry.is_file() and not ignore.ignores(entry.path):
         yield Component(*named, Path(entry.path))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
-from evalmeta.validation.finding import Finding, nearest
+from evalmeta.validation.finding import Finding, nearest, quote
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -33,7 +33,11 @@ def find_empty_utterance(case: TestCase) -> Iterator[Finding]:
 def find_no_expectations(case: TestCase) -> Iterator[Finding]:
     """A test case expects something."""
     if not case.expectations:
-        yield Finding((), "the test case has no expectation", "Add an <expectation>; without one nothing is tested.")
+        yield Finding(
+            (("expectation", 0),),
+            "the test case has no expectation",
+            "Add an <expectation>; without one nothing is tested.",
+        )
 
 
 def find_context_variables_twice(case: TestCase) -> Iterator[Finding]:
@@ -42,7 +46,7 @@ def find_context_variables_twice(case: TestCase) -> Iterator[Finding]:
     for index, variable in enumerate(case.inputs.context_variables):
         if variable.name in seen:
             steps = (("inputs", 0), ("contextVariable", index), ("variableName", 0))
-            yield Finding(steps, f"the context variable {variable.name!r} is given twice", "Keep one of them.")
+            yield Finding(steps, f"the context variable {quote(variable.name)} is given twice", "Keep one of them.")
         seen.add(variable.name)
 
 
@@ -50,7 +54,7 @@ def find_history_role(case: TestCase) -> Iterator[Finding]:
     """Every message has a role, user or agent."""
     for index, message in enumerate(case.inputs.conversation_history):
         if message.role not in _ROLES:
-            what = "has no role" if message.role is None else f"has the role {message.role!r}"
+            what = "has no role" if message.role is None else f"has the role {quote(message.role)}"
             yield _about(index, "role", f"message {index} of the history {what}", nearest(message.role or "", _ROLES))
 
 

@@ -8,13 +8,14 @@ from typing import TYPE_CHECKING, Final
 
 from evalmeta import limits
 from evalmeta.model.registry import PARAMETER_API_VERSION
-from evalmeta.validation.finding import Finding
+from evalmeta.validation.finding import Finding, quote
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from evalmeta.model.definition import Definition
     from evalmeta.model.registry import ApiVersion
+    from evalmeta.xmlio.document import Step
 
 __all__ = [
     "DefinitionScope",
@@ -49,7 +50,7 @@ def find_full_name_format(scope: DefinitionScope) -> Iterator[Finding]:
     """The file's name, which is the component's full name, is an API name."""
     name = scope.full_name
     if not is_api_name(name):
-        yield Finding((), f"the file name {name!r} is no API name", f"Rename the file. {_NAME_HINT}")
+        yield Finding((), f"the file name {quote(name)} is no API name", f"Rename the file. {_NAME_HINT}")
     elif len(name) > limits.MAX_API_NAME_CHARS:
         message = f"the file name has {len(name)} characters; an API name has at most {limits.MAX_API_NAME_CHARS}"
         yield Finding((), message, "Rename the file.")
@@ -59,22 +60,33 @@ def find_name_format(scope: DefinitionScope) -> Iterator[Finding]:
     """`name` is an API name; orgs also take a label there."""
     name = scope.definition.name
     if name.strip() and not is_api_name(name):
-        yield Finding((("name", 0),), f"the name {name!r} is no API name", _NAME_HINT)
+        yield Finding((("name", 0),), f"the name {quote(name)} is no API name", _NAME_HINT)
 
 
 def find_empty_required(scope: DefinitionScope) -> Iterator[Finding]:
-    """A required field holds more than blanks."""
+    """A required name holds more than blanks."""
     definition = scope.definition
-    fields = {"name": definition.name, "subjectName": definition.subject_name}
-    for field, text in fields.items():
+    names: list[tuple[tuple[Step, ...], str]] = [
+        ((("name", 0),), definition.name),
+        ((("subjectName", 0),), definition.subject_name),
+    ]
+    for place, case in enumerate(definition.test_cases):
+        inputs = (("testCase", place), ("inputs", 0))
+        for index, variable in enumerate(case.inputs.context_variables):
+            names.append(((*inputs, ("contextVariable", index), ("variableName", 0)), variable.name))
+    for steps, text in names:
         if not text.strip():
-            yield Finding(((field, 0),), f"<{field}> is empty", "Fill it in; it is required.")
+            yield Finding(steps, f"<{steps[-1][0]}> is empty", "Fill it in; it is required.")
 
 
 def find_no_test_cases(scope: DefinitionScope) -> Iterator[Finding]:
     """A definition has test cases."""
     if not scope.definition.test_cases:
-        yield Finding((), "the definition has no test case", "Add a <testCase>; a run would ask the agent nothing.")
+        yield Finding(
+            (("testCase", 0),),
+            "the definition has no test case",
+            "Add a <testCase>; a run would ask the agent nothing.",
+        )
 
 
 def find_too_many_test_cases(scope: DefinitionScope) -> Iterator[Finding]:

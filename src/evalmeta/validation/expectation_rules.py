@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-import math
-from typing import TYPE_CHECKING
+import re
+from decimal import Decimal, InvalidOperation
+from typing import TYPE_CHECKING, Final
 
 from evalmeta.model.actions import parse_actions
 from evalmeta.model.expectations import OPERATORS, PARAMETER_NAMES, canonical_name, expectation_kind, known_names
 from evalmeta.model.reference import check_reference
-from evalmeta.validation.finding import Finding, nearest
+from evalmeta.validation.finding import Finding, nearest, quote
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -29,19 +30,27 @@ __all__ = [
     "find_value_unused",
 ]
 
+# What the engine takes for a number.
+_NUMBER: Final = re.compile(r"[+-]?(?:\d+(?:\.\d*)?|\.\d+)(?:[eE][+-]?\d+)?", re.ASCII)
+
 
 def find_unknown_name(expectation: Expectation) -> Iterator[Finding]:
     """The expectation's name is one the reference lists, or a later name of one."""
     name = expectation.name
-    if name and expectation_kind(name) is None:
-        yield Finding((("name", 0),), f"{name!r} is no expectation", nearest(name, known_names()))
+    if expectation_kind(name) is None:
+        yield Finding((("name", 0),), f"{quote(name)} is no expectation", nearest(name, known_names()))
 
 
 def find_value_missing(expectation: Expectation) -> Iterator[Finding]:
     """Topics, actions and responses are compared with an expectedValue."""
     kind = expectation_kind(expectation.name)
-    if kind and kind.needs == "value" and expectation.expected_value is None:
-        yield Finding((), f"{expectation.name} has no <expectedValue>", "Add it; there is nothing to compare with.")
+    if kind is None or kind.needs != "value":
+        return
+    steps, hint = (("expectedValue", 0),), "Write what is expected; there is nothing to compare with."
+    if expectation.expected_value is None:
+        yield Finding(steps, f"{expectation.name} has no <expectedValue>", hint)
+    elif not expectation.expected_value.strip() and kind.name != "action_sequence_match":
+        yield Finding(steps, f"{expectation.name} has an empty <expectedValue>", hint)
 
 
 def find_value_unused(expectation: Expectation) -> Iterator[Finding]:
@@ -60,7 +69,7 @@ def find_actions_unreadable(expectation: Expectation) -> Iterator[Finding]:
     if canonical_name(expectation.name) != "action_sequence_match" or value is None:
         return
     if parse_actions(value) is None:
-        message = f"{value.strip()!r} is no list of actions"
+        message = f"{quote(value.strip())} is no list of actions"
         yield Finding((("expectedValue", 0),), message, "Write the actions as ['A', 'B'], or [] for none.")
 
 
@@ -72,7 +81,8 @@ def find_parameter_missing(expectation: Expectation) -> Iterator[Finding]:
     given = {parameter.name for parameter in expectation.parameters}
     for name in PARAMETER_NAMES:
         if name not in given:
-            yield Finding((), f"{expectation.name} has no parameter {name!r}", f"Add a <parameter> named {name}.")
+            steps = (("parameter", len(expectation.parameters)),)
+            yield Finding(steps, f"{expectation.name} has no parameter {name!r}", f"Add a <parameter> named {name}.")
 
 
 def find_parameter_unused(expectation: Expectation) -> Iterator[Finding]:
@@ -86,9 +96,9 @@ def find_parameter_unused(expectation: Expectation) -> Iterator[Finding]:
 def find_parameter_unknown(expectation: Expectation) -> Iterator[Finding]:
     """A parameter is named operator, actual or expected."""
     for index, parameter in enumerate(expectation.parameters):
-        if parameter.name and parameter.name not in PARAMETER_NAMES:
+        if parameter.name not in PARAMETER_NAMES:
             steps = (("parameter", index), ("name", 0))
-            yield Finding(steps, f"{parameter.name!r} is no parameter", nearest(parameter.name, PARAMETER_NAMES))
+            yield Finding(steps, f"{quote(parameter.name)} is no parameter", nearest(parameter.name, PARAMETER_NAMES))
 
 
 def find_parameter_twice(expectation: Expectation) -> Iterator[Finding]:
@@ -97,7 +107,7 @@ def find_parameter_twice(expectation: Expectation) -> Iterator[Finding]:
     for index, parameter in enumerate(expectation.parameters):
         if parameter.name in seen:
             steps = (("parameter", index), ("name", 0))
-            yield Finding(steps, f"the parameter {parameter.name!r} is given twice", "Keep one of them.")
+            yield Finding(steps, f"the parameter {quote(parameter.name)} is given twice", "Keep one of them.")
         seen.add(parameter.name)
 
 
@@ -113,9 +123,12 @@ def find_operator_unknown(expectation: Expectation) -> Iterator[Finding]:
         return
     other = next((name for name, theirs in OPERATORS.items() if operator in theirs), None)
     if other:
-        message, hint = f"{operator!r} belongs to {other}, not to {expectation.name}", f"Known: {', '.join(operators)}."
+        message, hint = (
+            f"{quote(operator)} belongs to {other}, not to {expectation.name}",
+            f"Known: {', '.join(operators)}.",
+        )
     else:
-        message, hint = f"{operator!r} is no operator of {expectation.name}", nearest(operator, operators)
+        message, hint = f"{quote(operator)} is no operator of {expectation.name}", nearest(operator, operators)
     yield Finding((("parameter", index), ("value", 0)), message, hint)
 
 
@@ -126,7 +139,7 @@ def find_number_invalid(expectation: Expectation) -> Iterator[Finding]:
     for name in ("actual", "expected"):
         found = _parameter(expectation, name)
         if found and not found[1].is_reference and not _is_number(found[1].value):
-            message = f"the parameter {name!r} is {found[1].value.strip()!r}, which is no number"
+            message = f"the parameter {name!r} is {quote(found[1].value.strip())}, which is no number"
             yield Finding((("parameter", found[0]), ("value", 0)), message, "Write a number such as 5 or 0.25.")
 
 
@@ -147,6 +160,6 @@ def _parameter(expectation: Expectation, name: str) -> tuple[int, Parameter] | N
 
 def _is_number(text: str) -> bool:
     try:
-        return math.isfinite(float(text)) and "_" not in text
-    except ValueError:
+        return bool(_NUMBER.fullmatch(text.strip())) and Decimal(text.strip()).is_finite()
+    except InvalidOperation:
         return False

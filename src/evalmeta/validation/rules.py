@@ -74,7 +74,7 @@ FIXED_CODES: Final = {
     "xml-malformed": "The file is well-formed XML.",
     "xml-doctype": "The file has no DOCTYPE.",
     "xml-encoding": "The file is UTF-8.",
-    "xml-too-large": "The file is within the size limit.",
+    "xml-too-large": "The file is within the limits of size and number of elements.",
     "xml-too-deep": "Elements are nested within the depth limit.",
     "xml-root": "The root element and its namespace are the type's.",
     "element-unknown": "Every element is one the type has.",
@@ -85,15 +85,19 @@ FIXED_CODES: Final = {
     "value-invalid": "Numbers, booleans and listed values are what they should be.",
     "number-duplicate": "A test case's number is unique in its definition.",
     "full-name-duplicate": "A full name stands for one file of a project.",
+    "full-name-unsafe": "A full name that an org gives can be the name of a file.",
     "manifest-type-unknown": "A manifest names metadata types that evalmeta handles.",
     "manifest-member-missing": "A manifest's member has a file.",
     "manifest-member-empty": "A manifest's member is not blank.",
-    "manifest-empty": "A manifest selects something.",
+    "manifest-selects-nothing": "A manifest selects something.",
+    "destructive-wildcard": "Destructive changes name every component that is to be deleted.",
     "manifest-version-missing": "A manifest says its API version.",
     "manifest-version-invalid": "A manifest's version is an API version.",
     "manifest-version-old": "A manifest's version knows the types it names.",
+    "refused": "The org takes what is deployed.",
+    "forceignore-backslash": "Folders in .forceignore are parted by slashes (a warning).",
 }
-"""Codes that no setting changes: errors under every profile, with the rule they stand for."""
+"""Codes that no setting and no profile changes, with the rule they stand for."""
 
 
 def all_rules() -> tuple[tuple[Rule, str], ...]:

@@ -4,9 +4,12 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 from difflib import get_close_matches
+from itertools import islice
 from typing import TYPE_CHECKING, Final
 
+from evalmeta import limits
 from evalmeta.errors import InvalidMetadata, SettingsError
+from evalmeta.model.manifest import WILDCARD
 from evalmeta.model.problem import Problem, Severity
 from evalmeta.model.registry import (
     NEWEST_API_VERSION,
@@ -17,20 +20,24 @@ from evalmeta.model.registry import (
     parse_api_version,
 )
 from evalmeta.validation.definition_rules import DefinitionScope
-from evalmeta.validation.rules import CASE_RULES, CODES, DEFINITION_RULES, EXPECTATION_RULES, Rule
+from evalmeta.validation.finding import Complaint
+from evalmeta.validation.rules import CASE_RULES, CODES, DEFINITION_RULES, EXPECTATION_RULES, FIXED_CODES, Rule
 from evalmeta.validation.schema import check_schema
 from evalmeta.xmlio.definitions import ROOT, read_definition, sketch_definition
+from evalmeta.xmlio.document import local_name
 from evalmeta.xmlio.manifests import MANIFEST_ROOT, read_manifest
-from evalmeta.xmlio.reader import NAMESPACE, local_name, read_xml
+from evalmeta.xmlio.reader import NAMESPACE, read_xml
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Container, Iterable, Iterator, Mapping
 
+    from evalmeta.model.definition import Definition
     from evalmeta.model.manifest import Manifest
+    from evalmeta.model.problem import Location
     from evalmeta.model.registry import ApiVersion
     from evalmeta.model.settings import Profile, RuleSetting, Settings
     from evalmeta.validation.finding import Finding
-    from evalmeta.xmlio.reader import Document
+    from evalmeta.xmlio.document import Document
 
 __all__ = ["Judgement", "judgement_of", "validate_definition", "validate_manifest"]
 
@@ -64,10 +71,18 @@ def judgement_of(settings: Settings) -> Judgement:
     """
     for code in settings.validate_.rules:
         if code not in CODES:
-            close = get_close_matches(code, CODES, n=1)
-            action = f"Did you mean {close[0]!r}?" if close else f"Known: {', '.join(sorted(CODES))}."
-            raise SettingsError(f"evalmeta.toml: [validate.rules] names no rule {code!r}", actions=[action])
+            raise _no_rule(code)
     return Judgement(settings.validate_.profile, settings.validate_.rules)
+
+
+def _no_rule(code: str) -> SettingsError:
+    if code in FIXED_CODES:
+        return SettingsError(
+            f"evalmeta.toml: [validate.rules] sets {code!r}, which nothing changes", actions=[f"Remove {code!r}."]
+        )
+    close = get_close_matches(code, CODES, n=1)
+    action = f"Did you mean {close[0]!r}?" if close else f"Known: {', '.join(sorted(CODES))}."
+    return SettingsError(f"evalmeta.toml: [validate.rules] names no rule {code!r}", actions=[action])
 
 
 def validate_definition(
@@ -89,36 +104,64 @@ def validate_definition(
     """
     component = f"{TYPES[0].name}:{full_name}"
     try:
-        document = read_xml(data, label=label)
-        _check_root(document, ROOT)
+        document = _read(data, label, ROOT)
     except InvalidMetadata as error:
         return _name_component(error.problems, component)
-    problems = check_schema(document, TYPES[0].xsd)
-    definition = sketch_definition(document) if problems else read_definition(document)
-    reported = {problem.location for problem in problems}
+    definition, complaints = _structure(document)
+    unread = {complaint.unread for complaint in complaints}
     scope = DefinitionScope(definition, full_name, api_version)
+    found = islice(_weighed(scope, document, judgement, unread), limits.MAX_PROBLEMS)
+    return _name_component([*(complaint.problem for complaint in complaints), *found], component)
+
+
+def validate_manifest(data: bytes, *, label: str, destructive: bool = False) -> tuple[Manifest | None, list[Problem]]:
+    """Reads a manifest and lists its problems; the manifest is None when it cannot be read.
+
+    Destructive changes name every component that is to be deleted, and need no version.
+    """
+    try:
+        document = _read(data, label, MANIFEST_ROOT)
+    except InvalidMetadata as error:
+        return None, list(error.problems)
+    complaints = check_schema(document, _MANIFEST_XSD)
+    if complaints:
+        return None, [complaint.problem for complaint in complaints]
+    manifest = read_manifest(document)
+    check_rest = _check_wildcards if destructive else _check_version
+    return manifest, sorted([*_check_types(manifest, document), *check_rest(manifest, document)], key=lambda each: each.location)
+
+
+def _read(data: bytes, label: str, root: str) -> Document:
+    document = read_xml(data, label=label)
+    _check_root(document, root)
+    # Every element has its tag: nothing needs counting where there are few.
+    if data.count(b"<") > limits.MAX_XML_CHILDREN:
+        _check_extent(document)
+    return document
+
+
+def _structure(document: Document) -> tuple[Definition, list[Complaint]]:
+    """Reads a definition, or what can be read of it, and lists what does not fit the type."""
+    complaints = check_schema(document, TYPES[0].xsd)
+    if not complaints:
+        try:
+            return read_definition(document), []
+        except InvalidMetadata as error:
+            # Stricter than libxml2, which takes -0 for another number than 0 and obeys xsi:type.
+            complaints = [Complaint(problem, problem.location) for problem in error.problems]
+    return sketch_definition(document), complaints
+
+
+def _weighed(
+    scope: DefinitionScope, document: Document, judgement: Judgement, unread: Container[Location | None]
+) -> Iterator[Problem]:
     for rule, finding in _findings(scope):
         severity = judgement.severity(rule)
         if severity is None:
             continue
         location = document.location(document.find(finding.steps))
-        if location not in reported:
-            problems.append(Problem(rule.code, severity, location, finding.message, _hint(rule, finding, judgement)))
-    return _name_component(problems, component)
-
-
-def validate_manifest(data: bytes, *, label: str) -> tuple[Manifest | None, list[Problem]]:
-    """Reads a manifest and lists its problems; the manifest is None when it cannot be read."""
-    try:
-        document = read_xml(data, label=label)
-        _check_root(document, MANIFEST_ROOT)
-    except InvalidMetadata as error:
-        return None, list(error.problems)
-    problems = check_schema(document, _MANIFEST_XSD)
-    if problems:
-        return None, problems
-    manifest = read_manifest(document)
-    return manifest, [*_check_types(manifest, document), *_check_version(manifest, document)]
+        if not finding.steps or location not in unread:
+            yield Problem(rule.code, severity, location, finding.message, _hint(rule, finding, judgement))
 
 
 def _findings(scope: DefinitionScope) -> Iterator[tuple[Rule, Finding]]:
@@ -143,7 +186,7 @@ def _hint(rule: Rule, finding: Finding, judgement: Judgement) -> str:
     return f'{finding.hint} Orgs accept it; {rule.code} = "warning" under [validate.rules] in evalmeta.toml does too.'
 
 
-def _name_component(problems: list[Problem] | tuple[Problem, ...], component: str) -> list[Problem]:
+def _name_component(problems: Iterable[Problem], component: str) -> list[Problem]:
     named = [Problem(each.code, each.severity, each.location, each.message, each.hint, component) for each in problems]
     return sorted(named, key=lambda problem: problem.location)
 
@@ -162,6 +205,20 @@ def _check_root(document: Document, expected: str) -> None:
     raise InvalidMetadata(str(problem), problems=[problem], actions=[hint])
 
 
+def _check_extent(document: Document) -> None:
+    elements = list(document.root.iter())
+    widest = max(elements, key=len)
+    if len(widest) > limits.MAX_XML_CHILDREN:
+        message = f"<{local_name(widest)}> holds {len(widest):,} elements; at most {limits.MAX_XML_CHILDREN:,} are read"
+    elif len(elements) > limits.MAX_XML_ELEMENTS:
+        message = f"the file has {len(elements):,} elements; at most {limits.MAX_XML_ELEMENTS:,} are read"
+    else:
+        return
+    hint = "Split the file into several."
+    problem = Problem("xml-too-large", Severity.ERROR, document.location(widest), message, hint)
+    raise InvalidMetadata(str(problem), problems=[problem], actions=[hint])
+
+
 def _check_types(manifest: Manifest, document: Document) -> Iterator[Problem]:
     for place, types in enumerate(manifest.types):
         if metadata_type(types.name) is None:
@@ -176,6 +233,16 @@ def _check_types(manifest: Manifest, document: Document) -> Iterator[Problem]:
                 location = document.location(document.find([("types", place), ("members", index)]))
                 hint = "Name a component, or write * for all of the type."
                 yield Problem("manifest-member-empty", Severity.ERROR, location, "a member is empty", hint)
+
+
+def _check_wildcards(manifest: Manifest, document: Document) -> Iterator[Problem]:
+    for place, types in enumerate(manifest.types):
+        for index, member in enumerate(types.members):
+            if WILDCARD in member:
+                location = document.location(document.find([("types", place), ("members", index)]))
+                message = f"destructive changes take no wildcard, and {member!r} is one"
+                hint = "Name each component that is to be deleted."
+                yield Problem("destructive-wildcard", Severity.ERROR, location, message, hint)
 
 
 def _check_version(manifest: Manifest, document: Document) -> Iterator[Problem]:

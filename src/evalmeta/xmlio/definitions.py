@@ -15,8 +15,9 @@ from evalmeta.model.definition import (
     TestCase,
 )
 from evalmeta.model.problem import Problem, Severity
+from evalmeta.xmlio.document import local_name
 from evalmeta.xmlio.parts import Misfit, Parts
-from evalmeta.xmlio.reader import NAMESPACE, local_name, read_xml
+from evalmeta.xmlio.reader import NAMESPACE, read_xml
 from evalmeta.xmlio.writer import Node, node, optional, render
 
 if TYPE_CHECKING:
@@ -24,7 +25,7 @@ if TYPE_CHECKING:
 
     from lxml.etree import _Element as Element
 
-    from evalmeta.xmlio.reader import Document
+    from evalmeta.xmlio.document import Document
 
 __all__ = ["ROOT", "read_definition", "sketch_definition", "write_definition"]
 
@@ -49,7 +50,8 @@ def read_definition(document: Document) -> Definition:
         return _definition(document.root, document.data, strict=True)
     except Misfit as misfit:
         location = document.location(misfit.element)
-        problem = Problem("schema", Severity.ERROR, location, str(misfit))
+        hint = "Compare it with AiEvaluationDefinition in the Metadata API reference."
+        problem = Problem(misfit.code, Severity.ERROR, location, str(misfit), hint)
         raise InvalidMetadata(
             f"{location}: {misfit}", problems=[problem], actions=[f"Run `evalmeta validate {document.label}`."]
         ) from None
@@ -85,7 +87,7 @@ def _unchanged(definition: Definition, source: bytes) -> bool:
 
 def _definition(root: Element, source: bytes | None, *, strict: bool) -> Definition:
     if strict and root.tag != ROOT:
-        raise Misfit(f"the root element is <{local_name(root)}>", root)
+        raise Misfit("xml-root", f"the root element is <{local_name(root)}>", root)
     parts = Parts(root, _DEFINITION, strict=strict)
     definition = Definition(
         name=parts.required("name"),
@@ -103,11 +105,12 @@ def _definition(root: Element, source: bytes | None, *, strict: bool) -> Definit
 
 def _check_definition(definition: Definition, parts: Parts) -> None:
     if definition.subject_type != "AGENT":
-        raise Misfit(f"subjectType is {definition.subject_type!r}, not AGENT", parts.many("subjectType")[0])
+        message = f"subjectType is {definition.subject_type!r}, not AGENT"
+        raise Misfit("value-invalid", message, parts.many("subjectType")[0])
     seen: set[int] = set()
     for case, element in zip(definition.test_cases, parts.many("testCase"), strict=True):
         if case.number in seen:
-            raise Misfit(f"number {case.number} stands twice", element)
+            raise Misfit("number-duplicate", f"number {case.number} is taken by an earlier test case", element)
         if case.number is not None:
             seen.add(case.number)
 
@@ -116,7 +119,7 @@ def _test_case(element: Element, *, strict: bool) -> TestCase:
     parts = Parts(element, _TEST_CASE, strict=strict)
     inputs = parts.one("inputs")
     if inputs is None and strict:
-        raise Misfit("<inputs> is missing", element)
+        raise Misfit("element-missing", "<inputs> is missing", element)
     return TestCase(
         inputs=Inputs("") if inputs is None else _inputs(inputs, strict=strict),
         expectations=tuple(_expectation(each, strict=strict) for each in parts.many("expectation")),

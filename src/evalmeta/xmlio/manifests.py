@@ -1,20 +1,25 @@
-"""Manifests (package.xml): XML to the model and back."""
+"""Manifests (package.xml, destructive changes): XML to the model and back."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, TypeAlias
 
 from evalmeta.model.manifest import Manifest, ManifestTypes
+from evalmeta.xmlio.document import local_name
 from evalmeta.xmlio.parts import Parts
-from evalmeta.xmlio.reader import NAMESPACE, local_name
+from evalmeta.xmlio.reader import NAMESPACE
 from evalmeta.xmlio.writer import node, optional, render
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from lxml.etree import _Element as Element
 
-    from evalmeta.xmlio.reader import Document
+    from evalmeta.xmlio.document import Document
 
-__all__ = ["MANIFEST_ROOT", "locate_member", "read_manifest", "write_manifest"]
+__all__ = ["MANIFEST_ROOT", "Locate", "index_members", "read_manifest", "write_manifest"]
+
+Locate: TypeAlias = "Callable[[str, str], tuple[int, int]]"
 
 MANIFEST_ROOT: Final = f"{{{NAMESPACE}}}Package"
 
@@ -30,25 +35,45 @@ def read_manifest(document: Document) -> Manifest:
         types=tuple(_types(each) for each in parts.many("types")),
         version=None if version is None else version.strip(),
         full_name=parts.text("fullName"),
+        api_access_level=parts.text("apiAccessLevel"),
+        description=parts.text("description"),
+        namespace_prefix=parts.text("namespacePrefix"),
     )
 
 
-def locate_member(document: Document, type_name: str, member: str) -> tuple[int, int]:
-    """Gives line and column of a member of a type; of the type when there is no such member, or of the manifest."""
-    for types in document.root:
-        found = _types(types)
-        if local_name(types) != "types" or found.name != type_name:
+def index_members(document: Document) -> Locate:
+    """Gives a function that tells line and column of a type's member.
+
+    An empty member stands for the type's name, an empty type for the manifest, which
+    also answers for what it does not have.
+    """
+    places: dict[tuple[str, str], Element] = {}
+    for block in document.root:
+        if local_name(block) != "types":
             continue
-        names = [each for each in types if (each.text or "").strip() in {member, type_name}]
-        place = document.location(names[0] if member in found.members or not member else types)
+        name = _types(block).name
+        for each in block:
+            member = (each.text or "").strip() if local_name(each) == "members" else ""
+            places.setdefault((name, member), each)
+
+    def locate(type_name: str, member: str) -> tuple[int, int]:
+        place = document.location(places.get((type_name, member), document.root))
         return place.line, place.column
-    place = document.location()
-    return place.line, place.column
+
+    return locate
 
 
 def write_manifest(manifest: Manifest) -> bytes:
-    """Writes a manifest in the order and form in which an org hands it out."""
-    children = [*optional("fullName", manifest.full_name)]
+    """Writes a manifest in the order and form in which an org hands it out.
+
+    A manifest that was read from that form gives the same bytes; from any other form, the same meaning.
+    """
+    children = [
+        *optional("fullName", manifest.full_name),
+        *optional("apiAccessLevel", manifest.api_access_level),
+        *optional("description", manifest.description),
+        *optional("namespacePrefix", manifest.namespace_prefix),
+    ]
     for types in manifest.types:
         members = [node("members", member) for member in types.members]
         children.append(node("types", [*members, node("name", types.name)]))

@@ -5,7 +5,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final
 
 from evalmeta import limits
-from evalmeta.xmlio.reader import local_name, read_xml
+from evalmeta.xmlio.document import local_name
+from evalmeta.xmlio.reader import read_xml
 from evalmeta.xmlio.writer import Node
 
 if TYPE_CHECKING:

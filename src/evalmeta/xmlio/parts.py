@@ -5,24 +5,28 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING, Final
 
-from evalmeta.xmlio.reader import NAMESPACE, local_name
+from evalmeta.xmlio.document import local_name
+from evalmeta.xmlio.reader import NAMESPACE
 
 if TYPE_CHECKING:
     from lxml.etree import _Element as Element
 
-__all__ = ["Misfit", "Parts"]
+__all__ = ["Misfit", "Parts", "odd_attributes"]
 
-_INT: Final = re.compile(r"[+-]?0*[0-9]{1,10}")
+_INT: Final = re.compile(r"([+-]?)0*([0-9]{1,10})")
 _INT_RANGE: Final = range(-(2**31), 2**31)
 _BOOLEANS: Final = {"true": True, "1": True, "false": False, "0": False}
 _XSI: Final = "{http://www.w3.org/2001/XMLSchema-instance}"
+# They only say where a schema can be found, which nothing here looks up.
+_IDLE_ATTRIBUTES: Final = frozenset({f"{_XSI}schemaLocation", f"{_XSI}noNamespaceSchemaLocation"})
 
 
 class Misfit(ValueError):
-    """An element that does not fit the model: `element` says where."""
+    """An element that does not fit the model: `code` says which rule it breaks, `element` where."""
 
-    def __init__(self, message: str, element: Element) -> None:
+    def __init__(self, code: str, message: str, element: Element) -> None:
         super().__init__(message)
+        self.code = code
         self.element = element
 
 
@@ -50,10 +54,11 @@ class Parts:
         _check_attributes(self.element)
         for tag, children in self._children.items():
             if not tag.startswith(f"{{{NAMESPACE}}}") or local_name(children[0]) not in known:
-                raise Misfit(f"<{local_name(children[0])}> is not known here", children[0])
+                raise Misfit("element-unknown", f"<{local_name(children[0])}> is not known here", children[0])
         texts = [self.element.text, *(child.tail for child in self.element)]
         if any(text and text.strip(" \t\r\n") for text in texts):
-            raise Misfit(f"text stands between the elements of <{local_name(self.element)}>", self.element)
+            message = f"text stands between the elements of <{local_name(self.element)}>"
+            raise Misfit("text-stray", message, self.element)
 
     def many(self, name: str) -> list[Element]:
         """Gives every child of that name."""
@@ -63,7 +68,7 @@ class Parts:
         """Gives the child of that name, if there is one."""
         found = self.many(name)
         if self.strict and len(found) > 1:
-            raise Misfit(f"<{name}> stands more than once", found[1])
+            raise Misfit("element-repeated", f"<{name}> stands more than once", found[1])
         return found[0] if found else None
 
     def text(self, name: str) -> str | None:
@@ -74,14 +79,14 @@ class Parts:
         if self.strict:
             _check_attributes(child)
             if len(child):
-                raise Misfit(f"<{name}> holds elements instead of text", child[0])
+                raise Misfit("element-unknown", f"<{name}> holds elements instead of text", child[0])
         return child.text or ""
 
     def required(self, name: str) -> str:
         """Gives the text of a child that must be there."""
         text = self.text(name)
         if text is None and self.strict:
-            raise Misfit(f"<{name}> is missing", self.element)
+            raise Misfit("element-missing", f"<{name}> is missing", self.element)
         return text or ""
 
     def integer(self, name: str) -> int | None:
@@ -89,8 +94,10 @@ class Parts:
         text = self._collapsed(name)
         if text is None:
             return None
-        if _INT.fullmatch(text) and int(text) in _INT_RANGE:
-            return int(text)
+        found = _INT.fullmatch(text)
+        # Zeros in front are left out: Python reads no more than 4,300 digits.
+        if found and (number := int(found[1] + found[2])) in _INT_RANGE:
+            return number
         self._refuse(name, f"{text!r} is no whole number")
         return None
 
@@ -109,10 +116,18 @@ class Parts:
 
     def _refuse(self, name: str, message: str) -> None:
         if self.strict:
-            raise Misfit(message, self.many(name)[0])
+            raise Misfit("value-invalid", message, self.many(name)[0])
+
+
+def odd_attributes(element: Element) -> list[str]:
+    """Lists an element's attributes, which metadata does not have; hints at a schema's place are no matter.
+
+    `xsi:type` and `xsi:nil` are listed too: they would give an element another type than its own.
+    """
+    names = (str(name) for name in element.attrib if name not in _IDLE_ATTRIBUTES)
+    return [f"xsi:{name.removeprefix(_XSI)}" if name.startswith(_XSI) else name for name in names]
 
 
 def _check_attributes(element: Element) -> None:
-    for name in element.attrib:
-        if not str(name).startswith(_XSI):
-            raise Misfit(f"<{local_name(element)}> has an attribute {name!r}", element)
+    for name in odd_attributes(element):
+        raise Misfit("attribute-unknown", f"<{local_name(element)}> has an attribute {name!r}", element)

@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
-__all__ = ["Node", "node", "optional", "render"]
+__all__ = ["DECLARATION", "Node", "escape_attribute", "escape_text", "node", "optional", "render"]
 
-_DECLARATION: Final = '<?xml version="1.0" encoding="UTF-8"?>'
+DECLARATION: Final = '<?xml version="1.0" encoding="UTF-8"?>'
 _NOT_XML: Final = re.compile("[^\t\n\r -\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 _ESCAPES: Final = str.maketrans({"&": "&amp;", "<": "&lt;", ">": "&gt;", "'": "&apos;", '"': "&quot;", "\r": "&#13;"})
 _ATTRIBUTE_ESCAPES: Final = _ESCAPES | str.maketrans({"\n": "&#10;", "\t": "&#9;"})
@@ -46,11 +46,21 @@ def render(root: Node, *, indent: int | None = None) -> bytes:
         indent: blanks per level, with a line per element and a final line break; None
             writes everything on one line.
     """
-    pieces = [_DECLARATION]
+    pieces = [DECLARATION]
     _write(root, pieces, indent, 0)
     if indent is not None:
         pieces.append("\n")
     return "".join(pieces).encode()
+
+
+def escape_text(text: str) -> str:
+    """Writes text as an org does, quotes and apostrophes escaped; what XML cannot hold becomes U+FFFD."""
+    return _clean(text).translate(_ESCAPES)
+
+
+def escape_attribute(text: str) -> str:
+    """Writes an attribute's value like text, line ends and tabs escaped too."""
+    return _clean(text).translate(_ATTRIBUTE_ESCAPES)
 
 
 def _write(element: Node, pieces: list[str], indent: int | None, level: int) -> None:
@@ -62,7 +72,7 @@ def _write(element: Node, pieces: list[str], indent: int | None, level: int) -> 
         return
     pieces.append(">")
     if isinstance(element.content, str):
-        pieces.append(_clean(element.content).translate(_ESCAPES))
+        pieces.append(escape_text(element.content))
     else:
         for child in element.content:
             _write(child, pieces, indent, level + 1)
@@ -72,7 +82,7 @@ def _write(element: Node, pieces: list[str], indent: int | None, level: int) -> 
 
 
 def _attributes(attributes: Mapping[str, str]) -> str:
-    return "".join(f' {name}="{_clean(value).translate(_ATTRIBUTE_ESCAPES)}"' for name, value in attributes.items())
+    return "".join(f' {name}="{escape_attribute(value)}"' for name, value in attributes.items())
 
 
 def _clean(text: str) -> str:

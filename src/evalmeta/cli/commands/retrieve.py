@@ -9,38 +9,38 @@ from typing import TYPE_CHECKING
 import click
 
 from evalmeta.cli.loop import run_async
+from evalmeta.cli.options import selection_options
 from evalmeta.cli.output import json_option, note, print_json, print_table, say_target
 
 if TYPE_CHECKING:
     from evalmeta.api.orgs import Retrieval
-    from evalmeta.model.manifest import Manifest
     from evalmeta.package.project import Project
+    from evalmeta.package.selection import Selection
 
 __all__ = ["retrieve"]
 
 
 @click.command()
-@click.option(
-    "-x", "--manifest", type=click.Path(path_type=Path), help="Retrieve what this package.xml names, not everything."
-)
+@selection_options()
+@click.option("-c", "--ignore-conflicts", is_flag=True, help="Overwrite files that were changed here.")
 @json_option
-def retrieve(manifest: Path | None, *, as_json: bool) -> None:
+def retrieve(selection: Selection, *, ignore_conflicts: bool, as_json: bool) -> None:
     """Fetch definitions from the org and write the project's files.
 
-    Without --manifest everything in the org is fetched. Files with the same content
-    are not touched.
+    Without a selection everything in the org is fetched; --source-dir stands for the
+    definitions that are there now. Files with the same content are not touched. Files
+    that were changed here are not overwritten, and then nothing is written.
 
     \b
     evalmeta retrieve
     evalmeta retrieve --manifest package.xml
+    evalmeta retrieve --metadata 'AiEvaluationDefinition:Order_*'
     """
-    from evalmeta.api import metadata  # noqa: PLC0415 - not needed for --help
-    from evalmeta.package.project import find_project  # noqa: PLC0415 - likewise
+    from evalmeta.package.project import find_project  # noqa: PLC0415 - not needed for --help
 
     project = find_project(Path.cwd())
     say_target(project)
-    wanted = metadata.read_manifest(manifest) if manifest else None
-    done = run_async(_retrieve(project, wanted))
+    done = run_async(_retrieve(project, selection, ignore_conflicts=ignore_conflicts))
     if as_json:
         files = [asdict(component) for component in done.components]
         print_json({"id": done.id, "status": "Succeeded", "files": files}, warnings=done.messages)
@@ -52,8 +52,9 @@ def retrieve(manifest: Path | None, *, as_json: bool) -> None:
     print_table(["State", "Name", "File"], [(each.state, each.full_name, each.file) for each in done.components])
 
 
-async def _retrieve(project: Project, manifest: Manifest | None) -> Retrieval:
-    from evalmeta.api import orgs  # noqa: PLC0415 - not needed for --help
+async def _retrieve(project: Project, selection: Selection, *, ignore_conflicts: bool) -> Retrieval:
+    from evalmeta.api import manifests, orgs  # noqa: PLC0415 - not needed for --help
 
     async with orgs.connect(project) as connection:
-        return await orgs.retrieve(connection, project, manifest)
+        manifest = await manifests.manifest_to_retrieve(connection, project, selection)
+        return await orgs.retrieve(connection, project, manifest, ignore_conflicts=ignore_conflicts)

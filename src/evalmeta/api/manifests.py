@@ -1,0 +1,120 @@
+"""Manifests made from a selection: of the project's files, or of what an org has."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from evalmeta.api.selections import read_manifest, resolve
+from evalmeta.client.retrieve import list_components
+from evalmeta.errors import UsageError
+from evalmeta.model.manifest import WILDCARD, Manifest, ManifestTypes, unite
+from evalmeta.model.registry import TYPES
+from evalmeta.package.contents import manifest_of
+from evalmeta.package.files import put_file
+from evalmeta.package.members import match_names, parse_members
+from evalmeta.package.resolver import api_version_of
+from evalmeta.package.selection import Selection
+from evalmeta.xmlio.manifests import write_manifest
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+    from pathlib import Path
+
+    from evalmeta.client.connection import Connection
+    from evalmeta.model.registry import ApiVersion, MetadataType
+    from evalmeta.package.files import FileState
+    from evalmeta.package.members import MemberPattern
+    from evalmeta.package.project import Project
+
+__all__ = ["manifest_from_org", "manifest_from_project", "manifest_to_retrieve", "save_manifest"]
+
+
+def manifest_from_project(
+    project: Project, selection: Selection, *, wildcards: bool = True, api_version: ApiVersion | None = None
+) -> Manifest:
+    """Gives the manifest for a selection of the project's components, types and members sorted.
+
+    Args:
+        project: where the components are.
+        selection: which of them.
+        wildcards: whether a type named without a name becomes `*`, and not a member
+            for each component.
+        api_version: the manifest's version; by default the version in force.
+
+    Raises:
+        EvalmetaError: as `selections.resolve`.
+    """
+    patterns = parse_members(selection.metadata)
+    whole = [each.type for each in patterns if each.is_whole_type] if wildcards else []
+    others = tuple(str(each) for each in patterns if each.type not in whole)
+    if whole and not others:
+        return Manifest(unite(_stars(whole)), str(api_version or api_version_of(project)))
+    chosen = Selection(metadata=others) if others else selection
+    components = resolve(project, chosen, api_version=api_version)
+    named = manifest_of(components.components, components.api_version)
+    return Manifest(unite((*named.types, *_stars(whole))), named.version)
+
+
+async def manifest_from_org(
+    connection: Connection, project: Project, selection: Selection, *, api_version: ApiVersion | None = None
+) -> Manifest:
+    """Gives the manifest that names what an org has: everything, or what `Type:Name` entries select of it.
+
+    Raises:
+        NotFound: an entry matches nothing in the org.
+        OrgError: the org cannot be reached or refuses the call.
+        UsageError: files are selected, or a manifest is.
+    """
+    if selection.source_dirs or selection.manifest:
+        raise UsageError("--from-org takes --metadata, not --source-dir or --manifest.")
+    entries = selection.metadata or tuple(row.name for row in TYPES)
+    named = await _named_in_org(connection, parse_members(entries), may_be_empty=not selection.metadata)
+    return Manifest(unite(tuple(named)), str(api_version or api_version_of(project)))
+
+
+async def manifest_to_retrieve(connection: Connection, project: Project, selection: Selection) -> Manifest | None:
+    """Gives what to retrieve for a selection; None for everything.
+
+    Files and folders stand for the components they hold now. A type without a name goes
+    to the org as `*`; names with wildcards are looked up there.
+
+    Raises:
+        EvalmetaError: as `selections.resolve` and `manifest_from_org`.
+    """
+    if selection.is_everything:
+        return None
+    if selection.manifest is not None:
+        return read_manifest(selection.manifest)
+    if selection.source_dirs:
+        return manifest_from_project(project, selection)
+    patterns = parse_members(selection.metadata)
+    blocks = [ManifestTypes(each.type.name, (each.name,)) for each in patterns if not _needs_list(each)]
+    blocks += await _named_in_org(connection, [each for each in patterns if _needs_list(each)])
+    return Manifest(unite(tuple(blocks)), str(api_version_of(project)))
+
+
+def save_manifest(manifest: Manifest, path: Path) -> FileState:
+    """Writes a manifest to a file, whatever was there, and says what that did.
+
+    Raises:
+        ProjectError: the file cannot be written.
+    """
+    return put_file(path, write_manifest(manifest))
+
+
+def _stars(types: Iterable[MetadataType]) -> tuple[ManifestTypes, ...]:
+    return tuple(ManifestTypes(row.name, (WILDCARD,)) for row in types)
+
+
+def _needs_list(pattern: MemberPattern) -> bool:
+    return pattern.is_wild and not pattern.is_whole_type
+
+
+async def _named_in_org(
+    connection: Connection, patterns: Sequence[MemberPattern], *, may_be_empty: bool = False
+) -> list[ManifestTypes]:
+    types = dict.fromkeys(pattern.type for pattern in patterns)
+    names = {row.name: [each.full_name for each in await list_components(connection, row.name)] for row in types}
+    wanted = [pattern for pattern in patterns if names[pattern.type.name] or not may_be_empty]
+    keys = match_names(wanted, names, where="the org")
+    return [ManifestTypes(name, (member,)) for name, _, member in (key.partition(":") for key in sorted(keys))]

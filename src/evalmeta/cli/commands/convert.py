@@ -1,0 +1,111 @@
+"""`evalmeta convert`: from source format to metadata format, and back."""
+
+from __future__ import annotations
+
+from dataclasses import asdict
+from pathlib import Path
+from typing import TYPE_CHECKING, Final
+
+import click
+
+from evalmeta.cli.options import api_version_option, selection_options
+from evalmeta.cli.output import json_option, print_json, print_table
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from evalmeta.api.conversions import ConvertedFile
+    from evalmeta.model.registry import ApiVersion
+    from evalmeta.package.selection import Selection
+
+__all__ = ["convert"]
+
+_DEFAULT_FOLDER: Final = "metadataPackage"
+_FOLDER: Final = click.Path(path_type=Path, file_okay=False)
+_force_option = click.option("--force", is_flag=True, help="Overwrite files that have other content.")
+
+
+@click.group()
+def convert() -> None:
+    """Convert between source format and metadata format; contents stay as they are, byte for byte."""
+
+
+@convert.command()
+@selection_options(source_dir=("-p",))
+@click.option("-r", "--root-dir", type=_FOLDER, help="Convert this folder of the project only.")
+@click.option(
+    "-d", "--output-dir", type=_FOLDER, default=_DEFAULT_FOLDER, show_default=True, help="The folder to write to."
+)
+@api_version_option
+@_force_option
+@json_option
+def source(
+    selection: Selection,
+    *,
+    root_dir: Path | None,
+    output_dir: Path,
+    api_version: ApiVersion | None,
+    force: bool,
+    as_json: bool,
+) -> None:
+    """Write the project's source format as metadata format: a folder with package.xml.
+
+    Files that are there already with other content are listed, and nothing is written.
+
+    \b
+    evalmeta convert source
+    evalmeta convert source --root-dir force-app --output-dir mdapi
+    """
+    from evalmeta.api import conversions  # noqa: PLC0415 - not needed for --help
+    from evalmeta.package.project import find_project  # noqa: PLC0415 - likewise
+
+    chosen = _with_root(selection, root_dir)
+    project = find_project(Path.cwd())
+    done = conversions.convert_source(project, chosen, output_dir, api_version=api_version, overwrite=force)
+    _report(done, as_json=as_json)
+
+
+@convert.command()
+@selection_options(source_dir=("-p", "--metadata-dir"), source_dir_help="A file or folder in the root; repeatable.")
+@click.option("-r", "--root-dir", type=_FOLDER, required=True, help="The folder in metadata format.")
+@click.option(
+    "-d",
+    "--output-dir",
+    type=_FOLDER,
+    help="The folder to write to.  [default: the project's default package directory]",
+)
+@_force_option
+@json_option
+def metadata(selection: Selection, *, root_dir: Path, output_dir: Path | None, force: bool, as_json: bool) -> None:
+    """Write a folder in metadata format, a retrieved package say, as source format.
+
+    A component that the project has already keeps its place. Files that are there
+    already with other content are listed, and nothing is written.
+
+    \b
+    evalmeta convert metadata --root-dir mdapi
+    evalmeta convert metadata --root-dir mdapi --output-dir force-app
+    """
+    from evalmeta.api import conversions  # noqa: PLC0415 - not needed for --help
+
+    done = conversions.convert_metadata(root_dir, selection, output_dir, overwrite=force)
+    _report(done, as_json=as_json)
+
+
+def _with_root(selection: Selection, root_dir: Path | None) -> Selection:
+    from evalmeta.package.selection import Selection  # noqa: PLC0415 - not needed for --help
+
+    if root_dir is None:
+        return selection
+    if not selection.is_everything:
+        raise click.UsageError("--root-dir excludes --source-dir, --manifest and --metadata.")
+    return Selection(source_dirs=(root_dir,))
+
+
+def _report(done: Sequence[ConvertedFile], *, as_json: bool) -> None:
+    if as_json:
+        print_json({"files": [asdict(each) for each in done]})
+        return
+    count = sum(1 for each in done if each.full_name)
+    click.echo(f"Converted {count:,} {'component' if count == 1 else 'components'}.")
+    print_table(["State", "Name", "File"], [(each.state, each.full_name, each.file) for each in done])

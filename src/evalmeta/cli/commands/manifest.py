@@ -1,0 +1,105 @@
+"""`evalmeta manifest`: package.xml and destructive changes, made from files or from an org."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Final
+
+import click
+
+from evalmeta.cli.loop import run_async
+from evalmeta.cli.options import api_version_option, selection_options
+from evalmeta.cli.output import json_option, print_json, say_target
+
+if TYPE_CHECKING:
+    from evalmeta.model.manifest import Manifest
+    from evalmeta.model.registry import ApiVersion
+    from evalmeta.package.project import Project
+    from evalmeta.package.selection import Selection
+
+__all__ = ["manifest"]
+
+_NAMES: Final = {
+    "package": "package.xml",
+    "pre": "destructiveChangesPre.xml",
+    "post": "destructiveChangesPost.xml",
+    "destroy": "destructiveChanges.xml",
+}
+
+
+@click.group()
+def manifest() -> None:
+    """Make manifests: package.xml and destructive changes."""
+
+
+@manifest.command()
+@selection_options(source_dir=("-d", "-p"))
+@click.option("--from-org", is_flag=True, help="Name what the org has, not what the project has.")
+@click.option("-n", "--name", help="The file's name.  [default: package.xml]")
+@click.option("-t", "--type", "kind", type=click.Choice(list(_NAMES)), help="A manifest of this kind, by its own name.")
+@click.option(
+    "-r",
+    "--output-dir",
+    type=click.Path(path_type=Path, file_okay=False),
+    default=".",
+    help="The folder to write it to, made when missing.  [default: the current one]",
+)
+@api_version_option
+@json_option
+def generate(
+    selection: Selection,
+    *,
+    from_org: bool,
+    name: str | None,
+    kind: str | None,
+    output_dir: Path,
+    api_version: ApiVersion | None,
+    as_json: bool,
+) -> None:
+    """Write a manifest that names a selection, sorted; without one, all that the project has.
+
+    --type pre, post and destroy make destructive changes: they name what is to be
+    deleted, each component by itself. A file that is there already is replaced.
+
+    \b
+    evalmeta manifest generate --source-dir force-app --output-dir manifest
+    evalmeta manifest generate --metadata 'AiEvaluationDefinition:Order_*'
+    evalmeta manifest generate --from-org --name all.xml
+    evalmeta manifest generate --type post --metadata AiEvaluationDefinition:Old_Tests
+    """
+    from evalmeta.api import manifests  # noqa: PLC0415 - not needed for --help
+    from evalmeta.api.metadata import shown  # noqa: PLC0415 - likewise
+    from evalmeta.package.project import find_project  # noqa: PLC0415 - likewise
+
+    path = output_dir / _file_name(name, kind)
+    project = find_project(Path.cwd())
+    if from_org:
+        say_target(project)
+        made = run_async(_from_org(project, selection, api_version))
+    else:
+        wildcards = kind in {None, "package"}
+        made = manifests.manifest_from_project(project, selection, wildcards=wildcards, api_version=api_version)
+    state = manifests.save_manifest(made, path)
+    count = sum(len(block.members) for block in made.types)
+    if as_json:
+        print_json({"name": path.name, "path": str(path), "state": state, "members": count, "version": made.version})
+        return
+    members = "member" if count == 1 else "members"
+    click.echo(f"{state} {shown(path)} ({count} {members}, API version {made.version}).")
+
+
+def _file_name(name: str | None, kind: str | None) -> str:
+    if name is None:
+        return _NAMES[kind or "package"]
+    if kind is not None:
+        raise click.UsageError("--name and --type exclude each other.")
+    if Path(name).name != name:
+        raise click.UsageError("--name takes the name of a file; its folder is --output-dir.")
+    return name if name.endswith(".xml") else f"{name}.xml"
+
+
+async def _from_org(project: Project, selection: Selection, api_version: ApiVersion | None) -> Manifest:
+    from evalmeta.api import manifests, orgs  # noqa: PLC0415 - not needed for --help
+
+    async with orgs.connect(project) as connection:
+        return await manifests.manifest_from_org(connection, project, selection, api_version=api_version)

@@ -1,0 +1,80 @@
+"""`evalmeta rule`: what a code in a problem means, why it matters and what to write instead."""
+
+from __future__ import annotations
+
+import sys
+from typing import TYPE_CHECKING, Final
+
+import click
+
+from evalmeta.cli.output import json_option, print_json, print_table, wants_colour
+
+if TYPE_CHECKING:
+    from evalmeta.model.jsonvalue import JsonObject
+    from evalmeta.validation.rulebook import RuleEntry
+
+__all__ = ["rule"]
+
+_LINE_CHARS: Final = 120
+
+
+def _complete_code(_: click.Context, __: click.Parameter, begun: str) -> list[str]:
+    from evalmeta.validation.rulebook import list_rules  # noqa: PLC0415 - not needed for --help
+
+    return [each.code for each in list_rules() if each.code.startswith(begun)]
+
+
+@click.command()
+@click.argument("code", required=False, shell_complete=_complete_code)
+@json_option
+def rule(*, code: str | None, as_json: bool) -> None:
+    """Explain a rule of `evalmeta validate`; without CODE, list them all.
+
+    CODE is what stands in brackets behind a problem.
+
+    \b
+    evalmeta rule
+    evalmeta rule history-order
+    """
+    from evalmeta.validation import rulebook  # noqa: PLC0415 - not needed for --help
+
+    if code is None:
+        _list(rulebook.list_rules(), as_json=as_json)
+        return
+    entry = rulebook.find_rule(code)
+    if as_json:
+        print_json(_rule_json(entry))
+    elif wants_colour():
+        _print_rendered(rulebook.read_page(entry))
+    else:
+        click.echo(rulebook.read_page(entry), nl=False)
+
+
+def _list(entries: tuple[RuleEntry, ...], *, as_json: bool) -> None:
+    if as_json:
+        print_json([_rule_json(each) for each in entries])
+        return
+    rows = [(each.code, each.documented, each.orgs, each.demand) for each in entries]
+    print_table(["Code", "Documented", "Orgs", "Demand"], rows)
+
+
+def _rule_json(entry: RuleEntry) -> JsonObject:
+    from evalmeta.validation.rulebook import read_page  # noqa: PLC0415 - not needed for --help
+
+    return {
+        "code": entry.code,
+        "documented": entry.documented.value,
+        "orgs": entry.orgs.value,
+        "demand": entry.demand,
+        "page": read_page(entry),
+    }
+
+
+def _print_rendered(page: str) -> None:
+    from rich.console import Console  # noqa: PLC0415 - only where people read
+    from rich.markdown import Markdown  # noqa: PLC0415 - likewise
+    from rich.theme import Theme  # noqa: PLC0415 - likewise
+
+    # No background: it would stand out on a light terminal.
+    console = Console(file=sys.stdout, force_terminal=True, theme=Theme({"markdown.code": "bold cyan"}))
+    console.print(Markdown(page, code_theme="ansi_dark"), width=min(console.width, _LINE_CHARS))

@@ -1,0 +1,143 @@
+"""`.forceignore`: what of a project is never taken, in the syntax of .gitignore."""
+
+from __future__ import annotations
+
+import os
+import re
+import warnings
+from typing import TYPE_CHECKING, Final, NamedTuple
+
+from evalmeta.errors import ProjectError
+from evalmeta.model.problem import Location, Problem, Severity
+from evalmeta.package.configfile import read_text
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+    from pathlib import Path
+
+__all__ = ["FORCEIGNORE_FILE", "ForceIgnore", "IgnoreLine", "read_forceignore"]
+
+FORCEIGNORE_FILE: Final = ".forceignore"
+
+# As in the sf CLI they stand behind the file's own lines, so that no `!` brings such files back.
+_DEFAULTS: Final = ("**/*.dup", "**/.*", "**/package2-descriptor.json", "**/package2-manifest.json")
+
+# Not the escapes of .gitignore: `\#` and `\!` at the beginning, blanks, brackets, a star that begins a pattern.
+_SEPARATOR: Final = re.compile(r"\\(?=[\w.-])|(?<=.)\\(?=\*)|(?<=[^\\])\\$")
+_GROUP_NAME: Final = re.compile(r"\(\?P<\w+>")
+_END_BLANKS: Final = re.compile(r"(?<!\\) +$")
+
+
+class IgnoreLine(NamedTuple):
+    """A line that decides: its number in the file, 0 for a default, and its text."""
+
+    number: int
+    text: str
+
+
+class _Rule(NamedTuple):
+    line: IgnoreLine
+    regex: re.Pattern[str]
+    ignores: bool
+    folders_only: bool
+
+
+class ForceIgnore:
+    """The lines of a project's `.forceignore`; without the file nothing is ignored.
+
+    The last line that matches a path decides, and an ignored folder hides whatever is
+    in it, as in git.
+
+    Attributes:
+        problems: warnings about lines that are read otherwise than git reads them.
+    """
+
+    __slots__ = ("_folders", "_may_match", "_root", "_rules", "problems")
+
+    def __init__(self, root: Path, rules: Iterable[_Rule] = (), *, problems: Iterable[Problem] = ()) -> None:
+        self._root = os.path.join(root, "")  # noqa: PTH118 - a Path has no separator at its end
+        self._rules = tuple(rules)[::-1]
+        # One look tells of nearly every path that no rule matches it.
+        patterns = (f"(?:{_GROUP_NAME.sub('(?:', rule.regex.pattern)})" for rule in self._rules)
+        self._may_match = re.compile("|".join(patterns)).match
+        self._folders: dict[str, IgnoreLine | None] = {"": None}
+        self.problems = tuple(problems)
+
+    def ignores(self, path: Path | str, *, is_folder: bool = False) -> bool:
+        """Says whether a file or folder inside the root is ignored, by itself or by a folder above it."""
+        return bool(self._rules) and self.find_line(path, is_folder=is_folder) is not None
+
+    def find_line(self, path: Path | str, *, is_folder: bool = False) -> IgnoreLine | None:
+        """Gives the line that makes an absolute path inside the root ignored, None when it is not."""
+        relative = str(path)[len(self._root) :].replace(os.sep, "/")
+        if is_folder:
+            return self._folder_line(relative)
+        return self._folder_line(relative.rpartition("/")[0]) or self._line(relative, is_folder=False)
+
+    def _folder_line(self, folder: str) -> IgnoreLine | None:
+        if folder not in self._folders:
+            above = self._folder_line(folder.rpartition("/")[0])
+            self._folders[folder] = above or self._line(folder, is_folder=True)
+        return self._folders[folder]
+
+    def _line(self, path: str, *, is_folder: bool) -> IgnoreLine | None:
+        if not self._may_match(path):
+            return None
+        for rule in self._rules:
+            if rule.folders_only and not is_folder:
+                continue
+            found = rule.regex.match(path)
+            # Its one group stands for a folder above, which had its turn.
+            if found and found.lastindex is None:
+                return rule.line if rule.ignores else None
+        return None
+
+
+def read_forceignore(root: Path) -> ForceIgnore:
+    """Reads the `.forceignore` in a project's root.
+
+    Raises:
+        ProjectError: the file cannot be read, or a line is no pattern.
+    """
+    file = root / FORCEIGNORE_FILE
+    if not file.is_file():
+        return ForceIgnore(root)
+    texts = (text.removesuffix("\r") for text in read_text(file, raises=ProjectError).split("\n"))
+    lines = [IgnoreLine(number, text) for number, text in enumerate(texts, 1)]
+    rules = (_rule(file, line) for line in (*lines, *(IgnoreLine(0, default) for default in _DEFAULTS)))
+    problems = (_backslash(file, line) for line in lines if _has_separator(line.text))
+    return ForceIgnore(root, [rule for rule in rules if rule], problems=problems)
+
+
+def _rule(file: Path, line: IgnoreLine) -> _Rule | None:
+    from pathspec import GitIgnoreSpec  # noqa: PLC0415 - 27 ms, and most projects need it not
+
+    spelt = _SEPARATOR.sub("/", line.text) if _has_separator(line.text) else line.text
+    pattern = _END_BLANKS.sub("", spelt)
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("error")
+            found = GitIgnoreSpec.from_lines([pattern.rstrip("/")]).patterns
+    except (ValueError, re.error, Warning) as error:
+        raise _no_pattern(file, line, str(error)) from error
+    if not found or found[0].include is None or found[0].regex is None:
+        return None
+    return _Rule(line, found[0].regex, found[0].include, pattern.endswith("/"))
+
+
+def _no_pattern(file: Path, line: IgnoreLine, why: str) -> ProjectError:
+    reason = why.partition(" at position")[0]
+    return ProjectError(
+        f"{file}:{line.number}: {line.text.strip()!r} is no pattern: {reason}.",
+        actions=("Correct the line; its syntax is that of .gitignore.",),
+    )
+
+
+def _has_separator(text: str) -> bool:
+    return not text.startswith("#") and _SEPARATOR.search(text) is not None
+
+
+def _backslash(file: Path, line: IgnoreLine) -> Problem:
+    location = Location(str(file), line.number, line.text.index("\\") + 1)
+    message = f"{line.text.strip()!r} has a backslash between folders, read as a slash"
+    return Problem("forceignore-backslash", Severity.WARNING, location, message, "Write / between folders.")

@@ -1,0 +1,191 @@
+"""Files in canonical form: the order, indentation and escaping of an org, with the comments it would drop.
+
+An org writes the children of an element in the order of their names, `fullName` first;
+repeated ones keep their order. A comment stands before the element it precedes, or
+behind the tag whose line it ends; what follows the last element stays the last. A
+processing instruction is treated like a comment. Texts never change.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final, NamedTuple
+
+from evalmeta.xmlio.definitions import read_definition
+from evalmeta.xmlio.document import local_name
+from evalmeta.xmlio.reader import NAMESPACE, read_xml
+from evalmeta.xmlio.writer import DECLARATION, escape_attribute, escape_text
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+    from lxml.etree import _Element as Element
+
+__all__ = ["format_definition", "format_manifest"]
+
+_INDENT: Final = "    "
+_CONTAINERS: Final = frozenset(
+    {
+        "AiEvaluationDefinition",
+        "Package",
+        "contextVariable",
+        "conversationHistory",
+        "expectation",
+        "inputs",
+        "parameter",
+        "testCase",
+        "types",
+    }
+)
+
+
+class _Child(NamedTuple):
+    """An element with the comments that go where it goes."""
+
+    above: list[Element]
+    element: Element
+    behind: list[Element]
+
+
+class _Content(NamedTuple):
+    """What stands in an element: comments behind its start tag, children, comments after them."""
+
+    behind: list[Element]
+    children: list[_Child]
+    last: list[Element]
+
+
+def format_definition(data: bytes, *, label: str) -> bytes:
+    """Gives a definition file in canonical form; reading either gives the same definition.
+
+    Raises:
+        InvalidMetadata: it is not well-formed or does not fit the type.
+    """
+    read_definition(read_xml(data, label=label))
+    return _format(data, label)
+
+
+def format_manifest(data: bytes, *, label: str) -> bytes:
+    """Gives a manifest that passed its schema in canonical form, types and members sorted.
+
+    Members beside which comments stand keep their order: a comment may speak of several.
+    """
+    return _format(data, label)
+
+
+def _format(data: bytes, label: str) -> bytes:
+    root = read_xml(data, label=label, keep_comments=True).root
+    lines = [DECLARATION]
+    lines += [_comment(each) for each in reversed([*root.itersiblings(preceding=True)])]
+    lines += _lines(root, 0)
+    lines += [_comment(each) for each in root.itersiblings()]
+    return "\n".join([*lines, ""]).encode()
+
+
+def _lines(element: Element, level: int) -> Iterator[str]:
+    indent, name = _INDENT * level, local_name(element)
+    start = f"{indent}<{name}{_attributes(element)}"
+    if name not in _CONTAINERS:
+        text = "".join(_text(element))
+        yield f"{start}>{text}</{name}>" if text else f"{start}/>"
+        return
+    content = _content(element)
+    if not any(content):
+        yield f"{start}/>"
+        return
+    yield _with_comments(f"{start}>", content.behind)
+    for child in _sorted(content.children):
+        yield from (f"{indent}{_INDENT}{_comment(each)}" for each in child.above)
+        *lines, last = _lines(child.element, level + 1)
+        yield from lines
+        yield _with_comments(last, child.behind)
+    yield from (f"{indent}{_INDENT}{_comment(each)}" for each in content.last)
+    yield f"{indent}</{name}>"
+
+
+def _text(element: Element) -> Iterator[str]:
+    yield escape_text(element.text or "")
+    for comment in element:
+        yield _comment(comment)
+        yield escape_text(comment.tail or "")
+
+
+def _content(parent: Element) -> _Content:
+    content = _Content([], [], [])
+    behind: list[Element] | None = content.behind
+    above: list[Element] = []
+    gap = parent.text or ""
+    ends = _line_ends(parent)
+    for node in parent:
+        if "\n" in gap or not ends[node]:
+            behind = None
+        if _is_element(node):
+            content.children.append(_Child(above, node, behind := []))
+            above = []
+        else:
+            (above if behind is None else behind).append(node)
+        gap = node.tail or ""
+    content.last.extend(above)
+    return content
+
+
+def _line_ends(parent: Element) -> dict[Element, bool]:
+    """Tells of every node whether its line ends with it or with comments after it."""
+    ends: dict[Element, bool] = {}
+    comments_end_it = False
+    for node in reversed(parent):
+        ends[node] = "\n" in (node.tail or "") or comments_end_it
+        comments_end_it = ends[node] and not _is_element(node)
+    return ends
+
+
+def _sorted(children: Sequence[_Child]) -> list[_Child]:
+    has_comments = any(child.above or child.behind for child in children)
+
+    def rank(child: _Child) -> tuple[bool, str, str]:
+        name = local_name(child.element)
+        return name != "fullName", name, _name_in_manifest(child.element, sorts_members=not has_comments)
+
+    return sorted(children, key=rank)
+
+
+def _name_in_manifest(element: Element, *, sorts_members: bool) -> str:
+    match local_name(element):
+        case "types":
+            return next((_plain(child) for child in element if local_name(child) == "name"), "")
+        case "members" if sorts_members:
+            return _plain(element)
+        case _:
+            return ""
+
+
+def _plain(element: Element) -> str:
+    return "".join([element.text or "", *(comment.tail or "" for comment in element)]).strip()
+
+
+def _attributes(element: Element) -> str:
+    above = element.getparent()
+    inherited = {} if above is None else above.nsmap
+    pieces = [] if above is not None else [f' xmlns="{NAMESPACE}"']
+    for prefix, uri in sorted((prefix, uri) for prefix, uri in element.nsmap.items() if prefix):
+        if inherited.get(prefix) != uri:
+            pieces.append(f' xmlns:{prefix}="{escape_attribute(uri)}"')
+    prefixes = {uri: prefix for prefix, uri in element.nsmap.items() if prefix}
+    for name, value in element.attrib.items():
+        uri, _, local = str(name).removeprefix("{").rpartition("}")
+        pieces.append(f' {prefixes[uri]}:{local}="{escape_attribute(str(value))}"')
+    return "".join(pieces)
+
+
+def _with_comments(line: str, comments: Sequence[Element]) -> str:
+    return " ".join([line, *map(_comment, comments)])
+
+
+def _comment(node: Element) -> str:
+    """Writes a comment or a processing instruction."""
+    if (target := getattr(node, "target", None)) is not None:
+        return f"<?{target} {node.text}?>" if node.text else f"<?{target}?>"
+    return f"<!--{node.text}-->"
+
+
+def _is_element(node: Element) -> bool:
+    return isinstance(node.tag, str)

@@ -1,0 +1,149 @@
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING
+
+import pytest
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from cli.team import Team
+    from conftest import Outcome
+
+    Program = Callable[..., Outcome]
+
+
+@pytest.fixture
+def deployed(team: Team, evalmeta: Program) -> Team:
+    """A team of which both have A and B as the org has them."""
+    for name in "AB":
+        team.write(name)
+    evalmeta("deploy")
+    team.go("theirs")
+    evalmeta("retrieve")
+    team.go("mine")
+    return team
+
+
+def change_in_org(team: Team, evalmeta: Program, name: str, utterance: str = "theirs") -> None:
+    team.go("theirs")
+    team.write(name, utterance)
+    evalmeta("deploy")
+    team.go("mine")
+
+
+def test_a_deploy_does_not_overwrite_what_was_changed_in_the_org(deployed: Team, evalmeta: Program) -> None:
+    change_in_org(deployed, evalmeta, "A")
+    deployed.write("B", "mine")
+    before = deployed.jobs("deploy")
+
+    done = evalmeta("deploy")
+
+    assert done.code == 1
+    assert "Error (Conflict): 1 component was changed in the org" in done.err
+    assert "aiEvaluationDefinitions/A.aiEvaluationDefinition  error    A was changed in the org since" in done.err
+    assert "by Local Admin" in done.err
+    assert "evalmeta deploy --ignore-conflicts" in done.err
+    assert deployed.jobs("deploy") == before
+
+
+def test_a_conflict_as_json_names_the_components(deployed: Team, evalmeta: Program) -> None:
+    change_in_org(deployed, evalmeta, "A")
+    deployed.write("A", "mine")
+
+    error = json.loads(evalmeta("deploy", "--json").out)
+
+    assert (error["name"], error["status"]) == ("Conflict", 1)
+    assert [each["component"] for each in error["data"]] == ["AiEvaluationDefinition:A"]
+    assert "here and in the org" in error["data"][0]["message"]
+
+
+def test_a_conflict_can_be_ignored(deployed: Team, evalmeta: Program) -> None:
+    change_in_org(deployed, evalmeta, "A")
+
+    assert evalmeta("deploy", "-c").code == 0
+    assert "are the same" in evalmeta("status").out
+
+
+def test_a_selection_without_the_conflict_is_deployed(deployed: Team, evalmeta: Program) -> None:
+    change_in_org(deployed, evalmeta, "A")
+    deployed.write("B", "mine")
+
+    assert evalmeta("deploy", "--metadata", "AiEvaluationDefinition:B").code == 0
+
+
+def test_the_same_change_made_twice_is_no_conflict(deployed: Team, evalmeta: Program) -> None:
+    change_in_org(deployed, evalmeta, "A", "ours")
+    deployed.write("A", "ours")
+
+    assert evalmeta("deploy").code == 0
+
+
+def test_what_was_never_synced_from_here_is_deployed(team: Team, evalmeta: Program) -> None:
+    team.write("A", "first")
+    evalmeta("deploy")
+    team.go("theirs")
+    team.write("A", "from a fresh checkout")
+
+    assert evalmeta("deploy").code == 0
+
+
+def test_a_deployment_that_failed_is_not_remembered(deployed: Team, evalmeta: Program) -> None:
+    deployed.write("A", "mine")
+    bad = deployed.write("Bad")
+    bad.write_text(bad.read_text().replace("AGENT", "BOT"))
+
+    assert evalmeta("deploy").code == 1
+    bad.unlink()
+    assert "changed locally  A" in evalmeta("status").out
+
+
+def test_a_retrieve_does_not_overwrite_what_was_changed_here(deployed: Team, evalmeta: Program) -> None:
+    change_in_org(deployed, evalmeta, "B")
+    mine = deployed.write("A", "mine")
+    before = mine.read_text(), deployed.path("B").read_text()
+
+    done = evalmeta("retrieve")
+
+    assert done.code == 1
+    assert "Error (Conflict): 1 component was changed here and not deployed; nothing was written" in done.err
+    assert "A was changed here since the last deploy or retrieve" in done.err
+    assert (mine.read_text(), deployed.path("B").read_text()) == before
+
+
+def test_a_retrieve_does_not_overwrite_an_unknown_file(team: Team, evalmeta: Program) -> None:
+    team.write("A", "theirs")
+    evalmeta("deploy")
+    team.go("theirs")
+    team.write("A", "mine")
+
+    done = evalmeta("retrieve")
+
+    assert done.code == 1
+    assert "A was never deployed or retrieved from here" in done.err
+
+
+def test_a_retrieve_may_overwrite_when_it_is_told_to(deployed: Team, evalmeta: Program) -> None:
+    mine = deployed.write("A", "mine")
+
+    assert "Changed    A" in evalmeta("retrieve", "-c").out
+    assert "<utterance>Hi</utterance>" in mine.read_text()
+
+
+def test_a_retrieve_brings_what_was_changed_in_the_org_only(deployed: Team, evalmeta: Program) -> None:
+    change_in_org(deployed, evalmeta, "A")
+
+    assert evalmeta("retrieve").code == 0
+    assert "theirs" in deployed.path("A").read_text()
+    assert evalmeta("deploy").code == 0
+
+
+def test_a_run_warns_of_changes_that_were_not_deployed(deployed: Team, evalmeta: Program) -> None:
+    deployed.write("A", "mine")
+
+    warned = evalmeta("test", "run", "-n", "A").err
+    silent = evalmeta("test", "run", "-n", "B").err
+
+    assert "Warning: A differs from the org's; deploy to test your changes" in warned
+    assert "Warning" not in silent

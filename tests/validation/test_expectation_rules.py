@@ -1,0 +1,212 @@
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from evalmeta.engine.numbers import parse_number
+from evalmeta.model.definition import Expectation, Parameter
+from evalmeta.model.expectations import NUMERIC_OPERATORS, STRING_OPERATORS, known_names
+from evalmeta.validation.expectation_rules import (
+    find_actions_unreadable,
+    find_number_invalid,
+    find_operator_unknown,
+    find_parameter_missing,
+    find_parameter_twice,
+    find_parameter_unknown,
+    find_parameter_unused,
+    find_reference_invalid,
+    find_unknown_name,
+    find_value_missing,
+    find_value_unused,
+)
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+    from evalmeta.validation.finding import Finding
+
+VALUES = ("topic_sequence_match", "bot_response_rating", "topic_assertion", "output_validation")
+ACTIONS = ("action_sequence_match", "actions_assertion")
+QUALITY = ("coherence", "completeness", "conciseness", "factuality", "instruction_following", "instruction_adherence")
+CUSTOM = ("string_comparison", "numeric_comparison")
+
+
+def custom(name: str, *pairs: tuple[str, str], by_reference: bool | None = None) -> Expectation:
+    return Expectation(name, parameters=tuple(Parameter(key, value, by_reference) for key, value in pairs))
+
+
+def said(find: Callable[[Expectation], Iterator[Finding]], expectation: Expectation) -> list[str]:
+    return [finding.message for finding in find(expectation)]
+
+
+def hint(find: Callable[[Expectation], Iterator[Finding]], expectation: Expectation) -> str:
+    (finding,) = find(expectation)
+    return finding.hint
+
+
+@pytest.mark.parametrize("name", known_names())
+def test_every_name_of_both_vocabularies_is_known(name: str) -> None:
+    assert said(find_unknown_name, Expectation(name)) == []
+
+
+@pytest.mark.parametrize(
+    ("name", "right"),
+    [
+        ("string_comparisson", "Did you mean string_comparison?"),
+        ("Topic_Sequence_Match", "Did you mean topic_sequence_match?"),
+        ("actions_assertions", "Did you mean actions_assertion?"),
+        ("", "Known: "),
+        (" ", "Known: "),
+        ("x" * 5_000_000, "Known: "),
+    ],
+    ids=["misspelt", "case", "plural", "empty", "blank", "huge"],
+)
+def test_an_unknown_name_leads_to_the_nearest_one(name: str, right: str) -> None:
+    assert hint(find_unknown_name, Expectation(name)).startswith(right)
+
+
+@pytest.mark.parametrize("name", [*VALUES, *ACTIONS])
+def test_a_comparison_needs_a_value(name: str) -> None:
+    assert said(find_value_missing, Expectation(name)) == [f"{name} has no <expectedValue>"]
+    assert said(find_value_missing, Expectation(name, "v")) == []
+
+
+@pytest.mark.parametrize("name", VALUES)
+def test_a_blank_is_nothing_to_compare_with(name: str) -> None:
+    assert said(find_value_missing, Expectation(name, " \n")) == [f"{name} has an empty <expectedValue>"]
+
+
+@pytest.mark.parametrize("name", ACTIONS)
+def test_a_blank_list_of_actions_is_told_once(name: str) -> None:
+    assert said(find_value_missing, Expectation(name, " ")) == []
+    assert said(find_actions_unreadable, Expectation(name, " ")) == ["'' is no list of actions"]
+
+
+@pytest.mark.parametrize("name", [*QUALITY, *CUSTOM, "output_latency_milliseconds", "unknown"])
+def test_nothing_else_needs_a_value(name: str) -> None:
+    assert said(find_value_missing, Expectation(name)) == []
+
+
+@pytest.mark.parametrize("name", [*QUALITY, *CUSTOM])
+def test_a_value_that_nobody_reads_is_told(name: str) -> None:
+    assert said(find_value_unused, Expectation(name, "v")) == [f"{name} takes no <expectedValue>"]
+
+
+@pytest.mark.parametrize("name", [*VALUES, *ACTIONS, "output_latency_milliseconds", "unknown"])
+def test_a_value_that_may_be_read_is_not_told(name: str) -> None:
+    assert said(find_value_unused, Expectation(name, "v")) == []
+
+
+@pytest.mark.parametrize("value", ["['A']", "[]", '["A"]', "['A','B']", "\n [ 'A' ,\n 'B' ]\n", "[&#39;A&#39;]"])
+def test_every_spelling_of_a_list_of_actions_is_read(value: str) -> None:
+    assert said(find_actions_unreadable, Expectation("actions_assertion", value)) == []
+
+
+@pytest.mark.parametrize("value", ["A", "[A]", "['A'", "['A' 'B']", "('A')", "['A'], []", "{}"])
+def test_what_is_no_list_of_actions_is_shown(value: str) -> None:
+    assert said(find_actions_unreadable, Expectation("action_sequence_match", value)) == [
+        f"{value!r} is no list of actions"
+    ]
+
+
+def test_only_actions_are_read_as_actions() -> None:
+    assert said(find_actions_unreadable, Expectation("topic_assertion", "A")) == []
+    assert said(find_actions_unreadable, Expectation("actions_assertion")) == []
+
+
+@pytest.mark.parametrize("name", CUSTOM)
+def test_every_missing_parameter_is_told(name: str) -> None:
+    found = said(find_parameter_missing, custom(name, ("actual", "a")))
+    assert found == [f"{name} has no parameter {missing!r}" for missing in ("operator", "expected")]
+
+
+def test_only_custom_criteria_need_parameters() -> None:
+    assert said(find_parameter_missing, Expectation("coherence")) == []
+    assert said(find_parameter_missing, Expectation("unknown")) == []
+
+
+@pytest.mark.parametrize("name", [*VALUES, *ACTIONS, *QUALITY])
+def test_parameters_that_nobody_reads_are_told_once(name: str) -> None:
+    found = said(find_parameter_unused, custom(name, ("operator", "equals"), ("actual", "a")))
+    assert found == [f"{name} takes no <parameter>"]
+
+
+@pytest.mark.parametrize("name", [*CUSTOM, "unknown"])
+def test_parameters_that_may_be_read_are_not_told(name: str) -> None:
+    assert said(find_parameter_unused, custom(name, ("operator", "equals"))) == []
+
+
+@pytest.mark.parametrize(
+    ("name", "right"), [("Operator", "Did you mean operator?"), ("", "Known: "), ("tolerance", "Known: ")]
+)
+def test_an_unknown_parameter_leads_to_the_nearest_one(name: str, right: str) -> None:
+    assert hint(find_parameter_unknown, custom("string_comparison", ("actual", "a"), (name, "v"))).startswith(right)
+
+
+def test_a_parameter_that_comes_again_is_shown() -> None:
+    expectation = custom("string_comparison", ("actual", "a"), ("actual", "a"), ("operator", "o"), ("actual", "b"))
+    assert [finding.steps[0] for finding in find_parameter_twice(expectation)] == [("parameter", 1), ("parameter", 3)]
+
+
+@pytest.mark.parametrize(
+    ("name", "operators"), [("string_comparison", STRING_OPERATORS), ("numeric_comparison", NUMERIC_OPERATORS)]
+)
+def test_operators_belong_to_their_comparison(name: str, operators: tuple[str, ...]) -> None:
+    for operator in operators:
+        assert said(find_operator_unknown, custom(name, ("operator", f" {operator}\n"))) == []
+
+
+@pytest.mark.parametrize(
+    ("name", "operator", "message"),
+    [
+        ("string_comparison", "startsWith", "'startsWith' is no operator of string_comparison"),
+        ("string_comparison", "not_equals", "'not_equals' is no operator of string_comparison"),
+        ("string_comparison", "less_than", "'less_than' belongs to numeric_comparison, not to string_comparison"),
+        ("numeric_comparison", "contains", "'contains' belongs to string_comparison, not to numeric_comparison"),
+        ("numeric_comparison", "", "'' is no operator of numeric_comparison"),
+    ],
+)
+def test_an_operator_that_does_not_belong_is_told(name: str, operator: str, message: str) -> None:
+    assert said(find_operator_unknown, custom(name, ("operator", operator))) == [message]
+
+
+def test_no_operator_is_missed_where_none_belongs() -> None:
+    assert said(find_operator_unknown, custom("coherence", ("operator", "x"))) == []
+    assert said(find_operator_unknown, custom("string_comparison", ("actual", "x"))) == []
+
+
+@pytest.mark.parametrize("number", ["5", " -0.25\n", "+1", "1e3", ".5", "5."])
+def test_numbers_are_numbers(number: str) -> None:
+    assert said(find_number_invalid, custom("numeric_comparison", ("actual", number), ("expected", number))) == []
+
+
+@pytest.mark.parametrize("number", ["", "four", "1_0", "1,5", "NaN", "inf", "0x1", "\uff11", "$.x", "5 %"])
+def test_what_is_no_number_is_shown(number: str) -> None:
+    found = said(find_number_invalid, custom("numeric_comparison", ("operator", "x"), ("expected", number)))
+    assert found == [f"the parameter 'expected' is {number!r}, which is no number"]
+
+
+def test_texts_and_references_need_not_be_numbers() -> None:
+    assert said(find_number_invalid, custom("string_comparison", ("expected", "four"))) == []
+    assert said(find_number_invalid, custom("numeric_comparison", ("actual", "$.x"), by_reference=True)) == []
+
+
+@given(st.text(st.sampled_from("0123456789.+-eE_ ,infa\u0661"), max_size=30))
+def test_the_rule_and_the_engine_read_the_same_numbers(text: str) -> None:
+    refused = bool(said(find_number_invalid, custom("numeric_comparison", ("expected", text))))
+    assert refused is (parse_number(text) is None)
+
+
+def test_only_references_are_read_as_references() -> None:
+    assert said(find_reference_invalid, custom("string_comparison", ("actual", "$..a"))) == []
+    assert said(find_reference_invalid, custom("string_comparison", ("actual", "$..a"), by_reference=False)) == []
+
+
+@pytest.mark.parametrize("reference", ["", "outcome", "{gs.response}", "$..a", "$.a[?(@.b =~ 'x')]", "$.a["])
+def test_a_reference_that_cannot_be_followed_is_told_at_its_value(reference: str) -> None:
+    pairs = (("actual", "$.generatedData.outcome"), ("expected", reference))
+    (finding,) = find_reference_invalid(custom("string_comparison", *pairs, by_reference=True))
+    assert finding.steps == (("parameter", 1), ("value", 0))

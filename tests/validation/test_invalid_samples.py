@@ -1,0 +1,150 @@
+"""Every code has a sample that breaks it; what is told about each stands in invalid_samples.txt."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+
+from evalmeta import limits
+from evalmeta.errors import InvalidMetadata
+from evalmeta.model.manifest import DESTRUCTIVE_FILES, PACKAGE_FILE
+from evalmeta.model.registry import NEWEST_API_VERSION, TYPES, parse_api_version
+from evalmeta.package.convert import full_name_of, target_path
+from evalmeta.package.forceignore import read_forceignore
+from evalmeta.package.project import find_project
+from evalmeta.package.resolver import resolve
+from evalmeta.validation.rules import CODES, FIXED_CODES
+from evalmeta.validation.validator import validate_definition, validate_manifest
+from evalmeta.xmlio.manifests import index_members
+from evalmeta.xmlio.reader import NAMESPACE, read_xml
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from evalmeta.model.problem import Problem
+    from evalmeta.model.registry import ApiVersion
+
+SAMPLES = Path(__file__).parent.parent.parent / "metadata-samples"
+INVALID = SAMPLES / "invalid"
+SNAPSHOT = Path(__file__).parent / "invalid_samples.txt"
+ROOT = f'<AiEvaluationDefinition xmlns="{NAMESPACE}">'
+CASE = "<testCase><inputs><utterance>u</utterance></inputs><expectation><name>coherence</name></expectation></testCase>"
+GENERATED = {
+    "xml-too-large": b" " * (limits.MAX_XML_BYTES + 1),
+    "xml-too-deep": b"<a>" * 100 + b"</a>" * 100,
+    "test-cases-too-many": (
+        f"{ROOT}<name>n</name><subjectName>s</subjectName><subjectType>AGENT</subjectType>{CASE * 1_001}"
+        "</AiEvaluationDefinition>"
+    ).encode(),
+}
+# Told by an org, and when something is taken from one: the tests of those rooms show them.
+FROM_ORGS = {"full-name-unsafe", "refused"}
+
+
+def label(path: Path) -> str:
+    return path.relative_to(SAMPLES).as_posix()
+
+
+def code_of(sample: Path) -> str:
+    return sample.name.partition(".")[0].replace("__", "_").replace("_", "-")
+
+
+def in_definition(path: Path, version: ApiVersion = NEWEST_API_VERSION) -> list[Problem]:
+    found = full_name_of(path.name)
+    assert found, path
+    return validate_definition(path.read_bytes(), label=label(path), full_name=found[1], api_version=version)
+
+
+def in_manifest(path: Path) -> Iterator[Problem]:
+    manifest, problems = validate_manifest(
+        path.read_bytes(), label=label(path), destructive=path.name in DESTRUCTIVE_FILES
+    )
+    yield from problems
+    if problems or manifest is None or path.name != PACKAGE_FILE:
+        return
+    locate = index_members(read_xml(path.read_bytes(), label=label(path)))
+    deletes = any((path.parent / name).exists() for name in DESTRUCTIVE_FILES)
+    try:
+        resolve(
+            find_project(path), manifest=manifest, manifest_path=Path(label(path)), locate=locate, may_be_empty=deletes
+        )
+    except InvalidMetadata as error:
+        yield from error.problems
+
+
+def in_folder(folder: Path) -> Iterator[Problem]:
+    yield from read_forceignore(folder).problems
+    version = NEWEST_API_VERSION
+    for path in sorted(folder.rglob("*.xml")):
+        if path.name in {PACKAGE_FILE, *DESTRUCTIVE_FILES}:
+            yield from in_manifest(path)
+            manifest, _ = validate_manifest(path.read_bytes(), label=label(path))
+            version = parse_api_version(manifest.version or "") or version if manifest else version
+    for path in sorted(folder.rglob("*.aiEvaluationDefinition*")):
+        yield from in_definition(path, version)
+
+
+def told(sample: Path) -> list[Problem]:
+    return list(in_folder(sample) if sample.is_dir() else in_definition(sample))
+
+
+def render(problem: Problem) -> str:
+    return f"{problem} | {problem.hint}".replace(f"{SAMPLES}/", "")
+
+
+SAMPLE_PATHS = sorted(INVALID.iterdir())
+
+
+@pytest.mark.parametrize("sample", SAMPLE_PATHS, ids=code_of)
+def test_a_sample_breaks_the_rule_it_is_named_after_and_no_other(sample: Path) -> None:
+    assert {problem.code for problem in told(sample)} == {code_of(sample)}
+
+
+@pytest.mark.parametrize("code", GENERATED)
+def test_a_sample_too_big_to_keep_breaks_its_rule_and_no_other(code: str) -> None:
+    assert [problem.code for problem in validate_definition(GENERATED[code], label="d", full_name="D")] == [code]
+
+
+def test_every_code_has_its_sample() -> None:
+    assert {code_of(sample) for sample in SAMPLE_PATHS} == {*CODES, *FIXED_CODES} - GENERATED.keys() - FROM_ORGS
+
+
+def test_a_name_that_is_no_file_name_is_told(tmp_path: Path) -> None:
+    (tmp_path / PACKAGE_FILE).touch()
+    with pytest.raises(InvalidMetadata) as caught:
+        target_path(find_project(tmp_path), TYPES[0], "../up")
+    assert [problem.code for problem in caught.value.problems] == ["full-name-unsafe"]
+
+
+def test_every_problem_is_told_as_it_always_was() -> None:
+    found = [render(problem) for sample in SAMPLE_PATHS for problem in told(sample)]
+    assert found == SNAPSHOT.read_text(encoding="utf-8").splitlines()
+
+
+@pytest.mark.parametrize("sample", SAMPLE_PATHS, ids=code_of)
+def test_every_problem_has_its_place_and_the_way_out(sample: Path) -> None:
+    for problem in told(sample):
+        assert problem.message
+        assert problem.hint.endswith((".", "?"))
+        assert problem.location.line or problem.code == "full-name-duplicate"
+
+
+@pytest.mark.parametrize("sample", SAMPLE_PATHS, ids=code_of)
+def test_a_message_begins_small_and_ends_without_a_full_stop(sample: Path) -> None:
+    for problem in told(sample):
+        assert not problem.message.endswith(".")
+        assert not problem.message[0].isupper() or "AiEvaluationDefinition" in problem.message
+
+
+def test_every_other_sample_has_no_error() -> None:
+    good = [path for path in SAMPLES.rglob("*.aiEvaluationDefinition*") if INVALID not in path.parents]
+    assert len(good) >= 10
+    assert [problem for path in good for problem in in_definition(path) if problem.is_error] == []
+
+
+def test_every_other_manifest_selects_what_is_there() -> None:
+    manifests = [path for path in SAMPLES.rglob(PACKAGE_FILE) if INVALID not in path.parents]
+    assert len(manifests) >= 3
+    assert [problem for path in manifests for problem in in_manifest(path)] == []

@@ -1,0 +1,72 @@
+from __future__ import annotations
+
+import ast
+import re
+from collections import Counter
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+
+import evalmeta
+from evalmeta.validation.rules import CODES, FIXED_CODES, Rule, all_rules
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator
+
+SOURCE = Path(evalmeta.__file__).parent
+FILE_ROOMS = ("xmlio", "validation", "package")
+MAKERS = {"Problem", "Misfit", "Rule", "_problem", "_refuse"}
+
+
+def nodes(room: str = "") -> Iterator[ast.AST]:
+    for path in (SOURCE / room).rglob("*.py"):
+        yield from ast.walk(ast.parse(path.read_text(encoding="utf-8")))
+
+
+def strings(parts: Iterable[ast.AST]) -> Iterator[str]:
+    return (part.value for part in parts if isinstance(part, ast.Constant) and isinstance(part.value, str))
+
+
+def arguments(call: ast.AST) -> list[ast.expr]:
+    if not (isinstance(call, ast.Call) and isinstance(call.func, ast.Name) and call.func.id in MAKERS):
+        return []
+    return [*call.args[:3], *(keyword.value for keyword in call.keywords if keyword.arg == "code")]
+
+
+@pytest.mark.parametrize(("rule", "demand"), all_rules(), ids=[rule.code for rule, _ in all_rules()])
+def test_every_rule_demands_something_in_one_sentence(rule: Rule, demand: str) -> None:
+    assert demand[0].isupper() or demand.startswith("`"), rule.code
+    assert demand.endswith((".", ";", '").', ":")), rule.code
+
+
+def test_every_fixed_code_demands_something() -> None:
+    assert all(demand[0].isupper() and demand.endswith(".") for demand in FIXED_CODES.values())
+
+
+def test_codes_are_unique() -> None:
+    assert len(all_rules()) == len(CODES)
+    assert CODES.isdisjoint(FIXED_CODES)
+
+
+def test_every_code_in_the_list_is_used() -> None:
+    used = Counter(strings(nodes()))
+    assert [code for code in CODES if used[code] < 1] == []
+    assert [code for code in FIXED_CODES if used[code] < 2] == []
+
+
+def test_every_code_that_is_used_is_in_the_list() -> None:
+    found = {text for room in FILE_ROOMS for node in nodes(room) for text in strings(arguments(node))}
+    codes = {text for text in found if re.fullmatch("[a-z]+(-[a-z]+)+", text)}
+    assert codes - CODES - FIXED_CODES.keys() == set()
+
+
+def test_orgs_are_never_stricter_than_the_reference() -> None:
+    order = ["warning", "error"]
+    for rule, _ in all_rules():
+        assert order.index(rule.severity("orgs")) <= order.index(rule.severity("documented"))
+
+
+def test_what_orgs_are_known_to_accept_is_a_warning_there() -> None:
+    softer = {rule.code for rule, _ in all_rules() if rule.documented is not rule.orgs}
+    assert softer == {"name-format", "history-topic", "expected-value-missing"}

@@ -1,0 +1,223 @@
+"""Documents that try to read a file, open a connection or use up the machine: refused, each with one problem."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pytest
+
+from evalmeta import limits
+from evalmeta.errors import InvalidMetadata
+from evalmeta.validation.validator import validate_definition, validate_manifest
+from evalmeta.xmlio.nodes import read_node
+from evalmeta.xmlio.reader import NAMESPACE, read_xml
+
+from .conftest import SECRET
+
+if TYPE_CHECKING:
+    from .conftest import Bait
+
+LAUGHS = "".join(f'<!ENTITY l{n} "{f"&l{n - 1};" * 10 if n else "ha"}">' for n in range(10))
+QUADRATIC = f'<!ENTITY q "{"q" * 100_000}">'
+
+DOCTYPES = {
+    "empty": "<!DOCTYPE a>",
+    "spread": "<!DOCTYPE\n\ta\n[\n]\n>",
+    "internal": '<!DOCTYPE a [<!ENTITY e "inner">]>',
+    "external file": '<!DOCTYPE a [<!ENTITY e SYSTEM "{file}">]>',
+    "external pipe": '<!DOCTYPE a [<!ENTITY e SYSTEM "{pipe}">]>',
+    "external port": '<!DOCTYPE a [<!ENTITY e SYSTEM "{port}">]>',
+    "public": '<!DOCTYPE a [<!ENTITY e PUBLIC "-//x" "{port}">]>',
+    "unparsed": '<!DOCTYPE a [<!NOTATION n SYSTEM "{pipe}"><!ENTITY e SYSTEM "{file}" NDATA n>]>',
+    "subset file": '<!DOCTYPE a SYSTEM "{file}">',
+    "subset pipe": '<!DOCTYPE a SYSTEM "{pipe}">',
+    "subset port": '<!DOCTYPE a PUBLIC "-//x" "{port}">',
+    "parameter file": '<!DOCTYPE a [<!ENTITY % p SYSTEM "{file}">%p;]>',
+    "parameter pipe": '<!DOCTYPE a [<!ENTITY % p SYSTEM "{pipe}">%p;]>',
+    "parameter port": '<!DOCTYPE a [<!ENTITY % p SYSTEM "{port}">%p;]>',
+    "parameter in parameter": "<!DOCTYPE a [<!ENTITY % p \"<!ENTITY e SYSTEM '{file}'>\">%p;]>",
+    "default attribute": '<!DOCTYPE a [<!ATTLIST a x CDATA "&e;"><!ENTITY e SYSTEM "{file}">]>',
+    "billion laughs": f"<!DOCTYPE a [{LAUGHS}]>",
+    "quadratic": f"<!DOCTYPE a [{QUADRATIC}]>",
+    "itself": '<!DOCTYPE a [<!ENTITY e "&e;">]>',
+    "damaged": '<!DOCTYPE a [<!ENTITY e SYSTEM "{file}"',
+    "after a comment": '<!-- <a> --><?x y?>\n<!DOCTYPE a [<!ENTITY e SYSTEM "{file}">]>',
+    "after a comment that hides one": "<!-- <!DOCTYPE b> -->\n<!DOCTYPE a>",
+}
+BODIES = ("<a>&e;</a>", '<a x="&e;"/>', "<a>&l9;</a>", f"<a>{'&q;' * 1_000}</a>", "<a/>")
+HINTS = {
+    "schema location": '<a xmlns:xsi="{xsi}" xsi:schemaLocation="{ns} {pipe} urn:x {port}"/>',
+    "schema without namespace": '<a xmlns:xsi="{xsi}" xsi:noNamespaceSchemaLocation="{pipe}"/>',
+    "stylesheet": '<?xml-stylesheet href="{pipe}"?><a/>',
+    "model": '<?xml-model href="{port}"?><a/>',
+    "include": '<a xmlns:xi="http://www.w3.org/2001/XInclude"><xi:include href="{pipe}" parse="text"/></a>',
+    "base": '<a xml:base="{port}"/>',
+}
+
+
+def refusal(data: bytes) -> InvalidMetadata:
+    with pytest.raises(InvalidMetadata) as caught:
+        read_xml(data, label="hostile.xml")
+    return caught.value
+
+
+def baited(template: str, bait: Bait) -> str:
+    for name in ("file", "pipe", "port"):
+        template = template.replace(f"{{{name}}}", getattr(bait, name))
+    return template.replace("{ns}", NAMESPACE).replace("{xsi}", "http://www.w3.org/2001/XMLSchema-instance")
+
+
+@pytest.mark.parametrize("body", BODIES, ids=["text", "attribute", "laughs", "quadratic", "nothing"])
+@pytest.mark.parametrize("doctype", DOCTYPES.values(), ids=DOCTYPES)
+def test_a_doctype_is_refused_before_anything_in_it_is_read(doctype: str, body: str, bait: Bait) -> None:
+    error = refusal(f'<?xml version="1.0"?>\n{baited(doctype, bait)}{body}'.encode())
+    (problem,) = error.problems
+    assert problem.code == "xml-doctype"
+    assert SECRET not in f"{error} {problem} {problem.hint} {error.actions}"
+
+
+@pytest.mark.parametrize("doctype", DOCTYPES.values(), ids=DOCTYPES)
+def test_every_entrance_refuses_a_doctype(doctype: str, bait: Bait) -> None:
+    data = f"{baited(doctype, bait)}<a>&e;</a>".encode()
+    with pytest.raises(InvalidMetadata):
+        read_node(data, label="message")
+    found = [*validate_definition(data, label="d", full_name="D"), *validate_manifest(data, label="m")[1]]
+    assert [problem.code for problem in found] == ["xml-doctype"] * 2
+
+
+@pytest.mark.parametrize("template", HINTS.values(), ids=HINTS)
+def test_nothing_that_a_document_points_to_is_fetched(template: str, bait: Bait) -> None:
+    text = baited(template, bait)
+    assert SECRET not in str(read_node(text.encode(), label="message"))
+    for root in ("AiEvaluationDefinition", "Package"):
+        data = text.replace("<a", f'<{root} xmlns="{NAMESPACE}"').replace("</a>", f"</{root}>").encode()
+        found = [*validate_definition(data, label="d", full_name="D"), *validate_manifest(data, label="m")[1]]
+        assert SECRET not in str(found)
+
+
+def test_a_doctype_is_told_where_it_stands() -> None:
+    error = refusal("<?xml version='1.0'?>\r\n<!-- é\n -->  <!DOCTYPE a><a/>".encode())
+    assert str(error) == "hostile.xml:3:7: the file has a DOCTYPE [xml-doctype]"
+
+
+@pytest.mark.parametrize("data", [b"<a><![CDATA[<!DOCTYPE a>]]></a>", b"<a><!-- <!DOCTYPE a> --></a>"])
+def test_a_word_is_no_doctype(data: bytes) -> None:
+    assert read_xml(data, label="d").root.tag == "a"
+
+
+@pytest.mark.parametrize("name", ["e", "nbsp", "xxe"])
+def test_an_entity_that_nobody_declared_is_refused(name: str) -> None:
+    assert refusal(f"<a>&{name};</a>".encode()).problems[0].code == "xml-malformed"
+
+
+def test_the_five_entities_and_character_references_are_read() -> None:
+    root = read_xml(b"<a>&amp;&lt;&gt;&apos;&quot;&#65;&#x1F600;</a>", label="d").root
+    assert root.text == "&<>'\"A\U0001f600"
+
+
+@pytest.mark.parametrize(
+    "encoding", ["utf-16", "utf-16-le", "utf-16-be", "utf-32", "utf-32-le", "utf-32-be", "cp037", "utf-7", "latin-1"]
+)
+def test_no_other_encoding_is_read(encoding: str) -> None:
+    text = f'<?xml version="1.0" encoding="{encoding}"?><a>\u00e4</a>'
+    assert refusal(text.encode(encoding)).problems[0].code == "xml-encoding"
+
+
+@pytest.mark.parametrize("encoding", ["utf-16", "utf-32", "utf-16-be", "cp037", "latin-1"])
+def test_an_encoding_that_is_not_declared_is_found_out(encoding: str) -> None:
+    assert refusal("<a>\u00e4</a>".encode(encoding)).problems[0].code == "xml-encoding"
+
+
+@pytest.mark.parametrize("declared", ["ISO-8859-1", "utf-16", "EBCDIC-CP-US", "x", "x" * 4_000_000, ""])
+def test_a_declared_encoding_is_taken_at_its_word(declared: str) -> None:
+    for mark in ("", "\ufeff"):
+        error = refusal(f"{mark}<?xml version='1.0' encoding='{declared}'?><a/>".encode())
+        assert error.problems[0].code == "xml-encoding"
+        assert len(str(error)) < 200
+
+
+@pytest.mark.parametrize("declared", ["UTF-8", "utf-8", "UTF8", "us-ascii", "ASCII"])
+def test_utf_8_has_several_names(declared: str) -> None:
+    assert read_xml(f'<?xml version="1.0" encoding="{declared}"?><a/>'.encode(), label="d").root.tag == "a"
+
+
+@pytest.mark.parametrize(
+    ("data", "message"),
+    [
+        (b"<a>\n \xc3\xa9 \xe9</a>", "hostile.xml:2:4: the byte 0xE9 is no UTF-8; metadata is UTF-8"),
+        (b"\xef\xbb\xbf<a>\xff</a>", "hostile.xml:1:4: the byte 0xFF is no UTF-8; metadata is UTF-8"),
+        (b"<a>\xed\xa0\x80</a>", "hostile.xml:1:4: the byte 0xED is no UTF-8; metadata is UTF-8"),
+        (b"<a>\xc0\xbc</a>", "hostile.xml:1:4: the byte 0xC0 is no UTF-8; metadata is UTF-8"),
+        (b'<?xml version="1.0" encoding="ASCII"?><a>\xc3\xa9</a>', "hostile.xml:1:42: the byte 0xC3 is no ASCII"),
+    ],
+)
+def test_a_byte_that_does_not_belong_is_shown(data: bytes, message: str) -> None:
+    assert str(refusal(data)).startswith(message)
+
+
+@pytest.mark.parametrize(
+    "data",
+    [
+        b"",
+        b" ",
+        b"\xef\xbb\xbf",
+        b"\x00",
+        b"<a>x\x00y</a>",
+        b"<a/>\x00",
+        b"<a>\x01</a>",
+        b"<a>&#0;</a>",
+        b"<a>&#xD800;</a>",
+        b"<a>&#x110000;</a>",
+        "<a>\ufffe</a>".encode(),
+        b"PK\x03\x04",
+        b"\x7fELF",
+        b"{}",
+        b"<a>",
+        b"<a></b>",
+        b"<a/><a/>",
+        b"<a b='1' b='2'/>",
+        b"<a:b/>",
+        b"<a & b='1'/>",
+        b"<" + b"a" * 100_000 + b"/>",
+    ],
+)
+def test_what_is_no_xml_is_one_problem_with_a_place(data: bytes) -> None:
+    (problem,) = refusal(data).problems
+    assert problem.code in {"xml-malformed", "xml-encoding"}
+    assert (problem.location.line, problem.location.column) >= (1, 1)
+    assert "\n" not in problem.message
+    assert len(problem.message) < 300
+
+
+@pytest.mark.parametrize("depth", [65, 100, 255, 257, 2_047, 2_049, 100_000, 700_000])
+def test_what_is_nested_too_deeply_is_told_at_its_place(depth: int) -> None:
+    (problem,) = refusal(b"<a>" * depth + b"</a>" * depth).problems
+    assert (problem.code, problem.location.line) == ("xml-too-deep", 1)
+
+
+@pytest.mark.parametrize("depth", [65, 2_049, 1_000_000])
+def test_a_message_is_not_nested_deeply_either(depth: int) -> None:
+    with pytest.raises(InvalidMetadata, match="xml-too-deep"):
+        read_node(b"<a>" * depth + b"</a>" * depth, label="message")
+
+
+def test_the_first_level_too_deep_is_shown() -> None:
+    (problem,) = refusal(b"<a>\n" * 65 + b"</a>" * 65).problems
+    assert (problem.location.line, problem.location.column) == (65, 1)
+
+
+def test_as_many_levels_as_are_allowed_are_read() -> None:
+    depth = limits.MAX_XML_DEPTH
+    assert read_xml(b"<a>" * depth + b"</a>" * depth, label="d").root.tag == "a"
+
+
+def test_a_file_may_be_as_large_as_the_limit_and_no_larger() -> None:
+    data = b"<a>" + b" " * (limits.MAX_XML_BYTES - 7) + b"</a>"
+    assert read_xml(data, label="d").data is data
+    (problem,) = refusal(data + b" ").problems
+    assert problem.message == "the file has 5,000,001 bytes; at most 5,000,000 are read"
+
+
+def test_a_message_may_hold_a_zip_of_any_size_that_an_org_takes() -> None:
+    zipped = b"QUJD" * (limits.MAX_ZIP_BYTES // 3)
+    assert len(str(read_node(b"<a><z>" + zipped + b"</z></a>", label="message").content[0].content)) == len(zipped)
