@@ -62,3 +62,8 @@ class Team:
         with closing(sqlite3.connect(self.home / "org.sqlite3")) as database:
             [(count,)] = database.execute("SELECT count(*) FROM job WHERE kind = ?", (kind,)).fetchall()
         return int(count)
+
+    def delete_in_org(self, name: str) -> None:
+        """Takes a definition out of the org."""
+        with closing(sqlite3.connect(self.home / "org.sqlite3")) as database, database:
+            database.execute("DELETE FROM component WHERE full_name = ?", (name,))

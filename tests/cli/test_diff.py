@@ -99,6 +99,12 @@ def test_two_files_are_compared_without_a_project(evalmeta: Program, team: Team)
     assert done.err == ""
 
 
+def test_two_files_with_the_same_bytes_have_no_differences(evalmeta: Program, team: Team) -> None:
+    path = str(team.write("A"))
+
+    assert evalmeta("diff", path, path).out == "No differences.\n"
+
+
 def test_added_and_removed_cases_are_shown_with_their_utterances(evalmeta: Program, team: Team) -> None:
     before, after = team.write("A"), team.write("B")
     case = "<testCase><inputs><utterance>New</utterance></inputs></testCase>"

@@ -60,6 +60,23 @@ def test_every_way_of_differing_is_told_apart(deployed: Team, evalmeta: Program)
     }
 
 
+def test_what_was_deleted_in_the_org_is_told(deployed: Team, evalmeta: Program) -> None:
+    deployed.delete_in_org("A")
+    deployed.delete_in_org("B")
+    deployed.write("B", "mine")
+
+    assert states(evalmeta) == {"A": "deleted in the org", "B": "conflict"}
+
+
+def test_what_was_deleted_on_both_sides_is_forgotten(deployed: Team, evalmeta: Program) -> None:
+    deployed.delete_in_org("A")
+    deployed.path("A").unlink()
+    assert states(evalmeta) == {}
+    deployed.write("A")
+
+    assert states(evalmeta) == {"A": "only local"}
+
+
 def test_the_same_change_on_both_sides_is_no_difference(deployed: Team, evalmeta: Program) -> None:
     for copy in ("theirs", "mine"):
         deployed.go(copy)

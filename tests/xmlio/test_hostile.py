@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import os
+import socket
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import pytest
@@ -12,11 +15,11 @@ from evalmeta.validation.validator import validate_definition, validate_manifest
 from evalmeta.xmlio.nodes import read_node
 from evalmeta.xmlio.reader import NAMESPACE, read_xml
 
-from .conftest import SECRET
-
 if TYPE_CHECKING:
-    from .conftest import Bait
+    from collections.abc import Iterator
+    from pathlib import Path
 
+SECRET = "the canary's own words"  # noqa: S105 - a text to look for
 LAUGHS = "".join(f'<!ENTITY l{n} "{f"&l{n - 1};" * 10 if n else "ha"}">' for n in range(10))
 QUADRATIC = f'<!ENTITY q "{"q" * 100_000}">'
 
@@ -53,6 +56,27 @@ HINTS = {
     "include": '<a xmlns:xi="http://www.w3.org/2001/XInclude"><xi:include href="{pipe}" parse="text"/></a>',
     "base": '<a xml:base="{port}"/>',
 }
+
+
+@dataclass(frozen=True)
+class Bait:
+    """What hostile documents point to: a file with a text to look for, a pipe that would hang, an open port."""
+
+    file: str
+    pipe: str
+    port: str
+
+
+@pytest.fixture
+def bait(tmp_path: Path) -> Iterator[Bait]:
+    canary, pipe = tmp_path / "canary.txt", tmp_path / "pipe"
+    canary.write_text(SECRET)
+    os.mkfifo(pipe)
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        server.setblocking(False)
+        yield Bait(canary.as_uri(), pipe.as_uri(), f"http://127.0.0.1:{server.getsockname()[1]}/x")
+        with pytest.raises(BlockingIOError):
+            server.accept()
 
 
 def refusal(data: bytes) -> InvalidMetadata:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import stat
 from itertools import islice, pairwise
 from operator import attrgetter
@@ -98,13 +99,21 @@ def _read(name: str, content: bytes | Path, size: int) -> bytes:
     if isinstance(content, bytes):
         return content
     try:
-        with content.open("rb", buffering=0) as file:
-            data = file.read(size + 1)
+        data = _read_at_once(content, size + 1)
     except OSError as error:
         raise _unreadable(name, content, error.strerror) from error
     if len(data) != size:
         raise _unreadable(name, content, "it changed while it was read")
     return data
+
+
+def _read_at_once(path: Path, most: int) -> bytes:
+    # A file object costs as much again as the reading of a small file.
+    descriptor = os.open(path, os.O_RDONLY | getattr(os, "O_BINARY", 0))
+    try:
+        return os.read(descriptor, most)
+    finally:
+        os.close(descriptor)
 
 
 def _check_kind(entry: ZipEntry) -> None:
