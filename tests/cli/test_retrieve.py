@@ -99,3 +99,17 @@ def test_a_wildcard_that_nothing_in_the_org_matches_is_told(
 
     assert done.code == 2
     assert "the org has no AiEvaluationDefinition:Outage_*" in done.err
+
+
+def test_what_forceignore_names_is_not_written(evalmeta: Program, copy_samples: Callable[[str], Path]) -> None:
+    project = copy_samples("dx-project")
+    evalmeta("deploy")
+    [file] = project.rglob("Outage_Desk*")
+    file.unlink()
+    (project / ".forceignore").write_text("**/Outage_*\n")
+
+    done = evalmeta("retrieve")
+
+    assert "Retrieved 2 components." in done.out
+    assert f"Warning: {file.relative_to(project)} was not written: .forceignore names it" in done.err
+    assert not file.exists()

@@ -1,5 +1,7 @@
 """The library's verbs: what the command line and other programs call.
 
 One module for each kind of work, so that checking a file loads no web framework:
-`metadata` (files), `orgs` (deploy and retrieve), `tests` (runs).
+`metadata`, `formatting`, `manifests`, `packages` and `conversions` (files),
+`selections` (which components), `orgs` (deploy and retrieve), `changes` (status and
+diff, with `tracking`, `sides` and `conflicts` behind them), `tests` (runs).
 """

@@ -24,6 +24,7 @@ from evalmeta.package.archive import build_zip
 from evalmeta.package.contents import near_limits, package_entries
 from evalmeta.package.convert import target_path
 from evalmeta.package.files import state_of, write_file
+from evalmeta.package.forceignore import FORCEIGNORE_FILE, read_forceignore
 from evalmeta.package.resolver import find_components
 
 if TYPE_CHECKING:
@@ -140,7 +141,8 @@ async def retrieve(
 ) -> Retrieval:
     """Fetches what a manifest selects, or everything, and writes the project's files.
 
-    A component that the project has keeps its place; a file with the same bytes is not touched.
+    A component that the project has keeps its place; a file with the same bytes is not
+    touched, and one that `.forceignore` names is not written.
 
     Args:
         connection: the org.
@@ -157,13 +159,17 @@ async def retrieve(
     wanted = manifest or _everything(project)
     result = await retrieving.retrieve(connection, wanted)
     places = {component.key: component.path for component in find_components(project)}
-    incoming = [_incoming(project, each, places) for each in fetched_from(result)]
+    ignore = read_forceignore(project.root)
+    arrived = [_incoming(project, each, places) for each in fetched_from(result)]
+    incoming = [each for each in arrived if not ignore.ignores(each[1])]
+    ignored = [shown(path) for _, path, _ in arrived if ignore.ignores(path)]
     with tracking_of(project, connection) as tracking:
         if not ignore_conflicts:
             refuse_changed_files(tracking, [(each, path) for each, path, state in incoming if state == "Changed"])
         written = tuple(_write(project, *each) for each in incoming)
         remember_fetched(tracking, [each for each, _, _ in incoming])
-    return Retrieval(result.id, written, tuple(message.problem for message in result.messages))
+    unwritten = (f"{file} was not written: {FORCEIGNORE_FILE} names it" for file in ignored)
+    return Retrieval(result.id, written, (*(message.problem for message in result.messages), *unwritten))
 
 
 def _everything(project: Project) -> Manifest:

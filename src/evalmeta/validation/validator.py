@@ -128,7 +128,9 @@ def validate_manifest(data: bytes, *, label: str, destructive: bool = False) -> 
         return None, [complaint.problem for complaint in complaints]
     manifest = read_manifest(document)
     check_rest = _check_wildcards if destructive else _check_version
-    return manifest, sorted([*_check_types(manifest, document), *check_rest(manifest, document)], key=lambda each: each.location)
+    return manifest, sorted(
+        [*_check_types(manifest, document), *check_rest(manifest, document)], key=lambda each: each.location
+    )
 
 
 def _read(data: bytes, label: str, root: str) -> Document:

@@ -1,0 +1,51 @@
+from __future__ import annotations
+
+import pytest
+
+from evalmeta.model.expectations import (
+    NUMERIC_OPERATORS,
+    OPERATORS,
+    STRING_OPERATORS,
+    canonical_name,
+    expectation_kind,
+    known_names,
+)
+
+
+@pytest.mark.parametrize(
+    ("later", "name"),
+    [
+        ("topic_assertion", "topic_sequence_match"),
+        ("actions_assertion", "action_sequence_match"),
+        ("output_validation", "bot_response_rating"),
+        ("instruction_adherence", "instruction_following"),
+    ],
+)
+def test_a_later_name_is_the_same_thing(later: str, name: str) -> None:
+    assert canonical_name(later) == canonical_name(name) == name
+    assert expectation_kind(later) is expectation_kind(name)
+
+
+def test_an_unknown_name_stays_what_it_is() -> None:
+    assert (canonical_name("tone"), expectation_kind("tone"), expectation_kind("")) == ("tone", None, None)
+
+
+@pytest.mark.parametrize("name", known_names())
+def test_every_known_name_has_a_kind_with_a_label(name: str) -> None:
+    kind = expectation_kind(name)
+    assert kind
+    assert name in {kind.name, *kind.aliases}
+    assert kind.label
+    assert canonical_name(name) == kind.name
+
+
+def test_the_names_of_the_reference_come_before_the_later_ones() -> None:
+    names = known_names()
+    assert len(names) == len(set(names)) == 15
+    assert [canonical_name(name) == name for name in names] == [True] * 11 + [False] * 4
+
+
+def test_custom_criteria_are_what_has_operators() -> None:
+    kinds = filter(None, map(expectation_kind, known_names()))
+    assert {kind.name for kind in kinds if kind.needs == "parameters"} == OPERATORS.keys()
+    assert {*STRING_OPERATORS} & {*NUMERIC_OPERATORS} == {"equals"}

@@ -1,0 +1,82 @@
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from evalmeta.model.registry import (
+    NEWEST_API_VERSION,
+    OLDEST_API_VERSION,
+    TYPES,
+    ApiVersion,
+    metadata_type,
+    nearest_type_name,
+    parse_api_version,
+)
+
+
+@pytest.mark.parametrize("name", ["AiEvaluationDefinition", "aievaluationdefinition", "AIEVALUATIONDEFINITION"])
+def test_a_type_is_found_in_any_case(name: str) -> None:
+    assert metadata_type(name) == TYPES[0]
+
+
+@pytest.mark.parametrize("name", ["", "Flow", "AiEvaluationDefinitions", " AiEvaluationDefinition"])
+def test_no_other_name_is_a_type(name: str) -> None:
+    assert metadata_type(name) is None
+
+
+@pytest.mark.parametrize(
+    ("name", "near"),
+    [
+        ("AiEvalutionDefinition", "AiEvaluationDefinition"),
+        ("aievaluationdefinitions", "AiEvaluationDefinition"),
+        ("Flow", None),
+    ],
+)
+def test_the_nearest_type_is_named_when_one_is_near(name: str, near: str | None) -> None:
+    assert nearest_type_name(name) == near
+
+
+def test_names_folders_suffixes_and_prefixes_are_unique() -> None:
+    for column in ("name", "directory", "suffix", "xsd", "id_prefix"):
+        assert len({getattr(row, column) for row in TYPES}) == len(TYPES)
+
+
+@pytest.mark.parametrize(
+    ("text", "version"), [("64.0", 64), ("64", 64), (" 64.0\n", 64), ("7.0", 7), ("064.0", 64), ("100.0", 100)]
+)
+def test_versions_are_read(text: str, version: int) -> None:
+    assert parse_api_version(text) == ApiVersion(version)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "",
+        ".",
+        "64.",
+        "64.1",
+        "64.00",
+        "v64.0",
+        "-64.0",
+        "6_4.0",
+        "64.0.0",
+        "\uff16\uff14",
+        "\u00b2",
+        "6" * 5000,
+        "64 .0",
+    ],
+)
+def test_nothing_else_is_a_version(text: str) -> None:
+    assert parse_api_version(text) is None
+
+
+@given(st.text(st.sampled_from("0123456789. v+-\u0664"), max_size=8))
+def test_any_text_is_a_version_or_none(text: str) -> None:
+    version = parse_api_version(text)
+    assert version is None or parse_api_version(str(version)) == version
+
+
+def test_versions_compare_by_number() -> None:
+    assert ApiVersion(9) < OLDEST_API_VERSION < NEWEST_API_VERSION < ApiVersion(100)
+    assert str(ApiVersion(64)) == "64.0"
