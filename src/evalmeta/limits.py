@@ -37,6 +37,9 @@ MAX_ANSWER_CHARS: Final = 1_000_000
 MAX_ERROR_CHARS: Final = 2_000
 MAX_RATED_CHARS: Final = 20_000
 
+# Testing API Developer Guide, "Custom Evaluation Criteria": what a parameter's value may have.
+MAX_PARAMETER_CHARS: Final = 100
+
 # References: what one JSONPath may be and touch.
 MAX_REFERENCE_CHARS: Final = 1_000
 MAX_REFERENCE_MATCHES: Final = 10_000

@@ -16,7 +16,14 @@ from evalmeta.package.forceignore import read_forceignore
 from evalmeta.package.project import find_project
 from evalmeta.package.resolver import resolve
 from evalmeta.validation.rules import CODES, FIXED_CODES
-from evalmeta.validation.validator import validate_definition, validate_manifest
+from evalmeta.validation.validator import (
+    Checked,
+    Judgement,
+    check_definition,
+    validate_definition,
+    validate_manifest,
+    validate_together,
+)
 from evalmeta.xmlio.manifests import index_members
 from evalmeta.xmlio.reader import NAMESPACE, read_xml
 
@@ -51,10 +58,16 @@ def code_of(sample: Path) -> str:
     return sample.name.partition(".")[0].replace("__", "_").replace("_", "-")
 
 
-def in_definition(path: Path, version: ApiVersion = NEWEST_API_VERSION) -> list[Problem]:
+def checked(path: Path, version: ApiVersion = NEWEST_API_VERSION) -> Checked:
     found = full_name_of(path.name)
     assert found, path
-    return validate_definition(path.read_bytes(), label=label(path), full_name=found[1], api_version=version)
+    return check_definition(
+        path.read_bytes(), label=label(path), full_name=found[1], judgement=Judgement(), api_version=version
+    )
+
+
+def in_definition(path: Path) -> list[Problem]:
+    return list(checked(path).problems)
 
 
 def in_manifest(path: Path) -> Iterator[Problem]:
@@ -82,8 +95,10 @@ def in_folder(folder: Path) -> Iterator[Problem]:
             yield from in_manifest(path)
             manifest, _ = validate_manifest(path.read_bytes(), label=label(path))
             version = parse_api_version(manifest.version or "") or version if manifest else version
-    for path in sorted(folder.rglob("*.aiEvaluationDefinition*")):
-        yield from in_definition(path, version)
+    files = [checked(path, version) for path in sorted(folder.rglob("*.aiEvaluationDefinition*"))]
+    for each in files:
+        yield from each.problems
+    yield from validate_together([each.file for each in files if each.file], Judgement())
 
 
 def told(sample: Path) -> list[Problem]:

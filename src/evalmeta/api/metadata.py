@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from functools import cache
 from pathlib import Path
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, NamedTuple
 
 from evalmeta import limits
 from evalmeta.errors import EvalmetaError, InvalidMetadata, NotFound, ProjectError
@@ -17,7 +17,14 @@ from evalmeta.package.convert import full_name_of
 from evalmeta.package.forceignore import FORCEIGNORE_FILE, read_forceignore
 from evalmeta.package.project import find_project
 from evalmeta.package.resolver import find_components
-from evalmeta.validation.validator import Judgement, judgement_of, validate_definition, validate_manifest
+from evalmeta.validation.validator import (
+    Checked,
+    Judgement,
+    check_definition,
+    judgement_of,
+    validate_manifest,
+    validate_together,
+)
 from evalmeta.xmlio.definitions import read_definition, sketch_definition, write_definition
 from evalmeta.xmlio.reader import read_xml
 
@@ -28,6 +35,7 @@ if TYPE_CHECKING:
     from evalmeta.model.definition import Definition
     from evalmeta.model.registry import ApiVersion
     from evalmeta.package.project import Project
+    from evalmeta.validation.project_rules import NamedFile
 
 __all__ = [
     "Validation",
@@ -56,6 +64,14 @@ class Validation:
     def is_valid(self) -> bool:
         """Says whether nothing stops a deployment."""
         return not any(problem.is_error for problem in self.problems)
+
+
+class _InForce(NamedTuple):
+    """What the project around a folder says about its files; the defaults when there is no project."""
+
+    root: Path | None
+    judgement: Judgement
+    api_version: ApiVersion
 
 
 def read(path: Path) -> Definition:
@@ -118,7 +134,9 @@ def check_components(project: Project, components: ComponentSet) -> tuple[Proble
     """
     judgement = judgement_of(project.settings)
     version = components.api_version
-    found = [problem for each in components.components for problem in _check_component(each, judgement, version)]
+    checked = [_check_component(each, judgement, version) for each in components.components]
+    found = [problem for each in checked for problem in each.problems]
+    found += validate_together([each.file for each in checked if each.file], judgement)
     if any(problem.is_error for problem in found):
         raise InvalidMetadata("the definitions have errors; nothing was sent", problems=found)
     return (*ignore_problems(project), *found)
@@ -158,8 +176,15 @@ def bytes_of(path: Path) -> bytes:
 
 def _validate_files(files: Sequence[Path]) -> Validation:
     in_force = cache(_in_force)
-    problems = [problem for path in files for problem in _check_file(path, in_force)]
-    return Validation((*_same_names(files), *problems), len(files))
+    checked = [_check_file(path, in_force) for path in files]
+    problems = [problem for each in checked for problem in each.problems]
+    projects: dict[Path | None, tuple[Judgement, list[NamedFile]]] = {}
+    for path, each in zip(files, checked, strict=True):
+        if each.file:
+            force = in_force(path.parent)
+            projects.setdefault(force.root, (force.judgement, []))[1].append(each.file)
+    together = [problem for judgement, named in projects.values() for problem in validate_together(named, judgement)]
+    return Validation((*_same_names(files), *problems, *together), len(files))
 
 
 def _named_files(paths: Sequence[Path]) -> Iterator[Path]:
@@ -188,19 +213,20 @@ def _project_files(project: Project) -> Iterator[Path]:
     yield from (path for path in manifests if path.is_file())
 
 
-def _check_file(path: Path, in_force: Callable[[Path], tuple[Judgement, ApiVersion]]) -> list[Problem]:
+def _check_file(path: Path, in_force: Callable[[Path], _InForce]) -> Checked:
     found = full_name_of(path.name)
     if found is None:
         destructive = path.name in DESTRUCTIVE_FILES
-        return validate_manifest(bytes_of(path), label=shown(path), destructive=destructive)[1]
-    judgement, version = in_force(path.parent)
-    return validate_definition(
-        bytes_of(path), label=shown(path), full_name=found[1], judgement=judgement, api_version=version
+        problems = validate_manifest(bytes_of(path), label=shown(path), destructive=destructive)[1]
+        return Checked(tuple(problems), None)
+    force = in_force(path.parent)
+    return check_definition(
+        bytes_of(path), label=shown(path), full_name=found[1], judgement=force.judgement, api_version=force.api_version
     )
 
 
-def _check_component(component: Component, judgement: Judgement, version: ApiVersion) -> list[Problem]:
-    return validate_definition(
+def _check_component(component: Component, judgement: Judgement, version: ApiVersion) -> Checked:
+    return check_definition(
         bytes_of(component.path),
         label=shown(component.path),
         full_name=component.full_name,
@@ -209,13 +235,13 @@ def _check_component(component: Component, judgement: Judgement, version: ApiVer
     )
 
 
-def _in_force(folder: Path) -> tuple[Judgement, ApiVersion]:
-    """Gives judgement and API version of the project around a folder; the defaults when there is none."""
+def _in_force(folder: Path) -> _InForce:
     try:
         project = find_project(folder)
     except ProjectError:
-        return Judgement(), NEWEST_API_VERSION
-    return judgement_of(project.settings), project.api_version or _manifest_version(project) or NEWEST_API_VERSION
+        return _InForce(None, Judgement(), NEWEST_API_VERSION)
+    version = project.api_version or _manifest_version(project) or NEWEST_API_VERSION
+    return _InForce(project.root, judgement_of(project.settings), version)
 
 
 def _manifest_version(project: Project) -> ApiVersion | None:

@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from evalmeta.model.jsonvalue import JsonValue
 
 __all__ = [
+    "REFERENCE_ROOT",
     "Comparison",
     "Everything",
     "Filter",
@@ -33,6 +34,9 @@ __all__ = [
     "check_reference",
     "parse_reference",
 ]
+
+REFERENCE_ROOT: Final = "generatedData"
+"""The one member of `$` that a reference may start with."""
 
 Operator = Literal["exists", "missing", "==", "!=", "<", "<=", ">", ">="]
 

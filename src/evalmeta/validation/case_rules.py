@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
+from evalmeta.model.expectations import expectation_kind
 from evalmeta.validation.finding import Finding, nearest, quote
 
 if TYPE_CHECKING:
@@ -14,6 +15,7 @@ if TYPE_CHECKING:
 __all__ = [
     "find_context_variables_twice",
     "find_empty_utterance",
+    "find_expectations_twice",
     "find_history_index",
     "find_history_order",
     "find_history_role",
@@ -48,6 +50,21 @@ def find_context_variables_twice(case: TestCase) -> Iterator[Finding]:
             steps = (("inputs", 0), ("contextVariable", index), ("variableName", 0))
             yield Finding(steps, f"the context variable {quote(variable.name)} is given twice", "Keep one of them.")
         seen.add(variable.name)
+
+
+def find_expectations_twice(case: TestCase) -> Iterator[Finding]:
+    """A standard expectation stands once per test case."""
+    seen: set[str] = set()
+    for index, expectation in enumerate(case.expectations):
+        kind = expectation_kind(expectation.name)
+        if kind is None or kind.needs == "parameters":
+            continue
+        if kind.name in seen:
+            hint = "Keep one of them, or move the other to a test case of its own."
+            yield Finding(
+                (("expectation", index), ("name", 0)), f"{expectation.name} stands twice in the test case", hint
+            )
+        seen.add(kind.name)
 
 
 def find_history_role(case: TestCase) -> Iterator[Finding]:

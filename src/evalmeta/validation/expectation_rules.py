@@ -6,9 +6,10 @@ import re
 from decimal import Decimal, InvalidOperation
 from typing import TYPE_CHECKING, Final
 
+from evalmeta import limits
 from evalmeta.model.actions import parse_actions
 from evalmeta.model.expectations import OPERATORS, PARAMETER_NAMES, canonical_name, expectation_kind, known_names
-from evalmeta.model.reference import check_reference
+from evalmeta.model.reference import REFERENCE_ROOT, Names, check_reference, parse_reference
 from evalmeta.validation.finding import Finding, nearest, quote
 
 if TYPE_CHECKING:
@@ -21,9 +22,11 @@ __all__ = [
     "find_number_invalid",
     "find_operator_unknown",
     "find_parameter_missing",
+    "find_parameter_too_long",
     "find_parameter_twice",
     "find_parameter_unknown",
     "find_parameter_unused",
+    "find_reference_elsewhere",
     "find_reference_invalid",
     "find_unknown_name",
     "find_value_missing",
@@ -149,6 +152,28 @@ def find_reference_invalid(expectation: Expectation) -> Iterator[Finding]:
         if parameter.is_reference and (complaint := check_reference(parameter.value)):
             hint = "Write a JSONPath such as $.generatedData.outcome, or set isReference to false."
             yield Finding((("parameter", index), ("value", 0)), complaint, hint)
+
+
+def find_reference_elsewhere(expectation: Expectation) -> Iterator[Finding]:
+    """A reference starts at `$.generatedData`."""
+    for index, parameter in enumerate(expectation.parameters):
+        if parameter.is_reference and check_reference(parameter.value) is None:
+            first = parse_reference(parameter.value).steps[:1]
+            if first != (Names((REFERENCE_ROOT,)),):
+                message = f"the reference {parameter.value.strip()!r} does not start at $.{REFERENCE_ROOT}"
+                hint = f"Begin with $.{REFERENCE_ROOT}: the results object has nothing else to refer to."
+                yield Finding((("parameter", index), ("value", 0)), message, hint)
+
+
+def find_parameter_too_long(expectation: Expectation) -> Iterator[Finding]:
+    """A parameter's value has at most 100 characters (Testing API Developer Guide, "Custom Evaluation Criteria")."""
+    for index, parameter in enumerate(expectation.parameters):
+        length = len(parameter.value)
+        if length > limits.MAX_PARAMETER_CHARS:
+            most = limits.MAX_PARAMETER_CHARS
+            message = f"the parameter {parameter.name!r} has {length} characters; at most {most} are documented"
+            hint = "Refer by index instead of by filter, such as $.generatedData.invokedActions[0][0]."
+            yield Finding((("parameter", index), ("value", 0)), message, hint)
 
 
 def _parameter(expectation: Expectation, name: str) -> tuple[int, Parameter] | None:

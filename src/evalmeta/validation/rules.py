@@ -9,17 +9,27 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 from evalmeta.model.problem import Severity
-from evalmeta.validation import case_rules, definition_rules, expectation_rules
+from evalmeta.validation import case_rules, definition_rules, expectation_rules, project_rules
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable, Iterator, Sequence
 
     from evalmeta.model.definition import Expectation, TestCase
     from evalmeta.model.settings import Profile
     from evalmeta.validation.definition_rules import DefinitionScope
     from evalmeta.validation.finding import Finding
+    from evalmeta.validation.project_rules import NamedFile
 
-__all__ = ["CASE_RULES", "CODES", "DEFINITION_RULES", "EXPECTATION_RULES", "FIXED_CODES", "Rule", "all_rules"]
+__all__ = [
+    "CASE_RULES",
+    "CODES",
+    "DEFINITION_RULES",
+    "EXPECTATION_RULES",
+    "FIXED_CODES",
+    "PROJECT_RULES",
+    "Rule",
+    "all_rules",
+]
 
 _ERROR: Final = Severity.ERROR
 _WARNING: Final = Severity.WARNING
@@ -49,6 +59,7 @@ DEFINITION_RULES: Final[tuple[tuple[Rule, Callable[[DefinitionScope], Iterator[F
 CASE_RULES: Final[tuple[tuple[Rule, Callable[[TestCase], Iterator[Finding]]], ...]] = (
     (Rule("utterance-empty", _ERROR, _ERROR), case_rules.find_empty_utterance),
     (Rule("expectations-missing", _WARNING, _WARNING), case_rules.find_no_expectations),
+    (Rule("expectation-twice", _WARNING, _WARNING), case_rules.find_expectations_twice),
     (Rule("context-variable-twice", _ERROR, _ERROR), case_rules.find_context_variables_twice),
     (Rule("history-role", _ERROR, _ERROR), case_rules.find_history_role),
     (Rule("history-order", _ERROR, _ERROR), case_rules.find_history_order),
@@ -68,7 +79,14 @@ EXPECTATION_RULES: Final[tuple[tuple[Rule, Callable[[Expectation], Iterator[Find
     (Rule("operator-unknown", _ERROR, _ERROR), expectation_rules.find_operator_unknown),
     (Rule("number-invalid", _ERROR, _ERROR), expectation_rules.find_number_invalid),
     (Rule("reference-invalid", _ERROR, _ERROR), expectation_rules.find_reference_invalid),
+    (Rule("reference-root", _ERROR, _ERROR), expectation_rules.find_reference_elsewhere),
+    (Rule("parameter-too-long", _ERROR, _WARNING), expectation_rules.find_parameter_too_long),
 )
+
+PROJECT_RULES: Final[tuple[tuple[Rule, Callable[[Sequence[NamedFile]], Iterator[tuple[NamedFile, str, str]]]], ...]] = (
+    (Rule("name-duplicate", _ERROR, _WARNING), project_rules.find_names_twice),
+)
+"""Rules about the definitions of a project together."""
 
 FIXED_CODES: Final = {
     "xml-malformed": "The file is well-formed XML.",
@@ -102,7 +120,7 @@ FIXED_CODES: Final = {
 
 def all_rules() -> tuple[tuple[Rule, str], ...]:
     """Lists every configurable rule with the first line of what it demands."""
-    tables = (DEFINITION_RULES, CASE_RULES, EXPECTATION_RULES)
+    tables = (DEFINITION_RULES, CASE_RULES, EXPECTATION_RULES, PROJECT_RULES)
     return tuple((rule, (check.__doc__ or "").partition("\n")[0]) for table in tables for rule, check in table)
 
 

@@ -5,12 +5,12 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from difflib import get_close_matches
 from itertools import islice
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, NamedTuple
 
 from evalmeta import limits
 from evalmeta.errors import InvalidMetadata, SettingsError
 from evalmeta.model.manifest import WILDCARD
-from evalmeta.model.problem import Problem, Severity
+from evalmeta.model.problem import Location, Problem, Severity
 from evalmeta.model.registry import (
     NEWEST_API_VERSION,
     OLDEST_API_VERSION,
@@ -21,7 +21,16 @@ from evalmeta.model.registry import (
 )
 from evalmeta.validation.definition_rules import DefinitionScope
 from evalmeta.validation.finding import Complaint
-from evalmeta.validation.rules import CASE_RULES, CODES, DEFINITION_RULES, EXPECTATION_RULES, FIXED_CODES, Rule
+from evalmeta.validation.project_rules import NamedFile
+from evalmeta.validation.rules import (
+    CASE_RULES,
+    CODES,
+    DEFINITION_RULES,
+    EXPECTATION_RULES,
+    FIXED_CODES,
+    PROJECT_RULES,
+    Rule,
+)
 from evalmeta.validation.schema import check_schema
 from evalmeta.xmlio.definitions import ROOT, read_definition, sketch_definition
 from evalmeta.xmlio.document import local_name
@@ -29,17 +38,24 @@ from evalmeta.xmlio.manifests import MANIFEST_ROOT, read_manifest
 from evalmeta.xmlio.reader import NAMESPACE, read_xml
 
 if TYPE_CHECKING:
-    from collections.abc import Container, Iterable, Iterator, Mapping
+    from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
 
     from evalmeta.model.definition import Definition
     from evalmeta.model.manifest import Manifest
-    from evalmeta.model.problem import Location
     from evalmeta.model.registry import ApiVersion
     from evalmeta.model.settings import Profile, RuleSetting, Settings
     from evalmeta.validation.finding import Finding
     from evalmeta.xmlio.document import Document
 
-__all__ = ["Judgement", "judgement_of", "validate_definition", "validate_manifest"]
+__all__ = [
+    "Checked",
+    "Judgement",
+    "check_definition",
+    "judgement_of",
+    "validate_definition",
+    "validate_manifest",
+    "validate_together",
+]
 
 _MANIFEST_XSD: Final = "package.xsd"
 
@@ -61,6 +77,13 @@ class Judgement:
         if setting == "off":
             return None
         return Severity(setting) if setting else rule.severity(self.profile)
+
+
+class Checked(NamedTuple):
+    """What a check found: a file's problems, and the file as others of its project see it."""
+
+    problems: tuple[Problem, ...]
+    file: NamedFile | None
 
 
 def judgement_of(settings: Settings) -> Judgement:
@@ -102,16 +125,40 @@ def validate_definition(
         judgement: which findings are errors.
         api_version: the version in force.
     """
+    return list(
+        check_definition(data, label=label, full_name=full_name, judgement=judgement, api_version=api_version).problems
+    )
+
+
+def check_definition(
+    data: bytes, *, label: str, full_name: str, judgement: Judgement, api_version: ApiVersion
+) -> Checked:
+    """Does what `validate_definition` does, and gives what `validate_together` needs of the file."""
     component = f"{TYPES[0].name}:{full_name}"
     try:
         document = _read(data, label, ROOT)
     except InvalidMetadata as error:
-        return _name_component(error.problems, component)
+        return Checked(tuple(_name_component(error.problems, component)), None)
     definition, complaints = _structure(document)
     unread = {complaint.unread for complaint in complaints}
     scope = DefinitionScope(definition, full_name, api_version)
     found = islice(_weighed(scope, document, judgement, unread), limits.MAX_PROBLEMS)
-    return _name_component([*(complaint.problem for complaint in complaints), *found], component)
+    problems = _name_component([*(complaint.problem for complaint in complaints), *found], component)
+    name = definition.name.strip()
+    return Checked(tuple(problems), NamedFile(component, name, _name_place(document)) if name else None)
+
+
+def validate_together(files: Sequence[NamedFile], judgement: Judgement) -> list[Problem]:
+    """Lists what is wrong with the definitions of a project taken together."""
+    problems = []
+    for rule, find in PROJECT_RULES:
+        severity = judgement.severity(rule)
+        if severity is not None:
+            problems += [
+                Problem(rule.code, severity, file.location, message, hint, file.component)
+                for file, message, hint in find(files)
+            ]
+    return problems
 
 
 def validate_manifest(data: bytes, *, label: str, destructive: bool = False) -> tuple[Manifest | None, list[Problem]]:
@@ -152,6 +199,16 @@ def _structure(document: Document) -> tuple[Definition, list[Complaint]]:
             # Stricter than libxml2, which takes -0 for another number than 0 and obeys xsi:type.
             complaints = [Complaint(problem, problem.location) for problem in error.problems]
     return sketch_definition(document), complaints
+
+
+def _name_place(document: Document) -> Location:
+    """Places `<name>` without looking at the whole file, as `Document.location` would for the first problem."""
+    line = document.find([("name", 0)]).sourceline or 1
+    start = 0
+    for _ in range(line - 1):
+        start = document.data.find(b"\n", start) + 1
+    end = document.data.find(b"<name", start)
+    return Location(document.label, line, len(document.data[start:end].decode("utf-8", "replace")) + 1)
 
 
 def _weighed(

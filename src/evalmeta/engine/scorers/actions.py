@@ -87,5 +87,12 @@ def _misplaced(wanted: tuple[str, ...], taken: tuple[str, ...]) -> str:
     first = {name: wanted.index(name) for name in set(wanted)}
     shared = [name for name in taken if name in first]
     swaps = [f"{one} before {other}" for one, other in pairwise(shared) if first[one] > first[other]]
-    in_order = common_length(wanted, taken) == (Counter(wanted) & Counter(taken)).total()
-    return "" if in_order or not swaps else f"order: {', '.join(dict.fromkeys(swaps))}"
+    if common_length(wanted, taken) == (Counter(wanted) & Counter(taken)).total():
+        return ""
+    return f"order: {', '.join(dict.fromkeys(swaps))}" if swaps else _first_difference(wanted, taken)
+
+
+def _first_difference(wanted: tuple[str, ...], taken: tuple[str, ...]) -> str:
+    """Tells repeated actions apart that no pair of names can: by the place where the lists part."""
+    place = next(index for index, (one, other) in enumerate(zip(wanted, taken, strict=False)) if one != other)
+    return f"order: action {place + 1} is {taken[place]}, not {wanted[place]}"
