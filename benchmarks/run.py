@@ -15,7 +15,14 @@ import package
 def main() -> None:
     print(f"Python {platform.python_version()}, {platform.system()} {platform.machine()}")
     print(f"{'ratio':>7}  {'seconds':>8}  {'floor':>8}  what / floor")
-    measures = (startup.measure_version, startup.measure_validate, validate.measure, package.measure, engine.measure)
+    measures = (
+        startup.measure_version,
+        startup.measure_validate,
+        validate.measure_one_core,
+        validate.measure_all_cores,
+        package.measure,
+        engine.measure,
+    )
     for measure in measures:
         name, pair = measure()
         print(f"{pair.ratio:7.2f}  {pair.ours:8.3f}  {pair.floor:8.3f}  {name}")

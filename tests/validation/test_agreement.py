@@ -131,6 +131,13 @@ def test_no_document_chooses_its_own_type(value: str) -> None:
     assert structure_of(text) == ["attribute-unknown"]
 
 
+def test_a_namespace_in_disguise_is_the_same_namespace() -> None:
+    prefixes = f'xmlns:i="http://www.w3.org/2001/XMLSchema&#45;instance" xmlns:m="{NAMESPACE}"'
+    text = definition(attributes=f'{prefixes} i:type="m:AiEvaluationDefinition"')
+    assert not reads(text)
+    assert structure_of(text) == ["attribute-unknown"]
+
+
 @pytest.mark.parametrize("value", ["true", "false", "1", "x", ""])
 def test_nothing_is_nil(value: str) -> None:
     text = definition(attributes=f'{XSI} xsi:nil="{value}"')

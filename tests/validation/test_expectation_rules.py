@@ -183,7 +183,9 @@ def test_numbers_are_numbers(number: str) -> None:
     assert said(find_number_invalid, custom("numeric_comparison", ("actual", number), ("expected", number))) == []
 
 
-@pytest.mark.parametrize("number", ["", "four", "1_0", "1,5", "NaN", "inf", "0x1", "\uff11", "$.x", "5 %"])
+@pytest.mark.parametrize(
+    "number", ["", "four", "1_0", "1,5", "NaN", "inf", "0x1", "\uff11", "$.x", "5 %", f"1e{10**20}"]
+)
 def test_what_is_no_number_is_shown(number: str) -> None:
     found = said(find_number_invalid, custom("numeric_comparison", ("operator", "x"), ("expected", number)))
     assert found == [f"the parameter 'expected' is {number!r}, which is no number"]

@@ -122,6 +122,15 @@ def test_every_attribute_is_told() -> None:
     assert found[0][1] == "<AiEvaluationDefinition> has an attribute 'version'; metadata elements have none"
 
 
+@pytest.mark.parametrize("value", ["no:prefix", "nope", "", "a b"])
+def test_a_type_that_does_not_exist_is_an_attribute_like_any_other(value: str) -> None:
+    xsi = ' xmlns:xsi="http://www.w3.org/2001/XMLSchema-instance"'
+    found = told(HEAD.replace("<name>", f'<name xsi:type="{value}">'), attributes=xsi)
+    assert found == [
+        ("attribute-unknown", "<name> has an attribute 'xsi:type'; metadata elements have none", "Remove 'xsi:type'.")
+    ]
+
+
 def test_a_hint_where_a_schema_can_be_found_is_no_attribute() -> None:
     xsi = ' xmlns:xsi="http://www.w3.org/2001/XMLSchema-instance"'
     assert told(HEAD, attributes=f'{xsi} xsi:schemaLocation="{NAMESPACE} AiEvaluationDefinition.xsd"') == []

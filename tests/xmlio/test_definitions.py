@@ -17,8 +17,9 @@ from evalmeta.model.definition import (
     Parameter,
     TestCase,
 )
-from evalmeta.xmlio.definitions import read_definition, sketch_definition, write_definition
+from evalmeta.xmlio.definitions import read_definition, write_definition
 from evalmeta.xmlio.reader import read_xml
+from evalmeta.xmlio.sketch import sketch_definition
 from strategies import EXAMPLES, definitions, documents
 
 SAMPLES = Path(__file__).parent.parent.parent / "metadata-samples"

@@ -59,6 +59,11 @@ def test_text_never_moves_a_place(text: str) -> None:
     assert places(written)[1] == line_and_column(written, written.rindex("<b/>"))
 
 
+def test_comments_that_are_kept_move_no_place() -> None:
+    document = read_xml(b"<a><!-- x --><?p i?><b/></a>", label="d", keep_comments=True)
+    assert document.location(document.find([("b", 0)])).column == 21
+
+
 def test_without_an_element_the_root_is_shown() -> None:
     assert read_xml(b"\n<a/>", label="d.xml").location() == Location("d.xml", 2, 1)
 

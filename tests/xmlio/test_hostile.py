@@ -4,16 +4,21 @@ from __future__ import annotations
 
 import os
 import socket
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from lxml import etree
 
 from evalmeta import limits
 from evalmeta.errors import InvalidMetadata
 from evalmeta.validation.validator import validate_definition, validate_manifest
 from evalmeta.xmlio.nodes import read_node
 from evalmeta.xmlio.reader import NAMESPACE, read_xml
+from strategies import EXAMPLES
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -47,6 +52,7 @@ DOCTYPES = {
     "after a comment": '<!-- <a> --><?x y?>\n<!DOCTYPE a [<!ENTITY e SYSTEM "{file}">]>',
     "after a comment that hides one": "<!-- <!DOCTYPE b> -->\n<!DOCTYPE a>",
 }
+PROLOGUE = ("\ufeff", "<?xml version='1.0'?>", " ", "\n", "<!--", "-->", "-", "<?x ", "?>", "?", ">", "x", "<!-- y -->")
 BODIES = ("<a>&e;</a>", '<a x="&e;"/>', "<a>&l9;</a>", f"<a>{'&q;' * 1_000}</a>", "<a/>")
 HINTS = {
     "schema location": '<a xmlns:xsi="{xsi}" xsi:schemaLocation="{ns} {pipe} urn:x {port}"/>',
@@ -117,6 +123,15 @@ def test_nothing_that_a_document_points_to_is_fetched(template: str, bait: Bait)
         data = text.replace("<a", f'<{root} xmlns="{NAMESPACE}"').replace("</a>", f"</{root}>").encode()
         found = [*validate_definition(data, label="d", full_name="D"), *validate_manifest(data, label="m")[1]]
         assert SECRET not in str(found)
+
+
+@settings(max_examples=EXAMPLES)
+@given(st.lists(st.sampled_from(PROLOGUE), max_size=8).map("".join))
+def test_wherever_libxml2_sees_a_doctype_it_is_refused(prologue: str) -> None:
+    data = f"{prologue}<!DOCTYPE a><a/>".encode()
+    with suppress(etree.XMLSyntaxError):
+        etree.fromstring(data)
+        assert refusal(data).problems[0].code == "xml-doctype"
 
 
 def test_a_doctype_is_told_where_it_stands() -> None:

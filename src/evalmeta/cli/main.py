@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import os
 import sys
-import tempfile
-import traceback
 from typing import TYPE_CHECKING, Final
 
 import click
@@ -105,6 +103,9 @@ def _as_error(error: click.ClickException) -> EvalmetaError:
 
 
 def _defect(error: Exception) -> EvalmetaError:
+    import tempfile  # noqa: PLC0415 - only for a defect
+    import traceback  # noqa: PLC0415 - likewise
+
     with tempfile.NamedTemporaryFile("w", prefix="evalmeta-", suffix=".log", delete=False, encoding="utf-8") as log:
         log.write(f"evalmeta {__version__}, Python {sys.version}\n")
         log.writelines(traceback.format_exception(error))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import html
 import re
+from functools import lru_cache
 from typing import TYPE_CHECKING, Final
 
 if TYPE_CHECKING:
@@ -17,6 +18,7 @@ _LIST: Final = re.compile(rf"\[\s*(?:(?:{_ITEM})(?:\s*,\s*(?:{_ITEM}))*\s*(?:,\s
 _ESCAPED: Final = re.compile(r"\\(.)", re.DOTALL)
 
 
+@lru_cache(maxsize=1_024)
 def parse_actions(text: str) -> tuple[str, ...] | None:
     """Reads an action list; None when the text is none.
 

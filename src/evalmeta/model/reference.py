@@ -33,6 +33,7 @@ __all__ = [
     "Test",
     "check_reference",
     "parse_reference",
+    "starts_at_generated_data",
 ]
 
 REFERENCE_ROOT: Final = "generatedData"
@@ -150,6 +151,11 @@ def parse_reference(text: str) -> Reference:
     from evalmeta.model.reference_parser import parse_steps  # noqa: PLC0415
 
     return Reference(text, parse_steps(_normalised(text)))
+
+
+def starts_at_generated_data(reference: Reference) -> bool:
+    """Tells whether a reference's first step is `generatedData`, the one member of `$`."""
+    return reference.steps[:1] == (Names((REFERENCE_ROOT,)),)
 
 
 def check_reference(text: str) -> str | None:

@@ -19,8 +19,8 @@ from evalmeta.model.evaluation import evaluation_of
 from evalmeta.model.registry import TYPES
 from evalmeta.model.run import RunStatus
 from evalmeta.store.runs import RunJournal
-from evalmeta.xmlio.definitions import sketch_definition
 from evalmeta.xmlio.reader import read_xml
+from evalmeta.xmlio.sketch import sketch_definition
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator

@@ -20,6 +20,7 @@ __all__ = ["META_XML_SUFFIX", "entry_name", "full_name_of", "target_path"]
 
 META_XML_SUFFIX: Final = "-meta.xml"
 
+_BY_SUFFIX: Final = {row.suffix: row for row in TYPES}
 # One file name on every system: no separator, drive, stream or control character, and not hidden.
 _FULL_NAME: Final = re.compile(r"(?!\.)[^/\\:\x00-\x1f\x7f]+")
 
@@ -34,12 +35,9 @@ def full_name_of(file_name: str) -> tuple[MetadataType, str] | None:
 
     Hidden files and names that could lead out of a folder are no component's.
     """
-    stem = file_name.removesuffix(META_XML_SUFFIX)
-    for row in TYPES:
-        full_name = stem.removesuffix(f".{row.suffix}")
-        if full_name != stem and _FULL_NAME.fullmatch(full_name):
-            return row, full_name
-    return None
+    full_name, _, suffix = file_name.removesuffix(META_XML_SUFFIX).rpartition(".")
+    row = _BY_SUFFIX.get(suffix)
+    return (row, full_name) if row and _FULL_NAME.fullmatch(full_name) else None
 
 
 def target_path(project: Project, type: MetadataType, full_name: str) -> Path:  # noqa: A002 - Salesforce's word

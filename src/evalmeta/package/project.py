@@ -9,14 +9,13 @@ from typing import TYPE_CHECKING, Final
 
 from evalmeta.errors import NotFound, ProjectError
 from evalmeta.model.registry import TYPES, parse_api_version
-from evalmeta.model.settings import Settings
-from evalmeta.package.projectfile import PROJECT_FILE, read_project_file
-from evalmeta.package.settings import SETTINGS_FILE, load_settings
+from evalmeta.package.markers import PROJECT_FILE, SETTINGS_FILE
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from evalmeta.model.registry import ApiVersion
+    from evalmeta.model.settings import Settings
     from evalmeta.package.projectfile import PackageDirectory
 
 __all__ = ["Project", "find_project"]
@@ -108,6 +107,11 @@ def _no_project(folder: Path) -> ProjectError:
 
 
 def _open_project(root: Path) -> Project:
+    # A file that belongs to no project is checked without pydantic, which costs as much as all else.
+    from evalmeta.model.settings import Settings  # noqa: PLC0415
+    from evalmeta.package.projectfile import read_project_file  # noqa: PLC0415
+    from evalmeta.package.settings import load_settings  # noqa: PLC0415
+
     settings_file = root / SETTINGS_FILE
     settings = load_settings(settings_file) if settings_file.is_file() else Settings()
     file = root / PROJECT_FILE

@@ -16,9 +16,8 @@ from evalmeta.package.configfile import key_name, read_text
 if TYPE_CHECKING:
     from pathlib import Path
 
-__all__ = ["PROJECT_FILE", "PackageDirectory", "ProjectFile", "read_project_file"]
+__all__ = ["PackageDirectory", "ProjectFile", "read_project_file"]
 
-PROJECT_FILE: Final = "sfdx-project.json"
 _CONTROL: Final = re.compile(r"[\x00-\x1f\x7f]")
 _NAMESPACE: Final = re.compile(r"(?=.{1,15}\Z)[A-Za-z](?:_?[A-Za-z0-9])*")
 

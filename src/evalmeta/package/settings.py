@@ -20,9 +20,8 @@ if TYPE_CHECKING:
 
     from pydantic_core import ErrorDetails
 
-__all__ = ["SETTINGS_FILE", "load_settings"]
+__all__ = ["load_settings"]
 
-SETTINGS_FILE: Final = "evalmeta.toml"
 
 _PLACE: Final = re.compile(r" \(at line (\d+), column (\d+)\)$")
 _CANDIDATE_LINES: Final = 20

@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING, Final
 from evalmeta import limits
 from evalmeta.model.actions import parse_actions
 from evalmeta.model.expectations import OPERATORS, PARAMETER_NAMES, canonical_name, expectation_kind, known_names
-from evalmeta.model.reference import REFERENCE_ROOT, Names, check_reference, parse_reference
 from evalmeta.validation.finding import Finding, nearest, quote
 
 if TYPE_CHECKING:
@@ -46,20 +45,24 @@ def find_unknown_name(expectation: Expectation) -> Iterator[Finding]:
 
 def find_value_missing(expectation: Expectation) -> Iterator[Finding]:
     """Topics, actions and responses are compared with an expectedValue."""
+    if expectation.expected_value and not expectation.expected_value.isspace():
+        return
     kind = expectation_kind(expectation.name)
     if kind is None or kind.needs != "value":
         return
     steps, hint = (("expectedValue", 0),), "Write what is expected; there is nothing to compare with."
     if expectation.expected_value is None:
         yield Finding(steps, f"{expectation.name} has no <expectedValue>", hint)
-    elif not expectation.expected_value.strip() and kind.name != "action_sequence_match":
+    elif kind.name != "action_sequence_match":
         yield Finding(steps, f"{expectation.name} has an empty <expectedValue>", hint)
 
 
 def find_value_unused(expectation: Expectation) -> Iterator[Finding]:
     """Quality metrics and custom criteria take no expectedValue."""
+    if expectation.expected_value is None:
+        return
     kind = expectation_kind(expectation.name)
-    if kind and kind.needs != "value" and expectation.expected_value is not None:
+    if kind and kind.needs != "value":
         if kind.name == "output_latency_milliseconds":
             return
         hint = "Remove it." if kind.needs == "nothing" else "Give the parameter named expected instead."
@@ -90,8 +93,8 @@ def find_parameter_missing(expectation: Expectation) -> Iterator[Finding]:
 
 def find_parameter_unused(expectation: Expectation) -> Iterator[Finding]:
     """Only custom criteria have parameters."""
-    kind = expectation_kind(expectation.name)
-    if kind and kind.needs != "parameters" and expectation.parameters:
+    kind = expectation_kind(expectation.name) if expectation.parameters else None
+    if kind and kind.needs != "parameters":
         hint = "Remove them; string_comparison and numeric_comparison take parameters."
         yield Finding((("parameter", 0),), f"{expectation.name} takes no <parameter>", hint)
 
@@ -148,21 +151,25 @@ def find_number_invalid(expectation: Expectation) -> Iterator[Finding]:
 
 def find_reference_invalid(expectation: Expectation) -> Iterator[Finding]:
     """A reference is a JSONPath over generatedData that cannot run away."""
-    for index, parameter in enumerate(expectation.parameters):
-        if parameter.is_reference and (complaint := check_reference(parameter.value)):
+    for index, parameter in _references(expectation):
+        from evalmeta.model.reference import check_reference  # noqa: PLC0415 - most files have no reference
+
+        if complaint := check_reference(parameter.value):
             hint = "Write a JSONPath such as $.generatedData.outcome, or set isReference to false."
             yield Finding((("parameter", index), ("value", 0)), complaint, hint)
 
 
 def find_reference_elsewhere(expectation: Expectation) -> Iterator[Finding]:
     """A reference starts at `$.generatedData`."""
-    for index, parameter in enumerate(expectation.parameters):
-        if parameter.is_reference and check_reference(parameter.value) is None:
-            first = parse_reference(parameter.value).steps[:1]
-            if first != (Names((REFERENCE_ROOT,)),):
-                message = f"the reference {parameter.value.strip()!r} does not start at $.{REFERENCE_ROOT}"
-                hint = f"Begin with $.{REFERENCE_ROOT}: the results object has nothing else to refer to."
-                yield Finding((("parameter", index), ("value", 0)), message, hint)
+    for index, parameter in _references(expectation):
+        from evalmeta.model import reference  # noqa: PLC0415 - most files have no reference
+
+        if reference.check_reference(parameter.value):
+            continue
+        if not reference.starts_at_generated_data(reference.parse_reference(parameter.value)):
+            message = f"the reference {parameter.value.strip()!r} does not start at $.generatedData"
+            hint = "Begin with $.generatedData: the results object has nothing else to refer to."
+            yield Finding((("parameter", index), ("value", 0)), message, hint)
 
 
 def find_parameter_too_long(expectation: Expectation) -> Iterator[Finding]:
@@ -174,6 +181,10 @@ def find_parameter_too_long(expectation: Expectation) -> Iterator[Finding]:
             message = f"the parameter {parameter.name!r} has {length} characters; at most {most} are documented"
             hint = "Refer by index instead of by filter, such as $.generatedData.invokedActions[0][0]."
             yield Finding((("parameter", index), ("value", 0)), message, hint)
+
+
+def _references(expectation: Expectation) -> Iterator[tuple[int, Parameter]]:
+    return ((index, each) for index, each in enumerate(expectation.parameters) if each.is_reference)
 
 
 def _parameter(expectation: Expectation, name: str) -> tuple[int, Parameter] | None:

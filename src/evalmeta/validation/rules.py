@@ -1,13 +1,14 @@
 """The rule table: one row per code, with its severity under each profile and what checks it.
 
 The profile `documented` holds files to the metadata reference; `orgs` to what real orgs
-are known to accept. A rule's page in the documentation is its check's docstring.
+are known to accept. A rule's page stands in `pages/`; its demand is its check's first line.
 """
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final, NamedTuple
 
+from evalmeta.model.expectations import expectation_kind, known_names
 from evalmeta.model.problem import Severity
 from evalmeta.validation import case_rules, definition_rules, expectation_rules, project_rules
 
@@ -29,6 +30,8 @@ __all__ = [
     "PROJECT_RULES",
     "Rule",
     "all_rules",
+    "rules_for",
+    "rules_for_case",
 ]
 
 _ERROR: Final = Severity.ERROR
@@ -83,6 +86,47 @@ EXPECTATION_RULES: Final[tuple[tuple[Rule, Callable[[Expectation], Iterator[Find
     (Rule("parameter-too-long", _ERROR, _WARNING), expectation_rules.find_parameter_too_long),
 )
 
+_NEEDS: Final = {
+    "expectation-unknown": ("unknown",),
+    "expected-value-missing": ("value",),
+    "expected-value-unused": ("nothing", "parameters"),
+    "actions-unreadable": ("value",),
+    "parameter-unused": ("value", "nothing"),
+}
+"""Which kinds of expectation a rule is about, by what they need; rules without a row are about parameters."""
+
+_RULES_BY_NEED: Final = {
+    need: tuple(row for row in EXPECTATION_RULES if need in _NEEDS.get(row[0].code, ("parameters", "unknown")))
+    for need in ("value", "nothing", "parameters", "unknown")
+}
+
+
+_CASE_RULES_ABOUT: Final = {
+    "history": tuple(row for row in CASE_RULES if row[0].code.startswith("history-")),
+    "variables": tuple(row for row in CASE_RULES if row[0].code.startswith("context-variable")),
+}
+_CASE_RULES_ALWAYS: Final = tuple(
+    row for row in CASE_RULES if not any(row in rows for rows in _CASE_RULES_ABOUT.values())
+)
+
+
+def rules_for_case(case: TestCase) -> Iterator[tuple[Rule, Callable[[TestCase], Iterator[Finding]]]]:
+    """Gives the rules that a test case with what it has can break."""
+    yield from _CASE_RULES_ALWAYS
+    if case.inputs.context_variables:
+        yield from _CASE_RULES_ABOUT["variables"]
+    if case.inputs.conversation_history:
+        yield from _CASE_RULES_ABOUT["history"]
+
+
+_RULES_BY_NAME: Final = {name: _RULES_BY_NEED[kind.needs] for name in known_names() if (kind := expectation_kind(name))}
+
+
+def rules_for(expectation: Expectation) -> tuple[tuple[Rule, Callable[[Expectation], Iterator[Finding]]], ...]:
+    """Gives the rules that an expectation of its kind can break."""
+    return _RULES_BY_NAME.get(expectation.name, _RULES_BY_NEED["unknown"])
+
+
 PROJECT_RULES: Final[tuple[tuple[Rule, Callable[[Sequence[NamedFile]], Iterator[tuple[NamedFile, str, str]]]], ...]] = (
     (Rule("name-duplicate", _ERROR, _WARNING), project_rules.find_names_twice),
 )
@@ -113,7 +157,7 @@ FIXED_CODES: Final = {
     "manifest-version-invalid": "A manifest's version is an API version.",
     "manifest-version-old": "A manifest's version knows the types it names.",
     "refused": "The org takes what is deployed.",
-    "forceignore-backslash": "Folders in .forceignore are parted by slashes (a warning).",
+    "forceignore-backslash": "Folders in .forceignore are parted by slashes.",
 }
 """Codes that no setting and no profile changes, with the rule they stand for."""
 

@@ -23,19 +23,19 @@ from evalmeta.validation.definition_rules import DefinitionScope
 from evalmeta.validation.finding import Complaint
 from evalmeta.validation.project_rules import NamedFile
 from evalmeta.validation.rules import (
-    CASE_RULES,
     CODES,
     DEFINITION_RULES,
-    EXPECTATION_RULES,
     FIXED_CODES,
     PROJECT_RULES,
     Rule,
+    rules_for,
+    rules_for_case,
 )
 from evalmeta.validation.schema import check_schema
-from evalmeta.xmlio.definitions import ROOT, read_definition, sketch_definition
 from evalmeta.xmlio.document import local_name
 from evalmeta.xmlio.manifests import MANIFEST_ROOT, read_manifest
 from evalmeta.xmlio.reader import NAMESPACE, read_xml
+from evalmeta.xmlio.sketch import ROOT, sketch_definition
 
 if TYPE_CHECKING:
     from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
@@ -57,6 +57,8 @@ __all__ = [
     "validate_together",
 ]
 
+# The end of xsi:type under any prefix; a namespace may be spelt with character references, a name may not.
+_TYPE_ATTRIBUTE: Final = b":type"
 _MANIFEST_XSD: Final = "package.xsd"
 
 
@@ -192,18 +194,30 @@ def _read(data: bytes, label: str, root: str) -> Document:
 def _structure(document: Document) -> tuple[Definition, list[Complaint]]:
     """Reads a definition, or what can be read of it, and lists what does not fit the type."""
     complaints = check_schema(document, TYPES[0].xsd)
+    definition = sketch_definition(document)
+    if not complaints and _is_beyond_doubt(document, definition):
+        return definition, []
     if not complaints:
+        from evalmeta.xmlio.definitions import read_definition  # noqa: PLC0415 - for documents in doubt only
+
         try:
             return read_definition(document), []
         except InvalidMetadata as error:
             # Stricter than libxml2, which takes -0 for another number than 0 and obeys xsi:type.
             complaints = [Complaint(problem, problem.location) for problem in error.problems]
-    return sketch_definition(document), complaints
+    return definition, complaints
+
+
+def _is_beyond_doubt(document: Document, definition: Definition) -> bool:
+    """Tells whether libxml2's word is enough: no xsi:type, no number that stands twice."""
+    numbers = [case.number for case in definition.test_cases if case.number is not None]
+    return _TYPE_ATTRIBUTE not in document.data and len(set(numbers)) == len(numbers)
 
 
 def _name_place(document: Document) -> Location:
     """Places `<name>` without looking at the whole file, as `Document.location` would for the first problem."""
-    line = document.find([("name", 0)]).sourceline or 1
+    element = document.root.find(f"{{{NAMESPACE}}}name")
+    line = 1 if element is None else element.sourceline or 1
     start = 0
     for _ in range(line - 1):
         start = document.data.find(b"\n", start) + 1
@@ -229,11 +243,11 @@ def _findings(scope: DefinitionScope) -> Iterator[tuple[Rule, Finding]]:
             yield definition_rule, finding
     for place, case in enumerate(scope.definition.test_cases):
         case_step = ("testCase", place)
-        for case_rule, find_in_case in CASE_RULES:
+        for case_rule, find_in_case in rules_for_case(case):
             for finding in find_in_case(case):
                 yield case_rule, finding._replace(steps=(case_step, *finding.steps))
         for index, expectation in enumerate(case.expectations):
-            for expectation_rule, find_in_expectation in EXPECTATION_RULES:
+            for expectation_rule, find_in_expectation in rules_for(expectation):
                 for finding in find_in_expectation(expectation):
                     steps = (case_step, ("expectation", index), *finding.steps)
                     yield expectation_rule, finding._replace(steps=steps)

@@ -18,6 +18,7 @@ from evalmeta.model.problem import Problem, Severity
 from evalmeta.xmlio.document import local_name
 from evalmeta.xmlio.parts import Misfit, Parts
 from evalmeta.xmlio.reader import NAMESPACE, read_xml
+from evalmeta.xmlio.sketch import ROOT
 from evalmeta.xmlio.writer import Node, node, optional, render
 
 if TYPE_CHECKING:
@@ -27,9 +28,8 @@ if TYPE_CHECKING:
 
     from evalmeta.xmlio.document import Document
 
-__all__ = ["ROOT", "read_definition", "sketch_definition", "write_definition"]
+__all__ = ["read_definition", "write_definition"]
 
-ROOT: Final = f"{{{NAMESPACE}}}AiEvaluationDefinition"
 
 _DEFINITION: Final = frozenset({"description", "name", "subjectName", "subjectType", "subjectVersion", "testCase"})
 _TEST_CASE: Final = frozenset({"expectation", "inputs", "number"})
@@ -55,11 +55,6 @@ def read_definition(document: Document) -> Definition:
         raise InvalidMetadata(
             f"{location}: {misfit}", problems=[problem], actions=[f"Run `evalmeta validate {document.label}`."]
         ) from None
-
-
-def sketch_definition(document: Document) -> Definition:
-    """Reads what can be read of a document that does not fit, so that rules can look at the rest."""
-    return _definition(document.root, None, strict=False)
 
 
 def write_definition(definition: Definition) -> bytes:

@@ -11,11 +11,11 @@ from evalmeta.xmlio.reader import NAMESPACE
 if TYPE_CHECKING:
     from lxml.etree import _Element as Element
 
-__all__ = ["Misfit", "Parts", "odd_attributes"]
+__all__ = ["BOOLEANS", "Misfit", "Parts", "odd_attributes", "parse_integer"]
 
 _INT: Final = re.compile(r"([+-]?)0*([0-9]{1,10})")
 _INT_RANGE: Final = range(-(2**31), 2**31)
-_BOOLEANS: Final = {"true": True, "1": True, "false": False, "0": False}
+BOOLEANS: Final = {"true": True, "1": True, "false": False, "0": False}
 _XSI: Final = "{http://www.w3.org/2001/XMLSchema-instance}"
 # They only say where a schema can be found, which nothing here looks up.
 _IDLE_ATTRIBUTES: Final = frozenset({f"{_XSI}schemaLocation", f"{_XSI}noNamespaceSchemaLocation"})
@@ -94,21 +94,19 @@ class Parts:
         text = self._collapsed(name)
         if text is None:
             return None
-        found = _INT.fullmatch(text)
-        # Zeros in front are left out: Python reads no more than 4,300 digits.
-        if found and (number := int(found[1] + found[2])) in _INT_RANGE:
-            return number
-        self._refuse(name, f"{text!r} is no whole number")
-        return None
+        number = parse_integer(text)
+        if number is None:
+            self._refuse(name, f"{text!r} is no whole number")
+        return number
 
     def boolean(self, name: str) -> bool | None:
         """Gives a child's text as true or false (xs:boolean)."""
         text = self._collapsed(name)
         if text is None:
             return None
-        if text not in _BOOLEANS:
+        if text not in BOOLEANS:
             self._refuse(name, f"{text!r} is neither true nor false")
-        return _BOOLEANS.get(text)
+        return BOOLEANS.get(text)
 
     def _collapsed(self, name: str) -> str | None:
         text = self.text(name)
@@ -117,6 +115,15 @@ class Parts:
     def _refuse(self, name: str, message: str) -> None:
         if self.strict:
             raise Misfit("value-invalid", message, self.many(name)[0])
+
+
+def parse_integer(text: str) -> int | None:
+    """Reads a 32-bit number (xs:int); None when the text is none."""
+    found = _INT.fullmatch(text.strip(" \t\r\n"))
+    # Zeros in front are left out: Python reads no more than 4,300 digits.
+    if found and (number := int(found[1] + found[2])) in _INT_RANGE:
+        return number
+    return None
 
 
 def odd_attributes(element: Element) -> list[str]:

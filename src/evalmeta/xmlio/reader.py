@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from functools import cache
 from typing import TYPE_CHECKING, Final
 
 from lxml import etree
@@ -54,28 +55,30 @@ def read_xml(
     _check_encoding(data, label)
     _check_doctype(data, label)
     document = Document(label=label, data=data, root=_parse(data, label, max_bytes, keep_comments=keep_comments))
-    if document.root.getroottree().docinfo.internalDTD is not None:
-        raise _doctype_error(Location(label, 1, 1))
     for element in _TOO_DEEP(document.root):
         raise _too_deep(document.location(element))
     return document
 
 
 def _parse(data: bytes, label: str, max_bytes: int, *, keep_comments: bool) -> Element:
+    try:
+        return etree.fromstring(data, _parser(huge=max_bytes > _MAX_TEXT_BYTES, keep_comments=keep_comments))
+    except etree.XMLSyntaxError as error:
+        raise _unreadable(label, error) from None
+
+
+@cache
+def _parser(*, huge: bool, keep_comments: bool) -> etree.XMLParser:
     # A SOAP message holds a zip in one element. What else `huge_tree` lifts does no harm:
     # there are no entities without a DOCTYPE, and libxml2 still stops at 2,048 levels.
-    parser = etree.XMLParser(
+    return etree.XMLParser(
         resolve_entities=False,
         no_network=True,
         load_dtd=False,
-        huge_tree=max_bytes > _MAX_TEXT_BYTES,
+        huge_tree=huge,
         remove_comments=not keep_comments,
         remove_pis=not keep_comments,
     )
-    try:
-        return etree.fromstring(data, parser)
-    except etree.XMLSyntaxError as error:
-        raise _unreadable(label, error) from None
 
 
 def _check_size(data: bytes, label: str, max_bytes: int) -> None:
@@ -110,7 +113,12 @@ def _check_doctype(data: bytes, label: str) -> None:
     if b"<!DOCTYPE" in data:
         text = data.decode("utf-8-sig")
         if found := _DOCTYPE.match(text):
-            raise _doctype_error(Location(label, *line_and_column(text, found.end())))
+            raise _refuse(
+                "xml-doctype",
+                Location(label, *line_and_column(text, found.end())),
+                "the file has a DOCTYPE",
+                "Remove it: metadata files have none, and entities beyond &amp; &lt; &gt; &apos; &quot; are refused.",
+            )
 
 
 def _unreadable(label: str, error: etree.XMLSyntaxError) -> InvalidMetadata:
@@ -133,15 +141,6 @@ def _too_deep(location: Location) -> InvalidMetadata:
         location,
         f"elements are nested more than {limits.MAX_XML_DEPTH} levels deep",
         "A definition has 5 levels; check where the file comes from.",
-    )
-
-
-def _doctype_error(location: Location) -> InvalidMetadata:
-    return _refuse(
-        "xml-doctype",
-        location,
-        "the file has a DOCTYPE",
-        "Remove it: metadata files have none, and entities beyond &amp; &lt; &gt; &apos; &quot; are refused.",
     )
 
 

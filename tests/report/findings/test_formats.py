@@ -28,8 +28,8 @@ WARNING = Problem("history-topic", Severity.WARNING, Location("force-app/Été.x
 def test_github_gets_one_command_a_problem_and_no_forged_one() -> None:
     assert render("github", [HOSTILE, WARNING], files=2) == (
         "::error file=a%2Cb%3Ac.xml,line=3,col=7,title=name-format::"
-        "bad%0A::error::forged%0D%0A::set-env name=X::y 100%25 Mend it.\n"
-        "::warning file=force-app/Été.xml,line=4,col=2,title=history-topic::no topic\n"
+        "bad%0A::error::forged%0D%0A::set-env name=X::y 100%25. Mend it.\n"
+        "::warning file=force-app/Été.xml,line=4,col=2,title=history-topic::no topic.\n"
     )
 
 

@@ -22,7 +22,7 @@ def render(problems: Sequence[Problem], *, files: int) -> str:  # noqa: ARG001 -
 
 
 def _command(problem: Problem) -> str:
-    text = f"{problem.message} {problem.hint}".strip()
+    text = f"{problem.message}. {problem.hint}".strip()
     return f"::{problem.severity} {','.join(_properties(problem))}::{text.translate(_DATA)}"
 
 

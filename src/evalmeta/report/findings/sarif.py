@@ -45,7 +45,7 @@ def _result(problem: Problem, rule_index: int) -> JsonObject:
         "ruleId": problem.code,
         "ruleIndex": rule_index,
         "level": problem.severity.value,
-        "message": {"text": f"{problem.message} {problem.hint}".strip()},
+        "message": {"text": f"{problem.message}. {problem.hint}".strip()},
         "locations": [{"physicalLocation": _place(problem)}],
         "partialFingerprints": {"evalmeta/v1": _fingerprint(problem)},
     }
