@@ -47,7 +47,7 @@ GENERATED = {
     ).encode(),
 }
 # Told by an org, and when something is taken from one: the tests of those rooms show them.
-FROM_ORGS = {"full-name-unsafe", "refused"}
+FROM_ORGS = {"conflict", "full-name-unsafe", "refused"}
 
 
 def label(path: Path) -> str:

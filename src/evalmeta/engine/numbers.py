@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 
 __all__ = ["parse_number"]
 
-_NUMBER: Final = re.compile(r"[+-]?(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?", re.ASCII)
+_NUMBER: Final = re.compile(r"[+-]?(?:\d+(?:\.\d*)?|\.\d+)(?:[eE][+-]?\d+)?", re.ASCII)
 
 
 def parse_number(value: JsonValue) -> Decimal | None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sqlite3
+import time
 from contextlib import contextmanager, suppress
 from importlib.resources import files
 from typing import TYPE_CHECKING, Any, Final, TypeAlias
@@ -19,6 +20,7 @@ __all__ = ["Database", "Row", "Value", "open_database"]
 Value: TypeAlias = str | int | float | bytes | None
 Row: TypeAlias = tuple[Any, ...]  # type: ignore[explicit-any] # what the columns hold, which only SQL knows
 
+_LOCK_POLL_SECONDS: Final = 0.02
 _APPLICATION_ID: Final = 0x45564D54  # "EVMT"
 # One statement, so that a file which another process is making is seen either empty or made.
 _HEADER: Final = """
@@ -120,8 +122,22 @@ def _prepare(database: Database) -> None:
             actions=["Upgrade evalmeta."],
         )
     if version < len(migrations):
-        database.query("PRAGMA journal_mode = WAL")
+        _switch_to_wal(database)
         _migrate(database, migrations)
+
+
+def _switch_to_wal(database: Database) -> None:
+    """Switches the file to WAL; SQLite does not wait for others here by itself."""
+    deadline = time.monotonic() + limits.STORE_BUSY_SECONDS
+    while True:
+        try:
+            database.query("PRAGMA journal_mode = WAL")
+        except StoreLocked:
+            if time.monotonic() > deadline:
+                raise
+            time.sleep(_LOCK_POLL_SECONDS)
+        else:
+            return
 
 
 def _migrate(database: Database, migrations: Sequence[str]) -> None:

@@ -157,6 +157,7 @@ FIXED_CODES: Final = {
     "manifest-version-invalid": "A manifest's version is an API version.",
     "manifest-version-old": "A manifest's version knows the types it names.",
     "refused": "The org takes what is deployed.",
+    "conflict": "Nothing is overwritten that somebody else has changed.",
     "forceignore-backslash": "Folders in .forceignore are parted by slashes.",
 }
 """Codes that no setting and no profile changes, with the rule they stand for."""
