@@ -7,8 +7,6 @@ import tempfile
 import time
 from pathlib import Path
 
-from timing import Pair, compare
-
 from evalmeta.engine.runner import execute
 from evalmeta.model.definition import Expectation, Parameter
 from evalmeta.model.evaluation import Case, Evaluation, Turn
@@ -16,6 +14,7 @@ from evalmeta.model.generated import Action, GeneratedData
 from evalmeta.model.run import RunOptions
 from evalmeta.store.database import open_database
 from evalmeta.store.runs import RunJournal, Runs
+from timing import Pair, compare
 
 CASES = 5_000
 EXPECTATIONS = (

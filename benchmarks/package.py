@@ -8,13 +8,12 @@ import tempfile
 import zlib
 from pathlib import Path
 
-from timing import Pair, compare
-
 from definitions import make_definition
 from evalmeta.package.archive import build_zip
 from evalmeta.package.contents import package_entries
 from evalmeta.package.project import find_project
 from evalmeta.package.resolver import resolve
+from timing import Pair, compare
 
 FILES = 5_000
 IGNORED = "package.xml\n**/drafts/**\n**/jsconfig.json\n**/.eslintrc.json\n**/__tests__/**\n"

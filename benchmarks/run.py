@@ -5,11 +5,10 @@ from __future__ import annotations
 import platform
 import sys
 
-import startup
-import validate
-
 import engine
 import package
+import startup
+import validate
 
 
 def main() -> None:

@@ -7,11 +7,11 @@ import tempfile
 from pathlib import Path
 
 from lxml import etree
-from timing import Pair, compare
 
 from definitions import CASES, make_definition
 from evalmeta.api.metadata import validate
 from evalmeta.validation.schema import schema_dir
+from timing import Pair, compare
 
 FILES = 5_000
 
