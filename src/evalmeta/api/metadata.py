@@ -11,14 +11,11 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 from evalmeta import limits
 from evalmeta.api.processes import map_chunks
 from evalmeta.errors import EvalmetaError, InvalidMetadata, NotFound, ProjectError
-from evalmeta.model.evaluation import evaluation_of
 from evalmeta.model.manifest import DESTRUCTIVE_FILES, MANIFEST_FILES, PACKAGE_FILE
 from evalmeta.model.problem import Location, Problem, Severity
 from evalmeta.model.registry import NEWEST_API_VERSION, TYPES, parse_api_version
 from evalmeta.package.convert import full_name_of
-from evalmeta.package.forceignore import FORCEIGNORE_FILE, read_forceignore
 from evalmeta.package.project import find_project
-from evalmeta.package.resolver import find_components
 from evalmeta.validation.validator import (
     Checked,
     Judgement,
@@ -127,6 +124,8 @@ def ignore_problems(project: Project) -> tuple[Problem, ...]:
     Raises:
         ProjectError: it cannot be read.
     """
+    from evalmeta.package.forceignore import FORCEIGNORE_FILE, read_forceignore  # noqa: PLC0415 - for projects only
+
     label = shown(project.root / FORCEIGNORE_FILE)
     problems = read_forceignore(project.root).problems
     return tuple(replace(each, location=replace(each.location, path=label)) for each in problems)
@@ -150,6 +149,8 @@ def check_components(project: Project, components: ComponentSet) -> tuple[Proble
 
 def case_lines(path: Path) -> dict[int, int]:
     """Gives the line of each test case of a definition file, by the case's number; empty when it cannot be read."""
+    from evalmeta.model.evaluation import evaluation_of  # noqa: PLC0415 - checking files does without
+
     try:
         document = read_xml(bytes_of(path), label=shown(path))
     except EvalmetaError:
@@ -219,6 +220,8 @@ def _is_checked(path: Path) -> bool:
 
 
 def _project_files(project: Project) -> Iterator[Path]:
+    from evalmeta.package.resolver import find_components  # noqa: PLC0415 - for projects only
+
     yield from (component.path for component in find_components(project))
     manifests = (project.root / folder / name for folder in _MANIFEST_FOLDERS for name in MANIFEST_FILES)
     yield from (path for path in manifests if path.is_file())

@@ -33,7 +33,6 @@ from evalmeta.validation.rules import (
 )
 from evalmeta.validation.schema import check_schema
 from evalmeta.xmlio.document import local_name
-from evalmeta.xmlio.manifests import MANIFEST_ROOT, read_manifest
 from evalmeta.xmlio.reader import NAMESPACE, read_xml
 from evalmeta.xmlio.sketch import ROOT, sketch_definition
 
@@ -168,6 +167,8 @@ def validate_manifest(data: bytes, *, label: str, destructive: bool = False) -> 
 
     Destructive changes name every component that is to be deleted, and need no version.
     """
+    from evalmeta.xmlio.manifests import MANIFEST_ROOT, read_manifest  # noqa: PLC0415 - definitions do without
+
     try:
         document = _read(data, label, MANIFEST_ROOT)
     except InvalidMetadata as error:
