@@ -77,7 +77,7 @@ def _output(folder: str, command: str, work: Path) -> str:
         cwd=copy,
         env=environment,
         stdout=subprocess.PIPE,
-        stderr=subprocess.STDOUT if "validate" in command or "deploy" in command else subprocess.PIPE,
+        stderr=subprocess.STDOUT,
         text=True,
         check=False,
     )
@@ -87,14 +87,15 @@ def _output(folder: str, command: str, work: Path) -> str:
     return text
 
 
-def _help(command: click.Command, name: str) -> Iterator[str]:
-    context = click.Context(command, info_name=name, max_content_width=100, terminal_width=100)
+def _help(command: click.Command, name: str, parent: click.Context | None = None) -> Iterator[str]:
+    settings = {"help_option_names": ["-h", "--help"], "terminal_width": 100}
+    context = click.Context(command, parent, info_name=name.rpartition(" ")[2], **settings)
     yield f"## {name}\n\n```text\n{command.get_help(context)}\n```\n\n"
     if isinstance(command, click.Group):
         for sub in command.list_commands(context):
             found = command.get_command(context, sub)
             if found is not None:
-                yield from _help(found, f"{name} {sub}")
+                yield from _help(found, f"{name} {sub}", context)
 
 
 def _rules() -> Iterator[str]:

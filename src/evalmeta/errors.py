@@ -21,7 +21,8 @@ what stops a command.
     │   └── StoreError               the database behind an org
     │       ├── StoreLocked              another program holds it
     │       └── StoreCorrupt             it is no readable database
-    └── WaitRanOut              69   the job goes on in the org
+    ├── WaitRanOut              69   the job goes on in the org
+    └── Interrupted            130   by Ctrl-C or a polite end from outside; what is finished is kept
 """
 
 from __future__ import annotations
@@ -38,6 +39,7 @@ __all__ = [
     "Conflict",
     "DeployFailed",
     "EvalmetaError",
+    "Interrupted",
     "InvalidMetadata",
     "MessageUnreadable",
     "NotFound",
@@ -179,3 +181,9 @@ class WaitRanOut(EvalmetaError):
     def __init__(self, message: str, *, job_id: str, actions: Sequence[str] = ()) -> None:
         super().__init__(message, actions=actions)
         self.job_id = job_id
+
+
+class Interrupted(EvalmetaError):
+    """The user has had enough; what is finished is kept."""
+
+    exit_code = EXIT_INTERRUPTED

@@ -12,6 +12,8 @@ MAX_XML_ELEMENTS: Final = 100_000
 MAX_XML_CHILDREN: Final = 12_000
 # How many problems of structure, and how many of rules, are told of one file at a time.
 MAX_PROBLEMS: Final = 1_000
+# How many problems the reply to a deployment has, shared by its components; one of each at least.
+MAX_DEPLOY_PROBLEMS: Final = 5_000
 
 # Metadata API Developer Guide, "Metadata Limits": 39 MB zipped, 600 MB unzipped, 10,000 files.
 MAX_ZIP_BYTES: Final = 39_000_000
@@ -21,6 +23,10 @@ MAX_ZIP_RATIO: Final = 200
 
 # A SOAP message carries the zip in base64 (4/3 of its size) and some envelope.
 MAX_SOAP_BYTES: Final = 54_000_000
+# What is left of it without the zip: a reply about 10,000 components has 5 to 8 MB and up to 140,000 elements.
+# libxml2 reads up to 10 MB without its "huge" mode.
+MAX_ENVELOPE_BYTES: Final = 9_000_000
+MAX_ENVELOPE_ELEMENTS: Final = 300_000
 MAX_JSON_BYTES: Final = 54_000_000
 MAX_REPLY_BYTES: Final = 200_000_000
 MAX_SETTINGS_BYTES: Final = 1_000_000
@@ -52,6 +58,7 @@ STORE_BUSY_SECONDS: Final = 10.0
 DEPLOY_WAIT_SECONDS: Final = 33 * 60.0
 RETRIEVE_WAIT_SECONDS: Final = 33 * 60.0
 RUN_LEASE_SECONDS: Final = 15.0
+CLOSE_SECONDS: Final = 10.0
 SHUTDOWN_SECONDS: Final = 2.0
 
 # Runs.
@@ -59,4 +66,3 @@ CONCURRENCY: Final = 10
 MAX_CONCURRENCY: Final = 1_000
 MAX_ITERATIONS: Final = 1_000
 JOURNAL_BATCH: Final = 256
-MAX_RUNS_IN_PROGRESS: Final = 10

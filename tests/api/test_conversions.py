@@ -115,3 +115,12 @@ def test_a_plain_folder_takes_no_source_format_by_itself(copy_samples: Callable[
     copy_samples()
     with pytest.raises(ProjectError, match="metadata format, which takes no source format"):
         convert_metadata(Path("aiEvaluationDefinitions"), Selection())
+
+
+def test_a_component_keeps_its_place_when_its_case_is_another(project: Project) -> None:
+    convert_source(project, Selection(), OUT)
+    [old] = Path("force-app").rglob("Outage_Desk*")
+    renamed = old.rename(old.with_name(old.name.replace("Outage_Desk", "outage_desk")))
+    files = {each.full_name: each.file for each in convert_metadata(OUT, Selection())}
+    assert files["Outage_Desk"] == renamed.as_posix()
+    assert not old.exists()

@@ -1,6 +1,8 @@
 from __future__ import annotations
 
 import dataclasses
+import errno
+import os
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -8,7 +10,7 @@ import pytest
 
 from evalmeta.api import metadata
 from evalmeta.api.selections import resolve
-from evalmeta.errors import InvalidMetadata, NotFound
+from evalmeta.errors import InvalidMetadata, NotFound, ProjectError
 from evalmeta.package.project import find_project
 from evalmeta.package.selection import Selection
 
@@ -34,6 +36,22 @@ def test_a_changed_definition_is_written_changed(copy_samples: Callable[..., Pat
     metadata.write(changed, SAMPLE)
 
     assert metadata.read(SAMPLE) == changed
+
+
+def test_a_write_that_fails_leaves_the_file_as_it_was(
+    copy_samples: Callable[..., Path], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    copy_samples()
+    before = SAMPLE.read_bytes()
+    changed = dataclasses.replace(metadata.read(SAMPLE), description="Other tests")
+
+    def no_space(_: int) -> None:
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    monkeypatch.setattr(os, "fsync", no_space)
+    with pytest.raises(ProjectError, match="cannot be written: No space left"):
+        metadata.write(changed, SAMPLE)
+    assert SAMPLE.read_bytes() == before
 
 
 def test_reading_what_is_not_there_says_so(tmp_path: Path) -> None:

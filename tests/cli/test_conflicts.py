@@ -5,11 +5,16 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from evalmeta.errors import ProjectError
+from evalmeta.package.files import write_file
+
 if TYPE_CHECKING:
     from collections.abc import Callable
+    from pathlib import Path
 
     from cli.team import Team
     from conftest import Outcome
+    from evalmeta.package.project import Project
 
     Program = Callable[..., Outcome]
 
@@ -147,3 +152,61 @@ def test_a_run_warns_of_changes_that_were_not_deployed(deployed: Team, evalmeta:
 
     assert "Warning: A differs from the org's; deploy to test your changes" in warned
     assert "Warning" not in silent
+
+
+def test_a_file_renamed_in_case_only_keeps_its_place_and_its_changes(deployed: Team, evalmeta: Program) -> None:
+    deployed.path("A").rename(deployed.path("a"))
+    mine = deployed.path("a")
+    mine.write_bytes(mine.read_bytes().replace(b"Hi", b"mine"))
+
+    refused = evalmeta("retrieve")
+    taken = evalmeta("retrieve", "--ignore-conflicts")
+
+    assert (refused.code, taken.code) == (1, 0)
+    assert "A was changed here since" in refused.err
+    assert b"Hi" in mine.read_bytes()
+    assert not deployed.path("A").exists()
+
+
+def test_a_retrieve_writes_through_a_link_that_stays_inside(deployed: Team, evalmeta: Program) -> None:
+    target = deployed.path("A").rename("elsewhere.xml").absolute()
+    deployed.path("A").symlink_to(target)
+    change_in_org(deployed, evalmeta, "A")
+
+    assert evalmeta("retrieve").code == 0
+
+    assert deployed.path("A").is_symlink()
+    assert b"theirs" in target.read_bytes()
+
+
+def test_a_retrieve_looks_at_every_place_before_it_writes(deployed: Team, evalmeta: Program, tmp_path: Path) -> None:
+    for name in "AB":
+        change_in_org(deployed, evalmeta, name)
+    before = deployed.path("A").read_bytes()
+    deployed.path("B").unlink()
+    deployed.path("B").symlink_to(tmp_path / "outside")
+
+    done = evalmeta("retrieve")
+
+    assert "a link leads out of the project" in done.err
+    assert deployed.path("A").read_bytes() == before
+
+
+def test_what_a_retrieve_wrote_before_it_failed_is_remembered(
+    deployed: Team, evalmeta: Program, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name in "AB":
+        change_in_org(deployed, evalmeta, name)
+
+    def fail_at_b(project: Project, path: Path, content: bytes) -> None:
+        if path.name.startswith("B"):
+            raise ProjectError("B: cannot be written")
+        write_file(project, path, content)
+
+    with monkeypatch.context() as patched:
+        patched.setattr("evalmeta.api.orgs.write_file", fail_at_b)
+        assert evalmeta("retrieve").code != 0
+    change_in_org(deployed, evalmeta, "A", "again")
+
+    assert evalmeta("retrieve").code == 0
+    assert b"again" in deployed.path("A").read_bytes()

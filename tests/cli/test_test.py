@@ -27,6 +27,14 @@ async def answer(utterance):
 """
 
 
+TALKATIVE = """
+_answer = answer
+def answer(utterance):
+    print("debug")
+    return _answer(utterance)
+"""
+
+
 @pytest.fixture
 def slow_project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[..., Path]:
     """A project of 40 cases whose agent writes down what it is asked and takes its time."""
@@ -60,7 +68,7 @@ def test_the_samples_pass(evalmeta: Program, copy_samples: Copy) -> None:
     done = evalmeta("test", "run", "--wait")
 
     assert done.code == 0
-    assert "7 runs, 21 cases: 7 passed" in done.out
+    assert "7 runs with 21 cases: 7 runs passed, 0 not" in done.out
     assert "conciseness needs an LLM rater" in done.out
 
 
@@ -242,6 +250,85 @@ def test_without_wait_a_run_goes_on_by_itself(evalmeta: Program, slow_project: C
     done = evalmeta("test", "resume", "--job-id", "4KB000000000001GAA")
     assert done.code == 0
     assert len((project / "asked.txt").read_text().splitlines()) == 40
+
+
+def test_what_an_agent_prints_does_not_reach_a_report(evalmeta: Program, copy_samples: Copy) -> None:
+    project = copy_samples("failing")
+    agent = project / "returns_agent.py"
+    agent.write_text(agent.read_text() + TALKATIVE)
+    evalmeta("deploy")
+
+    done = evalmeta("test", "run", "--wait", "--result-format", "json")
+
+    assert json.loads(done.out)["status"] == "COMPLETED"
+    assert "debug" in done.err
+
+
+def test_a_resume_with_a_broken_agent_is_refused_and_nothing_is_lost(
+    evalmeta: Program, slow_project: Callable[..., Path], program: list[str]
+) -> None:
+    project = slow_project(0.1)
+    evalmeta("deploy")
+    running = subprocess.Popen([*program, "test", "run", "--wait"], stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+    _wait_for_questions(project, 6)
+    running.terminate()
+    running.communicate(timeout=30)
+    agent = project / "slow.py"
+    works = agent.read_text()
+    agent.write_text("def answer(:")
+
+    refused = evalmeta("test", "resume", "-i", "4KB000000000001GAA")
+    agent.write_text(works)
+    done = evalmeta("test", "resume", "-i", "4KB000000000001GAA")
+
+    assert (running.returncode, refused.code, done.code) == (130, 2, 0)
+    assert "40 passed, 0 failed, 0 errors" in done.out
+
+
+def test_a_test_that_cannot_start_does_not_hide_the_others_results(evalmeta: Program, copy_samples: Copy) -> None:
+    project = copy_samples()
+    settings = project / "evalmeta.toml"
+    settings.write_text(settings.read_text().replace("[subjects.Field_Service_Agent]", "[subjects.Nobody]"))
+    evalmeta("deploy")
+
+    done = evalmeta("test", "run", "--wait", "-n", "my_test_n1", "-n", "Field_Service_Appointments")
+
+    assert done.code == 2
+    assert "my_test_n1 passed" in done.out
+    assert "no adapter is bound to the agent 'Field_Service_Agent'" in done.err
+
+
+def test_a_folder_that_cannot_be_made_is_wrong_usage_before_anything_is_asked(
+    evalmeta: Program, slow_project: Callable[..., Path]
+) -> None:
+    project = slow_project(0.01)
+    evalmeta("deploy")
+
+    done = evalmeta("test", "run", "--wait", "--output-dir", "slow.py/results")
+
+    assert done.code == 2
+    assert "cannot be made" in done.err
+    assert not (project / "asked.txt").exists()
+
+
+@pytest.mark.parametrize("job_id", ["", "4KB/results", "a\nb"])
+def test_what_is_no_runs_id_is_wrong_usage(evalmeta: Program, copy_samples: Copy, job_id: str) -> None:
+    copy_samples()
+
+    assert evalmeta("test", "results", "--job-id", job_id).code == 2
+
+
+def test_an_interruption_is_an_object_too(slow_project: Callable[..., Path], program: list[str]) -> None:
+    project = slow_project(0.2)
+    subprocess.run([*program, "deploy"], check=True, capture_output=True)
+    words = [*program, "test", "run", "--wait", "--json"]
+    running = subprocess.Popen(words, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+    _wait_for_questions(project, 4)
+    running.send_signal(signal.SIGINT)
+
+    out, _ = running.communicate(timeout=30)
+
+    assert (json.loads(out)["name"], json.loads(out)["exitCode"]) == ("Interrupted", 130)
 
 
 def _wait_for_questions(project: Path, count: int) -> None:

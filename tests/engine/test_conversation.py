@@ -1,6 +1,8 @@
 from __future__ import annotations
 
 import asyncio
+import time
+from contextlib import suppress
 
 import pytest
 
@@ -178,3 +180,31 @@ def test_an_answer_that_came_of_a_cancellation_is_none(failure: Exception | None
             await task
 
     asyncio.run(main())
+
+
+async def block(_utterance: str) -> GeneratedData:
+    time.sleep(0.2)  # noqa: ASYNC251 - that it blocks is the point
+    return GeneratedData("x", "Orders")
+
+
+async def swallow(_utterance: str) -> GeneratedData:
+    with suppress(asyncio.CancelledError):
+        await asyncio.sleep(5)
+    return GeneratedData("x", "Orders")
+
+
+@pytest.mark.parametrize("answer", [block, swallow])
+def test_an_answer_after_the_deadline_is_an_error_whatever_the_agent_does(answer: object) -> None:
+    result = ask(Agent(answer), seconds=0.05)
+    assert (result.verdict, result.error) == (Verdict.ERROR, "no answer within 0.05 s")
+
+
+def test_a_session_has_time_to_close() -> None:
+    class Slow(Agent):
+        async def close(self) -> None:
+            await asyncio.sleep(0.7)
+            await super().close()
+
+    agent = Slow(answer_orders)
+    ask(agent)
+    assert agent.closed_sessions == 1

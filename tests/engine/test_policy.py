@@ -41,10 +41,10 @@ def test_a_pass_rate_that_is_reached_succeeds() -> None:
     assert not summarise(map(case_result, cases), RunOptions(min_pass_rate=0.71)).succeeded
 
 
-def test_a_run_in_which_nothing_was_decided_succeeds_without_a_pass_rate() -> None:
+def test_a_run_in_which_nothing_was_decided_has_shown_nothing() -> None:
     summary = summarise([case_result(UNDECIDED)], RunOptions())
     assert summary.pass_rate is None
-    assert summary.succeeded
+    assert not summary.succeeded
 
 
 def test_undecided_results_fail_a_case_when_the_options_say_so() -> None:

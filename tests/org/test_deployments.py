@@ -3,17 +3,24 @@ from __future__ import annotations
 import subprocess
 import sys
 import tempfile
+import time
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import closing
 from pathlib import Path
+from threading import Event
 from typing import TYPE_CHECKING
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from evalmeta import limits
 from evalmeta.client.deploy import deploy
 from evalmeta.client.retrieve import retrieve
 from evalmeta.package.archive import build_zip, read_zip
+from evalmeta.store.database import open_database
 from evalmeta.wire.messages import DeployOptions
+from evalmeta.wire.timestamps import from_timestamp
 from evalmeta.xmlio.manifests import write_manifest
 from org.parts import KIND, ask, definition, everything, opened, package, snapshot, xml_of
 
@@ -49,6 +56,39 @@ def test_a_deployment_saves_every_component_byte_for_byte(org: Organization) -> 
     result = send(org, package(files))
     assert (result.status, result.done, result.number_components_deployed) == ("Succeeded", True, 2)
     assert fetch(org) == files
+
+
+def test_a_change_is_dated_after_every_change_before_and_not_after_its_deployment(org: Organization) -> None:
+    send(org, package({"A": definition("A")}))
+    org.database.execute("UPDATE component SET modified_at = 4000000000.123")
+    result = send(org, package({"B": definition("B")}))
+    first, second = org.components.list(KIND.name)
+    assert first.modified < second.modified == from_timestamp(result.completed_date)
+    assert result.completed_date == "2096-10-02T07:06:40.124Z"
+
+
+def test_a_deployment_is_dated_when_it_has_the_database(org: Organization) -> None:
+    held = Event()
+
+    def hold() -> float:
+        with closing(open_database(org.database.path.parent)) as other, other.transaction():
+            held.set()
+            time.sleep(0.2)
+            return time.time()
+
+    with ThreadPoolExecutor() as pool:
+        holding = pool.submit(hold)
+        held.wait()
+        send(org, package({"A": definition("A")}))
+    [component] = org.components.list(KIND.name)
+    assert component.modified >= holding.result() - 0.001
+
+
+def test_a_deployment_with_very_many_problems_has_a_reply_that_is_read(org: Organization) -> None:
+    bad = definition("Bad", cases=1_000).replace(b"<inputs>", b"<bogus/><inputs>")
+    result = send(org, package({f"Bad{number}": bad for number in range(20)}))
+    assert result.number_component_errors == 20
+    assert len(result.details.component_failures) == limits.MAX_DEPLOY_PROBLEMS
 
 
 def test_a_deployment_tells_what_became_of_each_component(org: Organization) -> None:

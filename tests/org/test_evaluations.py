@@ -15,7 +15,7 @@ from evalmeta.errors import NotFound, OrgFault, SettingsError, StoreError, Subje
 from evalmeta.model.run import Run, RunOptions, RunStatus, Verdict
 from evalmeta.org.evaluations import is_abandoned, work
 from evalmeta.store.database import open_database
-from evalmeta.store.runs import Lease, Runs
+from evalmeta.store.runs import Lease
 from org.parts import asked, definition, embedded, make_project, opened_of, package, started
 
 if TYPE_CHECKING:
@@ -41,6 +41,20 @@ def answer(utterance):
     while utterance > "Orders 3" and not GO.exists():
         time.sleep(0.005)
     return {"outcome": "Done.", "topic": "Orders"}
+"""
+BLOCKING = """\
+import contextlib, pathlib, sqlite3, time
+STORE = pathlib.Path(__file__).parent / ".evalmeta" / "org.sqlite3"
+
+def lease():
+    with contextlib.closing(sqlite3.connect(STORE)) as store:
+        return store.execute("SELECT lease_until FROM run").fetchone()
+
+async def answer(utterance):
+    before, deadline = lease(), time.monotonic() + 10
+    while lease() == before and time.monotonic() < deadline:
+        time.sleep(0.01)
+    return {"outcome": "Done.", "topic": "Orders" if lease() != before else "stopped"}
 """
 NAMES = [f"Orders {number}" for number in range(1, 9)]
 
@@ -208,7 +222,7 @@ def test_a_run_that_another_worker_has_is_left_to_it(slow: Project) -> None:
     assert sorted(asked(slow)) == NAMES
 
 
-def test_a_worker_whose_lease_ran_out_can_no_longer_append(slow: Project) -> None:
+def test_a_worker_that_lost_its_run_can_no_longer_append(slow: Project) -> None:
     run_id = started(slow, cases=8, options=RunOptions(concurrency=1))
 
     async def take_over() -> None:
@@ -216,7 +230,7 @@ def test_a_worker_whose_lease_ran_out_can_no_longer_append(slow: Project) -> Non
             first = asyncio.create_task(work(one, run_id))
             while one.runs.count(run_id)[0] < 2:
                 await asyncio.sleep(0.005)
-            other.database.execute("UPDATE run SET lease_until = 0")
+            other.database.execute("UPDATE run SET worker = 'elsewhere:1:1:ab', lease_until = 0")
             await asyncio.gather(first, work(other, run_id))
 
     asyncio.run(take_over())
@@ -271,15 +285,40 @@ def test_a_database_that_is_locked_lets_nobody_start_a_run(project: Project, mon
     assert str(project.root) not in str(raised.value)
 
 
-@pytest.mark.parametrize("worker", ["elsewhere:1:ab", "elsewhere:99999999:ab"])
+@pytest.mark.parametrize("worker", ["elsewhere:1:1:ab", "elsewhere:99999999::ab"])
 def test_of_a_worker_on_another_machine_only_the_lease_is_known(project: Project, worker: str) -> None:
     run_id = started(project, cases=1)
     with opened_of(project) as org:
         now = time.time()
-        Runs(org.database).claim(run_id, worker, taken_from=None, now=now, until=now + 100)
+        org.runs.claim(run_id, worker, taken_from=Lease(None, None), until=now + 100)
         assert not is_abandoned(org, org.runs.get(run_id))
         org.runs.renew(run_id, worker, until=now - 1)
         assert is_abandoned(org, org.runs.get(run_id))
+
+
+def test_a_worker_whose_lease_ran_out_keeps_its_run_while_it_lives(slow: Project) -> None:
+    run_id = started(slow, cases=8)
+
+    async def work_twice() -> None:
+        with opened_of(slow) as one, opened_of(slow) as other:
+            first = asyncio.create_task(work(one, run_id))
+            await asyncio.sleep(0.01)
+            other.database.execute("UPDATE run SET lease_until = 0")
+            assert not is_abandoned(other, other.runs.get(run_id))
+            await asyncio.gather(first, work(other, run_id))
+
+    asyncio.run(work_twice())
+    assert sorted(asked(slow)) == NAMES
+
+
+def test_an_agent_that_blocks_does_not_stop_the_heartbeat(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(limits, "RUN_LEASE_SECONDS", 0.06)
+    project = make_project(tmp_path / "project", agent=BLOCKING)
+    run_id = started(project, cases=1)
+    with opened_of(project) as org:
+        asyncio.run(work(org, run_id))
+        [case] = org.runs.cases(run_id)
+    assert case.verdict is Verdict.PASS, case.error
 
 
 def test_a_run_that_is_over_is_not_abandoned(project: Project) -> None:

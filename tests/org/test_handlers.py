@@ -11,15 +11,18 @@ import pytest
 
 from evalmeta import limits
 from evalmeta.errors import OrgFault
+from evalmeta.model.run import CaseResult, TestResult, Verdict
 from evalmeta.org.app import create_app
 from evalmeta.store.database import open_database
+from evalmeta.store.runs import Runs
 from evalmeta.wire.messages import AsyncResult, DeployOptions, DeployResult
 from evalmeta.wire.soap import deploy_call, read_results, write_call
-from org.parts import URL, definition, package
+from org.parts import URL, definition, make_project, opened_of, package, started
 from wire.envelopes import jsforce_call, wsdl_call
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
+    from pathlib import Path
 
     from evalmeta.org.organization import Organization
 
@@ -193,3 +196,16 @@ def test_a_mistake_of_ours_shows_no_traceback(org: Organization) -> None:
     expected = (500, "UNKNOWN_EXCEPTION", "An unexpected error occurred")
     assert rest_error(rest(broken, "GET", f"{RUNS}/4KB")) == expected
     assert fault(call(broken, "<retrieve><request><unpackaged/></request></retrieve>")) == expected
+
+
+def test_errors_of_cases_and_results_name_no_folders(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    project = make_project(tmp_path / "project")
+    run_id = started(project, cases=1)
+    told = f"no answer in {project.root}/run.json"
+    result = TestResult("topic_assertion", Verdict.ERROR, error=told)
+    case = CaseResult(1, 1, "Orders 1", Verdict.ERROR, 0, 1, (result,), error=told)
+    monkeypatch.setattr(Runs, "cases", lambda *_: (case,))
+    with opened_of(project) as org:
+        content = rest(org, "GET", f"{RUNS}/{run_id}/results").text
+    assert content.count("no answer in run.json") == 2
+    assert str(project.root) not in content

@@ -30,6 +30,8 @@ class Entry:
     crc: int | None = None
     local_name: bytes | None = None
     local_method: int | None = None
+    local_sums: tuple[int, int, int] | None = None
+    behind: bytes = b""
     local_magic: bytes = b"PK\x03\x04"
     offset: int | None = None
     central: bytes = field(default=b"", init=False)
@@ -50,7 +52,8 @@ class Entry:
         )
         times = struct.pack("<2H", 0, 33)
         head = struct.pack("<4s3H", self.local_magic, 20, self.flags, method) + times
-        return head + struct.pack("<3L2H", crc, packed_size, size, len(name), 0) + name + packed
+        sums = self.local_sums or (crc, packed_size, size)
+        return head + struct.pack("<3L2H", *sums, len(name), 0) + name + packed + self.behind
 
 
 def zip_of(

@@ -110,3 +110,18 @@ def test_a_file_is_read_whole_or_not_at_all(tmp_path: Path) -> None:
         read_file(tmp_path / "file", max_bytes=3)
     with pytest.raises(ProjectError, match="gone: cannot be read"):
         read_file(tmp_path / "gone")
+
+
+def test_a_link_that_stays_inside_is_written_through(plain_project: Project) -> None:
+    link, target = plain_project.root / "link", plain_project.root / "a" / "target"
+    link.symlink_to(target)
+    write_file(plain_project, link, b"ours")
+    assert link.is_symlink()
+    assert target.read_bytes() == b"ours"
+
+
+def test_a_link_to_itself_is_told(plain_project: Project) -> None:
+    (plain_project.root / "link").symlink_to("link")
+    with pytest.raises(ProjectError, match="links lead to each other"):
+        write_file(plain_project, plain_project.root / "link", b"ours")
+    assert (plain_project.root / "link").is_symlink()

@@ -1,7 +1,12 @@
 from __future__ import annotations
 
 import io
+import shutil
+import struct
+import subprocess
 import zipfile
+import zlib
+from typing import TYPE_CHECKING
 
 import pytest
 
@@ -9,6 +14,10 @@ from evalmeta.errors import ArchiveError
 from evalmeta.package.zipdirectory import content_of, read_directory
 from package.handmade import Entry, deflated, zip_of
 
+if TYPE_CHECKING:
+    from pathlib import Path
+
+ZIP = shutil.which("zip") or ""
 BOMB = deflated(b"x" * 1000)
 
 
@@ -45,6 +54,16 @@ def test_the_standard_librarys_streamed_zips_are_read() -> None:
         archive.writestr("a", b"content" * 100)
     (entry,) = read_directory(pipe.getvalue())
     assert content_of(pipe.getvalue(), entry) == b"content" * 100
+
+
+@pytest.mark.skipif(not ZIP, reason="the program zip is not there")
+@pytest.mark.parametrize("words", [["-r"], ["-0r"], ["-rfd"]])
+def test_what_the_program_zip_makes_is_read(words: list[str], tmp_path: Path) -> None:
+    (tmp_path / "d").mkdir()
+    (tmp_path / "d/a").write_bytes(b"content" * 100)
+    subprocess.run([ZIP, "-q", *words, "it.zip", "d"], cwd=tmp_path, check=True)
+    data = (tmp_path / "it.zip").read_bytes()
+    assert [(each.name, len(content_of(data, each))) for each in read_directory(data)] == [("d/", 0), ("d/a", 700)]
 
 
 @pytest.mark.parametrize("comment", [b"hello", b"PK\x05\x06", b"PK\x05\x06" * 100, b"x" * 0xFFFF])
@@ -106,3 +125,32 @@ def test_too_many_entries_are_refused_before_they_are_read() -> None:
 )
 def test_a_bad_entry_is_named_with_the_reason(entry: Entry, why: str) -> None:
     assert why in refusal(zip_of(entry))
+
+
+DESCRIPTOR = struct.pack("<3L", zlib.crc32(b"x"), 1, 1)
+
+
+@pytest.mark.parametrize("behind", [DESCRIPTOR, b"PK\x07\x08" + DESCRIPTOR])
+def test_a_streamed_entry_is_described_behind_its_content(behind: bytes) -> None:
+    streamed = Entry(b"a", flags=0x0808, local_sums=(0, 0, 0), behind=behind)
+    assert [entry.name for entry in read_directory(zip_of(streamed, Entry(b"b")))] == ["a", "b"]
+
+
+@pytest.mark.parametrize("sums", [(1, 1, 1), (zlib.crc32(b"x"), 2, 1), (zlib.crc32(b"x"), 1, 2)])
+def test_a_local_header_with_other_sums_is_refused(sums: tuple[int, int, int]) -> None:
+    assert "'a' is described in two different ways" in refusal(zip_of(Entry(b"a", local_sums=sums)))
+
+
+@pytest.mark.parametrize("flags", [0x0800, 0x0808])
+@pytest.mark.parametrize("behind", [Entry(b"hidden").local(0), b"x", DESCRIPTOR[:-1] + b"\1"])
+def test_what_stands_between_entries_is_refused(flags: int, behind: bytes) -> None:
+    hiding = Entry(b"a", flags=flags, behind=behind)
+    for data in (zip_of(hiding), zip_of(hiding, Entry(b"b"))):
+        assert "'a' is not followed by the next one" in refusal(data)
+
+
+def test_an_entry_that_the_directory_passes_over_is_refused() -> None:
+    hidden, named = Entry(b"a"), Entry(b"b")
+    files = hidden.local(0) + named.local(len(hidden.local(0)))
+    end = struct.pack("<4s4H2LH", b"PK\x05\x06", 0, 0, 1, 1, len(named.central), len(files), 0)
+    assert "does not begin with an entry" in refusal(files + named.central + end)

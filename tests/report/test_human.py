@@ -87,7 +87,7 @@ def test_a_pipe_gets_plain_lines(pipe: Console) -> None:
 @pytest.mark.parametrize("total", [1, 2])
 def test_a_last_line_counts_runs_only_when_there_are_several(total: int) -> None:
     runs = [replace(make.mixed())] * total
-    assert ("2 runs, 10 cases: 0 passed, 2 not passed\n" in render(runs)) == (total == 2)
+    assert ("2 runs with 10 cases: 0 runs passed, 2 not\n" in render(runs)) == (total == 2)
 
 
 def _printed(console: Console) -> str:

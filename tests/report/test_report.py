@@ -46,7 +46,10 @@ def test_a_run_that_passed_says_so() -> None:
 
 
 def test_a_run_without_decisions_says_so() -> None:
-    assert decision(make.report(make.MIXED_CASES[3])) == "passed: no case was decided"
+    assert (
+        decision(make.report(make.MIXED_CASES[3]))
+        == "not passed: nothing was decided, because no rater here can judge what is expected"
+    )
 
 
 def test_undecided_cases_fail_when_asked_to() -> None:

@@ -46,6 +46,18 @@ def test_a_new_folder_is_private_and_says_what_it_is(database: Database, folder:
     assert database.path == folder / FILE
 
 
+def test_a_new_database_is_its_owners_alone(database: Database, folder: Path) -> None:
+    put(database, "a")
+    files = [each for each in folder.iterdir() if each.name.startswith(FILE)]
+    assert {each.stat().st_mode & 0o777 for each in files} == {0o600}
+
+
+def test_a_folder_that_was_there_gets_the_databases_files_only(folder: Path) -> None:
+    folder.mkdir()
+    open_database(folder).close()
+    assert [each.name for each in folder.iterdir()] == [FILE]
+
+
 def test_what_was_committed_is_there_after_reopening(database: Database, folder: Path) -> None:
     put(database, "a")
     database.close()

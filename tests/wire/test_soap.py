@@ -12,7 +12,15 @@ from evalmeta import limits
 from evalmeta.errors import MessageUnreadable, OrgError, OrgFault
 from evalmeta.model.manifest import Manifest, ManifestTypes
 from evalmeta.wire import soap
-from evalmeta.wire.messages import AsyncResult, DeployOptions, DeployResult, FileProperties, RetrieveResult
+from evalmeta.wire.messages import (
+    AsyncResult,
+    DeployDetails,
+    DeployMessage,
+    DeployOptions,
+    DeployResult,
+    FileProperties,
+    RetrieveResult,
+)
 from wire.envelopes import jsforce_call, wsdl_call
 from wire.messages import RESULTS, made, texts
 
@@ -31,6 +39,20 @@ def test_results_survive_the_envelope(results: list[object]) -> None:
     kind = type(results[0]) if results else AsyncResult
     reply = soap.write_results("describe", results[:1] if kind is RetrieveResult else results)
     assert soap.read_results(kind, reply) == (results[:1] if kind is RetrieveResult else results)
+
+
+def test_a_message_may_hold_a_zip_of_any_size_that_an_org_takes() -> None:
+    zip_file = bytes(limits.MAX_ZIP_BYTES)
+    assert soap.read_deploy(sent(soap.deploy_call(zip_file, DeployOptions()))) == (zip_file, DeployOptions())
+
+
+def test_a_reply_about_10000_components_is_read() -> None:
+    name = "A" * limits.MAX_API_NAME_CHARS
+    message = DeployMessage("AiEvaluationDefinition", name, f"{name}.xml", success=True, id="4KA000000000001GAA")
+    result = DeployResult(
+        "0Af", "Succeeded", done=True, success=True, details=DeployDetails((), (message,) * limits.MAX_ZIP_ENTRIES)
+    )
+    assert soap.read_results(DeployResult, soap.write_results("checkDeployStatus", [result])) == [result]
 
 
 @given(st.binary(min_size=1), made(DeployOptions))

@@ -234,7 +234,7 @@ def test_what_is_nested_too_deeply_is_told_at_its_place(depth: int) -> None:
     assert (problem.code, problem.location.line) == ("xml-too-deep", 1)
 
 
-@pytest.mark.parametrize("depth", [65, 2_049, 1_000_000])
+@pytest.mark.parametrize("depth", [65, 2_049, 200_000])
 def test_a_message_is_not_nested_deeply_either(depth: int) -> None:
     with pytest.raises(InvalidMetadata, match="xml-too-deep"):
         read_node(b"<a>" * depth + b"</a>" * depth, label="message")
@@ -255,8 +255,3 @@ def test_a_file_may_be_as_large_as_the_limit_and_no_larger() -> None:
     assert read_xml(data, label="d").data is data
     (problem,) = refusal(data + b" ").problems
     assert problem.message == "the file has 5,000,001 bytes; at most 5,000,000 are read"
-
-
-def test_a_message_may_hold_a_zip_of_any_size_that_an_org_takes() -> None:
-    zipped = b"QUJD" * (limits.MAX_ZIP_BYTES // 3)
-    assert len(str(read_node(b"<a><z>" + zipped + b"</z></a>", label="message").content[0].content)) == len(zipped)

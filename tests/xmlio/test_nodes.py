@@ -6,6 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from evalmeta import limits
 from evalmeta.errors import InvalidMetadata
 from evalmeta.xmlio.nodes import children, find, read_node, text_of
 from evalmeta.xmlio.writer import Node, node, render
@@ -58,6 +59,12 @@ def test_a_text_has_no_children_and_a_parent_no_text() -> None:
 
 def test_text_is_kept_as_it_stands() -> None:
     assert (text_of(find(root(), "Body", "r", "t")), text_of(find(root(), "Body", "r", "e"))) == (" x ", "")
+
+
+@pytest.mark.parametrize("inner", [b"<a/>" * limits.MAX_ENVELOPE_ELEMENTS, b" " * limits.MAX_ENVELOPE_BYTES])
+def test_a_message_beyond_a_limit_is_refused(inner: bytes) -> None:
+    with pytest.raises(InvalidMetadata, match=r"at most [\d,]+ are read \[xml-too-large\]"):
+        read_node(b"<r>" + inner + b"</r>", label="m")
 
 
 @given(trees)

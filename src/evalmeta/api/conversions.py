@@ -91,7 +91,7 @@ def convert_metadata(
         default = Path()
     places = _places(output_dir)
     targets: dict[Path, Component | bytes] = {
-        places.get(each.key, default / _source_path(each)): each for each in chosen
+        places.get(each.key.casefold(), default / _source_path(each)): each for each in chosen
     }
     return _write(output_dir, targets, overwrite=overwrite)
 
@@ -119,7 +119,10 @@ def _source_path(component: Component) -> Path:
 
 
 def _places(output_dir: Path) -> Mapping[str, Path]:
-    """Gives where the project around a folder has its components, as far as they are in the folder."""
+    """Gives where the project around a folder has its components, as far as they are in the folder.
+
+    Keys are in small letters: full names are the same in any case.
+    """
     folder = Path(os.path.realpath(output_dir))
     if not folder.is_dir():
         return {}
@@ -128,7 +131,7 @@ def _places(output_dir: Path) -> Mapping[str, Path]:
     except ProjectError:
         return {}
     inside = (each for each in components if each.path.is_relative_to(folder))
-    return {each.key: each.path.relative_to(folder) for each in inside}
+    return {each.key.casefold(): each.path.relative_to(folder) for each in inside}
 
 
 def _write(

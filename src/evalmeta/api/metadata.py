@@ -86,10 +86,15 @@ def read(path: Path) -> Definition:
 
 
 def write(definition: Definition, path: Path) -> None:
-    """Writes a definition file; one that was read and not changed keeps its bytes."""
+    """Writes a definition file; one that was read and not changed keeps its bytes.
+
+    Raises:
+        ProjectError: the file cannot be written; it is as it was.
+    """
+    from evalmeta.package.files import put_file  # noqa: PLC0415 - as in `read`
     from evalmeta.xmlio.definitions import write_definition  # noqa: PLC0415 - as in `read`
 
-    path.write_bytes(write_definition(definition))
+    put_file(path, write_definition(definition))
 
 
 def validate(paths: Sequence[Path] = (), *, start: Path | None = None) -> Validation:

@@ -23,7 +23,7 @@ from evalmeta.org.embedded import embedded_org
 from evalmeta.package.archive import build_zip
 from evalmeta.package.contents import near_limits, package_entries
 from evalmeta.package.convert import target_path
-from evalmeta.package.files import state_of, write_file
+from evalmeta.package.files import state_of, target_below, write_file
 from evalmeta.package.forceignore import FORCEIGNORE_FILE, read_forceignore
 from evalmeta.package.resolver import find_components
 
@@ -154,11 +154,12 @@ async def retrieve(
         Conflict: files have changes that were not deployed; nothing was written.
         OrgError: the org cannot be reached or refuses the call.
         ArchiveError: the org sent a zip that cannot be trusted; nothing was written.
-        ProjectError: a file cannot be written.
+        ProjectError: a link leads out of the project, and nothing was written; or a file
+            cannot be written, and those before it were.
     """
     wanted = manifest or _everything(project)
     result = await retrieving.retrieve(connection, wanted)
-    places = {component.key: component.path for component in find_components(project)}
+    places = {component.key.casefold(): component.path for component in find_components(project)}
     ignore = read_forceignore(project.root)
     arrived = [_incoming(project, each, places) for each in fetched_from(result)]
     incoming = [each for each in arrived if not ignore.ignores(each[1])]
@@ -166,10 +167,16 @@ async def retrieve(
     with tracking_of(project, connection) as tracking:
         if not ignore_conflicts:
             refuse_changed_files(tracking, [(each, path) for each, path, state in incoming if state == "Changed"])
-        written = tuple(_write(project, *each) for each in incoming)
-        remember_fetched(tracking, [each for each, _, _ in incoming])
+        for _, path, _ in incoming:
+            target_below(project.root, path, called="the project")
+        written: list[RetrievedComponent] = []
+        try:
+            for each in incoming:
+                written.append(_write(project, *each))  # noqa: PERF401 - those before a failure count
+        finally:
+            remember_fetched(tracking, [each for each, _, _ in incoming[: len(written)]])
     unwritten = (f"{file} was not written: {FORCEIGNORE_FILE} names it" for file in ignored)
-    return Retrieval(result.id, written, (*(message.problem for message in result.messages), *unwritten))
+    return Retrieval(result.id, tuple(written), (*(message.problem for message in result.messages), *unwritten))
 
 
 def _everything(project: Project) -> Manifest:
@@ -201,7 +208,7 @@ def _failure(result: DeployResult, files: dict[str, str]) -> DeployFailed:
 
 
 def _incoming(project: Project, fetched: Fetched, places: Mapping[str, Path]) -> tuple[Fetched, Path, FileState]:
-    place = places.get(f"{fetched.type.name}:{fetched.full_name}")
+    place = places.get(f"{fetched.type.name}:{fetched.full_name}".casefold())
     path = place or target_path(project, fetched.type, fetched.full_name)
     return fetched, path, state_of(path, fetched.content)
 

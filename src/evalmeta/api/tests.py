@@ -11,15 +11,26 @@ from evalmeta.client.retrieve import list_components
 from evalmeta.engine.policy import summarise
 from evalmeta.errors import NotFound
 from evalmeta.model.registry import TYPES
+from evalmeta.org.evaluations import bind_subject
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
     from evalmeta.client.connection import Connection
     from evalmeta.model.run import Run, RunOptions, Summary
+    from evalmeta.package.project import Project
     from evalmeta.wire.messages import FileProperties
 
-__all__ = ["FinishedRun", "Progress", "finish_run", "list_tests", "look_at_run", "select_tests", "start_run"]
+__all__ = [
+    "FinishedRun",
+    "Progress",
+    "check_subject",
+    "finish_run",
+    "list_tests",
+    "look_at_run",
+    "select_tests",
+    "start_run",
+]
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,6 +61,16 @@ async def select_tests(connection: Connection, names: Sequence[str] = ()) -> lis
             hint = f"Did you mean {close[0]}?" if close else f"In the org: {', '.join(there)}."
             raise NotFound(f"no agent test {name!r} is in the org", actions=[hint, "Deploy it first: evalmeta deploy"])
     return list(dict.fromkeys(names)) or there
+
+
+def check_subject(project: Project, run: Run) -> None:
+    """Makes sure that a run can go on in the project's own org: its agent is bound and loads.
+
+    Raises:
+        SubjectNotBound: the agent has no adapter.
+        SettingsError: its adapter cannot be used.
+    """
+    bind_subject(project.settings.subjects, run.subject_name, root=project.root)
 
 
 async def finish_run(

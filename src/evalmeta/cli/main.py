@@ -22,7 +22,7 @@ from evalmeta.cli.commands.status import status
 from evalmeta.cli.commands.test import test
 from evalmeta.cli.commands.validate import validate
 from evalmeta.cli.output import print_error
-from evalmeta.errors import EXIT_FAILED, EXIT_INTERRUPTED, EXIT_USAGE, EvalmetaError
+from evalmeta.errors import EXIT_FAILED, EXIT_INTERRUPTED, EXIT_USAGE, EvalmetaError, Interrupted
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -75,7 +75,7 @@ def _run(arguments: Sequence[str] | None) -> int:
     except click.ClickException as error:
         return _usage(error, as_json=as_json)
     except (click.Abort, KeyboardInterrupt):
-        click.echo("interrupted", err=True)
+        print_error(Interrupted("interrupted"), as_json=as_json)
         return EXIT_INTERRUPTED
     except EvalmetaError as error:
         print_error(error, as_json=as_json)

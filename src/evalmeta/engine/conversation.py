@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 __all__ = ["close", "converse"]
 
 # While a run is stopped, sessions and then the subject are closed, and results are committed in between.
-_CLOSE_SECONDS: Final = limits.SHUTDOWN_SECONDS / 4
+_HASTY_CLOSE_SECONDS: Final = limits.SHUTDOWN_SECONDS / 4
 
 
 class _Closable(Protocol):
@@ -39,6 +39,7 @@ class _Progress:
     """How far a conversation came; kept when it breaks off."""
 
     utterance: str = ""
+    answered: float = 0.0
     generated: GeneratedData | None = None
     results: list[TestResult] = field(default_factory=list)
 
@@ -69,16 +70,16 @@ async def converse(item: WorkItem, subject: Subject, *, seconds: float, scorers:
 
 
 async def close(closable: _Closable) -> None:
-    """Closes a session or subject; what it raises or how long it wants is not the run's concern."""
+    """Closes a session or subject; what it raises, or that it takes longer than the limit, spoils no result."""
     with suppress(Exception, SystemExit, asyncio.CancelledError):
-        async with asyncio.timeout(_CLOSE_SECONDS):
+        async with asyncio.timeout(_HASTY_CLOSE_SECONDS if _is_cancelled() else limits.CLOSE_SECONDS):
             await closable.close()
 
 
 async def _broken_off(
     case: Case, subject: Subject, progress: _Progress, *, seconds: float, scorers: Mapping[str, Scorer]
 ) -> str | None:
-    deadline = asyncio.timeout(seconds)
+    deadline, begun = asyncio.timeout(seconds), time.monotonic()
     session: Session | None = None
     try:
         async with deadline:
@@ -86,13 +87,19 @@ async def _broken_off(
             for turn in case.turns:
                 await _take_turn(turn, case, session, progress, scorers)
     except (Exception, SystemExit) as error:  # noqa: BLE001 - a broken subject spoils one case, not the run
-        return f"no answer within {seconds:g} s" if deadline.expired() else reason(error)
+        return _too_late(seconds) if deadline.expired() else reason(error)
     except asyncio.CancelledError:
         return "the agent cancelled itself"
     finally:
         if session is not None:
             await close(session)
-    return None
+    # An agent may swallow the cancellation, or block the loop so that none can reach it.
+    late = deadline.expired() or progress.answered - begun > seconds
+    return _too_late(seconds) if late else None
+
+
+def _too_late(seconds: float) -> str:
+    return f"no answer within {seconds:g} s"
 
 
 async def _take_turn(
@@ -102,6 +109,7 @@ async def _take_turn(
     asked = time.perf_counter()
     answer = await session.ask(turn.utterance)
     elapsed = (time.perf_counter() - asked) * 1000
+    progress.answered = time.monotonic()
     progress.generated = generated_data(answer, measured_ms=elapsed)
     exchange = Exchange(case, turn.utterance, progress.generated)
     for expectation in turn.expectations:

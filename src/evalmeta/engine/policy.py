@@ -56,9 +56,15 @@ class Tally:
             undecided=self._verdicts[Verdict.UNDECIDED],
             pass_rate=pass_rate,
             min_pass_rate=self._options.min_pass_rate,
-            succeeded=not errors and (pass_rate is None or pass_rate >= self._options.min_pass_rate - _TOLERANCE),
+            succeeded=not errors and self._reaches(pass_rate),
             undecided_results=tuple(sorted(self._undecided.items())),
         )
+
+    def _reaches(self, pass_rate: float | None) -> bool:
+        """Tells whether enough passed; a run in which nothing was decided has shown nothing."""
+        if pass_rate is None:
+            return not self._verdicts.total()
+        return pass_rate >= self._options.min_pass_rate - _TOLERANCE
 
 
 def summarise(cases: Iterable[CaseResult], options: RunOptions) -> Summary:

@@ -6,6 +6,7 @@ import time
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Final
 
+from evalmeta import limits
 from evalmeta.errors import ArchiveError
 from evalmeta.model.manifest import WILDCARD
 from evalmeta.model.registry import NEWEST_API_VERSION, metadata_type, parse_api_version
@@ -54,14 +55,16 @@ def deploy(org: Organization, zip_file: bytes, options: DeployOptions) -> str:
     Nothing is changed when a component is refused and `rollback_on_error` is set (the
     default), or when `check_only` is.
     """
-    now = time.time()
     try:
         candidates, failures = _unpack(zip_file)
     except ArchiveError as error:
+        now = time.time()
         failed = _reply(options, now, status="Failed", error_message=str(error), error_status_code="INVALID_ZIP_FILE")
         with org.database.transaction():
             return _save(org, now, failed)
     with org.database.transaction():
+        # Dates tell the order of commits: callers take what is dated after a deployment for somebody else's change.
+        now = org.components.next_moment(time.time())
         return _save(org, now, _apply(org, candidates, failures, options, now))
 
 
@@ -137,11 +140,12 @@ def _apply(
     options: DeployOptions,
     now: float,
 ) -> DeployResult:
+    # Every refused component is told, and of each as many problems as leave the reply readable.
+    most = max(1, limits.MAX_DEPLOY_PROBLEMS // max(1, len(candidates)))
     refused = [
         _problem_message(each.type.name, each.full_name, each.file_name, problem)
         for each in candidates
-        for problem in each.problems
-        if problem.is_error
+        for problem in [problem for problem in each.problems if problem.is_error][:most]
     ]
     all_failures = [*failures, *refused]
     accepted = [candidate for candidate in candidates if not candidate.is_refused]
@@ -190,7 +194,7 @@ def _reply(  # noqa: PLR0913 - the reply's own fields
     error_status_code: str | None = None,
     details: DeployDetails | None = None,
 ) -> DeployResult:
-    started, ended = to_timestamp(now), to_timestamp(time.time())
+    moment = to_timestamp(now)
     return DeployResult(
         id="",
         status=status,
@@ -201,10 +205,10 @@ def _reply(  # noqa: PLR0913 - the reply's own fields
         ignore_warnings=options.ignore_warnings,
         created_by=USER_ID,
         created_by_name=USER_NAME,
-        created_date=started,
-        start_date=started,
-        completed_date=ended,
-        last_modified_date=ended,
+        created_date=moment,
+        start_date=moment,
+        completed_date=moment,
+        last_modified_date=moment,
         number_components_total=number_components_total,
         number_components_deployed=number_components_deployed,
         number_component_errors=number_component_errors,

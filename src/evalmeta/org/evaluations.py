@@ -3,11 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-import os
-import socket
 import time
-import uuid
-from contextlib import asynccontextmanager, suppress
 from typing import TYPE_CHECKING
 
 from evalmeta import limits
@@ -18,19 +14,22 @@ from evalmeta.errors import EvalmetaError, NotFound, OrgFault, StoreLocked, Subj
 from evalmeta.model.evaluation import evaluation_of
 from evalmeta.model.registry import TYPES
 from evalmeta.model.run import RunStatus
+from evalmeta.org.leases import is_free, keep_lease, new_worker
 from evalmeta.store.runs import RunJournal
 from evalmeta.xmlio.reader import read_xml
 from evalmeta.xmlio.sketch import sketch_definition
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator
+    from collections.abc import Mapping
+    from pathlib import Path
 
     from evalmeta.engine.subject import Session, Subject
     from evalmeta.model.evaluation import Case, Evaluation
     from evalmeta.model.run import Run, RunOptions
+    from evalmeta.model.settings import SubjectSettings
     from evalmeta.org.organization import Organization
 
-__all__ = ["is_abandoned", "start", "work"]
+__all__ = ["bind_subject", "is_abandoned", "start", "work"]
 
 
 def start(org: Organization, name: str, options: RunOptions) -> str:
@@ -47,7 +46,7 @@ def start(org: Organization, name: str, options: RunOptions) -> str:
         raise NotFound(f"Invalid AiEvalDefinitionVersion identifier: {name} is not in this org")
     _check(options)
     evaluation = _evaluation(content, name)
-    _bind(org, evaluation.subject_name)
+    bind_subject(org.subjects, evaluation.subject_name, root=org.root)
     run_id = org.runs.start(evaluation, content, options, now=time.time())
     org.launch(run_id)
     return run_id
@@ -63,11 +62,11 @@ async def work(org: Organization, run_id: str) -> None:
         StoreError: the database cannot be used.
     """
     run = org.runs.get(run_id)
-    worker = f"{socket.gethostname()}:{os.getpid()}:{uuid.uuid4().hex[:8]}"
+    worker = new_worker()
     if run is None or not _claim(org, run_id, worker):
         return
     try:
-        async with _heartbeat(org, run_id, worker):
+        with keep_lease(org.database.path.parent, run_id, worker):
             evaluation = _evaluation(org.runs.content(run_id), run.definition)
             subject = _subject(org, run.subject_name)
             await execute(evaluation, subject, RunJournal(org.database, run_id, worker), options=run.options)
@@ -81,50 +80,14 @@ async def work(org: Organization, run_id: str) -> None:
 
 
 def is_abandoned(org: Organization, run: Run) -> bool:
-    """Tells whether an unfinished run has no worker: none yet, a dead one, or a lease that ran out."""
-    if run.status.is_over:
-        return False
-    lease = org.runs.lease(run.id)
-    return lease.worker is None or (lease.until or 0) < time.time() or _is_dead(lease.worker)
+    """Tells whether an unfinished run has no worker: none yet, a dead one, or another machine's lease that ran out."""
+    return not run.status.is_over and is_free(org.runs.lease(run.id))
 
 
 def _claim(org: Organization, run_id: str, worker: str) -> bool:
-    holder = org.runs.lease(run_id).worker
-    left = holder if holder and _is_dead(holder) else None
-    now = time.time()
-    return org.runs.claim(run_id, worker, taken_from=left, now=now, until=now + limits.RUN_LEASE_SECONDS)
-
-
-def _is_dead(worker: str) -> bool:
-    """Tells whether a worker of this machine no longer exists; of another machine nothing is known."""
-    host, _, rest = worker.partition(":")
-    if host != socket.gethostname() or os.name != "posix":
-        return False
-    try:
-        os.kill(int(rest.partition(":")[0]), 0)
-    except ProcessLookupError:
-        return True
-    except PermissionError:
-        return False
-    return False
-
-
-@asynccontextmanager
-async def _heartbeat(org: Organization, run_id: str, worker: str) -> AsyncIterator[None]:
-    async def beat() -> None:
-        owned = True
-        while owned:
-            await asyncio.sleep(limits.RUN_LEASE_SECONDS / 3)
-            # Whoever holds the database cannot take the run meanwhile; the next beat comes soon.
-            with suppress(StoreLocked):
-                owned = org.runs.renew(run_id, worker, until=time.time() + limits.RUN_LEASE_SECONDS)
-
-    beating = asyncio.create_task(beat())
-    try:
-        yield
-    finally:
-        beating.cancel()
-        await asyncio.gather(beating, return_exceptions=True)
+    lease = org.runs.lease(run_id)
+    until = time.time() + limits.RUN_LEASE_SECONDS
+    return is_free(lease) and org.runs.claim(run_id, worker, taken_from=lease, until=until)
 
 
 def _check(options: RunOptions) -> None:
@@ -143,20 +106,26 @@ def _evaluation(content: bytes, name: str) -> Evaluation:
     return evaluation_of(sketch_definition(read_xml(content, label=name)), name=name)
 
 
-def _bind(org: Organization, subject_name: str) -> Subject:
-    settings = org.subjects.get(subject_name)
+def bind_subject(subjects: Mapping[str, SubjectSettings], subject_name: str, *, root: Path) -> Subject:
+    """Gives the subject that is bound to an agent's name.
+
+    Raises:
+        SubjectNotBound: no adapter is bound to it.
+        SettingsError: the adapter cannot be used.
+    """
+    settings = subjects.get(subject_name)
     if settings is None:
         lines = f'[subjects.{subject_name}]\nadapter = "python"\ntarget = "my_agent:answer"'
         raise SubjectNotBound(
             f"no adapter is bound to the agent {subject_name!r}",
-            actions=[f"Add these lines to evalmeta.toml, with your agent's module and name:\n\n{lines}\n"],
+            actions=[f"Add these lines to evalmeta.toml, with your agent's module and name:\n\n{lines}"],
         )
-    return bind(settings, root=org.root)
+    return bind(settings, root=root)
 
 
 def _subject(org: Organization, subject_name: str) -> Subject:
     try:
-        return _bind(org, subject_name)
+        return bind_subject(org.subjects, subject_name, root=org.root)
     except EvalmetaError as error:
         return _Unusable(org.without_paths(str(error)))
 

@@ -13,7 +13,7 @@ from evalmeta.errors import ProjectError
 if TYPE_CHECKING:
     from evalmeta.package.project import Project
 
-__all__ = ["FileState", "put_file", "read_file", "state_of", "write_below", "write_file"]
+__all__ = ["FileState", "put_file", "read_file", "state_of", "target_below", "write_below", "write_file"]
 
 FileState = Literal["Created", "Changed", "Unchanged"]
 
@@ -30,19 +30,33 @@ def write_file(project: Project, path: Path, content: bytes) -> None:
 def write_below(folder: Path, path: Path, content: bytes, *, called: str = "", durable: bool = True) -> None:
     """Writes a file somewhere in a folder in one step; the folder has an absolute path without links.
 
-    Without `durable` it is quick, and a file may be lost when the machine stops.
+    Links that stay inside the folder are followed and stay links. Without `durable` it is
+    quick, and a file may be lost when the machine stops.
 
     Raises:
         ProjectError: the file lies outside the folder (`called` so in the message), or cannot be written.
     """
+    target = target_below(folder, path, called=called)
     try:
-        # realpath, because Path.resolve() raises RuntimeError for links that lead to each other.
-        if path.is_symlink() or not Path(os.path.realpath(path.parent)).is_relative_to(folder):
-            raise ProjectError(f"{path}: a link leads out of {called or folder}; the file was not written")
-        path.parent.mkdir(parents=True, exist_ok=True)
-        _replace(path, content, durable=durable)
+        target.parent.mkdir(parents=True, exist_ok=True)
+        _replace(target, content, durable=durable)
     except OSError as error:
         raise ProjectError(f"{path}: cannot be written: {error.strerror}") from None
+
+
+def target_below(folder: Path, path: Path, *, called: str = "") -> Path:
+    """Gives the file that `write_below` writes: the path's own, or the one that its links lead to.
+
+    Raises:
+        ProjectError: it lies outside the folder, or there is none because links lead to each other.
+    """
+    # realpath, because Path.resolve() raises RuntimeError for links that lead to each other.
+    target = Path(os.path.realpath(path))
+    if not target.is_relative_to(folder):
+        raise ProjectError(f"{path}: a link leads out of {called or folder}; the file was not written")
+    if target.is_symlink():
+        raise ProjectError(f"{path}: cannot be written: its links lead to each other")
+    return target
 
 
 def put_file(path: Path, content: bytes) -> FileState:

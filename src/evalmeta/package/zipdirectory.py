@@ -7,11 +7,17 @@ from __future__ import annotations
 
 import zlib
 from dataclasses import dataclass
-from typing import Final
+from itertools import pairwise
+from operator import attrgetter
+from struct import Struct
+from typing import TYPE_CHECKING, Final
 
 from evalmeta import limits
 from evalmeta.errors import ArchiveError
 from evalmeta.package.zipformat import CENTRAL, CENTRAL_MAGIC, DEFLATED, END, END_MAGIC, LOCAL, LOCAL_MAGIC, UTF8_FLAG
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
 
 __all__ = ["ZipEntry", "content_of", "damaged", "read_directory", "refused"]
 
@@ -19,6 +25,10 @@ _MAX_COMMENT: Final = 0xFFFF
 _ZIP64: Final = 0xFFFFFFFF
 _ZIP64_COUNT: Final = 0xFFFF
 _SHOWN_CHARS: Final = 200
+# APPNOTE 4.4.4 (bit 3) and 4.3.9: CRC and sizes follow the content, with or without a magic, sizes in 4 or 8 bytes.
+_STREAMED_FLAG: Final = 0x0008
+_DESCRIPTORS: Final = (Struct("<3L"), Struct("<L2Q"))
+_DESCRIPTOR_MAGIC: Final = b"PK\x07\x08"
 _ACTIONS: Final = ("Build the archive anew, or ask its sender for a whole one; nothing of it was used.",)
 
 
@@ -65,7 +75,8 @@ def read_directory(data: bytes) -> tuple[ZipEntry, ...]:
 
     Raises:
         ArchiveError: the directory is damaged, contradicts the local headers or the
-            end record, or has more than `limits.MAX_ZIP_ENTRIES` entries.
+            end record, leaves bytes before it that are no entry's, or has more than
+            `limits.MAX_ZIP_ENTRIES` entries.
     """
     count, begin, end = _directory_span(data)
     entries = []
@@ -75,6 +86,7 @@ def read_directory(data: bytes) -> tuple[ZipEntry, ...]:
         entries.append(entry)
     if at != end:
         raise damaged("its directory has more entries than its end record says")
+    _check_gaps(data, sorted(entries, key=attrgetter("offset")), begin)
     return tuple(entries)
 
 
@@ -144,7 +156,8 @@ def _read_entry(data: bytes, at: int, *, begin: int, end: int) -> tuple[ZipEntry
     name = _decoded(encoded, flags)
     if _ZIP64 in {packed, size, offset}:
         raise refused(name, "needs ZIP64, which is not read")
-    start = _content_start(data, name, offset, encoded=encoded, method=method, end=begin)
+    declared = (flags & _STREAMED_FLAG, method, crc, packed, size)
+    start = _content_start(data, name, offset, encoded=encoded, declared=declared, end=begin)
     if start + packed > begin:
         raise refused(name, "reaches into the directory")
     return ZipEntry(name, flags, method, crc, size, attributes >> 16, offset, start, start + packed), following
@@ -159,13 +172,37 @@ def _decoded(encoded: bytes, flags: int) -> str:
         raise refused(encoded.decode("cp437"), "has a name that is not UTF-8") from error
 
 
-def _content_start(data: bytes, name: str, offset: int, *, encoded: bytes, method: int, end: int) -> int:
+def _content_start(data: bytes, name: str, offset: int, *, encoded: bytes, declared: tuple[int, ...], end: int) -> int:
     if offset + LOCAL.size > end:
         raise refused(name, "begins outside the archive's files")
-    magic, *_, local_method, _, _, _, _, _, name_size, extra = LOCAL.unpack_from(data, offset)
+    magic, _, flags, method, _, _, crc, packed, size, name_size, extra = LOCAL.unpack_from(data, offset)
     name_start = offset + LOCAL.size
     if magic != LOCAL_MAGIC:
         raise refused(name, "has no local header")
-    if data[name_start : name_start + name_size] != encoded or local_method != method:
+    streamed = flags & _STREAMED_FLAG
+    if not streamed and _ZIP64 in {packed, size}:
+        raise refused(name, "needs ZIP64, which is not read")
+    # Before a streamed content its CRC and sizes are not known yet; `_check_gaps` compares those behind it.
+    local = (streamed, method, *(declared[2:] if streamed else (crc, packed, size)))
+    if data[name_start : name_start + name_size] != encoded or local != declared:
         raise refused(name, "is described in two different ways")
     return int(name_start + name_size + extra)
+
+
+def _check_gaps(data: bytes, entries: Sequence[ZipEntry], end: int) -> None:
+    """Refuses bytes that the directory says nothing about: a reader that goes from entry to entry would read them."""
+    if (entries[0].offset if entries else end) != 0:
+        raise damaged("it does not begin with an entry of its directory")
+    if any(after.offset < before.end for before, after in pairwise(entries)):
+        return  # `archive.read_zip` refuses entries that overlap.
+    ends = [*(each.offset for each in entries[1:]), end]
+    for entry, following in zip(entries, ends, strict=False):
+        gap = data[entry.end : following]
+        if gap not in (_descriptors(entry) if entry.flags & _STREAMED_FLAG else {b""}):
+            raise refused(entry.name, "is not followed by the next one")
+
+
+def _descriptors(entry: ZipEntry) -> set[bytes]:
+    packed = entry.end - entry.start
+    plain = {each.pack(entry.crc, packed, entry.size) for each in _DESCRIPTORS}
+    return plain | {_DESCRIPTOR_MAGIC + each for each in plain}

@@ -72,7 +72,8 @@ def totals(reports: Sequence[Report]) -> str:
     passed = sum(map(has_passed, reports))
     cases = sum(report.summary.total for report in reports)
     return (
-        f"{count(len(reports), 'run')}, {count(cases, 'case')}: {passed:,} passed, {len(reports) - passed:,} not passed"
+        f"{count(len(reports), 'run')} with {count(cases, 'case')}: "
+        f"{count(passed, 'run')} passed, {len(reports) - passed:,} not"
     )
 
 

@@ -100,6 +100,8 @@ def _obstacles(report: Report) -> Iterator[str]:
         yield what_happened
     if summary.errors:
         yield f"{count(summary.errors, 'case')} ended in an error"
+    if summary.pass_rate is None and summary.undecided:
+        yield "nothing was decided, because no rater here can judge what is expected"
     if summary.pass_rate is None or summary.pass_rate >= summary.min_pass_rate:
         return
     if summary.min_pass_rate >= 1:

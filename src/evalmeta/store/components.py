@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -54,6 +55,11 @@ class Components:
         sql = "SELECT content FROM component WHERE type = ? AND full_name = ?"
         rows = self._database.query(sql, (type_name, full_name))
         return rows[0][0] if rows else None
+
+    def next_moment(self, now: float) -> float:
+        """Gives the moment of a change, in whole milliseconds: now, but later than every change before."""
+        [(last,)] = self._database.query("SELECT coalesce(max(modified_at), 0) FROM component")
+        return max(math.floor(now * 1000), round(float(last) * 1000) + 1) / 1000
 
     def preview(self, type_name: str, contents: Mapping[str, bytes]) -> dict[str, Change]:
         """Tells what `save` would do; new components have no id yet."""

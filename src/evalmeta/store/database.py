@@ -88,6 +88,7 @@ def open_database(folder: Path) -> Database:
     path = folder / "org.sqlite3"
     try:
         _make_folder(folder)
+        _make_file(path)
         connection = sqlite3.connect(path, timeout=limits.STORE_BUSY_SECONDS, isolation_level=None)
     except (OSError, sqlite3.Error) as error:
         raise StoreError(
@@ -103,10 +104,21 @@ def open_database(folder: Path) -> Database:
 
 
 def _make_folder(folder: Path) -> None:
-    folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+    """Makes the folder; one that is there may hold somebody's work and gets no files but the database's."""
+    try:
+        folder.mkdir(mode=0o700, parents=True)
+    except FileExistsError:
+        if folder.is_dir():
+            return
+        raise
     for name, content in {"README": _README, ".gitignore": "*\n"}.items():
-        if not (folder / name).exists():
-            (folder / name).write_text(content, encoding="utf-8")
+        (folder / name).write_text(content, encoding="utf-8")
+
+
+def _make_file(path: Path) -> None:
+    """Makes an empty file that only its owner may read; SQLite gives the files beside it the same mode."""
+    if not path.exists():
+        path.touch(mode=0o600)
 
 
 def _prepare(database: Database) -> None:

@@ -64,12 +64,6 @@ class Runs:
         rows = self._database.query(f"SELECT {_RUN_COLUMNS} FROM run WHERE id = ?", (run_id,))  # noqa: S608 - a constant
         return _run(rows[0]) if rows else None
 
-    def latest(self, definition: str) -> Run | None:
-        """Gives the newest run of a definition, without its cases."""
-        sql = f"SELECT {_RUN_COLUMNS} FROM run WHERE definition = ? ORDER BY id DESC LIMIT 1"  # noqa: S608 - a constant
-        rows = self._database.query(sql, (definition,))
-        return _run(rows[0]) if rows else None
-
     def content(self, run_id: str) -> bytes:
         """Gives the definition's bytes as they were when the run was made."""
         [(content,)] = self._database.query("SELECT content FROM run WHERE id = ?", (run_id,))
@@ -93,16 +87,16 @@ class Runs:
         [(worker, until)] = self._database.query("SELECT worker, lease_until FROM run WHERE id = ?", (run_id,))
         return Lease(worker, until)
 
-    def claim(self, run_id: str, worker: str, *, taken_from: str | None, now: float, until: float) -> bool:
-        """Takes a run that is free, whose lease has run out, or that `taken_from` is known to have left.
+    def claim(self, run_id: str, worker: str, *, taken_from: Lease, until: float) -> bool:
+        """Takes a run whose lease is still as it was seen.
 
-        False when somebody else works on it or it is over.
+        False when somebody else was faster, its worker renewed the lease, or the run is over.
         """
         sql = """
             UPDATE run SET worker = ?, lease_until = ?, status = 'IN_PROGRESS'
-            WHERE id = ? AND status IN ('NEW', 'IN_PROGRESS') AND (worker IS NULL OR worker = ? OR lease_until < ?)
+            WHERE id = ? AND status IN ('NEW', 'IN_PROGRESS') AND worker IS ? AND lease_until IS ?
         """
-        return self._database.execute(sql, (worker, until, run_id, taken_from, now)) == 1
+        return self._database.execute(sql, (worker, until, run_id, taken_from.worker, taken_from.until)) == 1
 
     def renew(self, run_id: str, worker: str, *, until: float) -> bool:
         """Prolongs a worker's lease; False when it is no longer the worker's."""

@@ -20,12 +20,15 @@ _XSI_NIL: Final = "{http://www.w3.org/2001/XMLSchema-instance}nil"
 
 
 def read_node(data: bytes, *, label: str) -> Node:
-    """Reads an XML message of up to 54 MB with all care of `read_xml`; namespaces and attributes are dropped.
+    """Reads an XML message of up to 9 MB with all care of `read_xml`; namespaces and attributes are dropped.
 
     Raises:
         InvalidMetadata: the bytes are no safe, well-formed XML.
     """
-    return _node(read_xml(data, label=label, max_bytes=limits.MAX_SOAP_BYTES).root)
+    document = read_xml(
+        data, label=label, max_bytes=limits.MAX_ENVELOPE_BYTES, max_elements=limits.MAX_ENVELOPE_ELEMENTS
+    )
+    return _node(document.root)
 
 
 def children(parent: Node) -> Iterator[Node]:

@@ -25,8 +25,6 @@ _CODECS: Final = {"UTF-8": "utf-8-sig", "UTF8": "utf-8-sig", "US-ASCII": "ascii"
 _UTF16_BOMS: Final = (b"\xff\xfe", b"\xfe\xff")
 _DOCTYPE: Final = re.compile(r"(?:\s|<\?.*?\?>|<!--.*?-->)*+(?=<!DOCTYPE)", re.DOTALL)
 _TOO_DEEP: Final = etree.XPath("(" + "/*" * (limits.MAX_XML_DEPTH + 1) + ")[1]")
-# libxml2 takes 10 MB of text in one element unless `huge_tree` is set.
-_MAX_TEXT_BYTES: Final = 10_000_000
 _REASON_CHARS: Final = 200
 _PLACE_OR_FUNCTION: Final = re.compile(r"^xml[A-Z]\w+: |, line \d+, column \d+.*$", re.DOTALL)
 _PLAINER: Final = {"no name": "an & that stands for itself"}
@@ -34,7 +32,12 @@ _NAME_CHARS: Final = 40
 
 
 def read_xml(
-    data: bytes, *, label: str, max_bytes: int = limits.MAX_XML_BYTES, keep_comments: bool = False
+    data: bytes,
+    *,
+    label: str,
+    max_bytes: int = limits.MAX_XML_BYTES,
+    max_elements: int | None = None,
+    keep_comments: bool = False,
 ) -> Document:
     """Reads XML that comes from anywhere, safely.
 
@@ -45,6 +48,7 @@ def read_xml(
         data: the file's bytes.
         label: its name as messages show it.
         max_bytes: how large it may be.
+        max_elements: how many elements it may have, told by their ends before it is parsed.
         keep_comments: keep comments and processing instructions; the codecs read
             documents without.
 
@@ -52,30 +56,29 @@ def read_xml(
         InvalidMetadata: with one problem that has code, place and next step.
     """
     _check_size(data, label, max_bytes)
+    if max_elements is not None:
+        _check_elements(data, label, max_elements)
     _check_encoding(data, label)
     _check_doctype(data, label)
-    document = Document(label=label, data=data, root=_parse(data, label, max_bytes, keep_comments=keep_comments))
+    document = Document(label=label, data=data, root=_parse(data, label, keep_comments=keep_comments))
     for element in _TOO_DEEP(document.root):
         raise _too_deep(document.location(element))
     return document
 
 
-def _parse(data: bytes, label: str, max_bytes: int, *, keep_comments: bool) -> Element:
+def _parse(data: bytes, label: str, *, keep_comments: bool) -> Element:
     try:
-        return etree.fromstring(data, _parser(huge=max_bytes > _MAX_TEXT_BYTES, keep_comments=keep_comments))
+        return etree.fromstring(data, _parser(keep_comments=keep_comments))
     except etree.XMLSyntaxError as error:
         raise _unreadable(label, error) from None
 
 
 @cache
-def _parser(*, huge: bool, keep_comments: bool) -> etree.XMLParser:
-    # A SOAP message holds a zip in one element. What else `huge_tree` lifts does no harm:
-    # there are no entities without a DOCTYPE, and libxml2 still stops at 2,048 levels.
+def _parser(*, keep_comments: bool) -> etree.XMLParser:
     return etree.XMLParser(
         resolve_entities=False,
         no_network=True,
         load_dtd=False,
-        huge_tree=huge,
         remove_comments=not keep_comments,
         remove_pis=not keep_comments,
     )
@@ -88,6 +91,17 @@ def _check_size(data: bytes, label: str, max_bytes: int) -> None:
             Location(label),
             f"the file has {len(data):,} bytes; at most {max_bytes:,} are read",
             "Split the test cases over several definitions.",
+        )
+
+
+def _check_elements(data: bytes, label: str, max_elements: int) -> None:
+    count = data.count(b"</") + data.count(b"/>")
+    if count > max_elements:
+        raise _refuse(
+            "xml-too-large",
+            Location(label),
+            f"the file has {count:,} elements; at most {max_elements:,} are read",
+            "Split it into several.",
         )
 
 

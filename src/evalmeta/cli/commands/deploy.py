@@ -43,8 +43,12 @@ def deploy(selection: Selection, *, ignore_conflicts: bool, as_json: bool) -> No
     project = find_project(Path.cwd())
     say_target(project)
     components = selections.resolve(project, selection)
+    _warn_of_destructive(selection)
     if not components.components:
         note("Nothing to deploy: the project has no definitions.")
+        if as_json:
+            print_json({"id": None, "status": "Succeeded", "files": []})
+        return
     done = run_async(_deploy(project, components, ignore_conflicts=ignore_conflicts))
     if as_json:
         warnings = [*map(str, done.warnings), *done.messages]
@@ -58,6 +62,15 @@ def deploy(selection: Selection, *, ignore_conflicts: bool, as_json: bool) -> No
     count = len(done.components)
     click.echo(f"Deployed {count} {'component' if count == 1 else 'components'} (deploy id {done.id}).")
     print_table(["State", "Name", "File"], [(each.state, each.full_name, each.file) for each in done.components])
+
+
+def _warn_of_destructive(selection: Selection) -> None:
+    from evalmeta.model.manifest import DESTRUCTIVE_FILES  # noqa: PLC0415 - not needed for --help
+
+    beside = selection.manifest.parent if selection.manifest else None
+    for name in DESTRUCTIVE_FILES if beside else ():
+        if beside and (beside / name).is_file():
+            note(f"Warning: {beside / name} is not sent: deploy does not delete components yet")
 
 
 async def _deploy(project: Project, components: ComponentSet, *, ignore_conflicts: bool) -> Deployment:

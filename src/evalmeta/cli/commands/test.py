@@ -9,8 +9,8 @@ import click
 
 from evalmeta import limits
 from evalmeta.cli.loop import run_async
-from evalmeta.cli.output import json_option, print_json, print_table, say_target
-from evalmeta.cli.runs import carry_on, report_runs, run_tests
+from evalmeta.cli.output import json_option, print_error, print_json, print_table, say_target
+from evalmeta.cli.runs import carry_on, prepare_folder, report_runs, run_tests
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -121,10 +121,16 @@ def run(  # noqa: PLR0913 - one parameter for each option
         case_timeout=case_timeout,
         undecided=undecided,
     )
-    finished = run_async(run_tests(project, names, options, wait=wait))
-    if finished is None:
+    prepare_folder(output_dir)
+    outcome = run_async(run_tests(project, names, options, wait=wait))
+    if outcome.errors and not outcome.finished:
+        raise outcome.errors[0]
+    if not wait:
         return 0
-    return report_runs(project, finished, result_format=result_format, output_dir=output_dir, as_json=as_json)
+    code = report_runs(project, outcome.finished, result_format=result_format, output_dir=output_dir, as_json=as_json)
+    for error in outcome.errors:
+        print_error(error, as_json=False)
+    return outcome.errors[0].exit_code if outcome.errors else code
 
 
 @test.command("resume")
@@ -151,6 +157,7 @@ def _follow(job_id: str, *, result_format: str, output_dir: Path | None, as_json
 
     project = find_project(Path.cwd())
     say_target(project)
+    prepare_folder(output_dir)
     finished = run_async(carry_on(project, job_id, wait=wait))
     return report_runs(project, [finished], result_format=result_format, output_dir=output_dir, as_json=as_json)
 

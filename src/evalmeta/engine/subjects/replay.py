@@ -25,16 +25,15 @@ def bind_replay(settings: ReplaySubject, *, root: Path) -> Subject:
     Raises:
         SettingsError: the file is not there or holds no results.
     """
-    path = root / settings.file
-    return _Replay(read_recordings(path), path)
+    return _Replay(read_recordings(root / settings.file), settings.file)
 
 
 class _Replay:
     """A subject and its only session: recorded answers need no conversation."""
 
-    def __init__(self, recordings: dict[str, list[CaseResult]], path: Path) -> None:
+    def __init__(self, recordings: dict[str, list[CaseResult]], file: Path) -> None:
         self._recordings = recordings
-        self._path = path
+        self._file = file
 
     async def open(self, case: Case) -> Session:  # noqa: ARG002 - history and context are part of what was recorded
         return self
@@ -42,7 +41,7 @@ class _Replay:
     async def ask(self, utterance: str) -> GeneratedData:
         recorded = self._recordings.get(utterance_key(utterance))
         if not recorded:
-            raise SubjectError(f"no recorded answer to {utterance[:100]!r} in {self._path}")
+            raise SubjectError(f"no recorded answer to {utterance[:100]!r} in {self._file}")
         case = recorded.pop(0) if len(recorded) > 1 else recorded[0]
         if case.generated is None:
             reason = case.error or "it says no reason"

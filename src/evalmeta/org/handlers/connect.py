@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from starlette.requests import Request
 
     from evalmeta.model.jsonvalue import JsonValue
-    from evalmeta.model.run import Run
+    from evalmeta.model.run import CaseResult, Run
     from evalmeta.org.organization import Organization
 
 __all__ = ["get_results", "get_status", "post_run"]
@@ -61,7 +61,7 @@ async def get_status(request: Request) -> Response:
                 "status": run.status.value,
                 "startTime": to_timestamp(run.started),
                 "endTime": None if run.ended is None else to_timestamp(run.ended),
-                "errorMessage": None if run.error is None else org.without_paths(run.error),
+                "errorMessage": _cleaned(org, run.error),
                 "testCasesCompleted": done,
                 "testCasesNotPassed": not_passed,
                 "testCasesTotal": run.total,
@@ -76,8 +76,8 @@ async def get_results(request: Request) -> Response:
 
     async def answer(org: Organization) -> Response:
         run = _run(org, request)
-        error = None if run.error is None else org.without_paths(run.error)
-        return _json(write_run(replace(run, error=error, cases=org.runs.cases(run.id)), escape=True))
+        cases = tuple(_without_paths(org, case) for case in org.runs.cases(run.id))
+        return _json(write_run(replace(run, error=_cleaned(org, run.error), cases=cases), escape=True))
 
     return await _guarded(request, answer)
 
@@ -102,6 +102,15 @@ def _run(org: Organization, request: Request) -> Run:
     if run is None:
         raise OrgFault(f"Run not found: {run_id}", code="NOT_FOUND")
     return run
+
+
+def _without_paths(org: Organization, case: CaseResult) -> CaseResult:
+    results = tuple(replace(each, error=_cleaned(org, each.error)) if each.error else each for each in case.results)
+    return replace(case, error=_cleaned(org, case.error), results=results)
+
+
+def _cleaned(org: Organization, error: str | None) -> str | None:
+    return None if error is None else org.without_paths(error)
 
 
 def _json(content: JsonValue, *, status: int = 200) -> Response:
