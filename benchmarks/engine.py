@@ -56,10 +56,11 @@ async def _ours(evaluation: Evaluation) -> None:
     with tempfile.TemporaryDirectory() as folder:
         database = open_database(Path(folder))
         now = time.time()
-        run_id = Runs(database).start(evaluation, b"", RunOptions(), now=now)
-        Runs(database).claim(run_id, "bench", taken_from=None, now=now, until=now + 600)
+        runs = Runs(database)
+        run_id = runs.start(evaluation, b"", RunOptions(), now=now)
+        runs.claim(run_id, "bench", taken_from=runs.lease(run_id), until=now + 600)
         await execute(evaluation, Instant(), RunJournal(database, run_id, "bench"), options=RunOptions(concurrency=100))
-        assert Runs(database).count(run_id) == (CASES, 0)
+        assert runs.count(run_id) == (CASES, 0)
         database.close()
 
 

@@ -38,7 +38,8 @@ def test_every_page_is_linked_from_the_readme() -> None:
 
 def test_every_command_has_help_with_an_example_or_a_promise() -> None:
     def commands(group: click.Group) -> list[click.Command]:
-        found = list(group.commands.values())
+        context = click.Context(group)
+        found = [each for name in group.list_commands(context) if (each := group.get_command(context, name))]
         return found + [each for sub in found if isinstance(sub, click.Group) for each in commands(sub)]
 
     assert [command.name for command in commands(cli) if not command.help] == []

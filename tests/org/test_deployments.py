@@ -86,8 +86,8 @@ def test_a_deployment_is_dated_when_it_has_the_database(org: Organization) -> No
 
 def test_a_deployment_with_very_many_problems_has_a_reply_that_is_read(org: Organization) -> None:
     bad = definition("Bad", cases=1_000).replace(b"<inputs>", b"<bogus/><inputs>")
-    result = send(org, package({f"Bad{number}": bad for number in range(20)}))
-    assert result.number_component_errors == 20
+    result = send(org, package({f"Bad{number}": bad for number in range(8)}))
+    assert result.number_component_errors == 8
     assert len(result.details.component_failures) == limits.MAX_DEPLOY_PROBLEMS
 
 

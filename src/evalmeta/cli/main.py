@@ -4,23 +4,12 @@ from __future__ import annotations
 
 import os
 import sys
+from importlib import import_module
 from typing import TYPE_CHECKING, Final
 
 import click
 
 from evalmeta import __version__
-from evalmeta.cli.commands.completion import completion
-from evalmeta.cli.commands.convert import convert
-from evalmeta.cli.commands.deploy import deploy
-from evalmeta.cli.commands.diff import diff
-from evalmeta.cli.commands.format import format_
-from evalmeta.cli.commands.manifest import manifest
-from evalmeta.cli.commands.package import package
-from evalmeta.cli.commands.retrieve import retrieve
-from evalmeta.cli.commands.rule import rule
-from evalmeta.cli.commands.status import status
-from evalmeta.cli.commands.test import test
-from evalmeta.cli.commands.validate import validate
 from evalmeta.cli.output import print_error
 from evalmeta.errors import EXIT_FAILED, EXIT_INTERRUPTED, EXIT_USAGE, EvalmetaError, Interrupted
 
@@ -41,7 +30,39 @@ Exit codes
 """
 
 
-@click.group(epilog=_EPILOG, context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100})
+_COMMANDS: Final = (
+    "completion",
+    "convert",
+    "deploy",
+    "diff",
+    "format",
+    "manifest",
+    "package",
+    "retrieve",
+    "rule",
+    "status",
+    "test",
+    "validate",
+)
+
+
+class _Commands(click.Group):
+    """Loads a command's module when it is called, or when all are listed."""
+
+    def list_commands(self, ctx: click.Context) -> list[str]:  # noqa: ARG002 - click's signature
+        return list(_COMMANDS)
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:  # noqa: ARG002 - likewise
+        if cmd_name not in _COMMANDS:
+            return None
+        module = import_module(f"evalmeta.cli.commands.{cmd_name}")
+        command: click.Command = getattr(module, "format_" if cmd_name == "format" else cmd_name)
+        return command
+
+
+@click.group(
+    cls=_Commands, epilog=_EPILOG, context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100}
+)
 @click.version_option(__version__, message="%(prog)s %(version)s")
 def cli() -> None:
     """Keep AI agent tests as AiEvaluationDefinition metadata in your project.
@@ -56,10 +77,6 @@ def cli() -> None:
     or a folder with package.xml beside aiEvaluationDefinitions/. The org is the one
     embedded in the project (.evalmeta/).
     """
-
-
-for _command in (validate, rule, format_, deploy, retrieve, status, diff, test, manifest, package, convert, completion):
-    cli.add_command(_command)
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
