@@ -47,7 +47,7 @@ def read_definition(document: Document) -> Definition:
         InvalidMetadata: with the place of the first thing that does not fit.
     """
     try:
-        return _definition(document.root, document.data, strict=True)
+        return _definition(document.root, document.data)
     except Misfit as misfit:
         location = document.location(misfit.element)
         hint = "Compare it with AiEvaluationDefinition in the Metadata API reference."
@@ -80,21 +80,20 @@ def _unchanged(definition: Definition, source: bytes) -> bool:
     return read_definition(read_xml(source, label=definition.name)) == definition
 
 
-def _definition(root: Element, source: bytes | None, *, strict: bool) -> Definition:
-    if strict and root.tag != ROOT:
+def _definition(root: Element, source: bytes) -> Definition:
+    if root.tag != ROOT:
         raise Misfit("xml-root", f"the root element is <{local_name(root)}>", root)
-    parts = Parts(root, _DEFINITION, strict=strict)
+    parts = Parts(root, _DEFINITION, strict=True)
     definition = Definition(
         name=parts.required("name"),
         subject_name=parts.required("subjectName"),
         subject_type=parts.required("subjectType"),
         subject_version=parts.text("subjectVersion"),
         description=parts.text("description"),
-        test_cases=tuple(_test_case(each, strict=strict) for each in parts.many("testCase")),
+        test_cases=tuple(_test_case(each) for each in parts.many("testCase")),
         source=source,
     )
-    if strict:
-        _check_definition(definition, parts)
+    _check_definition(definition, parts)
     return definition
 
 
@@ -110,49 +109,49 @@ def _check_definition(definition: Definition, parts: Parts) -> None:
             seen.add(case.number)
 
 
-def _test_case(element: Element, *, strict: bool) -> TestCase:
-    parts = Parts(element, _TEST_CASE, strict=strict)
+def _test_case(element: Element) -> TestCase:
+    parts = Parts(element, _TEST_CASE, strict=True)
     inputs = parts.one("inputs")
-    if inputs is None and strict:
+    if inputs is None:
         raise Misfit("element-missing", "<inputs> is missing", element)
     return TestCase(
-        inputs=Inputs("") if inputs is None else _inputs(inputs, strict=strict),
-        expectations=tuple(_expectation(each, strict=strict) for each in parts.many("expectation")),
+        inputs=_inputs(inputs),
+        expectations=tuple(_expectation(each) for each in parts.many("expectation")),
         number=parts.integer("number"),
     )
 
 
-def _expectation(element: Element, *, strict: bool) -> Expectation:
-    parts = Parts(element, _EXPECTATION, strict=strict)
+def _expectation(element: Element) -> Expectation:
+    parts = Parts(element, _EXPECTATION, strict=True)
     return Expectation(
         name=parts.required("name"),
         expected_value=parts.text("expectedValue"),
         label=parts.text("label"),
-        parameters=tuple(_parameter(each, strict=strict) for each in parts.many("parameter")),
+        parameters=tuple(_parameter(each) for each in parts.many("parameter")),
     )
 
 
-def _parameter(element: Element, *, strict: bool) -> Parameter:
-    parts = Parts(element, _PARAMETER, strict=strict)
+def _parameter(element: Element) -> Parameter:
+    parts = Parts(element, _PARAMETER, strict=True)
     return Parameter(parts.required("name"), parts.required("value"), parts.boolean("isReference"))
 
 
-def _inputs(element: Element, *, strict: bool) -> Inputs:
-    parts = Parts(element, _INPUTS, strict=strict)
+def _inputs(element: Element) -> Inputs:
+    parts = Parts(element, _INPUTS, strict=True)
     return Inputs(
         utterance=parts.required("utterance"),
-        context_variables=tuple(_context_variable(each, strict=strict) for each in parts.many("contextVariable")),
-        conversation_history=tuple(_history(each, strict=strict) for each in parts.many("conversationHistory")),
+        context_variables=tuple(_context_variable(each) for each in parts.many("contextVariable")),
+        conversation_history=tuple(_history(each) for each in parts.many("conversationHistory")),
     )
 
 
-def _context_variable(element: Element, *, strict: bool) -> ContextVariable:
-    parts = Parts(element, _CONTEXT_VARIABLE, strict=strict)
+def _context_variable(element: Element) -> ContextVariable:
+    parts = Parts(element, _CONTEXT_VARIABLE, strict=True)
     return ContextVariable(parts.required("variableName"), parts.required("variableValue"))
 
 
-def _history(element: Element, *, strict: bool) -> HistoryMessage:
-    parts = Parts(element, _HISTORY, strict=strict)
+def _history(element: Element) -> HistoryMessage:
+    parts = Parts(element, _HISTORY, strict=True)
     return HistoryMessage(parts.text("role"), parts.text("message"), parts.text("topic"), parts.integer("index"))
 
 
