@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import shutil
+import signal
 import socket
 import sys
 from pathlib import Path
@@ -12,6 +13,9 @@ import pytest
 
 if TYPE_CHECKING:
     from collections.abc import Callable
+
+# A script that starts the tests in the background has them, and what they start, ignore Ctrl-C.
+signal.signal(signal.SIGINT, signal.default_int_handler)
 
 SAMPLES = Path(__file__).parent.parent / "metadata-samples"
 _LEFT_BEHIND = shutil.ignore_patterns(".evalmeta", "__pycache__")

@@ -318,6 +318,22 @@ def test_what_is_no_runs_id_is_wrong_usage(evalmeta: Program, copy_samples: Copy
     assert evalmeta("test", "results", "--job-id", job_id).code == 2
 
 
+def test_sigterm_ends_a_run_politely_even_where_ctrl_c_is_ignored(
+    slow_project: Callable[..., Path], program: list[str]
+) -> None:
+    project = slow_project(0.2)
+    subprocess.run([*program, "deploy"], check=True, capture_output=True)
+    words = ["sh", "-c", 'trap "" INT; exec "$@"', "sh", *program, "test", "run", "--wait"]
+    running = subprocess.Popen(words, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+    _wait_for_questions(project, 4)
+    running.terminate()
+
+    _, err = running.communicate(timeout=30)
+
+    assert running.returncode == 130
+    assert b"evalmeta test resume --job-id" in err
+
+
 def test_an_interruption_is_an_object_too(slow_project: Callable[..., Path], program: list[str]) -> None:
     project = slow_project(0.2)
     subprocess.run([*program, "deploy"], check=True, capture_output=True)

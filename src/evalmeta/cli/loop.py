@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
 from typing import TYPE_CHECKING, TypeVar
 
 if TYPE_CHECKING:
@@ -13,19 +14,29 @@ _T = TypeVar("_T")
 
 
 def run_async(work: Coroutine[None, None, _T]) -> _T:
-    """Runs a coroutine to its end; Ctrl-C cancels it and lets it tidy up."""
+    """Runs a coroutine to its end; Ctrl-C, or SIGTERM, cancels it and lets it tidy up.
+
+    Raises:
+        KeyboardInterrupt: it was cancelled so.
+    """
     import asyncio  # noqa: PLC0415 - 47 ms, not needed for --help
 
     try:
         return asyncio.run(_interruptible(work))
+    except asyncio.CancelledError:
+        raise KeyboardInterrupt from None
     except KeyboardInterrupt:
         work.close()
         raise
 
 
 async def _interruptible(work: Coroutine[None, None, _T]) -> _T:
-    import signal  # noqa: PLC0415 - not needed for --help
+    import asyncio  # noqa: PLC0415 - as above
+    import signal  # noqa: PLC0415 - as above
 
-    # A polite end from outside is an interruption like Ctrl-C, which asyncio.run handles by now.
-    signal.signal(signal.SIGTERM, signal.getsignal(signal.SIGINT))
+    task = asyncio.current_task()
+    if task is not None:
+        # Windows has no such signal.
+        with suppress(NotImplementedError):
+            asyncio.get_running_loop().add_signal_handler(signal.SIGTERM, task.cancel)
     return await work
