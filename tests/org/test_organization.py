@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from evalmeta.model.user import ADMIN
 from org.parts import opened
 
 if TYPE_CHECKING:
@@ -20,13 +21,13 @@ def test_a_token_has_the_shape_that_the_sf_cli_takes(org: Organization) -> None:
 def test_every_org_has_a_token_of_its_own(org: Organization, tmp_path: Path) -> None:
     with opened(tmp_path) as other:
         assert other.token != org.token
-        assert not other.knows(org.token)
+        assert other.user_of(org.token) is None
 
 
 @pytest.mark.parametrize("token", ["", "00D000000000001!", "é", "\U0001f511"])
 def test_only_the_token_itself_is_known(org: Organization, token: str) -> None:
-    assert org.knows(org.token)
-    assert not org.knows(token)
+    assert org.user_of(org.token) == ADMIN
+    assert org.user_of(token) is None
 
 
 def test_a_repr_shows_no_token(org: Organization) -> None:

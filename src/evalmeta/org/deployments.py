@@ -10,7 +10,7 @@ from evalmeta import limits
 from evalmeta.errors import ArchiveError
 from evalmeta.model.manifest import WILDCARD
 from evalmeta.model.registry import NEWEST_API_VERSION, metadata_type, parse_api_version
-from evalmeta.org.organization import USER_ID, USER_NAME
+from evalmeta.model.user import ADMIN
 from evalmeta.package.archive import read_zip
 from evalmeta.package.convert import META_XML_SUFFIX, full_name_of
 from evalmeta.validation.validator import Judgement, validate_definition, validate_manifest
@@ -203,8 +203,8 @@ def _reply(  # noqa: PLR0913 - the reply's own fields
         check_only=options.check_only,
         rollback_on_error=options.rollback_on_error,
         ignore_warnings=options.ignore_warnings,
-        created_by=USER_ID,
-        created_by_name=USER_NAME,
+        created_by=ADMIN.id,
+        created_by_name=ADMIN.name,
         created_date=moment,
         start_date=moment,
         completed_date=moment,

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Final
 
 from evalmeta.model.manifest import WILDCARD, Manifest, ManifestTypes
 from evalmeta.model.registry import NEWEST_API_VERSION, metadata_type
-from evalmeta.org.organization import USER_ID, USER_NAME
+from evalmeta.model.user import ADMIN
 from evalmeta.package.archive import build_zip
 from evalmeta.wire.messages import FileProperties, RetrieveMessage, RetrieveResult
 from evalmeta.wire.soap import write_results
@@ -104,11 +104,11 @@ def _properties(kind: MetadataType, stored: StoredComponent, folder: str) -> Fil
         full_name=stored.full_name,
         file_name=f"{folder}{kind.directory}/{stored.full_name}.{kind.suffix}",
         id=stored.id,
-        created_by_id=USER_ID,
-        created_by_name=USER_NAME,
+        created_by_id=ADMIN.id,
+        created_by_name=ADMIN.name,
         created_date=to_timestamp(stored.created),
-        last_modified_by_id=USER_ID,
-        last_modified_by_name=USER_NAME,
+        last_modified_by_id=ADMIN.id,
+        last_modified_by_name=ADMIN.name,
         last_modified_date=to_timestamp(stored.modified),
     )
 

@@ -86,7 +86,7 @@ async def _guarded(request: Request, answer: Callable[[Organization], Awaitable[
     org: Organization = request.app.state.org
     try:
         token = request.headers.get("authorization", "").removeprefix("Bearer ")
-        if not org.knows(token):
+        if org.user_of(token) is None:
             raise OrgFault("Session expired or invalid", code="INVALID_SESSION_ID")
         if not org.speaks(request.path_params["version"]):
             raise OrgFault("The requested resource does not exist", code="NOT_FOUND")

@@ -41,7 +41,7 @@ async def handle_soap(request: Request) -> Response:
 
 
 def _answer(org: Organization, call: Call, *, version: str) -> bytes:
-    if not org.knows(call.session):
+    if org.user_of(call.session) is None:
         text = "Invalid Session ID found in SessionHeader: Illegal Session"
         raise OrgFault(text, code="INVALID_SESSION_ID")
     if not org.speaks(version):
