@@ -16,6 +16,7 @@ what stops a command.
     ├── SubjectError             1   the agent could not be asked (a case becomes ERROR)
     ├── OrgError                 4   the org, or the way to it
     │   ├── OrgUnreachable           no answer
+    │   ├── LoginFailed              no session with the org could be had
     │   ├── OrgFault                 an answer that says no, with Salesforce's error code
     │   ├── MessageUnreadable        a message that is no message of the protocol
     │   └── StoreError               the database behind an org
@@ -41,6 +42,7 @@ __all__ = [
     "EvalmetaError",
     "Interrupted",
     "InvalidMetadata",
+    "LoginFailed",
     "MessageUnreadable",
     "NotFound",
     "OrgError",
@@ -147,6 +149,10 @@ class OrgError(EvalmetaError):
 
 class OrgUnreachable(OrgError):
     """No answer came back from the org within the deadline."""
+
+
+class LoginFailed(OrgError):
+    """No session with the org could be had: it refused the login, or the login ended; no secret is in the message."""
 
 
 class OrgFault(OrgError):

@@ -10,6 +10,8 @@ MAX_XML_DEPTH: Final = 64
 # Metadata files: 1,000 test cases have about 30,000 elements, a manifest names up to 10,000 components.
 MAX_XML_ELEMENTS: Final = 100_000
 MAX_XML_CHILDREN: Final = 12_000
+# Up to how many elements xmlschema explains a file that libxml2 refused: 85 microseconds each.
+MAX_EXPLAINED_ELEMENTS: Final = 3_000
 # How many problems of structure, and how many of rules, are told of one file at a time.
 MAX_PROBLEMS: Final = 1_000
 # How many problems the reply to a deployment has, shared by its components; one of each at least.
@@ -39,6 +41,8 @@ MAX_API_NAME_CHARS: Final = 80
 
 # What an agent may answer in one turn before the case counts as broken.
 MAX_ANSWER_CHARS: Final = 1_000_000
+# How far lists and objects go into each other; orjson writes 254 levels, and what is kept stands some levels down.
+MAX_JSON_DEPTH: Final = 100
 # What is kept of an error's own text, and the longest text the offline rater compares word by word.
 MAX_ERROR_CHARS: Final = 2_000
 MAX_RATED_CHARS: Final = 20_000
@@ -50,7 +54,16 @@ MAX_PARAMETER_CHARS: Final = 100
 MAX_REFERENCE_CHARS: Final = 1_000
 MAX_REFERENCE_MATCHES: Final = 10_000
 
+# Logins: tokens, keys and sfdx auth URLs have a few kB at most, and so have the replies about them.
+MAX_LOGIN_BYTES: Final = 1_000_000
+MAX_CALLBACK_BYTES: Final = 16_384
+
 # Seconds.
+# Salesforce Help, "OAuth 2.0 JWT Bearer Flow": an assertion holds for three minutes at most.
+ASSERTION_SECONDS: Final = 180
+WEB_LOGIN_SECONDS: Final = 300.0
+# The sf CLI starts in about a second, and may have to renew its own session first.
+SF_CLI_SECONDS: Final = 60.0
 CASE_TIMEOUT_SECONDS: Final = 120.0
 MAX_CASE_TIMEOUT_SECONDS: Final = 24 * 3600.0
 HTTP_TIMEOUT_SECONDS: Final = 60.0
@@ -58,8 +71,45 @@ STORE_BUSY_SECONDS: Final = 10.0
 DEPLOY_WAIT_SECONDS: Final = 33 * 60.0
 RETRIEVE_WAIT_SECONDS: Final = 33 * 60.0
 RUN_LEASE_SECONDS: Final = 15.0
+# Metadata API Developer Guide, "deployRecentValidation()": a validation can be deployed for 10 days.
+QUICK_DEPLOY_SECONDS: Final = 10 * 24 * 3600.0
+# How long an org can be asked about deployments and retrieves; their replies may be large.
+DEPLOY_KEPT_SECONDS: Final = 30 * 24 * 3600.0
+RETRIEVE_KEPT_SECONDS: Final = 24 * 3600.0
 CLOSE_SECONDS: Final = 10.0
 SHUTDOWN_SECONDS: Final = 2.0
+
+# A served org.
+# REST API Developer Guide, "Status Codes and Error Responses", 431: an address and its headers together.
+MAX_HEADER_BYTES: Final = 16_384
+# The sf CLI asks 680 things at once to write a manifest of a whole org (reference: salesforce-wire.md section 4).
+MAX_REQUESTS: Final = 1_000
+# Bodies that are being read at one time, all together: ten of the largest deployments.
+MAX_BODIES_BYTES: Final = 10 * MAX_SOAP_BYTES
+# How long a client may take for a request's head, and between two pieces of its body; nginx's defaults are twice that.
+HEAD_SECONDS: Final = 30.0
+PIECE_SECONDS: Final = 30.0
+# "API Request Limits and Allocations": calls end after 10 minutes.
+REQUEST_SECONDS: Final = 600.0
+# nginx's default for idle connections; a client that reuses one must not find it closing.
+KEEP_ALIVE_SECONDS: Final = 75
+# How long a server may take until it answers, and for an answer to whoever asks whether it does.
+START_SECONDS: Final = 30.0
+STATUS_SECONDS: Final = 5.0
+# Testing API Developer Guide, "Considerations": 10 runs in progress; others wait.
+MAX_RUNS: Final = 10
+# A run whose workers died so often, one after the other and without finishing a case, would take the next one along.
+MAX_WORKER_DEATHS: Final = 5
+MAX_LOG_BYTES: Final = 5_000_000
+TOKEN_DAYS: Final = 30
+MAX_TOKEN_DAYS: Final = 365
+# Salesforce, "Object Reference", User.Username.
+MAX_USERNAME_CHARS: Final = 80
+
+# Jobs that wait or are worked on at one time.
+MAX_UNFINISHED_JOBS: Final = 2_000
+# Metadata API Developer Guide, "readMetadata()": 10 names a call.
+MAX_READ_NAMES: Final = 10
 
 # Runs.
 CONCURRENCY: Final = 10

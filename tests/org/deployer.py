@@ -16,9 +16,7 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).parent.parent))
 
-from evalmeta.org.deployments import deploy
-from evalmeta.wire.messages import DeployOptions
-from org.parts import KIND, definition, opened, package
+from org.parts import KIND, definition, deploy, opened, package
 
 NAMES = [f"N{number}" for number in range(40)]
 VERSIONS = {word: {name: definition(name, subject=word) for name in NAMES} for word in ("old", "new")}
@@ -29,7 +27,7 @@ def deploy_without_end(folder: Path) -> None:
     with opened(folder) as org:
         while True:
             for zip_file in ZIPS:
-                deploy(org, zip_file, DeployOptions())
+                deploy(org, zip_file)
 
 
 def state(folder: Path) -> str:
@@ -40,7 +38,7 @@ def state(folder: Path) -> str:
 
 def main(folder: str, kills: str) -> None:
     with opened(Path(folder)) as org:
-        deploy(org, ZIPS[0], DeployOptions())
+        deploy(org, ZIPS[0])
     for _ in range(int(kills)):
         child = os.fork()
         if child == 0:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import hashlib
 from contextlib import asynccontextmanager, contextmanager
+from dataclasses import replace
 from typing import TYPE_CHECKING, TypeVar
 
 import httpx
@@ -13,11 +14,13 @@ from evalmeta.client.connection import Connection
 from evalmeta.model.manifest import Manifest, ManifestTypes
 from evalmeta.model.registry import NEWEST_API_VERSION, TYPES
 from evalmeta.model.run import RunOptions
+from evalmeta.model.user import ADMIN
 from evalmeta.org.app import create_app
-from evalmeta.org.deployments import deploy
 from evalmeta.org.embedded import embedded_org
 from evalmeta.org.evaluations import start
+from evalmeta.org.jobs import submit_deployment
 from evalmeta.org.organization import Organization
+from evalmeta.org.queue import JobQueue, carry_out_jobs
 from evalmeta.package.archive import build_zip
 from evalmeta.package.project import find_project
 from evalmeta.store.database import open_database
@@ -25,9 +28,10 @@ from evalmeta.wire.messages import DeployOptions
 from evalmeta.xmlio.manifests import write_manifest
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
+    from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Mapping
     from pathlib import Path
 
+    from evalmeta.model.settings import SubjectSettings
     from evalmeta.package.project import Project
 
 __all__ = [
@@ -36,6 +40,7 @@ __all__ = [
     "ask",
     "asked",
     "definition",
+    "deploy",
     "embedded",
     "everything",
     "make_project",
@@ -87,10 +92,20 @@ def package(files: dict[str, bytes], *, manifest: bytes | None = None) -> bytes:
 @contextmanager
 def opened(folder: Path, *, launch: Callable[[str], None] = lambda _: None) -> Iterator[Organization]:
     """Opens an org of its own in a folder."""
-    database = open_database(folder / "state")
+    with _opened(folder / "state", folder, {}, launch) as org:
+        yield org
+
+
+@contextmanager
+def _opened(
+    state_dir: Path, root: Path, subjects: Mapping[str, SubjectSettings], launch: Callable[[str], None]
+) -> Iterator[Organization]:
+    database, queue = open_database(state_dir), JobQueue()
+    queue.org = Organization(database, root, subjects, launch, queue.wake)
     try:
-        yield Organization(database, folder, {}, launch)
+        yield queue.org
     finally:
+        queue.close()
         database.close()
 
 
@@ -146,17 +161,21 @@ def asked(project: Project) -> list[str]:
 @contextmanager
 def opened_of(project: Project) -> Iterator[Organization]:
     """Opens a project's org without a worker."""
-    database = open_database(project.state_dir)
-    try:
-        yield Organization(database, project.root, project.settings.subjects, lambda _: None)
-    finally:
-        database.close()
+    with _opened(project.state_dir, project.root, project.settings.subjects, lambda _: None) as org:
+        yield org
+
+
+def deploy(org: Organization, zip_file: bytes, options: DeployOptions = DeployOptions()) -> str:  # noqa: B008
+    """Deploys a zip, waits for the outcome, and gives the job's id."""
+    job_id = submit_deployment(replace(org, wake=lambda: None), ADMIN, zip_file, options)
+    carry_out_jobs(org)
+    return job_id
 
 
 def started(project: Project, *, cases: int, options: RunOptions = RunOptions()) -> str:  # noqa: B008 - immutable
     """Deploys a definition Orders, starts a run of it that nobody works on yet, and gives its id."""
     with opened_of(project) as org:
-        deploy(org, package({"Orders": definition("Orders", cases=cases)}), DeployOptions())
+        deploy(org, package({"Orders": definition("Orders", cases=cases)}))
         return start(org, "Orders", options)
 
 

@@ -13,6 +13,7 @@ from evalmeta import limits
 from evalmeta.errors import OrgFault
 from evalmeta.model.run import CaseResult, TestResult, Verdict
 from evalmeta.org.app import create_app
+from evalmeta.org.queue import carry_out_jobs
 from evalmeta.store.database import open_database
 from evalmeta.store.runs import Runs
 from evalmeta.wire.messages import AsyncResult, DeployOptions, DeployResult
@@ -163,6 +164,7 @@ def test_a_deployment_is_answered_with_a_receipt_and_kept(org: Organization) -> 
     sent = write_call(deploy_call(zip_file, DeployOptions()), session=org.token, client="c")
     [receipt] = read_results(AsyncResult, send(org, "POST", SOAP, sent).content)
     check = f"<checkDeployStatus><asyncProcessId>{receipt.id}</asyncProcessId></checkDeployStatus>"
+    carry_out_jobs(org)
     [result] = read_results(DeployResult, call(org, check).content)
     assert (receipt.done, receipt.state, result.id, result.success) == (False, "Queued", receipt.id, True)
 

@@ -37,9 +37,16 @@ def test_the_same_bytes_change_nothing_not_even_the_date(components: Components)
     assert components.list(KIND.name) == [StoredComponent(KIND.name, "A", A1, 1, 1)]
 
 
-def test_a_preview_tells_what_saving_would_do_and_changes_nothing(components: Components) -> None:
-    changes = components.preview(KIND.name, {"A": b"two", "B": b"two"})
-    assert changes == {"A": Change(A1, created=False, changed=True), "B": Change("", created=True, changed=True)}
+def test_a_deleted_component_is_gone(components: Components) -> None:
+    assert components.delete(KIND.name, "a") == A1
+    assert components.delete(KIND.name, "A") is None
+    assert components.list(KIND.name) == []
+
+
+def test_a_trial_tells_what_would_come_of_it_and_changes_nothing(database: Database, components: Components) -> None:
+    with database.transaction(), database.trial():
+        changes = components.save(KIND, {"A": b"two", "B": b"two"}, now=2)
+    assert [(each.created, each.changed) for each in changes.values()] == [(False, True), (True, True)]
     assert components.list(KIND.name) == [StoredComponent(KIND.name, "A", A1, 1, 1)]
 
 

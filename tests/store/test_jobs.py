@@ -1,23 +1,146 @@
 from __future__ import annotations
 
+import sqlite3
+from contextlib import closing
+from importlib.resources import files
 from typing import TYPE_CHECKING
 
+import pytest
+
+from evalmeta import limits
+from evalmeta.model.user import ADMIN
+from evalmeta.store.database import open_database
 from evalmeta.store.jobs import Jobs
+from evalmeta.store.runs import Lease
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
     from evalmeta.store.database import Database
 
-
-def test_a_jobs_reply_is_kept_under_its_id(database: Database) -> None:
-    jobs = Jobs(database)
-    job_id = jobs.new_id("deploy")
-    jobs.save("deploy", job_id, b"<reply/>", now=1)
-    assert job_id == "0Af000000000001CAA"
-    assert jobs.reply("deploy", job_id) == b"<reply/>"
+FREE = Lease(None, None)
 
 
-def test_a_job_of_another_kind_is_another_job(database: Database) -> None:
-    jobs = Jobs(database)
-    jobs.save("retrieve", jobs.new_id("retrieve"), b"<reply/>", now=1)
-    assert jobs.reply("deploy", "09S000000000001EAA") is None
-    assert jobs.reply("retrieve", "09S000000000002EAA") is None
+@pytest.fixture
+def jobs(database: Database) -> Jobs:
+    return Jobs(database)
+
+
+def submitted(jobs: Jobs, *, check_only: bool = False, validation: str | None = None) -> str:
+    return jobs.submit("deploy", ADMIN, b"zip", options=b"{}", now=1, check_only=check_only, validation=validation)
+
+
+def finished(jobs: Jobs, status: str = "Succeeded", *, check_only: bool = False) -> str:
+    job_id = submitted(jobs, check_only=check_only)
+    jobs.finish(job_id, status, b"<reply/>", now=2)
+    return job_id
+
+
+def test_a_job_waits_with_what_was_sent(jobs: Jobs) -> None:
+    job_id = submitted(jobs)
+    job = jobs.get("deploy", job_id)
+    assert job is not None
+    assert (job.id, job.status, job.user_name, job.is_over) == ("0Af000000000001CAA", "Pending", ADMIN.name, False)
+    assert (jobs.request(job_id), jobs.reply(job_id)) == (b"zip", None)
+
+
+def test_a_job_is_found_by_its_short_id(jobs: Jobs) -> None:
+    assert jobs.get("deploy", submitted(jobs)[:15]) == jobs.get("deploy", "0Af000000000001CAA")
+
+
+def test_a_job_of_another_kind_is_another_job(jobs: Jobs) -> None:
+    assert jobs.get("retrieve", submitted(jobs)) is None
+
+
+def test_a_finished_job_keeps_its_reply_and_drops_its_request(jobs: Jobs) -> None:
+    job_id = finished(jobs)
+    assert (jobs.request(job_id), jobs.reply(job_id), jobs.count_unfinished()) == (None, b"<reply/>", 0)
+
+
+def test_only_a_validation_that_succeeded_keeps_its_request(jobs: Jobs) -> None:
+    assert jobs.request(finished(jobs, check_only=True)) == b"zip"
+    assert jobs.request(finished(jobs, "Failed", check_only=True)) is None
+
+
+def test_the_oldest_job_comes_first(jobs: Jobs) -> None:
+    ids = [submitted(jobs) for _ in range(3)]
+    assert [job.id for job, _ in jobs.unfinished()] == ids
+
+
+def test_a_job_is_claimed_once(jobs: Jobs) -> None:
+    job_id = submitted(jobs)
+    assert [jobs.claim(job_id, worker, taken_from=FREE, now=5) for worker in "ab"] == [True, False]
+    [(job, lease)] = jobs.unfinished()
+    assert (job.status, job.started, lease) == ("InProgress", 5, Lease("a", 5 + limits.RUN_LEASE_SECONDS))
+
+
+def test_the_history_tells_in_which_order_jobs_were_carried_out(jobs: Jobs) -> None:
+    first, second = submitted(jobs), submitted(jobs)
+    for job_id in (second, first):
+        jobs.finish(job_id, "Succeeded", b"", now=3)
+    assert [job.id for job in jobs.history()] == [second, first]
+
+
+def test_a_canceled_job_says_by_whom(jobs: Jobs) -> None:
+    job_id = submitted(jobs)
+    jobs.ask_to_cancel(job_id, ADMIN)
+    job = jobs.get("deploy", job_id)
+    assert job is not None
+    assert (job.status, job.canceled_by, job.canceled_name) == ("Canceling", ADMIN.id, ADMIN.name)
+
+
+def test_a_claimed_job_that_is_to_be_canceled_stays_so(jobs: Jobs) -> None:
+    job_id = submitted(jobs)
+    jobs.ask_to_cancel(job_id, ADMIN)
+    jobs.claim(job_id, "a", taken_from=FREE, now=5)
+    assert jobs.unfinished()[0][0].status == "Canceling"
+
+
+@pytest.mark.parametrize(
+    ("check_only", "status", "outdated"),
+    [
+        (False, "Succeeded", True),
+        (True, "Succeeded", False),
+        (False, "Failed", False),
+        (False, "SucceededPartial", True),
+    ],
+)
+def test_a_validation_is_outdated_by_what_changes_the_org(
+    jobs: Jobs, *, check_only: bool, status: str, outdated: bool
+) -> None:
+    validation = finished(jobs, check_only=True)
+    finished(jobs, status, check_only=check_only)
+    assert jobs.is_outdated(validation) is outdated
+
+
+def test_a_validation_is_used_unless_its_deployment_failed(jobs: Jobs) -> None:
+    validation = finished(jobs, check_only=True)
+    assert not jobs.is_used(validation)
+    job_id = submitted(jobs, validation=validation)
+    assert jobs.is_used(validation)
+    jobs.finish(job_id, "Failed", b"", now=3)
+    assert not jobs.is_used(validation)
+
+
+def test_old_jobs_are_forgotten_and_unfinished_ones_never(jobs: Jobs) -> None:
+    done, waiting = finished(jobs), submitted(jobs)
+    jobs.prune(now=2 + limits.DEPLOY_KEPT_SECONDS)
+    assert jobs.get("deploy", done) is not None
+    jobs.prune(now=3 + limits.DEPLOY_KEPT_SECONDS)
+    assert jobs.get("deploy", done) is None
+    assert jobs.get("deploy", waiting) is not None
+
+
+def test_jobs_of_an_earlier_layout_keep_their_replies(tmp_path: Path) -> None:
+    with closing(open_database(tmp_path)) as made:
+        [(header,)] = made.query("SELECT application_id FROM pragma_application_id")
+    (tmp_path / "org.sqlite3").unlink()
+    scripts = [(files("evalmeta.store") / f"migrations/000{number}.sql").read_text() for number in (1, 2)]
+    with closing(sqlite3.connect(tmp_path / "org.sqlite3")) as old:
+        old.executescript(f"{';'.join(scripts)}; PRAGMA application_id = {header}; PRAGMA user_version = 2;")
+        old.executescript("INSERT INTO job VALUES ('0Af000000000001CAA', 'deploy', 7, CAST('<status>Succeeded</status>' AS BLOB));")
+    with closing(open_database(tmp_path)) as migrated:
+        [job] = [Jobs(migrated).get("deploy", "0Af000000000001CAA")]
+        assert job is not None
+        assert (job.status, job.is_over, job.created) == ("Succeeded", True, 7)
+        assert Jobs(migrated).reply(job.id) == b"<status>Succeeded</status>"

@@ -213,6 +213,18 @@ def test_a_sequence_that_is_no_list_names_no_actions(sequence: object) -> None:
     assert read_generated({"actionsSequence": sequence}).actions == ()
 
 
+def test_what_is_no_name_in_a_sequence_is_passed_over() -> None:
+    deep = orjson.loads(b"[" * 1_000 + b"]" * 1_000)
+    assert read_generated({"actionsSequence": ["Find", deep, None, {}]}).actions == (Action("Find"),)
+
+
+@pytest.mark.parametrize("key", ["input", "output"])
+def test_what_is_too_deep_to_be_written_again_is_unreadable(key: str) -> None:
+    nested = {"a": orjson.loads(b"[" * 252 + b"]" * 252)}
+    with pytest.raises(MessageUnreadable, match="nested more than 100 levels deep"):
+        read_generated({"invokedActions": [{"function": {"name": "Find", key: nested}}]})
+
+
 def test_generated_response_is_another_name_of_outcome() -> None:
     assert read_generated({"generatedResponse": "Hello"}).outcome == "Hello"
 

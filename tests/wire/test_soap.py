@@ -70,7 +70,7 @@ def test_a_deploy_call_survives_the_envelope(zip_file: bytes, options: DeployOpt
         ),
         (
             f'<deploy><zipFile type="base64Binary">{ENCODED}</zipFile>'
-            "<DeployOptions><testLevel>NoTestRun</testLevel><checkOnly>true</checkOnly></DeployOptions></deploy>"
+            "<DeployOptions><other>NoTestRun</other><checkOnly>true</checkOnly></DeployOptions></deploy>"
         ),
     ],
 )

@@ -62,7 +62,7 @@ async def remember_deployment(
         base = tracking.load(type_name)
         news = {each.full_name: sent[each.full_name] for each in ours if _is_news(each, sent, base)}
         if news:
-            dates = await _dates(connection, type_name, until=result.completed_date)
+            dates = await _dates(connection, type_name, until=result.completed_date or "")
             synced = {name: Synced(sha256, dates.get(name.casefold(), "")) for name, sha256 in news.items()}
             tracking.remember(type_name, synced)
 

@@ -1,14 +1,31 @@
-"""An AiEvaluationDefinition as a value: every type and field of the Metadata API reference.
+"""A test definition as a value: every type and field of AiEvaluationDefinition and AiTestingDefinition.
 
-Names are the reference's own in snake case; repeated elements become tuples with
-plural names. Text is kept as the file has it, numbers are Python integers.
+Names are the Metadata API reference's own in snake case; repeated elements become
+tuples with plural names. Text is kept as the file has it, numbers are Python integers.
+The two types say the same things, so there is one model of both: a `scorer` of an
+AiTestingDefinition is an expectation here.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
 
-__all__ = ["ContextVariable", "Definition", "Expectation", "HistoryMessage", "Inputs", "Parameter", "TestCase"]
+from evalmeta.model.registry import EVALUATION_DEFINITION
+
+if TYPE_CHECKING:
+    from evalmeta.model.registry import MetadataType
+
+__all__ = [
+    "ContextVariable",
+    "Definition",
+    "Expectation",
+    "HistoryMessage",
+    "Inputs",
+    "Parameter",
+    "PromptInput",
+    "TestCase",
+]
 
 
 @dataclass(frozen=True, slots=True)
@@ -22,12 +39,25 @@ class Parameter:
 
 @dataclass(frozen=True, slots=True)
 class Expectation:
-    """What a test case expects (AiEvaluationExpectation): a value, or parameters for custom criteria."""
+    """What a test case expects (AiEvaluationExpectation, AiTestCaseScorer).
+
+    Attributes:
+        expected_value: what to compare with.
+        label: what results call a custom criterion.
+        parameters: of a custom criterion.
+        scorer_type: Standard or Custom, for scorers only.
+    """
 
     name: str
     expected_value: str | None = None
     label: str | None = None
     parameters: tuple[Parameter, ...] = ()
+    scorer_type: str | None = None
+
+    @property
+    def is_custom(self) -> bool:
+        """Says whether it is a scorer that only the org knows (AiAgentScorerDefinition)."""
+        return self.scorer_type == "Custom"
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,17 +79,26 @@ class HistoryMessage:
 
 
 @dataclass(frozen=True, slots=True)
+class PromptInput:
+    """What stands for one of a prompt template's inputs (subject type PROMPT)."""
+
+    reference_name: str
+    value: str
+
+
+@dataclass(frozen=True, slots=True)
 class Inputs:
-    """What is sent to the agent (AiEvaluationAgentTestCaseInput)."""
+    """What is sent to the agent (AiEvaluationAgentTestCaseInput, AiTestCaseInput); prompt templates have no utterance."""
 
     utterance: str
     context_variables: tuple[ContextVariable, ...] = ()
     conversation_history: tuple[HistoryMessage, ...] = ()
+    prompt_inputs: tuple[PromptInput, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
 class TestCase:
-    """One test case (AiEvaluationTestCase); a missing number is its place in the file, from 1."""
+    """One test case (AiEvaluationTestCase, AiTestCase); a missing number is its place in the file, from 1."""
 
     __test__ = False
 
@@ -70,9 +109,10 @@ class TestCase:
 
 @dataclass(frozen=True, slots=True)
 class Definition:
-    """A test definition (AiEvaluationDefinition).
+    """A test definition.
 
     Attributes:
+        type: the metadata type it is of.
         source: the bytes the definition was read from, so that writing it back
             unchanged gives the same file; no part of equality.
     """
@@ -83,4 +123,5 @@ class Definition:
     subject_version: str | None = None
     description: str | None = None
     test_cases: tuple[TestCase, ...] = ()
+    type: MetadataType = EVALUATION_DEFINITION
     source: bytes | None = field(default=None, repr=False, compare=False)

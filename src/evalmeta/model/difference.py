@@ -13,9 +13,11 @@ from evalmeta.model.fields import (
     message_fields,
     number_text,
     parameter_fields,
+    prompt_input_fields,
     variable_fields,
 )
 from evalmeta.model.matching import in_order, pair_up
+from evalmeta.model.registry import TESTING_DEFINITION
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Hashable, Iterator, Sequence
@@ -27,6 +29,7 @@ if TYPE_CHECKING:
         HistoryMessage,
         Inputs,
         Parameter,
+        PromptInput,
         TestCase,
     )
     from evalmeta.model.fields import Fields
@@ -77,31 +80,37 @@ def compare(before: Definition, after: Definition) -> tuple[Change, ...]:
 
 def _definition_changes(before: Definition, after: Definition) -> Iterator[Change]:
     nowhere = _Place(None)
+    if before.type != after.type:
+        yield nowhere.inside("type").change(before.type.name, after.type.name)
     yield from _field_changes(definition_fields(before), definition_fields(after), nowhere)
     old, new = _numbered(before.test_cases), _numbered(after.test_cases)
+    expected = _SCORERS if after.type == TESTING_DEFINITION else _EXPECTATIONS
     pairs = pair_up(before.test_cases, after.test_cases, keys=_CASE_KEYS)
     for pair in pairs:
         match pair:
             case int(one), int(other):
-                yield from _case_changes(before.test_cases[one], after.test_cases[other], _Place(old[one]))
+                yield from _case_changes(before.test_cases[one], after.test_cases[other], _Place(old[one]), expected)
             case int(one), None:
-                yield _Place(old[one]).removed(before.test_cases[one].inputs.utterance)
+                yield _Place(old[one]).removed(_inputs_text(before.test_cases[one].inputs))
             case None, int(other):
-                yield _Place(new[other]).added(after.test_cases[other].inputs.utterance)
+                yield _Place(new[other]).added(_inputs_text(after.test_cases[other].inputs))
     if not in_order(pairs):
         yield nowhere.inside("order of test cases").change(", ".join(map(str, old)), ", ".join(map(str, new)))
 
 
-def _case_changes(before: TestCase, after: TestCase, place: _Place) -> Iterator[Change]:
+def _case_changes(
+    before: TestCase, after: TestCase, place: _Place, expected: _Kind[Expectation]
+) -> Iterator[Change]:
     yield from _field_changes({"number": number_text(before.number)}, {"number": number_text(after.number)}, place)
     yield from _inputs_changes(before.inputs, after.inputs, place)
-    yield from _list_changes(_EXPECTATIONS, before.expectations, after.expectations, place)
+    yield from _list_changes(expected, before.expectations, after.expectations, place)
 
 
 def _inputs_changes(before: Inputs, after: Inputs, place: _Place) -> Iterator[Change]:
     yield from _field_changes({"utterance": before.utterance}, {"utterance": after.utterance}, place)
     yield from _history_changes(before.conversation_history, after.conversation_history, place)
     yield from _list_changes(_VARIABLES, before.context_variables, after.context_variables, place)
+    yield from _list_changes(_PROMPT_INPUTS, before.prompt_inputs, after.prompt_inputs, place)
 
 
 def _history_changes(
@@ -144,6 +153,10 @@ def _variable_changes(before: ContextVariable, after: ContextVariable, place: _P
     yield from _field_changes(variable_fields(before), variable_fields(after), place)
 
 
+def _prompt_input_changes(before: PromptInput, after: PromptInput, place: _Place) -> Iterator[Change]:
+    yield from _field_changes(prompt_input_fields(before), prompt_input_fields(after), place)
+
+
 def _parameter_changes(before: Parameter, after: Parameter, place: _Place) -> Iterator[Change]:
     yield from _field_changes(parameter_fields(before), parameter_fields(after), place)
 
@@ -157,6 +170,10 @@ def _field_changes(before: Fields, after: Fields, place: _Place) -> Iterator[Cha
             yield here.removed(old)
         elif old != new:
             yield here.change(old, new)
+
+
+def _inputs_text(inputs: Inputs) -> str:
+    return inputs.utterance or ", ".join(f"{each.reference_name} {each.value}" for each in inputs.prompt_inputs)
 
 
 def _message_text(message: HistoryMessage) -> str:
@@ -215,6 +232,13 @@ _VARIABLES: Final[_Kind[ContextVariable]] = _Kind(
     keys=(lambda _, each: each.name, lambda _, each: each.value),
     inside=_variable_changes,
 )
+_PROMPT_INPUTS: Final[_Kind[PromptInput]] = _Kind(
+    order="prompt inputs",
+    title=lambda each: f"promptInput {each.reference_name}",
+    summary=lambda each: each.value,
+    keys=(lambda _, each: each.reference_name, lambda _, each: each.value),
+    inside=_prompt_input_changes,
+)
 _EXPECTATIONS: Final[_Kind[Expectation]] = _Kind(
     order="expectations",
     title=_expectation_title,
@@ -227,3 +251,4 @@ _EXPECTATIONS: Final[_Kind[Expectation]] = _Kind(
     ),
     inside=_expectation_changes,
 )
+_SCORERS: Final = replace(_EXPECTATIONS, order="scorers", title=lambda each: f"scorer {each.name}")

@@ -1,8 +1,9 @@
-"""What the expectation names mean: one row per name, both vocabularies.
+"""What the names of expectations and scorers mean: one row per name, all vocabularies.
 
 Sources: Metadata API Developer Guide, AiEvaluationDefinition (names and operators);
 Testing API Developer Guide, "Custom Evaluation Criteria" (which operators belong to
-which comparison); the later names are those that test results carry.
+which comparison); the later names are those that test results carry. Scorers are those
+that the sf CLI knows for Agentforce Studio, with the subjects they judge.
 """
 
 from __future__ import annotations
@@ -19,6 +20,8 @@ __all__ = [
     "canonical_name",
     "expectation_kind",
     "known_names",
+    "scorer_kind",
+    "scorer_names",
 ]
 
 Need = Literal["value", "parameters", "nothing"]
@@ -33,28 +36,43 @@ class ExpectationKind:
         aliases: later names of the same thing.
         needs: what the definition must supply: an expectedValue, parameters, or nothing.
         label: what people call it in reports.
+        subjects: the subject types it judges as a scorer; none when it is no scorer.
+        is_expectation: whether an AiEvaluationDefinition may name it.
+        needs_history: whether it judges a conversation.
     """
 
     name: str
     needs: Need
     label: str
     aliases: tuple[str, ...] = ()
+    subjects: tuple[str, ...] = ()
+    is_expectation: bool = True
+    needs_history: bool = False
 
 
+_AGENT: Final = ("AGENT",)
+_BOTH: Final = ("AGENT", "PROMPT")
 _KINDS: Final = (
-    ExpectationKind("topic_sequence_match", "value", "Topic", ("topic_assertion",)),
-    ExpectationKind("action_sequence_match", "value", "Actions", ("actions_assertion",)),
-    ExpectationKind("bot_response_rating", "value", "Response", ("output_validation",)),
-    ExpectationKind("coherence", "nothing", "Coherence"),
-    ExpectationKind("completeness", "nothing", "Completeness"),
-    ExpectationKind("conciseness", "nothing", "Conciseness"),
+    ExpectationKind("topic_sequence_match", "value", "Topic", ("topic_assertion",), _AGENT),
+    ExpectationKind("action_sequence_match", "value", "Actions", ("actions_assertion",), _AGENT),
+    ExpectationKind("bot_response_rating", "value", "Response", ("output_validation",), _AGENT),
+    ExpectationKind("coherence", "nothing", "Coherence", (), _BOTH),
+    ExpectationKind("completeness", "nothing", "Completeness", (), _BOTH),
+    ExpectationKind("conciseness", "nothing", "Conciseness", (), _BOTH),
     ExpectationKind("instruction_following", "nothing", "Instruction following", ("instruction_adherence",)),
-    ExpectationKind("factuality", "nothing", "Factuality"),
-    ExpectationKind("output_latency_milliseconds", "nothing", "Latency"),
+    ExpectationKind("factuality", "nothing", "Factuality", (), _BOTH),
+    ExpectationKind("output_latency_milliseconds", "nothing", "Latency", (), _AGENT),
     ExpectationKind("string_comparison", "parameters", "String comparison"),
     ExpectationKind("numeric_comparison", "parameters", "Numeric comparison"),
+    ExpectationKind("agent_handoff_match", "value", "Handoff", (), _AGENT, is_expectation=False),
+    ExpectationKind("response_match", "value", "Response match", (), _BOTH, is_expectation=False),
+    ExpectationKind(
+        "task_resolution", "nothing", "Task resolution", (), _AGENT, is_expectation=False, needs_history=True
+    ),
 )
-_BY_NAME: Final = {name: kind for kind in _KINDS for name in (kind.name, *kind.aliases)}
+_EXPECTATIONS: Final = {name: kind for kind in _KINDS if kind.is_expectation for name in (kind.name, *kind.aliases)}
+_SCORERS: Final = {kind.name: kind for kind in _KINDS if kind.subjects}
+_BY_NAME: Final = _SCORERS | _EXPECTATIONS
 
 STRING_OPERATORS: Final = ("equals", "contains", "startswith", "endswith")
 NUMERIC_OPERATORS: Final = ("equals", "greater_than_or_equal", "greater_than", "less_than", "less_than_or_equal")
@@ -63,8 +81,13 @@ PARAMETER_NAMES: Final = ("operator", "actual", "expected")
 
 
 def expectation_kind(name: str) -> ExpectationKind | None:
-    """Gives the kind that a name or alias stands for, or None for an unknown name."""
+    """Gives the kind that a name, an alias or a scorer's name stands for, or None for an unknown name."""
     return _BY_NAME.get(name)
+
+
+def scorer_kind(name: str) -> ExpectationKind | None:
+    """Gives the kind that a standard scorer's name stands for, or None for any other name."""
+    return _SCORERS.get(name)
 
 
 def canonical_name(name: str) -> str:
@@ -74,5 +97,10 @@ def canonical_name(name: str) -> str:
 
 
 def known_names() -> tuple[str, ...]:
-    """Lists every accepted expectation name, the aliases after the names."""
-    return tuple(sorted(_BY_NAME, key=lambda name: (_BY_NAME[name].name != name, name)))
+    """Lists every name that an AiEvaluationDefinition takes, the aliases after the names."""
+    return tuple(sorted(_EXPECTATIONS, key=lambda name: (_EXPECTATIONS[name].name != name, name)))
+
+
+def scorer_names(subject_type: str) -> tuple[str, ...]:
+    """Lists the standard scorers that judge subjects of a type."""
+    return tuple(sorted(name for name, kind in _SCORERS.items() if subject_type in kind.subjects))

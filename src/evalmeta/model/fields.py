@@ -7,7 +7,14 @@ from typing import TYPE_CHECKING, TypeAlias
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from evalmeta.model.definition import ContextVariable, Definition, Expectation, HistoryMessage, Parameter
+    from evalmeta.model.definition import (
+        ContextVariable,
+        Definition,
+        Expectation,
+        HistoryMessage,
+        Parameter,
+        PromptInput,
+    )
 
 __all__ = [
     "Fields",
@@ -16,6 +23,7 @@ __all__ = [
     "message_fields",
     "number_text",
     "parameter_fields",
+    "prompt_input_fields",
     "variable_fields",
 ]
 
@@ -36,7 +44,12 @@ def definition_fields(definition: Definition) -> Fields:
 
 def expectation_fields(expectation: Expectation) -> Fields:
     """Gives the fields of an expectation without its parameters."""
-    return {"expectedValue": expectation.expected_value, "label": expectation.label, "name": expectation.name}
+    return {
+        "expectedValue": expectation.expected_value,
+        "label": expectation.label,
+        "name": expectation.name,
+        "scorerType": expectation.scorer_type,
+    }
 
 
 def parameter_fields(parameter: Parameter) -> Fields:
@@ -48,6 +61,11 @@ def parameter_fields(parameter: Parameter) -> Fields:
 def variable_fields(variable: ContextVariable) -> Fields:
     """Gives the fields of a context variable."""
     return {"variableName": variable.name, "variableValue": variable.value}
+
+
+def prompt_input_fields(prompt_input: PromptInput) -> Fields:
+    """Gives the fields of a prompt template's input."""
+    return {"referenceName": prompt_input.reference_name, "value": prompt_input.value}
 
 
 def message_fields(message: HistoryMessage) -> Fields:

@@ -7,15 +7,19 @@ from difflib import get_close_matches
 from typing import Final, NamedTuple
 
 __all__ = [
+    "EVALUATION_DEFINITION",
     "NEWEST_API_VERSION",
     "OLDEST_API_VERSION",
     "PARAMETER_API_VERSION",
+    "TESTING_DEFINITION",
     "TYPES",
     "ApiVersion",
     "MetadataType",
     "metadata_type",
     "nearest_type_name",
     "parse_api_version",
+    "type_of_run",
+    "types_at",
 ]
 
 
@@ -39,12 +43,17 @@ class MetadataType(NamedTuple):
     """A metadata type.
 
     Attributes:
-        name: the type's name in manifests and the API.
+        name: the type's name in manifests and the API, and of its root element.
         directory: the folder its files stand in, in metadata format.
         suffix: the file suffix without the dot; source format adds `-meta.xml`.
         since: the first API version that knows the type.
         xsd: the schema's file name in `xsd/`.
         id_prefix: the first three characters of its record ids.
+        expectation: what the type calls an expectation, which is the name of its element.
+        subject_types: what may be under test.
+        run_prefix: the first three characters of the ids of its runs.
+        run_resource: where the Connect API runs it, below `/einstein`.
+        run_key: what the Connect API calls its name when a run is started.
     """
 
     name: str
@@ -53,24 +62,61 @@ class MetadataType(NamedTuple):
     since: ApiVersion
     xsd: str
     id_prefix: str
+    expectation: str
+    subject_types: tuple[str, ...]
+    run_prefix: str
+    run_resource: str
+    run_key: str
 
 
-TYPES: Final = (
-    MetadataType(
-        name="AiEvaluationDefinition",
-        directory="aiEvaluationDefinitions",
-        suffix="aiEvaluationDefinition",
-        since=OLDEST_API_VERSION,
-        xsd="AiEvaluationDefinition.xsd",
-        id_prefix="4KA",
-    ),
+EVALUATION_DEFINITION: Final = MetadataType(
+    name="AiEvaluationDefinition",
+    directory="aiEvaluationDefinitions",
+    suffix="aiEvaluationDefinition",
+    since=OLDEST_API_VERSION,
+    xsd="AiEvaluationDefinition.xsd",
+    id_prefix="4KA",
+    expectation="expectation",
+    subject_types=("AGENT",),
+    run_prefix="4KB",
+    run_resource="ai-evaluations",
+    run_key="aiEvaluationDefinitionName",
 )
+"""What Testing Center runs."""
+
+TESTING_DEFINITION: Final = MetadataType(
+    name="AiTestingDefinition",
+    directory="aiTestingDefinitions",
+    suffix="aiTestingDefinition",
+    since=ApiVersion(66),
+    xsd="AiTestingDefinition.xsd",
+    id_prefix="3A1",
+    expectation="scorer",
+    subject_types=("AGENT", "PROMPT"),
+    run_prefix="3A2",
+    run_resource="ai-testing",
+    run_key="testDefinitionName",
+)
+"""What Agentforce Studio runs."""
+
+TYPES: Final = (EVALUATION_DEFINITION,)
 _BY_NAME: Final = {row.name.lower(): row for row in TYPES}
+_BY_RUN_PREFIX: Final = {row.run_prefix: row for row in TYPES}
 
 
 def metadata_type(name: str) -> MetadataType | None:
     """Finds a type by its name in any case, as the sf CLI does; None if evalmeta does not handle it."""
     return _BY_NAME.get(name.lower())
+
+
+def type_of_run(run_id: str) -> MetadataType | None:
+    """Tells by a run's id which type it is a run of; None for ids that are no runs'."""
+    return _BY_RUN_PREFIX.get(run_id[:3])
+
+
+def types_at(version: ApiVersion) -> tuple[MetadataType, ...]:
+    """Lists the types that an API version knows."""
+    return tuple(row for row in TYPES if row.since <= version)
 
 
 def nearest_type_name(name: str) -> str | None:

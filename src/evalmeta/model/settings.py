@@ -55,9 +55,16 @@ class RunSettings(_Table):
     undecided: Literal["ignore", "fail"] = "ignore"
 
 
+class OrgSettings(_Table):
+    """Which org commands talk to: an alias or username of a login; empty is the embedded org."""
+
+    default: str = ""
+
+
 class Settings(_Table):
     """Everything `evalmeta.toml` can say."""
 
     validate_: Annotated[ValidateSettings, Field(alias="validate")] = ValidateSettings()
     run: RunSettings = RunSettings()
+    org: OrgSettings = OrgSettings()
     subjects: dict[str, SubjectSettings] = Field(default_factory=dict)

@@ -2,58 +2,99 @@
 
 from __future__ import annotations
 
+import re
 from http import HTTPStatus
 from typing import TYPE_CHECKING, Final
 
-import orjson
 from starlette.applications import Starlette
 from starlette.exceptions import HTTPException
-from starlette.responses import Response
+from starlette.middleware import Middleware
 from starlette.routing import Route
 
 from evalmeta.org.handlers.connect import get_results, get_status, post_run
+from evalmeta.org.handlers.deploy_requests import get_deploy_request, patch_deploy_request, post_deploy_request
+from evalmeta.org.handlers.faults import fault_reply, refusal_reply
+from evalmeta.org.handlers.login import (
+    get_describe,
+    get_identity,
+    get_limits,
+    get_query,
+    get_resources,
+    get_tooling_query,
+    get_user,
+    get_versions,
+)
+from evalmeta.org.handlers.rest import json_reply
 from evalmeta.org.handlers.soap import handle_soap
-from evalmeta.wire.soap import write_fault
 
 if TYPE_CHECKING:
     from starlette.requests import Request
+    from starlette.responses import Response
+    from starlette.types import ASGIApp, Receive, Scope, Send
 
     from evalmeta.org.organization import Organization
 
 __all__ = ["create_app"]
 
 _SOAP: Final = "/services/Soap/m/{version}"
-_RUNS: Final = "/services/data/v{version}/einstein/ai-evaluations/runs"
+_DATA: Final = "/services/data/v{version}"
+_DEPLOY_REQUESTS: Final = f"{_DATA}/metadata/deployRequest"
+_RUNS: Final = f"{_DATA}/einstein/ai-evaluations/runs"
 
 
 def create_app(org: Organization) -> Starlette:
     """Makes the application of an org, to be reached in process or served."""
     app = Starlette(
         routes=[
+            Route("/services/oauth2/userinfo", get_identity, methods=["GET", "POST"]),
+            Route("/id/{org_id}/{user_id}", get_identity, methods=["GET", "POST"]),
+            Route("/services/data", get_versions, methods=["GET"]),
+            Route(_DATA, get_resources, methods=["GET"]),
+            Route(_DATA + "/limits", get_limits, methods=["GET"]),
+            Route(_DATA + "/query", get_query, methods=["GET"]),
+            Route(_DATA + "/sobjects/User/{user_id}", get_user, methods=["GET"]),
+            Route(_DATA + "/tooling/query", get_tooling_query, methods=["GET"]),
+            Route(_DATA + "/tooling/sobjects/{name}/describe", get_describe, methods=["GET"]),
             Route(_SOAP, handle_soap, methods=["POST"]),
+            Route(_DEPLOY_REQUESTS, post_deploy_request, methods=["POST"]),
+            Route(_DEPLOY_REQUESTS + "/{job_id}", get_deploy_request, methods=["GET"]),
+            Route(_DEPLOY_REQUESTS + "/{job_id}", patch_deploy_request, methods=["PATCH"]),
             Route(_RUNS, post_run, methods=["POST"]),
             Route(_RUNS + "/{run_id}", get_status, methods=["GET"]),
             Route(_RUNS + "/{run_id}/results", get_results, methods=["GET"]),
         ],
+        middleware=[Middleware(_PlainPaths)],
         exception_handlers={HTTPException: _refuse, Exception: _break_off},
     )
+    # A redirect would send a token to wherever the Host header says.
+    app.router.redirect_slashes = False
     app.state.org = org
     return app
 
 
+class _PlainPaths:
+    """Takes `//services` for `/services`: the sf CLI keeps addresses with a slash at the end and adds its own."""
+
+    def __init__(self, app: ASGIApp) -> None:
+        self._app = app
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] == "http":
+            scope["path"] = "/" + re.sub("/{2,}", "/", scope["path"]).strip("/")
+        await self._app(scope, receive, send)
+
+
 async def _refuse(request: Request, error: Exception) -> Response:
-    if isinstance(error, HTTPException) and error.status_code == HTTPStatus.METHOD_NOT_ALLOWED:
+    if not isinstance(error, HTTPException) or error.status_code == HTTPStatus.NOT_FOUND:
+        return _rest_error(404, "NOT_FOUND", "The requested resource does not exist")
+    if error.status_code == HTTPStatus.METHOD_NOT_ALLOWED:
         return _rest_error(405, "METHOD_NOT_ALLOWED", f"HTTP method {request.method} is not allowed")
-    return _rest_error(404, "NOT_FOUND", "The requested resource does not exist")
+    return refusal_reply(request.url.path, error)
 
 
 async def _break_off(request: Request, _: Exception) -> Response:
-    code, message = "UNKNOWN_EXCEPTION", "An unexpected error occurred"
-    if request.url.path.startswith("/services/Soap/"):
-        return Response(write_fault(code, message), status_code=500, media_type="text/xml;charset=UTF-8")
-    return _rest_error(500, code, message)
+    return fault_reply(request.url.path, "UNKNOWN_EXCEPTION", "An unexpected error occurred", status=500)
 
 
 def _rest_error(status: int, code: str, message: str) -> Response:
-    body = orjson.dumps([{"message": message, "errorCode": code}])
-    return Response(body, status_code=status, media_type="application/json;charset=UTF-8")
+    return json_reply([{"message": message, "errorCode": code}], status=status)

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from evalmeta.org.app import create_app
 from evalmeta.org.organization import Organization
+from evalmeta.org.queue import JobQueue
 from evalmeta.org.workers import DetachedWorker, InProcessWorkers
 from evalmeta.store.database import open_database
 
@@ -34,13 +35,18 @@ async def embedded_org(project: Project, *, detached: bool = False) -> AsyncIter
     """
     database = open_database(project.state_dir)
     workers = DetachedWorker(project.root, project.state_dir) if detached else InProcessWorkers()
-    org = Organization(database, project.root, project.settings.subjects, workers.launch)
+    queue = JobQueue()
+    org = Organization(database, project.root, project.settings.subjects, workers.launch, queue.wake)
+    queue.org = org
     if isinstance(workers, InProcessWorkers):
         workers.org = org
     try:
+        if org.jobs.count_unfinished():
+            queue.wake()
         yield create_app(org), org.token
     finally:
         try:
+            queue.close()
             await workers.close()
         finally:
             database.close()

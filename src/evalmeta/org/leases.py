@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
     from evalmeta.store.runs import Lease
 
-__all__ = ["is_free", "keep_lease", "new_worker"]
+__all__ = ["is_free", "keep_lease", "new_worker", "working"]
 
 # A process lives on when one of its workers ends, so its own workers are known by name.
 _AT_WORK: Final[set[str]] = set()
@@ -45,18 +45,27 @@ def is_free(lease: Lease) -> bool:
 
 
 @contextmanager
+def working(worker: str) -> Iterator[None]:
+    """Lets others of this process see that a worker works."""
+    _AT_WORK.add(worker)
+    try:
+        yield
+    finally:
+        _AT_WORK.discard(worker)
+
+
+@contextmanager
 def keep_lease(folder: Path, run_id: str, worker: str) -> Iterator[None]:
     """Renews a worker's lease from a thread of its own, so that an agent which blocks does not stop it."""
     stopped = threading.Event()
     beating = threading.Thread(target=_beat, args=(folder, run_id, worker, stopped), daemon=True)
-    _AT_WORK.add(worker)
-    beating.start()
-    try:
-        yield
-    finally:
-        stopped.set()
-        beating.join(limits.SHUTDOWN_SECONDS)
-        _AT_WORK.discard(worker)
+    with working(worker):
+        beating.start()
+        try:
+            yield
+        finally:
+            stopped.set()
+            beating.join(limits.SHUTDOWN_SECONDS)
 
 
 def _beat(folder: Path, run_id: str, worker: str, stopped: threading.Event) -> None:

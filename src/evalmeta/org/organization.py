@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import secrets
 import sys
+import time
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final
 
@@ -12,23 +13,27 @@ from evalmeta.model.registry import NEWEST_API_VERSION, OLDEST_API_VERSION, pars
 from evalmeta.model.user import ADMIN
 from evalmeta.store.components import Components
 from evalmeta.store.jobs import Jobs
+from evalmeta.store.record_ids import checked_id
 from evalmeta.store.runs import Runs
+from evalmeta.store.users import Users, new_secret
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
     from pathlib import Path
 
+    from evalmeta.model.registry import ApiVersion
     from evalmeta.model.settings import SubjectSettings
     from evalmeta.model.user import User
     from evalmeta.store.database import Database
 
-__all__ = ["Organization"]
+__all__ = ["ORG_ID", "Organization"]
 
-_ORG_ID: Final = "00D000000000001"
+ORG_ID: Final = checked_id("00D000000000001")
+_ID_CHARS: Final = 15
 
 
 def _new_token() -> str:
-    return f"{_ORG_ID}!{secrets.token_urlsafe(32).replace('-', '.')}"
+    return f"{ORG_ID[:_ID_CHARS]}!{new_secret()}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,13 +44,15 @@ class Organization:
         root: the folder that subjects are found from.
         subjects: the adapters bound to agents, by the agent's API name.
         launch: gives a run a worker; called with the run's id.
-        token: what a caller must show; made anew for every process.
+        wake: says that jobs may wait.
+        token: the admin's own, made anew for every process; others have theirs in the database.
     """
 
     database: Database
     root: Path
     subjects: Mapping[str, SubjectSettings]
     launch: Callable[[str], None]
+    wake: Callable[[], None] = lambda: None
     token: str = field(default_factory=_new_token, repr=False)
 
     @property
@@ -63,10 +70,19 @@ class Organization:
         """Gives the org's runs."""
         return Runs(self.database)
 
-    def speaks(self, version: str) -> bool:
+    @property
+    def users(self) -> Users:
+        """Gives the org's users and their tokens."""
+        return Users(self.database)
+
+    def new_token(self, user: User, *, now: float, expires: float) -> str:
+        """Makes a token for a user; times are seconds since the epoch."""
+        return self.users.add_token(user, org_id=ORG_ID[:_ID_CHARS], now=now, expires=expires)
+
+    def speaks(self, version: str, *, oldest: ApiVersion = OLDEST_API_VERSION) -> bool:
         """Tells whether an address names an API version of the org's, such as `64.0`."""
         found = parse_api_version(version)
-        return found is not None and OLDEST_API_VERSION <= found <= NEWEST_API_VERSION
+        return found is not None and oldest <= found <= NEWEST_API_VERSION
 
     def without_paths(self, text: str) -> str:
         """Gives a text for callers: files of the project by their names from its root on, others without folders."""
@@ -78,5 +94,7 @@ class Organization:
         return text.replace(str(self.root), "the project's folder")
 
     def user_of(self, token: str) -> User | None:
-        """Gives the user whom a token stands for, found in constant time; None when it is nobody's."""
-        return ADMIN if secrets.compare_digest(token.encode(), self.token.encode()) else None
+        """Gives the user whom a token stands for, compared in constant time; None when it is nobody's or has ended."""
+        if secrets.compare_digest(token.encode(), self.token.encode()):
+            return ADMIN
+        return self.users.user_of(token, now=time.time())

@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 import time
+from dataclasses import replace
 from typing import TYPE_CHECKING, Final
+
+import orjson
 
 from evalmeta.model.manifest import WILDCARD, Manifest, ManifestTypes
 from evalmeta.model.registry import NEWEST_API_VERSION, metadata_type
 from evalmeta.model.user import ADMIN
 from evalmeta.package.archive import build_zip
+from evalmeta.wire.jsonfields import list_of_objects, optional_text, read_object, text, texts
 from evalmeta.wire.messages import FileProperties, RetrieveMessage, RetrieveResult
 from evalmeta.wire.soap import write_results
 from evalmeta.wire.timestamps import to_timestamp
@@ -20,10 +24,12 @@ if TYPE_CHECKING:
     from evalmeta.model.registry import MetadataType
     from evalmeta.org.organization import Organization
     from evalmeta.store.components import StoredComponent
+    from evalmeta.store.jobs import Job
 
-__all__ = ["list_components", "retrieve"]
+__all__ = ["carry_out_retrieve", "describe_retrieve", "fail_retrieve", "list_components", "write_request"]
 
 _FOLDER: Final = "unpackaged/"
+_MANIFEST: Final = "package.xml"
 
 
 def list_components(org: Organization, kind: MetadataType, *, folder: str = "") -> list[FileProperties]:
@@ -31,29 +37,60 @@ def list_components(org: Organization, kind: MetadataType, *, folder: str = "") 
     return [_properties(kind, each, folder) for each in org.components.list(kind.name)]
 
 
-def retrieve(org: Organization, manifest: Manifest, *, single_package: bool) -> str:
-    """Carries out a retrieve and gives its job id; members that do not exist become messages."""
+def write_request(manifest: Manifest, *, single_package: bool) -> tuple[bytes, bytes]:
+    """Writes what a retrieve selects, and how it wants it, as a job keeps them."""
+    types = [{"name": each.name, "members": list(each.members)} for each in manifest.types]
+    request = {"types": types, "version": manifest.version}
+    return orjson.dumps(request), orjson.dumps({"singlePackage": single_package})
+
+
+def carry_out_retrieve(org: Organization, job: Job) -> None:
+    """Carries out a retrieve and keeps its outcome; members that do not exist become messages."""
+    manifest = _read_request(org.jobs.request(job.id) or b"{}")
     now = time.time()
-    folder = "" if single_package else _FOLDER
+    folder = "" if read_object(job.options).get("singlePackage") else _FOLDER
     with org.database.transaction():
         found, messages = _find(org, manifest, folder)
         entries = [(each.file_name, _content(org, kind, each)) for kind, each in found]
-    entries.append((f"{folder}package.xml", write_manifest(_manifest_of(found, manifest.version))))
-    zip_file = build_zip(entries)
+    entries.append((f"{folder}{_MANIFEST}", write_manifest(_manifest_of(found, manifest.version))))
+    properties = (*(each for _, each in found), _manifest_properties(folder, now))
+    result = replace(
+        describe_retrieve(job),
+        status="Succeeded",
+        done=True,
+        success=True,
+        file_properties=properties,
+        messages=(*messages, *_unknown(manifest, folder)),
+        zip_file=build_zip(entries),
+    )
+    _finish(org, result)
+
+
+def describe_retrieve(job: Job) -> RetrieveResult:
+    """Tells how far a retrieve is that has not ended."""
+    return RetrieveResult(job.id, job.status, done=job.is_over, success=False)
+
+
+def fail_retrieve(org: Organization, job: Job, error: str, *, code: str) -> None:
+    """Ends a retrieve that cannot be carried out."""
+    failed = replace(describe_retrieve(job), status="Failed", done=True, error_message=error, error_status_code=code)
+    _finish(org, failed)
+
+
+def _finish(org: Organization, result: RetrieveResult) -> None:
+    reply = write_results("checkRetrieveStatus", [result])
     with org.database.transaction():
-        job_id = org.jobs.new_id("retrieve")
-        properties = (*(each for _, each in found), _manifest_properties(folder, now))
-        result = RetrieveResult(
-            job_id,
-            "Succeeded",
-            done=True,
-            success=True,
-            file_properties=properties,
-            messages=(*messages, *_unknown(manifest, folder)),
-            zip_file=zip_file,
-        )
-        org.jobs.save("retrieve", job_id, write_results("checkRetrieveStatus", [result]), now=now)
-    return job_id
+        job = org.jobs.get("retrieve", result.id)
+        if job is not None and not job.is_over:
+            org.jobs.finish(result.id, result.status, reply, now=time.time())
+
+
+def _read_request(request: bytes) -> Manifest:
+    content = read_object(request)
+    types = tuple(
+        ManifestTypes(text(each, "name"), tuple(texts(each, "members"))) for each in list_of_objects(content, "types")
+    )
+    return Manifest(types, optional_text(content, "version"))
 
 
 def _find(
@@ -74,7 +111,7 @@ def _unknown(manifest: Manifest, folder: str) -> Iterator[RetrieveMessage]:
     for types in manifest.types:
         if metadata_type(types.name) is None:
             problem = f"Unknown type name '{types.name}' specified in package.xml"
-            yield RetrieveMessage(f"{folder}package.xml", problem)
+            yield RetrieveMessage(f"{folder}{_MANIFEST}", problem)
 
 
 def _selected(manifest: Manifest) -> Iterator[tuple[MetadataType, list[str]]]:
@@ -114,9 +151,9 @@ def _properties(kind: MetadataType, stored: StoredComponent, folder: str) -> Fil
 
 
 def _manifest_properties(folder: str, now: float) -> FileProperties:
-    name, moment = f"{folder}package.xml", to_timestamp(now)
+    name, moment = f"{folder}{_MANIFEST}", to_timestamp(now)
     return FileProperties("Package", name, name, created_date=moment, last_modified_date=moment)
 
 
 def _absent(kind: MetadataType, name: str, folder: str) -> RetrieveMessage:
-    return RetrieveMessage(f"{folder}package.xml", f"Entity of type '{kind.name}' named '{name}' cannot be found")
+    return RetrieveMessage(f"{folder}{_MANIFEST}", f"Entity of type '{kind.name}' named '{name}' cannot be found")

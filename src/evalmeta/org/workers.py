@@ -1,26 +1,34 @@
-"""Where runs are carried out: in this process, or in one of their own that outlives it."""
+"""Where runs are carried out: in this process, or in others that outlive it."""
 
 from __future__ import annotations
 
 import asyncio
+import logging
 import os
 import subprocess
 import sys
+import time
+from collections import Counter
 from contextlib import suppress
 from typing import TYPE_CHECKING, Final
 
 from evalmeta import limits
 from evalmeta.errors import StoreError
+from evalmeta.model.run import RunStatus
 from evalmeta.org.evaluations import work
+from evalmeta.org.leases import is_free, new_worker
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
     from pathlib import Path
 
     from evalmeta.org.organization import Organization
 
-__all__ = ["DetachedWorker", "InProcessWorkers"]
+__all__ = ["DetachedWorker", "InProcessWorkers", "ServedWorkers"]
 
-
+_LOG: Final = logging.getLogger(__name__)
+# How soon a run that waits is begun when another has ended.
+_LOOK_SECONDS: Final = 0.25
 # Held so that nobody takes a process that goes on for one that was forgotten.
 _DETACHED: Final[list[subprocess.Popen[bytes]]] = []
 
@@ -68,27 +76,88 @@ class DetachedWorker:
         if not self._run_ids:
             return
         try:
-            self._start(self._state_dir / "logs")
+            _DETACHED.append(_start(self._project_root, self._state_dir, self._run_ids))
         except OSError as error:
             raise StoreError(
                 f"no worker could be started for run {', '.join(self._run_ids)}: {error}",
                 actions=[f"Go on with: evalmeta test resume --job-id {run_id}" for run_id in self._run_ids],
             ) from None
 
-    def _start(self, logs: Path) -> None:
-        logs.mkdir(exist_ok=True)
-        with (logs / f"{self._run_ids[0]}.log").open("ab") as log:
-            # -P: a file of the project that is named like a module of Python's must not take its place.
-            started = subprocess.Popen(  # noqa: S603 - our own module
-                [sys.executable, "-P", "-m", "evalmeta.org.worker", str(self._project_root), *self._run_ids],
-                stdin=subprocess.DEVNULL,
-                stdout=log,
-                stderr=log,
-                start_new_session=True,
-                cwd=self._project_root,
-                env={**os.environ, "EVALMETA_HOME": str(self._state_dir)},
-            )
-        _DETACHED.append(started)
+
+class ServedWorkers:
+    """Starts a process for every run, which outlives this one; at most ten runs are in progress, others wait as NEW.
+
+    What it knows it reads from the database, so that runs which a server or a worker left
+    behind are gone on with.
+    """
+
+    def __init__(self, project_root: Path, state_dir: Path) -> None:
+        self._project_root = project_root
+        self._state_dir = state_dir
+        self._processes: dict[str, subprocess.Popen[bytes]] = {}
+        self._deaths: Counter[tuple[str, int]] = Counter()
+        self._wanted = asyncio.Event()
+
+    def launch(self, run_id: str) -> None:  # noqa: ARG002 - what waits is read from the database
+        """Says that a run waits."""
+        self._wanted.set()
+
+    async def watch(self, org: Organization) -> None:
+        """Begins the runs that wait, without end; cancel it, and the processes go on."""
+        try:
+            while True:
+                with suppress(StoreError):
+                    self._begin(org)
+                self._wanted.clear()
+                with suppress(TimeoutError):
+                    await asyncio.wait_for(self._wanted.wait(), _LOOK_SECONDS)
+        finally:
+            _DETACHED.extend(self._processes.values())
+
+    def _begin(self, org: Organization) -> None:
+        self._count_deaths(org)
+        unfinished = org.runs.unfinished()
+        waiting = [run_id for run_id, lease in unfinished if run_id not in self._processes and is_free(lease)]
+        room = limits.MAX_RUNS - (len(unfinished) - len(waiting))
+        for run_id in waiting[: max(0, room)]:
+            if self._deaths[run_id, org.runs.count(run_id)[0]] >= limits.MAX_WORKER_DEATHS:
+                _give_up(org, run_id)
+                continue
+            try:
+                self._processes[run_id] = _start(self._project_root, self._state_dir, [run_id])
+            except OSError as error:
+                _LOG.warning("no worker could be started for run %s: %s", run_id, error)
+
+    def _count_deaths(self, org: Organization) -> None:
+        """Lets go of processes that ended, and counts those that left their run as far as it was."""
+        for run_id in [run_id for run_id, process in self._processes.items() if process.poll() is not None]:
+            del self._processes[run_id]
+            run = org.runs.get(run_id)
+            if run is not None and not run.status.is_over:
+                self._deaths[run_id, org.runs.count(run_id)[0]] += 1
+
+
+def _give_up(org: Organization, run_id: str) -> None:
+    worker, now = new_worker(), time.time()
+    if org.runs.claim(run_id, worker, taken_from=org.runs.lease(run_id), until=now + limits.RUN_LEASE_SECONDS):
+        error = f"{limits.MAX_WORKER_DEATHS} workers died on it, one after the other; the agent may end its process"
+        org.runs.finish(run_id, worker, RunStatus.ERROR, error=error, now=now)
+
+
+def _start(project_root: Path, state_dir: Path, run_ids: Sequence[str]) -> subprocess.Popen[bytes]:
+    logs = state_dir / "logs"
+    logs.mkdir(exist_ok=True)
+    with (logs / f"{run_ids[0]}.log").open("ab") as log:
+        # -P: a file of the project that is named like a module of Python's must not take its place.
+        return subprocess.Popen(  # noqa: S603 - our own module
+            [sys.executable, "-P", "-m", "evalmeta.org.worker", str(project_root), *run_ids],
+            stdin=subprocess.DEVNULL,
+            stdout=log,
+            stderr=log,
+            start_new_session=True,
+            cwd=project_root,
+            env={**os.environ, "EVALMETA_HOME": str(state_dir)},
+        )
 
 
 async def _try_to_work(org: Organization, run_id: str) -> None:

@@ -58,16 +58,16 @@ class Components:
 
     def next_moment(self, now: float) -> float:
         """Gives the moment of a change, in whole milliseconds: now, but later than every change before."""
-        [(last,)] = self._database.query("SELECT coalesce(max(modified_at), 0) FROM component")
+        sql = """
+            SELECT max((SELECT coalesce(max(modified_at), 0) FROM component),
+                       (SELECT coalesce(max(ended_at), 0) FROM job WHERE kind = 'deploy'))
+        """
+        [(last,)] = self._database.query(sql)
         return max(math.floor(now * 1000), round(float(last) * 1000) + 1) / 1000
-
-    def preview(self, type_name: str, contents: Mapping[str, bytes]) -> dict[str, Change]:
-        """Tells what `save` would do; new components have no id yet."""
-        return {name: self._change(type_name, name, content) for name, content in contents.items()}
 
     def save(self, kind: MetadataType, contents: Mapping[str, bytes], *, now: float) -> dict[str, Change]:
         """Makes or replaces components, byte for byte; unchanged ones keep their date."""
-        changes = self.preview(kind.name, contents)
+        changes = {name: self._change(kind.name, name, content) for name, content in contents.items()}
         new = [name for name, change in changes.items() if change.created]
         for name, record_id in zip(new, next_ids(self._database, kind.id_prefix, len(new)) if new else [], strict=True):
             changes[name] = Change(record_id, created=True, changed=True)
@@ -79,6 +79,12 @@ class Components:
         rows = self._rows(kind.name, contents, changes, now)
         self._database.execute_many(sql, rows)
         return changes
+
+    def delete(self, type_name: str, full_name: str) -> str | None:
+        """Deletes a component and gives its id; None when there is no such component."""
+        sql = "DELETE FROM component WHERE type = ? AND full_name = ? RETURNING id"
+        rows = self._database.query(sql, (type_name, full_name))
+        return rows[0][0] if rows else None
 
     def _change(self, type_name: str, name: str, content: bytes) -> Change:
         sql = "SELECT id, content = ? AND full_name = ? COLLATE BINARY FROM component WHERE type = ? AND full_name = ?"

@@ -70,6 +70,16 @@ class Database:
                 self._connection.rollback()
             raise
 
+    @contextmanager
+    def trial(self) -> Iterator[None]:
+        """Undoes all that happens inside, at its end; use it in a transaction, to see what would come of it."""
+        self.execute("SAVEPOINT trial")
+        try:
+            yield
+        finally:
+            self.execute("ROLLBACK TO trial")
+            self.execute("RELEASE trial")
+
     def close(self) -> None:
         """Lets go of the file."""
         self._connection.close()

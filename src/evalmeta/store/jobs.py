@@ -1,38 +1,181 @@
-"""Deployments and retrieves that an org has carried out: each with the reply to whoever asks about it."""
+"""Deployments and retrieves: accepted, carried out by one worker at a time, kept with the reply to whoever asks."""
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final, Literal
 
-from evalmeta.store.record_ids import next_ids
+from evalmeta import limits
+from evalmeta.store.record_ids import checked_id, next_ids
+from evalmeta.store.runs import Lease
 
 if TYPE_CHECKING:
-    from evalmeta.store.database import Database
+    from evalmeta.model.user import User
+    from evalmeta.store.database import Database, Row
 
-__all__ = ["JobKind", "Jobs"]
+__all__ = ["Job", "JobKind", "Jobs"]
 
 JobKind = Literal["deploy", "retrieve"]
 
 _PREFIXES: Final[dict[JobKind, str]] = {"deploy": "0Af", "retrieve": "09S"}
+_SHORT_ID: Final = 15
+_COLUMNS: Final = (
+    "id, kind, status, user_id, user_name, check_only, created_at, started_at, ended_at, validation,"
+    " canceled_by, canceled_name, options"
+)
+_UNFINISHED: Final = "place IS NULL AND reply IS NULL"
+
+
+@dataclass(frozen=True, slots=True)
+class Job:
+    """A job without its request and its reply; times are seconds since the epoch.
+
+    Attributes:
+        status: Pending, InProgress, Canceling, Canceled, Succeeded, SucceededPartial or Failed.
+        options: how it is to be done, as JSON.
+        validation: the id of the validation whose bytes a quick deploy saves.
+    """
+
+    id: str
+    kind: JobKind
+    status: str
+    user_id: str
+    user_name: str
+    check_only: bool
+    created: float
+    started: float | None
+    ended: float | None
+    validation: str | None
+    canceled_by: str | None
+    canceled_name: str | None
+    options: bytes
+
+    @property
+    def is_over(self) -> bool:
+        """Says whether nothing more will happen."""
+        return self.ended is not None
 
 
 class Jobs:
-    """Keeps jobs; call `new_id` and `save` inside one transaction."""
+    """Keeps jobs. Ids are taken with 15 characters as well as with 18."""
 
     __slots__ = ("_database",)
 
     def __init__(self, database: Database) -> None:
         self._database = database
 
-    def new_id(self, kind: JobKind) -> str:
-        """Takes the next id of a kind of job."""
-        return next_ids(self._database, _PREFIXES[kind])[0]
+    def submit(
+        self,
+        kind: JobKind,
+        user: User,
+        request: bytes,
+        *,
+        options: bytes,
+        now: float,
+        check_only: bool = False,
+        validation: str | None = None,
+    ) -> str:
+        """Accepts a job and gives its id; call it inside a transaction."""
+        [job_id] = next_ids(self._database, _PREFIXES[kind])
+        sql = """
+            INSERT INTO job (id, kind, status, user_id, user_name, check_only, created_at, validation, options, request)
+            VALUES (?, ?, 'Pending', ?, ?, ?, ?, ?, ?, ?)
+        """
+        row = (job_id, kind, user.id, user.name, check_only, now, validation, options, request)
+        self._database.execute(sql, row)
+        return job_id
 
-    def save(self, kind: JobKind, job_id: str, reply: bytes, *, now: float) -> None:
-        """Keeps a finished job's reply."""
-        self._database.execute("INSERT INTO job VALUES (?, ?, ?, ?)", (job_id, kind, now, reply))
+    def get(self, kind: JobKind, job_id: str) -> Job | None:
+        """Gives a job; None when there is none of this kind."""
+        sql = f"SELECT {_COLUMNS} FROM job WHERE id = ? AND kind = ?"  # noqa: S608 - constants
+        rows = self._database.query(sql, (_whole(job_id), kind))
+        return _job(rows[0]) if rows else None
 
-    def reply(self, kind: JobKind, job_id: str) -> bytes | None:
-        """Gives a job's reply; None when there is no such job."""
-        rows = self._database.query("SELECT reply FROM job WHERE id = ? AND kind = ?", (job_id, kind))
+    def history(self) -> list[Job]:
+        """Lists the finished deployments in the order in which they were carried out."""
+        sql = f"SELECT {_COLUMNS} FROM job WHERE kind = 'deploy' AND place IS NOT NULL ORDER BY place"  # noqa: S608
+        return [_job(row) for row in self._database.query(sql)]
+
+    def request(self, job_id: str) -> bytes | None:
+        """Gives what was sent; None when it is not kept any more."""
+        return self._blob("request", job_id)
+
+    def reply(self, job_id: str) -> bytes | None:
+        """Gives a finished job's reply; None before."""
+        return self._blob("reply", job_id)
+
+    def count_unfinished(self) -> int:
+        """Counts the jobs that wait or are worked on."""
+        [(count,)] = self._database.query(f"SELECT count(*) FROM job WHERE {_UNFINISHED}")  # noqa: S608 - a constant
+        return int(count)
+
+    def unfinished(self) -> list[tuple[Job, Lease]]:
+        """Lists the jobs that wait or are worked on, the oldest first, and who works on each."""
+        sql = f"SELECT worker, lease_until, {_COLUMNS} FROM job WHERE {_UNFINISHED} ORDER BY id"  # noqa: S608
+        return [(_job(row[2:]), Lease(row[0], row[1])) for row in self._database.query(sql)]
+
+    def claim(self, job_id: str, worker: str, *, taken_from: Lease, now: float) -> bool:
+        """Takes a job whose lease is still as it was seen; False when somebody was faster or it is over."""
+        sql = f"""
+            UPDATE job SET worker = ?, lease_until = ?, started_at = coalesce(started_at, ?),
+              status = CASE status WHEN 'Pending' THEN 'InProgress' ELSE status END
+            WHERE id = ? AND {_UNFINISHED} AND worker IS ? AND lease_until IS ?
+        """  # noqa: S608 - a constant
+        values = (worker, now + limits.RUN_LEASE_SECONDS, now, job_id, taken_from.worker, taken_from.until)
+        return self._database.execute(sql, values) == 1
+
+    def finish(self, job_id: str, status: str, reply: bytes, *, now: float) -> None:
+        """Ends a job; the request of a validation is kept for a quick deploy, others are dropped.
+
+        Call it inside the transaction that does what the job is about, after `get` has said that it is not over.
+        """
+        sql = """
+            UPDATE job SET status = ?, reply = ?, ended_at = ?, worker = NULL, lease_until = NULL,
+              request = CASE WHEN check_only AND ? = 'Succeeded' THEN request END,
+              place = (SELECT coalesce(max(place), 0) + 1 FROM job)
+            WHERE id = ?
+        """
+        self._database.execute(sql, (status, reply, now, status, job_id))
+
+    def ask_to_cancel(self, job_id: str, user: User) -> None:
+        """Notes who wants a job to end before it has changed anything."""
+        sql = f"""
+            UPDATE job SET status = 'Canceling', canceled_by = ?, canceled_name = ? WHERE id = ? AND {_UNFINISHED}
+        """  # noqa: S608 - a constant
+        self._database.execute(sql, (user.id, user.name, _whole(job_id)))
+
+    def is_outdated(self, validation: str) -> bool:
+        """Tells whether the org was deployed to after a validation."""
+        sql = """
+            SELECT EXISTS (
+              SELECT 1 FROM job WHERE kind = 'deploy' AND NOT check_only AND status IN ('Succeeded', 'SucceededPartial')
+                AND place > (SELECT place FROM job WHERE id = ?)
+            )
+        """
+        [(found,)] = self._database.query(sql, (validation,))
+        return bool(found)
+
+    def is_used(self, validation: str) -> bool:
+        """Tells whether a quick deploy of a validation waits, is being carried out or was carried out."""
+        sql = "SELECT EXISTS (SELECT 1 FROM job WHERE validation = ? AND status NOT IN ('Failed', 'Canceled'))"
+        [(found,)] = self._database.query(sql, (validation,))
+        return bool(found)
+
+    def prune(self, *, now: float) -> None:
+        """Forgets jobs that ended long ago (limits.DEPLOY_KEPT_SECONDS, limits.RETRIEVE_KEPT_SECONDS)."""
+        kept = {"deploy": limits.DEPLOY_KEPT_SECONDS, "retrieve": limits.RETRIEVE_KEPT_SECONDS}
+        for kind, seconds in kept.items():
+            self._database.execute("DELETE FROM job WHERE kind = ? AND ended_at < ?", (kind, now - seconds))
+
+    def _blob(self, column: Literal["request", "reply"], job_id: str) -> bytes | None:
+        rows = self._database.query(f"SELECT {column} FROM job WHERE id = ?", (_whole(job_id),))  # noqa: S608
         return rows[0][0] if rows else None
+
+
+def _whole(job_id: str) -> str:
+    return checked_id(job_id) if len(job_id) == _SHORT_ID else job_id
+
+
+def _job(row: Row) -> Job:
+    job_id, kind, status, user_id, user_name, check_only, *rest = row
+    return Job(job_id, kind, status, user_id, user_name, bool(check_only), *rest)

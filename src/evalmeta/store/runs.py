@@ -87,6 +87,11 @@ class Runs:
         [(worker, until)] = self._database.query("SELECT worker, lease_until FROM run WHERE id = ?", (run_id,))
         return Lease(worker, until)
 
+    def unfinished(self) -> list[tuple[str, Lease]]:
+        """Lists the runs that are not over, with who works on them; the oldest first."""
+        sql = "SELECT id, worker, lease_until FROM run WHERE status IN ('NEW', 'IN_PROGRESS') ORDER BY created_at, id"
+        return [(run_id, Lease(worker, until)) for run_id, worker, until in self._database.query(sql)]
+
     def claim(self, run_id: str, worker: str, *, taken_from: Lease, until: float) -> bool:
         """Takes a run whose lease is still as it was seen.
 

@@ -14,9 +14,11 @@ from typing import TYPE_CHECKING, Final
 
 import orjson
 
+from evalmeta import limits
 from evalmeta.errors import MessageUnreadable
 from evalmeta.model.actions import parse_actions, render_actions
 from evalmeta.model.generated import Action, GeneratedData, invoked_actions
+from evalmeta.model.jsonvalue import is_too_deep
 from evalmeta.model.run import CaseResult, Run, RunOptions, RunStatus, TestResult, Verdict
 from evalmeta.wire.jsonfields import integer, list_of_objects, number, object_at, optional_text, text, value_at
 from evalmeta.wire.timestamps import from_timestamp, to_timestamp
@@ -119,7 +121,7 @@ def read_run(source: JsonObject, *, run_id: str = "", definition: str = "") -> R
     as text; cases with or without data.
 
     Raises:
-        MessageUnreadable: it is no results object.
+        MessageUnreadable: it is no results object, or nested too deeply to be written again.
     """
     source = object_at(source, "result") or source
     if not isinstance(source.get("testCases"), list):
@@ -270,10 +272,12 @@ def _run_status(word: str) -> RunStatus:
 def _read_action(source: JsonObject) -> Action:
     function = object_at(source, "function")
     latency = source.get("executionLatency")
-    output = value_at(function, "output")
+    given, output = object_at(function, "input"), value_at(function, "output")
+    if is_too_deep(given) or is_too_deep(output):
+        raise MessageUnreadable(f"an action's input or output is nested more than {limits.MAX_JSON_DEPTH} levels deep")
     return Action(
         name=text(function, "name"),
-        input=object_at(function, "input"),
+        input=given,
         output=None if output == {} else output,
         latency_ms=float(latency) if isinstance(latency, int | float) else None,
     )
@@ -305,7 +309,7 @@ def _opened(value: JsonValue) -> JsonValue:
 def _action_names(value: JsonValue) -> tuple[str, ...] | None:
     if isinstance(value, str):
         return parse_actions(value)
-    return tuple(str(each) for each in value) if isinstance(value, list) else None
+    return tuple(each for each in value if isinstance(each, str)) if isinstance(value, list) else None
 
 
 def _take(invoked: list[Action], name: str) -> Action:

@@ -11,7 +11,17 @@ from evalmeta.errors import MessageUnreadable
 if TYPE_CHECKING:
     from evalmeta.model.jsonvalue import JsonObject, JsonValue
 
-__all__ = ["integer", "list_of_objects", "number", "object_at", "optional_text", "read_object", "text", "value_at"]
+__all__ = [
+    "integer",
+    "list_of_objects",
+    "number",
+    "object_at",
+    "optional_text",
+    "read_object",
+    "text",
+    "texts",
+    "value_at",
+]
 
 
 def read_object(data: bytes) -> JsonObject:
@@ -64,6 +74,12 @@ def object_at(source: JsonObject, key: str) -> JsonObject:
     """Gives an object, empty when there is none."""
     value = source.get(key)
     return value if isinstance(value, dict) else {}
+
+
+def texts(source: JsonObject, key: str) -> list[str]:
+    """Gives the texts of a list."""
+    value = source.get(key)
+    return [each for each in value if isinstance(each, str)] if isinstance(value, list) else []
 
 
 def list_of_objects(source: JsonObject, key: str) -> list[JsonObject]:

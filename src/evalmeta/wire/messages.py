@@ -10,6 +10,7 @@ from dataclasses import dataclass, field
 
 __all__ = [
     "AsyncResult",
+    "CancelResult",
     "DeployDetails",
     "DeployMessage",
     "DeployOptions",
@@ -27,10 +28,17 @@ __all__ = [
 class DeployOptions:
     """How a deployment is carried out; the defaults are what Salesforce's own clients send."""
 
+    allow_missing_files: bool = False
+    auto_update_package: bool = False
     check_only: bool = False
     ignore_warnings: bool = False
+    perform_retrieve: bool = False
+    purge_on_delete: bool = False
     rollback_on_error: bool = True
+    run_all_tests: bool = False
+    run_tests: tuple[str, ...] = ()
     single_package: bool = True
+    test_level: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,6 +48,14 @@ class AsyncResult:
     done: bool
     id: str
     state: str = "Queued"
+
+
+@dataclass(frozen=True, slots=True)
+class CancelResult:
+    """Whether a deployment was still waiting, and so is canceled at once."""
+
+    done: bool
+    id: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,11 +107,13 @@ class DeployResult:
     rollback_on_error: bool = True
     ignore_warnings: bool = False
     run_tests_enabled: bool = False
+    canceled_by: str | None = None
+    canceled_by_name: str | None = None
     created_by: str = ""
     created_by_name: str = ""
     created_date: str = ""
-    start_date: str = ""
-    completed_date: str = ""
+    start_date: str | None = None
+    completed_date: str | None = None
     last_modified_date: str = ""
     number_components_total: int = 0
     number_components_deployed: int = 0
@@ -105,6 +123,7 @@ class DeployResult:
     number_test_errors: int = 0
     error_message: str | None = None
     error_status_code: str | None = None
+    state_detail: str | None = None
     details: DeployDetails = field(default_factory=DeployDetails)
 
 

@@ -30,19 +30,25 @@ if TYPE_CHECKING:
 
 __all__ = [
     "Call",
+    "cancel_deploy_call",
     "check_deploy_call",
     "check_retrieve_call",
     "deploy_call",
     "describe_call",
     "list_call",
+    "quick_deploy_call",
     "read_call",
     "read_deploy",
+    "read_job_id",
     "read_results",
     "read_retrieve",
+    "read_text_result",
     "retrieve_call",
     "write_call",
     "write_fault",
+    "write_records",
     "write_results",
+    "write_text_result",
 ]
 
 _T = TypeVar("_T")
@@ -90,6 +96,16 @@ def check_deploy_call(job_id: str) -> Node:
     return node("checkDeployStatus", [node("asyncProcessId", job_id), node("includeDetails", "true")])
 
 
+def cancel_deploy_call(job_id: str) -> Node:
+    """Makes a cancelDeploy call."""
+    return node("cancelDeploy", [node("String", job_id)])
+
+
+def quick_deploy_call(validation_id: str) -> Node:
+    """Makes a deployRecentValidation call."""
+    return node("deployRecentValidation", [node("validationId", validation_id)])
+
+
 def retrieve_call(manifest: Manifest, version: str) -> Node:
     """Makes a retrieve call for what a manifest selects."""
     types = [
@@ -133,6 +149,12 @@ def read_deploy(call: Call) -> tuple[bytes, DeployOptions]:
     return call.zip_file, from_node(DeployOptions, options)
 
 
+def read_job_id(call: Call) -> str:
+    """Gives the job that a call is about, as jsforce or the WSDL spell it; empty when it names none."""
+    spellings = ("asyncProcessId", "id", "String", "validationId", "validationID")
+    return next((job_id for name in spellings if (job_id := call.text(name).strip())), "")
+
+
 def read_retrieve(call: Call) -> tuple[Manifest, bool]:
     """Gives what a retrieve call selects, and whether it wants a single package.
 
@@ -149,9 +171,17 @@ def read_retrieve(call: Call) -> tuple[Manifest, bool]:
 
 def write_results(operation: str, results: Sequence[DataclassInstance]) -> bytes:
     """Answers a call with its results; none makes an empty response."""
-    response = node(f"{operation}Response", [node("result", to_nodes(each)) for each in results])
-    envelope = {"xmlns:soapenv": _SOAP, "xmlns": NAMESPACE, "xmlns:xsi": _XSI}
-    return render(node("soapenv:Envelope", [node("soapenv:Body", [response])], **envelope))
+    return _write_response(operation, [node("result", to_nodes(each)) for each in results])
+
+
+def write_text_result(operation: str, text: str) -> bytes:
+    """Answers a call whose result is a text, such as the id of a quick deploy."""
+    return _write_response(operation, [node("result", text)])
+
+
+def write_records(type_name: str, records: Sequence[tuple[str, Node] | None]) -> bytes:
+    """Answers readMetadata: of each record the full name and its element; None is a record that does not exist."""
+    return _write_response("readMetadata", [node("result", [_record(type_name, each) for each in records])])
 
 
 def read_results(cls: type[_T], data: bytes) -> list[_T]:
@@ -161,14 +191,23 @@ def read_results(cls: type[_T], data: bytes) -> list[_T]:
         OrgFault: the org answered with a fault.
         MessageUnreadable: the bytes are no SOAP reply.
     """
-    body, zip_file, _ = _read_body(data)
-    response = next(children(body), None)
-    if response is None:
-        raise MessageUnreadable("the SOAP reply is empty")
-    if response.name == "Fault":
-        raise _fault(response)
+    response, zip_file = _read_response(data)
     results = [from_node(cls, each) for each in children(response) if each.name == "result"]
     return [_with_zip(each, zip_file) for each in results] if zip_file is not None else results
+
+
+def read_text_result(data: bytes) -> str:
+    """Reads the one result of a call whose result is a text.
+
+    Raises:
+        OrgFault: the org answered with a fault.
+        MessageUnreadable: the bytes are no SOAP reply, or it has no such result.
+    """
+    response, _ = _read_response(data)
+    text = text_of(find(response, "result"))
+    if not text:
+        raise MessageUnreadable(f"<{response.name}> has no <result>")
+    return text
 
 
 def write_fault(code: str, message: str) -> bytes:
@@ -176,6 +215,28 @@ def write_fault(code: str, message: str) -> bytes:
     fault = node("soapenv:Fault", [node("faultcode", f"sf:{code}"), node("faultstring", f"{code}: {message}")])
     envelope = {"xmlns:soapenv": _SOAP, "xmlns:sf": NAMESPACE}
     return render(node("soapenv:Envelope", [node("soapenv:Body", [fault])], **envelope))
+
+
+def _write_response(operation: str, results: Sequence[Node]) -> bytes:
+    envelope = {"xmlns:soapenv": _SOAP, "xmlns": NAMESPACE, "xmlns:xsi": _XSI}
+    return render(node("soapenv:Envelope", [node("soapenv:Body", [node(f"{operation}Response", results)])], **envelope))
+
+
+def _record(type_name: str, record: tuple[str, Node] | None) -> Node:
+    if record is None:
+        return node("records", **{"xsi:nil": "true"})
+    full_name, content = record
+    return node("records", [node("fullName", full_name), *children(content)], **{"xsi:type": type_name})
+
+
+def _read_response(data: bytes) -> tuple[Node, bytes | None]:
+    body, zip_file, _ = _read_body(data)
+    response = next(children(body), None)
+    if response is None:
+        raise MessageUnreadable("the SOAP reply is empty")
+    if response.name == "Fault":
+        raise _fault(response)
+    return response, zip_file
 
 
 def _read_body(data: bytes) -> tuple[Node, bytes | None, str]:

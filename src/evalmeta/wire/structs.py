@@ -1,9 +1,10 @@
-"""Dataclasses to nodes and back, by their fields: `check_only: bool` is `<checkOnly>true</checkOnly>`."""
+"""Dataclasses to nodes or JSON and back, by their fields: `check_only: bool` is `<checkOnly>true</checkOnly>`."""
 
 from __future__ import annotations
 
 import base64
 import binascii
+from contextlib import suppress
 from dataclasses import MISSING, fields, is_dataclass
 from functools import cache
 from typing import TYPE_CHECKING, Final, NamedTuple, TypeVar, cast, get_args, get_origin, get_type_hints
@@ -15,9 +16,10 @@ from evalmeta.xmlio.writer import node
 if TYPE_CHECKING:
     from _typeshed import DataclassInstance
 
+    from evalmeta.model.jsonvalue import JsonObject, JsonValue
     from evalmeta.xmlio.writer import Node
 
-__all__ = ["from_node", "to_nodes"]
+__all__ = ["from_json", "from_node", "to_json", "to_nodes"]
 
 _T = TypeVar("_T")
 _BOOLEANS: Final = {"true": True, "1": True, "false": False, "0": False}
@@ -59,6 +61,28 @@ def from_node(cls: type[_T], source: Node) -> _T:
     return cls(**values)
 
 
+def to_json(value: DataclassInstance) -> JsonObject:
+    """Writes a dataclass as a JSON object, with a key for each field that is not None."""
+    found = ((each, getattr(value, each.attribute)) for each in _fields(type(value)))
+    return {each.element: _to_json(item) for each, item in found if item is not None}
+
+
+def from_json(cls: type[_T], source: JsonObject) -> _T:
+    """Reads a dataclass from a JSON object; keys that it does not know are passed over.
+
+    Raises:
+        MessageUnreadable: a field is missing or is not of its type.
+    """
+    values: dict[str, object] = {}
+    for each in _fields(cast("type", cls)):
+        found = source.get(each.element)
+        if found is not None:
+            values[each.attribute] = _all_from_json(each, found) if each.repeats else _from_json(each, found)
+        elif each.required:
+            raise MessageUnreadable(f"the JSON object has no {each.element!r}")
+    return cls(**values)
+
+
 def _items(each: _Field, value: DataclassInstance) -> list[object]:
     content = getattr(value, each.attribute)
     return [item for item in (content if each.repeats else (content,)) if item is not None]
@@ -82,6 +106,31 @@ def _from_node(each: _Field, source: Node) -> object:
         return _from_text(each.type, text)
     except (ValueError, KeyError, binascii.Error):
         raise MessageUnreadable(f"<{each.element}> is {text[:80]!r}") from None
+
+
+def _to_json(value: object) -> JsonValue:
+    if isinstance(value, tuple):
+        return [_to_json(item) for item in value]
+    if isinstance(value, bytes):
+        return base64.b64encode(value).decode("ascii")
+    if is_dataclass(value) and not isinstance(value, type):
+        return to_json(value)
+    return cast("JsonValue", value)
+
+
+def _all_from_json(each: _Field, value: JsonValue) -> tuple[object, ...]:
+    return tuple(_from_json(each, item) for item in (value if isinstance(value, list) else [value]))
+
+
+def _from_json(each: _Field, value: JsonValue) -> object:
+    if is_dataclass(each.type) and isinstance(value, dict):
+        return from_json(each.type, value)
+    if type(value) is each.type:
+        return value
+    if isinstance(value, str) and each.type in {bool, int, bytes}:
+        with suppress(ValueError, KeyError):
+            return _from_text(each.type, value)
+    raise MessageUnreadable(f"{each.element!r} is {str(value)[:80]!r}")
 
 
 def _from_text(kind: type, text: str) -> object:

@@ -3,8 +3,12 @@
 from __future__ import annotations
 
 from datetime import UTC, datetime
+from typing import Final
 
 __all__ = ["from_timestamp", "to_timestamp"]
+
+# Year 10000, which no datetime holds; the last moments before it are rounded up to it.
+_END: Final = 253_402_300_800.0
 
 
 def to_timestamp(seconds: float) -> str:
@@ -16,6 +20,7 @@ def from_timestamp(text: str) -> float | None:
     """Reads a time with any number of decimals and any offset, UTC without one; None when it is no time."""
     try:
         moment = datetime.fromisoformat(text)
-        return (moment if moment.tzinfo else moment.replace(tzinfo=UTC)).astimezone(UTC).timestamp()
+        seconds = (moment if moment.tzinfo else moment.replace(tzinfo=UTC)).astimezone(UTC).timestamp()
     except (ValueError, OverflowError):
         return None
+    return seconds if seconds < _END else None

@@ -9,22 +9,40 @@ from starlette.responses import Response
 from evalmeta import limits
 from evalmeta.errors import EvalmetaError, OrgFault
 from evalmeta.model.registry import NEWEST_API_VERSION, OLDEST_API_VERSION, TYPES, metadata_type
-from evalmeta.org.deployments import deploy
 from evalmeta.org.handlers.bodies import read_body
 from evalmeta.org.handlers.faults import code_of, message_of
-from evalmeta.org.retrievals import list_components, retrieve
+from evalmeta.org.jobs import (
+    cancel_deployment,
+    check_deployment,
+    check_retrieve,
+    quick_deploy,
+    submit_deployment,
+    submit_retrieve,
+)
+from evalmeta.org.retrievals import list_components
 from evalmeta.wire.messages import AsyncResult, DescribeResult, FileProperties, MetadataObject
-from evalmeta.wire.soap import read_call, read_deploy, read_retrieve, write_fault, write_results
-from evalmeta.xmlio.nodes import children, find, text_of
+from evalmeta.wire.soap import (
+    read_call,
+    read_deploy,
+    read_job_id,
+    read_retrieve,
+    write_fault,
+    write_records,
+    write_results,
+    write_text_result,
+)
+from evalmeta.xmlio.nodes import children, find, read_node, text_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
     from starlette.requests import Request
 
+    from evalmeta.model.registry import MetadataType
+    from evalmeta.model.user import User
     from evalmeta.org.organization import Organization
-    from evalmeta.store.jobs import JobKind
     from evalmeta.wire.soap import Call
+    from evalmeta.xmlio.writer import Node
 
 __all__ = ["handle_soap"]
 
@@ -41,7 +59,8 @@ async def handle_soap(request: Request) -> Response:
 
 
 def _answer(org: Organization, call: Call, *, version: str) -> bytes:
-    if org.user_of(call.session) is None:
+    user = org.user_of(call.session)
+    if user is None:
         text = "Invalid Session ID found in SessionHeader: Illegal Session"
         raise OrgFault(text, code="INVALID_SESSION_ID")
     if not org.speaks(version):
@@ -50,60 +69,81 @@ def _answer(org: Organization, call: Call, *, version: str) -> bytes:
     operation = _OPERATIONS.get(call.name)
     if operation is None:
         raise OrgFault(f"No operation available for request {call.name}", code="INVALID_OPERATION")
-    return operation(org, call)
+    return operation(org, user, call)
 
 
-def _describe(_: Organization, call: Call) -> bytes:
+def _describe(_: Organization, __: User, call: Call) -> bytes:
     objects = tuple(MetadataObject(row.directory, row.suffix, row.name) for row in TYPES)
     return write_results(call.name, [DescribeResult(objects)])
 
 
-def _list(org: Organization, call: Call) -> bytes:
+def _list(org: Organization, _: User, call: Call) -> bytes:
     found: list[FileProperties] = []
     for query in (each for each in children(call.operation) if each.name == "queries"):
-        name = text_of(find(query, "type"))
-        kind = metadata_type(name)
-        if kind is None:
-            raise OrgFault(f"Unknown type:{name}", code="INVALID_TYPE")
-        found += list_components(org, kind)
+        found += list_components(org, _kind(text_of(find(query, "type"))))
     return write_results(call.name, found)
 
 
-def _deploy(org: Organization, call: Call) -> bytes:
-    job_id = deploy(org, *read_deploy(call))
+def _read(org: Organization, _: User, call: Call) -> bytes:
+    kind = _kind(call.text("type"))
+    names = [text_of(each) for each in children(call.operation) if each.name == "fullNames"]
+    if len(names) > limits.MAX_READ_NAMES:
+        text = f"{len(names)} names; at most {limits.MAX_READ_NAMES} are read at a time"
+        raise OrgFault(text, code="EXCEEDED_ID_LIMIT")
+    return write_records(kind.name, [_record(org, kind, name) for name in names])
+
+
+def _record(org: Organization, kind: MetadataType, name: str) -> tuple[str, Node] | None:
+    content = org.components.content(kind.name, name)
+    return None if content is None else (name, read_node(content, label=name))
+
+
+def _deploy(org: Organization, user: User, call: Call) -> bytes:
+    job_id = submit_deployment(org, user, *read_deploy(call))
     return write_results(call.name, [AsyncResult(done=False, id=job_id)])
 
 
-def _check_deploy(org: Organization, call: Call) -> bytes:
-    return _reply(org, "deploy", call.text("asyncProcessId"))
+def _check_deploy(org: Organization, user: User, call: Call) -> bytes:
+    return check_deployment(org, user, read_job_id(call), details=call.text("includeDetails") != "false")
 
 
-def _retrieve(org: Organization, call: Call) -> bytes:
+def _cancel_deploy(org: Organization, user: User, call: Call) -> bytes:
+    return write_results(call.name, [cancel_deployment(org, user, read_job_id(call))])
+
+
+def _quick_deploy(org: Organization, user: User, call: Call) -> bytes:
+    return write_text_result(call.name, quick_deploy(org, user, read_job_id(call)))
+
+
+def _retrieve(org: Organization, user: User, call: Call) -> bytes:
     manifest, single_package = read_retrieve(call)
-    job_id = retrieve(org, manifest, single_package=single_package)
+    job_id = submit_retrieve(org, user, manifest, single_package=single_package)
     return write_results(call.name, [AsyncResult(done=False, id=job_id)])
 
 
-def _check_retrieve(org: Organization, call: Call) -> bytes:
-    return _reply(org, "retrieve", call.text("asyncProcessId"))
+def _check_retrieve(org: Organization, user: User, call: Call) -> bytes:
+    return check_retrieve(org, user, read_job_id(call))
 
 
-def _reply(org: Organization, kind: JobKind, job_id: str) -> bytes:
-    reply = org.jobs.reply(kind, job_id)
-    if reply is None:
-        raise OrgFault(f"invalid cross reference id {job_id}", code="INVALID_CROSS_REFERENCE_KEY")
-    return reply
+def _kind(name: str) -> MetadataType:
+    kind = metadata_type(name)
+    if kind is None:
+        raise OrgFault(f"Unknown type:{name[:80]}", code="INVALID_TYPE")
+    return kind
 
 
 def _xml(body: bytes, *, status: int = 200) -> Response:
     return Response(body, status_code=status, media_type="text/xml;charset=UTF-8")
 
 
-_OPERATIONS: Final[dict[str, Callable[[Organization, Call], bytes]]] = {
+_OPERATIONS: Final[dict[str, Callable[[Organization, User, Call], bytes]]] = {
     "describeMetadata": _describe,
     "listMetadata": _list,
+    "readMetadata": _read,
     "deploy": _deploy,
     "checkDeployStatus": _check_deploy,
+    "cancelDeploy": _cancel_deploy,
+    "deployRecentValidation": _quick_deploy,
     "retrieve": _retrieve,
     "checkRetrieveStatus": _check_retrieve,
 }

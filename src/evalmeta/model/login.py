@@ -1,0 +1,70 @@
+"""Logins: as whom evalmeta talks to an org, and how it gets a new session when the old one ends."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TypeAlias
+
+__all__ = ["ByKey", "ByRefreshToken", "BySf", "Login", "Renewal", "Secrets"]
+
+
+@dataclass(frozen=True, slots=True)
+class ByRefreshToken:
+    """With the refresh token among the secrets, posted to `login_url`."""
+
+    client_id: str
+    login_url: str
+
+
+@dataclass(frozen=True, slots=True)
+class ByKey:
+    """With an assertion signed by the private key in `key_file`, which stays where it is."""
+
+    client_id: str
+    login_url: str
+    key_file: str
+
+
+@dataclass(frozen=True, slots=True)
+class BySf:
+    """By asking an installed sf CLI for its session with `org`."""
+
+    org: str
+
+
+Renewal: TypeAlias = ByRefreshToken | ByKey | BySf
+
+
+@dataclass(frozen=True, slots=True)
+class Login:
+    """A login, without its secrets.
+
+    Attributes:
+        username: as whom; logins are known by it, in any case.
+        url: the org's address.
+        org_id: the organization's record id.
+        api_version: the newest API version the org had at the login.
+        alias: another name for it, given by the user; may be empty.
+        renewal: how to get a new session; None when there is only an access token.
+    """
+
+    username: str
+    url: str
+    org_id: str = ""
+    api_version: str = ""
+    alias: str = ""
+    renewal: Renewal | None = None
+
+    @property
+    def name(self) -> str:
+        """Gives what people call it: the alias, else the username, else the address."""
+        return self.alias or self.username or self.url
+
+
+@dataclass(frozen=True, slots=True)
+class Secrets:
+    """What nobody else may see; none of it is in the repr."""
+
+    access_token: str = field(repr=False)
+    refresh_token: str = field(default="", repr=False)
+    client_secret: str = field(default="", repr=False)

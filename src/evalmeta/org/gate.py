@@ -1,0 +1,176 @@
+"""The gate of a served org: only proper requests from proper places get in, and nobody stays too long."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import time
+from dataclasses import dataclass
+from http import HTTPStatus
+from typing import TYPE_CHECKING, Final
+from urllib.parse import quote
+
+from starlette.exceptions import HTTPException
+
+from evalmeta import limits
+from evalmeta.org.handlers.faults import refusal_reply
+from evalmeta.org.hosts import is_same_origin
+
+if TYPE_CHECKING:
+    from starlette.types import ASGIApp, Message, Receive, Scope, Send
+
+    from evalmeta.org.hosts import Hosts
+
+__all__ = ["Gate"]
+
+_LOG: Final = logging.getLogger(__name__)
+# Nothing here is a page: whatever a browser makes of an answer may load, run and embed nothing.
+_SECURITY_HEADERS: Final = (
+    (b"cache-control", b"no-store"),
+    (b"content-security-policy", b"default-src 'none'; frame-ancestors 'none'"),
+    (b"cross-origin-resource-policy", b"same-origin"),
+    (b"referrer-policy", b"no-referrer"),
+    (b"x-content-type-options", b"nosniff"),
+)
+_MAX_SHOWN_CHARS: Final = 40
+
+
+@dataclass(slots=True)
+class _Visit:
+    """One request on its way through.
+
+    Attributes:
+        status: what was answered; 0 as long as nothing was.
+        is_answered: whether the whole answer was given.
+        size: how many bytes of the body came.
+    """
+
+    path: str
+    began: float
+    status: int = 0
+    is_answered: bool = False
+    size: int = 0
+
+
+class Gate:
+    """An ASGI application around another: Host and Origin, sizes, numbers, times, security headers, access log."""
+
+    def __init__(self, app: ASGIApp, hosts: Hosts) -> None:
+        self._app = app
+        self._hosts = hosts
+        self._visits = 0
+        self._bodies = 0
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Answers one request, or lets the application do it."""
+        if scope["type"] != "http":
+            await self._app(scope, receive, send)
+            return
+        visit = _Visit(scope["path"], time.monotonic())
+        self._visits += 1
+        try:
+            await self._answer(visit, scope, receive, _marked(visit, send))
+        finally:
+            self._visits -= 1
+            self._bodies -= visit.size
+            _write_access(visit, scope)
+
+    async def _answer(self, visit: _Visit, scope: Scope, receive: Receive, send: Send) -> None:
+        try:
+            self._check(scope)
+            async with asyncio.timeout(limits.REQUEST_SECONDS):
+                await self._app(scope, self._measured(visit, receive), send)
+        except HTTPException as refusal:
+            await _refuse(visit, scope, send, refusal)
+        except TimeoutError:
+            await _refuse(visit, scope, send, _too_slow())
+        except Exception:  # noqa: BLE001 - it is in the log, and the next request is served
+            # The application has answered already, without a word about what went wrong.
+            _LOG.exception("a request ended in a defect")
+
+    def _check(self, scope: Scope) -> None:
+        """Refuses what can be refused by a request's head."""
+        headers: list[tuple[bytes, bytes]] = scope["headers"]
+        size = (
+            len(scope["raw_path"]) + len(scope["query_string"]) + sum(len(name) + len(text) for name, text in headers)
+        )
+        host, origin = _text(headers, b"host"), _text(headers, b"origin")
+        length = _text(headers, b"content-length")
+        if size > limits.MAX_HEADER_BYTES:
+            raise HTTPException(HTTPStatus.REQUEST_HEADER_FIELDS_TOO_LARGE)
+        if not self._hosts.answer_to(host):
+            raise HTTPException(HTTPStatus.FORBIDDEN, "This org does not answer to the name in the Host header")
+        if origin and not is_same_origin(origin, host):
+            raise HTTPException(HTTPStatus.FORBIDDEN, "Pages of other origins may not call this org")
+        if length.isdecimal() and int(length) > limits.MAX_SOAP_BYTES:
+            raise _too_large()
+        if self._visits > limits.MAX_REQUESTS:
+            raise _too_many()
+
+    def _measured(self, visit: _Visit, receive: Receive) -> Receive:
+        async def measured() -> Message:
+            try:
+                message = await asyncio.wait_for(receive(), limits.PIECE_SECONDS)
+            except TimeoutError:
+                raise _too_slow() from None
+            size = len(message.get("body", b""))
+            visit.size += size
+            self._bodies += size
+            if visit.size > limits.MAX_SOAP_BYTES:
+                raise _too_large()
+            if self._bodies > limits.MAX_BODIES_BYTES:
+                raise _too_many()
+            return message
+
+        return measured
+
+
+def _marked(visit: _Visit, send: Send) -> Send:
+    async def marked(message: Message) -> None:
+        if message["type"] == "http.response.start":
+            visit.status = message["status"]
+            message = {**message, "headers": [*message.get("headers", ()), *_SECURITY_HEADERS]}
+        await send(message)
+        visit.is_answered = message["type"] == "http.response.body" and not message.get("more_body")
+
+    return marked
+
+
+async def _refuse(visit: _Visit, scope: Scope, send: Send, refusal: HTTPException) -> None:
+    """Answers a refusal; an answer that has begun is broken off by whoever carries it."""
+    if visit.status and not visit.is_answered:
+        raise ConnectionAbortedError
+    if not visit.status:
+        await refusal_reply(visit.path, refusal)(scope, _nothing, send)
+
+
+async def _nothing() -> Message:
+    return {"type": "http.disconnect"}
+
+
+def _write_access(visit: _Visit, scope: Scope) -> None:
+    client = scope["client"][0] if scope.get("client") else "-"
+    milliseconds = round((time.monotonic() - visit.began) * 1000)
+    _LOG.info("%s %s %s %s %d ms", client, scope["method"], _shown(visit.path), visit.status or "-", milliseconds)
+
+
+def _shown(path: str) -> str:
+    """Gives a path for the log: no query, no part that is long enough to be a secret."""
+    parts = (part if len(part) <= _MAX_SHOWN_CHARS and "!" not in part else "..." for part in path.split("/"))
+    return quote("/".join(parts))
+
+
+def _text(headers: list[tuple[bytes, bytes]], name: bytes) -> str:
+    return next((text.decode("latin-1") for each, text in headers if each == name), "")
+
+
+def _too_large() -> HTTPException:
+    return HTTPException(HTTPStatus.REQUEST_ENTITY_TOO_LARGE, f"a message may have {limits.MAX_SOAP_BYTES:,} bytes")
+
+
+def _too_many() -> HTTPException:
+    return HTTPException(HTTPStatus.SERVICE_UNAVAILABLE, "This org is busy; try again later")
+
+
+def _too_slow() -> HTTPException:
+    return HTTPException(HTTPStatus.REQUEST_TIMEOUT, "The request took too long")

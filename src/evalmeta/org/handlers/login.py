@@ -1,0 +1,198 @@
+"""What a login asks: who the caller is, which versions there are, and a few queries."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+
+from evalmeta.errors import OrgFault
+from evalmeta.model.registry import NEWEST_API_VERSION, OLDEST_API_VERSION, ApiVersion
+from evalmeta.org.handlers.rest import guarded, json_reply
+from evalmeta.org.organization import ORG_ID
+from evalmeta.store.record_ids import checked_id
+from evalmeta.wire.soql import object_of, read_query, select
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+    from starlette.requests import Request
+    from starlette.responses import Response
+
+    from evalmeta.model.jsonvalue import JsonObject
+    from evalmeta.model.user import User
+    from evalmeta.org.organization import Organization
+
+__all__ = [
+    "get_describe",
+    "get_identity",
+    "get_limits",
+    "get_query",
+    "get_resources",
+    "get_tooling_query",
+    "get_user",
+    "get_versions",
+]
+
+_SEASONS: Final = ("Spring", "Summer", "Winter")
+# Source: the sf CLI asks for the user, and whether the org is a Dev Hub, with this version whatever the org speaks.
+_LOGIN_API_VERSION: Final = ApiVersion(51)
+
+
+async def get_versions(_: Request) -> Response:
+    """Lists the API versions; anybody may ask."""
+    versions = [ApiVersion(major) for major in range(OLDEST_API_VERSION.major, NEWEST_API_VERSION.major + 1)]
+    return json_reply(
+        [{"label": _label(each), "url": f"/services/data/v{each}", "version": str(each)} for each in versions]
+    )
+
+
+async def get_identity(request: Request) -> Response:
+    """Tells who the caller is (OpenID Connect's userinfo); what others are is not told here."""
+
+    async def answer(_: Organization, user: User) -> Response:
+        if request.path_params.get("user_id", user.id) != user.id:
+            raise _no_resource()
+        return json_reply(
+            {
+                "sub": _identity_url(request, user),
+                "user_id": user.id,
+                "organization_id": ORG_ID,
+                "preferred_username": user.username,
+                "name": user.name,
+                "email": user.username,
+            }
+        )
+
+    return await guarded(request, answer)
+
+
+async def get_resources(request: Request) -> Response:
+    """Lists what there is in a version."""
+
+    async def answer(_: Organization, user: User) -> Response:
+        root = f"/services/data/v{request.path_params['version']}"
+        names = ("tooling", "metadata", "query", "sobjects", "limits")
+        return json_reply({**{name: f"{root}/{name}" for name in names}, "identity": _identity_url(request, user)})
+
+    return await guarded(request, answer)
+
+
+async def get_user(request: Request) -> Response:
+    """Gives a user by the record id."""
+
+    async def answer(org: Organization, _: User) -> Response:
+        user = org.users.get(request.path_params["user_id"])
+        if user is None:
+            raise _no_resource()
+        url = f"/services/data/v{request.path_params['version']}/sobjects/User/{user.id}"
+        return json_reply({"attributes": {"type": "User", "url": url}, **_user_row(user)})
+
+    return await guarded(request, answer, oldest=_LOGIN_API_VERSION)
+
+
+async def get_query(request: Request) -> Response:
+    """Answers a query about the org itself, its users or the agents that are bound."""
+
+    async def answer(org: Organization, _: User) -> Response:
+        text = request.query_params.get("q", "")
+        found = _OBJECTS.get(object_of(text).casefold())
+        if found is None:
+            raise _unsupported(object_of(text))
+        name, rows = found
+        return json_reply(select(read_query(text), rows(org), name=name))
+
+    return await guarded(request, answer, oldest=_LOGIN_API_VERSION)
+
+
+async def get_tooling_query(request: Request) -> Response:
+    """Answers a Tooling API query, of which no object is here."""
+
+    async def answer(_: Organization, __: User) -> Response:
+        raise _unsupported(object_of(request.query_params.get("q", "")))
+
+    return await guarded(request, answer, oldest=_LOGIN_API_VERSION)
+
+
+async def get_describe(request: Request) -> Response:
+    """Answers that no Tooling API object is here; without SourceMember the sf CLI tracks no source."""
+
+    async def answer(_: Organization, __: User) -> Response:
+        raise _no_resource()
+
+    return await guarded(request, answer)
+
+
+async def get_limits(request: Request) -> Response:
+    """Lists the limits that the org counts by the day: none."""
+
+    async def answer(_: Organization, __: User) -> Response:
+        return json_reply({})
+
+    return await guarded(request, answer)
+
+
+def _label(version: ApiVersion) -> str:
+    """Gives a release's name: three a year, and 63.0 was that of spring 2025."""
+    past = version.major - OLDEST_API_VERSION.major
+    return f"{_SEASONS[past % 3]} '{25 + (past + 1) // 3}"
+
+
+def _identity_url(request: Request, user: User) -> str:
+    return f"{request.base_url}id/{ORG_ID}/{user.id}"
+
+
+def _no_resource() -> OrgFault:
+    return OrgFault("The requested resource does not exist", code="NOT_FOUND")
+
+
+def _unsupported(name: str) -> OrgFault:
+    return OrgFault(f"sObject type '{name}' is not supported.", code="INVALID_TYPE")
+
+
+def _organization_rows(_: Organization) -> Sequence[JsonObject]:
+    return [
+        {
+            "Id": ORG_ID,
+            "Name": "evalmeta",
+            "InstanceName": "LOCAL",
+            "IsSandbox": False,
+            "TrialExpirationDate": None,
+            "NamespacePrefix": None,
+            "OrganizationType": "Developer Edition",
+        }
+    ]
+
+
+def _user_rows(org: Organization) -> Sequence[JsonObject]:
+    return [_user_row(user) for user in org.users.everybody()]
+
+
+def _user_row(user: User) -> JsonObject:
+    return {"Id": user.id, "Username": user.username, "Name": user.name, "Email": user.username, "IsActive": True}
+
+
+def _agent_rows(org: Organization) -> Sequence[JsonObject]:
+    return [
+        {"Id": checked_id(f"0Xx{number:012d}"), "DeveloperName": name, "MasterLabel": name}
+        for number, name in enumerate(sorted(org.subjects), start=1)
+    ]
+
+
+def _agent_version_rows(org: Organization) -> Sequence[JsonObject]:
+    return [
+        {
+            "Id": checked_id(f"0X9{number:012d}"),
+            "BotDefinitionId": agent["Id"],
+            "DeveloperName": "v1",
+            "VersionNumber": 1,
+            "Status": "Active",
+        }
+        for number, agent in enumerate(_agent_rows(org), start=1)
+    ]
+
+
+_OBJECTS: Final[dict[str, tuple[str, Callable[[Organization], Sequence[JsonObject]]]]] = {
+    "organization": ("Organization", _organization_rows),
+    "user": ("User", _user_rows),
+    "botdefinition": ("BotDefinition", _agent_rows),
+    "botversion": ("BotVersion", _agent_version_rows),
+}

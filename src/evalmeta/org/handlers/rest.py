@@ -1,0 +1,63 @@
+"""What all REST calls have in common: who calls, which version, and how replies and errors are written."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+
+import orjson
+from starlette.responses import Response
+
+from evalmeta.errors import EvalmetaError, OrgFault
+from evalmeta.model.registry import OLDEST_API_VERSION
+from evalmeta.org.handlers.faults import code_of, message_of
+
+if TYPE_CHECKING:
+    from collections.abc import Awaitable, Callable
+
+    from starlette.requests import Request
+
+    from evalmeta.model.jsonvalue import JsonValue
+    from evalmeta.model.registry import ApiVersion
+    from evalmeta.model.user import User
+    from evalmeta.org.organization import Organization
+
+__all__ = ["guarded", "json_reply"]
+
+_STATUS_CODES: Final = {
+    "INVALID_SESSION_ID": 401,
+    "INVALID_CROSS_REFERENCE_KEY": 404,
+    "NOT_FOUND": 404,
+    "REQUEST_TOO_LARGE": 413,
+    "SERVER_UNAVAILABLE": 503,
+}
+
+
+async def guarded(
+    request: Request,
+    answer: Callable[[Organization, User], Awaitable[Response]],
+    *,
+    oldest: ApiVersion = OLDEST_API_VERSION,
+) -> Response:
+    """Answers a caller whose token and API version are good; what goes wrong becomes Salesforce's list of errors.
+
+    Args:
+        request: the request; an address without a version is good too.
+        answer: makes the reply, given the org and the caller.
+        oldest: the first version that is good here.
+    """
+    org: Organization = request.app.state.org
+    try:
+        user = org.user_of(request.headers.get("authorization", "").removeprefix("Bearer "))
+        if user is None:
+            raise OrgFault("Session expired or invalid", code="INVALID_SESSION_ID")
+        if not org.speaks(request.path_params.get("version", str(oldest)), oldest=oldest):
+            raise OrgFault("The requested resource does not exist", code="NOT_FOUND")
+        return await answer(org, user)
+    except EvalmetaError as error:
+        code = code_of(error, otherwise="JSON_PARSER_ERROR")
+        return json_reply([{"message": message_of(error, org), "errorCode": code}], status=_STATUS_CODES.get(code, 400))
+
+
+def json_reply(content: JsonValue, *, status: int = 200) -> Response:
+    """Writes a JSON reply."""
+    return Response(orjson.dumps(content), status_code=status, media_type="application/json;charset=UTF-8")

@@ -1,0 +1,92 @@
+"""The queue of an org's jobs: carried out in order, by a thread that is there while there is work."""
+
+from __future__ import annotations
+
+import threading
+import time
+from contextlib import closing, suppress
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from evalmeta import limits
+from evalmeta.errors import StoreError
+from evalmeta.org.deployments import carry_out_deployment, fail_deployment
+from evalmeta.org.leases import is_free, new_worker, working
+from evalmeta.org.retrievals import carry_out_retrieve, fail_retrieve
+from evalmeta.store.database import open_database
+
+if TYPE_CHECKING:
+    from evalmeta.org.organization import Organization
+    from evalmeta.store.jobs import Job
+
+__all__ = ["JobQueue", "carry_out_jobs"]
+
+
+class JobQueue:
+    """Carries jobs out in a thread of its own, with a connection of its own; several processes may share a database.
+
+    Attributes:
+        org: whose jobs they are; set it before the first `wake`.
+    """
+
+    def __init__(self) -> None:
+        self.org: Organization | None = None
+        self._wanted = threading.Event()
+        self._lock = threading.Lock()
+        self._thread: threading.Thread | None = None
+
+    def wake(self) -> None:
+        """Says that there may be work."""
+        with self._lock:
+            self._wanted.set()
+            if self._thread is None and self.org is not None:
+                self._thread = threading.Thread(target=self._work, args=(self.org,), name="jobs", daemon=True)
+                self._thread.start()
+
+    def close(self) -> None:
+        """Waits until all work is done, at most 10 seconds; what is not done then is left to the next process."""
+        with self._lock:
+            thread = self._thread
+        if thread is not None:
+            thread.join(limits.CLOSE_SECONDS)
+
+    def _work(self, org: Organization) -> None:
+        # Whoever asks about a job that could not be worked on starts the work again.
+        with suppress(StoreError), closing(open_database(org.database.path.parent)) as database:
+            while self._is_wanted():
+                self._wanted.clear()
+                carry_out_jobs(replace(org, database=database))
+            return
+        with self._lock:
+            self._thread = None
+
+    def _is_wanted(self) -> bool:
+        with self._lock:
+            if not self._wanted.is_set():
+                self._thread = None
+            return self._wanted.is_set()
+
+
+def carry_out_jobs(org: Organization) -> None:
+    """Carries out every job that waits, the oldest first, and those whose worker died.
+
+    Raises:
+        StoreError: the database cannot be used; jobs that are not done yet stay.
+    """
+    worker = new_worker()
+    with working(worker):
+        for job, lease in org.jobs.unfinished():
+            if is_free(lease) and org.jobs.claim(job.id, worker, taken_from=lease, now=time.time()):
+                _carry_out(org, job)
+
+
+def _carry_out(org: Organization, job: Job) -> None:
+    carry_out, fail = (
+        (carry_out_deployment, fail_deployment) if job.kind == "deploy" else (carry_out_retrieve, fail_retrieve)
+    )
+    try:
+        carry_out(org, job)
+    except StoreError:
+        raise
+    except Exception:  # noqa: BLE001 - a job that breaks would break its next worker too
+        fail(org, job, "An unexpected error occurred", code="UNKNOWN_EXCEPTION")

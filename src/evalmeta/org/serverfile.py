@@ -1,0 +1,92 @@
+"""The file by which a project's commands find its server."""
+
+from __future__ import annotations
+
+import math
+import os
+import tempfile
+from contextlib import suppress
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Final
+
+import orjson
+
+from evalmeta.errors import MessageUnreadable, StoreError, UsageError
+from evalmeta.org.leases import is_free, new_worker
+from evalmeta.store.runs import Lease
+from evalmeta.wire.jsonfields import integer, number, read_object, text
+
+__all__ = ["Server", "already_runs", "claim_place", "leave_place", "read_server"]
+
+_FILE: Final = "server.json"
+
+
+@dataclass(frozen=True, slots=True)
+class Server:
+    """A server that runs.
+
+    Attributes:
+        url: where it is, without a slash at the end.
+        pid: its process.
+        started: when it began, seconds since the epoch.
+        process: the process's name, which tells it from a later one of the same number.
+    """
+
+    url: str
+    pid: int
+    started: float
+    process: str
+
+
+def read_server(state_dir: Path) -> Server | None:
+    """Gives the server of a state folder; None when there is none, or only the file of one that died."""
+    try:
+        found = read_object((state_dir / _FILE).read_bytes())
+    except (OSError, MessageUnreadable):
+        return None
+    server = Server(text(found, "url"), integer(found, "pid", 0), number(found, "started", 0), text(found, "process"))
+    return server if server.pid and _is_alive(server.process) else None
+
+
+def claim_place(state_dir: Path, url: str, *, now: float) -> Server:
+    """Says that this process serves the state folder; of two at a time one does.
+
+    Raises:
+        UsageError: another does already.
+        StoreError: the folder cannot be written.
+    """
+    server = Server(url, os.getpid(), now, new_worker())
+    path = state_dir / _FILE
+    try:
+        with tempfile.NamedTemporaryFile(dir=state_dir, prefix=_FILE) as file:
+            file.write(orjson.dumps(asdict(server)))
+            file.flush()
+            if read_server(state_dir) is None:
+                path.unlink(missing_ok=True)
+            os.link(file.name, path)
+    except FileExistsError:
+        raise already_runs(read_server(state_dir)) from None
+    except OSError as error:
+        raise StoreError(f"{path} cannot be written: {error.strerror}") from None
+    return server
+
+
+def leave_place(state_dir: Path) -> None:
+    """Removes the file."""
+    with suppress(OSError):
+        (state_dir / _FILE).unlink(missing_ok=True)
+
+
+def already_runs(server: Server | None) -> UsageError:
+    """Gives the error for a start that is one too many."""
+    where = f" at {server.url} (process {server.pid})" if server else ""
+    return UsageError(
+        f"a server for this project already runs{where}",
+        actions=["Look at it: evalmeta org status", "Or end it first: evalmeta org stop"],
+    )
+
+
+def _is_alive(process: str) -> bool:
+    # Of a process on another machine nothing is known; it counts as alive.
+    return process.count(":") > 1 and not is_free(Lease(process, math.inf))

@@ -1,0 +1,77 @@
+"""Addresses of orgs: one spelling for each, and https for all that are not on this machine."""
+
+from __future__ import annotations
+
+import ipaddress
+from typing import Final
+from urllib.parse import SplitResult, urlsplit
+
+from evalmeta.errors import UsageError
+
+__all__ = ["host_of", "is_loopback", "org_url"]
+
+_PORTS: Final = {"http": 80, "https": 443}
+_LIGHTNING: Final = ".lightning.force.com"
+
+
+def org_url(text: str) -> str:
+    """Gives an org's address as evalmeta keeps it: scheme, host in small letters, a port that is not the usual one.
+
+    Without a scheme it is https, or http for this machine. A path is dropped.
+
+    Raises:
+        UsageError: it is no address, has a user in it, or is http elsewhere than on this machine.
+    """
+    parts = _split(text.strip())
+    host = parts.hostname or ""
+    if parts.username or parts.password or not host or parts.scheme not in _PORTS:
+        raise _no_address(_shown(text), "an org's address is like https://mycompany.my.salesforce.com")
+    if parts.scheme == "http" and not is_loopback(host):
+        raise UsageError(
+            f"http://{host} is refused: an access token would travel there in clear",
+            actions=["Use https; http is for this machine only (127.0.0.1, ::1, localhost)."],
+        )
+    if host.endswith(_LIGHTNING):
+        mine = host.removesuffix(_LIGHTNING) + ".my.salesforce.com"
+        raise UsageError(f"{host} is for browsers and has no API", actions=[f"Use https://{mine}"])
+    named = f"[{host}]" if ":" in host else host
+    port = "" if parts.port in {None, _PORTS[parts.scheme]} else f":{parts.port}"
+    return f"{parts.scheme}://{named}{port}"
+
+
+def host_of(url: str) -> str:
+    """Gives the host of an address, empty when it has none."""
+    try:
+        return urlsplit(url).hostname or ""
+    except ValueError:
+        return ""
+
+
+def is_loopback(host: str) -> bool:
+    """Tells whether a host is this machine: 127.0.0.0/8, ::1 or localhost."""
+    try:
+        return ipaddress.ip_address(host).is_loopback
+    except ValueError:
+        return host == "localhost"
+
+
+def _split(text: str) -> SplitResult:
+    try:
+        if "://" not in text:
+            text = f"{'http' if is_loopback(urlsplit(f'//{text}').hostname or '') else 'https'}://{text}"
+        parts = urlsplit(text)
+        _ = parts.port  # is read, and refused, only now
+    except ValueError as error:
+        raise _no_address(_shown(text), str(error)) from None
+    if any(mark in parts.netloc for mark in "\\%") or not parts.netloc.isprintable() or " " in parts.netloc:
+        raise _no_address(_shown(text), "it has characters that no host has")
+    return parts
+
+
+def _shown(text: str) -> str:
+    """Leaves out what stands before an @: it may be a password."""
+    return repr(text.rpartition("@")[2])
+
+
+def _no_address(shown: str, reason: str) -> UsageError:
+    return UsageError(f"{shown} is no address of an org: {reason}")

@@ -1,0 +1,52 @@
+"""Who one is in an org, and which API versions it has: what is asked right after a login."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import orjson
+
+from evalmeta.errors import MessageUnreadable
+from evalmeta.model.registry import ApiVersion, parse_api_version
+from evalmeta.wire.jsonfields import read_object, text
+
+__all__ = ["UserInfo", "read_newest_version", "read_user_info"]
+
+
+@dataclass(frozen=True, slots=True)
+class UserInfo:
+    """The user of a session; `username` is empty when the org does not tell it here."""
+
+    user_id: str
+    org_id: str
+    username: str
+
+
+def read_user_info(body: bytes) -> UserInfo:
+    """Reads the answer of `/services/oauth2/userinfo`.
+
+    Raises:
+        MessageUnreadable: it is none.
+    """
+    reply = read_object(body)
+    user_id, org_id = text(reply, "user_id"), text(reply, "organization_id")
+    if not (user_id and org_id):
+        raise MessageUnreadable("it names no user and no organization")
+    return UserInfo(user_id, org_id, text(reply, "preferred_username"))
+
+
+def read_newest_version(body: bytes) -> ApiVersion:
+    """Reads the newest API version from the answer of `/services/data`.
+
+    Raises:
+        MessageUnreadable: it lists none.
+    """
+    try:
+        rows = orjson.loads(body)
+    except orjson.JSONDecodeError as error:
+        raise MessageUnreadable(f"not JSON: {error}") from None
+    listed = [text(row, "version") for row in rows if isinstance(row, dict)] if isinstance(rows, list) else []
+    versions = [version for each in listed if (version := parse_api_version(each))]
+    if not versions:
+        raise MessageUnreadable("it lists no API versions")
+    return max(versions)

@@ -1,0 +1,112 @@
+from __future__ import annotations
+
+import asyncio
+from typing import TYPE_CHECKING
+
+import httpx
+import orjson
+import pytest
+
+from evalmeta.org.app import create_app
+from evalmeta.org.queue import carry_out_jobs
+from org.parts import KIND, URL, definition, package
+
+if TYPE_CHECKING:
+    from evalmeta.org.organization import Organization
+
+REQUESTS = "/services/data/v66.0/metadata/deployRequest"
+ZIP = package({"A": definition("A")})
+OPTIONS = {"checkOnly": False, "rollbackOnError": True}
+
+
+def send(org: Organization, method: str, path: str = REQUESTS, **content: object) -> tuple[int, dict[str, object]]:
+    async def go() -> httpx.Response:
+        transport = httpx.ASGITransport(app=create_app(org), raise_app_exceptions=False)
+        headers = {"authorization": f"Bearer {org.token}"}
+        async with httpx.AsyncClient(transport=transport, base_url=URL, headers=headers) as http:
+            return await http.request(method, path, **content)
+
+    response = asyncio.run(go())
+    return response.status_code, response.json()
+
+
+def form(name: str, **options: object) -> list[tuple[str, tuple[str | None, bytes, str]]]:
+    entity = orjson.dumps({"deployOptions": {**OPTIONS, **options}})
+    return [("file", ("package.xml", ZIP, "application/zip")), (name, (None, entity, "application/json"))]
+
+
+def posted(org: Organization, **options: object) -> str:
+    status, reply = send(org, "POST", files=form("json", **options))
+    assert status == 201
+    return str(reply["id"])
+
+
+def described(org: Organization, job_id: str, query: str = "?includeDetails=true") -> dict[str, object]:
+    status, reply = send(org, "GET", f"{REQUESTS}/{job_id}{query}")
+    assert status == 200
+    return reply["deployResult"]
+
+
+@pytest.mark.parametrize("name", ["json", "entity_content"])
+@pytest.mark.parametrize("turned", [False, True])
+def test_a_form_is_read_with_its_parts_in_any_order_and_spelling(org: Organization, name: str, *, turned: bool) -> None:
+    parts = form(name)
+    status, reply = send(org, "POST", files=parts[::-1] if turned else parts)
+    carry_out_jobs(org)
+    assert (status, described(org, str(reply["id"]))["status"]) == (201, "Succeeded")
+    assert org.components.content(KIND.name, "A") == definition("A")
+
+
+def test_a_deployment_is_described_with_details_and_options(org: Organization) -> None:
+    job_id = posted(org, checkOnly=True)
+    carry_out_jobs(org)
+    result = described(org, job_id)
+    assert [each["fullName"] for each in result["details"]["componentSuccesses"]] == ["package.xml", "A"]
+    assert (result["done"], result["checkOnly"], result["numberComponentsTotal"]) == (True, True, 1)
+
+
+def test_details_come_only_when_asked_for(org: Organization) -> None:
+    job_id = posted(org)
+    carry_out_jobs(org)
+    assert described(org, job_id, "")["details"]["componentSuccesses"] == []
+
+
+def test_a_validation_is_deployed_quickly(org: Organization) -> None:
+    validation = posted(org, checkOnly=True)
+    carry_out_jobs(org)
+    status, reply = send(org, "POST", json={"validatedDeployRequestId": validation})
+    assert (status, reply["validatedDeployRequestId"]) == (201, validation)
+    carry_out_jobs(org)
+    assert described(org, str(reply["id"]))["status"] == "Succeeded"
+
+
+def test_a_deployment_that_is_over_cannot_be_canceled(org: Organization) -> None:
+    job_id = posted(org)
+    carry_out_jobs(org)
+    body = {"deployResult": {"status": "Canceling"}}
+    status, reply = send(org, "PATCH", f"{REQUESTS}/{job_id}", json=body)
+    assert (status, reply[0]["errorCode"]) == (400, "INVALID_ID_FIELD")
+
+
+@pytest.mark.parametrize(
+    ("content", "code"),
+    [
+        ({"json": {}}, "INVALID_INPUT"),
+        ({"json": []}, "JSON_PARSER_ERROR"),
+        ({"files": form("json")[1:]}, "JSON_PARSER_ERROR"),
+        ({"files": [form("json")[0], ("json", (None, b"{", "application/json"))]}, "JSON_PARSER_ERROR"),
+        ({"files": form("json") * 5}, "JSON_PARSER_ERROR"),
+        ({"content": b"--x", "headers": {"content-type": "multipart/form-data; boundary=y"}}, "JSON_PARSER_ERROR"),
+        ({"content": b"--x", "headers": {"content-type": "multipart/form-data"}}, "JSON_PARSER_ERROR"),
+        ({"files": form("json", checkOnly="perhaps")}, "JSON_PARSER_ERROR"),
+    ],
+)
+def test_what_is_no_deployment_is_an_error(org: Organization, content: dict[str, object], code: str) -> None:
+    status, reply = send(org, "POST", **content)
+    assert (status, reply[0]["errorCode"]) == (400, code)
+    assert org.jobs.history() == []
+
+
+def test_an_unknown_job_is_not_found(org: Organization) -> None:
+    status, reply = send(org, "GET", f"{REQUESTS}/0Af000000000009AAA")
+    assert (status, reply[0]["errorCode"]) == (404, "INVALID_CROSS_REFERENCE_KEY")

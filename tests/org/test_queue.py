@@ -1,0 +1,69 @@
+from __future__ import annotations
+
+import threading
+from contextlib import closing
+from typing import TYPE_CHECKING
+
+from evalmeta.model.user import ADMIN
+from evalmeta.org.jobs import submit_deployment
+from evalmeta.org.organization import Organization
+from evalmeta.org.queue import JobQueue
+from evalmeta.store.database import open_database
+from evalmeta.wire.messages import DeployOptions
+from org.parts import KIND, definition, package
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+ZIP = package({"A": definition("A")})
+
+
+def submitted(folder: Path, count: int, queue: JobQueue | None = None) -> None:
+    with closing(open_database(folder)) as database:
+        org = Organization(database, folder, {}, lambda _: None, queue.wake if queue else lambda: None)
+        if queue:
+            queue.org = org
+        for _ in range(count):
+            submit_deployment(org, ADMIN, ZIP, DeployOptions())
+        if queue:
+            queue.close()
+
+
+def unfinished(folder: Path) -> int:
+    with closing(open_database(folder)) as database:
+        return Organization(database, folder, {}, lambda _: None).jobs.count_unfinished()
+
+
+def test_a_queue_that_is_closed_has_done_all_its_work(tmp_path: Path) -> None:
+    submitted(tmp_path, 30, JobQueue())
+    assert unfinished(tmp_path) == 0
+
+
+def test_jobs_that_were_left_are_done_when_the_queue_is_woken(tmp_path: Path) -> None:
+    submitted(tmp_path, 3)
+    assert unfinished(tmp_path) == 3
+    submitted(tmp_path, 1, JobQueue())
+    assert unfinished(tmp_path) == 0
+
+
+def test_queues_of_one_database_carry_out_each_job_once(tmp_path: Path) -> None:
+    open_database(tmp_path).close()
+    threads = [threading.Thread(target=submitted, args=(tmp_path, 10, JobQueue())) for _ in range(4)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    with closing(open_database(tmp_path)) as database:
+        org = Organization(database, tmp_path, {}, lambda _: None)
+        assert [job.status for job in org.jobs.history()] == ["Succeeded"] * 40
+        assert [each.full_name for each in org.components.list(KIND.name)] == ["A"]
+
+
+def test_a_job_that_breaks_the_org_ends_and_the_next_one_is_carried_out(tmp_path: Path) -> None:
+    submitted(tmp_path, 1)
+    with closing(open_database(tmp_path)) as database:
+        database.execute("UPDATE job SET request = 'text, which no zip is'")
+    submitted(tmp_path, 1, JobQueue())
+    with closing(open_database(tmp_path)) as database:
+        jobs = Organization(database, tmp_path, {}, lambda _: None).jobs
+        assert {job.status for job in jobs.history()} == {"Failed", "Succeeded"}
