@@ -3,10 +3,12 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 SARIF_SCHEMA := $(VENV)/sarif-2.1.0.json
+INPUTS ?= 1000000
+CLIENTS := $(VENV)/node/ready
 # What tests need from npm; without npm those tests are skipped, in CI npm is always there.
-NODE_MATERIAL := $(if $(shell command -v npm),$(SARIF_SCHEMA))
+NODE_MATERIAL := $(if $(shell command -v npm),$(SARIF_SCHEMA) $(CLIENTS))
 
-.PHONY: demo test lint bench docs
+.PHONY: demo test lint bench fuzz docs
 
 demo: $(VENV)/installed  ## the main job on a copy of metadata-samples
 	@PATH="$(CURDIR)/$(BIN):$$PATH" bash docs/demo.sh
@@ -22,6 +24,9 @@ lint: $(VENV)/ready
 
 bench: $(VENV)/ready  ## ratios, each measured in one run
 	$(BIN)/python benchmarks/run.py
+
+fuzz: $(VENV)/ready  ## INPUTS damaged inputs for everything that reads what strangers send; exits 1 on an error nobody promised
+	PYTHONPATH=tests $(BIN)/python -m fuzz.run $(INPUTS)
 
 docs: $(VENV)/ready  ## writes the generated parts of the documentation again
 	$(BIN)/python docs/generate.py
@@ -42,3 +47,10 @@ $(VENV)/ready: $(VENV)/installed
 $(SARIF_SCHEMA): $(VENV)/pip
 	cd $(VENV) && npm pack --silent @microsoft/jest-sarif@1.0.0-beta.0 >/dev/null
 	tar -xzOf $(VENV)/microsoft-jest-sarif-1.0.0-beta.0.tgz package/lib/schemas/sarif-2.1.0-rtm.5.json >$@
+
+# Clients written elsewhere and the Node that they need; nothing of theirs runs while they are installed.
+$(CLIENTS): tests/interop/clients/package.json tests/interop/clients/package-lock.json | $(VENV)/pip
+	@mkdir -p $(@D)
+	cp $^ $(@D)
+	npm ci --prefix $(@D) --ignore-scripts --no-audit --no-fund --loglevel=error >/dev/null
+	@touch $@

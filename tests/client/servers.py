@@ -1,8 +1,10 @@
-"""Orgs that answer as they are told, reached through httpx's own transport for that."""
+"""Orgs that answer as they are told: through httpx's own transport for that, or on loopback."""
 
 from __future__ import annotations
 
 import asyncio
+import re
+from contextlib import asynccontextmanager
 from typing import TYPE_CHECKING, TypeVar
 
 import httpx
@@ -11,7 +13,7 @@ from evalmeta.client.connection import Connection
 from evalmeta.model.registry import ApiVersion
 
 if TYPE_CHECKING:
-    from collections.abc import Awaitable, Callable
+    from collections.abc import AsyncIterator, Awaitable, Callable
 
 T = TypeVar("T")
 
@@ -51,3 +53,21 @@ def failing(error: Exception) -> httpx.MockTransport:
         raise error
 
     return httpx.MockTransport(answer)
+
+
+@asynccontextmanager
+async def replying(*bodies: bytes) -> AsyncIterator[str]:
+    """Listens on loopback, answers with these bodies in turn, whatever is asked, and gives the address."""
+    waiting = list(bodies)
+
+    async def answer(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        head = await reader.readuntil(b"\r\n\r\n")
+        length = re.search(rb"(?i)content-length: (\d+)", head)
+        await reader.readexactly(int(length[1]) if length else 0)
+        body = waiting.pop(0)
+        writer.write(b"HTTP/1.1 200 OK\r\nConnection: close\r\nContent-Length: %d\r\n\r\n" % len(body) + body)
+        await writer.drain()
+        writer.close()
+
+    async with await asyncio.start_server(answer, "127.0.0.1", 0) as server:
+        yield f"http://127.0.0.1:{server.sockets[0].getsockname()[1]}"

@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+import json
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -103,6 +105,12 @@ def test_an_output_that_contains_itself_is_refused() -> None:
     loop.append(loop)
     with pytest.raises(SubjectError, match="is no JSON"):
         generated_data(_action(output=loop))
+
+
+@pytest.mark.parametrize("levels", [limits.MAX_JSON_DEPTH + 1, 252])
+def test_an_output_that_could_not_be_kept_is_refused(levels: int) -> None:
+    with pytest.raises(SubjectError, match="the output of A is nested more than 100 levels deep"):
+        generated_data(_action(output=json.loads("[" * levels + "]" * levels)))
 
 
 JSON = st.recursive(

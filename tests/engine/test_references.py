@@ -75,6 +75,7 @@ def test_json_in_a_string_is_opened_on_the_way() -> None:
 
 def test_text_that_is_no_json_is_only_text() -> None:
     assert find("$.a[0]", {"a": "[no json"}) == []
+    assert find("$.a[0]", {"a": "[" * 1_000 + "]" * 1_000}) == []
     assert find("$.a[?(@.b)]", {"a": "text"}) == []
 
 

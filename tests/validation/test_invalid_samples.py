@@ -139,11 +139,14 @@ def test_every_problem_is_told_as_it_always_was() -> None:
 
 
 @pytest.mark.parametrize("sample", SAMPLE_PATHS, ids=code_of)
-def test_every_problem_has_its_place_and_the_way_out(sample: Path) -> None:
+def test_every_problem_has_its_rule_its_place_and_the_way_out(sample: Path) -> None:
     for problem in told(sample):
+        assert problem.code in {*CODES, *FIXED_CODES}
         assert problem.message
         assert problem.hint.endswith((".", "?"))
-        assert problem.location.line or problem.code == "full-name-duplicate"
+        # What is wrong with a file's name stands on no line of it.
+        in_file = problem.code != "full-name-duplicate"
+        assert (problem.location.line > 0, problem.location.column > 0) == (in_file, in_file)
 
 
 @pytest.mark.parametrize("sample", SAMPLE_PATHS, ids=code_of)

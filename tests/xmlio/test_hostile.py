@@ -2,10 +2,7 @@
 
 from __future__ import annotations
 
-import os
-import socket
 from contextlib import suppress
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import pytest
@@ -18,83 +15,27 @@ from evalmeta.errors import InvalidMetadata
 from evalmeta.validation.validator import validate_definition, validate_manifest
 from evalmeta.xmlio.nodes import read_node
 from evalmeta.xmlio.reader import NAMESPACE, read_xml
+from hostile_xml import DOCTYPES, HINTS, SECRET, Bait, baited, laid
 from strategies import EXAMPLES
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
 
-SECRET = "the canary's own words"  # noqa: S105 - a text to look for
-LAUGHS = "".join(f'<!ENTITY l{n} "{f"&l{n - 1};" * 10 if n else "ha"}">' for n in range(10))
-QUADRATIC = f'<!ENTITY q "{"q" * 100_000}">'
-
-DOCTYPES = {
-    "empty": "<!DOCTYPE a>",
-    "spread": "<!DOCTYPE\n\ta\n[\n]\n>",
-    "internal": '<!DOCTYPE a [<!ENTITY e "inner">]>',
-    "external file": '<!DOCTYPE a [<!ENTITY e SYSTEM "{file}">]>',
-    "external pipe": '<!DOCTYPE a [<!ENTITY e SYSTEM "{pipe}">]>',
-    "external port": '<!DOCTYPE a [<!ENTITY e SYSTEM "{port}">]>',
-    "public": '<!DOCTYPE a [<!ENTITY e PUBLIC "-//x" "{port}">]>',
-    "unparsed": '<!DOCTYPE a [<!NOTATION n SYSTEM "{pipe}"><!ENTITY e SYSTEM "{file}" NDATA n>]>',
-    "subset file": '<!DOCTYPE a SYSTEM "{file}">',
-    "subset pipe": '<!DOCTYPE a SYSTEM "{pipe}">',
-    "subset port": '<!DOCTYPE a PUBLIC "-//x" "{port}">',
-    "parameter file": '<!DOCTYPE a [<!ENTITY % p SYSTEM "{file}">%p;]>',
-    "parameter pipe": '<!DOCTYPE a [<!ENTITY % p SYSTEM "{pipe}">%p;]>',
-    "parameter port": '<!DOCTYPE a [<!ENTITY % p SYSTEM "{port}">%p;]>',
-    "parameter in parameter": "<!DOCTYPE a [<!ENTITY % p \"<!ENTITY e SYSTEM '{file}'>\">%p;]>",
-    "default attribute": '<!DOCTYPE a [<!ATTLIST a x CDATA "&e;"><!ENTITY e SYSTEM "{file}">]>',
-    "billion laughs": f"<!DOCTYPE a [{LAUGHS}]>",
-    "quadratic": f"<!DOCTYPE a [{QUADRATIC}]>",
-    "itself": '<!DOCTYPE a [<!ENTITY e "&e;">]>',
-    "damaged": '<!DOCTYPE a [<!ENTITY e SYSTEM "{file}"',
-    "after a comment": '<!-- <a> --><?x y?>\n<!DOCTYPE a [<!ENTITY e SYSTEM "{file}">]>',
-    "after a comment that hides one": "<!-- <!DOCTYPE b> -->\n<!DOCTYPE a>",
-}
 PROLOGUE = ("\ufeff", "<?xml version='1.0'?>", " ", "\n", "<!--", "-->", "-", "<?x ", "?>", "?", ">", "x", "<!-- y -->")
 BODIES = ("<a>&e;</a>", '<a x="&e;"/>', "<a>&l9;</a>", f"<a>{'&q;' * 1_000}</a>", "<a/>")
-HINTS = {
-    "schema location": '<a xmlns:xsi="{xsi}" xsi:schemaLocation="{ns} {pipe} urn:x {port}"/>',
-    "schema without namespace": '<a xmlns:xsi="{xsi}" xsi:noNamespaceSchemaLocation="{pipe}"/>',
-    "stylesheet": '<?xml-stylesheet href="{pipe}"?><a/>',
-    "model": '<?xml-model href="{port}"?><a/>',
-    "include": '<a xmlns:xi="http://www.w3.org/2001/XInclude"><xi:include href="{pipe}" parse="text"/></a>',
-    "base": '<a xml:base="{port}"/>',
-}
-
-
-@dataclass(frozen=True)
-class Bait:
-    """What hostile documents point to: a file with a text to look for, a pipe that would hang, an open port."""
-
-    file: str
-    pipe: str
-    port: str
 
 
 @pytest.fixture
 def bait(tmp_path: Path) -> Iterator[Bait]:
-    canary, pipe = tmp_path / "canary.txt", tmp_path / "pipe"
-    canary.write_text(SECRET)
-    os.mkfifo(pipe)
-    with socket.create_server(("127.0.0.1", 0)) as server:
-        server.setblocking(False)
-        yield Bait(canary.as_uri(), pipe.as_uri(), f"http://127.0.0.1:{server.getsockname()[1]}/x")
-        with pytest.raises(BlockingIOError):
-            server.accept()
+    with laid(tmp_path) as made:
+        yield made
 
 
 def refusal(data: bytes) -> InvalidMetadata:
     with pytest.raises(InvalidMetadata) as caught:
         read_xml(data, label="hostile.xml")
     return caught.value
-
-
-def baited(template: str, bait: Bait) -> str:
-    for name in ("file", "pipe", "port"):
-        template = template.replace(f"{{{name}}}", getattr(bait, name))
-    return template.replace("{ns}", NAMESPACE).replace("{xsi}", "http://www.w3.org/2001/XMLSchema-instance")
 
 
 @pytest.mark.parametrize("body", BODIES, ids=["text", "attribute", "laughs", "quadratic", "nothing"])

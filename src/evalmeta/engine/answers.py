@@ -12,6 +12,7 @@ import orjson
 from evalmeta import limits
 from evalmeta.errors import SubjectError
 from evalmeta.model.generated import Action, GeneratedData
+from evalmeta.model.jsonvalue import is_too_deep
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -112,6 +113,8 @@ def _json(value: object, what: str) -> JsonValue:
     try:
         text = json.dumps(value, allow_nan=False)
         copy: JsonValue = json.loads(text)
+        if is_too_deep(copy):
+            raise SubjectError(f"the {what} is nested more than {limits.MAX_JSON_DEPTH} levels deep")
         # orjson is stricter than json, and what keeps results is as strict as orjson.
         orjson.dumps(copy)
     except (TypeError, ValueError, RecursionError) as error:

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING
 import orjson
 
 from evalmeta import limits
+from evalmeta.model.jsonvalue import is_too_deep
 from evalmeta.model.reference import (
     Comparison,
     Everything,
@@ -146,7 +147,7 @@ def _from_json(text: str) -> JsonValue:
         value: JsonValue = orjson.loads(text)
     except ValueError:
         return text
-    return value
+    return text if is_too_deep(value) else value
 
 
 def _holds(order: str, left: JsonValue, right: JsonValue) -> bool:
