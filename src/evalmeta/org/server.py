@@ -71,7 +71,8 @@ async def serve(
         port = listening.getsockname()[1]
         async with _opened(project) as org:
             _open_log(project, to_stderr=logs_to_stderr)
-            server = claim_place(project.state_dir, _url(host, port), now=time.time())
+            with org.database.transaction():
+                server = claim_place(project.state_dir, _url(host, port), now=time.time())
             try:
                 gate = Gate(create_app(org), hosts_of(host, port, others=names))
                 await _Uvicorn(gate, lambda: on_start(server)).serve([listening])

@@ -4,18 +4,20 @@ from __future__ import annotations
 
 import math
 import os
-import tempfile
 from contextlib import suppress
 from dataclasses import asdict, dataclass
-from pathlib import Path
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 import orjson
 
-from evalmeta.errors import MessageUnreadable, StoreError, UsageError
+from evalmeta.errors import MessageUnreadable, UsageError
 from evalmeta.org.leases import is_free, new_worker
+from evalmeta.package.files import put_file
 from evalmeta.store.runs import Lease
 from evalmeta.wire.jsonfields import integer, number, read_object, text
+
+if TYPE_CHECKING:
+    from pathlib import Path
 
 __all__ = ["Server", "already_runs", "claim_place", "leave_place", "read_server"]
 
@@ -50,25 +52,17 @@ def read_server(state_dir: Path) -> Server | None:
 
 
 def claim_place(state_dir: Path, url: str, *, now: float) -> Server:
-    """Says that this process serves the state folder; of two at a time one does.
+    """Says that this process serves the state folder; call it in a transaction, so that of two at a time one does.
 
     Raises:
         UsageError: another does already.
-        StoreError: the folder cannot be written.
+        ProjectError: the folder cannot be written.
     """
+    running = read_server(state_dir)
+    if running:
+        raise already_runs(running)
     server = Server(url, os.getpid(), now, new_worker())
-    path = state_dir / _FILE
-    try:
-        with tempfile.NamedTemporaryFile(dir=state_dir, prefix=_FILE) as file:
-            file.write(orjson.dumps(asdict(server)))
-            file.flush()
-            if read_server(state_dir) is None:
-                path.unlink(missing_ok=True)
-            os.link(file.name, path)
-    except FileExistsError:
-        raise already_runs(read_server(state_dir)) from None
-    except OSError as error:
-        raise StoreError(f"{path} cannot be written: {error.strerror}") from None
+    put_file(state_dir / _FILE, orjson.dumps(asdict(server)))
     return server
 
 
@@ -78,11 +72,10 @@ def leave_place(state_dir: Path) -> None:
         (state_dir / _FILE).unlink(missing_ok=True)
 
 
-def already_runs(server: Server | None) -> UsageError:
+def already_runs(server: Server) -> UsageError:
     """Gives the error for a start that is one too many."""
-    where = f" at {server.url} (process {server.pid})" if server else ""
     return UsageError(
-        f"a server for this project already runs{where}",
+        f"a server for this project already runs at {server.url} (process {server.pid})",
         actions=["Look at it: evalmeta org status", "Or end it first: evalmeta org stop"],
     )
 

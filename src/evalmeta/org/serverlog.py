@@ -25,8 +25,8 @@ _SECRETS: Final = re.compile(
     | eyJ[\w-]+\.[\w-]+\.[\w-]*
     | \b5Aep[\w.%-]+
     | force://\S+
-    | (?<=<sessionId>)[^<]+
-    | (?<=(?:_token|ssertion|_secret|assword)=)[^&\s'"]+
+    | <sessionId>[^<]+
+    | \w*(?:token|assertion|secret|password|code|sid)=[^&\s'"]+
     """,
     re.VERBOSE | re.IGNORECASE,
 )

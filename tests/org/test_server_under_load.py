@@ -1,0 +1,115 @@
+"""A served org among many clients, and one that is killed again and again."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import signal
+import subprocess
+import sys
+import time
+from contextlib import closing, contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from evalmeta.client.connection import Connection
+from evalmeta.client.deploy import deploy
+from evalmeta.model.registry import NEWEST_API_VERSION
+from evalmeta.model.user import ADMIN
+from evalmeta.org.organization import Organization
+from evalmeta.org.serverfile import read_server
+from evalmeta.store.database import open_database
+from org.parts import KIND, definition, make_project, opened_of, package
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from evalmeta.package.project import Project
+    from evalmeta.wire.messages import DeployResult
+
+KILLER = Path(__file__).parent / "killed_server.py"
+KILLS = 200
+CLIENTS = 50
+DEPLOYMENTS = 20
+
+
+@contextmanager
+def served(project: Project) -> Iterator[tuple[str, str]]:
+    """Serves a project's org in a process of its own and gives its address and a token."""
+    with opened_of(project) as org:
+        token = org.new_token(ADMIN, now=time.time(), expires=time.time() + 3600)
+    command = [sys.executable, "-m", "evalmeta.org.server", str(project.root), "127.0.0.1", "0"]
+    with subprocess.Popen(command) as process:
+        try:
+            deadline = time.monotonic() + 30
+            while (server := read_server(project.state_dir)) is None:
+                assert process.poll() is None
+                assert time.monotonic() < deadline
+                time.sleep(0.05)
+            yield server.url, token
+        finally:
+            process.send_signal(signal.SIGTERM)
+
+
+def test_a_server_that_is_killed_leaves_before_or_after_and_loses_nothing(tmp_path: Path) -> None:
+    command = [sys.executable, str(KILLER), str(tmp_path), str(KILLS)]
+    told = subprocess.run(command, check=True, capture_output=True, text=True, timeout=300, env={**os.environ})
+    states = told.stdout.split()
+    assert len(states) == KILLS
+    assert set(states) <= {"old", "new"}
+
+
+async def deploy_many(url: str, token: str, client: int) -> list[DeployResult]:
+    async with Connection(url=url, token=token, api_version=NEWEST_API_VERSION, poll_seconds=0.5) as connection:
+        return [
+            await deploy(connection, package({"Shared": shared(client, number), f"Own_{client}_{number}": own(client)}))
+            for number in range(DEPLOYMENTS)
+        ]
+
+
+def shared(client: int, number: int) -> bytes:
+    return definition("Shared", subject=f"S{client}_{number}")
+
+
+def own(client: int) -> bytes:
+    return definition(f"Own_{client}")
+
+
+def test_many_clients_at_once_are_all_served_once_and_one_after_the_other(tmp_path: Path) -> None:
+    project = make_project(tmp_path / "project")
+
+    async def everybody(url: str, token: str) -> dict[str, tuple[int, int, DeployResult]]:
+        results = await asyncio.gather(*(deploy_many(url, token, client) for client in range(CLIENTS)))
+        return {
+            result.id: (client, number, result)
+            for client, mine in enumerate(results)
+            for number, result in enumerate(mine)
+        }
+
+    with served(project) as (url, token):
+        answers = asyncio.run(everybody(url, token))
+    with closing(open_database(project.state_dir)) as database:
+        org = Organization(database, project.root, {}, lambda _: None)
+        history = org.jobs.history()
+        final = org.components.content(KIND.name, "Shared")
+        there = [each.full_name for each in org.components.list(KIND.name)]
+    assert len(answers) == len(history) == CLIENTS * DEPLOYMENTS
+    assert [job.id for job in history] == sorted(answers)
+    assert all(job.status == "Succeeded" for job in history)
+    assert len(there) == CLIENTS * DEPLOYMENTS + 1
+    client, number, _ = answers[history[-1].id]
+    assert final == shared(client, number)
+    assert_serial([answers[job.id][2] for job in history])
+
+
+def assert_serial(results: list[DeployResult]) -> None:
+    """What each deployment says of the shared component is what it must be after those before it; dates rise."""
+    changes = [
+        (each.created, each.changed)
+        for result in results
+        for each in result.details.component_successes
+        if each.full_name == "Shared"
+    ]
+    assert changes == [(True, True), *[(False, True)] * (len(results) - 1)]
+    ended = [result.completed_date or "" for result in results]
+    assert ended == sorted(set(ended))
