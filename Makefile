@@ -23,7 +23,7 @@ lint: $(VENV)/ready
 	$(BIN)/lint-imports
 
 bench: $(VENV)/ready  ## ratios, each measured in one run
-	$(BIN)/python benchmarks/run.py
+	PYTHONPATH=tests $(BIN)/python benchmarks/run.py
 
 fuzz: $(VENV)/ready  ## INPUTS damaged inputs for everything that reads what strangers send; exits 1 on an error nobody promised
 	PYTHONPATH=tests $(BIN)/python -m fuzz.run $(INPUTS)
@@ -41,7 +41,7 @@ $(VENV)/installed: $(VENV)/pip pyproject.toml
 	@touch $@
 
 $(VENV)/ready: $(VENV)/installed
-	$(BIN)/python -m pip install --quiet --group dev
+	$(BIN)/python -m pip install --quiet --editable '.[server]' --group dev
 	@touch $@
 
 $(SARIF_SCHEMA): $(VENV)/pip

@@ -9,6 +9,7 @@ import engine
 import package
 import startup
 import validate
+import worst
 
 
 def main() -> None:
@@ -19,6 +20,8 @@ def main() -> None:
         startup.measure_validate,
         validate.measure_one_core,
         validate.measure_all_cores,
+        worst.measure_definitions,
+        worst.measure_manifests,
         package.measure,
         engine.measure,
     )

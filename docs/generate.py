@@ -29,6 +29,7 @@ if TYPE_CHECKING:
 
 ROOT = Path(__file__).resolve().parent.parent
 PART = re.compile(r"(<!-- (run|help|rules)(?: ([\w./-]+): (.+?))? -->\n).*?(<!-- end -->)", re.DOTALL)
+LEFT_OUT = re.compile(r"EVALMETA_HOME|FORCE_COLOR|SF_.*")
 TIMES = (
     (re.compile(r"took [\d.]+ s"), "took 0.01 s"),
     (re.compile(r"\d{4}-\d\d-\d\d \d\d:\d\d:\d\d"), "2026-11-20 12:00:00"),
@@ -71,7 +72,7 @@ def _output(folder: str, command: str, work: Path) -> str:
     if not copy.exists():
         ignored = shutil.ignore_patterns(".evalmeta", "__pycache__")
         shutil.copytree(ROOT / folder, copy, ignore=ignored, dirs_exist_ok=True)
-    environment = {name: value for name, value in os.environ.items() if name not in {"EVALMETA_HOME", "FORCE_COLOR"}}
+    environment = {name: value for name, value in os.environ.items() if not LEFT_OUT.fullmatch(name)}
     done = subprocess.run(
         [str(Path(sys.executable).parent / "evalmeta"), *command.split()[1:]],
         cwd=copy,

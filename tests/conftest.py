@@ -19,7 +19,11 @@ signal.signal(signal.SIGINT, signal.default_int_handler)
 
 SAMPLES = Path(__file__).parent.parent / "metadata-samples"
 _LEFT_BEHIND = shutil.ignore_patterns(".evalmeta", "__pycache__")
-_ENVIRONMENT = ("EVALMETA_HOME", "NO_COLOR", "FORCE_COLOR", "TERM", "COLUMNS", "PYTHONPATH")
+_ENVIRONMENT = (
+    *("EVALMETA_HOME", "EVALMETA_CLIENT_SECRET", "XDG_CONFIG_HOME", "BROWSER", "PYTHONPATH"),
+    *("NO_COLOR", "FORCE_COLOR", "TERM", "COLUMNS"),
+    *("SF_TARGET_ORG", "SF_ACCESS_TOKEN", "SF_ORG_INSTANCE_URL", "SF_ORG_API_VERSION", "SF_AUDIENCE_URL"),
+)
 
 
 @pytest.fixture(autouse=True)
@@ -29,6 +33,7 @@ def _clean_environment(monkeypatch: pytest.MonkeyPatch, tmp_path_factory: pytest
     unusable = tmp_path_factory.getbasetemp() / "no-home"
     unusable.touch()
     monkeypatch.setenv("HOME", str(unusable))
+    monkeypatch.setenv("PYTHON_KEYRING_BACKEND", "keyring.backends.fail.Keyring")
 
 
 @pytest.fixture(autouse=True)

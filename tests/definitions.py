@@ -14,6 +14,7 @@ from evalmeta.model.definition import (
     HistoryMessage,
     Inputs,
     Parameter,
+    PromptInput,
     TestCase,
 )
 from evalmeta.model.fields import (
@@ -22,8 +23,10 @@ from evalmeta.model.fields import (
     message_fields,
     number_text,
     parameter_fields,
+    prompt_input_fields,
     variable_fields,
 )
+from evalmeta.model.registry import TYPES
 from evalmeta.xmlio.reader import NAMESPACE
 from strategies import xml_texts
 
@@ -32,6 +35,7 @@ if TYPE_CHECKING:
     from random import Random
 
     from evalmeta.model.fields import Fields
+    from evalmeta.model.registry import MetadataType
 
 __all__ = ["alike_definitions", "files_of", "mutations"]
 
@@ -48,10 +52,17 @@ NUMBERS = st.none() | st.integers(-(2**31), 2**31 - 1)
 PARAMETERS = st.builds(
     Parameter, st.sampled_from(["operator", "actual", "expected"]) | TEXTS, TEXTS, st.none() | st.booleans()
 )
-EXPECTATIONS = st.builds(Expectation, NAMES | TEXTS, MAYBE, MAYBE, st.lists(PARAMETERS, max_size=3).map(tuple))
+EXPECTATIONS = st.builds(Expectation, NAMES | TEXTS, MAYBE, MAYBE, st.lists(PARAMETERS, max_size=3).map(tuple), MAYBE)
+PROMPT_INPUTS = st.builds(PromptInput, TEXTS, TEXTS)
 VARIABLES = st.builds(ContextVariable, TEXTS, TEXTS)
 MESSAGES = st.builds(HistoryMessage, MAYBE, MAYBE, MAYBE, NUMBERS)
-INPUTS = st.builds(Inputs, TEXTS, st.lists(VARIABLES, max_size=3).map(tuple), st.lists(MESSAGES, max_size=4).map(tuple))
+INPUTS = st.builds(
+    Inputs,
+    TEXTS,
+    st.lists(VARIABLES, max_size=3).map(tuple),
+    st.lists(MESSAGES, max_size=4).map(tuple),
+    st.lists(PROMPT_INPUTS, max_size=3).map(tuple),
+)
 CASES = st.builds(TestCase, INPUTS, st.lists(EXPECTATIONS, max_size=4).map(tuple), st.none() | st.integers(1, 6))
 
 
@@ -62,7 +73,7 @@ def _has_own_number(case: TestCase) -> object:
 def alike_definitions() -> st.SearchStrategy[Definition]:
     """Gives definitions whose parts often have the same names, numbers and values."""
     cases = st.lists(CASES, max_size=4, unique_by=_has_own_number).map(tuple)
-    return st.builds(Definition, TEXTS, TEXTS, st.just("AGENT"), MAYBE, MAYBE, cases)
+    return st.builds(Definition, TEXTS, TEXTS, st.just("AGENT"), MAYBE, MAYBE, cases, st.sampled_from(TYPES))
 
 
 def mutations(definition: Definition) -> Iterator[tuple[str, Definition]]:
@@ -85,6 +96,9 @@ def _cases(case: TestCase) -> Iterator[tuple[str, TestCase]]:
     yield "utterance", replace(case, inputs=replace(case.inputs, utterance=_other(case.inputs.utterance)))
     for name, changed in _each(case.inputs.context_variables, {"variableName": "name", "variableValue": "value"}):
         yield name, replace(case, inputs=replace(case.inputs, context_variables=changed))
+    prompt_inputs = {"referenceName": "reference_name", "value": "value"}
+    for name, changed in _each(case.inputs.prompt_inputs, prompt_inputs):
+        yield name, replace(case, inputs=replace(case.inputs, prompt_inputs=changed))
     for name, changed in _each(
         case.inputs.conversation_history, {"role": "role", "message": "message", "topic": "topic"}
     ):
@@ -93,7 +107,7 @@ def _cases(case: TestCase) -> Iterator[tuple[str, TestCase]]:
         index = None if message.index is not None else 7
         changed = _put(case.inputs.conversation_history, place, replace(message, index=index))
         yield "index", replace(case, inputs=replace(case.inputs, conversation_history=changed))
-    fields = {"name": "name", "label": "label", "expectedValue": "expected_value"}
+    fields = {"name": "name", "label": "label", "expectedValue": "expected_value", "scorerType": "scorer_type"}
     for name, changed in _each(case.expectations, fields):
         yield name, replace(case, expectations=changed)
     for place, expectation in enumerate(case.expectations):
@@ -137,21 +151,23 @@ class _Writer:
         self._prefix = chance.choice(["", "", "m:"])
 
     def write(self, definition: Definition) -> bytes:
+        kind = definition.type
         body = self._parent(
-            "AiEvaluationDefinition",
-            [*self._leaves(definition_fields(definition)), *(self._case(case) for case in definition.test_cases)],
+            kind.name,
+            [*self._leaves(definition_fields(definition)), *(self._case(case, kind) for case in definition.test_cases)],
         )
         xmlns = f'xmlns:{self._prefix[:-1]}="{NAMESPACE}"' if self._prefix else f"xmlns='{NAMESPACE}'"
-        body = body.replace(
-            "AiEvaluationDefinition", f'AiEvaluationDefinition {xmlns} xmlns:xsi="{_XSI}" xsi:schemaLocation="a b"', 1
-        )
+        body = body.replace(kind.name, f'{kind.name} {xmlns} xmlns:xsi="{_XSI}" xsi:schemaLocation="a b"', 1)
         declaration = self._chance.choice(
             ["", "<?xml version='1.0'?>\n", '<?xml version="1.0" encoding="UTF-8" standalone="yes"?>']
         )
         return f"{declaration}{self._between()}{body}{self._between()}".encode()
 
-    def _case(self, case: TestCase) -> str:
+    def _case(self, case: TestCase, kind: MetadataType) -> str:
         inputs = [*self._leaves({"utterance": case.inputs.utterance})]
+        inputs += [
+            self._parent("promptInput", self._leaves(prompt_input_fields(each))) for each in case.inputs.prompt_inputs
+        ]
         variables = [
             self._parent("contextVariable", self._leaves(variable_fields(each)))
             for each in case.inputs.context_variables
@@ -160,17 +176,17 @@ class _Writer:
             self._parent("conversationHistory", self._leaves(message_fields(each)))
             for each in case.inputs.conversation_history
         ]
-        expectations = [self._expectation(each) for each in case.expectations]
+        expectations = [self._expectation(each, kind) for each in case.expectations]
         number = self._leaves({"number": number_text(case.number)})
         return self._parent(
             "testCase", [*number, self._parent("inputs", [*inputs, *variables, *history]), *expectations]
         )
 
-    def _expectation(self, expectation: Expectation) -> str:
+    def _expectation(self, expectation: Expectation, kind: MetadataType) -> str:
         parameters = [
             self._parent("parameter", self._leaves(parameter_fields(each))) for each in expectation.parameters
         ]
-        return self._parent("expectation", [*self._leaves(expectation_fields(expectation)), *parameters])
+        return self._parent(kind.expectation, [*self._leaves(expectation_fields(expectation)), *parameters])
 
     def _parent(self, name: str, children: Sequence[str]) -> str:
         mixed = self._mixed(children)

@@ -9,18 +9,23 @@ from typing import TYPE_CHECKING
 from hypothesis import strategies as st
 
 from evalmeta.model.definition import (
+    SCORER_TYPES,
     ContextVariable,
     Definition,
     Expectation,
     HistoryMessage,
     Inputs,
     Parameter,
+    PromptInput,
     TestCase,
 )
+from evalmeta.model.registry import EVALUATION_DEFINITION, TESTING_DEFINITION, TYPES
 from evalmeta.xmlio.reader import NAMESPACE
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
+
+    from evalmeta.model.registry import MetadataType
 
 EXAMPLES = int(os.environ.get("EVALMETA_EXAMPLES", "500"))
 
@@ -38,32 +43,66 @@ _messages = st.lists(st.builds(HistoryMessage, _maybe, _maybe, _maybe, st.none()
 _test_cases = st.builds(
     TestCase, st.builds(Inputs, xml_texts, _variables, _messages), st.lists(_expectations, max_size=3).map(tuple)
 )
+_scorers = st.builds(
+    Expectation, xml_texts, _maybe, scorer_type=st.none() | st.sampled_from(["Standard", "OOTB", "Custom"])
+)
+_prompt_inputs = st.lists(st.builds(PromptInput, xml_texts, xml_texts), max_size=2).map(tuple)
+_scored_cases = st.builds(
+    TestCase,
+    st.builds(Inputs, xml_texts, _variables, _messages, _prompt_inputs),
+    st.lists(_scorers, max_size=3).map(tuple),
+)
 
 
 @st.composite
-def definitions(draw: st.DrawFn) -> Definition:
-    """Draws any definition that the type allows."""
-    cases = draw(st.lists(_test_cases, max_size=3))
+def definitions(draw: st.DrawFn, kind: MetadataType | None = None) -> Definition:
+    """Draws any definition that the type allows; without one it draws the type too."""
+    kind = kind or draw(st.sampled_from(TYPES))
+    is_testing = kind == TESTING_DEFINITION
+    cases = draw(st.lists(_scored_cases if is_testing else _test_cases, max_size=3))
     numbers = draw(st.lists(_INTS, min_size=len(cases), max_size=len(cases), unique=True))
-    kept = draw(st.lists(st.booleans(), min_size=len(cases), max_size=len(cases)))
-    numbered = (
-        replace(case, number=number if keep else None) for case, number, keep in zip(cases, numbers, kept, strict=True)
+    kept = draw(st.lists(st.just(value=True) if is_testing else st.booleans(), min_size=3, max_size=3))
+    numbered = tuple(
+        replace(case, number=number if keep else None) for case, number, keep in zip(cases, numbers, kept, strict=False)
     )
-    return Definition(draw(xml_texts), draw(xml_texts), "AGENT", draw(_maybe), draw(_maybe), tuple(numbered))
+    subject_type = draw(st.sampled_from(kind.subject_types))
+    return Definition(draw(xml_texts), draw(xml_texts), subject_type, draw(_maybe), draw(_maybe), numbered, kind)
 
 
-CHILDREN = {
-    "AiEvaluationDefinition": ("description", "name", "subjectName", "subjectType", "subjectVersion", "testCase"),
-    "testCase": ("expectation", "inputs", "number"),
-    "expectation": ("expectedValue", "label", "name", "parameter"),
-    "parameter": ("isReference", "name", "value"),
-    "inputs": ("contextVariable", "conversationHistory", "utterance"),
+_CHILDREN = {
     "contextVariable": ("variableName", "variableValue"),
     "conversationHistory": ("index", "message", "role", "topic"),
+    "parameter": ("isReference", "name", "value"),
+    "promptInput": ("referenceName", "value"),
 }
-_REQUIRED = {"name", "subjectName", "subjectType", "inputs", "utterance", "value", "variableName", "variableValue"}
-_REPEATED = {"testCase", "expectation", "parameter", "contextVariable", "conversationHistory"}
-_NAMES = sorted({*CHILDREN, *(name for names in CHILDREN.values() for name in names), "testCases", "x"})
+_ROOT = ("description", "name", "subjectName", "subjectType", "subjectVersion", "testCase")
+CHILDREN = {
+    EVALUATION_DEFINITION: {
+        **_CHILDREN,
+        "AiEvaluationDefinition": _ROOT,
+        "testCase": ("expectation", "inputs", "number"),
+        "expectation": ("expectedValue", "label", "name", "parameter"),
+        "inputs": ("contextVariable", "conversationHistory", "utterance"),
+    },
+    TESTING_DEFINITION: {
+        **_CHILDREN,
+        "AiTestingDefinition": _ROOT,
+        "testCase": ("inputs", "number", "scorer"),
+        "scorer": ("expectedValue", "name", "scorerType"),
+        "inputs": ("contextVariable", "conversationHistory", "promptInput", "utterance"),
+    },
+}
+_REQUIRED = {
+    *("name", "subjectName", "subjectType", "inputs", "value", "variableName", "variableValue", "referenceName")
+}
+_REQUIRED_IN = {EVALUATION_DEFINITION: {*_REQUIRED, "utterance"}, TESTING_DEFINITION: {*_REQUIRED, "number"}}
+_REPEATED = {
+    *("testCase", "expectation", "parameter", "contextVariable", "conversationHistory", "scorer", "promptInput")
+}
+_NAMES = {
+    kind: sorted({*children, *(name for names in children.values() for name in names), "testCases", "x"})
+    for kind, children in CHILDREN.items()
+}
 
 # What xmlschema takes for a number, a boolean or a blank, although XML Schema does not.
 QUIRKS = ("1_0", "\uff11", "\u0661", "\xa01", "\u2003true", "\x85", "\u3000", "&#160;")
@@ -104,33 +143,39 @@ class Part:
 
 
 @st.composite
-def _parts(draw: st.DrawFn, name: str) -> Part:
+def _parts(draw: st.DrawFn, name: str, kind: MetadataType) -> Part:
     """Draws an element that fits the type, but for numbers that may come twice."""
-    if name not in CHILDREN:
-        return Part(name, [draw(_texts_of(name))])
+    if name not in CHILDREN[kind]:
+        return Part(name, [draw(_texts_of(name, kind))])
     content: list[Part | str] = []
-    for child in draw(st.permutations(CHILDREN[name])):
-        count = draw(st.integers(int(child in _REQUIRED), 2 if child in _REPEATED else 1))
-        content += [draw(_parts(child)) for _ in range(count)]
+    for child in draw(st.permutations(CHILDREN[kind][name])):
+        count = draw(st.integers(int(child in _REQUIRED_IN[kind]), 2 if child in _REPEATED else 1))
+        content += [draw(_parts(child, kind)) for _ in range(count)]
     return Part(name, content)
 
 
-def _texts_of(name: str) -> st.SearchStrategy[str]:
-    values = {"number": _NUMBERS, "index": _NUMBERS, "isReference": _BOOLEANS, "subjectType": ("AGENT",)}
+def _texts_of(name: str, kind: MetadataType) -> st.SearchStrategy[str]:
+    values = {
+        "number": _NUMBERS,
+        "index": _NUMBERS,
+        "isReference": _BOOLEANS,
+        "subjectType": kind.subject_types,
+        "scorerType": SCORER_TYPES,
+    }
     return st.sampled_from(values.get(name, ("", " ", "a", "b\nc", "\u00e9\U0001d11e")))
 
 
 @st.composite
-def documents(draw: st.DrawFn) -> str:
+def documents(draw: st.DrawFn, kind: MetadataType = EVALUATION_DEFINITION) -> str:
     """Draws a document with up to three mistakes, or things that look like mistakes."""
-    root = draw(_parts("AiEvaluationDefinition"))
+    root = draw(_parts(kind.name, kind))
     root.attributes |= {"xmlns": NAMESPACE, "xmlns:xsi": "http://www.w3.org/2001/XMLSchema-instance"}
     for _ in range(draw(st.integers(0, 3))):
-        _spoil(draw, root)
+        _spoil(draw, root, kind)
     return str(root)
 
 
-def _spoil(draw: st.DrawFn, root: Part) -> None:
+def _spoil(draw: st.DrawFn, root: Part, kind: MetadataType) -> None:
     part = draw(st.sampled_from(list(root.walk())))
     place = draw(st.integers(0, len(part.content)))
     match draw(st.sampled_from(["drop", "repeat", "rename", "reorder", "text", "insert", "attribute"])):
@@ -139,7 +184,7 @@ def _spoil(draw: st.DrawFn, root: Part) -> None:
         case "repeat":
             part.content += part.content[place:]
         case "rename":
-            part.name = draw(st.sampled_from(_NAMES))
+            part.name = draw(st.sampled_from(_NAMES[kind]))
         case "reorder":
             part.content[:] = draw(st.permutations(part.content))
         case "text":

@@ -213,12 +213,13 @@ import resource, sys
 from contextlib import suppress
 from pathlib import Path
 from evalmeta.errors import EvalmetaError
-from evalmeta.validation.validator import validate_definition, validate_manifest
+from evalmeta.model.registry import EVALUATION_DEFINITION
+from evalmeta.validation.validator import validate_component, validate_manifest
 from evalmeta.wire.messages import AsyncResult
 from evalmeta.wire.soap import read_call, read_results
 
 def read(data):
-    validate_definition(data, label="d", full_name="D")
+    validate_component(EVALUATION_DEFINITION, data, label="d", full_name="D")
     validate_manifest(data, label="m")
     for reader in (read_call, lambda data: read_results(AsyncResult, data)):
         with suppress(EvalmetaError):

@@ -5,6 +5,7 @@ import sys
 from pathlib import Path
 from zipfile import ZipFile
 
+from evalmeta.model.registry import TYPES
 from evalmeta.validation.rulebook import list_rules
 from evalmeta.validation.schema import schema_dir
 
@@ -23,4 +24,4 @@ def test_a_wheel_holds_schemas_migrations_rule_pages_and_the_marker_of_types(tmp
 
 
 def test_a_checkout_finds_its_schemas() -> None:
-    assert {path.name for path in schema_dir().iterdir()} == {"AiEvaluationDefinition.xsd", "package.xsd"}
+    assert {path.name for path in schema_dir().iterdir()} == {*(row.xsd for row in TYPES), "package.xsd"}

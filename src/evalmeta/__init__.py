@@ -19,6 +19,7 @@ if TYPE_CHECKING:
         HistoryMessage,
         Inputs,
         Parameter,
+        PromptInput,
         TestCase,
     )
     from evalmeta.model.generated import Action, GeneratedData
@@ -42,6 +43,7 @@ __all__ = [
     "Parameter",
     "Problem",
     "Project",
+    "PromptInput",
     "RunOptions",
     "Selection",
     "TestCase",
@@ -73,6 +75,7 @@ _HOMES: Final = {
         "HistoryMessage",
         "Inputs",
         "Parameter",
+        "PromptInput",
         "TestCase",
     ),
     "evalmeta.model.generated": ("Action", "GeneratedData"),

@@ -8,6 +8,7 @@ what stops a command.
     │   ├── ProjectError             no project here, or its sfdx-project.json is wrong
     │   ├── SettingsError            evalmeta.toml is wrong
     │   ├── SubjectNotBound          no adapter is bound to the agent under test
+    │   ├── AmbiguousTestDefinition  a name stands for tests of several types
     │   └── NotFound                 a named thing (definition, run, file) does not exist
     ├── InvalidMetadata          1   metadata files or manifests that carry problems
     ├── ArchiveError             1   a zip that is damaged, hostile or too large
@@ -16,6 +17,7 @@ what stops a command.
     ├── SubjectError             1   the agent could not be asked (a case becomes ERROR)
     ├── OrgError                 4   the org, or the way to it
     │   ├── OrgUnreachable           no answer
+    │   ├── OrgBusy                  an answer that says to come later
     │   ├── LoginFailed              no session with the org could be had
     │   ├── OrgFault                 an answer that says no, with Salesforce's error code
     │   ├── MessageUnreadable        a message that is no message of the protocol
@@ -36,6 +38,7 @@ if TYPE_CHECKING:
     from evalmeta.model.problem import Problem
 
 __all__ = [
+    "AmbiguousTestDefinition",
     "ArchiveError",
     "Conflict",
     "DeployFailed",
@@ -45,6 +48,7 @@ __all__ = [
     "LoginFailed",
     "MessageUnreadable",
     "NotFound",
+    "OrgBusy",
     "OrgError",
     "OrgFault",
     "OrgUnreachable",
@@ -63,6 +67,7 @@ EXIT_PASSED = 0
 EXIT_FAILED = 1
 EXIT_USAGE = 2
 EXIT_ORG = 4
+EXIT_PARTIAL = 68
 EXIT_WAIT_RAN_OUT = 69
 EXIT_EXPECTATION_FAILED = 100
 EXIT_INTERRUPTED = 130
@@ -103,6 +108,10 @@ class SettingsError(UsageError):
 
 class SubjectNotBound(UsageError):
     """The agent under test has no adapter in `evalmeta.toml`."""
+
+
+class AmbiguousTestDefinition(UsageError):
+    """A name stands for tests of several types; the sf CLI says it with the same word."""
 
 
 class NotFound(UsageError):
@@ -148,7 +157,35 @@ class OrgError(EvalmetaError):
 
 
 class OrgUnreachable(OrgError):
-    """No answer came back from the org within the deadline."""
+    """No answer came back from the org within the deadline.
+
+    Attributes:
+        may_pass: whether the next request may well be answered.
+        is_undone: whether the request surely did not reach the org.
+    """
+
+    def __init__(
+        self, message: str, *, actions: Sequence[str] = (), may_pass: bool = False, is_undone: bool = False
+    ) -> None:
+        super().__init__(message, actions=actions)
+        self.may_pass = may_pass
+        self.is_undone = is_undone
+
+
+class OrgBusy(OrgError):
+    """The org, or what stands before it, says to come later.
+
+    Attributes:
+        after: the seconds that it asks to be left alone; None when it does not say.
+        is_undone: whether the request surely was not carried out.
+    """
+
+    def __init__(
+        self, message: str, *, after: float | None = None, is_undone: bool = False, actions: Sequence[str] = ()
+    ) -> None:
+        super().__init__(message, actions=actions)
+        self.after = after
+        self.is_undone = is_undone
 
 
 class LoginFailed(OrgError):

@@ -8,8 +8,12 @@ from typing import Final
 MAX_XML_BYTES: Final = 5_000_000
 MAX_XML_DEPTH: Final = 64
 # Metadata files: 1,000 test cases have about 30,000 elements, a manifest names up to 10,000 components.
-MAX_XML_ELEMENTS: Final = 100_000
+MAX_XML_ELEMENTS: Final = 90_000
 MAX_XML_CHILDREN: Final = 12_000
+# Metadata elements have no attributes, and one namespace of 41 characters.
+MAX_XML_ATTRIBUTES: Final = 20_000
+MAX_XML_NAMESPACES: Final = 100
+MAX_XML_NAMESPACE_CHARS: Final = 300
 # Up to how many elements xmlschema explains a file that libxml2 refused: 85 microseconds each.
 MAX_EXPLAINED_ELEMENTS: Final = 3_000
 # How many problems of structure, and how many of rules, are told of one file at a time.
@@ -38,6 +42,9 @@ MAX_RECORDING_BYTES: Final = 200_000_000
 MAX_TEST_CASES: Final = 1_000
 # The `sf agent test create` command accepts API names of up to 80 characters.
 MAX_API_NAME_CHARS: Final = 80
+
+# What orgs answer to a longer description of an AiTestingDefinition: "Label: data value too large (max length=100)".
+MAX_LABEL_CHARS: Final = 100
 
 # What an agent may answer in one turn before the case counts as broken.
 MAX_ANSWER_CHARS: Final = 1_000_000
@@ -68,9 +75,17 @@ CASE_TIMEOUT_SECONDS: Final = 120.0
 MAX_CASE_TIMEOUT_SECONDS: Final = 24 * 3600.0
 HTTP_TIMEOUT_SECONDS: Final = 60.0
 STORE_BUSY_SECONDS: Final = 10.0
+# A request that fails in passing is made so often, as jsforce does; a question about a job more often in a row: an org
+# may be restarted meanwhile. Pauses double, and Retry-After is honoured up to five minutes.
+MAX_ATTEMPTS: Final = 5
+MAX_POLL_ERRORS: Final = 20
+MAX_RETRY_AFTER_SECONDS: Final = 300.0
 DEPLOY_WAIT_SECONDS: Final = 33 * 60.0
 RETRIEVE_WAIT_SECONDS: Final = 33 * 60.0
+MAX_WAIT_MINUTES: Final = 7 * 24 * 60
 RUN_LEASE_SECONDS: Final = 15.0
+# How long a question about a job waits for its end: the sf CLI asks again only a second later.
+SETTLE_SECONDS: Final = 0.3
 # Metadata API Developer Guide, "deployRecentValidation()": a validation can be deployed for 10 days.
 QUICK_DEPLOY_SECONDS: Final = 10 * 24 * 3600.0
 # How long an org can be asked about deployments and retrieves; their replies may be large.
@@ -91,6 +106,8 @@ HEAD_SECONDS: Final = 30.0
 PIECE_SECONDS: Final = 30.0
 # "API Request Limits and Allocations": calls end after 10 minutes.
 REQUEST_SECONDS: Final = 600.0
+# How long a client may send the rest of a request that was answered already; nginx's lingering_timeout.
+REST_SECONDS: Final = 5.0
 # nginx's default for idle connections; a client that reuses one must not find it closing.
 KEEP_ALIVE_SECONDS: Final = 75
 # How long a server may take until it answers, and for an answer to whoever asks whether it does.

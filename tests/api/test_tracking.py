@@ -8,7 +8,7 @@ import pytest
 
 from evalmeta.api.orgs import connect
 from evalmeta.api.sides import look
-from evalmeta.api.tracking import remember_deployment, tracking_of
+from evalmeta.api.tracking import hashes_of, remember_deployment, tracking_of
 from evalmeta.client.connection import Connection
 from evalmeta.client.deploy import deploy
 from evalmeta.client.retrieve import list_components
@@ -47,7 +47,7 @@ def remembered(
             [listed] = await list_components(connection, KIND.name)
             gone = Connection(url=NOWHERE, token="x", api_version=NEWEST_API_VERSION)  # noqa: S106 - nobody is there
             with tracking_of(project, connection) as tracking:
-                await remember_deployment(gone if is_gone else connection, tracking, result, zip_file)
+                await remember_deployment(gone if is_gone else connection, tracking, result, hashes_of(zip_file))
                 return tracking.load(KIND.name), listed.last_modified_date
 
     return asyncio.run(run())

@@ -1,12 +1,17 @@
 from __future__ import annotations
 
 import json
+import shutil
 import sqlite3
 from typing import TYPE_CHECKING
 
 import pytest
 
+from cli.remote import SUCCEEDED, calls_of, remote
 from evalmeta import limits
+from evalmeta.package.archive import read_zip
+from evalmeta.wire.messages import DeployOptions
+from evalmeta.wire.soap import read_deploy
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -186,3 +191,174 @@ def test_what_forceignore_names_stays_at_home(evalmeta: Program, copy_samples: C
 
     assert "Deployed 2 components" in done.out
     assert "Tariff_Criteria" not in done.out
+
+
+def test_a_partial_deployment_exits_68_with_both_tables(evalmeta: Program, copy_samples: Callable[..., Path]) -> None:
+    folder = _in_metadata_format(copy_samples(), broken="my_test_n1")
+
+    done = evalmeta("deploy", "--metadata-dir", str(folder), "--ignore-errors")
+
+    assert done.code == 68
+    assert "Deployed 6 of 7 components" in done.out
+    assert "Created  World_Accounts" in done.out
+    assert "Refused" in done.out
+    assert "my_test_n1.aiEvaluationDefinition" in done.out
+
+
+def test_without_ignore_errors_all_or_nothing_is_deployed(evalmeta: Program, copy_samples: Callable[..., Path]) -> None:
+    folder = _in_metadata_format(copy_samples(), broken="my_test_n1")
+
+    done = evalmeta("deploy", "--metadata-dir", str(folder))
+
+    assert (done.code, "the org was not changed" in done.err) == (1, True)
+    assert evalmeta("test", "list").out.startswith("No agent tests")
+
+
+def test_a_partial_deployment_as_json_has_its_status(evalmeta: Program, copy_samples: Callable[..., Path]) -> None:
+    folder = _in_metadata_format(copy_samples(), broken="my_test_n1")
+
+    said = json.loads(evalmeta("deploy", "--metadata-dir", str(folder), "-r", "--json").out)
+
+    assert (said["status"], said["result"]["status"]) == (68, "SucceededPartial")
+    assert len(said["result"]["files"]) == 6
+    assert {each["component"] for each in said["result"]["failures"]} == {"AiEvaluationDefinition:my_test_n1"}
+
+
+@pytest.mark.parametrize("words", [[], ["--single-package"]])
+def test_a_folder_in_metadata_format_is_deployed_as_it_is(
+    evalmeta: Program, copy_samples: Callable[..., Path], words: list[str]
+) -> None:
+    folder = _in_metadata_format(copy_samples())
+
+    assert "Deployed 7 components" in evalmeta("deploy", "--metadata-dir", str(folder), *words).out
+
+
+def test_a_zip_that_was_built_is_deployed_as_it_is(evalmeta: Program, copy_samples: Callable[..., Path]) -> None:
+    copy_samples()
+    evalmeta("package", "build")
+
+    assert "Deployed 7 components" in evalmeta("deploy", "--metadata-dir", "package.zip", "--single-package").out
+
+
+@pytest.mark.parametrize("name", ["absent", "empty", "no.zip"])
+def test_what_is_no_package_is_not_sent(evalmeta: Program, copy_samples: Callable[..., Path], name: str) -> None:
+    project = copy_samples()
+    (project / "empty").mkdir()
+    (project / "no.zip").write_text("no zip")
+
+    assert evalmeta("deploy", "--metadata-dir", name).code in {1, 2}
+
+
+def test_a_dry_run_changes_nothing(evalmeta: Program, copy_samples: Callable[..., Path]) -> None:
+    copy_samples()
+
+    done = evalmeta("deploy", "--dry-run")
+
+    assert (done.code, "Validated 7 components; the org was not changed" in done.out) == (0, True)
+    assert evalmeta("test", "list").out.startswith("No agent tests")
+
+
+@pytest.mark.parametrize("when", ["pre", "post"])
+def test_destructive_changes_are_sent_when_they_are_named(
+    evalmeta: Program, copy_samples: Callable[..., Path], when: str
+) -> None:
+    project = copy_samples()
+    evalmeta("deploy")
+    kept = PACKAGE.format(member="World_Accounts", type="AiEvaluationDefinition", version=VERSION)
+    gone = PACKAGE.format(member="my_test_n1", type="AiEvaluationDefinition", version=VERSION)
+    (project / "kept.xml").write_text(kept)
+    (project / "gone.xml").write_text(gone)
+
+    done = evalmeta("deploy", "-x", "kept.xml", f"--{when}-destructive-changes", "gone.xml")
+
+    assert "Deployed 1 component, deleted 1" in done.out
+    assert "Deleted    my_test_n1" in done.out
+    assert "my_test_n1" not in evalmeta("test", "list").out
+
+
+def test_what_is_to_be_deleted_and_is_not_there_is_a_remark(
+    evalmeta: Program, copy_samples: Callable[..., Path]
+) -> None:
+    project = copy_samples()
+    (project / "gone.xml").write_text(PACKAGE.format(member="Nobody", type="AiEvaluationDefinition", version=VERSION))
+
+    done = evalmeta("deploy", "-x", "package.xml", "--post-destructive-changes", "gone.xml")
+
+    assert (done.code, "No AiEvaluationDefinition named: Nobody found" in done.err) == (0, True)
+
+
+def test_destructive_changes_beside_the_manifest_are_not_sent_and_it_is_said_how(
+    evalmeta: Program, copy_samples: Callable[..., Path]
+) -> None:
+    project = copy_samples()
+    gone = PACKAGE.format(member="my_test_n1", type="AiEvaluationDefinition", version=VERSION)
+    (project / "destructiveChangesPost.xml").write_text(gone)
+
+    done = evalmeta("deploy", "-x", "package.xml")
+
+    assert "--post-destructive-changes destructiveChangesPost.xml" in done.err
+    assert "my_test_n1" in evalmeta("test", "list").out
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        ["--metadata-dir", ".", "-x", "package.xml"],
+        ["--single-package"],
+        ["--post-destructive-changes", "package.xml"],
+        ["--async", "--wait", "3"],
+        ["--tests", "Some"],
+        ["--test-level", "RunSpecifiedTests"],
+        ["--wait", "0"],
+        ["--wait", "soon"],
+        ["--wait", "nan"],
+        ["--wait", "inf"],
+        ["--api-version", "20.0"],
+        ["--dry-run", "report"],
+    ],
+)
+def test_options_that_do_not_go_together_are_wrong_usage(
+    evalmeta: Program, copy_samples: Callable[..., Path], words: list[str]
+) -> None:
+    copy_samples()
+
+    assert evalmeta("deploy", *words).code == 2
+
+
+def test_every_option_reaches_the_org(
+    evalmeta: Program, copy_samples: Callable[..., Path], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    copy_samples()
+    words = ["--purge-on-delete", "-g", "-r", "--dry-run", "-l", "RunSpecifiedTests", "-t", "A", "-t", "B"]
+    with remote(monkeypatch, SUCCEEDED) as server:
+        evalmeta("deploy", *words, "--api-version", "65.0", "--wait")
+    [call] = [call for call in calls_of(server) if call.name == "deploy"]
+
+    zip_file, options = read_deploy(call)
+    assert b"<version>65.0</version>" in read_zip(zip_file)["package.xml"]
+    assert b"/services/Soap/m/65.0" in server.requests[1]
+    assert options == DeployOptions(
+        check_only=True,
+        ignore_warnings=True,
+        purge_on_delete=True,
+        rollback_on_error=False,
+        run_tests=("A", "B"),
+        test_level="RunSpecifiedTests",
+    )
+
+
+def test_start_is_another_name_of_deploy(evalmeta: Program, copy_samples: Callable[..., Path]) -> None:
+    copy_samples()
+
+    assert "Deployed 7 components" in evalmeta("deploy", "start").out
+
+
+def _in_metadata_format(project: Path, *, broken: str = "") -> Path:
+    folder = project / "package"
+    (folder / "aiEvaluationDefinitions").mkdir(parents=True)
+    shutil.copy(project / "package.xml", folder)
+    for file in (project / "aiEvaluationDefinitions").iterdir():
+        text = file.read_text()
+        text = text.replace("<subjectType>AGENT", "<subjectType>BOT") if file.name.startswith(f"{broken}.") else text
+        (folder / "aiEvaluationDefinitions" / file.name).write_text(text)
+    return folder

@@ -1,12 +1,17 @@
 from __future__ import annotations
 
+import json
+from dataclasses import replace
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
 
+from cli.remote import GOING_ON, RETRIEVING, remote
+from evalmeta.package.archive import read_zip
+
 if TYPE_CHECKING:
     from collections.abc import Callable
-    from pathlib import Path
 
     from conftest import Outcome
 
@@ -113,3 +118,100 @@ def test_what_forceignore_names_is_not_written(evalmeta: Program, copy_samples: 
     assert "Retrieved 2 components." in done.out
     assert f"Warning: {file.relative_to(project)} was not written: .forceignore names it" in done.err
     assert not file.exists()
+
+
+def test_the_orgs_zip_can_be_kept_and_unpacked(evalmeta: Program, copy_samples: Callable[[str], Path]) -> None:
+    project = copy_samples("dx-project")
+    evalmeta("deploy")
+    before = _definitions(project)
+
+    done = evalmeta("retrieve", "--target-metadata-dir", "backup", "--unzip")
+
+    assert (done.code, "Created backup/unpackaged.zip: 4 files, unpacked to backup/unpackaged." in done.out) == (
+        0,
+        True,
+    )
+    entries = read_zip((project / "backup/unpackaged.zip").read_bytes())
+    unpacked = project / "backup/unpackaged"
+    assert {name: (unpacked / name).read_bytes() for name in entries} == entries
+    assert {Path(name).parts[0] for name in entries} == {"unpackaged"}
+    assert before.items() <= _definitions(project).items()
+
+
+def test_a_single_package_has_no_folder(evalmeta: Program, copy_samples: Callable[[str], Path]) -> None:
+    project = copy_samples("dx-project")
+    evalmeta("deploy")
+
+    evalmeta("retrieve", "-t", "backup", "--zip-file-name", "mine", "--single-package", "-x", "manifest/package.xml")
+
+    assert "package.xml" in read_zip((project / "backup/mine.zip").read_bytes())
+    assert "Deployed 3 components" in evalmeta("deploy", "--metadata-dir", "backup/mine.zip", "--single-package").out
+
+
+def test_what_is_kept_is_told_as_json(evalmeta: Program, copy_samples: Callable[[str], Path]) -> None:
+    copy_samples("dx-project")
+
+    said = json.loads(evalmeta("retrieve", "-t", "backup", "--unzip", "--json").out)["result"]
+
+    assert (said["zipFilePath"], said["folder"]) == ("backup/unpackaged.zip", "backup/unpackaged")
+    assert said["files"] == ["unpackaged/package.xml"]
+
+
+def test_an_unpacked_zip_is_not_written_through_a_link(
+    evalmeta: Program, copy_samples: Callable[[str], Path], tmp_path: Path
+) -> None:
+    project = copy_samples("dx-project")
+    evalmeta("deploy")
+    (project / "backup/unpackaged").mkdir(parents=True)
+    (tmp_path / "elsewhere").mkdir()
+    (project / "backup/unpackaged/unpackaged").symlink_to(tmp_path / "elsewhere")
+
+    done = evalmeta("retrieve", "-t", "backup", "--unzip")
+
+    assert (done.code, list((tmp_path / "elsewhere").iterdir())) == (2, [])
+
+
+@pytest.mark.parametrize("words", [[], ["-x", "manifest/package.xml"], ["-d", "."]])
+def test_the_api_version_goes_into_the_manifest(
+    evalmeta: Program, copy_samples: Callable[[str], Path], words: list[str]
+) -> None:
+    project = copy_samples("dx-project")
+
+    evalmeta("retrieve", "-t", "backup", "--single-package", "--api-version", "65.0", *words)
+
+    assert b"<version>65.0</version>" in read_zip((project / "backup/unpackaged.zip").read_bytes())["package.xml"]
+
+
+@pytest.mark.parametrize(
+    "words", [["--unzip"], ["--single-package"], ["--zip-file-name", "x"], ["-t", "a", "--zip-file-name", "b/c"]]
+)
+def test_options_about_a_zip_need_a_folder_for_it(
+    evalmeta: Program, copy_samples: Callable[[str], Path], words: list[str]
+) -> None:
+    copy_samples("dx-project")
+
+    assert evalmeta("retrieve", *words).code == 2
+
+
+@pytest.mark.parametrize("words", [[], ["-t", "backup"]])
+def test_a_wait_that_runs_out_exits_69_and_nothing_is_written(
+    evalmeta: Program, copy_samples: Callable[[str], Path], monkeypatch: pytest.MonkeyPatch, words: list[str]
+) -> None:
+    project = copy_samples("dx-project")
+    with remote(monkeypatch, GOING_ON):
+        done = evalmeta("retrieve", "--wait", "0.0001", *words)
+
+    assert (done.code, "evalmeta retrieve --wait" in done.err) == (69, True)
+    assert not (project / "backup").exists()
+
+
+def test_a_retrieve_that_failed_is_a_fault(
+    evalmeta: Program, copy_samples: Callable[[str], Path], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    copy_samples("dx-project")
+    failed = replace(RETRIEVING, done=True, status="Failed", error_message="out of order")
+    monkeypatch.setattr("cli.remote.RETRIEVING", failed)
+    with remote(monkeypatch, GOING_ON):
+        done = evalmeta("retrieve")
+
+    assert (done.code, "failed: out of order" in done.err) == (4, True)

@@ -347,6 +347,65 @@ def test_an_interruption_is_an_object_too(slow_project: Callable[..., Path], pro
     assert (json.loads(out)["name"], json.loads(out)["exitCode"]) == ("Interrupted", 130)
 
 
+def test_a_wait_that_runs_out_exits_69_and_the_run_goes_on(
+    evalmeta: Program, slow_project: Callable[..., Path]
+) -> None:
+    project = slow_project(0.05)
+    evalmeta("deploy")
+
+    over = evalmeta("test", "run", "--wait", "0.002")
+    done = evalmeta("test", "resume", "--use-most-recent")
+
+    assert (over.code, "evalmeta test resume --job-id 4KB000000000001GAA" in over.err) == (69, True)
+    assert (done.code, "40 passed" in done.out) == (0, True)
+    assert len((project / "asked.txt").read_text().splitlines()) <= 44
+
+
+def test_a_resumed_run_can_be_waited_for_too_shortly_too(evalmeta: Program, slow_project: Callable[..., Path]) -> None:
+    slow_project(0.05)
+    evalmeta("deploy")
+    evalmeta("test", "run")
+
+    assert evalmeta("test", "resume", "-r", "--wait", "0.001").code == 69
+    assert evalmeta("test", "resume", "-r").code == 0
+
+
+def test_a_canceled_run_keeps_its_finished_cases(evalmeta: Program, slow_project: Callable[..., Path]) -> None:
+    project = slow_project(0.2)
+    evalmeta("deploy")
+    evalmeta("test", "run")
+    _wait_for_questions(project, 12)
+
+    done = evalmeta("test", "cancel", "--use-most-recent")
+    shown = json.loads(evalmeta("test", "results", "-r", "--json").out)["result"][0]
+    resumed = evalmeta("test", "resume", "-r")
+
+    assert (done.code, done.out.startswith("Canceled run 4KB000000000001GAA; ")) == (0, True)
+    assert shown["status"] == "TERMINATED"
+    assert 0 < len(shown["testCases"]) < 40
+    assert (resumed.code, "canceled by" in resumed.out) == (1, True)
+
+
+def test_a_run_that_is_over_cannot_be_canceled(evalmeta: Program, copy_samples: Copy) -> None:
+    copy_samples("failing")
+    evalmeta("deploy")
+    evalmeta("test", "run", "--wait")
+
+    done = evalmeta("test", "cancel", "-r", "--json")
+
+    assert (done.code, "is over already" in json.loads(done.out)["message"]) == (4, True)
+
+
+@pytest.mark.parametrize("command", ["resume", "results", "cancel"])
+@pytest.mark.parametrize("words", [[], ["-r"], ["-i", "4KB000000000009GAA"], ["-r", "-i", "4KB000000000001GAA"]])
+def test_a_run_that_is_none_is_wrong_usage(
+    evalmeta: Program, copy_samples: Copy, command: str, words: list[str]
+) -> None:
+    copy_samples()
+
+    assert evalmeta("test", command, *words).code == 2
+
+
 def _wait_for_questions(project: Path, count: int) -> None:
     deadline = time.monotonic() + 30
     log = project / "asked.txt"

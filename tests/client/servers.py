@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import asyncio
 import re
-from contextlib import asynccontextmanager
-from typing import TYPE_CHECKING, TypeVar
+import socketserver
+import threading
+from contextlib import asynccontextmanager, contextmanager
+from typing import TYPE_CHECKING, NamedTuple, TypeVar
 
 import httpx
 
@@ -13,7 +15,7 @@ from evalmeta.client.connection import Connection
 from evalmeta.model.registry import ApiVersion
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Awaitable, Callable
+    from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
 
 T = TypeVar("T")
 
@@ -71,3 +73,58 @@ async def replying(*bodies: bytes) -> AsyncIterator[str]:
 
     async with await asyncio.start_server(answer, "127.0.0.1", 0) as server:
         yield f"http://127.0.0.1:{server.sockets[0].getsockname()[1]}"
+
+
+class Loopback(NamedTuple):
+    """A server on loopback: its address, and the requests that it got, heads and bodies."""
+
+    url: str
+    requests: list[bytes]
+
+
+def http_reply(status: int, body: bytes, *headers: str) -> bytes:
+    """Writes a whole reply."""
+    head = [f"HTTP/1.1 {status} Said", f"Content-Length: {len(body)}", "Connection: close", *headers]
+    return "\r\n".join([*head, "", ""]).encode() + body
+
+
+@contextmanager
+def listening(answer: Callable[[bytes], bytes]) -> Iterator[Loopback]:
+    """Listens on loopback in a thread, writes what `answer` makes of each request, byte for byte, and hangs up."""
+    requests: list[bytes] = []
+
+    class Handler(socketserver.StreamRequestHandler):
+        def handle(self) -> None:
+            head = b"".join(iter(self.rfile.readline, b"\r\n"))
+            length = re.search(rb"(?i)content-length: (\d+)", head)
+            requests.append(head + b"\r\n" + self.rfile.read(int(length[1]) if length else 0))
+            self.wfile.write(answer(requests[-1]))
+
+    with socketserver.ThreadingTCPServer(("127.0.0.1", 0), Handler) as server:
+        thread = threading.Thread(target=server.serve_forever, args=(0.01,))
+        thread.start()
+        try:
+            yield Loopback(f"http://127.0.0.1:{server.server_address[1]}", requests)
+        finally:
+            server.shutdown()
+            thread.join()
+
+
+@contextmanager
+def replying_with(*replies: bytes) -> Iterator[Loopback]:
+    """Listens like `listening` and gives these replies in turn, the last one again and again."""
+    waiting = list(replies)
+    with listening(lambda _: waiting.pop(0) if len(waiting) > 1 else waiting[0]) as server:
+        yield server
+
+
+def visit(server: Loopback, do: Callable[[Connection], Awaitable[T]]) -> T:
+    """Connects to a server on loopback, does something, and gives what came of it."""
+
+    async def go() -> T:
+        async with Connection(
+            url=server.url, token=TOKEN, api_version=ApiVersion(66), poll_seconds=0.001
+        ) as connection:
+            return await do(connection)
+
+    return asyncio.run(go())

@@ -1,13 +1,21 @@
 from __future__ import annotations
 
+from contextlib import suppress
+from typing import TYPE_CHECKING
+
 import orjson
 import pytest
 
 from client.servers import answering, connect
-from evalmeta.client.agent_tests import Progress, fetch_results, follow, start_run
-from evalmeta.errors import MessageUnreadable, WaitRanOut
+from evalmeta.client.agent_tests import Progress, cancel_run, fetch_results, follow, start_run
+from evalmeta.errors import MessageUnreadable, OrgBusy, WaitRanOut
+from evalmeta.model.registry import TESTING_DEFINITION
 from evalmeta.model.run import RunOptions, RunStatus
 from evalmeta.wire.connect import write_options
+
+if TYPE_CHECKING:
+    from evalmeta.client.connection import Connection
+    from evalmeta.model.run import Run
 
 
 def reply(**fields: object) -> tuple[int, bytes]:
@@ -18,6 +26,26 @@ def test_a_run_is_started_with_what_salesforce_asks_for_and_no_more() -> None:
     transport, requests = answering(reply(runId="4KB1", status="NEW"))
     assert connect(transport, lambda connection: start_run(connection, "Orders")) == "4KB1"
     assert orjson.loads(requests[0].content) == {"aiEvaluationDefinitionName": "Orders"}
+
+
+def test_a_test_of_the_other_type_is_started_followed_and_read_where_it_is_run() -> None:
+    case = {"subjectResponse": "{&quot;content&quot;: &quot;Hello&quot;}"}
+    replies = [
+        reply(runId="3A21", status="CREATED"),
+        reply(status="SUCCESS"),
+        reply(status="SUCCESS", testCases=[case]),
+    ]
+    transport, requests = answering(*replies)
+
+    async def run(connection: Connection) -> Run:
+        run_id = await start_run(connection, "Visits", kind=TESTING_DEFINITION)
+        assert (await follow(connection, run_id, on_progress=lambda _: None)).status == "COMPLETED"
+        return await fetch_results(connection, run_id)
+
+    found = connect(transport, run)
+    assert (found.status, found.cases[0].generated.outcome) == (RunStatus.COMPLETED, "Hello")
+    assert orjson.loads(requests[0].content) == {"testDefinitionName": "Visits"}
+    assert {"/einstein/ai-testing/runs" in str(each.url) for each in requests} == {True}
 
 
 def test_options_are_sent_beside_it() -> None:
@@ -54,6 +82,20 @@ def test_a_wait_that_runs_out_names_the_run() -> None:
     with pytest.raises(WaitRanOut) as raised:
         connect(transport, lambda connection: follow(connection, "4KB1", wait=0, on_progress=lambda _: None))
     assert raised.value.job_id == "4KB1"
+
+
+def test_a_run_is_canceled_where_it_runs() -> None:
+    transport, requests = answering(reply(success=True))
+    connect(transport, lambda connection: cancel_run(connection, "4KB1"))
+    assert requests[0].url.path == "/services/data/v66.0/einstein/ai-evaluations/runs/4KB1/cancel"
+
+
+@pytest.mark.parametrize(("status", "times"), [(503, 2), (502, 1)])
+def test_a_start_is_repeated_only_when_the_org_refused_it(status: int, times: int) -> None:
+    transport, requests = answering((status, b"<html>"), reply(runId="4KB1"))
+    with suppress(OrgBusy):
+        connect(transport, lambda connection: start_run(connection, "Orders"))
+    assert len(requests) == times
 
 
 def test_results_of_an_org_are_given_the_names_that_it_does_not_tell() -> None:

@@ -3,10 +3,10 @@ from __future__ import annotations
 import pytest
 
 from client.servers import answering, connect
-from evalmeta.client.deploy import deploy
+from evalmeta.client.deploy import cancel, check, deploy, follow, quick_deploy, submit
 from evalmeta.errors import OrgFault, WaitRanOut
-from evalmeta.wire.messages import AsyncResult, DeployOptions, DeployResult
-from evalmeta.wire.soap import read_call, read_deploy, write_fault, write_results
+from evalmeta.wire.messages import AsyncResult, CancelResult, DeployOptions, DeployResult
+from evalmeta.wire.soap import read_call, read_deploy, read_job_id, write_fault, write_results, write_text_result
 
 RECEIPT = (200, write_results("deploy", [AsyncResult(done=False, id="0Af1")]))
 PENDING = DeployResult("0Af1", "Pending", done=False, success=False)
@@ -43,3 +43,31 @@ def test_a_deployment_that_the_org_forgot_is_a_fault() -> None:
     transport, _ = answering(RECEIPT, (500, write_fault("INVALID_CROSS_REFERENCE_KEY", "invalid cross reference id")))
     with pytest.raises(OrgFault, match="invalid cross reference id"):
         connect(transport, lambda connection: deploy(connection, b"zip"))
+
+
+def test_a_deployment_that_was_submitted_is_followed_by_its_id() -> None:
+    transport, requests = answering(RECEIPT, status(PENDING), status(FAILED))
+    seen: list[DeployResult] = []
+
+    assert connect(transport, lambda connection: submit(connection, b"zip")) == "0Af1"
+    assert connect(transport, lambda connection: follow(connection, "0Af1", on_progress=seen.append)) == FAILED
+    assert (seen, len(requests)) == ([PENDING, FAILED], 3)
+
+
+def test_a_deployment_is_looked_at_once() -> None:
+    transport, requests = answering(status(PENDING))
+    assert connect(transport, lambda connection: check(connection, "0Af1")) == PENDING
+    assert len(requests) == 1
+
+
+def test_a_cancellation_names_the_deployment() -> None:
+    transport, requests = answering((200, write_results("cancelDeploy", [CancelResult(done=False, id="0Af1")])))
+    connect(transport, lambda connection: cancel(connection, "0Af1"))
+    call = read_call(requests[0].content)
+    assert (call.name, read_job_id(call)) == ("cancelDeploy", "0Af1")
+
+
+def test_a_quick_deploy_has_an_id_of_its_own() -> None:
+    transport, requests = answering((200, write_text_result("deployRecentValidation", "0Af2")))
+    assert connect(transport, lambda connection: quick_deploy(connection, "0Af1")) == "0Af2"
+    assert read_job_id(read_call(requests[0].content)) == "0Af1"

@@ -4,7 +4,7 @@ import pytest
 
 from client.servers import answering, connect
 from evalmeta.client.retrieve import list_components, retrieve
-from evalmeta.errors import WaitRanOut
+from evalmeta.errors import OrgFault, WaitRanOut
 from evalmeta.model.manifest import Manifest, ManifestTypes
 from evalmeta.wire.messages import AsyncResult, FileProperties, RetrieveMessage, RetrieveResult
 from evalmeta.wire.soap import read_call, read_retrieve, write_results
@@ -31,6 +31,20 @@ def test_a_retrieve_is_asked_about_until_it_is_done() -> None:
     assert connect(transport, lambda connection: retrieve(connection, MANIFEST)) == DONE
     assert read_retrieve(read_call(requests[0].content)) == (MANIFEST, False)
     assert len(requests) == 3
+
+
+def test_a_single_package_is_asked_for() -> None:
+    transport, requests = answering(RECEIPT, status(DONE))
+    connect(transport, lambda connection: retrieve(connection, MANIFEST, single_package=True))
+    assert read_retrieve(read_call(requests[0].content)) == (MANIFEST, True)
+
+
+def test_a_retrieve_that_failed_is_a_fault() -> None:
+    failed = RetrieveResult("09S1", "Failed", done=True, success=False, error_message="no", error_status_code="X")
+    transport, _ = answering(RECEIPT, status(failed))
+    with pytest.raises(OrgFault, match="retrieve 09S1 failed: no") as raised:
+        connect(transport, lambda connection: retrieve(connection, MANIFEST))
+    assert raised.value.code == "X"
 
 
 def test_a_wait_that_runs_out_names_the_retrieve() -> None:

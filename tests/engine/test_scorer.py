@@ -8,7 +8,7 @@ import pytest
 from engine.builders import TOPIC, exchange
 from evalmeta.engine.scorer import SCORERS, score
 from evalmeta.model.definition import Expectation
-from evalmeta.model.expectations import expectation_kind, known_names
+from evalmeta.model.expectations import expectation_kind, known_names, scorer_names
 from evalmeta.model.generated import GeneratedData
 from evalmeta.model.run import TestResult, Verdict
 
@@ -36,7 +36,8 @@ async def slow_broken_scorer(_expectation: Expectation, _exchange: Exchange) -> 
 
 
 def test_there_is_a_scorer_for_every_expectation() -> None:
-    assert set(SCORERS) == {expectation_kind(name).name for name in known_names()}
+    expected = {expectation_kind(name).name for name in known_names()}
+    assert set(SCORERS) == {*expected, *scorer_names("AGENT"), *scorer_names("PROMPT")}
 
 
 @pytest.mark.parametrize("name", known_names())
@@ -75,3 +76,9 @@ def test_an_unknown_expectation_is_an_error_that_names_the_nearest() -> None:
     result = score(Expectation("topic_sequence_mach"), EXCHANGE)
     assert result.verdict is Verdict.ERROR
     assert "topic_sequence_match" in result.explanation
+
+
+def test_a_scorer_of_the_orgs_own_is_undecided_and_named() -> None:
+    result = score(Expectation("Courtesy", scorer_type="Custom"), EXCHANGE)
+    assert (result.name, result.verdict) == ("Courtesy", Verdict.UNDECIDED)
+    assert result.explanation == "'Courtesy' is a scorer of the org's own; nothing here can judge by it"

@@ -17,11 +17,12 @@ from evalmeta.errors import EvalmetaError
 from evalmeta.model.generated import Action, GeneratedData, invoked_actions, reference_root
 from evalmeta.model.manifest import Manifest, ManifestTypes
 from evalmeta.model.reference import ReferenceSyntax, parse_reference
+from evalmeta.model.registry import EVALUATION_DEFINITION
 from evalmeta.model.run import CaseResult, Run, RunStatus, TestResult, Verdict
 from evalmeta.package.archive import build_zip, read_zip
 from evalmeta.report import FORMATS, render
 from evalmeta.report.report import Report
-from evalmeta.validation.validator import validate_definition, validate_manifest
+from evalmeta.validation.validator import validate_component, validate_manifest
 from evalmeta.wire import soap
 from evalmeta.wire.connect import read_options, read_run, write_run
 from evalmeta.wire.jsonfields import object_at, read_object
@@ -66,7 +67,7 @@ class Target:
 
 
 def _read_definition(data: bytes) -> None:
-    validate_definition(data, label="d", full_name="D")
+    validate_component(EVALUATION_DEFINITION, data, label="d", full_name="D")
     with suppress(EvalmetaError):
         read_definition(read_xml(data, label="d"))
         format_definition(data, label="d")

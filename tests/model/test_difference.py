@@ -14,9 +14,11 @@ from evalmeta.model.definition import (
     HistoryMessage,
     Inputs,
     Parameter,
+    PromptInput,
     TestCase,
 )
 from evalmeta.model.difference import compare
+from evalmeta.model.registry import TESTING_DEFINITION
 
 CASES = tuple(TestCase(Inputs(f"Question {number}"), number=number) for number in (1, 2, 3))
 EXCHANGED = {ChangeKind.ADDED: "removed", ChangeKind.REMOVED: "added", ChangeKind.CHANGED: "changed"}
@@ -142,3 +144,20 @@ def test_a_changed_context_variable_is_named() -> None:
     assert compare(before, after) == (
         Change(ChangeKind.CHANGED, 1, ("contextVariable Tier", "variableValue"), "Gold", "Silver"),
     )
+
+
+def test_what_a_type_calls_its_expectations_stands_in_the_difference() -> None:
+    before, after = (
+        replace(expecting(Expectation("response_match", value)), type=TESTING_DEFINITION) for value in ("one", "two")
+    )
+    assert told(before, after) == [("changed", 1, ("scorer response_match", "expectedValue"))]
+
+
+def test_another_type_is_a_difference() -> None:
+    assert told(of(), replace(of(), type=TESTING_DEFINITION)) == [("changed", None, ("type",))]
+
+
+def test_a_case_of_a_prompt_template_is_told_with_its_inputs() -> None:
+    new = TestCase(Inputs("", prompt_inputs=(PromptInput("Input:Year", "1887"),)), number=4)
+    [change] = compare(of(), of(new))
+    assert (change.kind, change.after) == (ChangeKind.ADDED, "Input:Year 1887")

@@ -4,8 +4,17 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from evalmeta.model.definition import ContextVariable, Definition, Expectation, HistoryMessage, Inputs, TestCase
+from evalmeta.model.definition import (
+    ContextVariable,
+    Definition,
+    Expectation,
+    HistoryMessage,
+    Inputs,
+    PromptInput,
+    TestCase,
+)
 from evalmeta.model.evaluation import Case, Evaluation, Turn, evaluation_of
+from evalmeta.model.registry import TESTING_DEFINITION
 
 unique_or_none = st.lists(st.none() | st.integers(1, 9), max_size=8).filter(
     lambda numbers: len({number for number in numbers if number}) == sum(number is not None for number in numbers)
@@ -50,3 +59,31 @@ def test_a_definition_becomes_what_the_engine_runs() -> None:
     assert evaluation_of(Definition("A label", "Agent", subject_version="v2", test_cases=(case,)), name="Api_Name") == (
         Evaluation("Api_Name", "Agent", (Case(3, (Turn("And then?", expectations),), history, variables),), "v2")
     )
+
+
+def scored(*scorers: Expectation) -> tuple[Expectation, ...]:
+    definition = Definition("n", "s", test_cases=(TestCase(Inputs("u"), scorers, 1),), type=TESTING_DEFINITION)
+    return evaluation_of(definition, name="N").cases[0].turns[0].expectations
+
+
+@pytest.mark.parametrize(
+    ("value", "actions"),
+    [(" Find\n", "['Find']"), ("['A', 'B']", "['A', 'B']"), ("[]", "[]"), ("[A]", "[A]"), ("", ""), (None, None)],
+)
+def test_one_action_of_a_scorer_is_a_list_of_one(value: str | None, actions: str | None) -> None:
+    assert scored(Expectation("action_sequence_match", value)) == (Expectation("action_sequence_match", actions),)
+
+
+def test_a_scorer_that_is_not_standard_is_the_orgs_own() -> None:
+    standard, other = scored(Expectation("coherence"), Expectation("hallucination_score"))
+    assert (standard.is_custom, other.is_custom) == (False, True)
+
+
+def test_a_prompt_template_gets_its_inputs_as_text_and_as_context() -> None:
+    inputs = Inputs("", prompt_inputs=(PromptInput("Input:Title", "Harbour"), PromptInput("Input:Year", "1887")))
+    definition = Definition("n", "s", "PROMPT", test_cases=(TestCase(inputs, (), 1),), type=TESTING_DEFINITION)
+    evaluation = evaluation_of(definition, name="N")
+    [case] = evaluation.cases
+    assert evaluation.subject_type == "PROMPT"
+    assert case.turns[0].utterance == "Input:Title: Harbour\nInput:Year: 1887"
+    assert case.context_variables == (ContextVariable("Input:Title", "Harbour"), ContextVariable("Input:Year", "1887"))

@@ -9,6 +9,8 @@ from evalmeta.model.expectations import (
     canonical_name,
     expectation_kind,
     known_names,
+    scorer_kind,
+    scorer_names,
 )
 
 
@@ -43,6 +45,19 @@ def test_the_names_of_the_reference_come_before_the_later_ones() -> None:
     names = known_names()
     assert len(names) == len(set(names)) == 15
     assert [canonical_name(name) == name for name in names] == [True] * 11 + [False] * 4
+
+
+def test_what_only_one_type_knows_is_no_name_of_the_other() -> None:
+    scorers = {*scorer_names("AGENT"), *scorer_names("PROMPT")}
+    assert scorers - {*known_names()} == {"agent_handoff_match", "response_match", "task_resolution"}
+    assert [scorer_kind(name) for name in ("topic_assertion", "instruction_following", "string_comparison")] == [
+        None
+    ] * 3
+
+
+def test_a_prompt_template_is_judged_by_its_response_alone() -> None:
+    assert scorer_names("PROMPT") == ("coherence", "completeness", "conciseness", "factuality", "response_match")
+    assert {*scorer_names("PROMPT")} < {*scorer_names("AGENT")}
 
 
 def test_custom_criteria_are_what_has_operators() -> None:

@@ -9,9 +9,13 @@ from evalmeta.model.registry import (
     OLDEST_API_VERSION,
     TYPES,
     ApiVersion,
+    MetadataType,
     metadata_type,
     nearest_type_name,
     parse_api_version,
+    type_at_path,
+    type_of_run,
+    types_at,
 )
 
 
@@ -38,8 +42,23 @@ def test_the_nearest_type_is_named_when_one_is_near(name: str, near: str | None)
 
 
 def test_names_folders_suffixes_and_prefixes_are_unique() -> None:
-    for column in ("name", "directory", "suffix", "xsd", "id_prefix"):
+    for column in ("name", "directory", "suffix", "xsd", "id_prefix", "run_prefix", "run_path", "run_key"):
         assert len({getattr(row, column) for row in TYPES}) == len(TYPES)
+
+
+@pytest.mark.parametrize("kind", TYPES, ids=lambda kind: kind.name)
+def test_a_run_tells_its_type_by_id_and_by_place(kind: MetadataType) -> None:
+    assert type_of_run(f"{kind.run_prefix}000000000001CAA") == type_at_path(kind.run_path) == kind
+
+
+@pytest.mark.parametrize("other", ["", "0Af000000000001CAA", "ai-nothing"])
+def test_nothing_else_is_a_run(other: str) -> None:
+    assert (type_of_run(other), type_at_path(other)) == (None, None)
+
+
+@pytest.mark.parametrize(("version", "count"), [(62, 0), (63, 1), (65, 1), (66, 2), (67, 2)])
+def test_a_version_knows_the_types_that_came_with_it_or_before(version: int, count: int) -> None:
+    assert types_at(ApiVersion(version)) == TYPES[:count]
 
 
 @pytest.mark.parametrize(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import pytest
@@ -13,6 +14,12 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from evalmeta.org.organization import Organization
+
+
+@pytest.fixture
+def waiting(org: Organization) -> Organization:
+    """The org with a queue that nobody works on."""
+    return replace(org, wake=lambda: None)
 
 
 @pytest.fixture

@@ -12,7 +12,7 @@ import httpx
 
 from evalmeta.client.connection import Connection
 from evalmeta.model.manifest import Manifest, ManifestTypes
-from evalmeta.model.registry import NEWEST_API_VERSION, TYPES
+from evalmeta.model.registry import EVALUATION_DEFINITION, NEWEST_API_VERSION, TYPES
 from evalmeta.model.run import RunOptions
 from evalmeta.model.user import ADMIN
 from evalmeta.org.app import create_app
@@ -176,7 +176,7 @@ def started(project: Project, *, cases: int, options: RunOptions = RunOptions())
     """Deploys a definition Orders, starts a run of it that nobody works on yet, and gives its id."""
     with opened_of(project) as org:
         deploy(org, package({"Orders": definition("Orders", cases=cases)}))
-        return start(org, "Orders", options)
+        return start(org, EVALUATION_DEFINITION, "Orders", options)
 
 
 def embedded(project: Project, do: Callable[[Connection], Awaitable[T]], *, detached: bool = False) -> T:

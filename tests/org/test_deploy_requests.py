@@ -49,42 +49,44 @@ def described(org: Organization, job_id: str, query: str = "?includeDetails=true
 
 @pytest.mark.parametrize("name", ["json", "entity_content"])
 @pytest.mark.parametrize("turned", [False, True])
-def test_a_form_is_read_with_its_parts_in_any_order_and_spelling(org: Organization, name: str, *, turned: bool) -> None:
+def test_a_form_is_read_with_its_parts_in_any_order_and_spelling(
+    waiting: Organization, name: str, *, turned: bool
+) -> None:
     parts = form(name)
-    status, reply = send(org, "POST", files=parts[::-1] if turned else parts)
-    carry_out_jobs(org)
-    assert (status, described(org, str(reply["id"]))["status"]) == (201, "Succeeded")
-    assert org.components.content(KIND.name, "A") == definition("A")
+    status, reply = send(waiting, "POST", files=parts[::-1] if turned else parts)
+    carry_out_jobs(waiting)
+    assert (status, described(waiting, str(reply["id"]))["status"]) == (201, "Succeeded")
+    assert waiting.components.content(KIND.name, "A") == definition("A")
 
 
-def test_a_deployment_is_described_with_details_and_options(org: Organization) -> None:
-    job_id = posted(org, checkOnly=True)
-    carry_out_jobs(org)
-    result = described(org, job_id)
+def test_a_deployment_is_described_with_details_and_options(waiting: Organization) -> None:
+    job_id = posted(waiting, checkOnly=True)
+    carry_out_jobs(waiting)
+    result = described(waiting, job_id)
     assert [each["fullName"] for each in result["details"]["componentSuccesses"]] == ["package.xml", "A"]
     assert (result["done"], result["checkOnly"], result["numberComponentsTotal"]) == (True, True, 1)
 
 
-def test_details_come_only_when_asked_for(org: Organization) -> None:
-    job_id = posted(org)
-    carry_out_jobs(org)
-    assert described(org, job_id, "")["details"]["componentSuccesses"] == []
+def test_details_come_only_when_asked_for(waiting: Organization) -> None:
+    job_id = posted(waiting)
+    carry_out_jobs(waiting)
+    assert described(waiting, job_id, "")["details"]["componentSuccesses"] == []
 
 
-def test_a_validation_is_deployed_quickly(org: Organization) -> None:
-    validation = posted(org, checkOnly=True)
-    carry_out_jobs(org)
-    status, reply = send(org, "POST", json={"validatedDeployRequestId": validation})
+def test_a_validation_is_deployed_quickly(waiting: Organization) -> None:
+    validation = posted(waiting, checkOnly=True)
+    carry_out_jobs(waiting)
+    status, reply = send(waiting, "POST", json={"validatedDeployRequestId": validation})
     assert (status, reply["validatedDeployRequestId"]) == (201, validation)
-    carry_out_jobs(org)
-    assert described(org, str(reply["id"]))["status"] == "Succeeded"
+    carry_out_jobs(waiting)
+    assert described(waiting, str(reply["id"]))["status"] == "Succeeded"
 
 
-def test_a_deployment_that_is_over_cannot_be_canceled(org: Organization) -> None:
-    job_id = posted(org)
-    carry_out_jobs(org)
+def test_a_deployment_that_is_over_cannot_be_canceled(waiting: Organization) -> None:
+    job_id = posted(waiting)
+    carry_out_jobs(waiting)
     body = {"deployResult": {"status": "Canceling"}}
-    status, reply = send(org, "PATCH", f"{REQUESTS}/{job_id}", json=body)
+    status, reply = send(waiting, "PATCH", f"{REQUESTS}/{job_id}", json=body)
     assert (status, reply[0]["errorCode"]) == (400, "INVALID_ID_FIELD")
 
 
@@ -101,12 +103,12 @@ def test_a_deployment_that_is_over_cannot_be_canceled(org: Organization) -> None
         ({"files": form("json", checkOnly="perhaps")}, "JSON_PARSER_ERROR"),
     ],
 )
-def test_what_is_no_deployment_is_an_error(org: Organization, content: dict[str, object], code: str) -> None:
-    status, reply = send(org, "POST", **content)
+def test_what_is_no_deployment_is_an_error(waiting: Organization, content: dict[str, object], code: str) -> None:
+    status, reply = send(waiting, "POST", **content)
     assert (status, reply[0]["errorCode"]) == (400, code)
-    assert org.jobs.history() == []
+    assert waiting.jobs.history() == []
 
 
-def test_an_unknown_job_is_not_found(org: Organization) -> None:
-    status, reply = send(org, "GET", f"{REQUESTS}/0Af000000000009AAA")
+def test_an_unknown_job_is_not_found(waiting: Organization) -> None:
+    status, reply = send(waiting, "GET", f"{REQUESTS}/0Af000000000009AAA")
     assert (status, reply[0]["errorCode"]) == (404, "INVALID_CROSS_REFERENCE_KEY")

@@ -11,7 +11,7 @@ import pytest
 from evalmeta import limits
 from evalmeta.client.agent_tests import Progress, fetch_results, follow, start_run
 from evalmeta.client.deploy import deploy
-from evalmeta.errors import NotFound, OrgFault, SettingsError, StoreError, SubjectNotBound
+from evalmeta.errors import NotFound, OrgBusy, OrgFault, SettingsError, SubjectNotBound
 from evalmeta.model.run import Run, RunOptions, RunStatus, Verdict
 from evalmeta.org.evaluations import is_abandoned, work
 from evalmeta.store.database import open_database
@@ -279,9 +279,9 @@ def test_a_database_that_is_locked_lets_nobody_start_a_run(project: Project, mon
         with closing(open_database(project.state_dir)) as holder, holder.transaction():
             return await start_run(connection, "Orders")
 
-    with pytest.raises(StoreError, match=r"org\.sqlite3 is held by another program") as raised:
+    with pytest.raises(OrgBusy, match=r"org\.sqlite3 is held by another program") as raised:
         embedded(project, run)
-    assert raised.value.actions == ("Wait until it is done, then run the command again.",)
+    assert raised.value.actions == ("Try again later.",)
     assert str(project.root) not in str(raised.value)
 
 

@@ -159,13 +159,13 @@ def test_a_body_over_the_limit_is_refused_before_it_is_kept(org: Organization, m
     assert len(given) < 10
 
 
-def test_a_deployment_is_answered_with_a_receipt_and_kept(org: Organization) -> None:
+def test_a_deployment_is_answered_with_a_receipt_and_kept(waiting: Organization) -> None:
     zip_file = package({"A": definition("A")})
-    sent = write_call(deploy_call(zip_file, DeployOptions()), session=org.token, client="c")
-    [receipt] = read_results(AsyncResult, send(org, "POST", SOAP, sent).content)
+    sent = write_call(deploy_call(zip_file, DeployOptions()), session=waiting.token, client="c")
+    [receipt] = read_results(AsyncResult, send(waiting, "POST", SOAP, sent).content)
     check = f"<checkDeployStatus><asyncProcessId>{receipt.id}</asyncProcessId></checkDeployStatus>"
-    carry_out_jobs(org)
-    [result] = read_results(DeployResult, call(org, check).content)
+    carry_out_jobs(waiting)
+    [result] = read_results(DeployResult, call(waiting, check).content)
     assert (receipt.done, receipt.state, result.id, result.success) == (False, "Queued", receipt.id, True)
 
 
@@ -198,6 +198,22 @@ def test_a_mistake_of_ours_shows_no_traceback(org: Organization) -> None:
     expected = (500, "UNKNOWN_EXCEPTION", "An unexpected error occurred")
     assert rest_error(rest(broken, "GET", f"{RUNS}/4KB")) == expected
     assert fault(call(broken, "<retrieve><request><unpackaged/></request></retrieve>")) == expected
+
+
+def test_a_run_is_canceled_once_and_says_by_whom(tmp_path: Path) -> None:
+    project = make_project(tmp_path / "project")
+    run_id = started(project, cases=1)
+    with opened_of(project) as org:
+        canceled = rest(org, "POST", f"{RUNS}/{run_id}/cancel")
+        again = rest_error(rest(org, "POST", f"{RUNS}/{run_id}/cancel"))
+        status = rest(org, "GET", f"{RUNS}/{run_id}").json()
+    assert (canceled.status_code, canceled.json()) == (200, {"success": True})
+    assert (status["status"], status["errorMessage"]) == ("TERMINATED", "canceled by Local Admin")
+    assert again == (400, "INVALID_STATUS", f"Run {run_id} is over already")
+
+
+def test_a_run_that_does_not_exist_cannot_be_canceled(org: Organization) -> None:
+    assert rest_error(rest(org, "POST", f"{RUNS}/4KB000000000009GAA/cancel"))[:2] == (404, "NOT_FOUND")
 
 
 def test_errors_of_cases_and_results_name_no_folders(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

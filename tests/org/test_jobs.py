@@ -1,7 +1,6 @@
 from __future__ import annotations
 
 import time
-from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import pytest
@@ -24,12 +23,6 @@ ANN = User("005000000000002AAA", "Ann", "ann@example.com")
 BOB = User("005000000000003AAA", "Bob", "bob@example.com")
 CHECK = DeployOptions(check_only=True)
 A, B = package({"A": definition("A")}), package({"B": definition("B")})
-
-
-@pytest.fixture
-def waiting(org: Organization) -> Organization:
-    """The org with a queue that nobody works on."""
-    return replace(org, wake=lambda: None)
 
 
 def outcome(org: Organization, job_id: str, *, user: User = ADMIN, details: bool = True) -> DeployResult:

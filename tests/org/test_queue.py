@@ -39,6 +39,16 @@ def test_a_queue_that_is_closed_has_done_all_its_work(tmp_path: Path) -> None:
     assert unfinished(tmp_path) == 0
 
 
+def test_a_queue_that_is_closed_at_once_leaves_the_rest_for_later(tmp_path: Path) -> None:
+    submitted(tmp_path, 50)
+    queue = JobQueue()
+    with closing(open_database(tmp_path)) as database:
+        queue.org = Organization(database, tmp_path, {}, lambda _: None)
+        queue.wake()
+        queue.close(at_once=True)
+    assert unfinished(tmp_path) > 0
+
+
 def test_jobs_that_were_left_are_done_when_the_queue_is_woken(tmp_path: Path) -> None:
     submitted(tmp_path, 3)
     assert unfinished(tmp_path) == 3

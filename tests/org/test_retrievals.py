@@ -7,6 +7,7 @@ import pytest
 from evalmeta.client.deploy import deploy
 from evalmeta.client.retrieve import describe, list_components, retrieve
 from evalmeta.model.manifest import Manifest, ManifestTypes
+from evalmeta.model.registry import TYPES
 from evalmeta.package.archive import read_zip
 from evalmeta.wire.messages import MetadataObject
 from evalmeta.wire.timestamps import from_timestamp
@@ -88,4 +89,4 @@ def test_an_empty_org_lists_nothing(org: Organization) -> None:
 
 def test_the_org_describes_the_types_it_has(org: Organization) -> None:
     described = ask(org, describe)
-    assert described.metadata_objects == (MetadataObject(KIND.directory, KIND.suffix, KIND.name),)
+    assert described.metadata_objects == tuple(MetadataObject(row.directory, row.suffix, row.name) for row in TYPES)

@@ -6,7 +6,8 @@ from typing import TYPE_CHECKING
 import pytest
 
 from evalmeta.errors import StoreError
-from evalmeta.org.workers import DetachedWorker, InProcessWorkers
+from evalmeta.model.run import RunStatus
+from evalmeta.org.workers import DetachedWorker, InProcessWorkers, ServedWorkers
 from org.parts import asked, make_project, opened_of, started
 
 if TYPE_CHECKING:
@@ -73,6 +74,21 @@ def test_closing_without_work_is_done_at_once(project: Project) -> None:
     asyncio.run(InProcessWorkers().close())
     asyncio.run(DetachedWorker(project.root, project.state_dir).close())
     assert not (project.state_dir / "logs").exists()
+
+
+def test_a_run_whose_process_cannot_be_started_waits(project: Project, caplog: pytest.LogCaptureFixture) -> None:
+    run_id = started(project, cases=1)
+    (project.state_dir / "logs").write_text("")
+
+    async def watch() -> None:
+        with opened_of(project) as org:
+            watching = asyncio.create_task(ServedWorkers(project.root, project.state_dir).watch(org))
+            while run_id not in caplog.text:
+                await asyncio.sleep(0.01)
+            watching.cancel()
+            assert org.runs.get(run_id).status is RunStatus.NEW
+
+    asyncio.run(watch())
 
 
 def test_a_worker_that_cannot_be_started_is_told_with_the_way_on(project: Project) -> None:

@@ -50,7 +50,8 @@ def test_whatever_matches_nothing_is_listed_with_the_nearest_names(dx_project: P
 
 
 @pytest.mark.parametrize(
-    ("entry", "hint"), [("AiEvaluationDefinitions", f"Did you mean {TYPE}?"), ("Flow:X", f"Known types: {TYPE}.")]
+    ("entry", "hint"),
+    [("AiEvaluationDefinitions", f"Did you mean {TYPE}?"), ("Flow:X", f"Known types: {TYPE}, AiTestingDefinition.")],
 )
 def test_an_unknown_type_is_answered_with_the_nearest(entry: str, hint: str) -> None:
     with pytest.raises(NotFound, match="does not handle the type") as caught:

@@ -66,7 +66,7 @@ def test_the_nearest_plain_project_wins(tmp_path: Path) -> None:
 def test_no_project_says_what_was_looked_for_where_and_what_to_do(tmp_path: Path) -> None:
     with pytest.raises(ProjectError) as caught:
         find_project(tmp_path)
-    wanted = "sfdx-project.json, evalmeta.toml, package.xml, aiEvaluationDefinitions"
+    wanted = "sfdx-project.json, evalmeta.toml, package.xml, aiEvaluationDefinitions, aiTestingDefinitions"
     assert str(caught.value) == f"There is no project in {tmp_path} or above it; looked for {wanted}."
     assert "create an empty evalmeta.toml" in caught.value.actions[1]
 

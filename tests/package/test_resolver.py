@@ -101,7 +101,7 @@ def test_an_unknown_type_is_a_problem_with_the_nearest_type(dx_project: Project)
 
 def test_a_type_like_no_other_lists_the_known_ones(dx_project: Project) -> None:
     (problem,) = problems(dx_project, manifest("*", name="Flow"))
-    assert problem.hint == f"Known types: {TYPE}."
+    assert problem.hint == f"Known types: {TYPE}, AiTestingDefinition."
 
 
 @pytest.mark.parametrize("wanted", [Manifest(()), manifest()])

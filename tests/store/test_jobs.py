@@ -138,7 +138,9 @@ def test_jobs_of_an_earlier_layout_keep_their_replies(tmp_path: Path) -> None:
     scripts = [(files("evalmeta.store") / f"migrations/000{number}.sql").read_text() for number in (1, 2)]
     with closing(sqlite3.connect(tmp_path / "org.sqlite3")) as old:
         old.executescript(f"{';'.join(scripts)}; PRAGMA application_id = {header}; PRAGMA user_version = 2;")
-        old.executescript("INSERT INTO job VALUES ('0Af000000000001CAA', 'deploy', 7, CAST('<status>Succeeded</status>' AS BLOB));")
+        old.executescript(
+            "INSERT INTO job VALUES ('0Af000000000001CAA', 'deploy', 7, CAST('<status>Succeeded</status>' AS BLOB));"
+        )
     with closing(open_database(tmp_path)) as migrated:
         [job] = [Jobs(migrated).get("deploy", "0Af000000000001CAA")]
         assert job is not None

@@ -8,6 +8,7 @@ import pytest
 from evalmeta.errors import StoreError
 from evalmeta.model.evaluation import Case, Evaluation
 from evalmeta.model.generated import Action, GeneratedData
+from evalmeta.model.registry import EVALUATION_DEFINITION
 from evalmeta.model.run import CaseResult, Run, RunOptions, RunStatus, TestResult, Verdict
 from evalmeta.store.database import open_database
 from evalmeta.store.runs import Lease, RunJournal, Runs
@@ -30,7 +31,7 @@ DONE = CaseResult(1, 1, "Where?", Verdict.PASS, 10.0, 11.5, (RESULT,), ANSWER)
 def runs(database: Database) -> Runs:
     """One run, made at 100."""
     made = Runs(database)
-    made.start(EVALUATION, b"<xml/>", OPTIONS, now=100)
+    made.start(EVALUATION_DEFINITION, EVALUATION, b"<xml/>", OPTIONS, now=100)
     return made
 
 
@@ -138,6 +139,22 @@ def test_a_run_that_is_over_takes_no_more_cases(runs: Runs, journal: RunJournal)
     runs.finish(RUN_ID, "w1", RunStatus.COMPLETED, error=None, now=130)
     with pytest.raises(StoreError):
         journal.append([DONE])
+
+
+def test_a_canceled_run_keeps_its_cases_and_takes_no_more(runs: Runs, journal: RunJournal) -> None:
+    journal.append([DONE])
+    assert runs.cancel(RUN_ID, error="canceled by Ada", now=130)
+    with pytest.raises(StoreError):
+        journal.append([replace(DONE, number=2)])
+    run = runs.get(RUN_ID)
+    assert (run.status, run.ended, run.error) == (RunStatus.TERMINATED, 130, "canceled by Ada")
+    assert runs.cases(RUN_ID) == (DONE,)
+
+
+def test_a_run_that_is_over_cannot_be_canceled(runs: Runs) -> None:
+    assert runs.cancel(RUN_ID, error="x", now=130)
+    assert not runs.cancel(RUN_ID, error="y", now=140)
+    assert runs.get(RUN_ID).error == "x"
 
 
 def test_another_process_sees_a_case_as_soon_as_it_is_appended(folder: Path, journal: RunJournal) -> None:

@@ -8,8 +8,9 @@ from lxml import etree
 from xmlschema import XMLSchema
 
 from evalmeta.errors import InvalidMetadata
+from evalmeta.model.registry import EVALUATION_DEFINITION, TESTING_DEFINITION, MetadataType
 from evalmeta.validation.schema import schema_dir
-from evalmeta.validation.validator import validate_definition
+from evalmeta.validation.validator import validate_component
 from evalmeta.xmlio.definitions import read_definition
 from evalmeta.xmlio.reader import NAMESPACE, read_xml
 from strategies import EXAMPLES, QUIRKS, documents
@@ -17,6 +18,9 @@ from strategies import EXAMPLES, QUIRKS, documents
 XSD = schema_dir() / "AiEvaluationDefinition.xsd"
 LIBXML2 = etree.XMLSchema(etree.parse(XSD))
 XMLSCHEMA = XMLSchema(XSD)
+TESTING_XSD = schema_dir() / TESTING_DEFINITION.xsd
+TESTING_LIBXML2 = etree.XMLSchema(etree.parse(TESTING_XSD))
+TESTING_XMLSCHEMA = XMLSchema(TESTING_XSD)
 XSI = 'xmlns:xsi="http://www.w3.org/2001/XMLSchema-instance"'
 STRUCTURE = {
     "attribute-unknown",
@@ -57,8 +61,8 @@ def verdicts(text: str) -> set[bool]:
     return {accepts(LIBXML2, text), accepts(XMLSCHEMA, text), reads(text)}
 
 
-def structure_of(text: str) -> list[str]:
-    problems = validate_definition(text.encode(), label="d", full_name="D")
+def structure_of(text: str, kind: MetadataType = EVALUATION_DEFINITION) -> list[str]:
+    problems = validate_component(kind, text.encode(), label="d", full_name="D")
     return [problem.code for problem in problems if problem.code in STRUCTURE]
 
 
@@ -93,7 +97,11 @@ def test_nothing_else_is_a_number(number: str) -> None:
 @pytest.mark.parametrize("number", ["1_0", "\uff11", "\u0661", "&#160;1", "\u20031"])
 def test_a_number_that_only_xmlschema_takes_is_refused_where_it_stands(number: str) -> None:
     text = numbered(number)
-    (problem,) = (each for each in validate_definition(text.encode(), label="d", full_name="D") if each.is_error)
+    (problem,) = (
+        each
+        for each in validate_component(EVALUATION_DEFINITION, text.encode(), label="d", full_name="D")
+        if each.is_error
+    )
     assert accepts(XMLSCHEMA, text)
     assert (problem.code, problem.location.column) == ("value-invalid", text.index("<number>") + 1)
 
@@ -150,3 +158,16 @@ def test_the_only_subject_type_is_spelt_one_way(subject_type: str) -> None:
     text = definition(subject_type=subject_type)
     assert verdicts(text) == {False}
     assert len(structure_of(text)) == 1
+
+
+@settings(max_examples=EXAMPLES, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@given(documents(TESTING_DEFINITION))
+def test_every_judge_gives_the_same_verdict_of_the_other_type(text: str) -> None:
+    root = read_xml(text.encode(), label="d").root
+    # What no schema can say: that there are inputs, once, whether they hold an utterance or not.
+    counted = all(len(case.findall(f"{{{NAMESPACE}}}inputs")) == 1 for case in root.findall(f"{{{NAMESPACE}}}testCase"))
+    verdict = reads(text)
+    assert (accepts(TESTING_LIBXML2, text) and counted) is verdict
+    if not any(quirk in text for quirk in QUIRKS):
+        assert (accepts(TESTING_XMLSCHEMA, text) and counted) is verdict
+    assert (not structure_of(text, TESTING_DEFINITION)) is verdict

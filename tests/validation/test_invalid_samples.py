@@ -10,17 +10,18 @@ import pytest
 from evalmeta import limits
 from evalmeta.errors import InvalidMetadata
 from evalmeta.model.manifest import DESTRUCTIVE_FILES, PACKAGE_FILE
-from evalmeta.model.registry import NEWEST_API_VERSION, TYPES, parse_api_version
+from evalmeta.model.registry import EVALUATION_DEFINITION, NEWEST_API_VERSION, TYPES, parse_api_version
 from evalmeta.package.convert import full_name_of, target_path
 from evalmeta.package.forceignore import read_forceignore
+from evalmeta.package.markers import PROJECT_FILE
 from evalmeta.package.project import find_project
 from evalmeta.package.resolver import resolve
 from evalmeta.validation.rules import CODES, FIXED_CODES
 from evalmeta.validation.validator import (
     Checked,
     Judgement,
-    check_definition,
-    validate_definition,
+    check_component,
+    validate_component,
     validate_manifest,
     validate_together,
 )
@@ -61,9 +62,14 @@ def code_of(sample: Path) -> str:
 def checked(path: Path, version: ApiVersion = NEWEST_API_VERSION) -> Checked:
     found = full_name_of(path.name)
     assert found, path
-    return check_definition(
-        path.read_bytes(), label=label(path), full_name=found[1], judgement=Judgement(), api_version=version
+    kind, full_name = found
+    return check_component(
+        kind, path.read_bytes(), label=label(path), full_name=full_name, judgement=Judgement(), api_version=version
     )
+
+
+def definitions(folder: Path) -> list[Path]:
+    return sorted(path for row in TYPES for path in folder.rglob(f"*.{row.suffix}*"))
 
 
 def in_definition(path: Path) -> list[Problem]:
@@ -95,7 +101,9 @@ def in_folder(folder: Path) -> Iterator[Problem]:
             yield from in_manifest(path)
             manifest, _ = validate_manifest(path.read_bytes(), label=label(path))
             version = parse_api_version(manifest.version or "") or version if manifest else version
-    files = [checked(path, version) for path in sorted(folder.rglob("*.aiEvaluationDefinition*"))]
+    if (folder / PROJECT_FILE).exists():
+        version = find_project(folder).api_version or version
+    files = [checked(path, version) for path in definitions(folder)]
     for each in files:
         yield from each.problems
     yield from validate_together([each.file for each in files if each.file], Judgement())
@@ -119,7 +127,9 @@ def test_a_sample_breaks_the_rule_it_is_named_after_and_no_other(sample: Path) -
 
 @pytest.mark.parametrize("code", GENERATED)
 def test_a_sample_too_big_to_keep_breaks_its_rule_and_no_other(code: str) -> None:
-    assert [problem.code for problem in validate_definition(GENERATED[code], label="d", full_name="D")] == [code]
+    assert [
+        problem.code for problem in validate_component(EVALUATION_DEFINITION, GENERATED[code], label="d", full_name="D")
+    ] == [code]
 
 
 def test_every_code_has_its_sample() -> None:
@@ -153,11 +163,11 @@ def test_every_problem_has_its_rule_its_place_and_the_way_out(sample: Path) -> N
 def test_a_message_begins_small_and_ends_without_a_full_stop(sample: Path) -> None:
     for problem in told(sample):
         assert not problem.message.endswith(".")
-        assert not problem.message[0].isupper() or "AiEvaluationDefinition" in problem.message
+        assert not problem.message[0].isupper() or problem.message.startswith(tuple(row.name for row in TYPES))
 
 
 def test_every_other_sample_has_no_error() -> None:
-    good = [path for path in SAMPLES.rglob("*.aiEvaluationDefinition*") if INVALID not in path.parents]
+    good = [path for path in definitions(SAMPLES) if INVALID not in path.parents]
     assert len(good) >= 10
     assert [problem for path in good for problem in in_definition(path) if problem.is_error] == []
 

@@ -12,11 +12,12 @@ import pytest
 from evalmeta.api.metadata import validate
 from evalmeta.api.selections import resolve, validate_selection
 from evalmeta.errors import InvalidMetadata, NotFound
+from evalmeta.model.registry import EVALUATION_DEFINITION, TESTING_DEFINITION
 from evalmeta.package.project import find_project
 from evalmeta.package.selection import Selection
 from evalmeta.validation import rulebook
 from evalmeta.validation.rulebook import find_rule, list_rules, read_page
-from evalmeta.validation.validator import validate_definition
+from evalmeta.validation.validator import validate_component
 from evalmeta.xmlio.reader import NAMESPACE
 
 if TYPE_CHECKING:
@@ -35,6 +36,11 @@ CRITERION = "<expectation><name>string_comparison</name>{}</expectation>".format
         for name, value in {"operator": "equals", "actual": "a", "expected": "a"}.items()
     )
 )
+COHERENCE = "<name>coherence</name>"
+SCORED = f"<testCase><number>1</number>{INPUTS}<scorer>{COHERENCE}</scorer></testCase>"
+PROMPT = "<subjectName>Loan_Summary</subjectName><subjectType>PROMPT</subjectType>"
+PROMPT_INPUTS = "<inputs><promptInput><referenceName>r</referenceName><value>v</value></promptInput></inputs>"
+TESTING = f'<AiTestingDefinition xmlns="{NAMESPACE}">{{}}</AiTestingDefinition>'
 # What a snippet of each kind is put into.
 AROUND = {"file": "{}", "definition": f'<AiEvaluationDefinition xmlns="{NAMESPACE}">{{}}</AiEvaluationDefinition>'}
 AROUND["case"] = AROUND["definition"].format(f"{NAME}{SUBJECT}{{}}")
@@ -42,6 +48,14 @@ AROUND["inputs"] = AROUND["case"].format(f"<testCase>{{}}{EXPECTATION}</testCase
 AROUND["expectation"] = AROUND["case"].format(f"<testCase>{INPUTS}{{}}</testCase>")
 for comparison in ("string_comparison", "numeric_comparison"):
     AROUND[comparison] = AROUND["expectation"].format(f"<expectation><name>{comparison}</name>{{}}</expectation>")
+AROUND |= {
+    "testing": TESTING,
+    "described": TESTING.format(f"{NAME}{SUBJECT}{{}}{SCORED}"),
+    "testing-case": TESTING.format(f"{NAME}{SUBJECT}{{}}"),
+    "scorer": TESTING.format(f"{NAME}{SUBJECT}<testCase><number>1</number>{INPUTS}{{}}</testCase>"),
+    "prompt": TESTING.format(f"{NAME}{PROMPT}<testCase><number>1</number>{{}}<scorer>{COHERENCE}</scorer></testCase>"),
+    "prompt-scorer": TESTING.format(f"{NAME}{PROMPT}<testCase><number>1</number>{PROMPT_INPUTS}{{}}</testCase>"),
+}
 MANIFEST = f'<Package xmlns="{NAMESPACE}">{{}}</Package>'
 # Too large to print, or said by an org.
 ONLY_TOLD = {"test-cases-too-many", "xml-too-large", "xml-too-deep", "full-name-unsafe", "refused", "conflict"}
@@ -72,7 +86,8 @@ SNIPPETS = [
 def problems(snippet: Snippet, root: Path) -> Sequence[Problem]:
     if snippet.kind in AROUND:
         text = AROUND[snippet.kind].format(snippet.text)
-        return validate_definition(text.encode(), label="d", full_name="Loans")
+        kind = TESTING_DEFINITION if "<AiTestingDefinition" in text else EVALUATION_DEFINITION
+        return validate_component(kind, text.encode(), label="d", full_name="Loans")
     try:
         return CHECKS[snippet.kind](snippet.text, root)
     except InvalidMetadata as error:
@@ -113,7 +128,16 @@ def write_definition(path: Path, *, name: str = NAME, body: str = EXPECTATION) -
     path.write_text(AROUND["definition"].format(f"{name}{SUBJECT}<testCase>{INPUTS}{body}</testCase>"))
 
 
+def check_project_file(text: str, root: Path) -> Sequence[Problem]:
+    (root / "sfdx-project.json").write_text(text)
+    (root / "force-app").mkdir()
+    path = root / "force-app/Loans.aiTestingDefinition-meta.xml"
+    path.write_text(TESTING.format(f"{NAME}{SUBJECT}{SCORED}"))
+    return validate([path]).problems
+
+
 CHECKS = {
+    "sfdx-project.json": check_project_file,
     "manifest": check_manifest,
     "destructive": check_destructive,
     "project": check_project,

@@ -4,9 +4,9 @@ import pytest
 from lxml import etree
 
 from evalmeta import limits
-from evalmeta.model.registry import TYPES
+from evalmeta.model.registry import EVALUATION_DEFINITION, TYPES
 from evalmeta.validation.schema import check_schema, schema_dir
-from evalmeta.validation.validator import validate_definition, validate_manifest
+from evalmeta.validation.validator import validate_component, validate_manifest
 from evalmeta.xmlio.reader import NAMESPACE, read_xml
 
 HEAD = "<name>n</name><subjectName>s</subjectName><subjectType>AGENT</subjectType>"
@@ -158,18 +158,42 @@ def test_a_file_with_very_many_faults_is_told_some_of_them(unit: str) -> None:
 @pytest.mark.parametrize(
     ("body", "message"),
     [
-        ("<testCase/>" * 400_000, "<AiEvaluationDefinition> holds 400,003 elements; at most 12,000 are read"),
-        (
-            f"<testCase>{'<number/>' * 11_000}</testCase>" * 10,
-            "the file has 110,014 elements; at most 100,000 are read",
-        ),
+        ("<testCase/>" * 12_001, "<AiEvaluationDefinition> holds 12,004 elements; at most 12,000 are read"),
+        (f"<testCase>{'<number/>' * 11_000}</testCase>" * 10, "the file has 110,014 elements; at most 90,000 are read"),
     ],
     ids=["wide", "many"],
 )
 def test_a_definition_of_too_many_elements_is_refused_at_once(body: str, message: str) -> None:
     text = f'<AiEvaluationDefinition xmlns="{NAMESPACE}">{HEAD}{body}</AiEvaluationDefinition>'
-    (problem,) = validate_definition(text.encode(), label="d", full_name="D")
+    (problem,) = validate_component(EVALUATION_DEFINITION, text.encode(), label="d", full_name="D")
     assert (problem.code, problem.message) == ("xml-too-large", message)
+
+
+@pytest.mark.parametrize(
+    ("attributes", "message"),
+    [
+        ([f'a{number}="x"' for number in range(21_000)], "the file has more than 20,000 attributes"),
+        ([f'xmlns:a{number}="x"' for number in range(2_000)], "the file declares more than 100 namespaces"),
+        ([f'xmlns:a="{"x" * 30_000}"'], "a namespace is declared with more than 300 characters"),
+        ([f'xmlns:{"a" * 30_000}="x"'], "a namespace is declared with more than 300 characters"),
+    ],
+    ids=["attributes", "namespaces", "long", "long prefix"],
+)
+def test_a_tag_that_declares_too_much_is_refused_at_its_place(attributes: list[str], message: str) -> None:
+    text = f'<AiEvaluationDefinition xmlns="{NAMESPACE}">\n <x {" ".join(attributes)}/></AiEvaluationDefinition>'
+    (problem,) = validate_component(EVALUATION_DEFINITION, text.encode(), label="d", full_name="D")
+    assert (problem.code, problem.message) == ("xml-too-large", message)
+    assert (problem.location.line, problem.location.column) == (2, 2)
+
+
+def test_a_text_may_speak_of_attributes_and_namespaces_as_often_as_it_likes() -> None:
+    text = "xmlns:a = " * 30_000
+    assert told(f"{HEAD}<description>{text}</description>") == []
+
+
+def test_every_test_case_whose_number_is_taken_is_told() -> None:
+    cases = f"<testCase>{INPUTS}<number>1</number></testCase>" * 3
+    assert [code for code, _, _ in told(HEAD + cases)] == ["number-duplicate"] * 2
 
 
 def test_a_manifest_may_name_as_many_components_as_an_org_takes() -> None:

@@ -7,9 +7,9 @@ from hypothesis import strategies as st
 from evalmeta import limits
 from evalmeta.errors import SettingsError
 from evalmeta.model.problem import Problem, Severity
-from evalmeta.model.registry import ApiVersion
+from evalmeta.model.registry import EVALUATION_DEFINITION, ApiVersion
 from evalmeta.model.settings import Profile, RuleSetting, Settings
-from evalmeta.validation.validator import Judgement, judgement_of, validate_definition, validate_manifest
+from evalmeta.validation.validator import Judgement, judgement_of, validate_component, validate_manifest
 from evalmeta.xmlio.definitions import write_definition
 from evalmeta.xmlio.reader import NAMESPACE
 from strategies import EXAMPLES, definitions, documents
@@ -29,7 +29,8 @@ def check(
     full_name: str = "D",
     version: int = 64,
 ) -> list[Problem]:
-    return validate_definition(
+    return validate_component(
+        EVALUATION_DEFINITION,
         f'<AiEvaluationDefinition xmlns="{NAMESPACE}">{body}</AiEvaluationDefinition>'.encode(),
         label="d",
         full_name=full_name,
@@ -168,7 +169,7 @@ def test_very_many_findings_are_not_all_told() -> None:
 @settings(deadline=None)
 @given(st.binary(max_size=300) | st.text().map(str.encode))
 def test_any_bytes_give_problems_and_never_an_exception(data: bytes) -> None:
-    assert validate_definition(data, label="d", full_name="D")
+    assert validate_component(EVALUATION_DEFINITION, data, label="d", full_name="D")
     assert validate_manifest(data, label="package.xml")[1]
 
 
@@ -179,15 +180,19 @@ def test_a_damaged_document_gives_problems_and_never_an_exception(text: str, dat
     for _ in range(data.draw(st.integers(1, 3))):
         place = data.draw(st.integers(0, len(damaged) - 1))
         damaged[place : place + data.draw(st.integers(0, 9))] = data.draw(st.binary(max_size=3))
-    found = validate_definition(bytes(damaged), label="d", full_name="D")
+    found = validate_component(EVALUATION_DEFINITION, bytes(damaged), label="d", full_name="D")
     assert all(problem.message and problem.hint and problem.location.line for problem in found)
 
 
 @settings(deadline=None)
-@given(definitions())
+@given(definitions(EVALUATION_DEFINITION))
 def test_a_definition_that_was_written_fits_the_type(definition: object) -> None:
     data = write_definition(definition)
-    assert not [problem for problem in validate_definition(data, label="d", full_name="D") if "element" in problem.code]
+    assert not [
+        problem
+        for problem in validate_component(EVALUATION_DEFINITION, data, label="d", full_name="D")
+        if "element" in problem.code
+    ]
 
 
 @pytest.mark.parametrize(

@@ -119,8 +119,8 @@ def test_invoked_actions_are_json_in_a_string_nested_twice() -> None:
 
 def test_over_the_wire_the_five_documented_texts_are_escaped() -> None:
     case = write_run(RUN, escape=True)["testCases"][0]
-    assert case["inputs"]["utterance"] == "Where&#x27;s my order?"
-    assert case["generatedData"]["actionsSequence"] == "[&#x27;Find&#x27;, &#x27;Tell&#x27;]"
+    assert case["inputs"]["utterance"] == "Where&#39;s my order?"
+    assert case["generatedData"]["actionsSequence"] == "[&#39;Find&#39;, &#39;Tell&#39;]"
     assert "&quot;" in case["generatedData"]["invokedActions"]
     assert case["generatedData"]["outcome"] == "It's there."
     assert case["testResults"][0]["metricExplainability"] == "the topic is &lt;Orders&gt;"

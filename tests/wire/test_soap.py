@@ -84,7 +84,9 @@ def test_a_deploy_call_with_prefixes_is_read() -> None:
 
 
 def test_a_retrieve_call_survives_the_envelope() -> None:
-    assert soap.read_retrieve(sent(soap.retrieve_call(MANIFEST, "66.0"))) == (MANIFEST, False)
+    for single_package in (False, True):
+        call = soap.retrieve_call(MANIFEST, "66.0", single_package=single_package)
+        assert soap.read_retrieve(sent(call)) == (MANIFEST, single_package)
 
 
 def test_jsforces_retrieve_call_is_read() -> None:

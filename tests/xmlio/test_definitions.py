@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 from hypothesis import HealthCheck, assume, given, settings
+from hypothesis import strategies as st
 
 from evalmeta.errors import InvalidMetadata
 from evalmeta.model.definition import (
@@ -17,6 +18,7 @@ from evalmeta.model.definition import (
     Parameter,
     TestCase,
 )
+from evalmeta.model.registry import TYPES
 from evalmeta.xmlio.definitions import read_definition, write_definition
 from evalmeta.xmlio.reader import read_xml
 from evalmeta.xmlio.sketch import sketch_definition
@@ -131,7 +133,7 @@ def test_what_was_written_is_written_again_the_same(definition: Definition) -> N
 
 
 @settings(suppress_health_check=[HealthCheck.filter_too_much, HealthCheck.too_slow])
-@given(documents())
+@given(st.sampled_from(TYPES).flatmap(documents))
 def test_any_document_that_fits_keeps_its_bytes(text: str) -> None:
     try:
         definition = read(text.encode())
@@ -198,7 +200,7 @@ def test_a_test_case_without_inputs_does_not_fit() -> None:
         read((before + rest.partition("</inputs>\n")[2]).encode())
 
 
-@given(documents())
+@given(st.sampled_from(TYPES).flatmap(documents))
 def test_a_sketch_of_what_fits_is_the_definition(text: str) -> None:
     document = read_xml(text.encode(), label="d")
     sketch = sketch_definition(document)

@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 
 from definitions import files_of
 from evalmeta.errors import InvalidMetadata
+from evalmeta.model.registry import TYPES
 from evalmeta.xmlio.definitions import read_definition, write_definition
 from evalmeta.xmlio.formatter import format_definition, format_manifest
 from evalmeta.xmlio.manifests import read_manifest
@@ -23,7 +24,7 @@ if TYPE_CHECKING:
     from evalmeta.model.definition import Definition
 
 SAMPLES = Path(__file__).parent.parent.parent / "metadata-samples"
-FILES = [path for path in SAMPLES.rglob("*.aiEvaluationDefinition*") if "invalid" not in path.parts]
+FILES = [path for row in TYPES for path in SAMPLES.rglob(f"*.{row.suffix}*") if "invalid" not in path.parts]
 HEAD = f'<?xml version="1.0" encoding="UTF-8"?>\n<AiEvaluationDefinition xmlns="{NAMESPACE}">'
 FIELDS = "<name>A</name>\n<subjectName>B</subjectName>\n<subjectType>AGENT</subjectType>"
 
@@ -65,7 +66,7 @@ def test_formatting_keeps_the_meaning_and_the_comments_and_is_done_once(definiti
 
 
 @settings(deadline=None)
-@given(documents())
+@given(st.sampled_from(TYPES).flatmap(documents))
 def test_whatever_fits_the_type_can_be_formatted_and_nothing_else(text: str) -> None:
     before = text.encode()
     try:

@@ -12,7 +12,8 @@ from lxml import etree
 
 from evalmeta import limits
 from evalmeta.errors import InvalidMetadata
-from evalmeta.validation.validator import validate_definition, validate_manifest
+from evalmeta.model.registry import EVALUATION_DEFINITION
+from evalmeta.validation.validator import validate_component, validate_manifest
 from evalmeta.xmlio.nodes import read_node
 from evalmeta.xmlio.reader import NAMESPACE, read_xml
 from hostile_xml import DOCTYPES, HINTS, SECRET, Bait, baited, laid
@@ -52,7 +53,10 @@ def test_every_entrance_refuses_a_doctype(doctype: str, bait: Bait) -> None:
     data = f"{baited(doctype, bait)}<a>&e;</a>".encode()
     with pytest.raises(InvalidMetadata):
         read_node(data, label="message")
-    found = [*validate_definition(data, label="d", full_name="D"), *validate_manifest(data, label="m")[1]]
+    found = [
+        *validate_component(EVALUATION_DEFINITION, data, label="d", full_name="D"),
+        *validate_manifest(data, label="m")[1],
+    ]
     assert [problem.code for problem in found] == ["xml-doctype"] * 2
 
 
@@ -62,7 +66,10 @@ def test_nothing_that_a_document_points_to_is_fetched(template: str, bait: Bait)
     assert SECRET not in str(read_node(text.encode(), label="message"))
     for root in ("AiEvaluationDefinition", "Package"):
         data = text.replace("<a", f'<{root} xmlns="{NAMESPACE}"').replace("</a>", f"</{root}>").encode()
-        found = [*validate_definition(data, label="d", full_name="D"), *validate_manifest(data, label="m")[1]]
+        found = [
+            *validate_component(EVALUATION_DEFINITION, data, label="d", full_name="D"),
+            *validate_manifest(data, label="m")[1],
+        ]
         assert SECRET not in str(found)
 
 
@@ -169,7 +176,7 @@ def test_what_is_no_xml_is_one_problem_with_a_place(data: bytes) -> None:
     assert len(problem.message) < 300
 
 
-@pytest.mark.parametrize("depth", [65, 100, 255, 257, 2_047, 2_049, 100_000, 700_000])
+@pytest.mark.parametrize("depth", [65, 100, 255, 257, 2_047, 2_049, 89_999])
 def test_what_is_nested_too_deeply_is_told_at_its_place(depth: int) -> None:
     (problem,) = refusal(b"<a>" * depth + b"</a>" * depth).problems
     assert (problem.code, problem.location.line) == ("xml-too-deep", 1)

@@ -12,7 +12,7 @@ from evalmeta.api.tracking import tracking_of
 from evalmeta.errors import InvalidMetadata, NotFound
 from evalmeta.model.change import Difference
 from evalmeta.model.difference import compare
-from evalmeta.model.registry import TYPES
+from evalmeta.model.registry import types_at
 from evalmeta.model.sync import SyncState, hash_of
 from evalmeta.package.files import read_file
 from evalmeta.package.resolver import find_components
@@ -24,8 +24,10 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from evalmeta.api.sides import Sides
+    from evalmeta.api.tests import AgentTest
     from evalmeta.client.connection import Connection
     from evalmeta.model.component import Component
+    from evalmeta.model.registry import MetadataType
     from evalmeta.package.project import Project
     from evalmeta.store.tracking import Synced
 
@@ -64,13 +66,13 @@ async def status(connection: Connection, project: Project) -> Status:
     return Status(tuple(_component_status(each) for each in sides if each.state is not SyncState.SAME), len(sides))
 
 
-async def find_undeployed(connection: Connection, project: Project, names: Iterable[str]) -> list[str]:
-    """Lists those of the definitions in the org whose file was changed here and differs from the org's.
+async def find_undeployed(connection: Connection, project: Project, tests: Iterable[AgentTest]) -> list[str]:
+    """Lists those of the tests in the org whose file was changed here and differs from the org's.
 
     The org is asked only when a file is not what both sides had last; raises like `status`.
     """
-    wanted = {name.casefold() for name in names}
-    ours = [each for each in find_components(project) if each.full_name.casefold() in wanted]
+    wanted = {each.key.casefold() for each in tests}
+    ours = [each for each in find_components(project) if each.key.casefold() in wanted]
     sides: list[Sides] = []
     with tracking_of(project, connection) as tracking:
         for kind in dict.fromkeys(each.type for each in ours):
@@ -101,9 +103,11 @@ async def diff(connection: Connection, project: Project, names: Sequence[str] = 
     _check_names(names, [each.full_name for each in sides])
     chosen = [each for each in sides if not wanted or each.full_name.casefold() in wanted]
     differing = [each for each in chosen if each.state is not SyncState.SAME]
-    there = [each.full_name for each in differing if each.local and each.listed]
-    contents = {each.full_name: each.content for each in await fetch(connection, TYPES[0], there)}
-    return [_difference(each, contents.get(each.full_name)) for each in differing]
+    contents: dict[tuple[MetadataType, str], bytes] = {}
+    for kind in dict.fromkeys(each.type for each in differing):
+        there = [each.full_name for each in differing if each.type == kind and each.local and each.listed]
+        contents |= {(kind, each.full_name): each.content for each in await fetch(connection, kind, there)}
+    return [_difference(each, contents.get((each.type, each.full_name))) for each in differing]
 
 
 def diff_files(before: Path, after: Path) -> Difference | None:
@@ -122,7 +126,7 @@ async def _look(connection: Connection, project: Project) -> list[Sides]:
     components = find_components(project)
     sides: list[Sides] = []
     with tracking_of(project, connection) as tracking:
-        for kind in TYPES:
+        for kind in types_at(connection.api_version):
             ours = [each for each in components if each.type == kind]
             sides += await look(connection, tracking, kind, ours)
     return sides

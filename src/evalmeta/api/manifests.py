@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from evalmeta.api.selections import read_manifest, resolve
 from evalmeta.client.retrieve import list_components
 from evalmeta.errors import UsageError
 from evalmeta.model.manifest import WILDCARD, Manifest, ManifestTypes, unite
-from evalmeta.model.registry import TYPES
+from evalmeta.model.registry import types_at
 from evalmeta.package.contents import manifest_of
 from evalmeta.package.files import put_file
 from evalmeta.package.members import match_names, parse_members
@@ -67,30 +68,35 @@ async def manifest_from_org(
     """
     if selection.source_dirs or selection.manifest:
         raise UsageError("--from-org takes --metadata, not --source-dir or --manifest.")
-    entries = selection.metadata or tuple(row.name for row in TYPES)
+    version = api_version or api_version_of(project)
+    entries = selection.metadata or tuple(row.name for row in types_at(min(version, connection.api_version)))
     named = await _named_in_org(connection, parse_members(entries), may_be_empty=not selection.metadata)
-    return Manifest(unite(tuple(named)), str(api_version or api_version_of(project)))
+    return Manifest(unite(tuple(named)), str(version))
 
 
-async def manifest_to_retrieve(connection: Connection, project: Project, selection: Selection) -> Manifest | None:
-    """Gives what to retrieve for a selection; None for everything.
+async def manifest_to_retrieve(
+    connection: Connection, project: Project, selection: Selection, *, api_version: ApiVersion | None = None
+) -> Manifest | None:
+    """Gives what to retrieve for a selection, in an API version instead of the manifest's or project's own.
 
-    Files and folders stand for the components they hold now. A type without a name goes
-    to the org as `*`; names with wildcards are looked up there.
+    None stands for everything, in the project's version. Files and folders stand for the
+    components they hold now. A type without a name goes to the org as `*`; names with
+    wildcards are looked up there.
 
     Raises:
         EvalmetaError: as `selections.resolve` and `manifest_from_org`.
     """
     if selection.is_everything:
-        return None
+        return None if api_version is None else Manifest(_stars(types_at(api_version)), str(api_version))
     if selection.manifest is not None:
-        return read_manifest(selection.manifest)
+        manifest = read_manifest(selection.manifest)
+        return manifest if api_version is None else replace(manifest, version=str(api_version))
     if selection.source_dirs:
-        return manifest_from_project(project, selection)
+        return manifest_from_project(project, selection, api_version=api_version)
     patterns = parse_members(selection.metadata)
     blocks = [ManifestTypes(each.type.name, (each.name,)) for each in patterns if not _needs_list(each)]
     blocks += await _named_in_org(connection, [each for each in patterns if _needs_list(each)])
-    return Manifest(unite(tuple(blocks)), str(api_version_of(project)))
+    return Manifest(unite(tuple(blocks)), str(api_version or api_version_of(project)))
 
 
 def save_manifest(manifest: Manifest, path: Path) -> FileState:

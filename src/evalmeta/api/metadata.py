@@ -19,7 +19,7 @@ from evalmeta.package.project import find_project
 from evalmeta.validation.validator import (
     Checked,
     Judgement,
-    check_definition,
+    check_component,
     judgement_of,
     validate_manifest,
     validate_together,
@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 
     from evalmeta.model.component import Component, ComponentSet
     from evalmeta.model.definition import Definition
-    from evalmeta.model.registry import ApiVersion
+    from evalmeta.model.registry import ApiVersion, MetadataType
     from evalmeta.package.project import Project
     from evalmeta.validation.project_rules import NamedFile
 
@@ -211,10 +211,10 @@ def _named_files(paths: Sequence[Path]) -> Iterator[Path]:
         elif not path.exists():
             raise NotFound(f"there is no file or folder {str(path)!r}")
         elif not _is_checked(path):
-            suffix, manifests = f".{TYPES[0].suffix}", ", ".join(MANIFEST_FILES)
+            suffixes, manifests = " or ".join(f".{row.suffix}" for row in TYPES), ", ".join(MANIFEST_FILES)
             raise NotFound(
                 f"{str(path)!r} is neither a definition nor a manifest",
-                actions=[f"Name files that end in {suffix} or {suffix}-meta.xml, manifests ({manifests}), or folders."],
+                actions=[f"Name files that end in {suffixes} (and -meta.xml), manifests ({manifests}), or folders."],
             )
         else:
             yield path
@@ -239,8 +239,14 @@ def _check_file(path: Path, in_force: Callable[[Path], _InForce]) -> Checked:
         problems = validate_manifest(bytes_of(path), label=shown(path), destructive=destructive)[1]
         return Checked(tuple(problems), None)
     force = in_force(path.parent)
-    return check_definition(
-        bytes_of(path), label=shown(path), full_name=found[1], judgement=force.judgement, api_version=force.api_version
+    kind, full_name = found
+    return check_component(
+        kind,
+        bytes_of(path),
+        label=shown(path),
+        full_name=full_name,
+        judgement=force.judgement,
+        api_version=force.api_version,
     )
 
 
@@ -249,7 +255,8 @@ def _check_some(components: Sequence[Component], *, judgement: Judgement, versio
 
 
 def _check_component(component: Component, judgement: Judgement, version: ApiVersion) -> Checked:
-    return check_definition(
+    return check_component(
+        component.type,
         bytes_of(component.path),
         label=shown(component.path),
         full_name=component.full_name,
@@ -276,12 +283,12 @@ def _manifest_version(project: Project) -> ApiVersion | None:
 
 
 def _same_names(files: Sequence[Path]) -> Iterator[Problem]:
-    first: dict[str, Path] = {}
+    first: dict[tuple[MetadataType, str], Path] = {}
     for path in files:
         found = full_name_of(path.name)
         if found is None:
             continue
-        other = first.setdefault(found[1].casefold(), path)
+        other = first.setdefault((found[0], found[1].casefold()), path)
         if other is not path:
             message = f"the full name {found[1]!r} is taken by {shown(other)}"
             hint = "Rename one of the files: a full name is unique in an org."

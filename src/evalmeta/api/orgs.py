@@ -1,65 +1,47 @@
-"""Orgs: connecting to one, deploying to it, retrieving from it."""
+"""Orgs: what is fetched from one, and, for short, what the modules beside this do with one."""
 
 from __future__ import annotations
 
-from contextlib import asynccontextmanager
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Final
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
 
-import httpx
-
-from evalmeta.api.conflicts import refuse_changed_files, refuse_newer_in_org
-from evalmeta.api.metadata import check_components, shown
+from evalmeta import limits
+from evalmeta.api.conflicts import refuse_changed_files
+from evalmeta.api.connections import connect
+from evalmeta.api.deployments import deploy
+from evalmeta.api.metadata import shown
 from evalmeta.api.sides import fetched_from
-from evalmeta.api.tracking import remember_deployment, remember_fetched, tracking_of
-from evalmeta.client import deploy as deploying
+from evalmeta.api.tracking import remember_fetched, tracking_of
 from evalmeta.client import retrieve as retrieving
-from evalmeta.client.connection import Connection
-from evalmeta.errors import DeployFailed
 from evalmeta.model.manifest import WILDCARD, Manifest, ManifestTypes
-from evalmeta.model.problem import Location, Problem, Severity
-from evalmeta.model.registry import NEWEST_API_VERSION, TYPES
-from evalmeta.org.embedded import embedded_org
-from evalmeta.package.archive import build_zip
-from evalmeta.package.contents import near_limits, package_entries
+from evalmeta.model.registry import NEWEST_API_VERSION, parse_api_version, types_at
+from evalmeta.package.archive import read_zip
 from evalmeta.package.convert import target_path
-from evalmeta.package.files import state_of, target_below, write_file
+from evalmeta.package.files import put_file, state_of, target_below, write_below, write_file
 from evalmeta.package.forceignore import FORCEIGNORE_FILE, read_forceignore
 from evalmeta.package.resolver import find_components
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Mapping
+    from collections.abc import Callable, Mapping
     from pathlib import Path
 
     from evalmeta.api.sides import Fetched
-    from evalmeta.model.component import ComponentSet
+    from evalmeta.client.connection import Connection
+    from evalmeta.model.registry import ApiVersion
     from evalmeta.package.files import FileState
     from evalmeta.package.project import Project
-    from evalmeta.wire.messages import DeployMessage, DeployResult
+    from evalmeta.wire.messages import RetrieveResult
 
-__all__ = ["DeployedComponent", "Deployment", "Retrieval", "RetrievedComponent", "connect", "deploy", "retrieve"]
-
-_EMBEDDED_URL: Final = "http://embedded.org.invalid"
-_EMBEDDED_POLL_SECONDS: Final = 0.05
-
-
-@dataclass(frozen=True, slots=True)
-class DeployedComponent:
-    """What a deployment did to one component."""
-
-    state: FileState
-    full_name: str
-    file: str
-
-
-@dataclass(frozen=True, slots=True)
-class Deployment:
-    """A deployment that succeeded: the components, warnings about files, and remarks on the whole."""
-
-    id: str
-    components: tuple[DeployedComponent, ...]
-    warnings: tuple[Problem, ...]
-    messages: tuple[str, ...] = ()
+__all__ = [
+    "PackageFile",
+    "Retrieval",
+    "RetrievedComponent",
+    "RetrievedPackage",
+    "connect",
+    "deploy",
+    "retrieve",
+    "retrieve_package",
+]
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,64 +62,49 @@ class Retrieval:
     messages: tuple[str, ...]
 
 
-@asynccontextmanager
-async def connect(project: Project, *, detached: bool = False) -> AsyncIterator[Connection]:
-    """Opens the project's embedded org; `detached` lets its runs go on after this process.
+@dataclass(frozen=True, slots=True)
+class PackageFile:
+    """How a retrieve is kept as a zip.
 
-    Raises:
-        StoreError: the org's database cannot be used.
+    Attributes:
+        path: the zip's file; its folder is made when it is missing.
+        unzip: also unpack it, into a folder beside it that has its name without `.zip`.
+        single_package: have no folder `unpackaged` around what is in the zip.
     """
-    async with embedded_org(project, detached=detached) as (app, token):
-        connection = Connection(
-            url=_EMBEDDED_URL,
-            token=token,
-            api_version=NEWEST_API_VERSION,
-            transport=httpx.ASGITransport(app=app),
-            poll_seconds=_EMBEDDED_POLL_SECONDS,
-        )
-        async with connection:
-            yield connection
+
+    path: Path
+    unzip: bool = False
+    single_package: bool = False
 
 
-async def deploy(
-    connection: Connection, project: Project, components: ComponentSet, *, ignore_conflicts: bool = False
-) -> Deployment:
-    """Checks components, sends them, and waits for the outcome: all of them are deployed, or none.
+@dataclass(frozen=True, slots=True)
+class RetrievedPackage:
+    """A retrieve that was kept as the zip it came in.
 
-    Args:
-        connection: the org.
-        project: whose components they are.
-        components: what to deploy.
-        ignore_conflicts: overwrite what was changed in the org.
-
-    Raises:
-        InvalidMetadata: the check found errors; nothing was sent.
-        Conflict: the org has changes since both sides had the same; nothing was sent.
-        DeployFailed: the org refused something; nothing was changed.
-        OrgError: the org cannot be reached or refuses the call.
+    Attributes:
+        file: the zip.
+        state: what writing it did to that file.
+        folder: where its files were unpacked; None when they were not.
+        entries: the names of the files in it.
+        messages: what the org could not give.
     """
-    warnings = check_components(project, components)
-    entries = list(package_entries(components))
-    zip_file = build_zip(entries)
-    with tracking_of(project, connection) as tracking:
-        if not ignore_conflicts:
-            await refuse_newer_in_org(connection, tracking, components.components)
-        result = await deploying.deploy(connection, zip_file)
-        await remember_deployment(connection, tracking, result, zip_file)
-    files = {component.full_name: shown(component.path) for component in components.components}
-    if not result.success:
-        raise _failure(result, files)
-    deployed = tuple(
-        DeployedComponent(_state(message), message.full_name, files.get(message.full_name, message.file_name))
-        for message in result.details.component_successes
-        if message.component_type
-    )
-    messages = near_limits(zipped=len(zip_file), entries=len(entries))
-    return Deployment(result.id, deployed, warnings, messages)
+
+    id: str
+    file: Path
+    state: FileState
+    folder: Path | None
+    entries: tuple[str, ...]
+    messages: tuple[str, ...]
 
 
 async def retrieve(
-    connection: Connection, project: Project, manifest: Manifest | None = None, *, ignore_conflicts: bool = False
+    connection: Connection,
+    project: Project,
+    manifest: Manifest | None = None,
+    *,
+    ignore_conflicts: bool = False,
+    wait: float | None = limits.RETRIEVE_WAIT_SECONDS,
+    on_progress: Callable[[RetrieveResult], None] = lambda _: None,
 ) -> Retrieval:
     """Fetches what a manifest selects, or everything, and writes the project's files.
 
@@ -149,16 +116,19 @@ async def retrieve(
         project: whose files are written.
         manifest: what to fetch; everything when None.
         ignore_conflicts: overwrite files that were changed here.
+        wait: seconds, at the most; None waits without end.
+        on_progress: is told every answer on the way.
 
     Raises:
         Conflict: files have changes that were not deployed; nothing was written.
+        WaitRanOut: the org is not done yet; nothing was written.
         OrgError: the org cannot be reached or refuses the call.
         ArchiveError: the org sent a zip that cannot be trusted; nothing was written.
         ProjectError: a link leads out of the project, and nothing was written; or a file
             cannot be written, and those before it were.
     """
-    wanted = manifest or _everything(project)
-    result = await retrieving.retrieve(connection, wanted)
+    wanted, lowered = _wanted(connection, project, manifest)
+    result = await retrieving.retrieve(connection, wanted, wait=wait, on_progress=on_progress)
     places = {component.key.casefold(): component.path for component in find_components(project)}
     ignore = read_forceignore(project.root)
     arrived = [_incoming(project, each, places) for each in fetched_from(result)]
@@ -176,35 +146,72 @@ async def retrieve(
         finally:
             remember_fetched(tracking, [each for each, _, _ in incoming[: len(written)]])
     unwritten = (f"{file} was not written: {FORCEIGNORE_FILE} names it" for file in ignored)
-    return Retrieval(result.id, tuple(written), (*(message.problem for message in result.messages), *unwritten))
+    messages = (*lowered, *(message.problem for message in result.messages), *unwritten)
+    return Retrieval(result.id, tuple(written), messages)
 
 
-def _everything(project: Project) -> Manifest:
+async def retrieve_package(
+    connection: Connection,
+    project: Project,
+    manifest: Manifest | None = None,
+    *,
+    file: PackageFile,
+    wait: float | None = limits.RETRIEVE_WAIT_SECONDS,
+    on_progress: Callable[[RetrieveResult], None] = lambda _: None,
+) -> RetrievedPackage:
+    """Fetches what a manifest selects, or everything, and keeps the org's zip byte for byte.
+
+    Nothing of the project is touched or compared.
+
+    Args:
+        connection: the org.
+        project: whose API version is asked for.
+        manifest: what to fetch; everything when None.
+        file: where and how it is kept.
+        wait: seconds, at the most; None waits without end.
+        on_progress: is told every answer on the way.
+
+    Raises:
+        OrgError: the org cannot be reached or refuses the call.
+        ArchiveError: the org sent a zip that cannot be trusted; nothing was written.
+        ProjectError: a file cannot be written, or a link leads out of the folder.
+        WaitRanOut: the org is not done yet; nothing was written.
+    """
+    wanted, lowered = _wanted(connection, project, manifest)
+    result = await retrieving.retrieve(
+        connection, wanted, single_package=file.single_package, wait=wait, on_progress=on_progress
+    )
+    entries = read_zip(result.zip_file)
+    state = put_file(file.path, result.zip_file)
+    folder = file.path.with_suffix("") if file.unzip else None
+    if folder is not None:
+        _unpack(folder, entries)
+    messages = (*lowered, *(message.problem for message in result.messages))
+    return RetrievedPackage(result.id, file.path, state, folder, tuple(sorted(entries)), messages)
+
+
+def _unpack(folder: Path, entries: Mapping[str, bytes]) -> None:
+    real = folder.resolve()
+    for name, content in entries.items():
+        write_below(real, real / name, content, durable=False)
+
+
+def _wanted(connection: Connection, project: Project, manifest: Manifest | None) -> tuple[Manifest, tuple[str, ...]]:
+    wanted = manifest or _everything(project, connection)
+    lowered = _lowered(parse_api_version(wanted.version or ""), connection)
+    return (replace(wanted, version=str(connection.api_version)) if lowered else wanted), lowered
+
+
+def _everything(project: Project, connection: Connection) -> Manifest:
     version = project.api_version or NEWEST_API_VERSION
-    return Manifest(tuple(ManifestTypes(row.name, (WILDCARD,)) for row in TYPES), str(version))
+    types = types_at(min(version, connection.api_version))
+    return Manifest(tuple(ManifestTypes(row.name, (WILDCARD,)) for row in types), str(version))
 
 
-def _state(message: DeployMessage) -> FileState:
-    if message.created:
-        return "Created"
-    return "Changed" if message.changed else "Unchanged"
-
-
-def _failure(result: DeployResult, files: dict[str, str]) -> DeployFailed:
-    problems = [
-        Problem(
-            "refused",
-            Severity.ERROR,
-            Location(
-                files.get(failure.full_name, failure.file_name), failure.line_number or 0, failure.column_number or 0
-            ),
-            failure.problem or "the org gave no reason",
-            component=f"{failure.component_type}:{failure.full_name}" if failure.component_type else "",
-        )
-        for failure in result.details.component_failures
-    ]
-    reason = f": {result.error_message}" if result.error_message else ""
-    return DeployFailed(f"deployment {result.id} failed{reason}; the org was not changed", problems=problems)
+def _lowered(asked: ApiVersion | None, connection: Connection) -> tuple[str, ...]:
+    if asked is None or asked <= connection.api_version:
+        return ()
+    return (f"API version {connection.api_version} is used, not {asked}: the org has no newer one",)
 
 
 def _incoming(project: Project, fetched: Fetched, places: Mapping[str, Path]) -> tuple[Fetched, Path, FileState]:

@@ -6,8 +6,9 @@ import hashlib
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from evalmeta.api.metadata import bytes_of, ignore_problems, shown
-from evalmeta.api.selections import read_manifest, resolve
+from evalmeta.api.metadata import ignore_problems, shown
+from evalmeta.api.parcels import read_deletions
+from evalmeta.api.selections import resolve
 from evalmeta.errors import NotFound, UsageError
 from evalmeta.model.manifest import DESTRUCTIVE_FILES, POST_DESTRUCTIVE_FILE, PRE_DESTRUCTIVE_FILE
 from evalmeta.package.archive import build_zip
@@ -72,7 +73,7 @@ def build_package(
         NotFound: the project has no components, and nothing is to be deleted.
         EvalmetaError: as `selections.resolve` and `selections.read_manifest`.
     """
-    deletions = {name: _read_destructive(file) for name, file in (destructive or {}).items()}
+    deletions = {name: read_deletions(file) for name, file in (destructive or {}).items()}
     components = resolve(project, selection, api_version=api_version, may_be_empty=bool(deletions))
     if not (components.components or deletions):
         raise NotFound(f"{shown(project.root)} has no components in it.")
@@ -108,8 +109,3 @@ def find_destructive(manifest: Path | None, *, pre: Path | None = None, post: Pa
     return {name: path for name, path in beside.items() if path.is_file()} | {
         name: path for name, path in named.items() if path is not None
     }
-
-
-def _read_destructive(path: Path) -> bytes:
-    read_manifest(path, destructive=True)
-    return bytes_of(path)

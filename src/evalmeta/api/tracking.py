@@ -9,6 +9,7 @@ from evalmeta.errors import OrgError
 from evalmeta.model.sync import hash_of
 from evalmeta.package.archive import read_zip
 from evalmeta.package.convert import full_name_of
+from evalmeta.store.receipts import open_receipts
 from evalmeta.store.tracking import Synced, open_tracking
 from evalmeta.wire.timestamps import from_timestamp
 
@@ -19,10 +20,11 @@ if TYPE_CHECKING:
     from evalmeta.api.sides import Fetched
     from evalmeta.client.connection import Connection
     from evalmeta.package.project import Project
+    from evalmeta.store.receipts import Receipts, Sent
     from evalmeta.store.tracking import Tracking
     from evalmeta.wire.messages import DeployMessage, DeployResult
 
-__all__ = ["remember_deployment", "remember_fetched", "tracking_of"]
+__all__ = ["hashes_of", "receipts_of", "remember_deployment", "remember_fetched", "tracking_of"]
 
 _SAVED: Final = frozenset({"Succeeded", "SucceededPartial"})
 
@@ -36,6 +38,24 @@ def tracking_of(project: Project, connection: Connection) -> AbstractContextMana
     return open_tracking(project.state_dir, root=project.root, org_url=connection.url)
 
 
+def receipts_of(project: Project, connection: Connection) -> AbstractContextManager[Receipts]:
+    """Opens the jobs that a project began in an org; raises like `tracking_of`."""
+    return open_receipts(project.state_dir, root=project.root, org_url=connection.url)
+
+
+def hashes_of(zip_file: bytes) -> Sent:
+    """Gives the hashes of the components in a zip that is deployed, by type and full name.
+
+    Raises:
+        ArchiveError: the zip cannot be trusted.
+    """
+    sent: Sent = {}
+    for entry, content in read_zip(zip_file).items():
+        if found := full_name_of(entry.rpartition("/")[2]):
+            sent.setdefault(found[0].name, {})[found[1]] = hash_of(content)
+    return sent
+
+
 def remember_fetched(tracking: Tracking, components: Sequence[Fetched]) -> None:
     """Remembers components that the project now has as the org sent them."""
     for kind in dict.fromkeys(each.type for each in components):
@@ -44,9 +64,9 @@ def remember_fetched(tracking: Tracking, components: Sequence[Fetched]) -> None:
 
 
 async def remember_deployment(
-    connection: Connection, tracking: Tracking, result: DeployResult, zip_file: bytes
+    connection: Connection, tracking: Tracking, result: DeployResult, components: Sent
 ) -> None:
-    """Remembers what a deployment made the same on both sides, and forgets what it deleted.
+    """Remembers what a deployment of these components made the same on both sides, and forgets what it deleted.
 
     The org is asked for its dates only when the deployment changed something there. A
     check, and a failure that was rolled back, changed nothing.
@@ -58,18 +78,13 @@ async def remember_deployment(
         ours = [each for each in done if each.component_type == type_name]
         if deleted := [each.full_name for each in ours if each.deleted]:
             tracking.forget(type_name, deleted)
-        sent = _hashes(zip_file, type_name)
+        sent = components.get(type_name, {})
         base = tracking.load(type_name)
         news = {each.full_name: sent[each.full_name] for each in ours if _is_news(each, sent, base)}
         if news:
             dates = await _dates(connection, type_name, until=result.completed_date or "")
             synced = {name: Synced(sha256, dates.get(name.casefold(), "")) for name, sha256 in news.items()}
             tracking.remember(type_name, synced)
-
-
-def _hashes(zip_file: bytes, type_name: str) -> dict[str, bytes]:
-    named = ((full_name_of(entry.rpartition("/")[2]), content) for entry, content in read_zip(zip_file).items())
-    return {found[1]: hash_of(content) for found, content in named if found and found[0].name == type_name}
 
 
 def _is_news(message: DeployMessage, sent: Mapping[str, bytes], base: Mapping[str, Synced]) -> bool:

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import os
 import sys
-from importlib import import_module
 from typing import TYPE_CHECKING, Final
 
 import click
 
 from evalmeta import __version__
+from evalmeta.cli.groups import LazyGroup
 from evalmeta.cli.output import print_error
 from evalmeta.errors import EXIT_FAILED, EXIT_INTERRUPTED, EXIT_USAGE, EvalmetaError, Interrupted
 
@@ -24,44 +24,35 @@ Exit codes
     1  problems found, a deployment failed, or test cases ended in errors
     2  wrong usage: the call, the project or its settings
     4  the org, or the network on the way to it
+   68  some components were deployed, others were refused
    69  the wait ran out; the job goes on
   100  an expectation failed, or the pass rate was missed
   130  interrupted; finished results are kept
 """
 
 
-_COMMANDS: Final = (
-    "completion",
-    "convert",
-    "deploy",
-    "diff",
-    "format",
-    "manifest",
-    "package",
-    "retrieve",
-    "rule",
-    "status",
-    "test",
-    "validate",
-)
-
-
-class _Commands(click.Group):
-    """Loads a command's module when it is called, or when all are listed."""
-
-    def list_commands(self, ctx: click.Context) -> list[str]:  # noqa: ARG002 - click's signature
-        return list(_COMMANDS)
-
-    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:  # noqa: ARG002 - likewise
-        if cmd_name not in _COMMANDS:
-            return None
-        module = import_module(f"evalmeta.cli.commands.{cmd_name}")
-        command: click.Command = getattr(module, "format_" if cmd_name == "format" else cmd_name)
-        return command
+_COMMANDS: Final = {
+    "completion": "evalmeta.cli.commands.completion:completion",
+    "convert": "evalmeta.cli.commands.convert:convert",
+    "deploy": "evalmeta.cli.commands.deploy:deploy",
+    "diff": "evalmeta.cli.commands.diff:diff",
+    "format": "evalmeta.cli.commands.format:format_",
+    "manifest": "evalmeta.cli.commands.manifest:manifest",
+    "org": "evalmeta.cli.commands.org:org",
+    "package": "evalmeta.cli.commands.package:package",
+    "retrieve": "evalmeta.cli.commands.retrieve:retrieve",
+    "rule": "evalmeta.cli.commands.rule:rule",
+    "status": "evalmeta.cli.commands.status:status",
+    "test": "evalmeta.cli.commands.test:test",
+    "validate": "evalmeta.cli.commands.validate:validate",
+}
 
 
 @click.group(
-    cls=_Commands, epilog=_EPILOG, context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100}
+    cls=LazyGroup,
+    rows=_COMMANDS,
+    epilog=_EPILOG,
+    context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100},
 )
 @click.version_option(__version__, message="%(prog)s %(version)s")
 def cli() -> None:
@@ -106,6 +97,9 @@ def _run(arguments: Sequence[str] | None) -> int:
 
 
 def _usage(error: click.ClickException, *, as_json: bool) -> int:
+    from evalmeta.model.secrecy import redacted  # noqa: PLC0415 - only on the way out
+
+    error.message = redacted(error.message)
     if as_json:
         print_error(_as_error(error), as_json=True)
     else:
@@ -123,9 +117,11 @@ def _defect(error: Exception) -> EvalmetaError:
     import tempfile  # noqa: PLC0415 - only for a defect
     import traceback  # noqa: PLC0415 - likewise
 
+    from evalmeta.model.secrecy import redacted  # noqa: PLC0415 - likewise
+
     with tempfile.NamedTemporaryFile("w", prefix="evalmeta-", suffix=".log", delete=False, encoding="utf-8") as log:
         log.write(f"evalmeta {__version__}, Python {sys.version}\n")
-        log.writelines(traceback.format_exception(error))
+        log.write(redacted("".join(traceback.format_exception(error))))
     return EvalmetaError(
         f"this is a defect in evalmeta: {type(error).__name__}: {error}",
         actions=[f"Report it with the log {log.name}; nothing was half-written."],

@@ -11,12 +11,16 @@ import click
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from rich.console import Console
+
+    from evalmeta.api.targets import Target
     from evalmeta.errors import EvalmetaError
     from evalmeta.model.jsonvalue import JsonValue
     from evalmeta.model.problem import Problem
     from evalmeta.package.project import Project
 
 __all__ = [
+    "console",
     "json_option",
     "note",
     "print_error",
@@ -40,14 +44,26 @@ def wants_colour(*, err: bool = False) -> bool:
     return stream.isatty() and os.environ.get("TERM") != "dumb"
 
 
+def console(*, err: bool) -> Console:
+    """Makes rich's view of stdout, or of stderr."""
+    from rich.console import Console  # noqa: PLC0415 - not needed for --help
+
+    return Console(file=sys.stderr if err else sys.stdout, no_color=not wants_colour(err=err), highlight=False)
+
+
 def note(text: str) -> None:
     """Prints a remark to stderr."""
     click.echo(text, err=True, color=wants_colour(err=True))
 
 
-def say_target(project: Project) -> None:
-    """Says in one line which org a command works with."""
-    note(f"Target: the embedded org of {project.root.name} ({_short(project)})")
+def say_target(project: Project, target: Target | None = None) -> None:
+    """Says in one line which org a command works with; None is the embedded one."""
+    if target is None:
+        note(f"Target: the embedded org of {project.root.name} ({_short(project)})")
+    elif target.login.name == target.login.url:
+        note(f"Target: {target.login.url}, with SF_ACCESS_TOKEN")
+    else:
+        note(f"Target: {target.login.name}, {target.login.username} at {target.login.url}")
 
 
 def print_json(result: JsonValue, *, status: int = 0, warnings: Sequence[str] = ()) -> None:
@@ -59,21 +75,23 @@ def print_json(result: JsonValue, *, status: int = 0, warnings: Sequence[str] = 
 
 
 def print_error(error: EvalmetaError, *, as_json: bool) -> None:
-    """Prints an error: what, where, and what to do next."""
+    """Prints an error: what, where, and what to do next; whatever still looks like a secret is left out."""
+    from evalmeta.model.secrecy import redacted  # noqa: PLC0415 - only when there is one
+
     problems: Sequence[Problem] = getattr(error, "problems", ())
     if as_json:
         _print_error_json(error, problems)
         return
     colour = wants_colour(err=True)
     head = click.style(f"Error ({error.name}):", fg="red", bold=True)
-    click.echo(f"{head} {error}", err=True, color=colour)
+    click.echo(f"{head} {redacted(str(error))}", err=True, color=colour)
     if problems:
         print_problems(problems, err=True)
     hints = {problem.hint for problem in problems}
     if actions := [action for action in error.actions if action not in hints]:
         click.echo("\nTry this:", err=True)
         for action in actions:
-            click.echo("  " + action.replace("\n", "\n  "), err=True)
+            click.echo("  " + redacted(action).replace("\n", "\n  "), err=True)
 
 
 def print_problems(problems: Sequence[Problem], *, files: int = 0, err: bool = False) -> None:
@@ -97,14 +115,15 @@ def print_table(headers: Sequence[str], rows: Sequence[Sequence[str]]) -> None:
 def _print_error_json(error: EvalmetaError, problems: Sequence[Problem]) -> None:
     import orjson  # noqa: PLC0415 - not needed for --help
 
+    from evalmeta.model.secrecy import redacted  # noqa: PLC0415 - likewise
     from evalmeta.report.findings.json import problem_json  # noqa: PLC0415 - likewise
 
     body = {
         "name": error.name,
-        "message": str(error),
+        "message": redacted(str(error)),
         "exitCode": error.exit_code,
         "status": error.exit_code,
-        "actions": list(error.actions),
+        "actions": [redacted(action) for action in error.actions],
         "data": [problem_json(each) for each in problems],
         "warnings": [],
     }

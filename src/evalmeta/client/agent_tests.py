@@ -6,20 +6,23 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
 from evalmeta.client.polling import poll
+from evalmeta.client.retries import persist
 from evalmeta.errors import MessageUnreadable
+from evalmeta.model.registry import EVALUATION_DEFINITION, TESTING_DEFINITION, type_of_run
 from evalmeta.model.run import RunStatus
 from evalmeta.wire.connect import read_run, write_options
 from evalmeta.wire.jsonfields import integer, optional_text, text
+from evalmeta.wire.testing import plain_status, read_testing_run
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
     from evalmeta.client.connection import Connection
+    from evalmeta.model.registry import MetadataType
     from evalmeta.model.run import Run, RunOptions
 
-__all__ = ["Progress", "fetch_results", "follow", "start_run"]
+__all__ = ["Progress", "cancel_run", "fetch_results", "follow", "start_run"]
 
-_RUNS: Final = "/einstein/ai-evaluations/runs"
 _OVER: Final = frozenset(status.value for status in RunStatus if status.is_over)
 
 
@@ -39,8 +42,10 @@ class Progress:
         return self.status in _OVER
 
 
-async def start_run(connection: Connection, name: str, *, options: RunOptions | None = None) -> str:
-    """Starts a run of a deployed definition and gives its id; `options` are for evalmeta's own orgs.
+async def start_run(
+    connection: Connection, name: str, *, kind: MetadataType = EVALUATION_DEFINITION, options: RunOptions | None = None
+) -> str:
+    """Starts a run of a deployed definition of a type and gives its id; `options` are for evalmeta's own orgs.
 
     Raises:
         NotFound: no such definition is in the org.
@@ -48,7 +53,9 @@ async def start_run(connection: Connection, name: str, *, options: RunOptions | 
         OrgError: the org cannot be reached or refuses the call.
     """
     extra = {} if options is None else {"runOptions": write_options(options)}
-    reply = await connection.post(_RUNS, {"aiEvaluationDefinitionName": name, **extra})
+    reply = await persist(
+        lambda: connection.post(_runs(kind), {kind.run_key: name, **extra}), every=connection.poll_seconds, changes=True
+    )
     run_id = text(reply, "runId")
     if not run_id:
         raise MessageUnreadable("the org started a run and gave no runId")
@@ -64,11 +71,13 @@ async def follow(
         NotFound: no such run is in the org.
         WaitRanOut: the run goes on after `wait` seconds.
     """
+    kind = _kind(run_id)
 
     async def check() -> Progress:
-        reply = await connection.get(f"{_RUNS}/{run_id}")
+        reply = await connection.get(f"{_runs(kind)}/{run_id}")
+        status = text(reply, "status")
         progress = Progress(
-            text(reply, "status"),
+            plain_status(status) if kind == TESTING_DEFINITION else status,
             integer(reply, "testCasesCompleted", 0),
             integer(reply, "testCasesNotPassed", 0),
             integer(reply, "testCasesTotal", 0),
@@ -82,5 +91,26 @@ async def follow(
 
 async def fetch_results(connection: Connection, run_id: str, *, definition: str = "") -> Run:
     """Fetches a run with all results there are so far."""
-    reply = await connection.get(f"{_RUNS}/{run_id}/results")
-    return read_run(reply, run_id=run_id, definition=definition)
+    kind = _kind(run_id)
+    reply = await persist(lambda: connection.get(f"{_runs(kind)}/{run_id}/results"), every=connection.poll_seconds)
+    read = read_testing_run if kind == TESTING_DEFINITION else read_run
+    return read(reply, run_id=run_id, definition=definition)
+
+
+async def cancel_run(connection: Connection, run_id: str) -> None:
+    """Has the org end a run; what is finished stays.
+
+    Raises:
+        NotFound: no such run is in the org.
+        OrgError: the run is over already, or the org cannot be reached.
+    """
+    address = f"{_runs(_kind(run_id))}/{run_id}/cancel"
+    await persist(lambda: connection.post(address, {}), every=connection.poll_seconds, changes=True)
+
+
+def _kind(run_id: str) -> MetadataType:
+    return type_of_run(run_id) or EVALUATION_DEFINITION
+
+
+def _runs(kind: MetadataType) -> str:
+    return f"/einstein/{kind.run_path}/runs"

@@ -2,27 +2,25 @@
 
 from __future__ import annotations
 
-import re
+from asyncio import Lock, timeout
 from typing import TYPE_CHECKING, Final, TypeVar
 
 import httpx
 import orjson
 
 from evalmeta import limits
-from evalmeta.errors import (
-    MessageUnreadable,
-    NotFound,
-    OrgFault,
-    OrgUnreachable,
-    SettingsError,
-    StoreError,
-    SubjectNotBound,
-    UsageError,
-)
+from evalmeta.client.discretion import discreetly
+from evalmeta.client.http import bearer, open_http, read_limited, where_it_leads
+from evalmeta.client.retries import busy, is_busy, no_answer, persist, retry_after
+from evalmeta.errors import MessageUnreadable, NotFound, OrgFault, SettingsError, StoreError, SubjectNotBound
+from evalmeta.model.secrecy import redacted_bytes
+from evalmeta.wire.addresses import org_url
+from evalmeta.wire.identity import read_newest_version
 from evalmeta.wire.jsonfields import read_object, text
-from evalmeta.wire.soap import read_results, write_call
+from evalmeta.wire.soap import read_results, read_text_result, write_call
 
 if TYPE_CHECKING:
+    from collections.abc import Awaitable, Callable
     from types import TracebackType
     from typing import Self
 
@@ -36,7 +34,7 @@ __all__ = ["Connection"]
 _T = TypeVar("_T")
 _CLIENT: Final = "evalmeta"
 _HTTP_ERROR: Final = 400
-_TOKEN: Final = re.compile(r"[!-~]+")
+_SESSION_ENDED: Final = "INVALID_SESSION_ID"
 
 
 class Connection:
@@ -48,10 +46,13 @@ class Connection:
         api_version: the version that requests are made with.
         transport: how requests travel; None is the network, an `httpx.ASGITransport`
             reaches an org in this process.
-        poll_seconds: how long to wait between two questions about a job.
+        poll_seconds: how long to wait between the first two questions about a job, from
+            which all pauses are reckoned.
+        renew: gives a new access token; asked once when the org says that the session ended.
 
     Raises:
-        UsageError: the address or the token cannot be one.
+        UsageError: the address or the token cannot be one, or the address is http
+            elsewhere than on this machine.
     """
 
     def __init__(
@@ -62,15 +63,15 @@ class Connection:
         api_version: ApiVersion,
         transport: httpx.AsyncBaseTransport | None = None,
         poll_seconds: float = 1.0,
+        renew: Callable[[], Awaitable[str]] | None = None,
     ) -> None:
-        self.url = url
+        self.url = org_url(url) if transport is None else url
         self.api_version = api_version
         self.poll_seconds = poll_seconds
         self._token = _checked(token)
-        try:
-            self._http = httpx.AsyncClient(base_url=url, transport=transport, timeout=limits.HTTP_TIMEOUT_SECONDS)
-        except httpx.InvalidURL as error:
-            raise UsageError(f"{url!r} is no address of an org: {error}") from None
+        self._renew = renew
+        self._renewing = Lock()
+        self._http = open_http(self.url, transport=transport)
 
     def __repr__(self) -> str:
         """Gives the address without the token."""
@@ -89,16 +90,24 @@ class Connection:
 
         Raises:
             OrgFault: the org says no.
+            OrgBusy: it says to come later.
             OrgUnreachable: it says nothing.
             MessageUnreadable: it says what no org says.
             StoreError: its database cannot be used.
         """
+        return await self._in_session(lambda: self._call(operation, lambda reply: read_results(result, reply)))
+
+    async def call_for_text(self, operation: Node) -> str:
+        """Makes a Metadata API call whose result is a text, and gives it; raises like `call`."""
+        return await self._in_session(lambda: self._call(operation, read_text_result))
+
+    async def _call(self, operation: Node, read: Callable[[bytes], _T]) -> _T:
         body = write_call(operation, session=self._token, client=_CLIENT)
         headers = {"Content-Type": "text/xml; charset=UTF-8", "SOAPAction": '""'}
         path = f"/services/Soap/m/{self.api_version}"
         status, content = await self._send("POST", path, content=body, headers=headers)
         try:
-            return read_results(result, content)
+            return read(content)
         except OrgFault as fault:
             raise _named(fault) from None
         except MessageUnreadable as error:
@@ -113,14 +122,36 @@ class Connection:
 
     async def get(self, path: str) -> JsonObject:
         """Gets a JSON object from `/services/data/vNN.0` + path; raises like `call`."""
-        return await self._json("GET", path, None)
+        return await self._in_session(lambda: self._json("GET", path, None))
 
     async def post(self, path: str, body: JsonObject) -> JsonObject:
         """Posts a JSON object to `/services/data/vNN.0` + path; raises like `call`."""
-        return await self._json("POST", path, orjson.dumps(body))
+        return await self._in_session(lambda: self._json("POST", path, orjson.dumps(body)))
+
+    async def newest_version(self) -> ApiVersion:
+        """Asks for the newest API version that the org has; raises like `call`."""
+        status, reply = await persist(
+            lambda: self._send("GET", "/services/data", content=None, headers={}), every=self.poll_seconds
+        )
+        try:
+            return read_newest_version(reply)
+        except MessageUnreadable as error:
+            raise self._unreadable(status, str(error)) from None
+
+    async def _in_session(self, ask: Callable[[], Awaitable[_T]]) -> _T:
+        token = self._token
+        try:
+            return await ask()
+        except OrgFault as fault:
+            if fault.code != _SESSION_ENDED or self._renew is None:
+                raise
+        async with self._renewing:
+            if self._token == token:
+                self._token = _checked(await self._renew())
+        return await ask()
 
     async def _json(self, method: str, path: str, content: bytes | None) -> JsonObject:
-        headers = {"Content-Type": "application/json", "Authorization": f"Bearer {self._token}"}
+        headers = {"Content-Type": "application/json", "Authorization": bearer(self._token)}
         url = f"/services/data/v{self.api_version}{path}"
         status, reply = await self._send(method, url, content=content, headers=headers)
         if status >= _HTTP_ERROR:
@@ -139,32 +170,28 @@ class Connection:
     async def _send(
         self, method: str, path: str, *, content: bytes | None, headers: dict[str, str]
     ) -> tuple[int, bytes]:
+        token = self._token
         try:
-            async with self._http.stream(method, path, content=content, headers=headers) as response:
-                return response.status_code, await _read_limited(response)
-        except httpx.HTTPError as error:
-            raise OrgUnreachable(
-                f"{self.url} does not answer: {str(error) or type(error).__name__}",
-                actions=["Check that the org is up and reachable."],
-            ) from None
+            with discreetly():
+                async with (
+                    timeout(limits.REQUEST_SECONDS),
+                    self._http.stream(method, path, content=content, headers=headers) as response,
+                ):
+                    if place := where_it_leads(response):
+                        raise self._unreadable(response.status_code, f"it leads to {place}; nothing was sent there")
+                    status, reply = response.status_code, await read_limited(response, limits.MAX_REPLY_BYTES)
+        except (httpx.HTTPError, TimeoutError) as error:
+            raise no_answer(self.url, error) from None
+        # Nothing that an org has to say holds the session's own token; a careless error repeats it.
+        reply = redacted_bytes(reply, [token])
+        if is_busy(status):
+            raise busy(self.url, status, _words(reply), after=retry_after(response.headers.get("retry-after", "")))
+        return status, reply
 
 
 def _checked(token: str) -> str:
-    """Refuses a token that no header can carry, before a library says so and shows it."""
-    if not _TOKEN.fullmatch(token):
-        raise UsageError("the access token is empty, or has blanks or characters that no token has")
+    bearer(token)
     return token
-
-
-async def _read_limited(response: httpx.Response) -> bytes:
-    pieces: list[bytes] = []
-    size = 0
-    async for piece in response.aiter_bytes():
-        size += len(piece)
-        if size > limits.MAX_REPLY_BYTES:
-            raise MessageUnreadable(f"the org's answer has more than {limits.MAX_REPLY_BYTES:,} bytes")
-        pieces.append(piece)
-    return b"".join(pieces)
 
 
 def _rest_error(reply: bytes) -> EvalmetaError | None:
@@ -177,6 +204,14 @@ def _rest_error(reply: bytes) -> EvalmetaError | None:
     code, message = text(errors[0], "errorCode"), text(errors[0], "message")
     head, _, action = message.partition("\n")
     return _named(OrgFault(f"{code}: {head}", code=code, actions=[action] if action else []))
+
+
+def _words(reply: bytes) -> str:
+    """Gives what an org says in an error, over REST or SOAP; empty when an answer is not an org's."""
+    try:
+        return str(_rest_error(reply) or read_text_result(reply))
+    except (OrgFault, MessageUnreadable) as error:
+        return str(error) if isinstance(error, OrgFault) else ""
 
 
 def _named(fault: OrgFault) -> EvalmetaError:

@@ -108,7 +108,7 @@ async def _take_turn(
     progress.utterance, progress.generated = turn.utterance, None
     asked = time.perf_counter()
     answer = await session.ask(turn.utterance)
-    elapsed = (time.perf_counter() - asked) * 1000
+    elapsed = round((time.perf_counter() - asked) * 1000, 1)
     progress.answered = time.monotonic()
     progress.generated = generated_data(answer, measured_ms=elapsed)
     exchange = Exchange(case, turn.utterance, progress.generated)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from evalmeta import limits
 from evalmeta.errors import EvalmetaError
+from evalmeta.model.secrecy import redacted
 
 __all__ = ["reason"]
 
@@ -14,7 +15,7 @@ def reason(error: BaseException) -> str:
     if not text or not isinstance(error, EvalmetaError):
         name = type(error).__name__
         text = f"{name}: {text}" if text else name
-    text = text.encode(errors="replace").decode()
+    text = redacted(text.encode(errors="replace").decode())
     return text if len(text) <= limits.MAX_ERROR_CHARS else text[: limits.MAX_ERROR_CHARS - 1] + "…"
 
 

@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Final, Protocol
 
 from evalmeta.engine.raters import rules
 from evalmeta.engine.reasons import reason
-from evalmeta.engine.scorers import actions, comparisons, latency, quality, response, topics
-from evalmeta.engine.scorers.results import broken
+from evalmeta.engine.scorers import actions, comparisons, handoffs, latency, quality, response, topics
+from evalmeta.engine.scorers.results import broken, undecided
 from evalmeta.model.expectations import canonical_name, known_names
 from evalmeta.model.run import TestResult
 
@@ -55,6 +55,9 @@ SCORERS: Final[Mapping[str, Scorer]] = MappingProxyType(
         "output_latency_milliseconds": latency.score_latency,
         "string_comparison": comparisons.score_comparison,
         "numeric_comparison": comparisons.score_comparison,
+        "agent_handoff_match": handoffs.score_handoff,
+        "response_match": response.rated_by(rules.rate),
+        "task_resolution": quality.score_quality,
     }
 )
 
@@ -67,6 +70,9 @@ def score(
     The result comes at once unless the scorer has to wait; every scorer in `SCORERS`
     answers at once. `scorers` holds one scorer for each canonical expectation name.
     """
+    if expectation.is_custom:
+        explanation = f"{expectation.name!r} is a scorer of the org's own; nothing here can judge by it"
+        return undecided(expectation, explanation, actual=exchange.generated.outcome)
     scorer = scorers.get(canonical_name(expectation.name))
     if scorer is None:
         return broken(expectation, _unknown(expectation.name))

@@ -9,7 +9,7 @@ AiTestingDefinition is an expectation here.
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from evalmeta.model.registry import EVALUATION_DEFINITION
 
@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from evalmeta.model.registry import MetadataType
 
 __all__ = [
+    "SCORER_TYPES",
     "ContextVariable",
     "Definition",
     "Expectation",
@@ -26,6 +27,9 @@ __all__ = [
     "PromptInput",
     "TestCase",
 ]
+
+SCORER_TYPES: Final = ("Standard", "OOTB", "Custom")
+"""Standard scorers have two names: the metadata says Standard, some tools say OOTB (out of the box)."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,7 +92,7 @@ class PromptInput:
 
 @dataclass(frozen=True, slots=True)
 class Inputs:
-    """What is sent to the agent (AiEvaluationAgentTestCaseInput, AiTestCaseInput); prompt templates have no utterance."""
+    """What is sent to the agent (AiEvaluationAgentTestCaseInput, AiTestCaseInput); a prompt has no utterance."""
 
     utterance: str
     context_variables: tuple[ContextVariable, ...] = ()

@@ -98,9 +98,7 @@ def _definition_changes(before: Definition, after: Definition) -> Iterator[Chang
         yield nowhere.inside("order of test cases").change(", ".join(map(str, old)), ", ".join(map(str, new)))
 
 
-def _case_changes(
-    before: TestCase, after: TestCase, place: _Place, expected: _Kind[Expectation]
-) -> Iterator[Change]:
+def _case_changes(before: TestCase, after: TestCase, place: _Place, expected: _Kind[Expectation]) -> Iterator[Change]:
     yield from _field_changes({"number": number_text(before.number)}, {"number": number_text(after.number)}, place)
     yield from _inputs_changes(before.inputs, after.inputs, place)
     yield from _list_changes(expected, before.expectations, after.expectations, place)

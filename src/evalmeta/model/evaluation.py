@@ -65,9 +65,7 @@ def evaluation_of(definition: Definition, *, name: str) -> Evaluation:
         expectations = tuple(map(_judged, case.expectations)) if is_testing else case.expectations
         turns = (Turn(_utterance(case.inputs), expectations),)
         cases.append(Case(number, turns, case.inputs.conversation_history, _context(case.inputs)))
-    return Evaluation(
-        name, definition.subject_name, tuple(cases), definition.subject_version, definition.subject_type
-    )
+    return Evaluation(name, definition.subject_name, tuple(cases), definition.subject_version, definition.subject_type)
 
 
 def _judged(scorer: Expectation) -> Expectation:

@@ -18,10 +18,11 @@ class ByRefreshToken:
 
 @dataclass(frozen=True, slots=True)
 class ByKey:
-    """With an assertion signed by the private key in `key_file`, which stays where it is."""
+    """With an assertion for `audience`, signed by the private key in `key_file`, which stays where it is."""
 
     client_id: str
     login_url: str
+    audience: str
     key_file: str
 
 
@@ -40,7 +41,7 @@ class Login:
     """A login, without its secrets.
 
     Attributes:
-        username: as whom; logins are known by it, in any case.
+        username: as whom; in any case.
         url: the org's address.
         org_id: the organization's record id.
         api_version: the newest API version the org had at the login.

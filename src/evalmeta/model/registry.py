@@ -6,6 +6,8 @@ import re
 from difflib import get_close_matches
 from typing import Final, NamedTuple
 
+from evalmeta import limits
+
 __all__ = [
     "EVALUATION_DEFINITION",
     "NEWEST_API_VERSION",
@@ -18,6 +20,7 @@ __all__ = [
     "metadata_type",
     "nearest_type_name",
     "parse_api_version",
+    "type_at_path",
     "type_of_run",
     "types_at",
 ]
@@ -52,7 +55,7 @@ class MetadataType(NamedTuple):
         expectation: what the type calls an expectation, which is the name of its element.
         subject_types: what may be under test.
         run_prefix: the first three characters of the ids of its runs.
-        run_resource: where the Connect API runs it, below `/einstein`.
+        run_path: where the Connect API runs it, below `/einstein`.
         run_key: what the Connect API calls its name when a run is started.
     """
 
@@ -65,7 +68,7 @@ class MetadataType(NamedTuple):
     expectation: str
     subject_types: tuple[str, ...]
     run_prefix: str
-    run_resource: str
+    run_path: str
     run_key: str
 
 
@@ -79,7 +82,7 @@ EVALUATION_DEFINITION: Final = MetadataType(
     expectation="expectation",
     subject_types=("AGENT",),
     run_prefix="4KB",
-    run_resource="ai-evaluations",
+    run_path="ai-evaluations",
     run_key="aiEvaluationDefinitionName",
 )
 """What Testing Center runs."""
@@ -94,12 +97,12 @@ TESTING_DEFINITION: Final = MetadataType(
     expectation="scorer",
     subject_types=("AGENT", "PROMPT"),
     run_prefix="3A2",
-    run_resource="ai-testing",
+    run_path="ai-testing",
     run_key="testDefinitionName",
 )
 """What Agentforce Studio runs."""
 
-TYPES: Final = (EVALUATION_DEFINITION,)
+TYPES: Final = (EVALUATION_DEFINITION, TESTING_DEFINITION)
 _BY_NAME: Final = {row.name.lower(): row for row in TYPES}
 _BY_RUN_PREFIX: Final = {row.run_prefix: row for row in TYPES}
 
@@ -114,6 +117,11 @@ def type_of_run(run_id: str) -> MetadataType | None:
     return _BY_RUN_PREFIX.get(run_id[:3])
 
 
+def type_at_path(run_path: str) -> MetadataType | None:
+    """Finds a type by where the Connect API runs it, such as `ai-testing`."""
+    return next((row for row in TYPES if row.run_path == run_path), None)
+
+
 def types_at(version: ApiVersion) -> tuple[MetadataType, ...]:
     """Lists the types that an API version knows."""
     return tuple(row for row in TYPES if row.since <= version)
@@ -121,7 +129,7 @@ def types_at(version: ApiVersion) -> tuple[MetadataType, ...]:
 
 def nearest_type_name(name: str) -> str | None:
     """Gives the handled type whose name is most like `name`, or None when nothing is near."""
-    close = get_close_matches(name.lower(), _BY_NAME, n=1, cutoff=0.6)
+    close = get_close_matches(name[: limits.MAX_API_NAME_CHARS].lower(), _BY_NAME, n=1, cutoff=0.6)
     return _BY_NAME[close[0]].name if close else None
 
 

@@ -11,7 +11,7 @@ from starlette.exceptions import HTTPException
 from starlette.middleware import Middleware
 from starlette.routing import Route
 
-from evalmeta.org.handlers.connect import get_results, get_status, post_run
+from evalmeta.org.handlers.connect import get_results, get_status, post_cancel, post_run
 from evalmeta.org.handlers.deploy_requests import get_deploy_request, patch_deploy_request, post_deploy_request
 from evalmeta.org.handlers.faults import fault_reply, refusal_reply
 from evalmeta.org.handlers.login import (
@@ -39,7 +39,7 @@ __all__ = ["create_app"]
 _SOAP: Final = "/services/Soap/m/{version}"
 _DATA: Final = "/services/data/v{version}"
 _DEPLOY_REQUESTS: Final = f"{_DATA}/metadata/deployRequest"
-_RUNS: Final = f"{_DATA}/einstein/ai-evaluations/runs"
+_RUNS: Final = f"{_DATA}/einstein/{{run_path}}/runs"
 
 
 def create_app(org: Organization) -> Starlette:
@@ -62,6 +62,7 @@ def create_app(org: Organization) -> Starlette:
             Route(_RUNS, post_run, methods=["POST"]),
             Route(_RUNS + "/{run_id}", get_status, methods=["GET"]),
             Route(_RUNS + "/{run_id}/results", get_results, methods=["GET"]),
+            Route(_RUNS + "/{run_id}/cancel", post_cancel, methods=["POST"]),
         ],
         middleware=[Middleware(_PlainPaths)],
         exception_handlers={HTTPException: _refuse, Exception: _break_off},

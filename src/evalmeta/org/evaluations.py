@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import time
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from evalmeta import limits
 from evalmeta.engine.reasons import reason
@@ -12,7 +12,7 @@ from evalmeta.engine.runner import execute
 from evalmeta.engine.subjects import bind
 from evalmeta.errors import EvalmetaError, NotFound, OrgFault, StoreLocked, SubjectError, SubjectNotBound
 from evalmeta.model.evaluation import evaluation_of
-from evalmeta.model.registry import TYPES
+from evalmeta.model.registry import EVALUATION_DEFINITION, TESTING_DEFINITION
 from evalmeta.model.run import RunStatus
 from evalmeta.org.leases import is_free, keep_lease, new_worker
 from evalmeta.store.runs import RunJournal
@@ -25,29 +25,33 @@ if TYPE_CHECKING:
 
     from evalmeta.engine.subject import Session, Subject
     from evalmeta.model.evaluation import Case, Evaluation
+    from evalmeta.model.registry import MetadataType
     from evalmeta.model.run import Run, RunOptions
     from evalmeta.model.settings import SubjectSettings
     from evalmeta.org.organization import Organization
 
-__all__ = ["bind_subject", "is_abandoned", "start", "work"]
+__all__ = ["bind_subject", "evaluation_of_run", "is_abandoned", "start", "work"]
+
+# The sf CLI tells by these words, and by "not found", that there is no such test.
+_IDENTIFIERS: Final = {EVALUATION_DEFINITION: "AiEvalDefinitionVersion", TESTING_DEFINITION: "AiTestingDefinition"}
 
 
-def start(org: Organization, name: str, options: RunOptions) -> str:
+def start(org: Organization, kind: MetadataType, name: str, options: RunOptions) -> str:
     """Makes a run of a deployed definition, gives it a worker, and returns its id.
 
     Raises:
         NotFound: no such definition is deployed.
-        SubjectNotBound: its agent has no adapter.
+        SubjectNotBound: its subject has no adapter.
         SettingsError: its adapter cannot be used.
         OrgFault: an option is beyond its limit.
     """
-    content = org.components.content(TYPES[0].name, name)
+    content = org.components.content(kind.name, name)
     if content is None:
-        raise NotFound(f"Invalid AiEvalDefinitionVersion identifier: {name} is not in this org")
+        raise NotFound(f"Invalid {_IDENTIFIERS[kind]} identifier: {name} not found in this org")
     _check(options)
     evaluation = _evaluation(content, name)
-    bind_subject(org.subjects, evaluation.subject_name, root=org.root)
-    run_id = org.runs.start(evaluation, content, options, now=time.time())
+    bind_subject(org.subjects, evaluation.subject_name, root=org.root, subject_type=evaluation.subject_type)
+    run_id = org.runs.start(kind, evaluation, content, options, now=time.time())
     org.launch(run_id)
     return run_id
 
@@ -67,7 +71,7 @@ async def work(org: Organization, run_id: str) -> None:
         return
     try:
         with keep_lease(org.database.path.parent, run_id, worker):
-            evaluation = _evaluation(org.runs.content(run_id), run.definition)
+            evaluation = evaluation_of_run(org, run)
             subject = _subject(org, run.subject_name)
             await execute(evaluation, subject, RunJournal(org.database, run_id, worker), options=run.options)
     except (asyncio.CancelledError, StoreLocked):
@@ -77,6 +81,11 @@ async def work(org: Organization, run_id: str) -> None:
         org.runs.finish(run_id, worker, RunStatus.ERROR, error=reason(error), now=time.time())
         return
     org.runs.finish(run_id, worker, RunStatus.COMPLETED, error=None, now=time.time())
+
+
+def evaluation_of_run(org: Organization, run: Run) -> Evaluation:
+    """Gives what a run asks: its definition as it was when the run was made."""
+    return _evaluation(org.runs.content(run.id), run.definition)
 
 
 def is_abandoned(org: Organization, run: Run) -> bool:
@@ -106,8 +115,10 @@ def _evaluation(content: bytes, name: str) -> Evaluation:
     return evaluation_of(sketch_definition(read_xml(content, label=name)), name=name)
 
 
-def bind_subject(subjects: Mapping[str, SubjectSettings], subject_name: str, *, root: Path) -> Subject:
-    """Gives the subject that is bound to an agent's name.
+def bind_subject(
+    subjects: Mapping[str, SubjectSettings], subject_name: str, *, root: Path, subject_type: str = "AGENT"
+) -> Subject:
+    """Gives the subject that is bound to an agent's or a prompt template's name.
 
     Raises:
         SubjectNotBound: no adapter is bound to it.
@@ -116,9 +127,11 @@ def bind_subject(subjects: Mapping[str, SubjectSettings], subject_name: str, *, 
     settings = subjects.get(subject_name)
     if settings is None:
         lines = f'[subjects.{subject_name}]\nadapter = "python"\ntarget = "my_agent:answer"'
+        message = f"no adapter is bound to the agent {subject_name!r}"
+        if subject_type == "PROMPT":
+            message = f"the prompt template {subject_name!r} cannot be asked here: no adapter is bound to it"
         raise SubjectNotBound(
-            f"no adapter is bound to the agent {subject_name!r}",
-            actions=[f"Add these lines to evalmeta.toml, with your agent's module and name:\n\n{lines}"],
+            message, actions=[f"Add these lines to evalmeta.toml, with your agent's module and name:\n\n{lines}"]
         )
     return bind(settings, root=root)
 

@@ -62,10 +62,7 @@ class Gate:
         self._bodies = 0
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Answers one request, or lets the application do it."""
-        if scope["type"] != "http":
-            await self._app(scope, receive, send)
-            return
+        """Answers one HTTP request, or lets the application do it."""
         visit = _Visit(scope["path"], time.monotonic())
         self._visits += 1
         try:
@@ -81,9 +78,9 @@ class Gate:
             async with asyncio.timeout(limits.REQUEST_SECONDS):
                 await self._app(scope, self._measured(visit, receive), send)
         except HTTPException as refusal:
-            await _refuse(visit, scope, send, refusal)
+            await _refuse(visit, scope, receive, send, refusal)
         except TimeoutError:
-            await _refuse(visit, scope, send, _too_slow())
+            await _refuse(visit, scope, receive, send, _too_slow())
         except Exception:  # noqa: BLE001 - it is in the log, and the next request is served
             # The application has answered already, without a word about what went wrong.
             _LOG.exception("a request ended in a defect")
@@ -136,16 +133,12 @@ def _marked(visit: _Visit, send: Send) -> Send:
     return marked
 
 
-async def _refuse(visit: _Visit, scope: Scope, send: Send, refusal: HTTPException) -> None:
+async def _refuse(visit: _Visit, scope: Scope, receive: Receive, send: Send, refusal: HTTPException) -> None:
     """Answers a refusal; an answer that has begun is broken off by whoever carries it."""
     if visit.status and not visit.is_answered:
         raise ConnectionAbortedError
     if not visit.status:
-        await refusal_reply(visit.path, refusal)(scope, _nothing, send)
-
-
-async def _nothing() -> Message:
-    return {"type": "http.disconnect"}
+        await refusal_reply(visit.path, refusal)(scope, receive, send)
 
 
 def _write_access(visit: _Visit, scope: Scope) -> None:

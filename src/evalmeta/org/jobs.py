@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import asyncio
 import time
 from dataclasses import replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from evalmeta import limits
 from evalmeta.errors import OrgFault
@@ -26,9 +27,12 @@ __all__ = [
     "check_retrieve",
     "find_job",
     "quick_deploy",
+    "settle",
     "submit_deployment",
     "submit_retrieve",
 ]
+
+_SETTLE_POLL_SECONDS: Final = 0.01
 
 
 def submit_deployment(org: Organization, user: User, zip_file: bytes, options: DeployOptions) -> str:
@@ -47,7 +51,7 @@ def submit_retrieve(org: Organization, user: User, manifest: Manifest, *, single
 
 
 def check_deployment(org: Organization, user: User, job_id: str, *, details: bool = True) -> bytes:
-    """Answers checkDeployStatus; asked about a job that lost its worker, the org goes on with it.
+    """Answers checkDeployStatus.
 
     Raises:
         OrgFault: the user has no such job.
@@ -55,7 +59,6 @@ def check_deployment(org: Organization, user: User, job_id: str, *, details: boo
     job = find_job(org, "deploy", user, job_id)
     reply = org.jobs.reply(job.id)
     if reply is None:
-        org.wake()
         return write_results("checkDeployStatus", [describe_deployment(job)])
     if details:
         return reply
@@ -68,7 +71,6 @@ def check_retrieve(org: Organization, user: User, job_id: str) -> bytes:
     job = find_job(org, "retrieve", user, job_id)
     reply = org.jobs.reply(job.id)
     if reply is None:
-        org.wake()
         return write_results("checkRetrieveStatus", [describe_retrieve(job)])
     return reply
 
@@ -119,6 +121,14 @@ def find_job(org: Organization, kind: JobKind, user: User, job_id: str) -> Job:
     if job is None or not _may_see(user, job):
         raise OrgFault(f"invalid cross reference id {job_id[:80]}", code="INVALID_CROSS_REFERENCE_KEY")
     return job
+
+
+async def settle(org: Organization, job_id: str) -> None:
+    """Waits a moment for a job that is about to end, so that whoever asks need not come again."""
+    deadline = time.monotonic() + limits.SETTLE_SECONDS
+    org.wake()
+    while time.monotonic() < deadline and org.jobs.is_unfinished(job_id):
+        await asyncio.sleep(_SETTLE_POLL_SECONDS)
 
 
 def _submit(

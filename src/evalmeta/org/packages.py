@@ -9,7 +9,7 @@ from evalmeta.model.manifest import WILDCARD
 from evalmeta.model.registry import NEWEST_API_VERSION, metadata_type, parse_api_version
 from evalmeta.package.archive import read_zip
 from evalmeta.package.convert import META_XML_SUFFIX, full_name_of
-from evalmeta.validation.validator import Judgement, validate_definition, validate_manifest
+from evalmeta.validation.validator import Judgement, validate_component, validate_manifest
 from evalmeta.wire.messages import DeployMessage
 
 if TYPE_CHECKING:
@@ -154,8 +154,8 @@ def _unnamed(found: tuple[MetadataType, str] | None, file_name: str) -> DeployMe
 
 def _candidate(kind: MetadataType, full_name: str, file_name: str, content: bytes, manifest: Manifest) -> Candidate:
     version = parse_api_version(manifest.version or "") or NEWEST_API_VERSION
-    problems = validate_definition(
-        content, label=file_name, full_name=full_name, judgement=_ORG_JUDGEMENT, api_version=version
+    problems = validate_component(
+        kind, content, label=file_name, full_name=full_name, judgement=_ORG_JUDGEMENT, api_version=version
     )
     return Candidate(kind, full_name, file_name, content, tuple(problems))
 

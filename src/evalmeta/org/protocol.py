@@ -17,8 +17,6 @@ if TYPE_CHECKING:
 __all__ = ["OrgProtocol"]
 
 _State: TypeAlias = Literal["head", "request", "rest", "idle"]
-# What a client may still send, and read, after it was answered; nginx's lingering_timeout is the same.
-_REST_SECONDS: Final = 5.0
 
 
 class OrgProtocol(H11Protocol):
@@ -88,6 +86,6 @@ class OrgProtocol(H11Protocol):
 
 _SECONDS: Final[dict[_State, float]] = {
     "head": limits.HEAD_SECONDS,
-    "request": limits.REQUEST_SECONDS + _REST_SECONDS,
-    "rest": _REST_SECONDS,
+    "request": limits.REQUEST_SECONDS + limits.REST_SECONDS,
+    "rest": limits.REST_SECONDS,
 }

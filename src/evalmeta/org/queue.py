@@ -16,6 +16,8 @@ from evalmeta.org.retrievals import carry_out_retrieve, fail_retrieve
 from evalmeta.store.database import open_database
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from evalmeta.org.organization import Organization
     from evalmeta.store.jobs import Job
 
@@ -32,6 +34,7 @@ class JobQueue:
     def __init__(self) -> None:
         self.org: Organization | None = None
         self._wanted = threading.Event()
+        self._leaving = threading.Event()
         self._lock = threading.Lock()
         self._thread: threading.Thread | None = None
 
@@ -43,8 +46,13 @@ class JobQueue:
                 self._thread = threading.Thread(target=self._work, args=(self.org,), name="jobs", daemon=True)
                 self._thread.start()
 
-    def close(self) -> None:
-        """Waits until all work is done, at most 10 seconds; what is not done then is left to the next process."""
+    def close(self, *, at_once: bool = False) -> None:
+        """Waits until all work is done, or `at_once` the job in hand, at most 10 seconds.
+
+        What is not done then is left to the next process.
+        """
+        if at_once:
+            self._leaving.set()
         with self._lock:
             thread = self._thread
         if thread is not None:
@@ -55,7 +63,7 @@ class JobQueue:
         with suppress(StoreError), closing(open_database(org.database.path.parent)) as database:
             while self._is_wanted():
                 self._wanted.clear()
-                carry_out_jobs(replace(org, database=database))
+                carry_out_jobs(replace(org, database=database), until=self._leaving.is_set)
             return
         with self._lock:
             self._thread = None
@@ -67,8 +75,8 @@ class JobQueue:
             return self._wanted.is_set()
 
 
-def carry_out_jobs(org: Organization) -> None:
-    """Carries out every job that waits, the oldest first, and those whose worker died.
+def carry_out_jobs(org: Organization, *, until: Callable[[], bool] = lambda: False) -> None:
+    """Carries out every job that waits, the oldest first, and those whose worker died; `until` ends that early.
 
     Raises:
         StoreError: the database cannot be used; jobs that are not done yet stay.
@@ -76,6 +84,8 @@ def carry_out_jobs(org: Organization) -> None:
     worker = new_worker()
     with working(worker):
         for job, lease in org.jobs.unfinished():
+            if until():
+                return
             if is_free(lease) and org.jobs.claim(job.id, worker, taken_from=lease, now=time.time()):
                 _carry_out(org, job)
 

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING
 import uvicorn
 
 from evalmeta import limits
-from evalmeta.errors import EvalmetaError, StoreError, UsageError
+from evalmeta.errors import EXIT_INTERRUPTED, EvalmetaError, StoreError, UsageError
 from evalmeta.org.app import create_app
 from evalmeta.org.gate import Gate
 from evalmeta.org.hosts import hosts_of
@@ -71,11 +71,14 @@ async def serve(
         port = listening.getsockname()[1]
         async with _opened(project) as org:
             _open_log(project, to_stderr=logs_to_stderr)
-            with org.database.transaction():
-                server = claim_place(project.state_dir, _url(host, port), now=time.time())
+
+            def claim() -> Server:
+                with org.database.transaction():
+                    return claim_place(project.state_dir, _url(host, port), now=time.time())
+
             try:
                 gate = Gate(create_app(org), hosts_of(host, port, others=names))
-                await _Uvicorn(gate, lambda: on_start(server)).serve([listening])
+                await _Uvicorn(gate, claim, on_start).serve([listening])
             finally:
                 leave_place(project.state_dir)
 
@@ -103,6 +106,8 @@ def main(root: str, host: str, port: str, *names: str) -> int:
     except EvalmetaError as error:
         sys.stderr.write(f"{error}\n")
         return error.exit_code
+    except KeyboardInterrupt:
+        return EXIT_INTERRUPTED
     return 0
 
 
@@ -121,7 +126,7 @@ async def _opened(project: Project) -> AsyncIterator[Organization]:
         watching.cancel()
         with suppress(asyncio.CancelledError):
             await watching
-        await asyncio.to_thread(queue.close)
+        await asyncio.to_thread(queue.close, at_once=True)
         database.close()
 
 
@@ -142,7 +147,7 @@ def _url(host: str, port: int) -> str:
 class _Uvicorn(uvicorn.Server):
     """uvicorn, which says when it answers, and takes a signal as the end that was asked for."""
 
-    def __init__(self, gate: Gate, on_start: Callable[[], None]) -> None:
+    def __init__(self, gate: Gate, claim: Callable[[], Server], on_start: Callable[[Server], None]) -> None:
         super().__init__(
             uvicorn.Config(
                 gate,
@@ -158,11 +163,14 @@ class _Uvicorn(uvicorn.Server):
                 h11_max_incomplete_event_size=limits.MAX_HEADER_BYTES,
             )
         )
+        self._claim = claim
         self._on_start = on_start
 
     async def startup(self, sockets: list[socket.socket] | None = None) -> None:
+        # From here on others find this process and may end it: signals are listened to already.
+        server = self._claim()
         await super().startup(sockets)
-        self._on_start()
+        self._on_start(server)
 
     @contextmanager
     def capture_signals(self) -> Iterator[None]:

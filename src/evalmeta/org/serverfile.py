@@ -40,15 +40,16 @@ class Server:
     started: float
     process: str
 
+    @property
+    def host(self) -> str:
+        """Gives the name of the machine that it runs on."""
+        return self.process.partition(":")[0]
+
 
 def read_server(state_dir: Path) -> Server | None:
     """Gives the server of a state folder; None when there is none, or only the file of one that died."""
-    try:
-        found = read_object((state_dir / _FILE).read_bytes())
-    except (OSError, MessageUnreadable):
-        return None
-    server = Server(text(found, "url"), integer(found, "pid", 0), number(found, "started", 0), text(found, "process"))
-    return server if server.pid and _is_alive(server.process) else None
+    server = _read(state_dir)
+    return server if server and _is_alive(server.process) else None
 
 
 def claim_place(state_dir: Path, url: str, *, now: float) -> Server:
@@ -67,9 +68,11 @@ def claim_place(state_dir: Path, url: str, *, now: float) -> Server:
 
 
 def leave_place(state_dir: Path) -> None:
-    """Removes the file."""
-    with suppress(OSError):
-        (state_dir / _FILE).unlink(missing_ok=True)
+    """Removes the file if it is this process's."""
+    server = _read(state_dir)
+    if server is not None and server.pid == os.getpid():
+        with suppress(OSError):
+            (state_dir / _FILE).unlink()
 
 
 def already_runs(server: Server) -> UsageError:
@@ -78,6 +81,14 @@ def already_runs(server: Server) -> UsageError:
         f"a server for this project already runs at {server.url} (process {server.pid})",
         actions=["Look at it: evalmeta org status", "Or end it first: evalmeta org stop"],
     )
+
+
+def _read(state_dir: Path) -> Server | None:
+    try:
+        found = read_object((state_dir / _FILE).read_bytes())
+    except (OSError, MessageUnreadable):
+        return None
+    return Server(text(found, "url"), integer(found, "pid", 0), number(found, "started", 0), text(found, "process"))
 
 
 def _is_alive(process: str) -> bool:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import logging
-import os
 import subprocess
 import sys
 import time
@@ -15,6 +14,7 @@ from typing import TYPE_CHECKING, Final
 from evalmeta import limits
 from evalmeta.errors import StoreError
 from evalmeta.model.run import RunStatus
+from evalmeta.model.secrecy import child_environment
 from evalmeta.org.evaluations import work
 from evalmeta.org.leases import is_free, new_worker
 
@@ -156,7 +156,7 @@ def _start(project_root: Path, state_dir: Path, run_ids: Sequence[str]) -> subpr
             stderr=log,
             start_new_session=True,
             cwd=project_root,
-            env={**os.environ, "EVALMETA_HOME": str(state_dir)},
+            env=child_environment(EVALMETA_HOME=str(state_dir)),
         )
 
 

@@ -27,11 +27,14 @@ def write_file(project: Project, path: Path, content: bytes) -> None:
     write_below(project.root, path, content, called="the project")
 
 
-def write_below(folder: Path, path: Path, content: bytes, *, called: str = "", durable: bool = True) -> None:
+def write_below(
+    folder: Path, path: Path, content: bytes, *, called: str = "", durable: bool = True, mode: int | None = None
+) -> None:
     """Writes a file somewhere in a folder in one step; the folder has an absolute path without links.
 
     Links that stay inside the folder are followed and stay links. Without `durable` it is
-    quick, and a file may be lost when the machine stops.
+    quick, and a file may be lost when the machine stops. The file gets `mode` where it is
+    given; otherwise it keeps the one it has, or gets the usual one.
 
     Raises:
         ProjectError: the file lies outside the folder (`called` so in the message), or cannot be written.
@@ -39,7 +42,7 @@ def write_below(folder: Path, path: Path, content: bytes, *, called: str = "", d
     target = target_below(folder, path, called=called)
     try:
         target.parent.mkdir(parents=True, exist_ok=True)
-        _replace(target, content, durable=durable)
+        _replace(target, content, durable=durable, mode=mode)
     except OSError as error:
         raise ProjectError(f"{path}: cannot be written: {error.strerror}") from None
 
@@ -103,8 +106,9 @@ def read_file(path: Path, *, max_bytes: int = limits.MAX_XML_BYTES) -> bytes:
     return content
 
 
-def _replace(path: Path, content: bytes, *, durable: bool) -> None:
-    mode = path.stat().st_mode & 0o777 if path.exists() else 0o666 & ~_umask()
+def _replace(path: Path, content: bytes, *, durable: bool, mode: int | None) -> None:
+    if mode is None:
+        mode = path.stat().st_mode & 0o777 if path.exists() else 0o666 & ~_umask()
     descriptor, name = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
     try:
         with os.fdopen(descriptor, "wb") as file:

@@ -109,6 +109,12 @@ class Jobs:
         [(count,)] = self._database.query(f"SELECT count(*) FROM job WHERE {_UNFINISHED}")  # noqa: S608 - a constant
         return int(count)
 
+    def is_unfinished(self, job_id: str) -> bool:
+        """Tells whether a job waits or is worked on; there may be none of that id."""
+        sql = f"SELECT EXISTS (SELECT 1 FROM job WHERE id = ? AND {_UNFINISHED})"  # noqa: S608 - a constant
+        [(found,)] = self._database.query(sql, (_whole(job_id),))
+        return bool(found)
+
     def unfinished(self) -> list[tuple[Job, Lease]]:
         """Lists the jobs that wait or are worked on, the oldest first, and who works on each."""
         sql = f"SELECT worker, lease_until, {_COLUMNS} FROM job WHERE {_UNFINISHED} ORDER BY id"  # noqa: S608

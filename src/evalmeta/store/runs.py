@@ -16,12 +16,12 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from evalmeta.model.evaluation import Evaluation
+    from evalmeta.model.registry import MetadataType
     from evalmeta.model.run import CaseResult, RunOptions
     from evalmeta.store.database import Database, Row
 
 __all__ = ["Lease", "RunJournal", "Runs"]
 
-_RUN_PREFIX: Final = "4KB"
 _RUN_COLUMNS: Final = (
     "id, definition, subject_name, status, created_at, total, subject_version, ended_at, error, options"
 )
@@ -43,12 +43,14 @@ class Runs:
     def __init__(self, database: Database) -> None:
         self._database = database
 
-    def start(self, evaluation: Evaluation, content: bytes, options: RunOptions, *, now: float) -> str:
-        """Makes a run of a definition as it is now and gives its id."""
+    def start(
+        self, kind: MetadataType, evaluation: Evaluation, content: bytes, options: RunOptions, *, now: float
+    ) -> str:
+        """Makes a run of a definition as it is now and gives its id, which tells the definition's type."""
         total = len(evaluation.cases) * options.iterations
         encoded = orjson.dumps(write_options(options))
         with self._database.transaction():
-            [run_id] = next_ids(self._database, _RUN_PREFIX)
+            [run_id] = next_ids(self._database, kind.run_prefix)
             sql = """
                 INSERT INTO run
                   (id, definition, content, subject_name, subject_version, status, options, total, created_at)
@@ -112,6 +114,17 @@ class Runs:
         """Gives an unfinished run back, for another worker to go on."""
         sql = "UPDATE run SET worker = NULL, lease_until = NULL WHERE id = ? AND worker = ?"
         self._database.execute(sql, (run_id, worker))
+
+    def cancel(self, run_id: str, *, error: str, now: float) -> bool:
+        """Ends a run that is not over, whoever works on it; what is finished stays. False when it is over.
+
+        Its worker finds out when it hands in the next result, which is not kept.
+        """
+        sql = """
+            UPDATE run SET status = 'TERMINATED', error = ?, ended_at = ?, worker = NULL, lease_until = NULL
+            WHERE id = ? AND status IN ('NEW', 'IN_PROGRESS')
+        """
+        return self._database.execute(sql, (error, now, run_id)) == 1
 
     def finish(self, run_id: str, worker: str, status: RunStatus, *, error: str | None, now: float) -> None:
         """Ends a run."""

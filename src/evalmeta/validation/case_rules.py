@@ -37,8 +37,8 @@ def find_no_expectations(case: TestCase) -> Iterator[Finding]:
     if not case.expectations:
         yield Finding(
             (("expectation", 0),),
-            "the test case has no expectation",
-            "Add an <expectation>; without one nothing is tested.",
+            "the test case expects nothing",
+            "Add an <expectation>, or a <scorer> to an AiTestingDefinition; without one nothing is tested.",
         )
 
 

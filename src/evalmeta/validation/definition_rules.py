@@ -25,6 +25,7 @@ __all__ = [
     "find_no_test_cases",
     "find_parameters_before_their_version",
     "find_too_many_test_cases",
+    "find_type_before_its_version",
     "is_api_name",
 ]
 
@@ -74,6 +75,8 @@ def find_empty_required(scope: DefinitionScope) -> Iterator[Finding]:
         inputs = (("testCase", place), ("inputs", 0))
         for index, variable in enumerate(case.inputs.context_variables):
             names.append(((*inputs, ("contextVariable", index), ("variableName", 0)), variable.name))
+        for index, given in enumerate(case.inputs.prompt_inputs):
+            names.append(((*inputs, ("promptInput", index), ("referenceName", 0)), given.reference_name))
     for steps, text in names:
         if not text.strip():
             yield Finding(steps, f"<{steps[-1][0]}> is empty", "Fill it in; it is required.")
@@ -95,6 +98,14 @@ def find_too_many_test_cases(scope: DefinitionScope) -> Iterator[Finding]:
     if count > limits.MAX_TEST_CASES:
         message = f"the definition has {count:,} test cases; an org takes {limits.MAX_TEST_CASES:,}"
         yield Finding((("testCase", limits.MAX_TEST_CASES),), message, "Split it into several definitions.")
+
+
+def find_type_before_its_version(scope: DefinitionScope) -> Iterator[Finding]:
+    """The API version in force knows the definition's type."""
+    kind = scope.definition.type
+    if scope.api_version < kind.since:
+        message = f"{kind.name} needs API version {kind.since}; {scope.api_version} is in force"
+        yield Finding((), message, f"Set the version in the manifest or project to {kind.since}.")
 
 
 def find_parameters_before_their_version(scope: DefinitionScope) -> Iterator[Finding]:

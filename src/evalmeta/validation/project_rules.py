@@ -21,10 +21,13 @@ class NamedFile(NamedTuple):
 
 
 def find_names_twice(files: Sequence[NamedFile]) -> Iterator[tuple[NamedFile, str, str]]:
-    """`name` is unique in the project, as it must be in an org."""
-    first: dict[str, NamedFile] = {}
+    """`name` is unique in the project, as it must be in an org.
+
+    Definitions of different types may have the same.
+    """
+    first: dict[tuple[str, str], NamedFile] = {}
     for file in files:
-        other = first.setdefault(file.name, file)
+        other = first.setdefault((file.component.partition(":")[0], file.name), file)
         if other.component.casefold() != file.component.casefold():
             message = f"the name {file.name!r} is taken by {other.location.path}"
             yield file, message, "Give the test a name of its own."

@@ -10,12 +10,21 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 
 from evalmeta.model.expectations import expectation_kind, known_names
 from evalmeta.model.problem import Severity
-from evalmeta.validation import case_rules, definition_rules, expectation_rules, project_rules
+from evalmeta.model.registry import TESTING_DEFINITION
+from evalmeta.validation import (
+    case_rules,
+    definition_rules,
+    expectation_rules,
+    project_rules,
+    scorer_rules,
+    testing_rules,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
 
-    from evalmeta.model.definition import Expectation, TestCase
+    from evalmeta.model.definition import Definition, Expectation, TestCase
+    from evalmeta.model.registry import MetadataType
     from evalmeta.model.settings import Profile
     from evalmeta.validation.definition_rules import DefinitionScope
     from evalmeta.validation.finding import Finding
@@ -28,10 +37,13 @@ __all__ = [
     "EXPECTATION_RULES",
     "FIXED_CODES",
     "PROJECT_RULES",
+    "SCORER_RULES",
+    "TESTING_RULES",
     "Rule",
     "all_rules",
     "rules_for",
     "rules_for_case",
+    "rules_for_definition",
 ]
 
 _ERROR: Final = Severity.ERROR
@@ -56,8 +68,19 @@ DEFINITION_RULES: Final[tuple[tuple[Rule, Callable[[DefinitionScope], Iterator[F
     (Rule("required-empty", _ERROR, _ERROR), definition_rules.find_empty_required),
     (Rule("test-cases-missing", _WARNING, _WARNING), definition_rules.find_no_test_cases),
     (Rule("test-cases-too-many", _ERROR, _ERROR), definition_rules.find_too_many_test_cases),
+    (Rule("type-version", _ERROR, _ERROR), definition_rules.find_type_before_its_version),
     (Rule("parameter-version", _ERROR, _ERROR), definition_rules.find_parameters_before_their_version),
 )
+
+TESTING_RULES: Final[tuple[tuple[Rule, Callable[[DefinitionScope], Iterator[Finding]]], ...]] = (
+    (Rule("name-mismatch", _ERROR, _WARNING), testing_rules.find_name_elsewhere),
+    (Rule("description-too-long", _ERROR, _ERROR), testing_rules.find_description_too_long),
+    (Rule("number-gap", _ERROR, _ERROR), testing_rules.find_number_gap),
+    (Rule("prompt-inputs-missing", _ERROR, _ERROR), testing_rules.find_prompt_inputs_missing),
+    (Rule("scorer-unsupported", _WARNING, _WARNING), testing_rules.find_unsupported_scorers),
+    (Rule("scorer-history-missing", _ERROR, _ERROR), testing_rules.find_history_missing),
+)
+"""Rules about an AiTestingDefinition as a whole, beside those about every definition."""
 
 CASE_RULES: Final[tuple[tuple[Rule, Callable[[TestCase], Iterator[Finding]]], ...]] = (
     (Rule("utterance-empty", _ERROR, _ERROR), case_rules.find_empty_utterance),
@@ -86,6 +109,16 @@ EXPECTATION_RULES: Final[tuple[tuple[Rule, Callable[[Expectation], Iterator[Find
     (Rule("parameter-too-long", _ERROR, _WARNING), expectation_rules.find_parameter_too_long),
 )
 
+_ROWS: Final = {row[0].code: row for row in EXPECTATION_RULES}
+
+SCORER_RULES: Final[tuple[tuple[Rule, Callable[[Expectation], Iterator[Finding]]], ...]] = (
+    (Rule("scorer-unknown", _WARNING, _WARNING), scorer_rules.find_unknown_scorer),
+    _ROWS["expected-value-missing"],
+    _ROWS["expected-value-unused"],
+    (_ROWS["actions-unreadable"][0], scorer_rules.find_actions_unreadable),
+)
+_CUSTOM_SCORER_RULES: Final = ((_ROWS["expected-value-unused"][0], scorer_rules.find_custom_value),)
+
 _NEEDS: Final = {
     "expectation-unknown": ("unknown",),
     "expected-value-missing": ("value",),
@@ -110,9 +143,22 @@ _CASE_RULES_ALWAYS: Final = tuple(
 )
 
 
-def rules_for_case(case: TestCase) -> Iterator[tuple[Rule, Callable[[TestCase], Iterator[Finding]]]]:
+_ALL_TESTING_RULES: Final = (*DEFINITION_RULES, *TESTING_RULES)
+_CASE_RULES_OF_PROMPTS: Final = tuple(row for row in _CASE_RULES_ALWAYS if row[0].code != "utterance-empty")
+
+
+def rules_for_definition(
+    definition: Definition,
+) -> tuple[tuple[Rule, Callable[[DefinitionScope], Iterator[Finding]]], ...]:
+    """Gives the rules that a definition of its type can break as a whole."""
+    return _ALL_TESTING_RULES if definition.type == TESTING_DEFINITION else DEFINITION_RULES
+
+
+def rules_for_case(
+    case: TestCase, *, subject_type: str
+) -> Iterator[tuple[Rule, Callable[[TestCase], Iterator[Finding]]]]:
     """Gives the rules that a test case with what it has can break."""
-    yield from _CASE_RULES_ALWAYS
+    yield from _CASE_RULES_OF_PROMPTS if subject_type == "PROMPT" else _CASE_RULES_ALWAYS
     if case.inputs.context_variables:
         yield from _CASE_RULES_ABOUT["variables"]
     if case.inputs.conversation_history:
@@ -122,8 +168,12 @@ def rules_for_case(case: TestCase) -> Iterator[tuple[Rule, Callable[[TestCase], 
 _RULES_BY_NAME: Final = {name: _RULES_BY_NEED[kind.needs] for name in known_names() if (kind := expectation_kind(name))}
 
 
-def rules_for(expectation: Expectation) -> tuple[tuple[Rule, Callable[[Expectation], Iterator[Finding]]], ...]:
-    """Gives the rules that an expectation of its kind can break."""
+def rules_for(
+    expectation: Expectation, kind: MetadataType
+) -> tuple[tuple[Rule, Callable[[Expectation], Iterator[Finding]]], ...]:
+    """Gives the rules that an expectation of its kind can break in a definition of a type."""
+    if kind == TESTING_DEFINITION:
+        return _CUSTOM_SCORER_RULES if expectation.is_custom else SCORER_RULES
     return _RULES_BY_NAME.get(expectation.name, _RULES_BY_NEED["unknown"])
 
 
@@ -165,7 +215,7 @@ FIXED_CODES: Final = {
 
 def all_rules() -> tuple[tuple[Rule, str], ...]:
     """Lists every configurable rule with the first line of what it demands."""
-    tables = (DEFINITION_RULES, CASE_RULES, EXPECTATION_RULES, PROJECT_RULES)
+    tables = (DEFINITION_RULES, TESTING_RULES, CASE_RULES, EXPECTATION_RULES, SCORER_RULES[:1], PROJECT_RULES)
     return tuple((rule, (check.__doc__ or "").partition("\n")[0]) for table in tables for rule, check in table)
 
 

@@ -1,4 +1,8 @@
-"""Structure and simple types, by the schemas in `xsd/`: libxml2 decides, xmlschema explains."""
+"""Structure and simple types, by the schemas in `xsd/`: libxml2 decides, xmlschema explains.
+
+Of a large document libxml2 looks for one fault only, and what xmlschema knows of the
+schema explains it instead of xmlschema's walk: no document takes longer than a second.
+"""
 
 from __future__ import annotations
 
@@ -15,9 +19,10 @@ from evalmeta.validation.finding import Complaint
 from evalmeta.xmlio.reader import NAMESPACE
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterable, Iterator, Sequence
 
     from elementpath.protocols import ElementProtocol
+    from lxml.etree import _LogEntry as LogEntry
     from xmlschema import XMLSchema, XMLSchemaValidationError
 
     from evalmeta.xmlio.document import Document
@@ -39,12 +44,33 @@ def check_schema(document: Document, xsd: str) -> list[Complaint]:
         document: what to check; its root element must be the schema's.
         xsd: the schema's file name in `xsd/`.
     """
-    schema = _fast_schema(xsd)
-    if schema.validate(document.root):
+    is_large = _is_large(document.data)
+    refusal = _stream_refusal(document, xsd) if is_large else _refusal(document, xsd)
+    if not refusal:
         return []
-    explained = islice(_explain(document, schema, xsd), limits.MAX_PROBLEMS)
-    complaints = set(explained) or {_unexplained(document, schema, xsd)}
+    structure = _survey(document, xsd) if is_large else _explain(document, refusal, xsd)
+    complaints = set(islice(_all_complaints(document, structure), limits.MAX_PROBLEMS))
+    complaints = complaints or {_unexplained(document, refusal[0], xsd)}
     return sorted(complaints, key=lambda complaint: (complaint.problem.location, complaint.problem.message))
+
+
+def _is_large(data: bytes) -> bool:
+    """Tells whether libxml2's log of all faults, each with its path, and xmlschema's walk could take long."""
+    most = limits.MAX_EXPLAINED_ELEMENTS
+    # Every element takes four bytes or more.
+    return len(data) > 4 * most and (data.count(b"<") > 2 * most or data.count(b"=") > limits.MAX_PROBLEMS)
+
+
+def _refusal(document: Document, xsd: str) -> Sequence[LogEntry]:
+    schema = _fast_schema(xsd)
+    return () if schema.validate(document.root) else list(schema.error_log)
+
+
+def _stream_refusal(document: Document, xsd: str) -> Sequence[LogEntry]:
+    from evalmeta.xmlio.stream import find_fault  # noqa: PLC0415 - for large documents only
+
+    fault = find_fault(document, _fast_schema(xsd))
+    return [fault] if fault else ()
 
 
 @cache
@@ -59,13 +85,20 @@ def _explaining_schema(xsd: str) -> XMLSchema:
     return XMLSchema(schema_dir() / xsd, allow="local", defuse="always")
 
 
-def _explain(document: Document, schema: etree.XMLSchema, xsd: str) -> Iterator[Complaint]:
+def _all_complaints(document: Document, structure: Iterable[Complaint]) -> Iterator[Complaint]:
     from evalmeta.validation import explanations  # noqa: PLC0415 - as above
 
     yield from explanations.explain_attributes(document)
+    yield from structure
+    yield from explanations.explain_numbers(document)
+
+
+def _explain(document: Document, refusal: Iterable[LogEntry], xsd: str) -> Iterator[Complaint]:
+    from evalmeta.validation import explanations  # noqa: PLC0415 - as above
+
     for error in _errors(document, xsd):
         yield from explanations.explain_structure(document, error)
-    yield from explanations.explain_values(document, schema.error_log)
+    yield from explanations.explain_values(document, refusal)
 
 
 def _errors(document: Document, xsd: str) -> Iterator[XMLSchemaValidationError]:
@@ -78,8 +111,16 @@ def _errors(document: Document, xsd: str) -> Iterator[XMLSchemaValidationError]:
         return
 
 
-def _unexplained(document: Document, schema: etree.XMLSchema, xsd: str) -> Complaint:
-    entry = schema.error_log[0]
-    message = f"line {entry.line}: {entry.message.replace(f'{{{NAMESPACE}}}', '')}"
+def _survey(document: Document, xsd: str) -> Iterator[Complaint]:
+    from evalmeta.validation import survey  # noqa: PLC0415 - as above
+
+    declared = _explaining_schema(xsd).maps.elements.get(str(document.root.tag))
+    if declared is not None:
+        yield from survey.survey_elements(document, survey.read_declaration(declared))
+
+
+def _unexplained(document: Document, entry: LogEntry, xsd: str) -> Complaint:
+    line = f"line {entry.line}: " if entry.line else ""
+    message = line + entry.message.replace(f"{{{NAMESPACE}}}", "")
     problem = Problem("value-invalid", Severity.ERROR, document.location(), message, f"Compare the file with {xsd}.")
     return Complaint(problem)

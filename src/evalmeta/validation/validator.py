@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 from difflib import get_close_matches
-from itertools import islice
+from itertools import chain, islice
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 from evalmeta import limits
@@ -14,44 +14,46 @@ from evalmeta.model.problem import Location, Problem, Severity
 from evalmeta.model.registry import (
     NEWEST_API_VERSION,
     OLDEST_API_VERSION,
+    TESTING_DEFINITION,
     TYPES,
     metadata_type,
     nearest_type_name,
     parse_api_version,
 )
 from evalmeta.validation.definition_rules import DefinitionScope
-from evalmeta.validation.finding import Complaint
+from evalmeta.validation.finding import Complaint, quote
 from evalmeta.validation.project_rules import NamedFile
 from evalmeta.validation.rules import (
     CODES,
-    DEFINITION_RULES,
     FIXED_CODES,
     PROJECT_RULES,
     Rule,
     rules_for,
     rules_for_case,
+    rules_for_definition,
 )
 from evalmeta.validation.schema import check_schema
+from evalmeta.validation.wording import tell_count
 from evalmeta.xmlio.document import local_name
 from evalmeta.xmlio.reader import NAMESPACE, read_xml
-from evalmeta.xmlio.sketch import ROOT, sketch_definition
+from evalmeta.xmlio.sketch import sketch_definition
 
 if TYPE_CHECKING:
     from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
 
     from evalmeta.model.definition import Definition
     from evalmeta.model.manifest import Manifest
-    from evalmeta.model.registry import ApiVersion
+    from evalmeta.model.registry import ApiVersion, MetadataType
     from evalmeta.model.settings import Profile, RuleSetting, Settings
     from evalmeta.validation.finding import Finding
-    from evalmeta.xmlio.document import Document
+    from evalmeta.xmlio.document import Document, Step
 
 __all__ = [
     "Checked",
     "Judgement",
-    "check_definition",
+    "check_component",
     "judgement_of",
-    "validate_definition",
+    "validate_component",
     "validate_manifest",
     "validate_together",
 ]
@@ -59,6 +61,7 @@ __all__ = [
 # The end of xsi:type under any prefix; a namespace may be spelt with character references, a name may not.
 _TYPE_ATTRIBUTE: Final = b":type"
 _MANIFEST_XSD: Final = "package.xsd"
+_FAR_DOWN: Final = 10_000
 
 
 def _no_settings() -> Mapping[str, RuleSetting]:
@@ -109,38 +112,41 @@ def _no_rule(code: str) -> SettingsError:
     return SettingsError(f"evalmeta.toml: [validate.rules] names no rule {code!r}", actions=[action])
 
 
-def validate_definition(
-    data: bytes,
+def validate_component(
+    kind: MetadataType,
+    content: bytes,
     *,
     label: str,
     full_name: str,
     judgement: Judgement = Judgement(),
     api_version: ApiVersion = NEWEST_API_VERSION,
 ) -> list[Problem]:
-    """Lists every problem of a definition file, in the order of the file.
+    """Lists every problem of a component's file, in the order of the file.
 
     Args:
-        data: the file's bytes.
+        kind: the component's type.
+        content: the file's bytes.
         label: the file's name as messages show it.
         full_name: the component's full name, which the file's name gives.
         judgement: which findings are errors.
         api_version: the version in force.
     """
-    return list(
-        check_definition(data, label=label, full_name=full_name, judgement=judgement, api_version=api_version).problems
+    checked = check_component(
+        kind, content, label=label, full_name=full_name, judgement=judgement, api_version=api_version
     )
+    return list(checked.problems)
 
 
-def check_definition(
-    data: bytes, *, label: str, full_name: str, judgement: Judgement, api_version: ApiVersion
+def check_component(
+    kind: MetadataType, content: bytes, *, label: str, full_name: str, judgement: Judgement, api_version: ApiVersion
 ) -> Checked:
-    """Does what `validate_definition` does, and gives what `validate_together` needs of the file."""
-    component = f"{TYPES[0].name}:{full_name}"
+    """Does what `validate_component` does, and gives what `validate_together` needs of the file."""
+    component = f"{kind.name}:{full_name}"
     try:
-        document = _read(data, label, ROOT)
+        document = _read(content, label, f"{{{NAMESPACE}}}{kind.name}")
     except InvalidMetadata as error:
         return Checked(tuple(_name_component(error.problems, component)), None)
-    definition, complaints = _structure(document)
+    definition, complaints = _structure(document, kind)
     unread = {complaint.unread for complaint in complaints}
     scope = DefinitionScope(definition, full_name, api_version)
     found = islice(_weighed(scope, document, judgement, unread), limits.MAX_PROBLEMS)
@@ -178,9 +184,8 @@ def validate_manifest(data: bytes, *, label: str, destructive: bool = False) -> 
         return None, [complaint.problem for complaint in complaints]
     manifest = read_manifest(document)
     check_rest = _check_wildcards if destructive else _check_version
-    return manifest, sorted(
-        [*_check_types(manifest, document), *check_rest(manifest, document)], key=lambda each: each.location
-    )
+    found = islice(chain(_check_types(manifest, document), check_rest(manifest, document)), limits.MAX_PROBLEMS)
+    return manifest, sorted(found, key=lambda each: each.location)
 
 
 def _read(data: bytes, label: str, root: str) -> Document:
@@ -192,10 +197,12 @@ def _read(data: bytes, label: str, root: str) -> Document:
     return document
 
 
-def _structure(document: Document) -> tuple[Definition, list[Complaint]]:
+def _structure(document: Document, kind: MetadataType) -> tuple[Definition, list[Complaint]]:
     """Reads a definition, or what can be read of it, and lists what does not fit the type."""
-    complaints = check_schema(document, TYPES[0].xsd)
     definition = sketch_definition(document)
+    complaints = check_schema(document, kind.xsd)
+    if kind == TESTING_DEFINITION:
+        complaints += islice(_count_inputs(document), limits.MAX_PROBLEMS)
     if not complaints and _is_beyond_doubt(document, definition):
         return definition, []
     if not complaints:
@@ -209,6 +216,14 @@ def _structure(document: Document) -> tuple[Definition, list[Complaint]]:
     return definition, complaints
 
 
+def _count_inputs(document: Document) -> Iterator[Complaint]:
+    """Finds test cases without inputs, or with more than one: no schema can say it where agents and prompts differ."""
+    inputs = f"{{{NAMESPACE}}}inputs"
+    for case in document.root.iterfind(f"{{{NAMESPACE}}}testCase"):
+        if len(case.findall(inputs)) != 1:
+            yield from tell_count(document, case, "inputs")
+
+
 def _is_beyond_doubt(document: Document, definition: Definition) -> bool:
     """Tells whether libxml2's word is enough: no xsi:type, no number that stands twice."""
     numbers = [case.number for case in definition.test_cases if case.number is not None]
@@ -220,6 +235,8 @@ def _name_place(document: Document) -> Location:
     element = document.root.find(f"{{{NAMESPACE}}}name")
     line = 1 if element is None else element.sourceline or 1
     start = 0
+    if line > _FAR_DOWN:
+        return document.location(element)
     for _ in range(line - 1):
         start = document.data.find(b"\n", start) + 1
     end = document.data.find(b"<name", start)
@@ -239,19 +256,25 @@ def _weighed(
 
 
 def _findings(scope: DefinitionScope) -> Iterator[tuple[Rule, Finding]]:
-    for definition_rule, find_in_definition in DEFINITION_RULES:
+    kind = scope.definition.type
+    for definition_rule, find_in_definition in rules_for_definition(scope.definition):
         for finding in find_in_definition(scope):
             yield definition_rule, finding
     for place, case in enumerate(scope.definition.test_cases):
         case_step = ("testCase", place)
-        for case_rule, find_in_case in rules_for_case(case):
+        for case_rule, find_in_case in rules_for_case(case, subject_type=scope.definition.subject_type):
             for finding in find_in_case(case):
-                yield case_rule, finding._replace(steps=(case_step, *finding.steps))
+                yield case_rule, finding._replace(steps=(case_step, *_spelt(finding.steps, kind)))
         for index, expectation in enumerate(case.expectations):
-            for expectation_rule, find_in_expectation in rules_for(expectation):
+            for expectation_rule, find_in_expectation in rules_for(expectation, kind):
                 for finding in find_in_expectation(expectation):
-                    steps = (case_step, ("expectation", index), *finding.steps)
+                    steps = (case_step, (kind.expectation, index), *finding.steps)
                     yield expectation_rule, finding._replace(steps=steps)
+
+
+def _spelt(steps: Sequence[Step], kind: MetadataType) -> Iterator[Step]:
+    """Gives the way inside a test case with a type's own name for expectations."""
+    return ((kind.expectation if name == "expectation" else name, index) for name, index in steps)
 
 
 def _hint(rule: Rule, finding: Finding, judgement: Judgement) -> str:
@@ -280,14 +303,10 @@ def _check_root(document: Document, expected: str) -> None:
 
 
 def _check_extent(document: Document) -> None:
-    elements = list(document.root.iter())
-    widest = max(elements, key=len)
-    if len(widest) > limits.MAX_XML_CHILDREN:
-        message = f"<{local_name(widest)}> holds {len(widest):,} elements; at most {limits.MAX_XML_CHILDREN:,} are read"
-    elif len(elements) > limits.MAX_XML_ELEMENTS:
-        message = f"the file has {len(elements):,} elements; at most {limits.MAX_XML_ELEMENTS:,} are read"
-    else:
+    widest = max(document.root.iter(), key=len)
+    if len(widest) <= limits.MAX_XML_CHILDREN:
         return
+    message = f"<{local_name(widest)}> holds {len(widest):,} elements; at most {limits.MAX_XML_CHILDREN:,} are read"
     hint = "Split the file into several."
     problem = Problem("xml-too-large", Severity.ERROR, document.location(widest), message, hint)
     raise InvalidMetadata(str(problem), problems=[problem], actions=[hint])
@@ -300,7 +319,7 @@ def _check_types(manifest: Manifest, document: Document) -> Iterator[Problem]:
             near = nearest_type_name(types.name)
             handled = ", ".join(row.name for row in TYPES)
             hint = f"Did you mean {near}?" if near else f"Keep a manifest of its own for {handled}."
-            message = f"the metadata type {types.name!r} is not one that evalmeta handles"
+            message = f"the metadata type {quote(types.name)} is not one that evalmeta handles"
             yield Problem("manifest-type-unknown", Severity.ERROR, location, message, hint)
         for index, member in enumerate(types.members):
             if not member:
@@ -314,7 +333,7 @@ def _check_wildcards(manifest: Manifest, document: Document) -> Iterator[Problem
         for index, member in enumerate(types.members):
             if WILDCARD in member:
                 location = document.location(document.find([("types", place), ("members", index)]))
-                message = f"destructive changes take no wildcard, and {member!r} is one"
+                message = f"destructive changes take no wildcard, and {quote(member)} is one"
                 hint = "Name each component that is to be deleted."
                 yield Problem("destructive-wildcard", Severity.ERROR, location, message, hint)
 
@@ -328,7 +347,7 @@ def _check_version(manifest: Manifest, document: Document) -> Iterator[Problem]:
     location = document.location(document.find([("version", 0)]))
     version = parse_api_version(manifest.version)
     if version is None:
-        message = f"{manifest.version!r} is no API version"
+        message = f"{quote(manifest.version)} is no API version"
         hint = f"Write it as {NEWEST_API_VERSION}."
         yield Problem("manifest-version-invalid", Severity.ERROR, location, message, hint)
         return

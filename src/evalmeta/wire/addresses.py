@@ -3,14 +3,18 @@
 from __future__ import annotations
 
 import ipaddress
+import re
 from typing import Final
 from urllib.parse import SplitResult, urlsplit
 
 from evalmeta.errors import UsageError
+from evalmeta.model.secrecy import redacted
 
 __all__ = ["host_of", "is_loopback", "org_url"]
 
 _PORTS: Final = {"http": 80, "https": 443}
+_HOST: Final = re.compile(r"[a-z0-9.-]+|[0-9a-f:.]+")
+_SHOWN: Final = re.compile(r"(?:\w+://)?([\w.-]+)")
 _LIGHTNING: Final = ".lightning.force.com"
 
 
@@ -25,7 +29,7 @@ def org_url(text: str) -> str:
     parts = _split(text.strip())
     host = parts.hostname or ""
     if parts.username or parts.password or not host or parts.scheme not in _PORTS:
-        raise _no_address(_shown(text), "an org's address is like https://mycompany.my.salesforce.com")
+        raise _no_address(text, "an org's address is like https://mycompany.my.salesforce.com")
     if parts.scheme == "http" and not is_loopback(host):
         raise UsageError(
             f"http://{host} is refused: an access token would travel there in clear",
@@ -61,17 +65,14 @@ def _split(text: str) -> SplitResult:
             text = f"{'http' if is_loopback(urlsplit(f'//{text}').hostname or '') else 'https'}://{text}"
         parts = urlsplit(text)
         _ = parts.port  # is read, and refused, only now
-    except ValueError as error:
-        raise _no_address(_shown(text), str(error)) from None
-    if any(mark in parts.netloc for mark in "\\%") or not parts.netloc.isprintable() or " " in parts.netloc:
-        raise _no_address(_shown(text), "it has characters that no host has")
+    except ValueError:
+        raise _no_address(text, "it has a part that no address has, such as a port that is no number") from None
+    if not _HOST.fullmatch(parts.hostname or "localhost"):
+        raise _no_address(text, "it has characters that no host has")
     return parts
 
 
-def _shown(text: str) -> str:
-    """Leaves out what stands before an @: it may be a password."""
-    return repr(text.rpartition("@")[2])
-
-
-def _no_address(shown: str, reason: str) -> UsageError:
-    return UsageError(f"{shown} is no address of an org: {reason}")
+def _no_address(text: str, reason: str) -> UsageError:
+    """Puts it into words with the host alone: what stands before and behind it may be a password or a token."""
+    host = _SHOWN.match(text.rpartition("@")[2])
+    return UsageError(f"{redacted(host[1]) if host else 'what was given'} is no address of an org: {reason}")

@@ -24,14 +24,28 @@ from evalmeta.wire.jsonfields import integer, list_of_objects, number, object_at
 from evalmeta.wire.timestamps import from_timestamp, to_timestamp
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Callable, Mapping, Sequence
 
     from evalmeta.model.jsonvalue import JsonObject, JsonValue
 
     Translation = Callable[[str], str]
 
-__all__ = ["read_case", "read_generated", "read_options", "read_run", "write_case", "write_options", "write_run"]
+__all__ = [
+    "case_verdict",
+    "escape_html",
+    "optional_number",
+    "read_case",
+    "read_generated",
+    "read_options",
+    "read_run",
+    "read_verdict",
+    "write_case",
+    "write_generated",
+    "write_options",
+    "write_run",
+]
 
+_STANDS_FOR: Final = "standsFor"
 _RESULTS: Final = {Verdict.PASS: "PASS", Verdict.FAILURE: "FAILURE"}
 _ESCAPED_TEXTS: Final = ("actualValue", "expectedValue", "metricExplainability")
 # Readers look into it without asking whether it is there, so that a case without an answer has every key.
@@ -50,6 +64,7 @@ _VERDICTS: Final = {
     "FAILURE": Verdict.FAILURE,
     "FAILED": Verdict.FAILURE,
     "FAIL": Verdict.FAILURE,
+    "ERROR": Verdict.ERROR,
 }
 
 
@@ -63,18 +78,32 @@ def write_case(case: CaseResult) -> JsonObject:
         **times,
         "errorMessage": case.error,
         "inputs": {"utterance": case.utterance},
-        "generatedData": _NO_DATA if case.generated is None else _write_generated(case.generated),
+        "generatedData": _NO_DATA if case.generated is None else write_generated(case.generated),
         "testResults": [_write_result(each, times) for each in case.results],
         "iteration": case.iteration,
         "verdict": case.verdict.value,
     }
 
 
-def write_run(run: Run, *, escape: bool) -> JsonObject:
-    """Writes a run as the results object; `escape` for the wire, without for files."""
-    cases = [write_case(each) for each in run.cases]
+def write_run(run: Run, *, escape: bool, stand_ins: Sequence[CaseResult] = ()) -> JsonObject:
+    """Writes a run as the results object.
+
+    Args:
+        run: the run with its cases.
+        escape: for the wire; without for files. Over the wire a run that broke or was
+            canceled is COMPLETED too, or Salesforce's clients would ask about it without
+            end; `evalmeta` says what it really is.
+        stand_ins: what clients that show every case and every expectation are told
+            instead of a broken case, or of one without a result; `read_run` undoes it.
+    """
+    instead = {(each.iteration, each.number): {**write_case(each), _STANDS_FOR: "nothing"} for each in stand_ins}
+    cases = []
+    for each in run.cases:
+        stand_in = instead.pop((each.iteration, each.number), None)
+        cases.append({**stand_in, _STANDS_FOR: "a case"} if stand_in else write_case(each))
+    cases += instead.values()
     return {
-        "status": run.status.value,
+        "status": RunStatus.COMPLETED.value if escape and run.status.is_over else run.status.value,
         "startTime": to_timestamp(run.started),
         "endTime": None if run.ended is None else to_timestamp(run.ended),
         "errorMessage": run.error,
@@ -83,6 +112,7 @@ def write_run(run: Run, *, escape: bool) -> JsonObject:
         "evalmeta": {
             "runId": run.id,
             "definition": run.definition,
+            "status": run.status.value,
             "subjectVersion": run.subject_version,
             "total": run.total,
             "options": write_options(run.options),
@@ -130,13 +160,14 @@ def read_run(source: JsonObject, *, run_id: str = "", definition: str = "") -> R
     cases = tuple(
         read_case(_plain_case(each, own), place=place)
         for place, each in enumerate(list_of_objects(source, "testCases"), 1)
+        if each.get(_STANDS_FOR) != "nothing"
     )
     return Run(
         id=text(own, "runId") or run_id,
         definition=text(own, "definition") or definition,
         subject_name=text(source, "subjectName"),
         subject_version=optional_text(own, "subjectVersion"),
-        status=_run_status(text(source, "status")),
+        status=_run_status(text(own, "status") or text(source, "status")),
         started=from_timestamp(text(source, "startTime")) or 0.0,
         ended=from_timestamp(text(source, "endTime")),
         error=optional_text(source, "errorMessage"),
@@ -149,20 +180,27 @@ def read_run(source: JsonObject, *, run_id: str = "", definition: str = "") -> R
 def read_case(source: JsonObject, *, place: int = 1) -> CaseResult:
     """Reads one case result from plain JSON values; `place` numbers a case that has no number."""
     started = from_timestamp(text(source, "startTime")) or 0.0
-    results = tuple(_read_result(each) for each in list_of_objects(source, "testResults"))
+    results = _read_results(source)
     generated = _read_generated_if_any(object_at(source, "generatedData"), results)
     broken = text(source, "status") == "ERROR" or generated is None
     return CaseResult(
         number=integer(source, "testNumber", place),
         iteration=integer(source, "iteration", 1),
         utterance=text(object_at(source, "inputs"), "utterance"),
-        verdict=_case_verdict(source, results, broken=broken),
+        verdict=case_verdict(text(source, "verdict"), results, broken=broken),
         started=started,
         ended=from_timestamp(text(source, "endTime")) or started,
         results=results,
         generated=generated,
         error=optional_text(source, "errorMessage"),
     )
+
+
+def _read_results(source: JsonObject) -> tuple[TestResult, ...]:
+    """Reads a case's results; those that only repeat the error of the case are left out."""
+    if _STANDS_FOR in source:
+        return ()
+    return tuple(_read_result(each) for each in list_of_objects(source, "testResults"))
 
 
 def read_generated(source: JsonObject) -> GeneratedData:
@@ -175,7 +213,7 @@ def read_generated(source: JsonObject) -> GeneratedData:
         outcome=text(source, "outcome") or text(source, "generatedResponse"),
         topic=optional_text(source, "topic"),
         actions=tuple(invoked) if names is None else tuple(_take(invoked, name) for name in names),
-        latency_ms=_optional_number(source, "latencyMilliseconds"),
+        latency_ms=optional_number(source, "latencyMilliseconds"),
         session_id=optional_text(source, "sessionId"),
     )
 
@@ -194,7 +232,8 @@ def _timed(generated: GeneratedData, results: tuple[TestResult, ...]) -> Generat
     return replace(generated, latency_ms=next(measured, None))
 
 
-def _write_generated(generated: GeneratedData) -> JsonObject:
+def write_generated(generated: GeneratedData) -> JsonObject:
+    """Writes generatedData."""
     return {
         "type": "AGENT",
         "topic": generated.topic,
@@ -218,7 +257,8 @@ def _write_result(result: TestResult, times: Mapping[str, str]) -> JsonObject:
         "status": "ERROR" if result.verdict is Verdict.ERROR else "COMPLETED",
         **times,
         "errorCode": None if result.error is None else 1,
-        "errorMessage": result.error,
+        # Without it the sf CLI calls a failure an unknown error.
+        "errorMessage": result.explanation or None if result.verdict is Verdict.FAILURE else result.error,
         "partialScore": result.detail,
         "rater": result.rater,
     }
@@ -235,21 +275,25 @@ def _read_result(source: JsonObject) -> TestResult:
         score=float(score) if isinstance(score, int | float) else None,
         explanation=text(source, "metricExplainability"),
         label=label if "partialScore" in source and label != name else None,
-        detail=_optional_number(source, "partialScore"),
+        detail=optional_number(source, "partialScore"),
         rater=optional_text(source, "rater"),
-        error=optional_text(source, "errorMessage"),
+        error=optional_text(source, "errorMessage") if text(source, "status") == "ERROR" else None,
     )
 
 
 def _result_verdict(source: JsonObject) -> Verdict:
     if text(source, "status") == "ERROR":
         return Verdict.ERROR
-    word = text(source, "result") or text(source, "metricScore")
+    return read_verdict(text(source, "result") or text(source, "metricScore"))
+
+
+def read_verdict(word: str) -> Verdict:
+    """Reads any of the words that results have been seen with, in any case; all else is undecided."""
     return _VERDICTS.get(word.upper(), Verdict.UNDECIDED)
 
 
-def _case_verdict(source: JsonObject, results: tuple[TestResult, ...], *, broken: bool) -> Verdict:
-    stated = text(source, "verdict")
+def case_verdict(stated: str, results: tuple[TestResult, ...], *, broken: bool) -> Verdict:
+    """Gives a case's verdict: the stated one, or else what its results come to; a broken case is an error."""
     if stated in Verdict.__members__:
         return Verdict(stated)
     verdicts = {each.verdict for each in results}
@@ -317,13 +361,19 @@ def _take(invoked: list[Action], name: str) -> Action:
     return Action(name) if place is None else invoked.pop(place)
 
 
-def _optional_number(source: JsonObject, key: str) -> float | None:
+def optional_number(source: JsonObject, key: str) -> float | None:
+    """Gives a number, None when there is none."""
     value = source.get(key)
     return float(value) if isinstance(value, int | float) else None
 
 
+def escape_html(plain: str) -> str:
+    """Escapes text as orgs send it: Salesforce's agents library does not know `&#x27;`."""
+    return html.escape(plain, quote=True).replace("&#x27;", "&#39;")
+
+
 def _escape_case(case: JsonObject) -> JsonObject:
-    return _translate_case(case, lambda plain: html.escape(plain, quote=True))
+    return _translate_case(case, escape_html)
 
 
 def _plain_case(case: JsonObject, own: JsonObject) -> JsonObject:

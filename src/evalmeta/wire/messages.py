@@ -76,6 +76,11 @@ class DeployMessage:
     problem: str | None = None
     problem_type: str | None = None
 
+    @property
+    def key(self) -> str:
+        """Gives `Type:FullName`, unique in an org."""
+        return f"{self.component_type}:{self.full_name}"
+
 
 @dataclass(frozen=True, slots=True)
 class RunTestsResult:
@@ -83,7 +88,7 @@ class RunTestsResult:
 
     num_failures: int = 0
     num_tests_run: int = 0
-    total_time: str = "0.0"
+    total_time: float = 0.0
 
 
 @dataclass(frozen=True, slots=True)

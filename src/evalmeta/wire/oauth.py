@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Final
 from urllib.parse import parse_qs, urlencode
 
 from evalmeta.errors import LoginFailed, MessageUnreadable, UsageError
+from evalmeta.model.secrecy import redacted
 from evalmeta.wire.addresses import host_of, org_url
 from evalmeta.wire.jsonfields import read_object, text
 
@@ -204,4 +205,4 @@ def _strange(url: str, status: int, reason: str) -> MessageUnreadable:
 
 
 def _refused(code: str, description: str) -> LoginFailed:
-    return LoginFailed(f"the org refused the login: {code}{f' ({description})' if description else ''}")
+    return LoginFailed(redacted(f"the org refused the login: {code}{f' ({description})' if description else ''}"))

@@ -10,7 +10,7 @@ from __future__ import annotations
 import base64
 import binascii
 import re
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Final, TypeVar
 
 from evalmeta.errors import InvalidMetadata, MessageUnreadable, OrgFault
@@ -62,7 +62,7 @@ class Call:
     """A call as it travels: the operation's element, the session's token, a zip if it carries one."""
 
     operation: Node
-    session: str = ""
+    session: str = field(default="", repr=False)
     zip_file: bytes | None = None
 
     @property
@@ -106,14 +106,15 @@ def quick_deploy_call(validation_id: str) -> Node:
     return node("deployRecentValidation", [node("validationId", validation_id)])
 
 
-def retrieve_call(manifest: Manifest, version: str) -> Node:
-    """Makes a retrieve call for what a manifest selects."""
+def retrieve_call(manifest: Manifest, version: str, *, single_package: bool = False) -> Node:
+    """Makes a retrieve call for what a manifest selects; a single package has no folder around it."""
     types = [
         node("types", [*(node("members", member) for member in each.members), node("name", each.name)])
         for each in manifest.types
     ]
     unpackaged = node("unpackaged", [*types, *optional("version", manifest.version)])
-    return node("retrieve", [node("retrieveRequest", [node("apiVersion", version), unpackaged])])
+    single = [node("singlePackage", "true")] if single_package else []
+    return node("retrieve", [node("retrieveRequest", [node("apiVersion", version), *single, unpackaged])])
 
 
 def check_retrieve_call(job_id: str) -> Node:

@@ -136,8 +136,8 @@ def _from_json(each: _Field, value: JsonValue) -> object:
 def _from_text(kind: type, text: str) -> object:
     if kind is bool:
         return _BOOLEANS[text.strip()]
-    if kind is int:
-        return int(text)
+    if kind in {int, float}:
+        return kind(text)
     if kind is bytes:
         return base64.b64decode(text)
     return text

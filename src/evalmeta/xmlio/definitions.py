@@ -1,24 +1,27 @@
-"""AiEvaluationDefinition files: XML to the model and back."""
+"""Definition files: XML to the model and back, for both types of definitions."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, NamedTuple
 
 from evalmeta.errors import InvalidMetadata
 from evalmeta.model.definition import (
+    SCORER_TYPES,
     ContextVariable,
     Definition,
     Expectation,
     HistoryMessage,
     Inputs,
     Parameter,
+    PromptInput,
     TestCase,
 )
 from evalmeta.model.problem import Problem, Severity
+from evalmeta.model.registry import EVALUATION_DEFINITION, TESTING_DEFINITION
 from evalmeta.xmlio.document import local_name
 from evalmeta.xmlio.parts import Misfit, Parts
 from evalmeta.xmlio.reader import NAMESPACE, read_xml
-from evalmeta.xmlio.sketch import ROOT
+from evalmeta.xmlio.sketch import definition_type
 from evalmeta.xmlio.writer import Node, node, optional, render
 
 if TYPE_CHECKING:
@@ -26,18 +29,43 @@ if TYPE_CHECKING:
 
     from lxml.etree import _Element as Element
 
+    from evalmeta.model.registry import MetadataType
     from evalmeta.xmlio.document import Document
 
 __all__ = ["read_definition", "write_definition"]
 
 
+class _Grammar(NamedTuple):
+    """What may stand in those elements in which the types differ, and what must."""
+
+    test_case: frozenset[str]
+    expectation: frozenset[str]
+    inputs: frozenset[str]
+    needs_number: bool
+    needs_utterance: bool
+
+
+_GRAMMARS: Final = {
+    EVALUATION_DEFINITION: _Grammar(
+        test_case=frozenset({"expectation", "inputs", "number"}),
+        expectation=frozenset({"expectedValue", "label", "name", "parameter"}),
+        inputs=frozenset({"contextVariable", "conversationHistory", "utterance"}),
+        needs_number=False,
+        needs_utterance=True,
+    ),
+    TESTING_DEFINITION: _Grammar(
+        test_case=frozenset({"inputs", "number", "scorer"}),
+        expectation=frozenset({"expectedValue", "name", "scorerType"}),
+        inputs=frozenset({"contextVariable", "conversationHistory", "promptInput", "utterance"}),
+        needs_number=True,
+        needs_utterance=False,
+    ),
+}
 _DEFINITION: Final = frozenset({"description", "name", "subjectName", "subjectType", "subjectVersion", "testCase"})
-_TEST_CASE: Final = frozenset({"expectation", "inputs", "number"})
-_EXPECTATION: Final = frozenset({"expectedValue", "label", "name", "parameter"})
 _PARAMETER: Final = frozenset({"isReference", "name", "value"})
-_INPUTS: Final = frozenset({"contextVariable", "conversationHistory", "utterance"})
 _CONTEXT_VARIABLE: Final = frozenset({"variableName", "variableValue"})
 _HISTORY: Final = frozenset({"index", "message", "role", "topic"})
+_PROMPT_INPUT: Final = frozenset({"referenceName", "value"})
 
 
 def read_definition(document: Document) -> Definition:
@@ -47,10 +75,11 @@ def read_definition(document: Document) -> Definition:
         InvalidMetadata: with the place of the first thing that does not fit.
     """
     try:
-        return _definition(document.root, document.data)
+        return _definition(document)
     except Misfit as misfit:
         location = document.location(misfit.element)
-        hint = "Compare it with AiEvaluationDefinition in the Metadata API reference."
+        kind = definition_type(document) or EVALUATION_DEFINITION
+        hint = f"Compare it with {kind.name} in the Metadata API reference."
         problem = Problem(misfit.code, Severity.ERROR, location, str(misfit), hint)
         raise InvalidMetadata(
             f"{location}: {misfit}", problems=[problem], actions=[f"Run `evalmeta validate {document.label}`."]
@@ -71,17 +100,18 @@ def write_definition(definition: Definition) -> bytes:
         node("subjectName", definition.subject_name),
         node("subjectType", definition.subject_type),
         *optional("subjectVersion", definition.subject_version),
-        *(_test_case_node(case) for case in definition.test_cases),
+        *(_test_case_node(case, definition.type) for case in definition.test_cases),
     ]
-    return render(node("AiEvaluationDefinition", children, xmlns=NAMESPACE), indent=4)
+    return render(node(definition.type.name, children, xmlns=NAMESPACE), indent=4)
 
 
 def _unchanged(definition: Definition, source: bytes) -> bool:
     return read_definition(read_xml(source, label=definition.name)) == definition
 
 
-def _definition(root: Element, source: bytes) -> Definition:
-    if root.tag != ROOT:
+def _definition(document: Document) -> Definition:
+    root, kind = document.root, definition_type(document)
+    if kind is None:
         raise Misfit("xml-root", f"the root element is <{local_name(root)}>", root)
     parts = Parts(root, _DEFINITION, strict=True)
     definition = Definition(
@@ -90,16 +120,18 @@ def _definition(root: Element, source: bytes) -> Definition:
         subject_type=parts.required("subjectType"),
         subject_version=parts.text("subjectVersion"),
         description=parts.text("description"),
-        test_cases=tuple(_test_case(each) for each in parts.many("testCase")),
-        source=source,
+        test_cases=tuple(_test_case(each, kind) for each in parts.many("testCase")),
+        type=kind,
+        source=document.data,
     )
     _check_definition(definition, parts)
     return definition
 
 
 def _check_definition(definition: Definition, parts: Parts) -> None:
-    if definition.subject_type != "AGENT":
-        message = f"subjectType is {definition.subject_type!r}, not AGENT"
+    known = definition.type.subject_types
+    if definition.subject_type not in known:
+        message = f"subjectType is {definition.subject_type!r}, not {' or '.join(known)}"
         raise Misfit("value-invalid", message, parts.many("subjectType")[0])
     seen: set[int] = set()
     for case, element in zip(definition.test_cases, parts.many("testCase"), strict=True):
@@ -109,26 +141,38 @@ def _check_definition(definition: Definition, parts: Parts) -> None:
             seen.add(case.number)
 
 
-def _test_case(element: Element) -> TestCase:
-    parts = Parts(element, _TEST_CASE, strict=True)
-    inputs = parts.one("inputs")
+def _test_case(element: Element, kind: MetadataType) -> TestCase:
+    grammar = _GRAMMARS[kind]
+    parts = Parts(element, grammar.test_case, strict=True)
+    inputs, number = parts.one("inputs"), parts.integer("number")
     if inputs is None:
         raise Misfit("element-missing", "<inputs> is missing", element)
+    if number is None and grammar.needs_number:
+        raise Misfit("element-missing", "<number> is missing", element)
     return TestCase(
-        inputs=_inputs(inputs),
-        expectations=tuple(_expectation(each) for each in parts.many("expectation")),
-        number=parts.integer("number"),
+        inputs=_inputs(inputs, grammar),
+        expectations=tuple(_expectation(each, grammar) for each in parts.many(kind.expectation)),
+        number=number,
     )
 
 
-def _expectation(element: Element) -> Expectation:
-    parts = Parts(element, _EXPECTATION, strict=True)
+def _expectation(element: Element, grammar: _Grammar) -> Expectation:
+    parts = Parts(element, grammar.expectation, strict=True)
     return Expectation(
         name=parts.required("name"),
         expected_value=parts.text("expectedValue"),
         label=parts.text("label"),
         parameters=tuple(_parameter(each) for each in parts.many("parameter")),
+        scorer_type=_scorer_type(parts),
     )
+
+
+def _scorer_type(parts: Parts) -> str | None:
+    text = parts.text("scorerType")
+    if text is not None and text not in SCORER_TYPES:
+        message = f"scorerType is {text!r}, not {', '.join(SCORER_TYPES)}"
+        raise Misfit("value-invalid", message, parts.many("scorerType")[0])
+    return text
 
 
 def _parameter(element: Element) -> Parameter:
@@ -136,12 +180,13 @@ def _parameter(element: Element) -> Parameter:
     return Parameter(parts.required("name"), parts.required("value"), parts.boolean("isReference"))
 
 
-def _inputs(element: Element) -> Inputs:
-    parts = Parts(element, _INPUTS, strict=True)
+def _inputs(element: Element, grammar: _Grammar) -> Inputs:
+    parts = Parts(element, grammar.inputs, strict=True)
     return Inputs(
-        utterance=parts.required("utterance"),
+        utterance=parts.required("utterance") if grammar.needs_utterance else parts.text("utterance") or "",
         context_variables=tuple(_context_variable(each) for each in parts.many("contextVariable")),
         conversation_history=tuple(_history(each) for each in parts.many("conversationHistory")),
+        prompt_inputs=tuple(_prompt_input(each) for each in parts.many("promptInput")),
     )
 
 
@@ -155,25 +200,29 @@ def _history(element: Element) -> HistoryMessage:
     return HistoryMessage(parts.text("role"), parts.text("message"), parts.text("topic"), parts.integer("index"))
 
 
-def _test_case_node(case: TestCase) -> Node:
-    return node(
-        "testCase",
-        [
-            *(_expectation_node(each) for each in case.expectations),
-            _inputs_node(case.inputs),
-            *_number("number", case.number),
-        ],
-    )
+def _prompt_input(element: Element) -> PromptInput:
+    parts = Parts(element, _PROMPT_INPUT, strict=True)
+    return PromptInput(parts.required("referenceName"), parts.required("value"))
 
 
-def _expectation_node(expectation: Expectation) -> Node:
+def _test_case_node(case: TestCase, kind: MetadataType) -> Node:
+    children = [
+        *(_expectation_node(each, kind) for each in case.expectations),
+        _inputs_node(case.inputs),
+        *_number("number", case.number),
+    ]
+    return node("testCase", sorted(children, key=lambda child: child.name))
+
+
+def _expectation_node(expectation: Expectation, kind: MetadataType) -> Node:
     return node(
-        "expectation",
+        kind.expectation,
         [
             *optional("expectedValue", expectation.expected_value),
             *optional("label", expectation.label),
             node("name", expectation.name),
             *(_parameter_node(each) for each in expectation.parameters),
+            *optional("scorerType", expectation.scorer_type),
         ],
     )
 
@@ -185,14 +234,20 @@ def _parameter_node(parameter: Parameter) -> Node:
 
 
 def _inputs_node(inputs: Inputs) -> Node:
+    utterance = [] if inputs.prompt_inputs and not inputs.utterance else [node("utterance", inputs.utterance)]
     return node(
         "inputs",
         [
             *(_context_variable_node(each) for each in inputs.context_variables),
             *(_history_node(each) for each in inputs.conversation_history),
-            node("utterance", inputs.utterance),
+            *(_prompt_input_node(each) for each in inputs.prompt_inputs),
+            *utterance,
         ],
     )
+
+
+def _prompt_input_node(prompt_input: PromptInput) -> Node:
+    return node("promptInput", [node("referenceName", prompt_input.reference_name), node("value", prompt_input.value)])
 
 
 def _context_variable_node(variable: ContextVariable) -> Node:

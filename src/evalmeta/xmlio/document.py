@@ -3,23 +3,25 @@
 from __future__ import annotations
 
 import re
-from bisect import bisect_right
+from array import array
 from typing import TYPE_CHECKING, Final
 
 from evalmeta.model.problem import Location
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterator, Sequence
 
     from lxml.etree import _Element as Element
 
-__all__ = ["Document", "Step", "line_and_column", "local_name"]
+__all__ = ["Document", "Step", "find_start_tags", "line_and_column", "local_name"]
 
 Step = tuple[str, int]
 """One step down a document: a child's local name and which one of that name, from 0."""
 
+# What was matched is never given back: a start tag may have megabytes.
 _MARKUP: Final = re.compile(
-    r"""<!--.*?-->|<!\[CDATA\[.*?\]\]>|<\?.*?\?>|</[^>]*>|(<(?:[^<>"']|"[^"]*"|'[^']*')*>)""", re.DOTALL
+    r"""<!--.*?(?:-->|\Z)|<!\[CDATA\[.*?(?:\]\]>|\Z)|<\?.*?(?:\?>|\Z)|</[^>]*+>|(<(?:[^<>"']++|"[^"]*+"|'[^']*+')*+>)""",
+    re.DOTALL,
 )
 
 
@@ -39,37 +41,35 @@ class Document:
         self.label = label
         self.data = data
         self.root = root
-        self._children: dict[Element, dict[str, list[Element]]] = {}
+        self._children: dict[tuple[Element, str], list[Element]] = {}
         self._order: dict[Element, int] = {}
-        self._places: list[tuple[int, int]] = []
+        self._places = array("I")
 
     def location(self, element: Element | None = None) -> Location:
         """Tells where an element's start tag begins; without one, where the root's does."""
         if not self._places:
-            self._places = _start_tags(self.data)
+            self._places = _places(self.data)
             self._order = {each: place for place, each in enumerate(self.root.iter("*"))}
-        line, column = self._places[self._order[self.root if element is None else element]]
-        return Location(self.label, line, column)
+        place = 2 * self._order[self.root if element is None else element]
+        return Location(self.label, self._places[place], self._places[place + 1])
 
     def find(self, steps: Sequence[Step]) -> Element:
         """Follows steps from the root, in its namespace, and gives the deepest element that exists."""
         here = self.root
         for name, index in steps:
-            found = self._children_of(here).get(name, [])
+            found = self._children_of(here, name)
             if index >= len(found):
                 return here
             here = found[index]
         return here
 
-    def _children_of(self, parent: Element) -> dict[str, list[Element]]:
+    def _children_of(self, parent: Element, name: str) -> list[Element]:
         # Rules ask for many children of the same parent: counting anew each time would be quadratic.
-        if parent not in self._children:
-            namespace = str(self.root.tag).rpartition("}")[0]
-            children = self._children.setdefault(parent, {})
-            for child in parent:
-                if str(child.tag).rpartition("}")[0] == namespace:
-                    children.setdefault(local_name(child), []).append(child)
-        return self._children[parent]
+        key = parent, name
+        if key not in self._children:
+            namespace, end, _ = str(self.root.tag).rpartition("}")
+            self._children[key] = list(parent.iterchildren(f"{namespace}{end}{name}"))
+        return self._children[key]
 
 
 def local_name(element: Element) -> str:
@@ -82,13 +82,19 @@ def line_and_column(text: str, offset: int) -> tuple[int, int]:
     return text.count("\n", 0, offset) + 1, offset - text.rfind("\n", 0, offset)
 
 
-def _start_tags(data: bytes) -> list[tuple[int, int]]:
-    """Lists line and column, from 1, of every start tag of a well-formed document, in order."""
+def find_start_tags(text: str) -> Iterator[tuple[int, int]]:
+    """Yields where every start tag begins and ends, in order, as characters from 0; takes any text."""
+    return (match.span(1) for match in _MARKUP.finditer(text) if match.lastindex)
+
+
+def _places(data: bytes) -> array[int]:
+    """Lists line and column, from 1, of every start tag of a well-formed document, one after the other."""
     text = data.decode("utf-8-sig", "replace")
-    starts = [0, *(match.end() for match in re.finditer("\n", text))]
-    places = []
-    for match in _MARKUP.finditer(text):
-        if match.group(1):
-            line = bisect_right(starts, match.start())
-            places.append((line, match.start() - starts[line - 1] + 1))
+    places = array("I")
+    line, line_start, seen = 1, 0, 0
+    for start, _ in find_start_tags(text):
+        line += text.count("\n", seen, start)
+        line_start = max(line_start, text.rfind("\n", seen, start) + 1)
+        places.extend((line, start - line_start + 1))
+        seen = start
     return places

@@ -8,15 +8,18 @@ processing instruction is treated like a comment. Texts never change.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final, NamedTuple
+from typing import TYPE_CHECKING, Final, NamedTuple, cast
 
+from lxml import etree
+
+from evalmeta.model.registry import TYPES
 from evalmeta.xmlio.definitions import read_definition
 from evalmeta.xmlio.document import local_name
 from evalmeta.xmlio.reader import NAMESPACE, read_xml
 from evalmeta.xmlio.writer import DECLARATION, escape_attribute, escape_text
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Container, Iterator, Sequence
 
     from lxml.etree import _Element as Element
 
@@ -25,13 +28,14 @@ __all__ = ["format_definition", "format_manifest"]
 _INDENT: Final = "    "
 _CONTAINERS: Final = frozenset(
     {
-        "AiEvaluationDefinition",
+        *(row.name for row in TYPES),
+        *(row.expectation for row in TYPES),
         "Package",
         "contextVariable",
         "conversationHistory",
-        "expectation",
         "inputs",
         "parameter",
+        "promptInput",
         "testCase",
         "types",
     }
@@ -76,14 +80,29 @@ def _format(data: bytes, label: str) -> bytes:
     root = read_xml(data, label=label, keep_comments=True).root
     lines = [DECLARATION]
     lines += [_comment(each) for each in reversed([*root.itersiblings(preceding=True)])]
-    lines += _lines(root, 0)
+    lines += _lines(root, 0, _declaring(root))
     lines += [_comment(each) for each in root.itersiblings()]
     return "\n".join([*lines, ""]).encode()
 
 
-def _lines(element: Element, level: int) -> Iterator[str]:
+def _declaring(root: Element) -> set[Element]:
+    """Finds the elements that declare namespaces; asking each for all that it knows would be quadratic."""
+    declaring: set[Element] = set()
+    declares = False
+    for _, item in etree.iterwalk(root, events=("start-ns", "start")):
+        if isinstance(item, tuple):
+            declares = True
+        elif declares:
+            declaring.add(cast("Element", item))
+            declares = False
+    return declaring
+
+
+def _lines(element: Element, level: int, declaring: Container[Element]) -> Iterator[str]:
     indent, name = _INDENT * level, local_name(element)
-    start = f"{indent}<{name}{_attributes(element)}"
+    start = f"{indent}<{name}"
+    if element.attrib or element in declaring:
+        start += _attributes(element)
     if name not in _CONTAINERS:
         text = "".join(_text(element))
         yield f"{start}>{text}</{name}>" if text else f"{start}/>"
@@ -95,7 +114,7 @@ def _lines(element: Element, level: int) -> Iterator[str]:
     yield _with_comments(f"{start}>", content.behind)
     for child in _sorted(content.children):
         yield from (f"{indent}{_INDENT}{_comment(each)}" for each in child.above)
-        *lines, last = _lines(child.element, level + 1)
+        *lines, last = _lines(child.element, level + 1, declaring)
         yield from lines
         yield _with_comments(last, child.behind)
     yield from (f"{indent}{_INDENT}{_comment(each)}" for each in content.last)

@@ -26,7 +26,11 @@ def read_node(data: bytes, *, label: str) -> Node:
         InvalidMetadata: the bytes are no safe, well-formed XML.
     """
     document = read_xml(
-        data, label=label, max_bytes=limits.MAX_ENVELOPE_BYTES, max_elements=limits.MAX_ENVELOPE_ELEMENTS
+        data,
+        label=label,
+        max_bytes=limits.MAX_ENVELOPE_BYTES,
+        max_elements=limits.MAX_ENVELOPE_ELEMENTS,
+        max_attributes=limits.MAX_ENVELOPE_ELEMENTS,
     )
     return _node(document.root)
 

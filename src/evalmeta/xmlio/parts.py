@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 __all__ = ["BOOLEANS", "Misfit", "Parts", "odd_attributes", "parse_integer"]
 
-_INT: Final = re.compile(r"([+-]?)0*([0-9]{1,10})")
+_INT: Final = re.compile(r"([+-]?)(?=[0-9])0*+([0-9]{0,10})")
 _INT_RANGE: Final = range(-(2**31), 2**31)
 BOOLEANS: Final = {"true": True, "1": True, "false": False, "0": False}
 _XSI: Final = "{http://www.w3.org/2001/XMLSchema-instance}"
@@ -121,7 +121,7 @@ def parse_integer(text: str) -> int | None:
     """Reads a 32-bit number (xs:int); None when the text is none."""
     found = _INT.fullmatch(text.strip(" \t\r\n"))
     # Zeros in front are left out: Python reads no more than 4,300 digits.
-    if found and (number := int(found[1] + found[2])) in _INT_RANGE:
+    if found and (number := int(found[1] + (found[2] or "0"))) in _INT_RANGE:
         return number
     return None
 

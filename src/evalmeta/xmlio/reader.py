@@ -11,9 +11,11 @@ from lxml import etree
 from evalmeta import limits
 from evalmeta.errors import InvalidMetadata
 from evalmeta.model.problem import Location, Problem, Severity
-from evalmeta.xmlio.document import Document, line_and_column
+from evalmeta.xmlio.document import Document, find_start_tags, line_and_column
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
     from lxml.etree import _Element as Element
 
 __all__ = ["NAMESPACE", "read_xml"]
@@ -24,6 +26,10 @@ _DECLARED_ENCODING: Final = re.compile(rb"""(?:\xef\xbb\xbf)?<\?xml[^>]*?\bencod
 _CODECS: Final = {"UTF-8": "utf-8-sig", "UTF8": "utf-8-sig", "US-ASCII": "ascii", "ASCII": "ascii"}
 _UTF16_BOMS: Final = (b"\xff\xfe", b"\xfe\xff")
 _DOCTYPE: Final = re.compile(r"(?:\s|<\?.*?\?>|<!--.*?-->)*+(?=<!DOCTYPE)", re.DOTALL)
+_ATTRIBUTE: Final = re.compile(r"""\s([^\s=<>"'/]++)\s*+=\s*+(?:"[^"]*+"|'[^']*+')""")
+# In so small a file no attributes and namespaces are too many.
+_HARMLESS_BYTES: Final = 20_000
+_LONG_NAMESPACE: Final = re.compile(rb"xmlns[^<]{%d}" % (limits.MAX_XML_NAMESPACE_CHARS - 5))
 _TOO_DEEP: Final = etree.XPath("(" + "/*" * (limits.MAX_XML_DEPTH + 1) + ")[1]")
 _REASON_CHARS: Final = 200
 _PLACE_OR_FUNCTION: Final = re.compile(r"^xml[A-Z]\w+: |, line \d+, column \d+.*$", re.DOTALL)
@@ -36,7 +42,8 @@ def read_xml(
     *,
     label: str,
     max_bytes: int = limits.MAX_XML_BYTES,
-    max_elements: int | None = None,
+    max_elements: int = limits.MAX_XML_ELEMENTS,
+    max_attributes: int = limits.MAX_XML_ATTRIBUTES,
     keep_comments: bool = False,
 ) -> Document:
     """Reads XML that comes from anywhere, safely.
@@ -49,6 +56,7 @@ def read_xml(
         label: its name as messages show it.
         max_bytes: how large it may be.
         max_elements: how many elements it may have, told by their ends before it is parsed.
+        max_attributes: how many attributes it may have.
         keep_comments: keep comments and processing instructions; the codecs read
             documents without.
 
@@ -56,10 +64,13 @@ def read_xml(
         InvalidMetadata: with one problem that has code, place and next step.
     """
     _check_size(data, label, max_bytes)
-    if max_elements is not None:
+    # Every element takes four bytes or more.
+    if len(data) > 4 * max_elements:
         _check_elements(data, label, max_elements)
     _check_encoding(data, label)
     _check_doctype(data, label)
+    if len(data) > _HARMLESS_BYTES:
+        _check_tags(data, label, max_attributes)
     document = Document(label=label, data=data, root=_parse(data, label, keep_comments=keep_comments))
     for element in _TOO_DEEP(document.root):
         raise _too_deep(document.location(element))
@@ -133,6 +144,35 @@ def _check_doctype(data: bytes, label: str) -> None:
                 "the file has a DOCTYPE",
                 "Remove it: metadata files have none, and entities beyond &amp; &lt; &gt; &apos; &quot; are refused.",
             )
+
+
+def _check_tags(data: bytes, label: str, max_attributes: int) -> None:
+    """Refuses attributes and namespaces that would cost far more than their bytes: each element knows them all."""
+    if (
+        data.count(b"=") > max_attributes
+        or data.count(b"xmlns") > limits.MAX_XML_NAMESPACES
+        or _LONG_NAMESPACE.search(data)
+    ):
+        text = data.decode("utf-8-sig")
+        for start, message in _excesses(text, max_attributes):
+            place = Location(label, *line_and_column(text, start))
+            raise _refuse("xml-too-large", place, message, f'Write xmlns="{NAMESPACE}" on the root element only.')
+
+
+def _excesses(text: str, max_attributes: int) -> Iterator[tuple[int, str]]:
+    namespaces: set[str] = set()
+    count = 0
+    for start, end in find_start_tags(text):
+        for attribute in _ATTRIBUTE.finditer(text, start, end):
+            count += 1
+            if count > max_attributes:
+                yield start, f"the file has more than {max_attributes:,} attributes"
+            if attribute[1].startswith("xmlns"):
+                namespaces.add(attribute[0].strip())
+                if len(attribute[0]) > limits.MAX_XML_NAMESPACE_CHARS:
+                    yield start, f"a namespace is declared with more than {limits.MAX_XML_NAMESPACE_CHARS} characters"
+                if len(namespaces) > limits.MAX_XML_NAMESPACES:
+                    yield start, f"the file declares more than {limits.MAX_XML_NAMESPACES} namespaces"
 
 
 def _unreadable(label: str, error: etree.XMLSyntaxError) -> InvalidMetadata:

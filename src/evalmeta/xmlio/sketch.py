@@ -16,29 +16,30 @@ from evalmeta.model.definition import (
     HistoryMessage,
     Inputs,
     Parameter,
+    PromptInput,
     TestCase,
 )
+from evalmeta.model.registry import EVALUATION_DEFINITION, TYPES
 from evalmeta.xmlio.parts import BOOLEANS, parse_integer
 from evalmeta.xmlio.reader import NAMESPACE
 
 if TYPE_CHECKING:
     from lxml.etree import _Element as Element
 
+    from evalmeta.model.registry import MetadataType
     from evalmeta.xmlio.document import Document
 
-__all__ = ["ROOT", "sketch_definition"]
+__all__ = ["definition_type", "sketch_definition"]
 
-ROOT: Final = f"{{{NAMESPACE}}}AiEvaluationDefinition"
-"""The root element of a definition."""
-
+_TYPES: Final = {f"{{{NAMESPACE}}}{row.name}": row for row in TYPES}
 _NAME: Final = f"{{{NAMESPACE}}}name"
 _SUBJECT_NAME: Final = f"{{{NAMESPACE}}}subjectName"
 _SUBJECT_TYPE: Final = f"{{{NAMESPACE}}}subjectType"
 _SUBJECT_VERSION: Final = f"{{{NAMESPACE}}}subjectVersion"
 _DESCRIPTION: Final = f"{{{NAMESPACE}}}description"
 _TEST_CASE: Final = f"{{{NAMESPACE}}}testCase"
-_EXPECTATION: Final = f"{{{NAMESPACE}}}expectation"
 _EXPECTED_VALUE: Final = f"{{{NAMESPACE}}}expectedValue"
+_SCORER_TYPE: Final = f"{{{NAMESPACE}}}scorerType"
 _LABEL: Final = f"{{{NAMESPACE}}}label"
 _PARAMETER: Final = f"{{{NAMESPACE}}}parameter"
 _VALUE: Final = f"{{{NAMESPACE}}}value"
@@ -46,6 +47,8 @@ _IS_REFERENCE: Final = f"{{{NAMESPACE}}}isReference"
 _NUMBER: Final = f"{{{NAMESPACE}}}number"
 _INPUTS: Final = f"{{{NAMESPACE}}}inputs"
 _UTTERANCE: Final = f"{{{NAMESPACE}}}utterance"
+_PROMPT_INPUT: Final = f"{{{NAMESPACE}}}promptInput"
+_REFERENCE_NAME: Final = f"{{{NAMESPACE}}}referenceName"
 _CONTEXT_VARIABLE: Final = f"{{{NAMESPACE}}}contextVariable"
 _VARIABLE_NAME: Final = f"{{{NAMESPACE}}}variableName"
 _VARIABLE_VALUE: Final = f"{{{NAMESPACE}}}variableValue"
@@ -59,14 +62,21 @@ _NO_INPUTS: Final = Inputs("")
 _Texts: TypeAlias = "dict[object, str]"
 
 
+def definition_type(document: Document) -> MetadataType | None:
+    """Tells by a document's root element which type of definition it is; None for all else."""
+    return _TYPES.get(str(document.root.tag))
+
+
 def sketch_definition(document: Document) -> Definition:
     """Reads what can be read of a definition; all of it when it fits its schema."""
+    kind = definition_type(document) or EVALUATION_DEFINITION
+    expectation = f"{{{NAMESPACE}}}{kind.expectation}"
     texts: _Texts = {}
     cases: list[TestCase] = []
     for child in document.root:
         tag = child.tag
         if tag == _TEST_CASE:
-            cases.append(_test_case(child))
+            cases.append(_test_case(child, expectation))
         else:
             texts.setdefault(tag, child.text or "")
     return Definition(
@@ -76,15 +86,16 @@ def sketch_definition(document: Document) -> Definition:
         texts.get(_SUBJECT_VERSION),
         texts.get(_DESCRIPTION),
         tuple(cases),
+        kind,
     )
 
 
-def _test_case(element: Element) -> TestCase:
+def _test_case(element: Element, expectation: str) -> TestCase:
     inputs = number = None
     expectations = []
     for child in element:
         tag = child.tag
-        if tag == _EXPECTATION:
+        if tag == expectation:
             expectations.append(_expectation(child))
         elif tag == _INPUTS and inputs is None:
             inputs = _inputs(child)
@@ -94,8 +105,8 @@ def _test_case(element: Element) -> TestCase:
 
 
 def _expectation(element: Element) -> Expectation:
-    name = value = label = None
-    parameters: tuple[Parameter, ...] = ()
+    name = value = label = scorer_type = None
+    parameters: list[Parameter] = []
     for child in element:
         tag = child.tag
         if tag == _NAME:
@@ -103,10 +114,12 @@ def _expectation(element: Element) -> Expectation:
         elif tag == _EXPECTED_VALUE:
             value = (child.text or "") if value is None else value
         elif tag == _PARAMETER:
-            parameters = (*parameters, _parameter(child))
+            parameters.append(_parameter(child))
         elif tag == _LABEL:
             label = (child.text or "") if label is None else label
-    return Expectation(name or "", value, label, parameters)
+        elif tag == _SCORER_TYPE:
+            scorer_type = (child.text or "") if scorer_type is None else scorer_type
+    return Expectation(name or "", value, label, tuple(parameters), scorer_type)
 
 
 def _parameter(element: Element) -> Parameter:
@@ -123,6 +136,7 @@ def _inputs(element: Element) -> Inputs:
     utterance = None
     variables: list[ContextVariable] = []
     history: list[HistoryMessage] = []
+    prompt_inputs: tuple[PromptInput, ...] = ()
     for child in element:
         tag = child.tag
         if tag == _UTTERANCE:
@@ -132,7 +146,10 @@ def _inputs(element: Element) -> Inputs:
             variables.append(ContextVariable(texts.get(_VARIABLE_NAME, ""), texts.get(_VARIABLE_VALUE, "")))
         elif tag == _HISTORY:
             history.append(_message(_texts(child)))
-    return Inputs(utterance or "", tuple(variables), tuple(history))
+        elif tag == _PROMPT_INPUT:
+            texts = _texts(child)
+            prompt_inputs = (*prompt_inputs, PromptInput(texts.get(_REFERENCE_NAME, ""), texts.get(_VALUE, "")))
+    return Inputs(utterance or "", tuple(variables), tuple(history), prompt_inputs)
 
 
 def _message(texts: _Texts) -> HistoryMessage:

@@ -2,30 +2,124 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict
+from dataclasses import dataclass, fields
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final, TypeAlias
 
 import click
+from click.core import ParameterSource
 
+from evalmeta import limits
+from evalmeta.cli.deployments import follow, print_going_on, print_outcome
+from evalmeta.cli.groups import LazyGroup
+from evalmeta.cli.jobs import seconds_of, wait_option
 from evalmeta.cli.loop import run_async
-from evalmeta.cli.options import selection_options
-from evalmeta.cli.output import json_option, note, print_json, print_problems, print_table, say_target
+from evalmeta.cli.options import api_version_option, selection_options
+from evalmeta.cli.output import json_option, note, print_json
+from evalmeta.cli.targets import choose_target, connected, target_org_option
+from evalmeta.errors import EXIT_PASSED, EXIT_WAIT_RAN_OUT
 
 if TYPE_CHECKING:
-    from evalmeta.api.orgs import Deployment
+    from collections.abc import Callable
+
+    from evalmeta.api.outcomes import Deployment
+    from evalmeta.api.parcels import Parcel
+    from evalmeta.api.targets import Target
+    from evalmeta.client.connection import Connection
     from evalmeta.model.component import ComponentSet
+    from evalmeta.model.registry import ApiVersion
     from evalmeta.package.project import Project
     from evalmeta.package.selection import Selection
+    from evalmeta.wire.messages import DeployOptions, DeployResult
 
-__all__ = ["deploy"]
+    _Command: TypeAlias = Callable[..., int]  # type: ignore[explicit-any]
+
+__all__ = ["deploy", "start", "validate"]
+
+_JOBS: Final = "evalmeta.cli.commands.deploy_jobs"
+_HERE: Final = "evalmeta.cli.commands.deploy"
+_TEST_LEVELS: Final = ("NoTestRun", "RunSpecifiedTests", "RunLocalTests", "RunAllTestsInOrg", "RunRelevantTests")
 
 
-@click.command()
-@selection_options()
-@click.option("-c", "--ignore-conflicts", is_flag=True, help="Overwrite what was changed in the org.")
-@json_option
-def deploy(selection: Selection, *, ignore_conflicts: bool, as_json: bool) -> None:
+@dataclass(frozen=True, slots=True)
+class _Order:
+    """What a deployment is asked to do: a field for each option."""
+
+    selection: Selection
+    metadata_dir: Path | None
+    single_package: bool
+    pre_destructive_changes: Path | None
+    post_destructive_changes: Path | None
+    purge_on_delete: bool
+    test_level: str | None
+    tests: tuple[str, ...]
+    ignore_conflicts: bool
+    ignore_warnings: bool
+    api_version: ApiVersion | None
+    is_async: bool
+    wait: float | None
+    target_org: str | None
+    as_json: bool
+    dry_run: bool = False
+    ignore_errors: bool = False
+
+    @property
+    def destructive(self) -> dict[str, Path]:
+        """Gives the manifests of what is deleted, by their names in the zip."""
+        from evalmeta.model.manifest import POST_DESTRUCTIVE_FILE, PRE_DESTRUCTIVE_FILE  # noqa: PLC0415 - likewise
+
+        named = {
+            PRE_DESTRUCTIVE_FILE: self.pre_destructive_changes,
+            POST_DESTRUCTIVE_FILE: self.post_destructive_changes,
+        }
+        return {name: path for name, path in named.items() if path is not None}
+
+
+def _order_options(command: _Command) -> _Command:
+    file = click.Path(path_type=Path)
+    for option in (
+        json_option,
+        target_org_option,
+        api_version_option,
+        click.option("--async", "is_async", is_flag=True, help="Do not wait; print the deployment's id."),
+        wait_option("33"),
+        click.option("-g", "--ignore-warnings", is_flag=True, help="Succeed in spite of warnings of the org's."),
+        click.option("-c", "--ignore-conflicts", is_flag=True, help="Overwrite what was changed in the org."),
+        click.option("-t", "--tests", multiple=True, help="An Apex test for RunSpecifiedTests; repeatable."),
+        click.option("-l", "--test-level", type=click.Choice(_TEST_LEVELS), help="Which Apex tests the org runs."),
+        click.option("--purge-on-delete", is_flag=True, help="Keep nothing deleted in the recycle bin."),
+        click.option(
+            "--post-destructive-changes", type=file, help="A manifest of what to delete last; needs --manifest."
+        ),
+        click.option(
+            "--pre-destructive-changes", type=file, help="A manifest of what to delete first; needs --manifest."
+        ),
+        click.option("--single-package", is_flag=True, help="package.xml is in the root of --metadata-dir."),
+        click.option(
+            "--metadata-dir", type=file, help="Send this folder in metadata format, or this zip, instead of a project."
+        ),
+    ):
+        command = option(command)
+    return selection_options()(command)
+
+
+@click.group(
+    cls=LazyGroup,
+    rows={
+        "cancel": f"{_JOBS}:cancel",
+        "quick": f"{_JOBS}:quick",
+        "report": f"{_JOBS}:report",
+        "resume": f"{_JOBS}:resume",
+        "start": f"{_HERE}:start",
+        "validate": f"{_HERE}:validate",
+    },
+    invoke_without_command=True,
+)
+@click.option("--dry-run", is_flag=True, help="Have the org check everything, and change nothing.")
+@click.option("-r", "--ignore-errors", is_flag=True, help="Deploy what can be, though other components are refused.")
+@_order_options
+@click.pass_context
+def deploy(ctx: click.Context, /, selection: Selection, **_: object) -> int:
     """Check definitions and send them to the org: all of them, or none.
 
     Without a selection every definition of the project is sent. What was changed in the
@@ -34,47 +128,135 @@ def deploy(selection: Selection, *, ignore_conflicts: bool, as_json: bool) -> No
     \b
     evalmeta deploy
     evalmeta deploy --manifest package.xml
+    evalmeta deploy --target-org staging --dry-run
     evalmeta deploy --source-dir force-app/orders --source-dir force-app/returns
     evalmeta deploy --metadata 'AiEvaluationDefinition:Order_*'
+    evalmeta deploy --manifest package.xml --post-destructive-changes destructiveChanges.xml
+    evalmeta deploy --async
     """
-    from evalmeta.api import selections  # noqa: PLC0415 - not needed for --help
+    if ctx.invoked_subcommand is None:
+        return _carry_out(_order(ctx, selection))
+    if any(ctx.get_parameter_source(name) is ParameterSource.COMMANDLINE for name in ctx.params):
+        raise click.UsageError(f"Options stand behind the command: evalmeta deploy {ctx.invoked_subcommand} OPTIONS")
+    return EXIT_PASSED
+
+
+@click.command()
+@click.option("--dry-run", is_flag=True, help="Have the org check everything, and change nothing.")
+@click.option("-r", "--ignore-errors", is_flag=True, help="Deploy what can be, though other components are refused.")
+@_order_options
+@click.pass_context
+def start(ctx: click.Context, /, selection: Selection, **_: object) -> int:
+    """Do what `evalmeta deploy` does."""
+    return _carry_out(_order(ctx, selection))
+
+
+@click.command()
+@_order_options
+@click.pass_context
+def validate(ctx: click.Context, /, selection: Selection, **_: object) -> int:
+    """Have the org check everything and change nothing; `deploy quick` deploys what passed.
+
+    \b
+    evalmeta deploy validate --manifest package.xml
+    evalmeta deploy quick --use-most-recent
+    """
+    return _carry_out(_order(ctx, selection, dry_run=True))
+
+
+def _order(ctx: click.Context, selection: Selection, **more: bool) -> _Order:
+    known = {field.name for field in fields(_Order)}
+    given = {name: value for name, value in ctx.params.items() if name in known}
+    order = _Order(selection=selection, **given | more)
+    _check(order)
+    return order
+
+
+def _check(order: _Order) -> None:
+    """Refuses options that exclude each other."""
+    if order.metadata_dir and not order.selection.is_everything:
+        raise click.UsageError("--metadata-dir goes without --source-dir, --manifest and --metadata.")
+    if order.single_package and not order.metadata_dir:
+        raise click.UsageError("--single-package needs --metadata-dir.")
+    if order.destructive and not order.selection.manifest:
+        raise click.UsageError("Destructive changes need --manifest; the package.xml may be empty.")
+    if order.is_async and order.wait is not None:
+        raise click.UsageError("--async and --wait exclude each other.")
+    if bool(order.tests) != (order.test_level == "RunSpecifiedTests"):
+        raise click.UsageError("--tests and --test-level RunSpecifiedTests need each other.")
+
+
+def _carry_out(order: _Order) -> int:
+    from evalmeta.api import parcels, selections  # noqa: PLC0415 - not needed for --help
     from evalmeta.package.project import find_project  # noqa: PLC0415 - likewise
 
     project = find_project(Path.cwd())
-    say_target(project)
-    components = selections.resolve(project, selection)
-    _warn_of_destructive(selection)
-    if not components.components:
+    target = choose_target(project, order.target_org)
+    if order.metadata_dir:
+        parcel = parcels.pack_folder(order.metadata_dir, single_package=order.single_package)
+        return run_async(_send(project, target, order, lambda _: parcel))
+    components = selections.resolve(
+        project, order.selection, api_version=order.api_version, may_be_empty=bool(order.destructive)
+    )
+    _tell_of_destructive(order)
+    if not (components.components or order.destructive):
         note("Nothing to deploy: the project has no definitions.")
-        if as_json:
+        if order.as_json:
             print_json({"id": None, "status": "Succeeded", "files": []})
-        return
-    done = run_async(_deploy(project, components, ignore_conflicts=ignore_conflicts))
-    if as_json:
-        warnings = [*map(str, done.warnings), *done.messages]
-        files = [asdict(component) for component in done.components]
-        print_json({"id": done.id, "status": "Succeeded", "files": files}, warnings=warnings)
-        return
-    if done.warnings:
-        print_problems(done.warnings, err=True)
-    for message in done.messages:
-        note(f"Warning: {message}")
-    count = len(done.components)
-    click.echo(f"Deployed {count} {'component' if count == 1 else 'components'} (deploy id {done.id}).")
-    print_table(["State", "Name", "File"], [(each.state, each.full_name, each.file) for each in done.components])
+        return EXIT_PASSED
+    return run_async(_send(project, target, order, lambda connection: _pack(connection, project, components, order)))
 
 
-def _warn_of_destructive(selection: Selection) -> None:
-    from evalmeta.model.manifest import DESTRUCTIVE_FILES  # noqa: PLC0415 - not needed for --help
+def _tell_of_destructive(order: _Order) -> None:
+    """Says how destructive changes that stand beside the manifest are sent, for none is by itself."""
+    from evalmeta.model.manifest import DESTRUCTIVE_FILES, PRE_DESTRUCTIVE_FILE  # noqa: PLC0415 - not for --help
 
-    beside = selection.manifest.parent if selection.manifest else None
-    for name in DESTRUCTIVE_FILES if beside else ():
-        if beside and (beside / name).is_file():
-            note(f"Warning: {beside / name} is not sent: deploy does not delete components yet")
+    manifest = order.selection.manifest
+    named = {path.resolve() for path in order.destructive.values()}
+    for name in DESTRUCTIVE_FILES if manifest else ():
+        path = manifest.parent / name if manifest else Path(name)
+        if path.is_file() and path.resolve() not in named:
+            when = "pre" if name == PRE_DESTRUCTIVE_FILE else "post"
+            note(f"Warning: {path} is not sent. To delete what it names: --{when}-destructive-changes {path}")
 
 
-async def _deploy(project: Project, components: ComponentSet, *, ignore_conflicts: bool) -> Deployment:
-    from evalmeta.api import orgs  # noqa: PLC0415 - not needed for --help
+def _pack(connection: Connection, project: Project, components: ComponentSet, order: _Order) -> Parcel:
+    from evalmeta.api import parcels  # noqa: PLC0415 - not needed for --help
 
-    async with orgs.connect(project) as connection:
-        return await orgs.deploy(connection, project, components, ignore_conflicts=ignore_conflicts)
+    return parcels.pack_project(project, components, destructive=order.destructive, newest=connection.api_version)
+
+
+async def _send(project: Project, target: Target | None, order: _Order, pack: Callable[[Connection], Parcel]) -> int:
+    from evalmeta.api import deployments  # noqa: PLC0415 - not needed for --help
+
+    async with connected(project, target, api_version=order.api_version) as connection:
+        parcel = pack(connection)
+        job_id = await deployments.start(
+            connection, project, parcel, options=_options(order), ignore_conflicts=order.ignore_conflicts
+        )
+        if order.is_async:
+            what = "Validation" if order.dry_run else "Deployment"
+            print_going_on(job_id, what, target_org=order.target_org, as_json=order.as_json)
+            return EXIT_PASSED
+        wait = seconds_of(order.wait, otherwise=limits.DEPLOY_WAIT_SECONDS)
+
+        async def finish(show: Callable[[DeployResult], None]) -> Deployment:
+            return await deployments.finish(connection, project, job_id, parcel=parcel, wait=wait, on_progress=show)
+
+        outcome = await follow(finish, job_id, target_org=order.target_org, as_json=order.as_json)
+    if outcome is None:
+        return EXIT_WAIT_RAN_OUT
+    return print_outcome(outcome, target_org=order.target_org, as_json=order.as_json)
+
+
+def _options(order: _Order) -> DeployOptions:
+    from evalmeta.wire.messages import DeployOptions  # noqa: PLC0415 - not needed for --help
+
+    return DeployOptions(
+        check_only=order.dry_run,
+        ignore_warnings=order.ignore_warnings,
+        purge_on_delete=order.purge_on_delete,
+        rollback_on_error=not order.ignore_errors,
+        run_tests=order.tests,
+        test_level=order.test_level,
+    )

@@ -8,12 +8,14 @@ from typing import TYPE_CHECKING, Final
 import click
 
 from evalmeta.cli.loop import run_async
-from evalmeta.cli.output import json_option, print_json, print_problems, say_target, wants_colour
+from evalmeta.cli.output import json_option, print_json, print_problems, wants_colour
+from evalmeta.cli.targets import choose_target, connected, target_org_option
 from evalmeta.errors import EXIT_FAILED, EXIT_PASSED
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from evalmeta.api.targets import Target
     from evalmeta.model.change import Difference
     from evalmeta.package.project import Project
 
@@ -25,8 +27,9 @@ _COLOURS: Final = {"old": "red", "new": "green"}
 
 @click.command()
 @click.argument("names", nargs=-1, metavar="[NAME]... | FILE FILE")
+@target_org_option
 @json_option
-def diff(names: tuple[str, ...], *, as_json: bool) -> int:
+def diff(names: tuple[str, ...], *, target_org: str | None, as_json: bool) -> int:
     """Show how the project's definitions differ from the org's, by test case and expectation.
 
     NAME is a definition's full name; without one all that differ are shown. What the org
@@ -41,7 +44,7 @@ def diff(names: tuple[str, ...], *, as_json: bool) -> int:
     if len(files) == _FILES and all(file.is_file() for file in files):
         found = _diff_files(*files)
     else:
-        found = _diff_with_org(names)
+        found = _diff_with_org(names, target_org)
     return _report(found, as_json=as_json)
 
 
@@ -52,18 +55,18 @@ def _diff_files(before: Path, after: Path) -> list[Difference]:
     return [found] if found else []
 
 
-def _diff_with_org(names: Sequence[str]) -> list[Difference]:
+def _diff_with_org(names: Sequence[str], target_org: str | None) -> list[Difference]:
     from evalmeta.package.project import find_project  # noqa: PLC0415 - not needed for --help
 
     project = find_project(Path.cwd())
-    say_target(project)
-    return run_async(_diff(project, names))
+    target = choose_target(project, target_org)
+    return run_async(_diff(project, target, names))
 
 
-async def _diff(project: Project, names: Sequence[str]) -> list[Difference]:
-    from evalmeta.api import changes, orgs  # noqa: PLC0415 - not needed for --help
+async def _diff(project: Project, target: Target | None, names: Sequence[str]) -> list[Difference]:
+    from evalmeta.api import changes  # noqa: PLC0415 - not needed for --help
 
-    async with orgs.connect(project) as connection:
+    async with connected(project, target) as connection:
         return await changes.diff(connection, project, names)
 
 

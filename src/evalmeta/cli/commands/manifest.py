@@ -9,9 +9,11 @@ import click
 
 from evalmeta.cli.loop import run_async
 from evalmeta.cli.options import api_version_option, selection_options
-from evalmeta.cli.output import json_option, print_json, say_target
+from evalmeta.cli.output import json_option, print_json
+from evalmeta.cli.targets import choose_target, connected, target_org_option
 
 if TYPE_CHECKING:
+    from evalmeta.api.targets import Target
     from evalmeta.model.manifest import Manifest
     from evalmeta.model.registry import ApiVersion
     from evalmeta.package.project import Project
@@ -45,8 +47,9 @@ def manifest() -> None:
     help="The folder to write it to, made when missing.  [default: the current one]",
 )
 @api_version_option
+@target_org_option
 @json_option
-def generate(
+def generate(  # noqa: PLR0913 - one parameter for each option
     selection: Selection,
     *,
     from_org: bool,
@@ -54,6 +57,7 @@ def generate(
     kind: str | None,
     output_dir: Path,
     api_version: ApiVersion | None,
+    target_org: str | None,
     as_json: bool,
 ) -> None:
     """Write a manifest that names a selection, sorted; without one, all that the project has.
@@ -74,8 +78,8 @@ def generate(
     path = output_dir / _file_name(name, kind)
     project = find_project(Path.cwd())
     if from_org:
-        say_target(project)
-        made = run_async(_from_org(project, selection, api_version))
+        target = choose_target(project, target_org)
+        made = run_async(_from_org(project, target, selection, api_version))
     else:
         wildcards = kind in {None, "package"}
         made = manifests.manifest_from_project(project, selection, wildcards=wildcards, api_version=api_version)
@@ -98,8 +102,10 @@ def _file_name(name: str | None, kind: str | None) -> str:
     return name if name.endswith(".xml") else f"{name}.xml"
 
 
-async def _from_org(project: Project, selection: Selection, api_version: ApiVersion | None) -> Manifest:
-    from evalmeta.api import manifests, orgs  # noqa: PLC0415 - not needed for --help
+async def _from_org(
+    project: Project, target: Target | None, selection: Selection, api_version: ApiVersion | None
+) -> Manifest:
+    from evalmeta.api import manifests  # noqa: PLC0415 - not needed for --help
 
-    async with orgs.connect(project) as connection:
+    async with connected(project, target, api_version=api_version) as connection:
         return await manifests.manifest_from_org(connection, project, selection, api_version=api_version)

@@ -8,10 +8,12 @@ from typing import TYPE_CHECKING
 import click
 
 from evalmeta.cli.loop import run_async
-from evalmeta.cli.output import json_option, note, print_json, print_table, say_target
+from evalmeta.cli.output import json_option, note, print_json, print_table
+from evalmeta.cli.targets import choose_target, connected, target_org_option
 
 if TYPE_CHECKING:
     from evalmeta.api.changes import Status
+    from evalmeta.api.targets import Target
     from evalmeta.model.jsonvalue import JsonValue
     from evalmeta.package.project import Project
 
@@ -19,8 +21,9 @@ __all__ = ["status"]
 
 
 @click.command()
+@target_org_option
 @json_option
-def status(*, as_json: bool) -> None:
+def status(*, target_org: str | None, as_json: bool) -> None:
     """List what changed here, in the org, or in both since the last deploy or retrieve.
 
     A conflict was changed on both sides, or differs and was never deployed or retrieved
@@ -33,8 +36,8 @@ def status(*, as_json: bool) -> None:
     from evalmeta.report.words import count  # noqa: PLC0415 - likewise
 
     project = find_project(Path.cwd())
-    say_target(project)
-    found = run_async(_status(project))
+    target = choose_target(project, target_org)
+    found = run_async(_status(project, target))
     if as_json:
         components: list[JsonValue] = [
             {"state": each.state.value, "type": each.type, "fullName": each.full_name, "file": each.file or None}
@@ -50,8 +53,8 @@ def status(*, as_json: bool) -> None:
         click.echo(f"Project and org are the same ({count(found.total, 'component')}).")
 
 
-async def _status(project: Project) -> Status:
-    from evalmeta.api import changes, orgs  # noqa: PLC0415 - not needed for --help
+async def _status(project: Project, target: Target | None) -> Status:
+    from evalmeta.api import changes  # noqa: PLC0415 - not needed for --help
 
-    async with orgs.connect(project) as connection:
+    async with connected(project, target) as connection:
         return await changes.status(connection, project)

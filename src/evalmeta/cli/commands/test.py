@@ -2,19 +2,25 @@
 
 from __future__ import annotations
 
+import math
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
 
 from evalmeta import limits
+from evalmeta.cli.jobs import job_options, wait_option
 from evalmeta.cli.loop import run_async
-from evalmeta.cli.output import json_option, print_error, print_json, print_table, say_target
-from evalmeta.cli.runs import carry_on, prepare_folder, report_runs, run_tests
+from evalmeta.cli.output import json_option, print_error, print_json, print_table
+from evalmeta.cli.runreports import prepare_folder, report_runs
+from evalmeta.cli.runs import cancel as cancel_run
+from evalmeta.cli.runs import carry_on, run_tests
+from evalmeta.cli.targets import choose_target, connected, target_org_option
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+    from evalmeta.api.targets import Target
     from evalmeta.model.run import RunOptions
     from evalmeta.package.project import Project
     from evalmeta.wire.messages import FileProperties
@@ -29,6 +35,7 @@ def _report_options(command: Callable[..., int]) -> Callable[..., int]:  # type:
     for option in (
         json_option,
         click.option(
+            "-d",
             "--output-dir",
             type=click.Path(path_type=Path, file_okay=False),
             help="Also write each run to a file test-result-ID there.",
@@ -47,33 +54,40 @@ def test() -> None:
 
 
 @test.command("list")
+@target_org_option
 @json_option
-def list_tests(*, as_json: bool) -> None:
+def list_tests(*, target_org: str | None, as_json: bool) -> None:
     """List the agent tests in the org."""
     from evalmeta.package.project import find_project  # noqa: PLC0415 - not needed for --help
 
     project = find_project(Path.cwd())
-    say_target(project)
-    tests = run_async(_list(project))
+    target = choose_target(project, target_org)
+    tests = run_async(_list(project, target))
     if as_json:
         print_json([{"fullName": each.full_name, "id": each.id, "type": each.type} for each in tests])
         return
     if not tests:
         click.echo("No agent tests in the org. Deploy some first: evalmeta deploy")
-    rows = [(each.full_name, each.id, each.last_modified_date[:19].replace("T", " ")) for each in tests]
-    print_table(["API Name", "Id", "Deployed (UTC)"], rows)
+    rows = [(each.full_name, each.type, each.id, each.last_modified_date[:19].replace("T", " ")) for each in tests]
+    print_table(["API Name", "Type", "Id", "Deployed (UTC)"], rows)
 
 
-async def _list(project: Project) -> list[FileProperties]:
-    from evalmeta.api import orgs, tests  # noqa: PLC0415 - not needed for --help
+async def _list(project: Project, target: Target | None) -> list[FileProperties]:
+    from evalmeta.api import tests  # noqa: PLC0415 - not needed for --help
 
-    async with orgs.connect(project) as connection:
+    async with connected(project, target) as connection:
         return await tests.list_tests(connection)
 
 
 @test.command("run")
-@click.option("-n", "--api-name", "names", multiple=True, help="A test to run; repeat it for more. All without it.")
-@click.option("-w", "--wait", is_flag=True, help="Wait for the results; without it the run goes on by itself.")
+@click.option(
+    "-n",
+    "--api-name",
+    "names",
+    multiple=True,
+    help="A test to run, Type:Name when tests of two types have the name; repeat it for more. All without it.",
+)
+@wait_option("not at all; the run goes on by itself")
 @click.option("--iterations", type=click.IntRange(1, limits.MAX_ITERATIONS), help="Ask every case so many times.")
 @click.option("--min-pass-rate", type=click.FloatRange(0, 1), help="The share of cases that must pass, 0 to 1.")
 @click.option(
@@ -87,16 +101,18 @@ async def _list(project: Project) -> list[FileProperties]:
 @click.option(
     "--undecided", type=click.Choice(("ignore", "fail")), help="What a result that nothing could judge counts as."
 )
+@target_org_option
 @_report_options
 def run(  # noqa: PLR0913 - one parameter for each option
     names: tuple[str, ...],
     *,
-    wait: bool,
+    wait: float | None,
     iterations: int | None,
     min_pass_rate: float | None,
     concurrency: int | None,
     case_timeout: float | None,
     undecided: str | None,
+    target_org: str | None,
     result_format: str,
     output_dir: Path | None,
     as_json: bool,
@@ -105,6 +121,7 @@ def run(  # noqa: PLR0913 - one parameter for each option
 
     \b
     evalmeta test run --wait
+    evalmeta test run --wait 10
     evalmeta test run -n Order_Desk --wait --result-format junit --output-dir results
 
     Defaults of the options stand under [run] in evalmeta.toml.
@@ -112,7 +129,7 @@ def run(  # noqa: PLR0913 - one parameter for each option
     from evalmeta.package.project import find_project  # noqa: PLC0415 - not needed for --help
 
     project = find_project(Path.cwd())
-    say_target(project)
+    target = choose_target(project, target_org)
     options = _options(
         project,
         iterations=iterations,
@@ -122,10 +139,10 @@ def run(  # noqa: PLR0913 - one parameter for each option
         undecided=undecided,
     )
     prepare_folder(output_dir)
-    outcome = run_async(run_tests(project, names, options, wait=wait))
+    outcome = run_async(run_tests(project, target, names, options, wait=wait))
     if outcome.errors and not outcome.finished:
         raise outcome.errors[0]
-    if not wait:
+    if wait is None:
         return 0
     code = report_runs(project, outcome.finished, result_format=result_format, output_dir=output_dir, as_json=as_json)
     for error in outcome.errors:
@@ -134,32 +151,62 @@ def run(  # noqa: PLR0913 - one parameter for each option
 
 
 @test.command("resume")
-@click.option("-i", "--job-id", required=True, help="The run's id, as `test run` printed it.")
+@job_options("run")
+@wait_option("until it is done")
+@target_org_option
 @_report_options
-def resume(job_id: str, *, result_format: str, output_dir: Path | None, as_json: bool) -> int:
+def resume(
+    *,
+    job_id: str | None,
+    wait: float | None,
+    target_org: str | None,
+    result_format: str,
+    output_dir: Path | None,
+    as_json: bool,
+) -> int:
     """Go on with a run that was interrupted, or wait for one that goes on by itself.
 
     Only what is missing is asked.
     """
-    return _follow(job_id, result_format=result_format, output_dir=output_dir, as_json=as_json, wait=True)
+    project, target = _project_and_target(target_org)
+    prepare_folder(output_dir)
+    finished = run_async(carry_on(project, target, job_id, wait=math.inf if wait is None else wait))
+    return report_runs(project, [finished], result_format=result_format, output_dir=output_dir, as_json=as_json)
 
 
 @test.command("results")
-@click.option("-i", "--job-id", required=True, help="The run's id, as `test run` printed it.")
+@job_options("run")
+@target_org_option
 @_report_options
-def results(job_id: str, *, result_format: str, output_dir: Path | None, as_json: bool) -> int:
+def results(
+    *, job_id: str | None, target_org: str | None, result_format: str, output_dir: Path | None, as_json: bool
+) -> int:
     """Show the results that a run has so far."""
-    return _follow(job_id, result_format=result_format, output_dir=output_dir, as_json=as_json, wait=False)
+    project, target = _project_and_target(target_org)
+    prepare_folder(output_dir)
+    finished = run_async(carry_on(project, target, job_id, wait=None))
+    return report_runs(project, [finished], result_format=result_format, output_dir=output_dir, as_json=as_json)
 
 
-def _follow(job_id: str, *, result_format: str, output_dir: Path | None, as_json: bool, wait: bool) -> int:
+@test.command("cancel")
+@job_options("run")
+@target_org_option
+@json_option
+def cancel(*, job_id: str | None, target_org: str | None, as_json: bool) -> None:
+    """End a run; the results that it has are kept."""
+    project, target = _project_and_target(target_org)
+    run = run_async(cancel_run(project, target, job_id)).run
+    if as_json:
+        print_json({"id": run.id, "status": run.status.value, "testCases": len(run.cases)})
+        return
+    click.echo(f"Canceled run {run.id}; {len(run.cases):,} of {run.total:,} case results are kept.")
+
+
+def _project_and_target(target_org: str | None) -> tuple[Project, Target | None]:
     from evalmeta.package.project import find_project  # noqa: PLC0415 - not needed for --help
 
     project = find_project(Path.cwd())
-    say_target(project)
-    prepare_folder(output_dir)
-    finished = run_async(carry_on(project, job_id, wait=wait))
-    return report_runs(project, [finished], result_format=result_format, output_dir=output_dir, as_json=as_json)
+    return project, choose_target(project, target_org)
 
 
 def _options(project: Project, **given: float | str | None) -> RunOptions:

@@ -10,7 +10,7 @@ from evalmeta.errors import MessageUnreadable, OrgFault
 from evalmeta.org.deployments import describe_deployment, options_of
 from evalmeta.org.handlers.bodies import limited, read_body
 from evalmeta.org.handlers.rest import guarded, json_reply
-from evalmeta.org.jobs import cancel_deployment, find_job, quick_deploy, submit_deployment
+from evalmeta.org.jobs import cancel_deployment, find_job, quick_deploy, settle, submit_deployment
 from evalmeta.wire.jsonfields import object_at, read_object, text
 from evalmeta.wire.messages import DeployDetails, DeployOptions, DeployResult
 from evalmeta.wire.soap import read_results
@@ -54,12 +54,10 @@ async def get_deploy_request(request: Request) -> Response:
     """Tells how far a deployment is; `includeDetails=true` adds what became of every component."""
 
     async def answer(org: Organization, user: User) -> Response:
-        org.wake()
-        return json_reply(
-            _described(
-                org, user, request.path_params["job_id"], details=request.query_params.get("includeDetails") == "true"
-            )
-        )
+        job_id = request.path_params["job_id"]
+        await settle(org, job_id)
+        details = request.query_params.get("includeDetails") == "true"
+        return json_reply(_described(org, user, job_id, details=details))
 
     return await guarded(request, answer)
 

@@ -46,19 +46,25 @@ async def get_versions(_: Request) -> Response:
 
 
 async def get_identity(request: Request) -> Response:
-    """Tells who the caller is (OpenID Connect's userinfo); what others are is not told here."""
+    """Tells who the caller is, with the keys of OpenID Connect's userinfo and of Salesforce's identity; nobody else."""
 
     async def answer(_: Organization, user: User) -> Response:
         if request.path_params.get("user_id", user.id) != user.id:
             raise _no_resource()
         return json_reply(
             {
+                "id": _identity_url(request, user),
                 "sub": _identity_url(request, user),
+                "asserted_user": True,
                 "user_id": user.id,
                 "organization_id": ORG_ID,
+                "username": user.username,
                 "preferred_username": user.username,
+                "display_name": user.name,
                 "name": user.name,
                 "email": user.username,
+                "user_type": "STANDARD",
+                "active": True,
             }
         )
 

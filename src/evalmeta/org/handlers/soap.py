@@ -8,7 +8,7 @@ from starlette.responses import Response
 
 from evalmeta import limits
 from evalmeta.errors import EvalmetaError, OrgFault
-from evalmeta.model.registry import NEWEST_API_VERSION, OLDEST_API_VERSION, TYPES, metadata_type
+from evalmeta.model.registry import NEWEST_API_VERSION, OLDEST_API_VERSION, TYPES, metadata_type, parse_api_version
 from evalmeta.org.handlers.bodies import read_body
 from evalmeta.org.handlers.faults import code_of, message_of
 from evalmeta.org.jobs import (
@@ -16,6 +16,7 @@ from evalmeta.org.jobs import (
     check_deployment,
     check_retrieve,
     quick_deploy,
+    settle,
     submit_deployment,
     submit_retrieve,
 )
@@ -52,6 +53,8 @@ async def handle_soap(request: Request) -> Response:
     org: Organization = request.app.state.org
     try:
         call = read_call(await read_body(request, limit=limits.MAX_SOAP_BYTES))
+        if call.name in _QUESTIONS and org.user_of(call.session) is not None:
+            await settle(org, read_job_id(call))
         return _xml(_answer(org, call, version=request.path_params["version"]))
     except EvalmetaError as error:
         fault = write_fault(code_of(error, otherwise="INVALID_OPERATION"), message_of(error, org))
@@ -73,7 +76,9 @@ def _answer(org: Organization, call: Call, *, version: str) -> bytes:
 
 
 def _describe(_: Organization, __: User, call: Call) -> bytes:
-    objects = tuple(MetadataObject(row.directory, row.suffix, row.name) for row in TYPES)
+    version = parse_api_version(call.text("asOfVersion")) or NEWEST_API_VERSION
+    known = (row for row in TYPES if row.since <= version)
+    objects = tuple(MetadataObject(row.directory, row.suffix, row.name) for row in known)
     return write_results(call.name, [DescribeResult(objects)])
 
 
@@ -136,6 +141,7 @@ def _xml(body: bytes, *, status: int = 200) -> Response:
     return Response(body, status_code=status, media_type="text/xml;charset=UTF-8")
 
 
+_QUESTIONS: Final = frozenset({"checkDeployStatus", "checkRetrieveStatus"})
 _OPERATIONS: Final[dict[str, Callable[[Organization, User, Call], bytes]]] = {
     "describeMetadata": _describe,
     "listMetadata": _list,

@@ -1,0 +1,206 @@
+"""Deployments: started, followed, looked at, canceled, repeated from a validation; what they did is remembered."""
+
+from __future__ import annotations
+
+import re
+import time
+from contextlib import contextmanager
+from dataclasses import replace
+from typing import TYPE_CHECKING, Final
+
+from evalmeta import limits
+from evalmeta.api.conflicts import refuse_newer_in_org
+from evalmeta.api.outcomes import failure_of, outcome_of
+from evalmeta.api.parcels import pack_project
+from evalmeta.api.tracking import hashes_of, receipts_of, remember_deployment, tracking_of
+from evalmeta.client import deploy as deploying
+from evalmeta.errors import EvalmetaError, NotFound, OrgFault, UsageError
+from evalmeta.wire.messages import DeployOptions
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+    from evalmeta.api.outcomes import Deployment
+    from evalmeta.api.parcels import Parcel
+    from evalmeta.client.connection import Connection
+    from evalmeta.model.component import ComponentSet
+    from evalmeta.package.project import Project
+    from evalmeta.store.receipts import ReceiptKind
+    from evalmeta.wire.messages import DeployResult
+
+__all__ = ["cancel", "deploy", "finish", "look", "most_recent", "quick_deploy", "start"]
+
+_JOB_ID: Final = re.compile(r"0Af[A-Za-z0-9]{12}(?:[A-Za-z0-9]{3})?")
+_DEFAULT: Final = DeployOptions()
+
+
+async def deploy(
+    connection: Connection, project: Project, components: ComponentSet, *, ignore_conflicts: bool = False
+) -> Deployment:
+    """Checks components, sends them, and waits for the outcome: all of them are deployed, or none.
+
+    Args:
+        connection: the org.
+        project: whose components they are.
+        components: what to deploy.
+        ignore_conflicts: overwrite what was changed in the org.
+
+    Raises:
+        InvalidMetadata: the check found errors; nothing was sent.
+        Conflict: the org has changes since both sides had the same; nothing was sent.
+        DeployFailed: the org refused something; nothing was changed.
+        OrgError: the org cannot be reached or refuses the call.
+    """
+    parcel = pack_project(project, components, newest=connection.api_version)
+    job_id = await start(connection, project, parcel, ignore_conflicts=ignore_conflicts)
+    return await finish(connection, project, job_id, parcel=parcel)
+
+
+async def start(
+    connection: Connection,
+    project: Project,
+    parcel: Parcel,
+    *,
+    options: DeployOptions = _DEFAULT,
+    ignore_conflicts: bool = False,
+) -> str:
+    """Sends a parcel and gives the id of its deployment, which is remembered as the project's most recent one.
+
+    Raises:
+        Conflict: the org has changes since both sides had the same; nothing was sent.
+        OrgError: the org cannot be reached or refuses the call.
+    """
+    if parcel.components and not ignore_conflicts:
+        with tracking_of(project, connection) as tracking:
+            await refuse_newer_in_org(connection, tracking, parcel.components)
+    options = replace(options, single_package=parcel.single_package)
+    job_id = await deploying.submit(connection, parcel.zip_file, options=options)
+    kind: ReceiptKind = "validate" if options.check_only else "deploy"
+    with receipts_of(project, connection) as receipts:
+        receipts.keep(kind, job_id, now=time.time(), sent=hashes_of(parcel.zip_file))
+    return job_id
+
+
+async def finish(
+    connection: Connection,
+    project: Project,
+    job_id: str,
+    *,
+    parcel: Parcel | None = None,
+    wait: float | None = limits.DEPLOY_WAIT_SECONDS,
+    on_progress: Callable[[DeployResult], None] = lambda _: None,
+) -> Deployment:
+    """Waits for a deployment and gives its outcome; what both sides have then is remembered.
+
+    Args:
+        connection: the org.
+        project: that what was deployed belongs to.
+        job_id: the deployment.
+        parcel: what was sent, if it is at hand.
+        wait: seconds, at the most; None waits without end.
+        on_progress: is told every answer on the way.
+
+    Raises:
+        DeployFailed: the org refused something, or somebody canceled it; nothing was changed.
+        NotFound: the org has no such deployment.
+        WaitRanOut: it goes on.
+        OrgError: the org cannot be reached or refuses the call.
+    """
+    with _named_job(job_id):
+        result = await deploying.follow(connection, job_id, wait=wait, on_progress=on_progress)
+    await _remember(connection, project, result)
+    outcome = outcome_of(result, project, parcel)
+    if result.status in {"Succeeded", "SucceededPartial"}:
+        return outcome
+    raise failure_of(outcome)
+
+
+async def look(connection: Connection, project: Project, job_id: str) -> Deployment:
+    """Gives a deployment as far as it is, without waiting; one that is over is remembered as `finish` does.
+
+    Raises:
+        NotFound: the org has no such deployment.
+        OrgError: the org cannot be reached or refuses the call.
+    """
+    with _named_job(job_id):
+        result = await deploying.check(connection, job_id)
+    if result.done:
+        await _remember(connection, project, result)
+    return outcome_of(result, project)
+
+
+async def cancel(
+    connection: Connection, job_id: str, *, wait: float | None = limits.DEPLOY_WAIT_SECONDS
+) -> DeployResult | None:
+    """Cancels a deployment and gives how it ended: canceled, or done before that; with `wait` 0 None.
+
+    Raises:
+        EvalmetaError: it is over already.
+        NotFound: the org has no such deployment.
+        WaitRanOut: the org has not canceled it yet.
+        OrgError: the org cannot be reached.
+    """
+    with _named_job(job_id):
+        await deploying.cancel(connection, job_id)
+        return None if wait == 0 else await deploying.follow(connection, job_id, wait=wait)
+
+
+async def quick_deploy(connection: Connection, project: Project, validation_id: str) -> str:
+    """Has the org deploy exactly what it validated, and gives the id of that deployment, for `finish`.
+
+    Raises:
+        OrgFault: the validation failed, was used, is older than 10 days, or the org has changed since.
+        OrgError: the org cannot be reached.
+    """
+    _check_id(validation_id)
+    job_id = await deploying.quick_deploy(connection, validation_id)
+    with receipts_of(project, connection) as receipts:
+        receipts.keep("deploy", job_id, now=time.time(), sent=receipts.sent(validation_id))
+    return job_id
+
+
+def most_recent(connection: Connection, project: Project, *, validation: bool = False) -> str:
+    """Gives the id of the project's most recent deployment in an org; of its most recent validation, if that is asked.
+
+    Raises:
+        NotFound: there is none.
+    """
+    with receipts_of(project, connection) as receipts:
+        job_id = receipts.latest("validate") if validation else receipts.latest("deploy", "validate")
+    if job_id is None:
+        what = "validation" if validation else "deployment"
+        raise NotFound(f"no {what} of this project in this org is remembered", actions=["Name it: --job-id"])
+    return job_id
+
+
+async def _remember(connection: Connection, project: Project, result: DeployResult) -> None:
+    with receipts_of(project, connection) as receipts:
+        sent = receipts.sent(result.id)
+        if sent is None or result.check_only:
+            return
+        with tracking_of(project, connection) as tracking:
+            await remember_deployment(connection, tracking, result, sent)
+        receipts.settle(result.id)
+
+
+@contextmanager
+def _named_job(job_id: str) -> Iterator[None]:
+    """Refuses what is no deployment's id, and puts into words what an org says about one."""
+    _check_id(job_id)
+    try:
+        yield
+    except OrgFault as fault:
+        if fault.code == "INVALID_CROSS_REFERENCE_KEY":
+            raise NotFound(f"the org has no deployment {job_id} that you may see") from None
+        if fault.code == "INVALID_ID_FIELD":
+            reason = str(fault).removeprefix(f"{fault.code}: ")
+            way_out = f"See how it ended: evalmeta deploy report --job-id {job_id}"
+            raise EvalmetaError(f"deployment {job_id}: {reason}", actions=[way_out]) from None
+        raise
+
+
+def _check_id(job_id: str) -> None:
+    if not _JOB_ID.fullmatch(job_id):
+        raise UsageError(
+            f"{job_id!r} is no deployment's id: they begin with 0Af", actions=["Take the one that deploy printed."]
+        )

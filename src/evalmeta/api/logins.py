@@ -1,0 +1,165 @@
+"""Logging in to orgs, and the logins that are kept."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from evalmeta.api.targets import EMBEDDED, Target, refuse_token, renew
+from evalmeta.client.auth import fetch_session, introduce
+from evalmeta.client.logins import user_logins
+from evalmeta.client.web_login import CALLBACK_PORT, log_in_with_browser
+from evalmeta.errors import EvalmetaError, LoginFailed, MessageUnreadable, UsageError
+from evalmeta.model.login import ByKey, ByRefreshToken, BySf, Login, Secrets
+from evalmeta.wire.addresses import org_url
+from evalmeta.wire.jsonfields import object_at, read_object, text
+from evalmeta.wire.oauth import DEFAULT_CLIENT_ID, PRODUCTION_URL, TokenReply, audience_of, read_auth_url
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from pathlib import Path
+
+    from evalmeta.model.login import Renewal
+
+__all__ = [
+    "auth_url_in",
+    "check_alias",
+    "find_login",
+    "list_logins",
+    "log_in_with_auth_url",
+    "log_in_with_key",
+    "log_in_with_sf",
+    "log_in_with_token",
+    "log_in_with_web",
+    "log_out",
+    "status_of",
+]
+
+
+async def log_in_with_token(url: str, access_token: str, *, alias: str = "") -> Login:
+    """Keeps an access token as a login, once the org has told whose it is; it cannot be renewed.
+
+    Raises:
+        LoginFailed: the org does not take the token.
+        OrgError: the org cannot be reached, or answers as no org does.
+        UsageError: the address is none, or the login cannot be kept.
+    """
+    return await _keep(TokenReply(access_token, org_url(url)), None, alias=alias)
+
+
+async def log_in_with_key(
+    key_file: Path, client_id: str, username: str, *, url: str = "", audience: str = "", alias: str = ""
+) -> Login:
+    """Logs in with a private key (JWT bearer); the login keeps the file's absolute path, not the key.
+
+    `url` is where people log in, Salesforce's own login host when empty; `audience` is
+    worked out from it. Raises like `log_in_with_token`, and UsageError for the key.
+    """
+    login_url = org_url(url or PRODUCTION_URL)
+    renewal = ByKey(client_id, login_url, audience or audience_of(login_url), str(key_file))
+    reply = await fetch_session(renewal, username=username)
+    return await _keep(reply, renewal, alias=alias)
+
+
+async def log_in_with_auth_url(auth_url: str, *, alias: str = "") -> Login:
+    """Logs in with what an sfdx auth URL says; raises like `log_in_with_token`, and UsageError for the URL."""
+    parts = read_auth_url(auth_url)
+    renewal = ByRefreshToken(parts.client_id, parts.instance_url)
+    secrets = Secrets("", parts.refresh_token, parts.client_secret)
+    reply = await fetch_session(renewal, secrets=secrets)
+    kept = replace(reply, refresh_token=reply.refresh_token or parts.refresh_token)
+    return await _keep(kept, renewal, alias=alias, client_secret=parts.client_secret)
+
+
+async def log_in_with_web(
+    *,
+    show: Callable[[str], None],
+    url: str = "",
+    client_id: str = "",
+    client_secret: str = "",
+    port: int = CALLBACK_PORT,
+    alias: str = "",
+) -> Login:
+    """Logs in with a browser; `show` is given the address to open. Raises like `log_in_with_token`."""
+    login_url, client = org_url(url or PRODUCTION_URL), client_id or DEFAULT_CLIENT_ID
+    reply = await log_in_with_browser(login_url, client, show=show, client_secret=client_secret, port=port)
+    renewal = ByRefreshToken(client, login_url) if reply.refresh_token else None
+    return await _keep(reply, renewal, alias=alias, client_secret=client_secret)
+
+
+async def log_in_with_sf(org: str, *, alias: str = "") -> Login:
+    """Takes over the session that an installed sf CLI has with an org; a new one is asked of sf again.
+
+    Raises like `log_in_with_token`, and UsageError when no sf is installed.
+    """
+    refuse_token(org)
+    renewal = BySf(org)
+    return await _keep(await fetch_session(renewal), renewal, alias=alias)
+
+
+def auth_url_in(content: str) -> str:
+    """Gives the sfdx auth URL that a text holds: itself, or a value of the JSON that the sf CLI prints."""
+    try:
+        document = read_object(content.encode())
+    except MessageUnreadable:
+        return content.strip()
+    return text(object_at(document, "result"), "sfdxAuthUrl") or text(document, "sfdxAuthUrl")
+
+
+def list_logins() -> list[Login]:
+    """Gives all logins, by name.
+
+    Raises:
+        UsageError: others may read them, or a file among them is none.
+    """
+    return user_logins().list_logins()
+
+
+def find_login(name: str) -> Login:
+    """Gives the login with an alias or username.
+
+    Raises:
+        NotFound: there is none.
+        UsageError: the name is an access token.
+    """
+    refuse_token(name)
+    return user_logins().find(name)
+
+
+def log_out(login: Login) -> None:
+    """Forgets a login and its secrets; the org is not asked to end the session."""
+    user_logins().delete(login)
+
+
+async def status_of(login: Login) -> str:
+    """Asks the org whether a login still works, and renews its session if need be: `Connected`, or why not."""
+    logins = user_logins()
+    try:
+        target = Target(login, logins.secrets_of(login), logins)
+        try:
+            await introduce(login.url, target.secrets.access_token)
+        except LoginFailed:
+            target = await renew(target)
+            await introduce(login.url, target.secrets.access_token)
+    except EvalmetaError as error:
+        return str(error)
+    return "Connected"
+
+
+def check_alias(alias: str) -> None:
+    """Refuses an alias that could be taken for something else.
+
+    Raises:
+        UsageError: it is the embedded org's, looks like a username, has blanks or a leading dash, or is a token.
+    """
+    refuse_token(alias)
+    if alias == EMBEDDED or "@" in alias or alias.startswith("-") or not alias.isprintable() or " " in alias:
+        raise UsageError(
+            f"{alias!r} cannot be an alias", actions=[f"Choose a word without blanks and @ that is not {EMBEDDED!r}."]
+        )
+
+
+async def _keep(reply: TokenReply, renewal: Renewal | None, *, alias: str, client_secret: str = "") -> Login:
+    met = await introduce(reply.instance_url, reply.access_token)
+    login = replace(met, alias=alias, renewal=renewal)
+    return user_logins().save(login, Secrets(reply.access_token, reply.refresh_token, client_secret))

@@ -1,0 +1,295 @@
+"""An org of one's own, served to others: start, stop and look at the server, empty the org, hand out tokens."""
+
+from __future__ import annotations
+
+import os
+import re
+import signal
+import socket
+import subprocess
+import sys
+import time
+from contextlib import closing, suppress
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Final
+from urllib.parse import urlsplit
+
+import httpx
+
+from evalmeta import limits
+from evalmeta.errors import NotFound, OrgError, StoreError, UsageError
+from evalmeta.model.secrecy import child_environment
+from evalmeta.model.user import ADMIN
+from evalmeta.org.hosts import is_loopback
+from evalmeta.org.leases import is_free
+from evalmeta.org.organization import Organization
+from evalmeta.org.serverfile import already_runs, read_server
+from evalmeta.store.database import open_database
+from evalmeta.store.reset import empty
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+    from pathlib import Path
+
+    from evalmeta.org.serverfile import Server
+    from evalmeta.package.project import Project
+    from evalmeta.store.database import Database
+    from evalmeta.store.users import StoredToken
+
+__all__ = [
+    "ServerStatus",
+    "is_loopback",
+    "list_tokens",
+    "look_at_server",
+    "make_token",
+    "reset_org",
+    "revoke_token",
+    "serve_org",
+    "start_server",
+    "stop_server",
+]
+
+_POLL_SECONDS: Final = 0.05
+_DAY_SECONDS: Final = 24 * 3600.0
+_DOMAIN: Final = "evalmeta.local"
+_USERNAME: Final = re.compile(r"\w[\w.+-]*(?:@[\w-]+(?:\.[\w-]+)*)?", re.ASCII)
+# Held so that nobody takes a server that goes on for a process that was forgotten.
+_STARTED: Final[list[subprocess.Popen[bytes]]] = []
+
+
+@dataclass(frozen=True, slots=True)
+class ServerStatus:
+    """What is known of a project's org and its server.
+
+    Attributes:
+        server: None when none runs.
+        answers: whether it does.
+        data: the state folder.
+        components: how many are deployed.
+        runs_in_progress: how many runs have a worker.
+        runs_waiting: how many wait for one.
+    """
+
+    server: Server | None
+    answers: bool
+    data: Path
+    components: int
+    runs_in_progress: int
+    runs_waiting: int
+
+
+async def serve_org(
+    project: Project, *, host: str, port: int, names: Sequence[str], on_start: Callable[[Server], None]
+) -> None:
+    """Serves the project's org in this process until it is interrupted; arguments and errors as in `start_server`."""
+    _check_extra()
+    from evalmeta.org.server import serve  # noqa: PLC0415 - uvicorn is an extra
+
+    await serve(project, host=host, port=port, names=names, on_start=on_start, logs_to_stderr=True)
+
+
+def start_server(project: Project, *, host: str, port: int, names: Sequence[str]) -> Server:
+    """Starts a process that serves the project's org, and gives the server once it answers.
+
+    Args:
+        project: whose org it is.
+        host: the address or name to listen at.
+        port: where to listen; 0 for any port that is free.
+        names: other names that callers may use for it.
+
+    Raises:
+        UsageError: it runs already, cannot listen there, or uvicorn is not installed.
+        OrgError: it did not answer in time, or ended.
+        StoreError: the state folder cannot be used.
+    """
+    _check_extra()
+    from evalmeta.org.server import listen  # noqa: PLC0415 - uvicorn is an extra
+
+    running = read_server(project.state_dir)
+    if running:
+        raise already_runs(running)
+    listen(host, port).close()
+    open_database(project.state_dir).close()
+    output = project.state_dir / "logs" / "server-start.log"
+    process = _start(project, output, [host, str(port), *names])
+    _STARTED.append(process)
+    try:
+        return _wait_for(project, process, output)
+    except BaseException:
+        process.kill()
+        raise
+
+
+def stop_server(project: Project) -> Server | None:
+    """Ends the project's server and gives what it was; None when none runs. Runs in progress go on by themselves.
+
+    Raises:
+        OrgError: it runs on another machine, belongs to another user, or does not end.
+    """
+    server = read_server(project.state_dir)
+    if server is None:
+        return None
+    if server.host != socket.gethostname():
+        raise OrgError(f"the server at {server.url} runs on {server.host}", actions=["Stop it there."])
+    for number in (signal.SIGTERM, signal.SIGKILL if os.name == "posix" else signal.SIGTERM):
+        _send(server, number)
+        # It may wait so long for its jobs itself.
+        deadline = time.monotonic() + limits.CLOSE_SECONDS + limits.SHUTDOWN_SECONDS + 1
+        while time.monotonic() < deadline:
+            if read_server(project.state_dir) != server:
+                return server
+            time.sleep(_POLL_SECONDS)
+    raise OrgError(f"the server at {server.url} (process {server.pid}) does not end")
+
+
+def look_at_server(project: Project) -> ServerStatus:
+    """Tells whether the project's org is served, and what it has.
+
+    Raises:
+        StoreError: its database cannot be used.
+    """
+    server = read_server(project.state_dir)
+    with closing(open_database(project.state_dir)) as database:
+        unfinished = _org(project, database).runs.unfinished()
+        [(components,)] = database.query("SELECT count(*) FROM component")
+    waiting = sum(is_free(lease) for _, lease in unfinished)
+    answers = server is not None and _answers(server.url)
+    return ServerStatus(server, answers, project.state_dir, components, len(unfinished) - waiting, waiting)
+
+
+def reset_org(project: Project) -> None:
+    """Deletes all that is deployed, all jobs, runs and results; users and their tokens stay.
+
+    Raises:
+        UsageError: a server runs, or a run is in progress.
+        StoreError: the database cannot be used.
+    """
+    running = read_server(project.state_dir)
+    if running:
+        raise UsageError(f"the org is served at {running.url}", actions=["End that first: evalmeta org stop"])
+    with closing(open_database(project.state_dir)) as database:
+        unfinished = _org(project, database).runs.unfinished()
+        if busy := [run_id for run_id, lease in unfinished if not is_free(lease)]:
+            raise UsageError(
+                f"run {busy[0]} is in progress",
+                actions=[f"Wait until it is done: evalmeta test resume --job-id {busy[0]}"],
+            )
+        empty(database, is_ours=_is_ours)
+
+
+def make_token(project: Project, *, username: str | None = None, days: int = limits.TOKEN_DAYS) -> str:
+    """Makes a token for a user of the org, who is made when there is none; it is not kept and cannot be shown again.
+
+    Args:
+        project: whose org it is.
+        username: what the user logs in as, `@evalmeta.local` without an own domain; the admin when None.
+        days: how long the token is good.
+
+    Raises:
+        UsageError: it can be no username.
+        StoreError: the database cannot be used.
+    """
+    name = ADMIN.username if username is None else _checked(username)
+    now = time.time()
+    with closing(open_database(project.state_dir)) as database, database.transaction():
+        org = _org(project, database)
+        user = org.users.named(name) or org.users.add(name, name.partition("@")[0], now=now)
+        return org.new_token(user, now=now, expires=now + days * _DAY_SECONDS)
+
+
+def list_tokens(project: Project) -> list[StoredToken]:
+    """Lists the tokens of the org, the newest first.
+
+    Raises:
+        StoreError: the database cannot be used.
+    """
+    with closing(open_database(project.state_dir)) as database:
+        return _org(project, database).users.list_tokens()
+
+
+def revoke_token(project: Project, token_id: str) -> None:
+    """Ends a token at once.
+
+    Raises:
+        NotFound: there is no token with this id.
+        StoreError: the database cannot be used.
+    """
+    with closing(open_database(project.state_dir)) as database:
+        if not _org(project, database).users.revoke(token_id, now=time.time()):
+            raise NotFound("there is no token with this id", actions=["See their ids: evalmeta org token --list"])
+
+
+def _check_extra() -> None:
+    try:
+        import uvicorn  # noqa: F401, PLC0415 - an extra
+    except ImportError:
+        raise UsageError(
+            "serving an org needs uvicorn, which is not installed", actions=["pip install 'evalmeta[server]'"]
+        ) from None
+
+
+def _org(project: Project, database: Database) -> Organization:
+    return Organization(database, project.root, project.settings.subjects, lambda _: None)
+
+
+def _start(project: Project, output: Path, arguments: Sequence[str]) -> subprocess.Popen[bytes]:
+    try:
+        output.parent.mkdir(exist_ok=True)
+        with output.open("wb") as log:
+            # -P: a file of the project that is named like a module of Python's must not take its place.
+            return subprocess.Popen(  # noqa: S603 - our own module
+                [sys.executable, "-P", "-m", "evalmeta.org.server", str(project.root), *arguments],
+                stdin=subprocess.DEVNULL,
+                stdout=log,
+                stderr=log,
+                start_new_session=True,
+                cwd=project.root,
+                env=child_environment(EVALMETA_HOME=str(project.state_dir)),
+            )
+    except OSError as error:
+        raise StoreError(f"no server could be started: {error}") from None
+
+
+def _wait_for(project: Project, process: subprocess.Popen[bytes], output: Path) -> Server:
+    deadline = time.monotonic() + limits.START_SECONDS
+    while time.monotonic() < deadline:
+        server = read_server(project.state_dir)
+        if server is not None and server.pid == process.pid and _answers(server.url):
+            return server
+        if process.poll() is not None:
+            raise OrgError(f"the server ended as it started: {output.read_text(encoding='utf-8').strip()}")
+        time.sleep(_POLL_SECONDS)
+    raise OrgError(f"the server did not answer within {limits.START_SECONDS:g} seconds; see {output}")
+
+
+def _answers(url: str) -> bool:
+    try:
+        # Whatever proxy is set does not lie on the way to this machine.
+        reply = httpx.get(f"{url}/services/data", timeout=limits.STATUS_SECONDS, trust_env=False)
+    except httpx.HTTPError:
+        return False
+    return reply.is_success
+
+
+def _send(server: Server, number: int) -> None:
+    try:
+        with suppress(ProcessLookupError):
+            os.kill(server.pid, number)
+    except PermissionError:
+        raise OrgError(f"the server at {server.url} (process {server.pid}) belongs to another user") from None
+
+
+def _checked(username: str) -> str:
+    name = username if "@" in username else f"{username}@{_DOMAIN}"
+    if len(name) > limits.MAX_USERNAME_CHARS or not _USERNAME.fullmatch(username):
+        raise UsageError(
+            f"{username!r} can be no username",
+            actions=["Take letters, digits and . _ + - with or without @ and a domain, such as ci or ci@example.com."],
+        )
+    return name
+
+
+def _is_ours(url: str) -> bool:
+    """Tells whether an address stands for the project's own org: embedded, or served on this machine."""
+    host = urlsplit(url).hostname or ""
+    return host.endswith(".invalid") or is_loopback(host)

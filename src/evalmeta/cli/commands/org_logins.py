@@ -1,0 +1,210 @@
+"""`evalmeta org login|list|display|logout|default`: logins to orgs that are not the project's own."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from evalmeta.cli.logins import log_in, login_options
+from evalmeta.cli.loop import run_async
+from evalmeta.cli.output import json_option, note, print_json, print_table
+from evalmeta.cli.targets import target_org_option
+
+if TYPE_CHECKING:
+    from evalmeta.cli.logins import LoginOptions
+    from evalmeta.model.jsonvalue import JsonObject
+    from evalmeta.model.login import Login
+    from evalmeta.package.project import Project
+
+__all__ = ["default", "display", "list_", "login", "logout"]
+
+
+@click.command()
+@login_options
+@click.option("-a", "--alias", default="", help="A name of your own for the login.")
+@click.option("-s", "--set-default", is_flag=True, help="Make it the project's default org.")
+@json_option
+def login(options: LoginOptions, *, alias: str, set_default: bool, as_json: bool) -> None:
+    """Log in to an org and keep the login, for --target-org of other commands.
+
+    Without a method the access token is read from SF_ACCESS_TOKEN, or else from standard
+    input. No option takes a token: others could read it. Secrets are kept in the
+    system's keyring (extra `keyring`), or in a file that only you may read.
+
+    \b
+    evalmeta org login --instance-url https://mycompany.my.salesforce.com --alias dev
+    evalmeta org login --jwt-key-file server.key --client-id 3MVG9... --username ci@example.com
+    evalmeta org login --sfdx-url-file auth.txt --alias ci
+    evalmeta org login --web --alias dev --set-default
+    evalmeta org login --from-sf dev
+    """
+    from evalmeta.api import logins, targets  # noqa: PLC0415 - not needed for --help
+
+    logins.check_alias(alias)
+    project = _project() if set_default else None
+    done = run_async(log_in(options, alias=alias))
+    if project:
+        targets.set_default(project, done.name)
+    if as_json:
+        print_json(_login_json(done))
+        return
+    click.echo(f"Logged in as {done.username} to {done.url} (org {done.org_id}, API version {done.api_version}).")
+    note(f"Use it: evalmeta deploy{'' if project else f' --target-org {done.name}'}")
+
+
+@click.command("list")
+@json_option
+def list_(*, as_json: bool) -> None:
+    """List the logins that are kept, without their secrets; * marks the project's default.
+
+    \b
+    evalmeta org list
+    """
+    from evalmeta.api import logins  # noqa: PLC0415 - not needed for --help
+
+    found = logins.list_logins()
+    chosen = _default_here()
+    if as_json:
+        print_json([{**_login_json(each), "isDefault": chosen in _names(each)} for each in found])
+        return
+    if not found:
+        note("No logins; the project's own org needs none. Log in: evalmeta org login --help")
+    rows = [("*" if chosen in _names(each) else "", each.alias, each.username, each.org_id, each.url) for each in found]
+    print_table(["", "Alias", "Username", "Org Id", "Instance URL"], rows)
+
+
+@click.command()
+@target_org_option
+@json_option
+def display(*, target_org: str | None, as_json: bool) -> None:
+    """Show a login and whether the org still takes it; no secret is shown.
+
+    \b
+    evalmeta org display --target-org dev
+    """
+    from evalmeta.api import logins  # noqa: PLC0415 - not needed for --help
+
+    found = logins.find_login(_named(target_org))
+    status = run_async(logins.status_of(found))
+    if as_json:
+        print_json({**_login_json(found), "connectedStatus": status})
+        return
+    rows = [
+        ("Alias", found.alias),
+        ("Username", found.username),
+        ("Org Id", found.org_id),
+        ("Instance URL", found.url),
+        ("Api Version", found.api_version),
+        ("Session", _renewal_words(found)),
+        ("Connected Status", status),
+    ]
+    print_table(["Key", "Value"], [row for row in rows if row[1]])
+
+
+@click.command()
+@target_org_option
+@click.option("--all", "everything", is_flag=True, help="Forget all logins.")
+@json_option
+def logout(*, target_org: str | None, everything: bool, as_json: bool) -> None:
+    """Forget a login and its secrets. The org is not told: revoke the session there if it may be known to others.
+
+    \b
+    evalmeta org logout --target-org dev
+    evalmeta org logout --all
+    """
+    from evalmeta.api import logins  # noqa: PLC0415 - not needed for --help
+
+    if everything == bool(target_org):
+        raise click.UsageError("Name a login with --target-org, or take --all.")
+    gone = logins.list_logins() if everything else [logins.find_login(target_org or "")]
+    for each in gone:
+        logins.log_out(each)
+    if as_json:
+        print_json([each.username for each in gone])
+        return
+    for each in gone:
+        click.echo(f"Forgot {each.username} at {each.url}.")
+
+
+@click.command()
+@click.argument("name", required=False, metavar="[NAME_OR_ALIAS]")
+@click.option("--unset", is_flag=True, help="Take the choice back; evalmeta.toml decides then.")
+@json_option
+def default(*, name: str | None, unset: bool, as_json: bool) -> None:
+    """Choose the org that this project's commands talk to, or show it; 'embedded' is the project's own.
+
+    The choice is yours alone (it is kept in .evalmeta). A team's stands in evalmeta.toml:
+    [org] default = "dev".
+
+    \b
+    evalmeta org default dev
+    evalmeta org default embedded
+    evalmeta org default
+    """
+    from evalmeta.api import targets  # noqa: PLC0415 - not needed for --help
+
+    if name and unset:
+        raise click.UsageError("NAME and --unset exclude each other.")
+    project = _project()
+    if name or unset:
+        targets.set_default(project, name or "")
+    chosen = targets.default_of(project) or targets.EMBEDDED
+    if as_json:
+        print_json({"default": chosen})
+        return
+    click.echo(f"Commands in {project.root.name} talk to: {chosen}")
+
+
+def _login_json(found: Login) -> JsonObject:
+    return {
+        "username": found.username,
+        "alias": found.alias or None,
+        "orgId": found.org_id,
+        "instanceUrl": found.url,
+        "apiVersion": found.api_version,
+        "canRenew": found.renewal is not None,
+    }
+
+
+def _renewal_words(found: Login) -> str:
+    from evalmeta.model.login import ByKey, BySf  # noqa: PLC0415 - not needed for --help
+
+    match found.renewal:
+        case None:
+            return "an access token; log in again when it ends"
+        case ByKey():
+            return f"renewed with the key {found.renewal.key_file}"
+        case BySf():
+            return f"renewed by sf ({found.renewal.org})"
+        case _:
+            return "renewed with a refresh token"
+
+
+def _names(found: Login) -> set[str]:
+    return {found.alias, found.username} - {""}
+
+
+def _named(target_org: str | None) -> str:
+    chosen = target_org or os.environ.get("SF_TARGET_ORG", "") or _default_here()
+    if not chosen or chosen == "embedded":
+        raise click.UsageError("Name a login with --target-org; the project's own org needs none.")
+    return chosen
+
+
+def _default_here() -> str:
+    from evalmeta.api import targets  # noqa: PLC0415 - not needed for --help
+    from evalmeta.errors import ProjectError  # noqa: PLC0415 - likewise
+
+    try:
+        return targets.default_of(_project())
+    except ProjectError:
+        return ""
+
+
+def _project() -> Project:
+    from evalmeta.package.project import find_project  # noqa: PLC0415 - not needed for --help
+
+    return find_project(Path.cwd())

@@ -1,0 +1,95 @@
+"""Reporting runs, as the `test` commands share it: on stdout, in files, by the exit code."""
+
+from __future__ import annotations
+
+from contextlib import suppress
+from typing import TYPE_CHECKING
+
+import click
+
+from evalmeta.cli.output import console, note, print_json
+from evalmeta.errors import EXIT_EXPECTATION_FAILED, EXIT_FAILED, EXIT_PASSED, EvalmetaError, UsageError
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+    from pathlib import Path
+
+    from evalmeta.api.tests import FinishedRun
+    from evalmeta.package.project import Project
+    from evalmeta.report.report import Report
+
+__all__ = ["prepare_folder", "report_runs"]
+
+
+def prepare_folder(output_dir: Path | None) -> None:
+    """Makes the folder for result files before anything is asked of an agent.
+
+    Raises:
+        UsageError: it cannot be made.
+    """
+    if output_dir is None:
+        return
+    try:
+        output_dir.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise UsageError(
+            f"the folder {str(output_dir)!r} cannot be made: {error.strerror}", actions=["Choose another."]
+        ) from None
+
+
+def report_runs(
+    project: Project, finished: Sequence[FinishedRun], *, result_format: str, output_dir: Path | None, as_json: bool
+) -> int:
+    """Prints runs, writes their files, and gives the exit code."""
+    from evalmeta import report  # noqa: PLC0415 - not needed for --help
+
+    reports = [_report(project, each) for each in finished]
+    code = _exit_code(reports)
+    if as_json:
+        from evalmeta.wire.connect import write_run  # noqa: PLC0415 - not needed for --help
+
+        print_json([write_run(each.run, escape=False) for each in reports], status=code)
+    elif result_format == "human":
+        from evalmeta.report.human import print_human  # noqa: PLC0415 - likewise
+
+        print_human(reports, console(err=False))
+    else:
+        click.echo(report.render(result_format, reports), nl=False)
+    if output_dir is not None:
+        _write_files(reports, result_format, output_dir)
+    return code
+
+
+def _report(project: Project, finished: FinishedRun) -> Report:
+    from evalmeta.api.metadata import case_lines, shown  # noqa: PLC0415 - not needed for --help
+    from evalmeta.model.registry import type_of_run  # noqa: PLC0415 - likewise
+    from evalmeta.package.resolver import find_components  # noqa: PLC0415 - likewise
+    from evalmeta.report.report import Report  # noqa: PLC0415 - likewise
+
+    paths = []
+    # Files that stand in each other's way do not matter to results that are already there.
+    with suppress(EvalmetaError):
+        kind, name = type_of_run(finished.run.id), finished.run.definition
+        paths = [each.path for each in find_components(project) if (each.type, each.full_name) == (kind, name)]
+    if not paths:
+        return Report(finished.run, finished.summary)
+    return Report(finished.run, finished.summary, file=shown(paths[0]), lines=case_lines(paths[0]))
+
+
+def _write_files(reports: Sequence[Report], result_format: str, output_dir: Path) -> None:
+    from evalmeta import report  # noqa: PLC0415 - not needed for --help
+    from evalmeta.package.files import put_file  # noqa: PLC0415 - likewise
+
+    for each in reports:
+        path = output_dir / report.file_name(result_format, each.run.id)
+        put_file(path, report.render(result_format, [each]).encode())
+        note(f"Wrote {path}")
+
+
+def _exit_code(reports: Sequence[Report]) -> int:
+    from evalmeta.report.report import has_passed, incident  # noqa: PLC0415 - not needed for --help
+
+    if all(has_passed(each) for each in reports):
+        return EXIT_PASSED
+    broken = any(each.summary.errors or incident(each.run) for each in reports)
+    return EXIT_FAILED if broken else EXIT_EXPECTATION_FAILED

@@ -1,0 +1,301 @@
+from __future__ import annotations
+
+import json
+import os
+import pty
+import re
+import signal
+import subprocess
+import sys
+from typing import TYPE_CHECKING
+
+import pytest
+
+from evalmeta.api.servers import make_token
+from evalmeta.errors import UsageError
+from evalmeta.org.serverfile import read_server
+from evalmeta.package.project import find_project
+from evalmeta.store.tracking import Synced, open_tracking
+from org.parts import make_project, opened_of, started
+from org.servers import WAIT, send, served, wait_for
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+    from pathlib import Path
+
+    from evalmeta.package.project import Project
+
+TOKEN = re.compile(r"00D\w{12,15}![.\w]*")
+
+
+@pytest.fixture
+def project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Project]:
+    made = make_project(tmp_path / "project")
+    monkeypatch.chdir(made.root)
+    yield made
+    if server := read_server(made.state_dir):
+        os.kill(server.pid, signal.SIGKILL)
+
+
+def test_a_server_that_is_left_running_answers_at_once(evalmeta: Callable[..., object], project: Project) -> None:
+    outcome = evalmeta("org", "start", "--port", "0", "--detach")
+    server = read_server(project.state_dir)
+    assert (outcome.code, outcome.err) == (0, "")
+    assert f"answers at {server.url}\nData  {project.state_dir}\n" in outcome.out
+    assert f"sf org login access-token --instance-url {server.url} --no-prompt" in outcome.out
+    assert f"evalmeta org login --instance-url {server.url}" in outcome.out
+    assert send("GET", f"{server.url}/services/data").status_code == 200
+    assert evalmeta("org", "stop").out == f"Stopped the server at {server.url}.\n"
+    assert read_server(project.state_dir) is None
+
+
+def test_a_second_start_says_that_it_runs(evalmeta: Callable[..., object], project: Project) -> None:
+    with served(project) as url:
+        for detach in ((), ("--detach",)):
+            outcome = evalmeta("org", "start", "--port", "0", *detach)
+            assert (outcome.code, outcome.out) == (2, "")
+            assert f"already runs at {url}" in outcome.err
+            assert "evalmeta org stop" in outcome.err
+
+
+def test_a_port_in_use_is_told(evalmeta: Callable[..., object], project: Project, tmp_path: Path) -> None:
+    with served(make_project(tmp_path / "other")) as url:
+        outcome = evalmeta("org", "start", "--detach", "--port", url.rpartition(":")[2])
+    assert outcome.code == 2
+    assert "Address already in use" in outcome.err
+    assert read_server(project.state_dir) is None
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_in_the_foreground_a_signal_ends_it_cleanly(program: list[str], project: Project, number: int) -> None:
+    command = [*program, "org", "start", "--port", "0", "--json"]
+    process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    server = wait_for(lambda: read_server(project.state_dir))
+    send("GET", f"{server.url}/services/data")
+    process.send_signal(number)
+    out, err = process.communicate(timeout=WAIT)
+    assert (process.returncode, json.loads(out)["result"]["url"]) == (0, server.url)
+    assert "GET /services/data 200" in err
+    assert err.endswith("Stopped.\n")
+
+
+def test_beyond_loopback_there_is_a_warning(evalmeta: Callable[..., object], project: Project) -> None:
+    outcome = evalmeta("org", "start", "--port", "0", "--detach", "--host", "0.0.0.0", "--json")  # noqa: S104
+    url = json.loads(outcome.out)["result"]["url"]
+    assert "Warning: 0.0.0.0 can be reached from other machines" in outcome.err
+    assert url.startswith("http://127.0.0.1:")
+    assert send("GET", f"{url}/services/data", host="rebound.example").status_code == 403
+    assert evalmeta("org", "stop", "--json").code == 0
+    assert read_server(project.state_dir) is None
+
+
+def test_another_name_can_be_allowed(evalmeta: Callable[..., object], project: Project) -> None:
+    evalmeta("org", "start", "--port", "0", "--detach", "--allow-host", "org.example")
+    url = read_server(project.state_dir).url
+    assert send("GET", f"{url}/services/data", host="org.example").status_code == 200
+    evalmeta("org", "stop")
+
+
+def test_without_uvicorn_the_extra_is_named(
+    evalmeta: Callable[..., object], project: Project, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setitem(sys.modules, "uvicorn", None)
+    outcome = evalmeta("org", "start")
+    assert outcome.code == 2
+    assert "pip install 'evalmeta[server]'" in outcome.err
+    assert not project.state_dir.exists()
+
+
+def test_without_a_server_stop_and_status_say_so(evalmeta: Callable[..., object], project: Project) -> None:
+    assert evalmeta("org", "stop").out == "No server runs for this project.\n"
+    assert json.loads(evalmeta("org", "stop", "--json").out)["result"] == {"stopped": False, "url": None}
+    assert re.search(
+        r"Server +does not run\n.*Data +" + re.escape(str(project.state_dir)), evalmeta("org", "status").out
+    )
+
+
+def test_status_tells_what_there_is(evalmeta: Callable[..., object], project: Project) -> None:
+    started(project, cases=1)
+    found = json.loads(evalmeta("org", "status", "--json").out)["result"]
+    counts = (found["components"], found["runsInProgress"], found["runsWaiting"])
+    assert (found["running"], found["answers"], counts) == (False, False, (1, 0, 1))
+
+
+def test_status_tells_of_the_server(evalmeta: Callable[..., object], project: Project) -> None:
+    with served(project) as url:
+        found = json.loads(evalmeta("org", "status", "--json").out)["result"]
+        assert (found["running"], found["answers"], found["url"]) == (True, True, url)
+        assert re.search(rf"Server +answers\nURL +{url}\nProcess +{found['pid']}\n", evalmeta("org", "status").out)
+
+
+def test_a_server_that_hangs_is_told_and_can_be_ended(
+    evalmeta: Callable[..., object], project: Project, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("evalmeta.limits.STATUS_SECONDS", 0.1)
+    monkeypatch.setattr("evalmeta.limits.CLOSE_SECONDS", 0.3)
+    evalmeta("org", "start", "--port", "0", "--detach")
+    os.kill(read_server(project.state_dir).pid, signal.SIGSTOP)
+    assert "runs, but does not answer" in evalmeta("org", "status").out
+    assert evalmeta("org", "stop").code == 0
+    assert read_server(project.state_dir) is None
+
+
+def test_a_server_that_ends_as_it_starts_says_why(evalmeta: Callable[..., object], project: Project) -> None:
+    (project.state_dir / "logs" / "server.log").mkdir(parents=True)
+    outcome = evalmeta("org", "start", "--port", "0", "--detach")
+    assert outcome.code == 4
+    assert "the server ended as it started: " in outcome.err
+    assert "server.log cannot be written: Is a directory" in outcome.err
+
+
+def test_a_server_that_does_not_answer_in_time_is_ended(
+    evalmeta: Callable[..., object], project: Project, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("evalmeta.limits.START_SECONDS", 0)
+    outcome = evalmeta("org", "start", "--port", "0", "--detach")
+    assert (outcome.code, "did not answer within 0 seconds" in outcome.err) == (4, True)
+    assert read_server(project.state_dir) is None
+
+
+def test_a_server_that_cannot_be_started_is_told(evalmeta: Callable[..., object], project: Project) -> None:
+    project.state_dir.mkdir()
+    (project.state_dir / "logs").touch()
+    outcome = evalmeta("org", "start", "--port", "0", "--detach")
+    assert (outcome.code, "no server could be started: " in outcome.err) == (4, True)
+
+
+def test_a_server_on_another_machine_is_not_ended_from_here(evalmeta: Callable[..., object], project: Project) -> None:
+    project.state_dir.mkdir()
+    fields = {"url": "http://far:1", "pid": 2**22 + 1, "started": 0, "process": "far:1:2:3"}
+    file = project.state_dir / "server.json"
+    file.write_text(json.dumps(fields))
+    outcome = evalmeta("org", "stop")
+    file.unlink()
+    assert (outcome.code, "the server at http://far:1 runs on far" in outcome.err) == (4, True)
+
+
+def test_a_server_of_another_user_is_told(
+    evalmeta: Callable[..., object], project: Project, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def refuse(*_: object) -> None:
+        raise PermissionError
+
+    with served(project), monkeypatch.context() as others:
+        others.setattr(os, "kill", refuse)
+        outcome = evalmeta("org", "stop")
+    assert (outcome.code, "belongs to another user" in outcome.err) == (4, True)
+
+
+def test_a_token_stands_alone_on_stdout(evalmeta: Callable[..., object], project: Project) -> None:
+    outcome = evalmeta("org", "token", "--user", "ci", "--expires-in", "1")
+    assert TOKEN.fullmatch(outcome.out.splitlines()[-1])
+    assert len(outcome.out.splitlines()) == 1
+    assert "Good for 1 day." in outcome.err
+    with opened_of(project) as org:
+        assert org.user_of(outcome.out.strip()).username == "ci@evalmeta.local"
+
+
+def test_without_a_user_a_token_is_the_admins(evalmeta: Callable[..., object], project: Project) -> None:
+    made = json.loads(evalmeta("org", "token", "--json").out)["result"]
+    with opened_of(project) as org:
+        assert org.user_of(made["accessToken"]).is_admin
+    assert made["expiresInDays"] == 30
+
+
+def test_tokens_are_listed_without_being_shown_and_revoked(evalmeta: Callable[..., object], project: Project) -> None:
+    assert "There are no tokens" in evalmeta("org", "token", "--list").out
+    text = make_token(project, username="ci@example.com")
+    [listed] = json.loads(evalmeta("org", "token", "--list", "--json").out)["result"]
+    assert (listed["username"], listed["revoked"], listed["lastUsed"]) == ("ci@example.com", None, None)
+    assert json.loads(evalmeta("org", "token", "--revoke", listed["id"], "--json").out)["result"]["revoked"]
+    assert evalmeta("org", "token", "--revoke", listed["id"]).out == f"Token {listed['id']} is revoked.\n"
+    table = evalmeta("org", "token", "--list").out
+    assert listed["id"] in table
+    assert text.partition(".")[2] not in table
+    with opened_of(project) as org:
+        assert org.user_of(text) is None
+
+
+def test_a_token_that_is_not_there_cannot_be_revoked(evalmeta: Callable[..., object], project: Project) -> None:  # noqa: ARG001 - its folder
+    outcome = evalmeta("org", "token", "--revoke", "nope")
+    assert (outcome.code, "no token with this id" in outcome.err) == (2, True)
+
+
+@pytest.mark.parametrize("name", ["", "a b", "a@", "@b", "a@b@c", "ä", "x" * 100, "--"])
+def test_what_can_be_no_username_is_refused(project: Project, name: str) -> None:
+    with pytest.raises(UsageError, match="can be no username"):
+        make_token(project, username=name)
+
+
+def test_a_reset_empties_the_org_and_leaves_the_tokens(evalmeta: Callable[..., object], project: Project) -> None:
+    started(project, cases=1)
+    text = make_token(project)
+    assert evalmeta("org", "reset", "--no-prompt").out == "The org is empty.\n"
+    with opened_of(project) as org:
+        assert org.components.list("AiEvaluationDefinition") == []
+        assert org.runs.unfinished() == []
+        assert org.user_of(text) is not None
+
+
+def test_a_reset_is_not_made_without_being_confirmed(evalmeta: Callable[..., object], project: Project) -> None:
+    started(project, cases=1)
+    outcome = evalmeta("org", "reset")
+    assert (outcome.code, "--no-prompt" in outcome.err) == (2, True)
+    with opened_of(project) as org:
+        assert len(org.components.list("AiEvaluationDefinition")) == 1
+
+
+@pytest.mark.parametrize(("answer", "left"), [(b"n\n", 1), (b"y\n", 0)])
+def test_a_reset_asks_on_a_terminal(program: list[str], project: Project, answer: bytes, left: int) -> None:
+    started(project, cases=1)
+    ours, theirs = pty.openpty()
+    process = subprocess.Popen([*program, "org", "reset"], stdin=theirs, stderr=subprocess.PIPE)
+    os.write(ours, answer)
+    assert b"Delete everything in the org of project?" in process.communicate(timeout=WAIT)[1]
+    for end in (ours, theirs):
+        os.close(end)
+    with opened_of(project) as org:
+        assert len(org.components.list("AiEvaluationDefinition")) == left
+
+
+def test_a_reset_forgets_what_the_project_and_the_org_had_in_common(
+    evalmeta: Callable[..., object], project: Project
+) -> None:
+    urls = ("http://embedded.org.invalid", "http://127.0.0.1:8160", "https://example.my.salesforce.com")
+    for url in urls:
+        with open_tracking(project.state_dir, root=project.root, org_url=url) as tracking:
+            tracking.remember("AiEvaluationDefinition", {"A": Synced(b"a", "")})
+    assert json.loads(evalmeta("org", "reset", "-p", "--json").out)["result"] == {"data": str(project.state_dir)}
+    with opened_of(project) as org:
+        assert org.database.query("SELECT org_url FROM synced") == [(urls[2],)]
+
+
+def test_a_reset_is_refused_while_the_org_is_served(evalmeta: Callable[..., object], project: Project) -> None:
+    with served(project):
+        outcome = evalmeta("org", "reset", "--no-prompt")
+    assert (outcome.code, "evalmeta org stop" in outcome.err) == (2, True)
+
+
+def test_a_reset_is_refused_while_a_run_is_in_progress(
+    evalmeta: Callable[..., object], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    slow = make_project(tmp_path / "slow", seconds=3600)
+    run_id = started(slow, cases=1)
+    monkeypatch.chdir(slow.root)
+    worker = subprocess.Popen([sys.executable, "-m", "evalmeta.org.worker", str(slow.root), run_id])
+    with opened_of(slow) as org:
+        wait_for(lambda: org.runs.lease(run_id).worker)
+    outcome = evalmeta("org", "reset", "--no-prompt", "--json")
+    worker.kill()
+    worker.wait(WAIT)
+    assert (outcome.code, f"run {run_id} is in progress" in outcome.out) == (2, True)
+
+
+def test_a_home_of_its_own_holds_everything(
+    evalmeta: Callable[..., object], project: Project, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.setenv("EVALMETA_HOME", str(tmp_path / "home"))
+    assert f"Data  {tmp_path / 'home'}\n" in evalmeta("org", "start", "--port", "0", "--detach").out
+    assert evalmeta("org", "stop").code == 0
+    assert not (project.root / ".evalmeta").exists()
+    assert find_project(project.root).state_dir == tmp_path / "home"

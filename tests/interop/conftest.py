@@ -1,0 +1,55 @@
+"""Orgs served for real, and clients of Salesforce orgs that were written elsewhere."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pytest
+
+from interop.node import CLIENTS, Sf
+from interop.orgs import idle_org, served_org
+from interop.workspace import Workspace
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from pathlib import Path
+
+    from interop.orgs import Org
+
+
+@pytest.fixture(scope="session", autouse=True)
+def _clients() -> None:
+    if not (CLIENTS / "ready").exists():
+        pytest.skip("the clients are not installed; make test does it where npm is")
+
+
+@pytest.fixture(scope="session")
+def org(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Org]:
+    """An org that all tests of this process share; what they deploy has names of its own."""
+    with served_org(tmp_path_factory.mktemp("org") / "project") as served:
+        yield served
+
+
+@pytest.fixture
+def idle(tmp_path: Path) -> Iterator[Org]:
+    """An org whose jobs wait until the test carries them out."""
+    with idle_org(tmp_path / "idle") as served:
+        yield served
+
+
+@pytest.fixture(scope="session")
+def sf(org: Org, tmp_path_factory: pytest.TempPathFactory) -> Sf:
+    """The sf CLI, logged in to the org as `desk`."""
+    cli = Sf(tmp_path_factory.mktemp("home"), org)
+    done = cli(
+        *("org", "login", "access-token", "--instance-url", org.url, "--alias", "desk", "--no-prompt", "--json"),
+        env={"SF_ACCESS_TOKEN": org.token},
+    )
+    assert done.code == 0, done.out
+    return cli
+
+
+@pytest.fixture
+def workspace(sf: Sf, tmp_path: Path) -> Workspace:
+    """A Salesforce DX project."""
+    return Workspace(tmp_path / "workspace", sf)

@@ -1,0 +1,176 @@
+"""Orgs that are served on loopback, and what their agent does."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import os
+import subprocess
+import sys
+import time
+from contextlib import closing, contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, TypeVar
+
+from evalmeta.client.agent_tests import follow, start_run
+from evalmeta.client.connection import Connection
+from evalmeta.client.deploy import deploy
+from evalmeta.model.registry import NEWEST_API_VERSION
+from evalmeta.org.organization import Organization
+from evalmeta.org.queue import carry_out_jobs
+from evalmeta.store.database import open_database
+from evalmeta.wire.messages import AsyncResult, DeployOptions
+from evalmeta.wire.soap import deploy_call
+from org.parts import definition, package
+
+if TYPE_CHECKING:
+    from collections.abc import Awaitable, Callable, Iterator
+
+__all__ = ["Org", "idle_org", "served_org"]
+
+T = TypeVar("T")
+
+_DEADLINE_SECONDS = 60
+_POLL_SECONDS = 0.02
+
+_AGENT = """\
+import pathlib, time
+
+FOLDER = pathlib.Path(__file__).parent
+
+def waits(word):
+    return not any((FOLDER / each).exists() for each in (word, "closed"))
+
+def answer(utterance):
+    if "break" in utterance:
+        raise RuntimeError("the desk is closed")
+    while "wait" in utterance and waits(utterance.split()[-1]):
+        time.sleep(0.02)
+    return {
+        "outcome": "Your order is on its way.",
+        "topic": "Returns" if "return" in utterance else "Orders",
+        "actions": [{"name": "FindOrder", "input": {"id": "7"}, "output": "found", "latency_ms": 80}],
+    }
+"""
+_SETTINGS = '[subjects.Desk]\nadapter = "python"\ntarget = "desk:answer"\n'
+
+
+@dataclass(frozen=True, slots=True)
+class Org:
+    """A served org.
+
+    Attributes:
+        url: where it is, without a slash at the end.
+        token: the admin's.
+        folder: the project it belongs to.
+    """
+
+    url: str
+    token: str
+    folder: Path
+
+    def have(self, **definitions: bytes) -> None:
+        """Sees to it that definitions are deployed."""
+
+        async def send(connection: Connection) -> bool:
+            return (await deploy(connection, package(definitions))).success
+
+        assert self._ask(send)
+
+    def start(self, name: str) -> str:
+        """Starts a run and gives its id."""
+
+        async def begin(connection: Connection) -> str:
+            return await start_run(connection, name)
+
+        return self._ask(begin)
+
+    def run(self, name: str) -> str:
+        """Runs a definition to the end and gives the run's id."""
+
+        async def finish(connection: Connection) -> str:
+            run_id = await start_run(connection, name)
+            await follow(connection, run_id, wait=_DEADLINE_SECONDS, on_progress=lambda _: None)
+            return run_id
+
+        return self._ask(finish)
+
+    def release(self, word: str) -> None:
+        """Lets the agent answer utterances that wait for this word, their last."""
+        (self.folder / word).touch()
+
+    def submit(self, name: str) -> str:
+        """Hands in a deployment of one definition and gives its id."""
+
+        async def send(connection: Connection) -> str:
+            call = deploy_call(package({name: definition(name)}), DeployOptions())
+            return (await connection.call_for_one(call, AsyncResult)).id
+
+        return self._ask(send)
+
+    def carry_out_jobs(self, *, once: str = "Pending") -> None:
+        """Carries out the jobs of an idle org as soon as one has a status."""
+        with closing(open_database(self.folder / ".evalmeta")) as database:
+            org = Organization(database, self.folder, {}, lambda _: None)
+            until = time.monotonic() + _DEADLINE_SECONDS
+            while once not in {job.status for job, _ in org.jobs.unfinished()}:
+                assert time.monotonic() < until
+                time.sleep(_POLL_SECONDS)
+            carry_out_jobs(org)
+
+    def _ask(self, do: Callable[[Connection], Awaitable[T]]) -> T:
+        async def connect() -> T:
+            version = NEWEST_API_VERSION
+            async with Connection(
+                url=self.url, token=self.token, api_version=version, poll_seconds=_POLL_SECONDS
+            ) as connection:
+                return await do(connection)
+
+        return asyncio.run(connect())
+
+
+@contextmanager
+def served_org(folder: Path) -> Iterator[Org]:
+    """Serves an org as users do."""
+    _make_project(folder)
+    started = json.loads(_evalmeta(folder, "org", "start", "--detach", "--port", "0", "--json"))
+    try:
+        yield Org(started["result"]["url"], _evalmeta(folder, "org", "token").splitlines()[-1], folder)
+    finally:
+        (folder / "closed").touch()
+        _evalmeta(folder, "org", "stop")
+
+
+@contextmanager
+def idle_org(folder: Path) -> Iterator[Org]:
+    """Serves an org whose jobs wait until `carry_out_jobs`."""
+    _make_project(folder)
+    words = [sys.executable, str(Path(__file__).with_name("idle_server.py")), str(folder)]
+    with subprocess.Popen(words, stdout=subprocess.PIPE, text=True) as server:
+        assert server.stdout
+        try:
+            url, token = server.stdout.readline().split()
+            yield Org(url, token, folder)
+        finally:
+            server.terminate()
+
+
+def _make_project(folder: Path) -> None:
+    folder.mkdir()
+    (folder / "desk.py").write_text(_AGENT)
+    (folder / "evalmeta.toml").write_text(_SETTINGS)
+
+
+def _evalmeta(folder: Path, *words: str) -> str:
+    done = subprocess.run(
+        [str(Path(sys.executable).with_name("evalmeta")), *words],
+        cwd=folder,
+        env={**os.environ, "EVALMETA_HOME": str(folder / ".evalmeta")},
+        capture_output=True,
+        text=True,
+        timeout=_DEADLINE_SECONDS,
+        check=False,
+    )
+    assert done.returncode == 0, done
+    return done.stdout

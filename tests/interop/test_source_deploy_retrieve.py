@@ -1,0 +1,55 @@
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pytest
+
+from interop.node import run_script
+from interop.workspace import Workspace, new_name
+from org.parts import definition
+
+if TYPE_CHECKING:
+    from types import SimpleNamespace
+
+    from interop.node import Sf
+
+GOOD, BAD = new_name("Good"), new_name("Worse")
+
+
+@pytest.fixture(scope="module")
+def said(sf: Sf, tmp_path_factory: pytest.TempPathFactory) -> SimpleNamespace:
+    """What source-deploy-retrieve said of a project with a good and a bad definition."""
+    workspace = Workspace(tmp_path_factory.mktemp("sdr") / "workspace", sf)
+    workspace.path(GOOD).write_bytes(definition(GOOD))
+    workspace.path(BAD).write_bytes(definition(BAD, extra="<bogusElement>1</bogusElement>"))
+    return run_script("sdr.cjs", sf.org, workspace.folder, NAME=GOOD)
+
+
+def test_a_failed_deployment_names_line_and_column(said: SimpleNamespace) -> None:
+    [failure] = [each for each in said.failed.files if each.state == "Failed"]
+    assert said.failed.status == "Failed"
+    assert (failure.fullName, failure.lineNumber, failure.columnNumber) == (BAD, 7, 3)
+
+
+def test_errors_can_be_ignored(said: SimpleNamespace) -> None:
+    assert said.partial.status == "SucceededPartial"
+    assert {each.fullName: each.state for each in said.partial.files} == {GOOD: "Created", BAD: "Failed"}
+
+
+def test_a_component_is_deployed_over_rest(said: SimpleNamespace) -> None:
+    assert said.rest.status == "Succeeded"
+    assert [(each.fullName, each.state) for each in said.rest.files] == [(GOOD, "Unchanged")]
+
+
+def test_a_component_is_retrieved(said: SimpleNamespace) -> None:
+    assert said.retrieved.status == "Succeeded"
+    assert [(each.fullName, each.state) for each in said.retrieved.files] == [(GOOD, "Created")]
+
+
+def test_a_component_that_is_not_there_is_told(said: SimpleNamespace) -> None:
+    assert "Never_There" in said.missing.files[0].error
+
+
+def test_a_component_is_deleted(said: SimpleNamespace) -> None:
+    assert said.deleted.status == "Succeeded"
+    assert [(each.fullName, each.state) for each in said.deleted.files] == [(GOOD, "Deleted")]

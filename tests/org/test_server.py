@@ -1,0 +1,298 @@
+from __future__ import annotations
+
+import os
+import signal
+import socket
+import subprocess
+import sys
+from contextlib import closing, suppress
+from pathlib import Path
+from typing import TYPE_CHECKING
+from urllib.parse import urlsplit
+
+import orjson
+import pytest
+
+from evalmeta import limits
+from evalmeta.api.servers import list_tokens, make_token, revoke_token
+from evalmeta.errors import UsageError
+from evalmeta.model.run import RunStatus
+from evalmeta.org.server import listen
+from evalmeta.org.serverfile import read_server
+from evalmeta.store.database import open_database
+from evalmeta.wire.messages import DeployOptions
+from evalmeta.wire.soap import deploy_call, write_call
+from org.parts import asked, definition, make_project, opened_of, package, started
+from org.servers import WAIT, begin, get, send, served, wait_for
+from wire.envelopes import jsforce_call
+
+if TYPE_CHECKING:
+    import httpx
+
+    from evalmeta.package.project import Project
+
+SOAP = "/services/Soap/m/66.0"
+RUNS = "/services/data/v66.0/einstein/ai-evaluations/runs"
+USERINFO = "/services/oauth2/userinfo"
+
+
+@pytest.fixture
+def project(tmp_path: Path) -> Project:
+    return make_project(tmp_path / "project", seconds=0.02)
+
+
+def status_of(project: Project, run_id: str) -> RunStatus:
+    with opened_of(project) as org:
+        return org.runs.get(run_id).status
+
+
+def at_work(project: Project) -> int:
+    with opened_of(project) as org:
+        return sum(lease.worker is not None for _, lease in org.runs.unfinished())
+
+
+def connected(url: str) -> socket.socket:
+    place = urlsplit(url)
+    return socket.create_connection((place.hostname, place.port), timeout=WAIT)
+
+
+def talk(url: str, sent: bytes) -> bytes:
+    """Sends bytes and gives what comes until the server closes."""
+    with connected(url) as connection:
+        connection.sendall(sent)
+        received = b""
+        while piece := connection.recv(65536):
+            received += piece
+    return received
+
+
+def call(url: str, operation: str, token: str) -> httpx.Response:
+    return send("POST", url + SOAP, jsforce_call(operation, session=token), **{"content-type": "text/xml"})
+
+
+def test_a_server_answers_those_with_a_token_in_either_spelling(project: Project) -> None:
+    with served(project) as url:
+        assert get(project, url, USERINFO).json()["user_id"] == "005000000000001AAA"
+        assert get(project, url, f"/{USERINFO}").status_code == 200
+        assert call(url, "<describeMetadata/>", make_token(project)).status_code == 200
+        assert call(f"{url}/", "<describeMetadata/>", make_token(project)).status_code == 200
+
+
+def test_tokens_that_are_no_good_are_refused_as_salesforce_does(project: Project) -> None:
+    good, bad = make_token(project), make_token(project)
+    revoke_token(project, bad.partition("!")[2].partition(".")[0])
+    with opened_of(project) as org:
+        expired = org.new_token(org.users.everybody()[0], now=0, expires=1)
+    with served(project) as url:
+        for token in ("wrong", f"{good}x", bad, expired):
+            refused = send("GET", url + USERINFO, authorization=f"Bearer {token}")
+            assert (refused.status_code, refused.json()[0]["errorCode"]) == (401, "INVALID_SESSION_ID")
+            assert b"<faultcode>sf:INVALID_SESSION_ID<" in call(url, "<describeMetadata/>", token).content
+
+
+def test_a_token_that_is_revoked_ends_while_the_server_runs(project: Project) -> None:
+    token = make_token(project, username="ci")
+    with served(project) as url:
+        assert send("GET", url + USERINFO, authorization=f"Bearer {token}").json()["name"] == "ci"
+        revoke_token(project, list_tokens(project)[0].id)
+        assert send("GET", url + USERINFO, authorization=f"Bearer {token}").status_code == 401
+
+
+def test_a_rebound_name_and_another_origin_are_refused(project: Project) -> None:
+    with served(project) as url:
+        assert get(project, url, USERINFO, host="evil.example").status_code == 403
+        assert get(project, url, USERINFO, origin="http://evil.example").status_code == 403
+        assert get(project, url, USERINFO, origin=url).status_code == 200
+
+
+@pytest.mark.parametrize(
+    ("sent", "status"),
+    [
+        (b"GET / HTTP/1.1\r\nHost: localhost\r\nX: " + b"x" * 70_000, b"431"),
+        (b"GET / HTTP/1.1\r\nHost: localhost\r\nX: " + b"x" * 20_000 + b"\r\nConnection: close\r\n\r\n", b"431"),
+        (b"GET / HTTP/1.1\r\nHost: a\r\nHost: b\r\n\r\n", b"400"),
+        (b"GET / HTTP/1.1\r\n\r\n", b"400"),
+        (b"\x16\x03\x01 no http at all\r\n\r\n", b"400"),
+        (b"POST / HTTP/1.1\r\nHost: localhost\r\nContent-Length: 99999999\r\nConnection: close\r\n\r\n", b"413"),
+        (b"GET / HTTP/1.0\r\n\r\n", b"403"),
+    ],
+)
+def test_what_is_no_proper_request_is_refused_in_salesforces_shape(
+    project: Project, sent: bytes, status: bytes
+) -> None:
+    with served(project) as url:
+        head, _, body = talk(url, sent).partition(b"\r\n\r\n")
+    assert head.startswith(b"HTTP/1.1 " + status)
+    assert set(orjson.loads(body)[0]) == {"message", "errorCode"}
+
+
+def test_a_body_over_the_limit_is_refused_also_without_a_length(project: Project) -> None:
+    chunk = b"2710\r\n" + b"x" * 10_000 + b"\r\n"
+    head = f"POST {SOAP} HTTP/1.1\r\nHost: localhost\r\nTransfer-Encoding: chunked\r\nConnection: close\r\n\r\n"
+    with served(project, MAX_SOAP_BYTES=20_000) as url:
+        answer = talk(url, head.encode() + 3 * chunk)
+        assert b"sf:REQUEST_TOO_LARGE" in answer
+        assert get(project, url, USERINFO).status_code == 200
+
+
+@pytest.mark.parametrize("sent", [b"", b"GET / HTTP/1.1\r\nHost:"])
+def test_a_client_that_does_not_end_its_head_is_let_go(project: Project, sent: bytes) -> None:
+    with served(project, HEAD_SECONDS=0.2) as url:
+        assert talk(url, sent).startswith(b"HTTP/1.1 408 ")
+
+
+def test_a_client_that_does_not_end_its_body_is_let_go(project: Project) -> None:
+    with served(project, PIECE_SECONDS=0.2) as url:
+        head = f"POST {SOAP} HTTP/1.1\r\nHost: localhost\r\nContent-Length: 100\r\nConnection: close\r\n\r\n<"
+        assert b"sf:REQUEST_RUNNING_TOO_LONG" in talk(url, head.encode())
+
+
+def test_a_client_that_sends_on_after_its_answer_is_let_go(project: Project) -> None:
+    head = f"POST {SOAP} HTTP/1.1\r\nHost: localhost\r\nContent-Length: 99999999\r\n\r\n"
+    with served(project, REST_SECONDS=0.2) as url, connected(url) as connection:
+        connection.sendall(head.encode())
+        assert connection.recv(65536).startswith(b"HTTP/1.1 413 ")
+        with suppress(ConnectionResetError):
+            while connection.recv(65536):
+                pass
+
+
+def test_idle_connections_are_closed(project: Project) -> None:
+    with served(project, KEEP_ALIVE_SECONDS=0) as url:
+        assert talk(url, b"GET /services/data HTTP/1.1\r\nHost: localhost\r\n\r\n").startswith(b"HTTP/1.1 200 ")
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_a_signal_ends_a_server_cleanly(project: Project, number: int) -> None:
+    process, _ = begin(project)
+    process.send_signal(number)
+    assert process.wait(WAIT) == 0
+    assert read_server(project.state_dir) is None
+    assert not (project.state_dir / "server.json").exists()
+
+
+def test_a_second_server_says_where_the_first_is(project: Project, capfd: pytest.CaptureFixture[str]) -> None:
+    with served(project) as url:
+        command = [sys.executable, "-m", "evalmeta.org.server", str(project.root), "127.0.0.1", "0"]
+        assert subprocess.run(command, check=False, timeout=WAIT).returncode == 2
+    assert f"a server for this project already runs at {url}" in capfd.readouterr().err
+
+
+def test_a_killed_server_leaves_the_place_to_the_next(project: Project) -> None:
+    process, _ = begin(project)
+    process.kill()
+    process.wait(WAIT)
+    assert read_server(project.state_dir) is None
+    with served(project) as url:
+        assert get(project, url, USERINFO).status_code == 200
+
+
+def test_a_port_in_use_is_told_with_a_way_out() -> None:
+    with listen("127.0.0.1", 0) as taken:
+        port = taken.getsockname()[1]
+        with pytest.raises(UsageError, match=f"cannot listen at 127.0.0.1 port {port}: Address") as raised:
+            listen("127.0.0.1", port)
+    assert "--port" in raised.value.actions[0]
+
+
+def test_a_run_survives_the_server_and_is_finished(project: Project) -> None:
+    run_id = started(project, cases=60)
+    process, _ = begin(project)
+    wait_for(lambda: len(asked(project)) > 2)
+    process.kill()
+    process.wait(WAIT)
+    wait_for(lambda: status_of(project, run_id) is RunStatus.COMPLETED)
+    assert len(asked(project)) == 60
+
+
+def test_a_run_whose_worker_was_killed_too_goes_on_when_the_server_starts_again(project: Project) -> None:
+    run_id = started(project, cases=60)
+    process, _ = begin(project)
+    wait_for(lambda: len(asked(project)) > 2)
+    process.kill()
+    process.wait(WAIT)
+    with opened_of(project) as org:
+        os.kill(int(org.runs.lease(run_id).worker.split(":")[1]), signal.SIGKILL)
+    with served(project):
+        wait_for(lambda: status_of(project, run_id) is RunStatus.COMPLETED)
+
+
+def test_runs_over_the_limit_wait_as_new(tmp_path: Path) -> None:
+    project = make_project(tmp_path / "slow", seconds=3600)
+    run_ids = [started(project, cases=1) for _ in range(4)]
+    with served(project, MAX_RUNS=2):
+        wait_for(lambda: at_work(project) == 2)
+        assert [status_of(project, each).value for each in run_ids] == ["IN_PROGRESS", "IN_PROGRESS", "NEW", "NEW"]
+        with opened_of(project) as org:
+            workers = [int(org.runs.lease(each).worker.split(":")[1]) for each in run_ids[:2]]
+            org.database.execute("UPDATE run SET status = 'TERMINATED' WHERE id = ?", (run_ids[0],))
+        os.kill(workers[0], signal.SIGKILL)
+        wait_for(lambda: status_of(project, run_ids[2]).value == "IN_PROGRESS" and at_work(project) == 2)
+    with opened_of(project) as org:
+        for _, lease in org.runs.unfinished():
+            if lease.worker:
+                os.kill(int(lease.worker.split(":")[1]), signal.SIGKILL)
+
+
+def test_a_run_that_kills_its_workers_is_given_up(tmp_path: Path) -> None:
+    project = make_project(tmp_path / "deadly", agent="import os\n\ndef answer(utterance):\n    os._exit(0)\n")
+    run_id = started(project, cases=1)
+    with served(project, MAX_WORKER_DEATHS=2):
+        wait_for(lambda: status_of(project, run_id) is RunStatus.ERROR)
+    with opened_of(project) as org:
+        assert "2 workers died on it" in org.runs.get(run_id).error
+
+
+def test_jobs_and_runs_asked_for_over_http_are_carried_out(project: Project) -> None:
+    with served(project) as url:
+        token = make_token(project)
+        zip_file = package({"Orders": definition("Orders", cases=2)})
+        sent = write_call(deploy_call(zip_file, DeployOptions()), session=token, client="c")
+        assert send("POST", url + SOAP, sent).status_code == 200
+        listing = "<listMetadata><queries><type>AiEvaluationDefinition</type></queries></listMetadata>"
+        wait_for(lambda: b"<fullName>Orders<" in call(url, listing, token).content)
+        body, bearer = b'{"aiEvaluationDefinitionName": "Orders"}', f"Bearer {token}"
+        run_id = send("POST", url + RUNS, body, authorization=bearer).json()["runId"]
+        wait_for(lambda: get(project, url, f"{RUNS}/{run_id}").json()["status"] == "COMPLETED")
+
+
+def test_a_defect_shows_no_traceback_and_no_path(project: Project) -> None:
+    with served(project) as url:
+        token = make_token(project)
+        with closing(open_database(project.state_dir)) as database:
+            database.execute("DROP TABLE component")
+        listing = "<listMetadata><queries><type>AiEvaluationDefinition</type></queries></listMetadata>"
+        answer = call(url, listing, token)
+    assert answer.status_code == 500
+    assert str(project.root) not in answer.text
+    assert "Traceback" not in answer.text
+
+
+def test_no_secret_is_written_anywhere(project: Project, capfd: pytest.CaptureFixture[str]) -> None:
+    with served(project) as url:
+        tokens = [make_token(project) for _ in range(3)]
+        send("GET", f"{url}{USERINFO}?access_token={tokens[0]}", authorization=f"Bearer {tokens[0]}")
+        send("GET", f"{url}/{tokens[1]}", authorization=f"Basic {tokens[1]}", cookie=f"sid={tokens[1]}")
+        call(url, "<describeMetadata/>", tokens[2])
+        arguments = Path(f"/proc/{read_server(project.state_dir).pid}/cmdline").read_bytes()
+    files = [each.read_bytes() for each in project.root.rglob("*") if each.is_file()]
+    printed = "".join(capfd.readouterr()).encode()
+    secrets = [token.partition(".")[2].encode() for token in tokens]
+    assert not any(secret in content for secret in secrets for content in [*files, printed, arguments])
+
+
+def test_a_listening_address_of_ipv6_has_brackets(project: Project) -> None:
+    try:
+        listen("::1", 0).close()
+    except UsageError:
+        pytest.skip("this machine has no IPv6")
+    process, server = begin(project, host="::1")
+    assert server.url.startswith("http://[::1]:")
+    assert get(project, server.url, USERINFO).status_code == 200
+    process.terminate()
+    assert process.wait(WAIT) == 0
+
+
+def test_the_limits_are_no_smaller_than_what_the_sf_cli_needs() -> None:
+    assert limits.MAX_REQUESTS >= 680
+    assert limits.MAX_SOAP_BYTES > limits.MAX_ZIP_BYTES * 4 / 3

@@ -1,0 +1,104 @@
+from __future__ import annotations
+
+import re
+from contextlib import closing
+from typing import TYPE_CHECKING
+
+import pytest
+
+from evalmeta.model.user import ADMIN
+from evalmeta.store.database import open_database
+from evalmeta.store.users import Users
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from pathlib import Path
+
+    from evalmeta.store.database import Database
+
+ORG = "00D000000000001"
+DAY = 24 * 3600
+
+
+@pytest.fixture
+def database(tmp_path: Path) -> Iterator[Database]:
+    with closing(open_database(tmp_path)) as opened:
+        yield opened
+
+
+@pytest.fixture
+def users(database: Database) -> Users:
+    return Users(database)
+
+
+def test_the_admin_is_there_from_the_beginning(users: Users) -> None:
+    assert users.everybody() == [ADMIN]
+    assert users.named(ADMIN.username.upper()) == ADMIN
+
+
+@pytest.mark.parametrize(("user_id", "found"), [(ADMIN.id, True), (ADMIN.id[:15], True), ("005", False), ("", False)])
+def test_a_user_has_an_id_of_15_or_18_characters(users: Users, user_id: str, *, found: bool) -> None:
+    assert (users.get(user_id) == ADMIN) is found
+
+
+def test_a_new_user_is_no_admin_and_has_an_id_of_its_own(users: Users) -> None:
+    ci = users.add("ci@evalmeta.local", "ci", now=1.0)
+    assert (ci.id, ci.is_admin) == ("005000000000002AAA", False)
+    assert users.get(ci.id) == users.named("CI@evalmeta.local") == ci
+
+
+def test_a_token_stands_for_its_user_and_has_the_shape_that_the_sf_cli_takes(users: Users) -> None:
+    ci = users.add("ci@evalmeta.local", "ci", now=0)
+    token = users.add_token(ci, org_id=ORG, now=0, expires=DAY)
+    assert re.fullmatch(r"00D\w{12,15}![.\w]*", token)
+    assert users.user_of(token, now=1) == ci
+
+
+def test_of_a_token_only_the_hash_is_kept(users: Users, database: Database) -> None:
+    token = users.add_token(ADMIN, org_id=ORG, now=0, expires=DAY)
+    secret = token.rpartition("!")[2].partition(".")[2]
+    files = [each.read_bytes() for each in database.path.parent.iterdir()]
+    assert not any(secret.encode() in content for content in files)
+
+
+@pytest.mark.parametrize(
+    "change", [lambda t: t[:-1], lambda t: f"{t}x", lambda t: t.swapcase(), lambda _: "", str.title]
+)
+def test_a_token_that_is_not_exactly_it_is_nobodys(users: Users, change: object) -> None:
+    token = users.add_token(ADMIN, org_id=ORG, now=0, expires=DAY)
+    assert users.user_of(change(token), now=1) is None
+
+
+def test_a_token_ends_when_it_expires(users: Users) -> None:
+    token = users.add_token(ADMIN, org_id=ORG, now=0, expires=DAY)
+    assert users.user_of(token, now=DAY - 1) == ADMIN
+    assert users.user_of(token, now=DAY) is None
+
+
+def test_a_token_ends_when_it_is_revoked(users: Users) -> None:
+    token = users.add_token(ADMIN, org_id=ORG, now=0, expires=DAY)
+    [listed] = users.list_tokens()
+    assert users.revoke(listed.id, now=5)
+    assert users.revoke(listed.id, now=9)
+    assert users.user_of(token, now=6) is None
+    assert users.list_tokens()[0].revoked == 5
+
+
+def test_a_token_that_is_not_there_cannot_be_revoked(users: Users) -> None:
+    assert not users.revoke("none", now=0)
+
+
+def test_the_use_of_a_token_is_noted_once_an_hour(users: Users) -> None:
+    token = users.add_token(ADMIN, org_id=ORG, now=0, expires=DAY)
+    noted = []
+    for now in (10, 20, 3_600, 3_620):
+        users.user_of(token, now=now)
+        noted.append(users.list_tokens()[0].used)
+    assert noted == [10, 10, 10, 3_620]
+
+
+def test_a_database_that_another_program_holds_keeps_no_caller_out(users: Users, database: Database) -> None:
+    token = users.add_token(ADMIN, org_id=ORG, now=0, expires=DAY)
+    database.execute("PRAGMA busy_timeout = 10")
+    with closing(open_database(database.path.parent)) as other, other.transaction():
+        assert users.user_of(token, now=1) == ADMIN
