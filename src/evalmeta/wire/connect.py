@@ -90,9 +90,9 @@ def write_run(run: Run, *, escape: bool, stand_ins: Sequence[CaseResult] = ()) -
 
     Args:
         run: the run with its cases.
-        escape: for the wire; without for files. Over the wire a run that broke or was
-            canceled is COMPLETED too, or Salesforce's clients would ask about it without
-            end; `evalmeta` says what it really is.
+        escape: for the wire; without for files. Over the wire a run that broke is
+            COMPLETED too, or Salesforce's clients would ask about it without end;
+            `evalmeta` says what it really is.
         stand_ins: what clients that show every case and every expectation are told
             instead of a broken case, or of one without a result; `read_run` undoes it.
     """
@@ -103,7 +103,7 @@ def write_run(run: Run, *, escape: bool, stand_ins: Sequence[CaseResult] = ()) -
         cases.append({**stand_in, _STANDS_FOR: "a case"} if stand_in else write_case(each))
     cases += instead.values()
     return {
-        "status": RunStatus.COMPLETED.value if escape and run.status.is_over else run.status.value,
+        "status": RunStatus.COMPLETED.value if escape and run.status is RunStatus.ERROR else run.status.value,
         "startTime": to_timestamp(run.started),
         "endTime": None if run.ended is None else to_timestamp(run.ended),
         "errorMessage": run.error,
