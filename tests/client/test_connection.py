@@ -229,3 +229,12 @@ def test_a_server_that_breaks_off_is_unreachable(reply: bytes) -> None:
 
     with pytest.raises(OrgUnreachable, match="does not answer"):
         asyncio.run(go())
+
+
+def test_an_answer_that_repeats_the_token_has_it_hidden() -> None:
+    transport, _ = answering((200, b'{"said": "Bearer %s"}' % TOKEN.encode()))
+    assert connect(transport, lambda connection: connection.get("/x")) == {"said": "Bearer [secret]"}
+
+
+def test_a_connection_keeps_no_query_of_its_address() -> None:
+    assert "canary" not in repr(Connection(url=f"{URL}/?sid=canary", token=TOKEN, api_version=ApiVersion(66)))

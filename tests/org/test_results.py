@@ -26,7 +26,7 @@ def shown(tmp_path: Path, status: RunStatus, *cases: CaseResult) -> tuple[Run, t
         run = org.runs.get(run_id)
         assert run is not None
         assert EVALUATION_DEFINITION.run_prefix == run_id[:3]
-        run = replace(run, status=status, ended=3, cases=cases)
+        run = replace(run, status=status, started=1, ended=3, cases=cases)
         return run, stand_ins(org, run)
 
 

@@ -21,7 +21,7 @@ _SHAPES: Final = re.compile(
     00D\w{12,15}(?:!|%21)[\w.%-]*
     | \beyJ[\w-]+\.[\w-]+\.[\w-]*
     | \b5Aep[\w.%-]{8,}
-    | \bforce:/{1,2}(?!CLIENT:)\S+
+    | \bforce:/(?!/?CLIENT:)\S+
     | \b(?:Bearer|Basic|OAuth)\s+[\w.~+/=!%-]{16,}
     """,
     re.VERBOSE | re.IGNORECASE,

@@ -9,6 +9,7 @@ from logging.handlers import RotatingFileHandler
 from typing import TYPE_CHECKING, Final
 
 from evalmeta import limits
+from evalmeta.model.secrecy import redacted
 from evalmeta.wire.timestamps import to_timestamp
 
 if TYPE_CHECKING:
@@ -17,14 +18,10 @@ if TYPE_CHECKING:
 __all__ = ["open_log"]
 
 _LOGGERS: Final = ("evalmeta.org", "uvicorn.error")
-# Access tokens, Authorization headers, JWTs, refresh tokens, sfdx auth URLs, and values that are named as secrets.
+# Nobody misses a word of a log: whatever stands in an Authorization header, or is named as a secret.
 _SECRETS: Final = re.compile(
     r"""
-    00D\w{12,15}![\w.%]*
-    | (?:Bearer|Basic|OAuth)\s+\S+
-    | eyJ[\w-]+\.[\w-]+\.[\w-]*
-    | \b5Aep[\w.%-]+
-    | force://\S+
+    (?:Bearer|Basic|OAuth)\s+\S+
     | <sessionId>[^<]+
     | \w*(?:token|assertion|secret|password|code|sid)=[^&\s'"]+
     """,
@@ -40,7 +37,7 @@ class _Formatter(logging.Formatter):
         return to_timestamp(record.created)
 
     def format(self, record: logging.LogRecord) -> str:
-        return _SECRETS.sub("[secret]", super().format(record))
+        return _SECRETS.sub("[secret]", redacted(super().format(record)))
 
 
 def open_log(path: Path, *, to_stderr: bool) -> None:
