@@ -20,6 +20,8 @@ MAX_EXPLAINED_ELEMENTS: Final = 3_000
 MAX_PROBLEMS: Final = 1_000
 # How many problems the reply to a deployment has, shared by its components; one of each at least.
 MAX_DEPLOY_PROBLEMS: Final = 5_000
+# How many files a process remembers to be without problems; about 100 bytes each.
+MAX_VERDICTS: Final = 100_000
 
 # Metadata API Developer Guide, "Metadata Limits": 39 MB zipped, 600 MB unzipped, 10,000 files.
 MAX_ZIP_BYTES: Final = 39_000_000

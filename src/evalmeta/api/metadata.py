@@ -24,6 +24,7 @@ from evalmeta.validation.validator import (
     validate_manifest,
     validate_together,
 )
+from evalmeta.validation.verdicts import remember_clean
 from evalmeta.xmlio.reader import read_xml
 from evalmeta.xmlio.sketch import sketch_definition
 
@@ -145,6 +146,7 @@ def check_components(project: Project, components: ComponentSet) -> tuple[Proble
     judgement = judgement_of(project.settings)
     version = components.api_version
     checked = map_chunks(partial(_check_some, judgement=judgement, version=version), components.components)
+    remember_clean(each.clean for each in checked if each.clean)
     found = [problem for each in checked for problem in each.problems]
     found += validate_together([each.file for each in checked if each.file], judgement)
     if any(problem.is_error for problem in found):

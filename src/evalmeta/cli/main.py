@@ -99,11 +99,13 @@ def _run(arguments: Sequence[str] | None) -> int:
 def _usage(error: click.ClickException, *, as_json: bool) -> int:
     from evalmeta.model.secrecy import redacted  # noqa: PLC0415 - only on the way out
 
-    error.message = redacted(error.message)
+    # click quotes the words that it does not understand.
+    ctx = error.ctx if isinstance(error, click.UsageError) else None
+    shown = click.UsageError(redacted(error.format_message()), ctx=ctx)
     if as_json:
-        print_error(_as_error(error), as_json=True)
+        print_error(_as_error(shown), as_json=True)
     else:
-        error.show()
+        shown.show()
     return EXIT_USAGE
 
 

@@ -8,8 +8,6 @@ from typing import TYPE_CHECKING, Final
 
 from evalmeta import limits
 from evalmeta.engine.reasons import reason
-from evalmeta.engine.runner import execute
-from evalmeta.engine.subjects import bind
 from evalmeta.errors import EvalmetaError, NotFound, OrgFault, StoreLocked, SubjectError, SubjectNotBound
 from evalmeta.model.evaluation import evaluation_of
 from evalmeta.model.registry import EVALUATION_DEFINITION, TESTING_DEFINITION
@@ -65,6 +63,8 @@ async def work(org: Organization, run_id: str) -> None:
     Raises:
         StoreError: the database cannot be used.
     """
+    from evalmeta.engine.runner import execute  # noqa: PLC0415 - 85 ms, which only a worker needs
+
     run = org.runs.get(run_id)
     worker = new_worker()
     if run is None or not _claim(org, run_id, worker):
@@ -133,6 +133,8 @@ def bind_subject(
         raise SubjectNotBound(
             message, actions=[f"Add these lines to evalmeta.toml, with your agent's module and name:\n\n{lines}"]
         )
+    from evalmeta.engine.subjects import bind  # noqa: PLC0415 - only runs need it
+
     return bind(settings, root=root)
 
 

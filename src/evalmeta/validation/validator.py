@@ -33,6 +33,7 @@ from evalmeta.validation.rules import (
     rules_for_definition,
 )
 from evalmeta.validation.schema import check_schema
+from evalmeta.validation.verdicts import is_clean, remember_clean, verdict_key
 from evalmeta.validation.wording import tell_count
 from evalmeta.xmlio.document import local_name
 from evalmeta.xmlio.reader import NAMESPACE, read_xml
@@ -75,6 +76,11 @@ class Judgement:
     profile: Profile = "documented"
     rules: Mapping[str, RuleSetting] = field(default_factory=_no_settings)
 
+    @property
+    def is_complete(self) -> bool:
+        """Says whether no rule is switched off."""
+        return "off" not in self.rules.values()
+
     def severity(self, rule: Rule) -> Severity | None:
         """Gives a rule's severity, None when it is switched off."""
         setting = self.rules.get(rule.code)
@@ -84,10 +90,15 @@ class Judgement:
 
 
 class Checked(NamedTuple):
-    """What a check found: a file's problems, and the file as others of its project see it."""
+    """What a check found: a file's problems, and the file as others of its project see it.
+
+    Attributes:
+        clean: the key to remember the file by when no rule found anything.
+    """
 
     problems: tuple[Problem, ...]
     file: NamedFile | None
+    clean: bytes | None = None
 
 
 def judgement_of(settings: Settings) -> Judgement:
@@ -130,10 +141,16 @@ def validate_component(
         full_name: the component's full name, which the file's name gives.
         judgement: which findings are errors.
         api_version: the version in force.
+
+    Bytes that this process has found to be without problems are not checked again.
     """
+    if is_clean(verdict_key(kind, content, full_name=full_name, api_version=api_version)):
+        return []
     checked = check_component(
         kind, content, label=label, full_name=full_name, judgement=judgement, api_version=api_version
     )
+    if checked.clean:
+        remember_clean([checked.clean])
     return list(checked.problems)
 
 
@@ -152,7 +169,10 @@ def check_component(
     found = islice(_weighed(scope, document, judgement, unread), limits.MAX_PROBLEMS)
     problems = _name_component([*(complaint.problem for complaint in complaints), *found], component)
     name = definition.name.strip()
-    return Checked(tuple(problems), NamedFile(component, name, _name_place(document)) if name else None)
+    file = NamedFile(component, name, _name_place(document)) if name else None
+    if problems or not judgement.is_complete:
+        return Checked(tuple(problems), file)
+    return Checked((), file, verdict_key(kind, content, full_name=full_name, api_version=api_version))
 
 
 def validate_together(files: Sequence[NamedFile], judgement: Judgement) -> list[Problem]:
