@@ -5,6 +5,7 @@ from __future__ import annotations
 import platform
 import sys
 
+import deploy
 import engine
 import package
 import startup
@@ -24,6 +25,7 @@ def main() -> None:
         worst.measure_manifests,
         package.measure,
         engine.measure,
+        *((deploy.measure_one, deploy.measure_many) if deploy.is_possible() else ()),
     )
     for measure in measures:
         name, pair = measure()

@@ -9,10 +9,9 @@ import pytest
 from evalmeta.api.orgs import connect
 from evalmeta.api.sides import look
 from evalmeta.api.tracking import hashes_of, remember_deployment, tracking_of
-from evalmeta.client.connection import Connection
 from evalmeta.client.deploy import deploy
 from evalmeta.client.retrieve import list_components
-from evalmeta.model.registry import NEWEST_API_VERSION, TYPES
+from evalmeta.model.registry import TYPES
 from evalmeta.package.archive import build_zip
 from evalmeta.package.contents import package_entries
 from evalmeta.package.project import find_project
@@ -36,7 +35,7 @@ def project(copy_samples: Callable[[str], Path]) -> Project:
 
 
 def remembered(
-    project: Project, change: Callable[[DeployResult], DeployResult] = lambda result: result, *, is_gone: bool = False
+    project: Project, change: Callable[[DeployResult], DeployResult] = lambda result: result
 ) -> tuple[dict[str, Synced], str]:
     """Deploys, changes the result, and gives what is remembered of it and the org's date."""
 
@@ -45,15 +44,14 @@ def remembered(
             zip_file = build_zip(package_entries(resolve(project)))
             result = change(await deploy(connection, zip_file))
             [listed] = await list_components(connection, KIND.name)
-            gone = Connection(url=NOWHERE, token="x", api_version=NEWEST_API_VERSION)  # noqa: S106 - nobody is there
             with tracking_of(project, connection) as tracking:
-                await remember_deployment(gone if is_gone else connection, tracking, result, hashes_of(zip_file))
+                remember_deployment(tracking, result, hashes_of(zip_file))
                 return tracking.load(KIND.name), listed.last_modified_date
 
     return asyncio.run(run())
 
 
-def test_a_deployment_is_remembered_with_the_orgs_date(project: Project) -> None:
+def test_a_deployment_is_remembered_until_its_end(project: Project) -> None:
     known, date = remembered(project)
 
     assert [each.modified for each in known.values()] == [date]
@@ -64,18 +62,6 @@ def test_what_changed_nothing_is_not_remembered(project: Project, change: dict[s
     known, _ = remembered(project, lambda result: replace(result, **change))
 
     assert known == {}
-
-
-def test_a_date_after_the_deployment_is_somebody_elses(project: Project) -> None:
-    known, _ = remembered(project, lambda result: replace(result, completed_date="2020-01-01T00:00:00.000Z"))
-
-    assert [each.modified for each in known.values()] == [""]
-
-
-def test_an_org_that_does_not_tell_its_dates_spoils_nothing(project: Project) -> None:
-    known, _ = remembered(project, is_gone=True)
-
-    assert [each.modified for each in known.values()] == [""]
 
 
 def test_what_was_deleted_is_forgotten(project: Project) -> None:

@@ -12,6 +12,7 @@ from evalmeta.package.archive import read_zip
 from evalmeta.package.convert import full_name_of
 from evalmeta.package.files import read_file
 from evalmeta.store.tracking import Synced
+from evalmeta.wire.timestamps import from_timestamp
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -209,4 +210,5 @@ def _by_name(components: Iterable[Component]) -> dict[str, Component]:
 
 def _is_dated(listed: FileProperties, base: Synced) -> bool:
     """Tells whether the org has what it had: a date that is not known is no date."""
-    return bool(base.modified) and listed.last_modified_date == base.modified
+    last, known = from_timestamp(listed.last_modified_date), from_timestamp(base.modified)
+    return last is not None and known is not None and last <= known

@@ -4,14 +4,11 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
-from evalmeta.client.retrieve import list_components
-from evalmeta.errors import OrgError
 from evalmeta.model.sync import hash_of
 from evalmeta.package.archive import read_zip
 from evalmeta.package.convert import full_name_of
 from evalmeta.store.receipts import open_receipts
 from evalmeta.store.tracking import Synced, open_tracking
-from evalmeta.wire.timestamps import from_timestamp
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -63,13 +60,11 @@ def remember_fetched(tracking: Tracking, components: Sequence[Fetched]) -> None:
         tracking.remember(kind.name, {each.full_name: Synced(hash_of(each.content), each.modified) for each in ours})
 
 
-async def remember_deployment(
-    connection: Connection, tracking: Tracking, result: DeployResult, components: Sent
-) -> None:
+def remember_deployment(tracking: Tracking, result: DeployResult, components: Sent) -> None:
     """Remembers what a deployment of these components made the same on both sides, and forgets what it deleted.
 
-    The org is asked for its dates only when the deployment changed something there. A
-    check, and a failure that was rolled back, changed nothing.
+    What the org dates after the end of the deployment is somebody else's change. A check,
+    and a failure that was rolled back, changed nothing.
     """
     if result.check_only or result.status not in _SAVED:
         return
@@ -82,9 +77,8 @@ async def remember_deployment(
         base = tracking.load(type_name)
         news = {each.full_name: sent[each.full_name] for each in ours if _is_news(each, sent, base)}
         if news:
-            dates = await _dates(connection, type_name, until=result.completed_date or "")
-            synced = {name: Synced(sha256, dates.get(name.casefold(), "")) for name, sha256 in news.items()}
-            tracking.remember(type_name, synced)
+            until = result.completed_date or ""
+            tracking.remember(type_name, {name: Synced(sha256, until) for name, sha256 in news.items()})
 
 
 def _is_news(message: DeployMessage, sent: Mapping[str, bytes], base: Mapping[str, Synced]) -> bool:
@@ -92,23 +86,3 @@ def _is_news(message: DeployMessage, sent: Mapping[str, bytes], base: Mapping[st
         return False
     known = base.get(message.full_name.casefold())
     return message.changed or message.created or known is None or known.sha256 != sent[message.full_name]
-
-
-async def _dates(connection: Connection, type_name: str, *, until: str) -> dict[str, str]:
-    """Gives the org's dates, without those after the end of the deployment: they are of other people's changes.
-
-    A date that is missing makes the next command fetch the component, so an org that does
-    not answer now does no harm.
-    """
-    try:
-        listed = await list_components(connection, type_name)
-    except OrgError:
-        return {}
-    end = from_timestamp(until)
-    dates = {each.full_name.casefold(): each.last_modified_date for each in listed}
-    return {name: date for name, date in dates.items() if not _is_after(date, end)}
-
-
-def _is_after(date: str, end: float | None) -> bool:
-    moment = from_timestamp(date)
-    return end is not None and moment is not None and moment > end

@@ -115,13 +115,14 @@ def _unpack(entries: Mapping[str, bytes], options: DeployOptions) -> Package:
     manifest, problems = validate_manifest(entries[MANIFEST], label=MANIFEST)
     if manifest is None or problems:
         return Package(failures=tuple(problem_message("", MANIFEST, MANIFEST, problem) for problem in problems))
+    named = _named(manifest)
     failures: list[DeployMessage] = []
     candidates: list[Candidate] = []
     for file_name, content in entries.items():
         if file_name == MANIFEST or file_name in _DESTRUCTIVE:
             continue
         found = _component_of(file_name)
-        if found is None or not _is_named(manifest, *found):
+        if found is None or named.get(found[0], frozenset()).isdisjoint((WILDCARD, found[1])):
             failures.append(_unnamed(found, file_name))
         else:
             candidates.append(_candidate(*found, file_name, content, manifest))
@@ -139,11 +140,13 @@ def _component_of(file_name: str) -> tuple[MetadataType, str] | None:
     return found if found and found[0].directory == folder else None
 
 
-def _is_named(manifest: Manifest, kind: MetadataType, full_name: str) -> bool:
-    return any(
-        metadata_type(types.name) == kind and (WILDCARD in types.members or full_name in types.members)
-        for types in manifest.types
-    )
+def _named(manifest: Manifest) -> dict[MetadataType, frozenset[str]]:
+    """Gives the members that a manifest names, by type."""
+    named: dict[MetadataType, frozenset[str]] = {}
+    for types in manifest.types:
+        if kind := metadata_type(types.name):
+            named[kind] = named.get(kind, frozenset()).union(types.members)
+    return named
 
 
 def _unnamed(found: tuple[MetadataType, str] | None, file_name: str) -> DeployMessage:

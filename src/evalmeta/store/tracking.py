@@ -24,7 +24,8 @@ class Synced:
 
     Attributes:
         sha256: the hash of the bytes.
-        modified: the org's lastModifiedDate as it wrote it; empty when it is not known.
+        modified: until when the org's changes are known, as the org writes dates: its
+            lastModifiedDate, or the end of a deployment; empty when it is not known.
     """
 
     sha256: bytes

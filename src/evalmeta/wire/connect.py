@@ -9,6 +9,8 @@ HTML-escaped as orgs send it; in files it is plain, and `evalmeta` says so.
 from __future__ import annotations
 
 import html
+import math
+from contextlib import suppress
 from dataclasses import replace
 from typing import TYPE_CHECKING, Final
 
@@ -47,6 +49,9 @@ __all__ = [
 
 _STANDS_FOR: Final = "standsFor"
 _RESULTS: Final = {Verdict.PASS: "PASS", Verdict.FAILURE: "FAILURE"}
+# What orgs say of a rating that the definition gives nothing to rate by; the sf CLI asks for one in every case.
+_SKIPPED: Final = "missing expected input"
+_JUDGED: Final = frozenset({"", "COMPLETED", "ERROR"})
 _ESCAPED_TEXTS: Final = ("actualValue", "expectedValue", "metricExplainability")
 # Readers look into it without asking whether it is there, so that a case without an answer has every key.
 _NO_DATA: Final[JsonObject] = {
@@ -65,6 +70,9 @@ _VERDICTS: Final = {
     "FAILED": Verdict.FAILURE,
     "FAIL": Verdict.FAILURE,
     "ERROR": Verdict.ERROR,
+    # Of following instructions.
+    "HIGH": Verdict.PASS,
+    "LOW": Verdict.FAILURE,
 }
 
 
@@ -148,7 +156,7 @@ def read_run(source: JsonObject, *, run_id: str = "", definition: str = "") -> R
     """Reads a results object in any variant seen in the wild.
 
     Bare or inside `{status, result, warnings}`; HTML-escaped or plain; lists as lists or
-    as text; cases with or without data.
+    as text; cases with or without data. Cases that a run still works on are left out.
 
     Raises:
         MessageUnreadable: it is no results object, or nested too deeply to be written again.
@@ -156,22 +164,23 @@ def read_run(source: JsonObject, *, run_id: str = "", definition: str = "") -> R
     source = object_at(source, "result") or source
     if not isinstance(source.get("testCases"), list):
         raise MessageUnreadable("it has no list of testCases, so it is no results object")
-    own = object_at(source, "evalmeta")
+    own, listed = object_at(source, "evalmeta"), list_of_objects(source, "testCases")
+    status = _run_status(text(own, "status") or text(source, "status"))
     cases = tuple(
         read_case(_plain_case(each, own), place=place)
-        for place, each in enumerate(list_of_objects(source, "testCases"), 1)
-        if each.get(_STANDS_FOR) != "nothing"
+        for place, each in enumerate(listed, 1)
+        if each.get(_STANDS_FOR) != "nothing" and not _is_pending(each, status)
     )
     return Run(
         id=text(own, "runId") or run_id,
         definition=text(own, "definition") or definition,
         subject_name=text(source, "subjectName"),
         subject_version=optional_text(own, "subjectVersion"),
-        status=_run_status(text(own, "status") or text(source, "status")),
+        status=status,
         started=from_timestamp(text(source, "startTime")) or 0.0,
         ended=from_timestamp(text(source, "endTime")),
         error=optional_text(source, "errorMessage"),
-        total=integer(own, "total", len(cases)),
+        total=integer(own, "total", len(listed)),
         options=read_options(object_at(own, "options")),
         cases=cases,
     )
@@ -182,7 +191,8 @@ def read_case(source: JsonObject, *, place: int = 1) -> CaseResult:
     started = from_timestamp(text(source, "startTime")) or 0.0
     results = _read_results(source)
     generated = _read_generated_if_any(object_at(source, "generatedData"), results)
-    broken = text(source, "status") == "ERROR" or generated is None
+    status = text(source, "status").upper()
+    broken = status not in {"", "COMPLETED"} or generated is None
     return CaseResult(
         number=integer(source, "testNumber", place),
         iteration=integer(source, "iteration", 1),
@@ -192,8 +202,17 @@ def read_case(source: JsonObject, *, place: int = 1) -> CaseResult:
         ended=from_timestamp(text(source, "endTime")) or started,
         results=results,
         generated=generated,
-        error=optional_text(source, "errorMessage"),
+        error=optional_text(source, "errorMessage") or _left_at(status),
     )
+
+
+def _is_pending(case: JsonObject, run: RunStatus) -> bool:
+    """Tells whether a case has no result yet, or will never have one because its run was canceled."""
+    return text(case, "status").upper() not in _JUDGED and run not in {RunStatus.COMPLETED, RunStatus.ERROR}
+
+
+def _left_at(status: str) -> str | None:
+    return None if status in _JUDGED else f"the run ended and left this case at {status}"
 
 
 def _read_results(source: JsonObject) -> tuple[TestResult, ...]:
@@ -266,24 +285,40 @@ def _write_result(result: TestResult, times: Mapping[str, str]) -> JsonObject:
 
 def _read_result(source: JsonObject) -> TestResult:
     name, label = text(source, "name"), text(source, "metricLabel")
-    score = source.get("score")
+    verdict, message = _result_verdict(source), optional_text(source, "errorMessage")
     return TestResult(
         name=name,
-        verdict=_result_verdict(source),
+        verdict=verdict,
         expected=text(source, "expectedValue"),
         actual=text(source, "actualValue"),
-        score=float(score) if isinstance(score, int | float) else None,
-        explanation=text(source, "metricExplainability"),
+        score=_score(source),
+        explanation=text(source, "metricExplainability") or (message or "" if _was_skipped(source) else ""),
         label=label if "partialScore" in source and label != name else None,
         detail=optional_number(source, "partialScore"),
         rater=optional_text(source, "rater"),
-        error=optional_text(source, "errorMessage") if text(source, "status") == "ERROR" else None,
+        error=message if verdict is Verdict.ERROR else None,
     )
 
 
+def _score(source: JsonObject) -> float | None:
+    """Gives a score on whatever scale it has: a number, or text that is one."""
+    for key in ("score", "metricScore"):
+        with suppress(ValueError):
+            found = optional_number(source, key)
+            score = float(text(source, key)) if found is None else found
+            if math.isfinite(score):
+                return score
+    return None
+
+
+def _was_skipped(source: JsonObject) -> bool:
+    said = text(source, "errorMessage")
+    return text(source, "status").upper() == "ERROR" and _SKIPPED in said and not text(source, "expectedValue").strip()
+
+
 def _result_verdict(source: JsonObject) -> Verdict:
-    if text(source, "status") == "ERROR":
-        return Verdict.ERROR
+    if text(source, "status").upper() == "ERROR":
+        return Verdict.UNDECIDED if _was_skipped(source) else Verdict.ERROR
     return read_verdict(text(source, "result") or text(source, "metricScore"))
 
 
@@ -308,7 +343,7 @@ def case_verdict(stated: str, results: tuple[TestResult, ...], *, broken: bool) 
 def _run_status(word: str) -> RunStatus:
     """Reads a status; one that is not known means that the run is still going on."""
     try:
-        return RunStatus(word)
+        return RunStatus(word.upper())
     except ValueError:
         return RunStatus.IN_PROGRESS
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import TYPE_CHECKING, Final
 
 import orjson
 
@@ -10,7 +11,13 @@ from evalmeta.errors import MessageUnreadable
 from evalmeta.model.registry import ApiVersion, parse_api_version
 from evalmeta.wire.jsonfields import read_object, text
 
-__all__ = ["UserInfo", "read_newest_version", "read_user_info"]
+if TYPE_CHECKING:
+    from evalmeta.model.jsonvalue import JsonObject
+
+__all__ = ["ENGINE", "UserInfo", "is_evalmeta", "read_newest_version", "read_user_info"]
+
+ENGINE: Final = "evalmeta"
+"""What evalmeta's own orgs say under `engine` beside each of their API versions."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,12 +48,24 @@ def read_newest_version(body: bytes) -> ApiVersion:
     Raises:
         MessageUnreadable: it lists none.
     """
+    versions = [version for row in _rows(body) if (version := parse_api_version(text(row, "version")))]
+    if not versions:
+        raise MessageUnreadable("it lists no API versions")
+    return max(versions)
+
+
+def is_evalmeta(body: bytes) -> bool:
+    """Tells by the answer of `/services/data` whether an org is one of evalmeta's own.
+
+    Raises:
+        MessageUnreadable: it is no JSON.
+    """
+    return any(text(row, "engine") == ENGINE for row in _rows(body))
+
+
+def _rows(body: bytes) -> list[JsonObject]:
     try:
         rows = orjson.loads(body)
     except orjson.JSONDecodeError as error:
         raise MessageUnreadable(f"not JSON: {error}") from None
-    listed = [text(row, "version") for row in rows if isinstance(row, dict)] if isinstance(rows, list) else []
-    versions = [version for each in listed if (version := parse_api_version(each))]
-    if not versions:
-        raise MessageUnreadable("it lists no API versions")
-    return max(versions)
+    return [row for row in rows if isinstance(row, dict)] if isinstance(rows, list) else []

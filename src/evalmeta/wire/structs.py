@@ -26,18 +26,26 @@ _BOOLEANS: Final = {"true": True, "1": True, "false": False, "0": False}
 
 
 class _Field(NamedTuple):
-    """How one field travels: its element's name, its type, whether it repeats, whether it must come."""
+    """How one field travels: its element's name, its type, whether that has fields itself, repeats, must come."""
 
     attribute: str
     element: str
     type: type
+    nested: bool
     repeats: bool
     required: bool
 
 
 def to_nodes(value: DataclassInstance) -> list[Node]:
     """Writes a dataclass as elements, one for each field that is not None."""
-    return [_to_node(each.element, item) for each in _fields(type(value)) for item in _items(each, value)]
+    nodes: list[Node] = []
+    for each in _fields(type(value)):
+        content = getattr(value, each.attribute)
+        if each.repeats:
+            nodes += [_to_node(each.element, item) for item in content]
+        elif content is not None:
+            nodes.append(_to_node(each.element, content))
+    return nodes
 
 
 def from_node(cls: type[_T], source: Node) -> _T:
@@ -48,12 +56,15 @@ def from_node(cls: type[_T], source: Node) -> _T:
     """
     found: dict[str, list[Node]] = {}
     for child in children(source):
-        found.setdefault(child.name, []).append(child)
+        if child.name in found:
+            found[child.name].append(child)
+        else:
+            found[child.name] = [child]
     values: dict[str, object] = {}
     for each in _fields(cast("type", cls)):
-        nodes = found.get(each.element, [])
+        nodes = found.get(each.element)
         if each.repeats:
-            values[each.attribute] = tuple(_from_node(each, item) for item in nodes)
+            values[each.attribute] = tuple(_from_node(each, item) for item in nodes or ())
         elif nodes:
             values[each.attribute] = _from_node(each, nodes[0])
         elif each.required:
@@ -83,12 +94,9 @@ def from_json(cls: type[_T], source: JsonObject) -> _T:
     return cls(**values)
 
 
-def _items(each: _Field, value: DataclassInstance) -> list[object]:
-    content = getattr(value, each.attribute)
-    return [item for item in (content if each.repeats else (content,)) if item is not None]
-
-
 def _to_node(name: str, value: object) -> Node:
+    if isinstance(value, str):
+        return node(name, value)
     if isinstance(value, bool):
         return node(name, str(value).lower())
     if isinstance(value, bytes):
@@ -99,9 +107,11 @@ def _to_node(name: str, value: object) -> Node:
 
 
 def _from_node(each: _Field, source: Node) -> object:
-    if is_dataclass(each.type):
+    if each.nested:
         return from_node(each.type, source)
     text = source.content if isinstance(source.content, str) else ""
+    if each.type is str:
+        return text
     try:
         return _from_text(each.type, text)
     except (ValueError, KeyError, binascii.Error):
@@ -156,7 +166,7 @@ def _field_of(attribute: str, hint: object, required: bool) -> _Field:  # noqa: 
     kind = arguments[0] if arguments else hint
     if not isinstance(kind, type):
         raise TypeError(f"{attribute} has a type that cannot travel: {hint!r}")
-    return _Field(attribute, element, kind, get_origin(hint) is tuple, required)
+    return _Field(attribute, element, kind, is_dataclass(kind), get_origin(hint) is tuple, required)
 
 
 def _is_required(each: object) -> bool:

@@ -25,14 +25,14 @@ from evalmeta.wire.connect import (
     write_generated,
     write_options,
 )
-from evalmeta.wire.jsonfields import integer, list_of_objects, object_at, optional_text, text
+from evalmeta.wire.jsonfields import integer, list_of_objects, object_at, optional_text, text, value_at
 from evalmeta.wire.timestamps import from_timestamp, to_timestamp
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
     from evalmeta.model.generated import GeneratedData
-    from evalmeta.model.jsonvalue import JsonObject
+    from evalmeta.model.jsonvalue import JsonObject, JsonValue
 
     Translation = Callable[[str], str]
 
@@ -73,26 +73,33 @@ def write_testing_run(run: Run) -> JsonObject:
 
 
 def read_testing_run(source: JsonObject, *, run_id: str = "", definition: str = "") -> Run:
-    """Reads a results object; text inside may be HTML-escaped or plain.
+    """Reads a results object; text inside may be HTML-escaped or plain, or the object that it stands for.
+
+    Cases that a run still works on are left out.
 
     Raises:
         MessageUnreadable: it is no results object, or nested too deeply to be written again.
     """
     if not isinstance(source.get("testCases"), list):
         raise MessageUnreadable("it has no list of testCases, so it is no results object")
-    own = object_at(source, "evalmeta")
-    cases = tuple(_read_case(each, place) for place, each in enumerate(list_of_objects(source, "testCases"), 1))
-    status = plain_status(text(source, "status"))
+    own, listed = object_at(source, "evalmeta"), list_of_objects(source, "testCases")
+    word = plain_status(text(source, "status").upper())
+    status = RunStatus(word) if word in RunStatus.__members__ else RunStatus.IN_PROGRESS
+    cases = tuple(
+        _read_case(each, place)
+        for place, each in enumerate(listed, 1)
+        if each.get("subjectResponse") or status in {RunStatus.COMPLETED, RunStatus.ERROR}
+    )
     return Run(
         id=text(own, "runId") or run_id,
         definition=text(own, "definition") or definition,
         subject_name=text(own, "subject"),
         subject_version=optional_text(own, "subjectVersion"),
-        status=RunStatus(status) if status in RunStatus.__members__ else RunStatus.IN_PROGRESS,
+        status=status,
         started=from_timestamp(text(source, "startTime")) or 0.0,
         ended=from_timestamp(text(source, "endTime")),
         error=optional_text(source, "errorMessage"),
-        total=integer(own, "total", len(cases)),
+        total=integer(own, "total", len(listed)),
         options=read_options(object_at(own, "options")),
         cases=cases,
     )
@@ -143,7 +150,7 @@ def _write_result(result: TestResult) -> dict[str, object]:
 
 
 def _read_case(source: JsonObject, place: int) -> CaseResult:
-    own, response = object_at(source, "evalmeta"), _opened(text(source, "subjectResponse"))
+    own, response = object_at(source, "evalmeta"), _opened(value_at(source, "subjectResponse"))
     results = tuple(map(_read_result, list_of_objects(source, "testScorerResults")))
     generated = _read_response(response)
     started = from_timestamp(text(own, "startTime")) or 0.0
@@ -175,7 +182,7 @@ def _read_response(response: JsonObject) -> GeneratedData | None:
 
 
 def _read_result(source: JsonObject) -> TestResult:
-    response = _opened(text(source, "scorerResponse"))
+    response = _opened(value_at(source, "scorerResponse"))
     return TestResult(
         name=text(source, "scorerName"),
         verdict=read_verdict(text(response, "status")),
@@ -193,7 +200,9 @@ def _closed(content: dict[str, object]) -> str:
     return escape_html(orjson.dumps(content).decode())
 
 
-def _opened(content: str) -> JsonObject:
+def _opened(content: JsonValue) -> JsonObject:
+    if not isinstance(content, str):
+        return content if isinstance(content, dict) else {}
     for spelling in (html.unescape(content), content):
         try:
             found = orjson.loads(spelling)

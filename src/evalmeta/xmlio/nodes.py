@@ -10,12 +10,13 @@ from evalmeta.xmlio.reader import read_xml
 from evalmeta.xmlio.writer import Node
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Mapping
 
     from lxml.etree import _Element as Element
 
 __all__ = ["children", "find", "read_node", "text_of"]
 
+_NO_ATTRIBUTES: Final[Mapping[str, str]] = {}
 _XSI_NIL: Final = "{http://www.w3.org/2001/XMLSchema-instance}nil"
 
 
@@ -57,5 +58,5 @@ def text_of(element: Node | None) -> str:
 def _node(element: Element) -> Node:
     name = local_name(element)
     if len(element):
-        return Node(name, [_node(child) for child in element if child.get(_XSI_NIL) != "true"], {})
-    return Node(name, element.text or "", {})
+        return Node(name, [_node(child) for child in element if child.get(_XSI_NIL) != "true"], _NO_ATTRIBUTES)
+    return Node(name, element.text or "", _NO_ATTRIBUTES)

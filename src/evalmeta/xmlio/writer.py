@@ -12,6 +12,7 @@ __all__ = ["DECLARATION", "Node", "escape_attribute", "escape_text", "node", "op
 
 DECLARATION: Final = '<?xml version="1.0" encoding="UTF-8"?>'
 _NOT_XML: Final = re.compile("[^\t\n\r -\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
+_PLAIN: Final = re.compile(r"[A-Za-z0-9 .,:;/_!?-]*")
 _ESCAPES: Final = str.maketrans({"&": "&amp;", "<": "&lt;", ">": "&gt;", "'": "&apos;", '"': "&quot;", "\r": "&#13;"})
 _ATTRIBUTE_ESCAPES: Final = _ESCAPES | str.maketrans({"\n": "&#10;", "\t": "&#9;"})
 
@@ -55,6 +56,9 @@ def render(root: Node, *, indent: int | None = None) -> bytes:
 
 def escape_text(text: str) -> str:
     """Writes text as an org does, quotes and apostrophes escaped; what XML cannot hold becomes U+FFFD."""
+    # Most texts have nothing to escape, which is quickly seen.
+    if _PLAIN.fullmatch(text):
+        return text
     return _clean(text).translate(_ESCAPES)
 
 
@@ -66,19 +70,19 @@ def escape_attribute(text: str) -> str:
 def _write(element: Node, pieces: list[str], indent: int | None, level: int) -> None:
     if indent is not None:
         pieces.append("\n" + " " * (indent * level))
-    pieces.append(f"<{element.name}{_attributes(element.attributes)}")
-    if not element.content:
-        pieces.append("/>")
-        return
-    pieces.append(">")
-    if isinstance(element.content, str):
-        pieces.append(escape_text(element.content))
+    name, content, attributes = element
+    start = f"<{name}{_attributes(attributes)}" if attributes else f"<{name}"
+    if not content:
+        pieces.append(f"{start}/>")
+    elif isinstance(content, str):
+        pieces.append(f"{start}>{escape_text(content)}</{name}>")
     else:
-        for child in element.content:
+        pieces.append(f"{start}>")
+        for child in content:
             _write(child, pieces, indent, level + 1)
         if indent is not None:
             pieces.append("\n" + " " * (indent * level))
-    pieces.append(f"</{element.name}>")
+        pieces.append(f"</{name}>")
 
 
 def _attributes(attributes: Mapping[str, str]) -> str:
