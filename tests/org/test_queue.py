@@ -1,9 +1,11 @@
 from __future__ import annotations
 
 import threading
+import time
 from contextlib import closing
 from typing import TYPE_CHECKING
 
+from evalmeta import limits
 from evalmeta.model.user import ADMIN
 from evalmeta.org.jobs import submit_deployment
 from evalmeta.org.organization import Organization
@@ -11,9 +13,12 @@ from evalmeta.org.queue import JobQueue
 from evalmeta.store.database import open_database
 from evalmeta.wire.messages import DeployOptions
 from org.parts import KIND, definition, package
+from org.servers import wait_for
 
 if TYPE_CHECKING:
     from pathlib import Path
+
+    import pytest
 
 ZIP = package({"A": definition("A")})
 
@@ -77,3 +82,31 @@ def test_a_job_that_breaks_the_org_ends_and_the_next_one_is_carried_out(tmp_path
     with closing(open_database(tmp_path)) as database:
         jobs = Organization(database, tmp_path, {}, lambda _: None).jobs
         assert {job.status for job in jobs.history()} == {"Failed", "Succeeded"}
+
+
+def test_a_job_that_a_busy_database_kept_back_is_done_though_nobody_asks(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    submitted(tmp_path, 1)
+    monkeypatch.setattr(limits, "STORE_BUSY_SECONDS", 0.01)
+    queue = JobQueue()
+    with closing(open_database(tmp_path)) as database, closing(open_database(tmp_path)) as other:
+        queue.org = Organization(database, tmp_path, {}, lambda _: None)
+        with other.transaction():
+            queue.wake()
+            time.sleep(0.2)
+        wait_for(lambda: unfinished(tmp_path) == 0)
+        queue.close()
+
+
+def test_a_queue_that_is_closed_does_not_wait_for_a_busy_database(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    submitted(tmp_path, 1)
+    monkeypatch.setattr(limits, "STORE_BUSY_SECONDS", 0.01)
+    with closing(open_database(tmp_path)) as other, other.transaction():
+        queue = JobQueue()
+        queue.org = Organization(other, tmp_path, {}, lambda _: None)
+        queue.wake()
+        queue.close()
+    assert unfinished(tmp_path) == 1

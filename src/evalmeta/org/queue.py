@@ -6,7 +6,7 @@ import threading
 import time
 from contextlib import closing, suppress
 from dataclasses import replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from evalmeta import limits
 from evalmeta.errors import StoreError
@@ -23,6 +23,9 @@ if TYPE_CHECKING:
 
 __all__ = ["JobQueue", "carry_out_jobs"]
 
+# How soon the queue looks again for jobs that it could not work on: the database was busy, or another worker has them.
+_LOOK_SECONDS: Final = 0.5
+
 
 class JobQueue:
     """Carries jobs out in a thread of its own, with a connection of its own; several processes may share a database.
@@ -34,6 +37,7 @@ class JobQueue:
     def __init__(self) -> None:
         self.org: Organization | None = None
         self._wanted = threading.Event()
+        self._closing = threading.Event()
         self._leaving = threading.Event()
         self._lock = threading.Lock()
         self._thread: threading.Thread | None = None
@@ -53,20 +57,19 @@ class JobQueue:
         """
         if at_once:
             self._leaving.set()
+        self._closing.set()
+        self._wanted.set()
         with self._lock:
             thread = self._thread
         if thread is not None:
             thread.join(limits.CLOSE_SECONDS)
 
     def _work(self, org: Organization) -> None:
-        # Whoever asks about a job that could not be worked on starts the work again.
-        with suppress(StoreError), closing(open_database(org.database.path.parent)) as database:
-            while self._is_wanted():
-                self._wanted.clear()
-                carry_out_jobs(replace(org, database=database), until=self._leaving.is_set)
-            return
-        with self._lock:
-            self._thread = None
+        while self._is_wanted():
+            self._wanted.clear()
+            if not _try_to_carry_out(org, until=self._leaving.is_set) and not self._closing.is_set():
+                self._wanted.wait(_LOOK_SECONDS)
+                self._wanted.set()
 
     def _is_wanted(self) -> bool:
         with self._lock:
@@ -88,6 +91,15 @@ def carry_out_jobs(org: Organization, *, until: Callable[[], bool] = lambda: Fal
                 return
             if is_free(lease) and org.jobs.claim(job.id, worker, taken_from=lease, now=time.time()):
                 _carry_out(org, job)
+
+
+def _try_to_carry_out(org: Organization, *, until: Callable[[], bool]) -> bool:
+    """Carries jobs out; False when some are left, such as those that a busy database kept from it."""
+    with suppress(StoreError), closing(open_database(org.database.path.parent)) as database:
+        own = replace(org, database=database)
+        carry_out_jobs(own, until=until)
+        return not own.jobs.count_unfinished()
+    return False
 
 
 def _carry_out(org: Organization, job: Job) -> None:
