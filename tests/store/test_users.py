@@ -1,11 +1,14 @@
 from __future__ import annotations
 
 import re
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing
+from threading import Event
 from typing import TYPE_CHECKING
 
 import pytest
 
+from evalmeta import limits
 from evalmeta.model.user import ADMIN
 from evalmeta.store.database import open_database
 from evalmeta.store.users import Users
@@ -102,3 +105,21 @@ def test_a_database_that_another_program_holds_keeps_no_caller_out(users: Users,
     database.execute("PRAGMA busy_timeout = 10")
     with closing(open_database(database.path.parent)) as other, other.transaction():
         assert users.user_of(token, now=1) == ADMIN
+
+
+def test_the_use_of_a_token_does_not_wait_for_whoever_holds_the_database(users: Users, database: Database) -> None:
+    token = users.add_token(ADMIN, org_id=ORG, now=0, expires=DAY)
+    held, asked = Event(), Event()
+
+    def hold() -> None:
+        with closing(open_database(database.path.parent)) as other, other.transaction():
+            held.set()
+            asked.wait(3)
+
+    with ThreadPoolExecutor() as pool:
+        pool.submit(hold)
+        held.wait()
+        assert users.user_of(token, now=1) == ADMIN
+        asked.set()
+    assert users.list_tokens()[0].used is None
+    assert database.query("PRAGMA busy_timeout") == [(1000 * limits.STORE_BUSY_SECONDS,)]

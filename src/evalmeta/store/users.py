@@ -122,9 +122,14 @@ class Users:
         return _user(rows[0]) if rows else None
 
     def _note_use(self, token_id: str, now: float) -> None:
-        # Whoever holds the database does not keep callers out.
-        with suppress(StoreError):
-            self._database.execute("UPDATE access_token SET used_at = ? WHERE id = ?", (now, token_id))
+        # Whoever holds the database does not keep callers out, nor waiting: the next use is noted as well.
+        [(patience,)] = self._database.query("PRAGMA busy_timeout")
+        self._database.execute("PRAGMA busy_timeout = 0")
+        try:
+            with suppress(StoreError):
+                self._database.execute("UPDATE access_token SET used_at = ? WHERE id = ?", (now, token_id))
+        finally:
+            self._database.execute(f"PRAGMA busy_timeout = {patience}")
 
 
 def new_secret() -> str:
