@@ -8,13 +8,16 @@ CLIENTS := $(VENV)/node/ready
 # What tests need from npm; without npm those tests are skipped, in CI npm is always there.
 NODE_MATERIAL := $(if $(shell command -v npm),$(SARIF_SCHEMA) $(CLIENTS))
 
-.PHONY: demo test lint bench fuzz docs
+.PHONY: demo test thorough lint bench fuzz docs
 
 demo: $(VENV)/installed  ## the main job on a copy of metadata-samples
 	@PATH="$(CURDIR)/$(BIN):$$PATH" bash docs/demo.sh
 
 test: $(VENV)/ready $(NODE_MATERIAL) lint  ## everything that must hold: lint, types, imports, tests
 	$(BIN)/pytest --cov --cov-report=term
+
+thorough: $(VENV)/ready  ## libxml2, xmlschema and the reader hold 10,000 generated documents of each type to the same verdict: minutes
+	EVALMETA_EXAMPLES=10000 $(BIN)/pytest --no-cov -n 2 tests/validation/test_agreement.py -k same_verdict
 
 lint: $(VENV)/ready
 	$(BIN)/ruff check

@@ -19,6 +19,8 @@ def main() -> None:
     measures = (
         startup.measure_version,
         startup.measure_validate,
+        startup.measure_validate_dx,
+        startup.measure_validate_plain,
         validate.measure_one_core,
         validate.measure_all_cores,
         worst.measure_definitions,

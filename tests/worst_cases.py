@@ -62,7 +62,7 @@ def _wide() -> dict[str, tuple[str, str]]:
         "unknown elements": ("element-unknown", HEAD + "<x/>" * WIDE),
         "descriptions": ("element-repeated", HEAD + "<description/>" * WIDE),
         "empty cases": ("element-missing", HEAD + "<testCase/>" * WIDE),
-        "text between cases": ("element-missing", HEAD + "x<testCase/>" * WIDE),
+        "text between cases": ("text-stray", HEAD + "x<testCase/>" * WIDE),
         "numbers of one case": (
             "element-repeated",
             f"{HEAD}<testCase>{INPUTS}{'<number>x</number>' * WIDE}</testCase>",
@@ -139,7 +139,7 @@ def _explained() -> dict[str, tuple[str, str]]:
     booleans = f"<expectation>{'<parameter><isReference/></parameter>' * (EXPLAINED // 2)}</expectation>"
     long_number = f"<number>{'0' * (LARGE // EXPLAINED * 3)}x</number>"
     return {
-        "empty cases": ("element-missing", HEAD + "x<testCase/>" * EXPLAINED),
+        "empty cases": ("text-stray", HEAD + "x<testCase/>" * EXPLAINED),
         "unknown elements": ("element-unknown", HEAD + "<x/>" * EXPLAINED),
         "empty parameters": ("element-missing", HEAD + case.format(parameters)),
         "empty booleans": ("value-invalid", HEAD + case.format(booleans)),

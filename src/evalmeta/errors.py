@@ -193,11 +193,17 @@ class LoginFailed(OrgError):
 
 
 class OrgFault(OrgError):
-    """The org answered with an error; `code` is Salesforce's name for it, such as INVALID_TYPE."""
+    """The org answered with an error.
 
-    def __init__(self, message: str, *, code: str, actions: Sequence[str] = ()) -> None:
+    Attributes:
+        code: Salesforce's name for it, such as INVALID_TYPE.
+        status: the answer's HTTP status; 0 when it does not matter.
+    """
+
+    def __init__(self, message: str, *, code: str, status: int = 0, actions: Sequence[str] = ()) -> None:
         super().__init__(message, actions=actions)
         self.code = code
+        self.status = status
 
 
 class MessageUnreadable(OrgError):

@@ -18,7 +18,7 @@ MAX_XML_NAMESPACE_CHARS: Final = 300
 MAX_EXPLAINED_ELEMENTS: Final = 3_000
 # How many problems of structure, and how many of rules, are told of one file at a time.
 MAX_PROBLEMS: Final = 1_000
-# How many problems the reply to a deployment has, shared by its components; one of each at least.
+# How many problems, and how many warnings, a deployment's reply has, shared by its components; one of each at least.
 MAX_DEPLOY_PROBLEMS: Final = 5_000
 # How many files a process remembers to be without problems; about 100 bytes each.
 MAX_VERDICTS: Final = 100_000
@@ -31,10 +31,12 @@ MAX_ZIP_RATIO: Final = 200
 
 # A SOAP message carries the zip in base64 (4/3 of its size) and some envelope.
 MAX_SOAP_BYTES: Final = 54_000_000
-# What is left of it without the zip: a reply about 10,000 components has 5 to 8 MB and up to 140,000 elements.
-# libxml2 reads up to 10 MB without its "huge" mode.
+# What is left of a call without the zip: a retrieve that names 10,000 components has 1 MB and 10,000 elements.
 MAX_ENVELOPE_BYTES: Final = 9_000_000
 MAX_ENVELOPE_ELEMENTS: Final = 300_000
+# The same of a reply, which has about 600 bytes and 14 elements a component: listMetadata tells of all that an org has.
+MAX_REPLY_ENVELOPE_BYTES: Final = MAX_SOAP_BYTES
+MAX_REPLY_ELEMENTS: Final = 2_000_000
 MAX_JSON_BYTES: Final = 54_000_000
 MAX_REPLY_BYTES: Final = 200_000_000
 MAX_SETTINGS_BYTES: Final = 1_000_000
@@ -115,6 +117,11 @@ KEEP_ALIVE_SECONDS: Final = 75
 # How long a server may take until it answers, and for an answer to whoever asks whether it does.
 START_SECONDS: Final = 30.0
 STATUS_SECONDS: Final = 5.0
+# How long a server on another machine counts as alive after a sign of life, of which it gives one every 5 seconds.
+SERVER_LEASE_SECONDS: Final = 20.0
+SERVER_SIGN_SECONDS: Final = 5
+# An answer goes out in pieces, each of which the client must have taken in PIECE_SECONDS.
+PIECE_BYTES: Final = 65_536
 # Testing API Developer Guide, "Considerations": 10 runs in progress; others wait.
 MAX_RUNS: Final = 10
 # A run whose workers died so often, one after the other and without finishing a case, would take the next one along.
@@ -127,6 +134,8 @@ MAX_USERNAME_CHARS: Final = 80
 
 # Jobs that wait or are worked on at one time.
 MAX_UNFINISHED_JOBS: Final = 2_000
+# Metadata API Developer Guide, "listMetadata()": 3 queries a call.
+MAX_LIST_QUERIES: Final = 3
 # Metadata API Developer Guide, "readMetadata()": 10 names a call.
 MAX_READ_NAMES: Final = 10
 
@@ -135,3 +144,6 @@ CONCURRENCY: Final = 10
 MAX_CONCURRENCY: Final = 1_000
 MAX_ITERATIONS: Final = 1_000
 JOURNAL_BATCH: Final = 256
+# The results of a run travel in pages, to clients that can put them together; a page has one case at least.
+MAX_PAGE_CASES: Final = 1_000
+MAX_PAGE_BYTES: Final = 8_000_000

@@ -99,9 +99,15 @@ def test_a_folder_without_components_is_named(project: Project) -> None:
     for folder, why in ((OUT, "out has no components"), (Path("gone"), "gone: there is no such folder")):
         with pytest.raises(NotFound, match=why):
             convert_metadata(folder, Selection())
-    shutil.rmtree("force-app")
+    shutil.rmtree("force-app/main")
     with pytest.raises(NotFound, match="has no components"):
         convert_source(project, Selection(), OUT)
+
+
+def test_a_name_is_looked_for_in_the_folder_that_is_converted(project: Project) -> None:
+    convert_source(project, Selection(), OUT)
+    with pytest.raises(NotFound, match=f"out has no {TYPE}:Z"):
+        convert_metadata(OUT, Selection(metadata=(f"{TYPE}:Z*",)))
 
 
 def test_the_same_name_twice_is_refused(project: Project) -> None:

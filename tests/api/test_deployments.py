@@ -9,7 +9,7 @@ from evalmeta.api import deployments
 from evalmeta.api.connections import connect
 from evalmeta.api.parcels import Parcel, pack_project
 from evalmeta.api.tracking import receipts_of, tracking_of
-from evalmeta.errors import DeployFailed, EvalmetaError, NotFound, OrgFault, UsageError
+from evalmeta.errors import DeployFailed, EvalmetaError, NotFound, UsageError
 from evalmeta.model.manifest import Manifest, ManifestTypes
 from evalmeta.model.registry import TYPES
 from evalmeta.package.archive import build_zip
@@ -121,7 +121,7 @@ def test_a_job_that_is_none_is_told_from_one_that_the_org_does_not_have(
 
 def test_a_deployment_is_no_validation(project: Project) -> None:
     job_id = started(project)
-    with pytest.raises(OrgFault, match="no validation"):
+    with pytest.raises(EvalmetaError, match=f"deployment {job_id}: .*no validation"):
         within(project, lambda connection: deployments.quick_deploy(connection, project, job_id))
 
 

@@ -3,6 +3,7 @@ from __future__ import annotations
 import dataclasses
 import errno
 import os
+import shutil
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -97,3 +98,60 @@ def test_a_case_is_found_by_its_number(copy_samples: Callable[..., Path]) -> Non
     copy_samples()
 
     assert metadata.case_lines(SAMPLE) == {1: 8, 2: 29}
+
+
+def test_a_name_that_stands_twice_hides_no_other_problem(copy_samples: Callable[..., Path]) -> None:
+    folder = copy_samples("dx-project") / "force-app/x"
+    folder.mkdir()
+    (folder / "Outage_Desk.aiEvaluationDefinition").write_text("<broken")
+
+    found = metadata.validate()
+
+    assert {each.code for each in found.problems} == {"full-name-duplicate", "xml-malformed"}
+    assert {each.location.path for each in found.problems} == {"force-app/x/Outage_Desk.aiEvaluationDefinition"}
+
+
+def test_a_full_name_is_unique_in_its_project_only(
+    copy_samples: Callable[..., Path], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    project = copy_samples("dx-project")
+    shutil.copytree(project, project.with_name("other"))
+    monkeypatch.chdir(project.parent)
+
+    assert metadata.validate([Path("project"), Path("other")]).problems == ()
+
+
+def test_a_file_named_twice_counts_once(copy_samples: Callable[..., Path]) -> None:
+    found = metadata.validate([copy_samples() / SAMPLE, SAMPLE, SAMPLE.parent / ".." / SAMPLE])
+
+    assert (found.problems, found.files) == ((), 1)
+
+
+@pytest.mark.parametrize("name", ["a:b", "A\n::error::B", "a\udcff"])
+def test_a_definition_with_an_impossible_name_is_told(copy_samples: Callable[..., Path], name: str) -> None:
+    copy_samples()
+    SAMPLE.rename(SAMPLE.with_name(f"{name}.aiEvaluationDefinition"))
+
+    assert "full-name-unsafe" in {each.code for each in metadata.validate().problems}
+
+
+@pytest.mark.parametrize("name", ["package.xml", "Pipe.aiEvaluationDefinition"])
+def test_a_pipe_is_refused_and_not_waited_for(tmp_path: Path, name: str) -> None:
+    os.mkfifo(tmp_path / name)
+
+    with pytest.raises(NotFound, match="is a pipe"):
+        metadata.validate([tmp_path / name])
+
+
+def test_a_manifest_that_names_nothing_is_told(copy_samples: Callable[..., Path]) -> None:
+    copy_samples("invalid/manifest_selects_nothing")
+
+    assert [each.code for each in metadata.validate().problems] == ["manifest-selects-nothing"]
+
+
+def test_a_manifest_for_several_tools_is_valid(copy_samples: Callable[..., Path]) -> None:
+    copy_samples("invalid/manifest_type_other")
+
+    found = metadata.validate()
+
+    assert (found.is_valid, [each.code for each in found.problems]) == (True, ["manifest-type-other"])

@@ -94,7 +94,17 @@ def test_destructive_changes_need_a_manifest() -> None:
         find_destructive(None, pre=Path("old.xml"))
 
 
+def test_other_types_are_left_out_with_a_warning(project: Project) -> None:
+    others = BLOCK.format("*").replace(TYPE, "ApexClass")
+    MANIFEST.write_text(PACKAGE.format(f"{BLOCK.format('*')}{others}<version>64.0</version>"))
+    Path("destructiveChanges.xml").write_text(PACKAGE.format(BLOCK.format("Old") + others.replace("*", "Older")))
+    destructive = {"destructiveChanges.xml": Path("destructiveChanges.xml")}
+    built = build_package(project, Selection(manifest=MANIFEST), ZIP, destructive=destructive)
+    assert [each.code for each in built.warnings] == ["manifest-type-other"] * 2
+    assert not any(b"Apex" in content for content in read_zip(ZIP.read_bytes()).values())
+
+
 def test_nothing_is_no_package(project: Project) -> None:
-    shutil.rmtree("force-app")
+    shutil.rmtree("force-app/main")
     with pytest.raises(NotFound, match="has no components"):
         build_package(project, Selection(), ZIP)

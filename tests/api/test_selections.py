@@ -82,3 +82,26 @@ def test_destructive_changes_are_checked_by_their_name(project: Path, content: s
 def test_a_name_that_nothing_has_is_no_finding(project: Path) -> None:
     with pytest.raises(NotFound):
         validate_selection(Selection(metadata=(f"{TYPE}:Absent",)), start=project)
+
+
+def test_a_selection_is_checked_in_the_version_of_its_manifest(project: Path) -> None:
+    path = project / "manifest/package.xml"
+    path.write_text(path.read_text().replace("<version>64.0", "<version>63.0"))
+    codes = {problem.code for problem in validate_selection(Selection(manifest=path), start=project).problems}
+    assert codes == {"parameter-version"}
+
+
+@pytest.mark.parametrize("types", ["", f"<types><name>{TYPE}</name></types>", ALL.replace("AiEv", "AiTest", 1)])
+def test_a_manifest_that_selects_nothing_is_told(project: Path, types: str) -> None:
+    path = project / "package.xml"
+    path.write_text(PACKAGE.format(f"{types.replace('AiTestaluation', 'AiTesting')}<version>66.0</version>"))
+    found = validate_selection(Selection(manifest=path), start=project)
+    assert [problem.code for problem in found.problems] == ["manifest-selects-nothing"]
+
+
+def test_a_name_that_stands_twice_hides_no_other_problem(project: Path) -> None:
+    folder = project / "force-app/x"
+    folder.mkdir()
+    (folder / "Outage_Desk.aiEvaluationDefinition").write_text("<broken")
+    codes = {each.code for each in validate_selection(Selection(source_dirs=(folder,)), start=project).problems}
+    assert codes == {"full-name-duplicate", "xml-malformed"}

@@ -8,7 +8,16 @@ import pytest
 
 from client.oauth_server import CLIENT, OAuthServer, running
 from evalmeta.api.connections import connect
-from evalmeta.api.targets import EMBEDDED, Target, choose_target, default_of, renew, set_default
+from evalmeta.api.targets import (
+    EMBEDDED,
+    Target,
+    choose_target,
+    default_of,
+    find_target,
+    login_again,
+    renew,
+    set_default,
+)
 from evalmeta.client.logins import Logins, user_logins
 from evalmeta.client.retrieve import list_components
 from evalmeta.errors import LoginFailed, NotFound, OrgFault, SettingsError, UsageError
@@ -54,6 +63,18 @@ def project_with(folder: Path, settings: str) -> Project:
 def chosen(project: Project, name: str | None = None) -> str:
     target = choose_target(project, name)
     return target.login.name if target else EMBEDDED
+
+
+def test_an_access_token_in_the_orgs_variable_is_taken_with_its_address(
+    project: Project, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("SF_TARGET_ORG", "00D000000000001!secret")
+    with pytest.raises(UsageError, match="SF_TARGET_ORG holds an access token"):
+        choose_target(project)
+    monkeypatch.setenv("SF_ORG_INSTANCE_URL", "http://127.0.0.1:8160/")
+    found = choose_target(project)
+    assert (found.login.url, found.secrets.access_token) == ("http://127.0.0.1:8160", "00D000000000001!secret")
+    assert "SF_TARGET_ORG" in login_again(found.login)
 
 
 @pytest.mark.usefixtures("logins")
@@ -191,3 +212,18 @@ def test_an_org_that_is_too_old_is_refused(project: Project, org: OAuthServer, m
     monkeypatch.setenv("SF_ORG_API_VERSION", "newest")
     with pytest.raises(UsageError, match="SF_ORG_API_VERSION is 'newest'"):
         names(project, target, [])
+
+
+def test_an_orgs_login_is_found_by_its_address_and_best_by_its_name(logins: Logins) -> None:
+    logins.save(Login("ci@desk.example", DESK.url, alias="ci"), Secrets("canary-ci"))
+    assert find_target(DESK.url, "ci").login.alias == "ci"
+    assert find_target(SHOP.url, "an alias of yore").login == SHOP
+    with pytest.raises(NotFound, match=r"no login at https://gone\.example is known here any more"):
+        find_target("https://gone.example", "gone")
+
+
+def test_the_environments_org_is_found_by_its_address(monkeypatch: pytest.MonkeyPatch, logins: Logins) -> None:
+    monkeypatch.setenv("SF_ACCESS_TOKEN", "canary")
+    monkeypatch.setenv("SF_ORG_INSTANCE_URL", DESK.url)
+    assert find_target(DESK.url, "desk").logins is None
+    assert find_target(SHOP.url, "shop").login == logins.find("shop")

@@ -64,6 +64,14 @@ def test_a_conflict_as_json_names_the_components(deployed: Team, evalmeta: Progr
     assert "here and in the org" in error["data"][0]["message"]
 
 
+def test_the_way_out_of_a_conflict_does_not_lead_to_another_refusal(deployed: Team, evalmeta: Program) -> None:
+    change_in_org(deployed, evalmeta, "A")
+    deployed.write("A", "mine")
+
+    assert "Take the org's: evalmeta retrieve --ignore-conflicts" in evalmeta("deploy").err
+    assert "Keep yours: evalmeta deploy --ignore-conflicts" in evalmeta("retrieve").err
+
+
 def test_a_conflict_can_be_ignored(deployed: Team, evalmeta: Program) -> None:
     change_in_org(deployed, evalmeta, "A")
 
@@ -210,3 +218,10 @@ def test_what_a_retrieve_wrote_before_it_failed_is_remembered(
 
     assert evalmeta("retrieve").code == 0
     assert b"again" in deployed.path("A").read_bytes()
+
+
+def test_a_conflict_counts_its_files_without_the_files_that_were_not_looked_at(
+    deployed: Team, evalmeta: Program
+) -> None:
+    change_in_org(deployed, evalmeta, "A")
+    assert "\n1 error in 1 file\n" in evalmeta("deploy").err

@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
     from pathlib import Path
 
+    from cli.team import Team
     from conftest import Outcome
 
     Program = Callable[..., Outcome]
@@ -362,3 +363,10 @@ def _in_metadata_format(project: Path, *, broken: str = "") -> Path:
         text = text.replace("<subjectType>AGENT", "<subjectType>BOT") if file.name.startswith(f"{broken}.") else text
         (folder / "aiEvaluationDefinitions" / file.name).write_text(text)
     return folder
+
+
+def test_a_dry_run_says_what_it_would_do_and_names_come_in_any_case(evalmeta: Program, team: Team) -> None:
+    for name in ("b", "A", "C"):
+        team.write(name)
+    lines = evalmeta("deploy", "--dry-run").out.splitlines()[2:]
+    assert [line.split()[:3] for line in lines] == [["Would", "create", name] for name in ("A", "b", "C")]

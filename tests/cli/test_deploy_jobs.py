@@ -70,7 +70,7 @@ def test_a_validation_changes_nothing_and_is_deployed_quickly_once(evalmeta: Pro
     assert f"evalmeta deploy quick --job-id {JOB}" in validated.err
     assert nothing.out.startswith("No agent tests")
     assert (deployed.code, "Created" in deployed.out) == (0, True)
-    assert (again.code, "was deployed already" in again.err) == (4, True)
+    assert (again.code, "was deployed already" in again.err) == (1, True)
     assert "are the same (3 components)" in evalmeta("status").out
 
 
@@ -80,7 +80,8 @@ def test_a_report_lists_what_the_org_says(evalmeta: Program, monkeypatch: pytest
         shown = evalmeta("deploy", "report", "-i", JOB)
         as_json = json.loads(evalmeta("deploy", "report", "-i", JOB, "--json").out)
 
-    assert (shown.code, shown.out.splitlines()[2].split()) == (0, ["status", "InProgress"])
+    assert (shown.code, shown.out.splitlines()[2].split()) == (0, ["Status", "InProgress"])
+    assert shown.out.splitlines()[-1].split() == ["Components", "2", "of", "7"]
     assert (as_json["status"], as_json["result"]["status"]) == (0, "InProgress")
     assert as_json["result"]["deployResult"]["numberComponentsTotal"] == 7
 

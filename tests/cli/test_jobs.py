@@ -7,7 +7,7 @@ import click
 import pytest
 from click.testing import CliRunner
 
-from evalmeta.cli.jobs import going_on, job_options, said_in, seconds_of, wait_option
+from evalmeta.cli.jobs import going_on, job_options, seconds_of, wait_option
 from evalmeta.errors import OrgUnreachable, WaitRanOut
 
 
@@ -47,10 +47,6 @@ def test_seconds_are_what_the_client_takes(wait: float | None, seconds: float | 
 def test_a_job_is_named_or_the_most_recent_one() -> None:
     assert (call(chosen, "-i", "4KB"), call(chosen, "-r")) == ((0, "'4KB'\n"), (0, "None\n"))
     assert (call(chosen)[0], call(chosen, "-i", "4KB", "-r")[0]) == (2, 2)
-
-
-def test_a_way_on_names_the_org() -> None:
-    assert said_in("deploy resume", "0Af1", "staging") == "evalmeta deploy resume --job-id 0Af1 --target-org staging"
 
 
 @pytest.mark.parametrize("error", [asyncio.CancelledError(), OrgUnreachable("gone")])

@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import subprocess
 import sys
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
@@ -11,7 +12,6 @@ from evalmeta.api import metadata
 
 if TYPE_CHECKING:
     from collections.abc import Callable
-    from pathlib import Path
 
     from conftest import Outcome
 
@@ -47,6 +47,22 @@ def test_a_defect_becomes_a_log_and_no_traceback(
     assert "ZeroDivisionError: boom" in log.read_text()
 
 
+@pytest.mark.parametrize("marker", ["sfdx-project.json", "package.xml"])
+def test_checking_a_file_of_a_project_without_settings_loads_no_pydantic(tmp_path: Path, marker: str) -> None:
+    tmp_path.joinpath(marker).write_text('{"packageDirectories": [{"path": "a"}]}')
+    tmp_path.joinpath("A.aiEvaluationDefinition").write_text("<a/>")
+    code = (
+        "import sys\nfrom evalmeta.cli.main import main\n"
+        "try: main(['validate', sys.argv[1]])\n"
+        "except SystemExit as done: print(done.code, 'pydantic' in sys.modules)"
+    )
+    command = [sys.executable, "-c", code, str(tmp_path / "A.aiEvaluationDefinition")]
+
+    done = subprocess.run(command, capture_output=True, text=True, check=True)
+
+    assert done.stdout.endswith("1 False\n")
+
+
 def test_help_and_version_load_no_heavy_library() -> None:
     code = (
         "import sys\nfrom evalmeta.cli.main import cli\n"
@@ -67,3 +83,11 @@ def test_colour_follows_the_conventions(
     monkeypatch.setenv(variable, "1")
 
     assert ("\x1b[" in evalmeta("validate").err) == (variable == "FORCE_COLOR")
+
+
+def test_a_full_disk_is_an_error_and_no_defect(program: list[str], copy_samples: Callable[..., Path]) -> None:
+    copy_samples()
+    with Path("/dev/full").open("wb") as full:
+        done = subprocess.run([*program, "validate"], stdout=full, stderr=subprocess.PIPE, check=False, timeout=60)
+    assert done.returncode == 1
+    assert done.stderr.startswith(b"Error (EvalmetaError): the output cannot be written: No space left on device")

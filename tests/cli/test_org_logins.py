@@ -15,6 +15,8 @@ import pytest
 from client.fake_sf import install
 from client.oauth_server import CLIENT, SECRET, USERNAME, OAuthServer, key_pair, running
 from evalmeta.cli.main import cli
+from evalmeta.client.logins import user_logins
+from evalmeta.model.login import Login, Secrets
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -207,7 +209,7 @@ def test_a_default_is_chosen_shown_and_taken_back(
     logged_in(evalmeta, org, typed, "--alias", "dev")
     assert evalmeta("org", "default").out == "Commands in mine talk to: embedded\n"
     assert evalmeta("org", "default", "dev").out == "Commands in mine talk to: dev\n"
-    assert json.loads(evalmeta("org", "default", "--unset", "--json").out)["result"] == {"default": "embedded"}
+    assert json.loads(evalmeta("org", "default", "--unset", "--json").out)["result"]["default"] == "embedded"
     assert evalmeta("org", "default", "other").code == 2
     assert evalmeta("org", "default", "dev", "--unset").code == 2
 
@@ -282,3 +284,77 @@ def test_no_secret_is_shown_anywhere(evalmeta: Program, org: OAuthServer, typed:
     secrets = {*revoked, SECRET, *re.findall(r"00D\w+![\w.]+", told)}
     assert len(secrets) > 2
     assert [secret for secret in secrets if secret in spoken] == []
+
+
+def test_an_alias_that_moves_is_told_and_the_default_follows(
+    evalmeta: Program, org: OAuthServer, typed: Callable[[str], None], tmp_path: Path
+) -> None:
+    (tmp_path / "evalmeta.toml").touch()
+    typed(org.new_session())
+    evalmeta("org", "login", "--instance-url", org.url, "--alias", "srv", "--set-default")
+    typed(org.new_session())
+    again = evalmeta("org", "login", "--instance-url", org.url, "--alias", "other")
+    assert "This login was known as srv; its alias is other now.\n" in again.err
+    assert json.loads(evalmeta("org", "default", "--json").out)["result"]["default"] == "other"
+
+
+def test_an_alias_that_is_taken_from_another_login_is_told(
+    evalmeta: Program, org: OAuthServer, typed: Callable[[str], None]
+) -> None:
+    user_logins().save(Login("me@desk.example", "https://desk.example", alias="srv"), Secrets("x"))
+    typed(org.new_session())
+    told = evalmeta("org", "login", "--instance-url", org.url, "--alias", "srv").err
+    assert "Warning: srv was the alias of me@desk.example at https://desk.example" in told
+
+
+def test_the_default_says_what_the_environment_chooses(
+    evalmeta: Program, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    (tmp_path / "evalmeta.toml").touch()
+    monkeypatch.setenv("SF_TARGET_ORG", "srv")
+    shown = evalmeta("org", "default")
+    assert shown.out.endswith("talk to: srv\n")
+    assert shown.err == "The environment says so; without it they talk to embedded.\n"
+
+
+def test_a_default_whose_login_is_forgotten_is_told(evalmeta: Program, tmp_path: Path) -> None:
+    (tmp_path / "evalmeta.toml").touch()
+    user_logins().save(Login("me@desk.example", "https://desk.example", alias="srv"), Secrets("x"))
+    evalmeta("org", "default", "srv")
+    assert "Warning: srv is still this project's default." in evalmeta("org", "logout", "-o", "srv").err
+    assert "Warning: no login srv is known here." in evalmeta("org", "default").err
+
+
+def test_a_session_that_has_ended_is_told_in_words_and_by_the_exit_code(
+    evalmeta: Program, org: OAuthServer, typed: Callable[[str], None], tmp_path: Path
+) -> None:
+    (tmp_path / "evalmeta.toml").touch()
+    typed(org.new_session())
+    evalmeta("org", "login", "--instance-url", org.url, "--alias", "dev")
+    org.access_tokens.clear()
+    assert "the session of dev: it is wrong, has expired or was revoked" in evalmeta("status", "-o", "dev").err
+    assert evalmeta("org", "display", "-o", "dev").code == 4
+    assert json.loads(evalmeta("org", "display", "-o", "dev", "--json").out)["status"] == 4
+
+
+def test_the_projects_own_org_cannot_be_logged_out_of(evalmeta: Program) -> None:
+    refused = evalmeta("org", "logout", "-o", "embedded")
+    assert (refused.code, "has no login and needs none" in refused.err) == (2, True)
+
+
+def test_a_login_without_a_token_says_where_it_is_read_from(evalmeta: Program, typed: Callable[[str], None]) -> None:
+    typed("")
+    refused = evalmeta("org", "login", "--instance-url", "http://127.0.0.1:9")
+    assert "it should hold the access token, when SF_ACCESS_TOKEN does not." in refused.err
+
+
+def test_a_server_of_ones_own_that_is_not_there_can_be_started(evalmeta: Program, typed: Callable[[str], None]) -> None:
+    typed("x")
+    refused = evalmeta("org", "login", "--instance-url", "http://127.0.0.1:9")
+    assert "is served by: evalmeta org start" in refused.err
+
+
+def test_https_where_http_is_spoken_is_told(evalmeta: Program, org: OAuthServer, typed: Callable[[str], None]) -> None:
+    typed("x")
+    refused = evalmeta("org", "login", "--instance-url", org.url.replace("http:", "https:"))
+    assert f"Did you mean {org.url}?" in refused.err

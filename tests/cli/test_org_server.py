@@ -216,6 +216,40 @@ def test_tokens_are_listed_without_being_shown_and_revoked(evalmeta: Callable[..
         assert org.user_of(text) is None
 
 
+def test_a_server_that_is_left_running_is_not_ended_by_a_key(
+    evalmeta: Callable[..., object],
+    project: Project,  # noqa: ARG001 - its folder
+) -> None:
+    shown = evalmeta("org", "start", "--port", "0", "--host", "0.0.0.0", "--detach")  # noqa: S104 - for a moment
+    assert evalmeta("org", "stop").code == 0
+    assert shown.out.endswith("End it: evalmeta org stop\n")
+    assert "--allow-host NAME" in shown.err
+
+
+def test_a_list_shows_one_users_tokens(evalmeta: Callable[..., object], project: Project) -> None:
+    for name in ("ci", "ada@example.com"):
+        make_token(project, username=name)
+    [listed] = json.loads(evalmeta("org", "token", "--list", "--user", "CI", "--json").out)["result"]
+    assert listed["username"] == "ci@evalmeta.local"
+
+
+@pytest.mark.parametrize(
+    "options", [("--list", "--revoke", "x"), ("--revoke", "x", "--user", "ci"), ("--list", "--expires-in", "3")]
+)
+def test_what_can_be_done_with_tokens_is_done_one_at_a_time(
+    evalmeta: Callable[..., object],
+    project: Project,  # noqa: ARG001 - its folder
+    options: tuple[str, ...],
+) -> None:
+    assert evalmeta("org", "token", *options).code == 2
+
+
+def test_a_token_names_its_org(evalmeta: Callable[..., object], project: Project) -> None:
+    assert f"For the org of {project.root}, which is not served" in evalmeta("org", "token").err
+    with served(project) as url:
+        assert f"For the org of {project.root}, served at {url}.\n" in evalmeta("org", "token").err
+
+
 def test_a_token_that_is_not_there_cannot_be_revoked(evalmeta: Callable[..., object], project: Project) -> None:  # noqa: ARG001 - its folder
     outcome = evalmeta("org", "token", "--revoke", "nope")
     assert (outcome.code, "no token with this id" in outcome.err) == (2, True)

@@ -215,3 +215,19 @@ def test_a_retrieve_that_failed_is_a_fault(
         done = evalmeta("retrieve")
 
     assert (done.code, "failed: out of order" in done.err) == (4, True)
+
+
+@pytest.mark.parametrize("options", [[], ["-t", "backup"]])
+def test_a_manifest_of_what_to_delete_is_not_retrieved(
+    evalmeta: Program, copy_samples: Callable[[str], Path], options: list[str]
+) -> None:
+    path = copy_samples("dx-project") / "destructiveChanges.xml"
+    path.write_text(
+        '<Package xmlns="http://soap.sforce.com/2006/04/metadata"><types><members>A</members>'
+        "<name>AiEvaluationDefinition</name></types></Package>"
+    )
+
+    done = evalmeta("retrieve", "-x", str(path), *options)
+
+    assert done.code == 2
+    assert "says what to delete, not what to take" in done.err

@@ -7,7 +7,7 @@ import re
 import socketserver
 import threading
 from contextlib import asynccontextmanager, contextmanager
-from typing import TYPE_CHECKING, NamedTuple, TypeVar
+from typing import TYPE_CHECKING, NamedTuple, Protocol, TypeVar
 
 import httpx
 
@@ -75,6 +75,11 @@ async def replying(*bodies: bytes) -> AsyncIterator[str]:
         yield f"http://127.0.0.1:{server.sockets[0].getsockname()[1]}"
 
 
+class _HasAddress(Protocol):
+    @property
+    def url(self) -> str: ...
+
+
 class Loopback(NamedTuple):
     """A server on loopback: its address, and the requests that it got, heads and bodies."""
 
@@ -118,7 +123,7 @@ def replying_with(*replies: bytes) -> Iterator[Loopback]:
         yield server
 
 
-def visit(server: Loopback, do: Callable[[Connection], Awaitable[T]]) -> T:
+def visit(server: _HasAddress, do: Callable[[Connection], Awaitable[T]]) -> T:
     """Connects to a server on loopback, does something, and gives what came of it."""
 
     async def go() -> T:

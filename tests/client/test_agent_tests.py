@@ -7,8 +7,9 @@ import orjson
 import pytest
 
 from client.servers import answering, connect
+from evalmeta import limits
 from evalmeta.client.agent_tests import Progress, cancel_run, fetch_results, follow, start_run
-from evalmeta.errors import MessageUnreadable, OrgBusy, WaitRanOut
+from evalmeta.errors import MessageUnreadable, OrgBusy, OrgError, WaitRanOut
 from evalmeta.model.registry import TESTING_DEFINITION
 from evalmeta.model.run import RunOptions, RunStatus
 from evalmeta.wire.connect import write_options
@@ -48,11 +49,30 @@ def test_a_test_of_the_other_type_is_started_followed_and_read_where_it_is_run()
     assert {"/einstein/ai-testing/runs" in str(each.url) for each in requests} == {True}
 
 
-def test_options_are_sent_beside_it() -> None:
+@pytest.mark.parametrize("is_ours", [True, False])
+def test_options_are_sent_beside_it_to_our_own_orgs_alone(is_ours: bool) -> None:  # noqa: FBT001
     transport, requests = answering(reply(runId="4KB1"))
     options = RunOptions(iterations=3)
-    connect(transport, lambda connection: start_run(connection, "Orders", options=options))
-    assert orjson.loads(requests[0].content)["runOptions"] == write_options(options)
+
+    async def start(connection: Connection) -> str:
+        connection.is_ours = is_ours
+        return await start_run(connection, "Orders", options=options)
+
+    connect(transport, start)
+    beside = {"runOptions": write_options(options)} if is_ours else {}
+    assert orjson.loads(requests[0].content) == {"aiEvaluationDefinitionName": "Orders", **beside}
+
+
+def test_a_start_that_agentforce_studio_puts_off_says_why() -> None:
+    transport, _ = answering(reply(status="CREATED"))
+    with pytest.raises(OrgBusy, match="a run of Visits is in progress in the org already"):
+        connect(transport, lambda connection: start_run(connection, "Visits", kind=TESTING_DEFINITION))
+
+
+def test_a_cancel_that_the_org_does_not_carry_out_is_told() -> None:
+    transport, _ = answering(reply(success=False))
+    with pytest.raises(OrgError, match="did not cancel run 4KB1"):
+        connect(transport, lambda connection: cancel_run(connection, "4KB1"))
 
 
 def test_a_start_without_an_id_is_unreadable() -> None:
@@ -102,3 +122,25 @@ def test_results_of_an_org_are_given_the_names_that_it_does_not_tell() -> None:
     transport, _ = answering(reply(status="IN_PROGRESS", subjectName="Desk", testCases=[{}]))
     run = connect(transport, lambda connection: fetch_results(connection, "4KB1", definition="Orders"))
     assert (run.id, run.definition, run.status, len(run.cases)) == ("4KB1", "Orders", RunStatus.IN_PROGRESS, 1)
+
+
+async def fetch_from_ours(connection: Connection) -> Run:
+    connection.is_ours = True
+    return await fetch_results(connection, "4KB1")
+
+
+def test_results_of_our_own_orgs_are_fetched_page_by_page() -> None:
+    pages = ((2, "1-2"), (1, "1-3"), (0, ""))
+    transport, requests = answering(
+        *(reply(status="COMPLETED", testCases=[{}] * count, evalmeta={"next": after}) for count, after in pages)
+    )
+    run = connect(transport, fetch_from_ours)
+    assert len(run.cases) == 3
+    assert [each.url.params["after"] for each in requests] == ["0-0", "1-2", "1-3"]
+
+
+def test_results_that_have_no_end_are_given_up(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(limits, "MAX_TEST_CASES", 0)
+    transport, _ = answering(reply(status="COMPLETED", testCases=[{}], evalmeta={"next": "1-1"}))
+    with pytest.raises(MessageUnreadable, match="have no end"):
+        connect(transport, fetch_from_ours)

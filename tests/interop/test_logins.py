@@ -42,3 +42,12 @@ def test_no_login_is_needed_where_the_environment_names_the_org(org: Org, worksp
     done = workspace.sf("org list metadata-types --json", org=org)
 
     assert "AiEvaluationDefinition" in [each.xmlName for each in done.reply.result.metadataObjects]
+
+
+def test_records_are_shown_with_their_columns(workspace: Workspace) -> None:
+    shown = workspace.sf(
+        "data query", "--query", "SELECT Id, Username FROM User WHERE Username = 'admin@evalmeta.local'"
+    )
+
+    assert shown.code == 0, shown
+    assert "admin@evalmeta.local" in shown.out

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from evalmeta.model.actions import parse_actions, render_actions
+from evalmeta.model.actions import is_action_list, parse_actions, render_actions
 
 names = st.lists(st.text(max_size=12).map(str.strip))
 
@@ -80,6 +80,7 @@ def test_lists_are_rendered_as_the_reference_writes_them() -> None:
 def test_any_text_is_a_list_or_none(text: str) -> None:
     actions = parse_actions(text)
     assert actions is None or parse_actions(render_actions(actions)) == actions
+    assert is_action_list(text) is (actions is not None)
 
 
 @pytest.mark.parametrize(

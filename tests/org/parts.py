@@ -114,7 +114,7 @@ async def connected(org: Organization, *, token: str | None = None) -> AsyncIter
     transport = httpx.ASGITransport(app=create_app(org))
     token = org.token if token is None else token
     async with Connection(
-        url=URL, token=token, api_version=NEWEST_API_VERSION, transport=transport, poll_seconds=0.01
+        url=URL, token=token, api_version=NEWEST_API_VERSION, transport=transport, poll_seconds=0.01, is_ours=True
     ) as connection:
         yield connection
 
@@ -186,7 +186,12 @@ def embedded(project: Project, do: Callable[[Connection], Awaitable[T]], *, deta
         async with embedded_org(project, detached=detached) as (app, token):
             transport = httpx.ASGITransport(app=app)
             async with Connection(
-                url=URL, token=token, api_version=NEWEST_API_VERSION, transport=transport, poll_seconds=0.01
+                url=URL,
+                token=token,
+                api_version=NEWEST_API_VERSION,
+                transport=transport,
+                poll_seconds=0.01,
+                is_ours=True,
             ) as connection:
                 return await do(connection)
 

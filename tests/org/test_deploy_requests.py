@@ -112,3 +112,12 @@ def test_what_is_no_deployment_is_an_error(waiting: Organization, content: dict[
 def test_an_unknown_job_is_not_found(waiting: Organization) -> None:
     status, reply = send(waiting, "GET", f"{REQUESTS}/0Af000000000009AAA")
     assert (status, reply[0]["errorCode"]) == (404, "INVALID_CROSS_REFERENCE_KEY")
+
+
+def test_a_validation_is_deployed_at_the_documented_address_or_not_found(waiting: Organization) -> None:
+    validation = posted(waiting, checkOnly=True)
+    carry_out_jobs(waiting)
+    body, path = {"validatedDeployRequestId": validation}, f"{REQUESTS}/validatedDeployRequestId"
+    assert send(waiting, "POST", path, json=body)[0] == 201
+    status, reply = send(waiting, "POST", path, json=body)
+    assert (status, reply[0]["errorCode"]) == (404, "INVALID_ID_FIELD")

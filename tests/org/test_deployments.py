@@ -91,6 +91,16 @@ def test_a_deployment_with_very_many_problems_has_a_reply_that_is_read(org: Orga
     assert len(result.details.component_failures) == limits.MAX_DEPLOY_PROBLEMS
 
 
+def test_a_deployment_with_very_many_warnings_tells_how_many_it_leaves_out(
+    org: Organization, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(limits, "MAX_DEPLOY_PROBLEMS", 4)
+    doubtful = definition("A", cases=5).replace(b"<expectedValue>Orders</expectedValue>", b"")
+    result = send(org, package({"A": doubtful, "B": doubtful}))
+    told = [each.problem.split("; ") for each in result.details.component_successes if each.problem]
+    assert [(len(each), each[-1]) for each in told] == [(3, "... and 3 more")] * 2
+
+
 def test_a_deployment_tells_what_became_of_each_component(org: Organization) -> None:
     send(org, package({"A": definition("A"), "B": definition("B")}))
     result = send(org, package({"A": definition("A"), "B": definition("B", cases=2), "C": definition("C")}))
@@ -257,3 +267,15 @@ def test_a_deployment_that_is_killed_is_done_or_not_begun(tmp_path: Path) -> Non
 def test_every_job_has_an_id_of_its_own_that_says_its_kind(org: Organization) -> None:
     ids = [send(org, package({})).id for _ in range(2)]
     assert ids == ["0Af000000000001CAA", "0Af000000000002CAA"]
+
+
+@pytest.mark.parametrize("options", [DEPLOY, PARTIAL])
+@pytest.mark.parametrize("name", ["A", "a"])
+def test_a_component_that_is_in_two_packages_of_a_zip_fails(
+    org: Organization, name: str, options: DeployOptions
+) -> None:
+    manifests = [(f"{folder}/package.xml", write_manifest(everything())) for folder in ("one", "two")]
+    files = [(f"one/{xml_of('A')}", definition("A")), (f"two/{xml_of(name)}", definition(name, cases=2))]
+    [failure] = send(org, build_zip([*manifests, *files]), options).details.component_failures
+    assert failure.problem == f"The {KIND.name} '{name}' is in the zip more than once"
+    assert fetch(org) == ({} if options == DEPLOY else {"A": definition("A")})

@@ -100,6 +100,22 @@ def test_a_run_is_started_followed_and_gives_its_results(project: Project) -> No
     assert [progress.done for progress in seen] == sorted(progress.done for progress in seen)
 
 
+@pytest.mark.parametrize("size", [1, 3, 16, 100])
+def test_results_come_whole_however_many_pages_they_have(
+    project: Project, monkeypatch: pytest.MonkeyPatch, size: int
+) -> None:
+    monkeypatch.setattr(limits, "MAX_PAGE_CASES", size)
+
+    async def run(connection: Connection) -> tuple[Run, Run]:
+        done = await follow_up(connection, await deploy_and_start(connection, RunOptions(iterations=2)))
+        connection.is_ours = False
+        return done, await fetch_results(connection, done.id)
+
+    paged, whole = embedded(project, run)
+    assert paged == whole
+    assert len(paged.cases) == 16
+
+
 def test_options_of_a_run_are_those_of_its_starter(project: Project) -> None:
     options = RunOptions(iterations=2, min_pass_rate=0.5, undecided="fail", concurrency=1, case_timeout=5)
 

@@ -195,3 +195,32 @@ def test_a_defect_is_in_the_log_and_not_in_the_answer(caplog: pytest.LogCaptureF
     assert error(response) == (500, "UNKNOWN_EXCEPTION")
     assert "Traceback" not in response.text
     assert "AttributeError" in caplog.text
+
+
+def test_a_body_goes_out_in_pieces_and_arrives_whole(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(limits, "PIECE_BYTES", 4)
+
+    async def answer(request: Request) -> PlainTextResponse:
+        return PlainTextResponse(request.url.path[1:])
+
+    for size in range(14):
+        assert send(app(answer), "GET", f"/{'abcdefghijklmn'[:size]}").text == "abcdefghijklmn"[:size]
+
+
+def test_a_client_that_hangs_up_is_no_defect(door: Gate, caplog: pytest.LogCaptureFixture) -> None:
+    async def hang_up() -> dict[str, str]:
+        return {"type": "http.disconnect"}
+
+    async def to_nobody(_: object) -> None:
+        pass
+
+    with caplog.at_level(logging.INFO, logger="evalmeta.org"):
+        asyncio.run(door(upload(), hang_up, to_nobody))
+    [line] = [record.getMessage() for record in caplog.records if record.name.startswith("evalmeta")]
+    assert line.startswith(f"127.0.0.1 POST {SOAP} - ")
+
+
+def upload() -> dict[str, object]:
+    headers = [(b"host", b"localhost:8160"), (b"content-length", b"9")]
+    names = {"type": "http", "method": "POST", "path": SOAP, "raw_path": SOAP.encode(), "query_string": b""}
+    return {**names, "headers": headers, "client": ("127.0.0.1", 1), "server": ("127.0.0.1", 8160), "scheme": "http"}

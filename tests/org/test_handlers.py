@@ -18,7 +18,7 @@ from evalmeta.store.database import open_database
 from evalmeta.store.runs import Runs
 from evalmeta.wire.messages import AsyncResult, DeployOptions, DeployResult
 from evalmeta.wire.soap import deploy_call, read_results, write_call
-from org.parts import URL, definition, make_project, opened_of, package, started
+from org.parts import KIND, URL, definition, deploy, make_project, opened_of, package, started
 from wire.envelopes import jsforce_call, wsdl_call
 
 if TYPE_CHECKING:
@@ -66,7 +66,7 @@ def rest_error(response: httpx.Response) -> tuple[int, str, str]:
 def test_a_call_is_answered_in_xml(org: Organization) -> None:
     response = call(org, "<describeMetadata><asOfVersion>66.0</asOfVersion></describeMetadata>")
     assert (response.status_code, response.headers["content-type"]) == (200, "text/xml;charset=UTF-8")
-    assert b"<directoryName>aiEvaluationDefinitions</directoryName><suffix>" in response.content
+    assert b"<directoryName>aiEvaluationDefinitions</directoryName><inFolder>" in response.content
 
 
 def test_calls_with_prefixes_are_answered_alike(org: Organization) -> None:
@@ -100,6 +100,11 @@ def test_a_wrong_session_leaves_the_body_unread(org: Organization) -> None:
     [
         ("<deleteMetadata/>", "INVALID_OPERATION", "No operation available for request deleteMetadata"),
         ("<listMetadata><queries><type>Nope</type></queries></listMetadata>", "INVALID_TYPE", "Unknown type:Nope"),
+        (
+            f"<listMetadata>{f'<queries><type>{KIND.name}</type></queries>' * 4}</listMetadata>",
+            "EXCEEDED_MAX_TYPES_LIMIT",
+            "4 queries; at most 3 are answered at a time",
+        ),
         (
             "<checkDeployStatus><asyncProcessId>0Af9</asyncProcessId></checkDeployStatus>",
             "INVALID_CROSS_REFERENCE_KEY",
@@ -170,9 +175,9 @@ def test_a_deployment_is_answered_with_a_receipt_and_kept(waiting: Organization)
 
 
 @pytest.fixture
-def locked(org: Organization) -> Iterable[Organization]:
+def locked(org: Organization, monkeypatch: pytest.MonkeyPatch) -> Iterable[Organization]:
     """The org while another program holds its database."""
-    org.database.execute("PRAGMA busy_timeout = 10")
+    monkeypatch.setattr(limits, "STORE_BUSY_SECONDS", 0.01)
     with closing(open_database(org.database.path.parent)) as other, other.transaction():
         yield org
 
@@ -227,3 +232,36 @@ def test_errors_of_cases_and_results_name_no_folders(tmp_path: Path, monkeypatch
         content = rest(org, "GET", f"{RUNS}/{run_id}/results").text
     assert content.count("no answer in run.json") == 2
     assert str(project.root) not in content
+
+
+@pytest.mark.parametrize("scheme", ["Bearer", "bearer", "OAuth", "OAUTH"])
+def test_a_token_is_taken_with_either_scheme_in_any_case(org: Organization, scheme: str) -> None:
+    assert send(org, "GET", "/services/oauth2/userinfo", authorization=f"{scheme} {org.token}").status_code == 200
+
+
+def test_a_run_is_found_by_its_short_id(tmp_path: Path) -> None:
+    project = make_project(tmp_path / "project")
+    run_id = started(project, cases=1)
+    with opened_of(project) as org:
+        for path in (f"{RUNS}/{run_id[:15]}", f"{RUNS}/{run_id[:15]}/results"):
+            assert rest(org, "GET", path).status_code == 200
+
+
+def test_a_run_of_somebody_else_is_as_good_as_none(tmp_path: Path) -> None:
+    project = make_project(tmp_path / "project")
+    run_id = started(project, cases=1)
+    with opened_of(project) as org:
+        own = org.new_token(org.users.add("ci", "ci", now=1), now=1, expires=9e9)
+        refused = send(org, "POST", f"{RUNS}/{run_id}/cancel", authorization=f"Bearer {own}")
+        assert rest_error(refused) == (404, "NOT_FOUND", f"Run not found: {run_id}")
+        begun = send(org, "POST", RUNS, b'{"aiEvaluationDefinitionName": "Orders"}', authorization=f"Bearer {own}")
+        path = f"{RUNS}/{begun.json()['runId']}/cancel"
+        assert send(org, "POST", path, authorization=f"Bearer {own}").status_code == 200
+
+
+@pytest.mark.parametrize(("asked", "told"), [("true", True), ("1", True), ("0", False), ("false", False)])
+def test_details_are_told_to_whoever_wants_them(waiting: Organization, asked: str, *, told: bool) -> None:
+    job_id = deploy(waiting, package({"A": definition("A")}))
+    operation = f"<asyncProcessId>{job_id}</asyncProcessId><includeDetails>{asked}</includeDetails>"
+    reply = call(waiting, f"<checkDeployStatus>{operation}</checkDeployStatus>")
+    assert (b"<componentSuccesses>" in reply.content) is told

@@ -6,8 +6,10 @@ from evalmeta.org.hosts import hosts_of, is_loopback, is_same_origin
 
 
 @pytest.mark.parametrize(
-    "host", ["127.0.0.1:8160", "localhost:8160", "LOCALHOST:8160", "localhost.:8160", "[::1]:8160", "localhost"]
-)
+    "host",
+    ["127.0.0.1:8160", "localhost:8160", "LOCALHOST:8160", "localhost.:8160", "[::1]:8160", "localhost",
+     "[0:0:0:0:0:0:0:1]:8160", "[0000::0001]"],
+)  # fmt: skip
 def test_on_loopback_its_names_are_answered(host: str) -> None:
     assert hosts_of("127.0.0.1", 8160).answer_to(host)
 

@@ -75,7 +75,7 @@ def test_tokens_of_users_expired_and_revoked_are_told_alike(org: Organization) -
 def test_anybody_may_ask_for_the_versions_from_the_oldest_to_the_newest(org: Organization) -> None:
     status, versions = get(org, "/services/data", token="")
     assert (status, [each["version"] for each in versions]) == (200, ["63.0", "64.0", "65.0", "66.0", "67.0"])
-    assert versions[3] == {"label": "Spring '26", "url": DATA, "version": "66.0"}
+    assert versions[3] == {"label": "Spring '26", "url": DATA, "version": "66.0", "engine": "evalmeta"}
     assert [each["label"] for each in versions[:3]] == ["Spring '25", "Summer '25", "Winter '26"]
 
 
@@ -159,6 +159,11 @@ def test_agents_are_those_that_are_bound_each_with_one_version(org: Organization
 def test_an_object_that_is_not_here_is_told(org: Organization, text: str, api: str, name: str) -> None:
     error = {"message": f"sObject type '{name}' is not supported.", "errorCode": "INVALID_TYPE"}
     assert query(org, text, api=api) == (400, [error])
+
+
+def test_columns_of_a_query_are_told_before_its_records(org: Organization) -> None:
+    status, found = get(org, f"{DATA}/query?q=SELECT+Id,Name+FROM+User&columns=true")
+    assert (status, [each["columnName"] for each in found["columnMetadata"]]) == (200, ["Id", "Name"])
 
 
 def test_a_query_of_another_form_is_told(org: Organization) -> None:

@@ -4,8 +4,10 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from evalmeta import limits
 from evalmeta.client.deploy import deploy
 from evalmeta.client.retrieve import describe, list_components, retrieve
+from evalmeta.errors import OrgFault
 from evalmeta.model.manifest import Manifest, ManifestTypes
 from evalmeta.model.registry import TYPES
 from evalmeta.package.archive import read_zip
@@ -43,6 +45,16 @@ def test_a_member_fetches_that_component_only(org: Organization, files: dict[str
     entries = read_zip(fetch(org, everything("B")).zip_file)
     assert entries[f"unpackaged/{xml_of('B')}"] == files["B"]
     assert len(entries) == 2
+
+
+@pytest.mark.usefixtures("files")
+def test_what_does_not_go_into_one_zip_is_told_with_a_way_out(
+    org: Organization, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(limits, "MAX_ZIP_ENTRIES", 2)
+    with pytest.raises(OrgFault, match=r"more than 2 .*name fewer members") as raised:
+        fetch(org, everything())
+    assert raised.value.code == "LIMIT_EXCEEDED"
 
 
 @pytest.mark.usefixtures("files")
@@ -90,3 +102,20 @@ def test_an_empty_org_lists_nothing(org: Organization) -> None:
 def test_the_org_describes_the_types_it_has(org: Organization) -> None:
     described = ask(org, describe)
     assert described.metadata_objects == tuple(MetadataObject(row.directory, row.suffix, row.name) for row in TYPES)
+
+
+@pytest.mark.usefixtures("files")
+def test_a_member_is_found_in_any_case_of_its_name(org: Organization) -> None:
+    result = fetch(org, everything("a", "A"))
+    assert [each.full_name for each in result.file_properties] == ["A", "unpackaged/package.xml"]
+    assert result.messages == ()
+
+
+@pytest.mark.usefixtures("files")
+def test_a_component_says_who_made_it_and_who_changed_it(org: Organization) -> None:
+    user = org.users.add("ci", "Robot", now=1)
+    token = org.new_token(user, now=1, expires=9e9)
+    ask(org, lambda connection: deploy(connection, package({"A": definition("A", cases=2)})), token=token)
+    found = ask(org, lambda connection: list_components(connection, KIND.name))
+    names = [(each.full_name, each.created_by_name, each.last_modified_by_name) for each in found]
+    assert names == [("A", "Local Admin", "Robot"), ("B", "Local Admin", "Local Admin")]

@@ -16,6 +16,7 @@ import pytest
 from evalmeta import limits
 from evalmeta.api.servers import list_tokens, make_token, revoke_token
 from evalmeta.errors import UsageError
+from evalmeta.model.registry import EVALUATION_DEFINITION
 from evalmeta.model.run import RunStatus
 from evalmeta.org.server import listen
 from evalmeta.org.serverfile import read_server
@@ -60,10 +61,14 @@ def talk(url: str, sent: bytes) -> bytes:
     """Sends bytes and gives what comes until the server closes."""
     with connected(url) as connection:
         connection.sendall(sent)
-        received = b""
-        while piece := connection.recv(65536):
-            received += piece
-    return received
+        return rest_of(connection)
+
+
+def rest_of(connection: socket.socket) -> bytes:
+    received = bytearray()
+    while piece := connection.recv(65536):
+        received += piece
+    return bytes(received)
 
 
 def call(url: str, operation: str, token: str) -> httpx.Response:
@@ -157,6 +162,33 @@ def test_a_client_that_sends_on_after_its_answer_is_let_go(project: Project) -> 
                 pass
 
 
+def test_what_is_no_http_after_an_answer_ends_the_connection_and_is_no_defect(
+    project: Project, capfd: pytest.CaptureFixture[str]
+) -> None:
+    with served(project) as url, connected(url) as connection:
+        connection.sendall(b"POST /nope HTTP/1.1\r\nHost: localhost\r\nTransfer-Encoding: chunked\r\n\r\n")
+        assert connection.recv(65536).startswith(b"HTTP/1.1 404 ")
+        connection.sendall(b"no chunk\r\n")
+        with suppress(ConnectionResetError):
+            rest_of(connection)
+    assert "Traceback" not in capfd.readouterr().err + (project.state_dir / "logs" / "server.log").read_text()
+
+
+def test_a_client_that_does_not_read_its_answer_is_let_go(project: Project) -> None:
+    with opened_of(project) as org:
+        large = definition("Large", extra=f"<description>{'x' * 1_000_000}</description>")
+        org.components.save(EVALUATION_DEFINITION, {"Large": large}, now=1)
+    names = "<fullNames>Large</fullNames>" * 10
+    operation = f"<readMetadata><type>AiEvaluationDefinition</type>{names}</readMetadata>"
+    sent = jsforce_call(operation, session=make_token(project))
+    head = f"POST {SOAP} HTTP/1.1\r\nHost: localhost\r\nContent-Length: {len(sent)}\r\n\r\n"
+    log = project.state_dir / "logs" / "server.log"
+    with served(project, PIECE_SECONDS=0.3) as url, connected(url) as connection:
+        connection.sendall(head.encode() + sent)
+        wait_for(lambda: "POST" in log.read_text())
+        assert len(rest_of(connection)) < 10_000_000
+
+
 def test_idle_connections_are_closed(project: Project) -> None:
     with served(project, KEEP_ALIVE_SECONDS=0) as url:
         assert talk(url, b"GET /services/data HTTP/1.1\r\nHost: localhost\r\n\r\n").startswith(b"HTTP/1.1 200 ")
@@ -190,9 +222,17 @@ def test_a_killed_server_leaves_the_place_to_the_next(project: Project) -> None:
 def test_a_port_in_use_is_told_with_a_way_out() -> None:
     with listen("127.0.0.1", 0) as taken:
         port = taken.getsockname()[1]
-        with pytest.raises(UsageError, match=f"cannot listen at 127.0.0.1 port {port}: Address") as raised:
+        with pytest.raises(
+            UsageError, match=f"cannot listen at 127.0.0.1 port {port}: Address already in use$"
+        ) as raised:
             listen("127.0.0.1", port)
     assert "--port" in raised.value.actions[0]
+
+
+def test_a_name_that_is_no_machines_is_told_as_such() -> None:
+    with pytest.raises(UsageError, match=r"cannot listen at nosuchhost\.invalid: ") as raised:
+        listen("nosuchhost.invalid", 0)
+    assert "--host" in raised.value.actions[0]
 
 
 def test_a_run_survives_the_server_and_is_finished(project: Project) -> None:
@@ -254,6 +294,19 @@ def test_jobs_and_runs_asked_for_over_http_are_carried_out(project: Project) -> 
         body, bearer = b'{"aiEvaluationDefinitionName": "Orders"}', f"Bearer {token}"
         run_id = send("POST", url + RUNS, body, authorization=bearer).json()["runId"]
         wait_for(lambda: get(project, url, f"{RUNS}/{run_id}").json()["status"] == "COMPLETED")
+
+
+def test_an_agent_that_is_bound_while_the_org_is_served_can_be_asked(project: Project) -> None:
+    settings = project.root / "evalmeta.toml"
+    lines = settings.read_text()
+    settings.write_text("")
+    started(project, cases=1)
+    with served(project) as url:
+        body, bearer = b'{"aiEvaluationDefinitionName": "Orders"}', f"Bearer {make_token(project)}"
+        refused = send("POST", url + RUNS, body, authorization=bearer)
+        assert "Add these lines to evalmeta.toml of the project that serves the org" in refused.json()[0]["message"]
+        settings.write_text(lines)
+        assert send("POST", url + RUNS, body, authorization=bearer).status_code == 201
 
 
 def test_a_defect_shows_no_traceback_and_no_path(project: Project) -> None:

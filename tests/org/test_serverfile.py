@@ -1,14 +1,16 @@
 from __future__ import annotations
 
 import os
+import time
 from typing import TYPE_CHECKING
 
 import orjson
 import pytest
 
+from evalmeta import limits
 from evalmeta.errors import ProjectError, UsageError
 from evalmeta.org.leases import new_worker, working
-from evalmeta.org.serverfile import claim_place, leave_place, read_server
+from evalmeta.org.serverfile import claim_place, leave_place, read_server, renew_place
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -46,11 +48,15 @@ def test_a_file_that_says_nothing_is_no_server(tmp_path: Path, content: bytes) -
     assert read_server(tmp_path) is None
 
 
-def test_a_server_on_another_machine_counts_as_alive(tmp_path: Path) -> None:
+def test_a_server_on_another_machine_counts_as_alive_as_long_as_it_gives_signs(tmp_path: Path) -> None:
     process = new_worker().partition(":")[2]
     fields = {"url": "http://elsewhere:1", "pid": 7, "started": 0, "process": f"elsewhere:{process}"}
     (tmp_path / "server.json").write_bytes(orjson.dumps(fields))
     assert read_server(tmp_path).url == "http://elsewhere:1"
+    os.utime(tmp_path / "server.json", (0, time.time() - limits.SERVER_LEASE_SECONDS - 1))
+    assert read_server(tmp_path) is None
+    renew_place(tmp_path)
+    assert read_server(tmp_path).host == "elsewhere"
 
 
 def test_a_folder_that_cannot_be_written_is_told(tmp_path: Path) -> None:

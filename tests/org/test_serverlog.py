@@ -18,7 +18,7 @@ LOG = logging.getLogger("evalmeta.org.anything")
 @pytest.fixture(autouse=True)
 def _closed() -> Iterator[None]:
     yield
-    for name in ("evalmeta.org", "uvicorn.error"):
+    for name in ("evalmeta.org", "uvicorn.error", "asyncio"):
         logger = logging.getLogger(name)
         for handler in logger.handlers:
             handler.close()
@@ -74,3 +74,10 @@ def test_the_file_is_of_bounded_size(tmp_path: Path, monkeypatch: pytest.MonkeyP
     sizes = {each.name: each.stat().st_size for each in tmp_path.iterdir()}
     assert set(sizes) == {"server.log", "server.log.1", "server.log.2"}
     assert max(sizes.values()) <= 1_000
+
+
+def test_what_the_event_loop_says_is_in_the_log_too(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    open_log(tmp_path / "server.log", to_stderr=False)
+    logging.getLogger("asyncio").error("Fatal error: protocol.data_received() call failed.")
+    assert "Fatal error" in (tmp_path / "server.log").read_text()
+    assert capsys.readouterr().err == ""

@@ -9,14 +9,13 @@ from hypothesis import strategies as st
 from evalmeta.errors import InvalidMetadata
 from evalmeta.model.component import Component
 from evalmeta.model.registry import TYPES
-from evalmeta.model.settings import Settings
 from evalmeta.package.convert import entry_name, full_name_of, target_path
 from evalmeta.package.project import Project
 
 TYPE = TYPES[0]
 ROOT = Path("/project")
-DX = Project(ROOT, is_dx=True, package_directories=(ROOT / "a", ROOT / "b"), api_version=None, settings=Settings())
-PLAIN = Project(ROOT, is_dx=False, package_directories=(ROOT,), api_version=None, settings=Settings())
+DX = Project(ROOT, is_dx=True, package_directories=(ROOT / "a", ROOT / "b"), api_version=None)
+PLAIN = Project(ROOT, is_dx=False, package_directories=(ROOT,), api_version=None)
 
 
 def test_an_entry_has_the_metadata_formats_name() -> None:

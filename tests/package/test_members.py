@@ -63,3 +63,9 @@ def test_an_unknown_type_is_answered_with_the_nearest(entry: str, hint: str) -> 
 def test_an_entry_without_type_or_name_is_wrong_usage(entry: str) -> None:
     with pytest.raises(UsageError, match="neither Type nor Type:Name"):
         parse_members([entry])
+
+
+def test_a_name_without_its_type_is_told_with_one() -> None:
+    with pytest.raises(NotFound) as raised:
+        parse_members(["my_test_1"])
+    assert f"{TYPE}:my_test_1" in raised.value.actions[0]

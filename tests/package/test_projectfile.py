@@ -40,12 +40,25 @@ def test_broken_json_is_told_by_line_and_column(file: Path) -> None:
 
 
 def test_json_that_is_no_object_is_an_error(file: Path) -> None:
-    assert refusal(file, "[]").startswith("sfdx-project.json: input should be")
+    assert refusal(file, "[]").startswith("sfdx-project.json: must be a JSON object")
 
 
 def test_a_project_needs_a_package_directory(file: Path) -> None:
-    assert "packageDirectories: tuple should have at least 1 item" in refusal(file, '{"packageDirectories": []}')
-    assert "packageDirectories: field required" in refusal(file, "{}")
+    assert "packageDirectories: names no folder" in refusal(file, '{"packageDirectories": []}')
+    assert "packageDirectories: is missing" in refusal(file, "{}")
+    assert "packageDirectories: must be a list" in refusal(file, '{"packageDirectories": {"path": "a"}}')
+
+
+@pytest.mark.parametrize(
+    ("row", "reason"),
+    [
+        ('"a"', "packageDirectories[0]: must be an object"),
+        ("{}", "packageDirectories[0].path: is missing"),
+        ('{"path": "a", "default": "yes"}', "packageDirectories[0].default: must be true or false"),
+    ],
+)
+def test_a_package_directory_has_a_path_and_may_be_the_default(file: Path, row: str, reason: str) -> None:
+    assert reason in refusal(file, f'{{"packageDirectories": [{row}]}}')
 
 
 def test_only_one_package_directory_can_be_the_default(file: Path) -> None:
@@ -57,7 +70,8 @@ def test_only_one_package_directory_can_be_the_default(file: Path) -> None:
 
 @pytest.mark.parametrize("path", ["/etc", "C:\\x", "c:x", "\\\\host\\share", "\\x"])
 def test_a_package_directory_is_relative(file: Path, path: str) -> None:
-    assert "packageDirectories[0].path: must be relative" in refusal(file, with_path(path))
+    (finding,) = refusal(file, with_path(path)).splitlines()
+    assert "packageDirectories[0].path: must be relative" in finding
 
 
 @pytest.mark.parametrize("path", ["", "a\0b", "a\nb"])
@@ -74,6 +88,12 @@ def test_backslashes_in_a_path_separate_folders(file: Path) -> None:
 def test_the_api_version_is_checked(file: Path, version: str) -> None:
     text = f'{{"packageDirectories": [{{"path": "a"}}], "sourceApiVersion": {version}}}'
     assert "sfdx-project.json: sourceApiVersion: " in refusal(file, text)
+
+
+@pytest.mark.parametrize("namespace", ['"a__b"', '"1a"', "1", "0"])
+def test_the_namespace_is_checked(file: Path, namespace: str) -> None:
+    text = f'{{"packageDirectories": [{{"path": "a"}}], "namespace": {namespace}}}'
+    assert "sfdx-project.json: namespace: must be a namespace" in refusal(file, text)
 
 
 @settings(suppress_health_check=[HealthCheck.function_scoped_fixture])

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import shutil
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -84,6 +85,29 @@ def test_a_member_without_file_is_a_problem_with_the_nearest_name(dx_project: Pr
     assert (problem.hint, problem.component) == ("Did you mean Orders?", f"{TYPE}:orders")
 
 
+def test_a_wildcard_that_does_not_stand_alone_is_explained(dx_project: Project) -> None:
+    assert problems(dx_project, manifest("Ord*"))[0].hint.startswith("Only * alone stands for several")
+
+
+@pytest.mark.parametrize("name", ["a:b", "a\\b", "a\nb", "a\udcff"])
+def test_a_file_with_an_impossible_name_is_told(dx_project: Project, name: str) -> None:
+    (dx_project.root / "force-app" / f"{name}.aiEvaluationDefinition").touch()
+    with pytest.raises(InvalidMetadata) as caught:
+        find_components(dx_project)
+    assert [problem.code for problem in caught.value.problems] == ["full-name-unsafe"]
+
+
+def test_a_plain_folders_manifest_says_its_version(plain_project: Project) -> None:
+    manifest_file = plain_project.root / "package.xml"
+    manifest_file.write_text(
+        '<Package xmlns="http://soap.sforce.com/2006/04/metadata"><version>65.0</version></Package>'
+    )
+    assert resolve(plain_project).api_version == ApiVersion(65)
+    manifest_file.write_text(manifest_file.read_text().replace("65", "61"))
+    with pytest.raises(ProjectError, match=r"the version in package\.xml, 61\.0, is too old"):
+        resolve(plain_project)
+
+
 def test_a_member_like_no_other_has_no_hint(dx_project: Project) -> None:
     assert problems(dx_project, manifest("Zzz"))[0].hint == ""
 
@@ -100,7 +124,7 @@ def test_an_unknown_type_is_a_problem_with_the_nearest_type(dx_project: Project)
 
 
 def test_a_type_like_no_other_lists_the_known_ones(dx_project: Project) -> None:
-    (problem,) = problems(dx_project, manifest("*", name="Flow"))
+    (problem,) = problems(dx_project, manifest("*", name="a flow"))
     assert problem.hint == f"Known types: {TYPE}, AiTestingDefinition."
 
 
@@ -111,7 +135,7 @@ def test_a_manifest_that_selects_nothing_says_so(dx_project: Project, wanted: Ma
 
 
 def test_a_wildcard_in_an_empty_project_selects_nothing(dx_project: Project) -> None:
-    (dx_project.root / "force-app").rename(dx_project.root / "moved")
+    shutil.rmtree(dx_project.root / "force-app/main")
     assert [problem.code for problem in problems(dx_project, manifest("*"))] == ["manifest-selects-nothing"]
 
 
@@ -121,8 +145,8 @@ def test_the_summary_counts_what_it_does_not_show(dx_project: Project) -> None:
 
 
 def test_a_callback_tells_lines_and_columns(dx_project: Project) -> None:
-    places = {(TYPE.lower(), "A"): (4, 9), ("Flow", ""): (8, 5)}
-    blocks = (ManifestTypes(TYPE.lower(), ("A",)), ManifestTypes("Flow", ("*",)))
+    places = {(TYPE.lower(), "A"): (4, 9), ("a flow", ""): (8, 5)}
+    blocks = (ManifestTypes(TYPE.lower(), ("A",)), ManifestTypes("a flow", ("*",)))
     with pytest.raises(InvalidMetadata) as caught:
         resolve(dx_project, manifest=Manifest(blocks), locate=lambda name, member: places[name, member])
     assert {str(problem.location) for problem in caught.value.problems} == {"package.xml:4:9", "package.xml:8:5"}

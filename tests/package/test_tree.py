@@ -4,6 +4,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from evalmeta.errors import ProjectError
 from evalmeta.package.tree import component_files
 
 if TYPE_CHECKING:
@@ -74,9 +75,14 @@ def test_links_in_a_circle_end(dx_project: Project) -> None:
     assert names(dx_project) == ["Billing", "Orders", "Returns"]
 
 
-def test_a_package_directory_that_does_not_exist_yet_is_empty(dx_project: Project) -> None:
-    (dx_project.root / "force-app").rename(dx_project.root / "moved")
-    assert names(dx_project) == []
+def test_a_package_directory_that_is_none_is_named(dx_project: Project) -> None:
+    folder = dx_project.root / "force-app"
+    folder.rename(dx_project.root / "moved")
+    with pytest.raises(ProjectError, match="the package directory 'force-app' does not exist"):
+        names(dx_project)
+    folder.touch()
+    with pytest.raises(ProjectError, match="the package directory 'force-app' is no folder"):
+        names(dx_project)
 
 
 def test_a_plain_folder_has_its_components_directly_in_the_types_folder(plain_project: Project) -> None:

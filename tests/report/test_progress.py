@@ -14,6 +14,15 @@ def test_a_pipe_gets_one_line_at_the_start_and_one_at_the_end(pipe: Console) -> 
     assert _printed(pipe) == "Orders: started, 20 cases\nOrders: finished, 20 of 20 cases, 2 not passed\n"
 
 
+def test_a_number_of_cases_that_is_not_known_at_first_is_told_at_the_end(pipe: Console, terminal: Console) -> None:
+    for console in (pipe, terminal):
+        with Progress(console, enabled=True) as progress:
+            progress.start("a", 0, "Orders")
+            progress.update("a", 2, total=2)
+            progress.finish("a")
+    assert _printed(pipe) == "Orders: started\nOrders: finished, 2 of 2 cases, 0 not passed\n"
+
+
 def test_a_terminal_gets_a_bar(terminal: Console) -> None:
     _show(terminal)
     assert "Orders" in _printed(terminal)

@@ -32,6 +32,12 @@ def test_a_broken_off_run_says_what_happened() -> None:
     assert decision(make.broken_off()) == "not passed: the run is ERROR with 1 of 5 case results: the disk is full"
 
 
+def test_a_run_that_goes_on_says_how_far_it_is() -> None:
+    for status, word in ((RunStatus.IN_PROGRESS, "in progress"), (RunStatus.NEW, "waiting")):
+        going_on = replace(make.run(make.MIXED_CASES[0]), total=3, status=status)
+        assert decision(make.report_of(going_on)) == f"{word}: 1 of 3 case results so far"
+
+
 def test_a_pass_by_rate_says_that_cases_failed() -> None:
     reached = "passed: the pass rate of 75 % reaches the 70 % asked for, though 1 case failed"
     assert decision(make.rated(0.7)) == reached

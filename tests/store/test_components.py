@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from evalmeta.model.registry import TYPES
+from evalmeta.model.user import ADMIN
 from evalmeta.store.components import Change, Components, StoredComponent
 
 if TYPE_CHECKING:
@@ -69,3 +70,11 @@ def test_any_bytes_come_back_as_they_were(components: Components) -> None:
 def test_what_is_not_there_has_no_content(components: Components) -> None:
     assert components.content(KIND.name, "B") is None
     assert components.content("ApexClass", "A") is None
+
+
+def test_a_component_keeps_who_made_it_and_takes_who_changed_it(components: Components) -> None:
+    components.save(KIND, {"A": b"one"}, now=2, by="same")
+    assert components.list(KIND.name)[0].modified_by == ADMIN.id
+    components.save(KIND, {"A": b"two", "B": b""}, now=3, by="005")
+    users = [(each.created_by, each.modified_by) for each in components.list(KIND.name)]
+    assert users == [(ADMIN.id, "005"), ("005", "005")]

@@ -199,7 +199,7 @@ def test_a_folder_in_the_files_place_is_told(folder: Path) -> None:
 @pytest.mark.parametrize("kept", [0.3, 0.6, 0.9])
 def test_a_database_cut_off_in_the_middle_is_told(database: Database, folder: Path, kept: float) -> None:
     rows = ((f"N{number}", f"{number:04d}", bytes(2_000)) for number in range(100))
-    database.execute_many("INSERT INTO component VALUES ('T', ?, ?, ?, 1, 1)", rows)
+    database.execute_many("INSERT INTO component VALUES ('T', ?, ?, ?, 1, 1, '', '')", rows)
     database.close()
     content = (folder / FILE).read_bytes()
     (folder / FILE).write_bytes(content[: int(len(content) * kept)])

@@ -146,3 +146,18 @@ def test_jobs_of_an_earlier_layout_keep_their_replies(tmp_path: Path) -> None:
         assert job is not None
         assert (job.status, job.is_over, job.created) == ("Succeeded", True, 7)
         assert Jobs(migrated).reply(job.id) == b"<status>Succeeded</status>"
+
+
+def test_a_validations_zip_goes_when_it_is_too_old_to_be_deployed(jobs: Jobs) -> None:
+    validation = finished(jobs, check_only=True)
+    jobs.prune(now=2 + limits.QUICK_DEPLOY_SECONDS)
+    assert jobs.request(validation) == b"zip"
+    jobs.prune(now=3 + limits.QUICK_DEPLOY_SECONDS)
+    assert (jobs.request(validation), jobs.reply(validation)) == (None, b"<reply/>")
+
+
+def test_a_validations_zip_goes_when_the_org_was_deployed_to_after_it(jobs: Jobs) -> None:
+    before, _, after = (finished(jobs, check_only=check_only) for check_only in (True, False, True))
+    waiting = submitted(jobs, check_only=True)
+    jobs.prune(now=3)
+    assert [jobs.request(each) for each in (before, after, waiting)] == [None, b"zip", b"zip"]

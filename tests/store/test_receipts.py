@@ -27,6 +27,15 @@ def test_the_most_recent_job_of_a_kind_is_found(receipts: Receipts) -> None:
     assert receipts.latest("validate", "test") == "4KB1"
 
 
+def test_the_most_recent_job_of_a_kind_in_any_org_is_found(receipts: Receipts, tmp_path: Path) -> None:
+    assert receipts.latest_anywhere("test") is None
+    receipts.keep("test", "4KB1", now=0)
+    with open_receipts(tmp_path / "state", root=tmp_path, org_url="https://b.invalid") as others:
+        others.keep("test", "4KB2", now=0)
+        others.keep("deploy", "0Af1", now=0)
+    assert receipts.latest_anywhere("test") == ("https://b.invalid", "4KB2")
+
+
 def test_nothing_is_found_where_nothing_was_begun(receipts: Receipts) -> None:
     assert (receipts.latest("deploy"), receipts.sent("0Af1")) == (None, None)
 

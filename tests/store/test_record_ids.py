@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from evalmeta.store.record_ids import checked_id, next_ids
+from evalmeta.store.record_ids import checked_id, next_ids, whole_id
 
 if TYPE_CHECKING:
     from evalmeta.store.database import Database
@@ -47,3 +47,9 @@ def test_ids_of_a_transaction_that_failed_are_given_again(database: Database) ->
     with pytest.raises(ZeroDivisionError):
         fail()
     assert next_ids(database, "4KB") == ["4KB000000000001GAA"]
+
+
+@pytest.mark.parametrize("text", ["", "4KB", "4KB000000000007GAA", "x" * 100])
+def test_only_a_short_id_is_made_whole(text: str) -> None:
+    assert whole_id(text) == text
+    assert whole_id("4KB000000000007") == "4KB000000000007GAA"

@@ -5,11 +5,13 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from evalmeta import limits
 from evalmeta.errors import StoreError
 from evalmeta.model.evaluation import Case, Evaluation
 from evalmeta.model.generated import Action, GeneratedData
 from evalmeta.model.registry import EVALUATION_DEFINITION
 from evalmeta.model.run import CaseResult, Run, RunOptions, RunStatus, TestResult, Verdict
+from evalmeta.model.user import ADMIN, User
 from evalmeta.store.database import open_database
 from evalmeta.store.runs import Lease, RunJournal, Runs
 
@@ -162,3 +164,23 @@ def test_another_process_sees_a_case_as_soon_as_it_is_appended(folder: Path, jou
     reader = open_database(folder)
     assert Runs(reader).cases(RUN_ID) == (DONE,)
     reader.close()
+
+
+@pytest.mark.parametrize(("cases", "size", "most"), [(3, 10**6, 3), (10**6, 1, 1)])
+def test_cases_come_in_pages_of_so_many_cases_and_bytes(
+    runs: Runs, database: Database, monkeypatch: pytest.MonkeyPatch, cases: int, size: int, most: int
+) -> None:
+    monkeypatch.setattr(limits, "MAX_PAGE_CASES", cases)
+    monkeypatch.setattr(limits, "MAX_PAGE_BYTES", size)
+    claim(runs, "w1")
+    done = tuple(replace(DONE, iteration=iteration, number=number) for iteration in (1, 2) for number in (1, 2))
+    RunJournal(database, RUN_ID, "w1").append(done)
+    places = {(0, 0): 0, (1, 1): 1, (1, 2): 2, (2, 2): 4}
+    assert [runs.page(RUN_ID, after=each) for each in places] == [done[at : at + most] for at in places.values()]
+
+
+def test_a_run_is_seen_by_its_user_and_by_admins(runs: Runs) -> None:
+    user = User("005000000000002AAA", "ci", "ci")
+    run_id = runs.start(EVALUATION_DEFINITION, EVALUATION, b"", OPTIONS, now=1, user=user)
+    assert [runs.is_seen_by(each, user) for each in (run_id, RUN_ID)] == [True, False]
+    assert [runs.is_seen_by(each, ADMIN) for each in (run_id, RUN_ID, "gone")] == [True, True, False]

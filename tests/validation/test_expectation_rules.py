@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from evalmeta.engine.numbers import parse_number
 from evalmeta.model.definition import Expectation, Parameter
-from evalmeta.model.expectations import NUMERIC_OPERATORS, STRING_OPERATORS, known_names
+from evalmeta.model.expectations import NUMERIC_OPERATORS, OPERATORS, STRING_OPERATORS, known_names
 from evalmeta.validation.expectation_rules import (
     find_actions_unreadable,
     find_number_invalid,
@@ -171,6 +171,27 @@ def test_operators_belong_to_their_comparison(name: str, operators: tuple[str, .
 )
 def test_an_operator_that_does_not_belong_is_told(name: str, operator: str, message: str) -> None:
     assert said(find_operator_unknown, custom(name, ("operator", operator))) == [message]
+
+
+@pytest.mark.parametrize("operator", ["not_equals", "!=", "<>", "notContains", "does_not_contain", "ne", "isnt"])
+@pytest.mark.parametrize("name", OPERATORS)
+def test_no_operator_is_taken_for_its_opposite(name: str, operator: str) -> None:
+    told = hint(find_operator_unknown, custom(name, ("operator", operator)))
+    assert told == f"No operator negates: say what is expected instead. Known: {', '.join(OPERATORS[name])}."
+
+
+@pytest.mark.parametrize(
+    ("name", "operator", "right"),
+    [
+        ("string_comparison", "==", "Did you mean equals?"),
+        ("string_comparison", "starts_with", "Did you mean startswith?"),
+        ("numeric_comparison", ">=", "Did you mean greater_than_or_equal?"),
+        ("numeric_comparison", "lessThan", "Did you mean less_than?"),
+        ("string_comparison", ">", "Known: equals, "),
+    ],
+)
+def test_an_operator_of_another_language_leads_to_ours(name: str, operator: str, right: str) -> None:
+    assert hint(find_operator_unknown, custom(name, ("operator", operator))).startswith(right)
 
 
 def test_no_operator_is_missed_where_none_belongs() -> None:

@@ -13,6 +13,7 @@ from evalmeta.model.manifest import DESTRUCTIVE_FILES, PACKAGE_FILE
 from evalmeta.model.registry import EVALUATION_DEFINITION, NEWEST_API_VERSION, TYPES, parse_api_version
 from evalmeta.package.convert import full_name_of, target_path
 from evalmeta.package.forceignore import read_forceignore
+from evalmeta.package.labels import shown
 from evalmeta.package.markers import PROJECT_FILE
 from evalmeta.package.project import find_project
 from evalmeta.package.resolver import resolve
@@ -41,7 +42,6 @@ ROOT = f'<AiEvaluationDefinition xmlns="{NAMESPACE}">'
 CASE = "<testCase><inputs><utterance>u</utterance></inputs><expectation><name>coherence</name></expectation></testCase>"
 GENERATED = {
     "xml-too-large": b" " * (limits.MAX_XML_BYTES + 1),
-    "xml-too-deep": b"<a>" * 100 + b"</a>" * 100,
     "test-cases-too-many": (
         f"{ROOT}<name>n</name><subjectName>s</subjectName><subjectType>AGENT</subjectType>{CASE * 1_001}"
         "</AiEvaluationDefinition>"
@@ -78,7 +78,7 @@ def in_definition(path: Path) -> list[Problem]:
 
 def in_manifest(path: Path) -> Iterator[Problem]:
     manifest, problems = validate_manifest(
-        path.read_bytes(), label=label(path), destructive=path.name in DESTRUCTIVE_FILES
+        path.read_bytes(), label=label(path), destructive=path.name in DESTRUCTIVE_FILES, mixed=True
     )
     yield from problems
     if problems or manifest is None or path.name != PACKAGE_FILE:
@@ -114,7 +114,7 @@ def told(sample: Path) -> list[Problem]:
 
 
 def render(problem: Problem) -> str:
-    return f"{problem} | {problem.hint}".replace(f"{SAMPLES}/", "")
+    return f"{problem} | {problem.hint}".replace(f"{SAMPLES}/", "").replace(f"{shown(SAMPLES)}/", "")
 
 
 SAMPLE_PATHS = sorted(INVALID.iterdir())

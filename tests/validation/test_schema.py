@@ -43,6 +43,25 @@ def test_an_unknown_element_names_the_one_that_was_probably_meant(wrong: str, ri
     assert told(f"{HEAD}<{wrong}/>") == [("element-unknown", message, f"Did you mean <{right}>?")]
 
 
+@pytest.mark.parametrize("wrapper", ["testCases", "tests"])
+def test_an_element_that_only_wraps_known_ones_is_to_be_removed(wrapper: str) -> None:
+    [(code, _, hint)] = told(f"{HEAD}<{wrapper}><testCase>{INPUTS}</testCase></{wrapper}>")
+    assert code == "element-unknown"
+    assert hint == f"Remove <{wrapper}> and keep what it holds: <testCase> stands directly in <AiEvaluationDefinition>."
+
+
+@pytest.mark.parametrize("size", [1, 4 * limits.MAX_EXPLAINED_ELEMENTS], ids=["small", "large"])
+def test_every_stray_text_is_told_where_it_begins(size: int) -> None:
+    body = (
+        f"{HEAD}\n  one<!-- x -->more<testCase>{INPUTS}</testCase>\n<![CDATA[ ]]>&#32;<![CDATA[two]]>"
+        + "\n<testCase/>" * size
+    )
+    text = f'<AiEvaluationDefinition xmlns="{NAMESPACE}">{body}</AiEvaluationDefinition>'
+    complaints = check_schema(read_xml(text.encode(), label="d"), TYPES[0].xsd)
+    places = [each.problem.location for each in complaints if each.problem.code == "text-stray"]
+    assert [(place.line, place.column) for place in places] == [(2, 3), (3, 19)]
+
+
 def test_an_element_like_no_other_lists_what_is_known_there() -> None:
     assert in_case("<x/>")[0][2] == "Known here: expectation, inputs, number."
 

@@ -163,7 +163,9 @@ def test_an_api_version_decides_about_parameters() -> None:
 
 def test_very_many_findings_are_not_all_told() -> None:
     cases = f"<testCase>{INPUTS}<expectation><name>x</name></expectation></testCase>" * 2_000
-    assert len(check(HEAD + cases)) == limits.MAX_PROBLEMS
+    problems = check(HEAD + cases)
+    assert len(problems) == limits.MAX_PROBLEMS
+    assert problems[-1].hint.endswith("There are more problems: 1,000 are told of a file at a time.")
 
 
 @settings(deadline=None)
@@ -209,6 +211,7 @@ def test_a_definition_that_was_written_fits_the_type(definition: object) -> None
         ("<version>64.0</version><version>64.0</version>", ["element-repeated"]),
         ("<types><members>*</members></types><version>64.0</version>", ["element-missing"]),
         ("<types><name>Flow</name></types><version>64.0</version>", ["manifest-type-unknown"]),
+        ("<types><name>Flow</name></types><version>50.0</version>", ["manifest-type-unknown"]),
         (
             "<types><name>AiEvaluationDefinition</name><members/></types><version>64.0</version>",
             ["manifest-member-empty"],
@@ -219,6 +222,14 @@ def test_a_definition_that_was_written_fits_the_type(definition: object) -> None
 )
 def test_manifests_are_checked(body: str, told: list[str]) -> None:
     assert manifest_codes(body) == told
+
+
+def test_a_mixed_manifest_may_name_other_types_but_misspell_none() -> None:
+    names = ("AiEvaluationDefinition", "ApexClass", "FlowDefinition", "AiTestingDefinitions", "no type")
+    types = "".join(f"<types><members>*</members><name>{name}</name></types>" for name in names)
+    data = f'<Package xmlns="{NAMESPACE}">{types}<version>64.0</version></Package>'.encode()
+    _, problems = validate_manifest(data, label="package.xml", mixed=True)
+    assert [each.code for each in problems] == ["manifest-type-other"] * 2 + ["manifest-type-unknown"] * 2
 
 
 @pytest.mark.parametrize(

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
 from typing import TYPE_CHECKING
 
 import pytest
@@ -48,3 +50,34 @@ def test_the_worst_definitions_are_formatted_or_refused(group: str) -> None:
         else:
             with pytest.raises(InvalidMetadata):
                 format_definition(worst.data, label="d")
+
+
+GROWTH = """
+import resource, sys
+from evalmeta.model.registry import EVALUATION_DEFINITION
+from evalmeta.validation.validator import validate_component
+
+def peak():
+    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss // (1_000_000 if sys.platform == "darwin" else 1_000)
+
+def check(name, actions):
+    value = "[" + ",".join(["'A'"] * actions) + "]"
+    expectation = f"<expectation><name>action_sequence_match</name><expectedValue>{value}</expectedValue></expectation>"
+    case = f"<testCase><inputs><utterance>u</utterance></inputs>{expectation}</testCase>"
+    head = f"<name>{name}</name><subjectName>s</subjectName><subjectType>AGENT</subjectType>"
+    root = "AiEvaluationDefinition"
+    data = f'<{root} xmlns="http://soap.sforce.com/2006/04/metadata">{head}{case}</{root}>'.encode()
+    validate_component(EVALUATION_DEFINITION, data, label="d", full_name="D")
+
+check("n", 1)
+before = peak()
+check("n" * int(sys.argv[1]), int(sys.argv[2]))
+print(peak() - before)
+"""
+
+
+@pytest.mark.parametrize(("name_chars", "actions"), [(4_000_000, 1), (1, 400_000)])
+def test_a_long_name_or_list_takes_little_memory(name_chars: int, actions: int) -> None:
+    command = [sys.executable, "-c", GROWTH, str(name_chars), str(actions)]
+    child = subprocess.run(command, capture_output=True, text=True, check=True, timeout=60)
+    assert 0 <= int(child.stdout) <= 50

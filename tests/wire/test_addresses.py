@@ -61,3 +61,8 @@ def test_whatever_is_taken_is_https_or_on_this_machine(text: str) -> None:
         url = org_url(text)
         assert url.startswith("https://") or is_loopback(host_of(url))
         assert org_url(url) == url
+
+
+def test_another_scheme_is_told() -> None:
+    with pytest.raises(UsageError, match="orgs are reached by https, not by ftp"):
+        org_url("ftp://desk.example")

@@ -146,6 +146,12 @@ def test_each_verdict_has_a_result_and_a_status(verdict: Verdict, result: str | 
     assert (written["result"], written["status"]) == (result, status)
 
 
+def test_an_undecided_result_says_why_where_clients_look_for_it() -> None:
+    undecided = replace(TOPIC, verdict=Verdict.UNDECIDED, explanation="no rater here", error=None)
+    [written] = write_case(replace(CASE, results=(undecided,)))["testResults"]
+    assert (written["errorMessage"], written["errorCode"]) == ("undecided: no rater here", None)
+
+
 def test_results_in_the_clis_envelope_are_read() -> None:
     wrapped = {"status": 0, "result": write_run(RUN, escape=True), "warnings": []}
     assert read_run(wrapped) == RUN

@@ -9,12 +9,18 @@ from hypothesis import strategies as st
 
 from evalmeta.errors import MessageUnreadable
 from evalmeta.model.registry import ApiVersion
-from evalmeta.wire.identity import UserInfo, read_newest_version, read_user_info
+from evalmeta.wire.identity import UserInfo, is_evalmeta, read_newest_version, read_user_info
 
 
 def test_versions_compare_as_numbers() -> None:
     listed = [{"version": "9.0"}, {"version": "66.0"}, {"version": "100.0"}, {"label": "?"}, 7]
     assert read_newest_version(orjson.dumps(listed)) == ApiVersion(100)
+
+
+def test_our_own_orgs_say_so_beside_their_versions() -> None:
+    theirs = {"label": "Spring '26", "url": "/services/data/v66.0", "version": "66.0"}
+    assert is_evalmeta(orjson.dumps([{**theirs, "engine": "evalmeta"}]))
+    assert not is_evalmeta(orjson.dumps([theirs]))
 
 
 def test_a_user_is_read_with_or_without_a_name() -> None:
@@ -32,6 +38,6 @@ def test_other_answers_are_unreadable(body: bytes) -> None:
 
 @given(st.binary())
 def test_any_bytes_are_read_or_unreadable(body: bytes) -> None:
-    for read in (read_newest_version, read_user_info):
+    for read in (read_newest_version, read_user_info, is_evalmeta):
         with suppress(MessageUnreadable):
             read(body)

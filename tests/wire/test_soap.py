@@ -46,6 +46,14 @@ def test_a_message_may_hold_a_zip_of_any_size_that_an_org_takes() -> None:
     assert soap.read_deploy(sent(soap.deploy_call(zip_file, DeployOptions()))) == (zip_file, DeployOptions())
 
 
+def test_a_reply_may_be_larger_than_a_call() -> None:
+    long = RetrieveResult("09S", "Failed", done=True, success=False, error_message="x" * limits.MAX_ENVELOPE_BYTES)
+    written = soap.write_results("checkRetrieveStatus", [long])
+    assert soap.read_results(RetrieveResult, written) == [long]
+    with pytest.raises(MessageUnreadable, match="at most 9,000,000 are read"):
+        soap.read_call(written)
+
+
 def test_a_reply_about_10000_components_is_read() -> None:
     name = "A" * limits.MAX_API_NAME_CHARS
     message = DeployMessage("AiEvaluationDefinition", name, f"{name}.xml", success=True, id="4KA000000000001GAA")
@@ -67,6 +75,14 @@ def test_a_deploy_call_survives_the_envelope(zip_file: bytes, options: DeployOpt
         (
             f"<deploy><ZipFile>\n{ENCODED[:20]}\r\n{ENCODED[20:]}\n</ZipFile>"
             "<deployOptions><purgeOnDelete>false</purgeOnDelete><checkOnly> 1 </checkOnly></deployOptions></deploy>"
+        ),
+        (
+            f"<deploy><ZipFile> <![CDATA[{ENCODED}\n]]></ZipFile>"
+            "<DeployOptions><checkOnly>true</checkOnly></DeployOptions></deploy>"
+        ),
+        (
+            f"<deploy><ZipFile>{ENCODED[:9]}&#13;\n{ENCODED[9:20]}&#xD;&#xa;&#10;{ENCODED[20:]}&#13;</ZipFile>"
+            "<DeployOptions><checkOnly>true</checkOnly></DeployOptions></deploy>"
         ),
         (
             f'<deploy><zipFile type="base64Binary">{ENCODED}</zipFile>'
@@ -245,3 +261,9 @@ def test_any_bytes_lead_to_a_call_or_are_unreadable(data: bytes) -> None:
     with suppress(MessageUnreadable):
         call = soap.read_call(data)
         soap.read_deploy(call) if call.name == "deploy" else soap.read_retrieve(call)
+
+
+@pytest.mark.parametrize(("text", "single"), [("1", True), ("true", True), ("0", False), ("", False)])
+def test_a_single_package_is_asked_for_in_either_spelling(text: str, *, single: bool) -> None:
+    request = f"<request><singlePackage>{text}</singlePackage><unpackaged/></request>"
+    assert soap.read_retrieve(soap.read_call(jsforce_call(f"<retrieve>{request}</retrieve>")))[1] is single

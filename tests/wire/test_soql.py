@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from evalmeta.errors import OrgFault
-from evalmeta.wire.soql import Query, object_of, read_query, select
+from evalmeta.wire.soql import Query, columns_of, object_of, read_query, select
 
 ROWS = [
     {"Id": "005000000000001AAA", "Name": "Ann", "Age": 7, "IsActive": True, "Left": None},
@@ -49,6 +49,20 @@ def test_a_query_finds_what_it_says(rest: str, found: list[str]) -> None:
 def test_a_record_has_the_fields_that_were_asked_for() -> None:
     [record] = select(read_query("SELECT name, AGE FROM user LIMIT 1"), ROWS, name="User")["records"]
     assert record == {"attributes": {"type": "User"}, "Name": "Ann", "Age": 7}
+
+
+def test_columns_are_told_with_their_types() -> None:
+    found = columns_of(read_query("SELECT id, Age, IsActive FROM user"), ROWS, name="User")
+    assert (found["entityName"], found["idSelected"]) == ("User", True)
+    told = [(each["columnName"], each["apexType"], each["textType"]) for each in found["columnMetadata"]]
+    assert told == [("Id", "Id", True), ("Age", "Integer", False), ("IsActive", "Boolean", False)]
+
+
+def test_columns_are_told_without_rows_and_refused_when_they_are_not_there() -> None:
+    [column] = columns_of(read_query("SELECT Any FROM Thing"), [], name="Thing")["columnMetadata"]
+    assert (column["columnName"], column["textType"], column["joinColumns"]) == ("Any", True, [])
+    with pytest.raises(OrgFault, match="No such column 'Nope'"):
+        columns_of(read_query("SELECT Nope FROM User"), ROWS, name="User")
 
 
 def test_no_rows_are_no_mistake() -> None:

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from evalmeta.errors import MessageUnreadable
 from evalmeta.wire.messages import AsyncResult, DeployDetails, DeployMessage, DeployOptions, RetrieveResult
-from evalmeta.wire.structs import from_node, to_nodes
+from evalmeta.wire.structs import from_node, read_boolean, to_nodes
 from evalmeta.xmlio.nodes import read_node
 from evalmeta.xmlio.writer import node, render
 from wire.messages import ALL, made
@@ -75,3 +75,20 @@ def test_a_type_that_cannot_travel_is_a_mistake_of_ours() -> None:
 
     with pytest.raises(TypeError, match="words has a type that cannot travel"):
         from_node(Odd, node("odd"))
+
+
+@given(st.sampled_from(ALL).flatmap(made))
+def test_elements_stand_in_the_order_of_the_wsdl(value: object) -> None:
+    names = [each.name for each in to_nodes(value)]
+    assert names == sorted(names)
+
+
+@pytest.mark.parametrize(("text", "value"), [("true", True), (" 1 ", True), ("0", False), ("false", False), ("", None)])
+def test_a_boolean_is_read_in_either_spelling(text: str, *, value: bool | None) -> None:
+    read = [read_boolean("done", text, otherwise=otherwise) for otherwise in (True, False)]
+    assert read == ([True, False] if value is None else [value, value])
+
+
+def test_a_boolean_that_is_neither_is_unreadable() -> None:
+    with pytest.raises(MessageUnreadable, match="<done> is 'yes'"):
+        read_boolean("done", "yes", otherwise=True)

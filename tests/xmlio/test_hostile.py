@@ -203,3 +203,21 @@ def test_a_file_may_be_as_large_as_the_limit_and_no_larger() -> None:
     assert read_xml(data, label="d").data is data
     (problem,) = refusal(data + b" ").problems
     assert problem.message == "the file has 5,000,001 bytes; at most 5,000,000 are read"
+
+
+@pytest.mark.parametrize(
+    ("data", "way_out"),
+    [
+        (b"", "Write a definition into it"),
+        (b"\n", "Begin the file with an element"),
+        (b"\n<?xml version='1.0'?><a/>", "Move the XML declaration"),
+        (b"<name>a\0</name>", "Remove the control character"),
+        (b"<a>&#0;</a>", "Remove the control character"),
+        (b"<a/><b/>", "Keep one root element"),
+        (b"<a><b></a>", "Close every tag in order"),
+    ],
+)
+def test_what_is_not_well_formed_is_told_with_its_own_way_out(data: bytes, way_out: str) -> None:
+    with pytest.raises(InvalidMetadata) as caught:
+        read_xml(data, label="d")
+    assert caught.value.actions[0].startswith(way_out)

@@ -38,12 +38,13 @@ async def refuse_newer_in_org(connection: Connection, tracking: Tracking, compon
     newer = await find_newer_in_org(connection, tracking, components)
     problems = [_newer(each, each.local.path) for each in newer if each.local]
     if problems:
+        changed_here = any(each.state is SyncState.CONFLICT for each in newer)
         raise Conflict(
             f"{_count(problems)} changed in the org {_LAST}; nothing was sent",
             problems=problems,
             actions=[
                 "See what differs: evalmeta diff",
-                "Take the org's: evalmeta retrieve",
+                f"Take the org's: evalmeta retrieve{_forced(is_conflict=changed_here)}",
                 "Overwrite the org's: evalmeta deploy --ignore-conflicts",
             ],
         )
@@ -59,20 +60,23 @@ def refuse_changed_files(tracking: Tracking, incoming: Iterable[tuple[Fetched, P
     Raises:
         Conflict: with one problem for each such file.
     """
-    problems = list(_changed(tracking, incoming))
-    if problems:
+    changed = list(_changed(tracking, incoming))
+    if changed:
+        problems = [problem for problem, _ in changed]
+        changed_there = any(is_conflict for _, is_conflict in changed)
         raise Conflict(
             f"{_count(problems)} changed here and not deployed; nothing was written",
             problems=problems,
             actions=[
                 "See what differs: evalmeta diff",
-                "Keep yours: evalmeta deploy",
+                f"Keep yours: evalmeta deploy{_forced(is_conflict=changed_there)}",
                 "Take the org's: evalmeta retrieve --ignore-conflicts",
             ],
         )
 
 
-def _changed(tracking: Tracking, incoming: Iterable[tuple[Fetched, Path]]) -> Iterator[Problem]:
+def _changed(tracking: Tracking, incoming: Iterable[tuple[Fetched, Path]]) -> Iterator[tuple[Problem, bool]]:
+    """Yields what is wrong with each file, and whether the org's component was changed, too."""
     known = {row.name: tracking.load(row.name) for row in TYPES}
     for fetched, path in incoming:
         base = known[fetched.type.name].get(fetched.full_name.casefold())
@@ -82,7 +86,13 @@ def _changed(tracking: Tracking, incoming: Iterable[tuple[Fetched, Path]]) -> It
             what = f"was changed here {_LAST}"
         else:
             continue
-        yield _problem(fetched.type, fetched.full_name, path, f"{what}, and the org's is another")
+        is_conflict = base is not None and hash_of(fetched.content) != base.sha256
+        yield _problem(fetched.type, fetched.full_name, path, f"{what}, and the org's is another"), is_conflict
+
+
+def _forced(*, is_conflict: bool) -> str:
+    # Changed on both sides, the other command would refuse as well.
+    return " --ignore-conflicts" if is_conflict else ""
 
 
 def _newer(sides: Sides, path: Path) -> Problem:

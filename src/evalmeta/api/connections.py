@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Final
 
 import httpx
 
-from evalmeta.api.targets import login_again, renew
+from evalmeta.api.targets import EMBEDDED_URL, login_again, renew, token_variable
 from evalmeta.client.connection import Connection
 from evalmeta.errors import OrgFault, UsageError
 from evalmeta.model.registry import NEWEST_API_VERSION, OLDEST_API_VERSION, parse_api_version
@@ -24,7 +24,6 @@ if TYPE_CHECKING:
 
 __all__ = ["connect"]
 
-_EMBEDDED_URL: Final = "http://embedded.org.invalid"
 _EMBEDDED_POLL_SECONDS: Final = 0.01
 _LOOPBACK_POLL_SECONDS: Final = 0.1
 _POLL_SECONDS: Final = 1.0
@@ -75,11 +74,12 @@ async def connect(
 async def _embedded(project: Project, *, detached: bool) -> AsyncIterator[Connection]:
     async with embedded_org(project, detached=detached) as (app, token):
         connection = Connection(
-            url=_EMBEDDED_URL,
+            url=EMBEDDED_URL,
             token=token,
             api_version=NEWEST_API_VERSION,
             transport=httpx.ASGITransport(app=app),
             poll_seconds=_EMBEDDED_POLL_SECONDS,
+            is_ours=True,
         )
         async with connection:
             yield connection
@@ -123,4 +123,6 @@ def _common_version(asked: ApiVersion, newest: ApiVersion) -> ApiVersion:
 def _with_way_out(fault: OrgFault, target: Target) -> OrgFault:
     if fault.code != "INVALID_SESSION_ID":
         return fault
-    return OrgFault(str(fault), code=fault.code, actions=[*fault.actions, login_again(target.login)])
+    whose = f"the session of {target.login.name}" if target.login.username else f"the token in {token_variable()}"
+    message = f"{target.login.url} does not take {whose}: it is wrong, has expired or was revoked"
+    return OrgFault(message, code=fault.code, status=fault.status, actions=[*fault.actions, login_again(target.login)])

@@ -11,7 +11,6 @@ from evalmeta.api.metadata import shown
 from evalmeta.api.selections import resolve
 from evalmeta.errors import NotFound, ProjectError, UsageError
 from evalmeta.model.manifest import PACKAGE_FILE
-from evalmeta.model.settings import Settings
 from evalmeta.package.contents import manifest_of
 from evalmeta.package.convert import META_XML_SUFFIX, entry_name
 from evalmeta.package.files import read_file, state_of, write_below
@@ -111,7 +110,7 @@ def _opened(root_dir: Path) -> Project:
         raise NotFound(f"{root_dir}: there is no such folder.")
     root = Path(os.path.realpath(root_dir))
     # As in a DX project components are found by their suffix, at any depth: retrieved folders are nested.
-    return Project(root, is_dx=True, package_directories=(root,), api_version=None, settings=Settings())
+    return Project(root, is_dx=True, package_directories=(root,), api_version=None)
 
 
 def _source_path(component: Component) -> Path:

@@ -108,7 +108,7 @@ async def finish(
     """
     with _named_job(job_id):
         result = await deploying.follow(connection, job_id, wait=wait, on_progress=on_progress)
-    await _remember(connection, project, result)
+    _remember(connection, project, result)
     outcome = outcome_of(result, project, parcel)
     if result.status in {"Succeeded", "SucceededPartial"}:
         return outcome
@@ -125,7 +125,7 @@ async def look(connection: Connection, project: Project, job_id: str) -> Deploym
     with _named_job(job_id):
         result = await deploying.check(connection, job_id)
     if result.done:
-        await _remember(connection, project, result)
+        _remember(connection, project, result)
     return outcome_of(result, project)
 
 
@@ -149,11 +149,12 @@ async def quick_deploy(connection: Connection, project: Project, validation_id: 
     """Has the org deploy exactly what it validated, and gives the id of that deployment, for `finish`.
 
     Raises:
-        OrgFault: the validation failed, was used, is older than 10 days, or the org has changed since.
+        EvalmetaError: the validation failed, was used, is older than 10 days, or the org has changed since.
+        NotFound: the org has no such validation.
         OrgError: the org cannot be reached.
     """
-    _check_id(validation_id)
-    job_id = await deploying.quick_deploy(connection, validation_id)
+    with _named_job(validation_id):
+        job_id = await deploying.quick_deploy(connection, validation_id)
     with receipts_of(project, connection) as receipts:
         receipts.keep("deploy", job_id, now=time.time(), sent=receipts.sent(validation_id))
     return job_id
@@ -173,13 +174,13 @@ def most_recent(connection: Connection, project: Project, *, validation: bool = 
     return job_id
 
 
-async def _remember(connection: Connection, project: Project, result: DeployResult) -> None:
+def _remember(connection: Connection, project: Project, result: DeployResult) -> None:
     with receipts_of(project, connection) as receipts:
         sent = receipts.sent(result.id)
         if sent is None or result.check_only:
             return
         with tracking_of(project, connection) as tracking:
-            await remember_deployment(connection, tracking, result, sent)
+            remember_deployment(tracking, result, sent)
         receipts.settle(result.id)
 
 

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from evalmeta.api.metadata import bytes_of, files_to_check, shown
 from evalmeta.errors import InvalidMetadata
-from evalmeta.package.convert import full_name_of
+from evalmeta.package.convert import named_by
 from evalmeta.package.files import put_file
 from evalmeta.validation.validator import validate_manifest
 from evalmeta.xmlio.formatter import format_definition, format_manifest
@@ -67,7 +67,7 @@ def format_files(paths: Sequence[Path] = (), *, start: Path | None = None, check
 
 def _formatted(path: Path, data: bytes) -> bytes:
     label = shown(path)
-    if full_name_of(path.name):
+    if named_by(path.name):
         return format_definition(data, label=label)
     manifest, problems = validate_manifest(data, label=label)
     if manifest is None:

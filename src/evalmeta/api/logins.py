@@ -120,9 +120,13 @@ def find_login(name: str) -> Login:
 
     Raises:
         NotFound: there is none.
-        UsageError: the name is an access token.
+        UsageError: the name is an access token, or the embedded org's.
     """
     refuse_token(name)
+    if name == EMBEDDED:
+        raise UsageError(
+            "the project's own org has no login and needs none", actions=["Look at it: evalmeta org status"]
+        )
     return user_logins().find(name)
 
 

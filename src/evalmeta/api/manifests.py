@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from evalmeta.api.selections import read_manifest, resolve
+from evalmeta.api.selections import read_manifest, refuse_destructive, resolve
 from evalmeta.client.retrieve import list_components
 from evalmeta.errors import UsageError
 from evalmeta.model.manifest import WILDCARD, Manifest, ManifestTypes, unite
@@ -89,7 +89,8 @@ async def manifest_to_retrieve(
     if selection.is_everything:
         return None if api_version is None else Manifest(_stars(types_at(api_version)), str(api_version))
     if selection.manifest is not None:
-        manifest = read_manifest(selection.manifest)
+        refuse_destructive(selection.manifest)
+        manifest, _ = read_manifest(selection.manifest)
         return manifest if api_version is None else replace(manifest, version=str(api_version))
     if selection.source_dirs:
         return manifest_from_project(project, selection, api_version=api_version)

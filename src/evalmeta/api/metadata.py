@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import stat
 from dataclasses import dataclass, replace
 from functools import cache, partial
 from pathlib import Path
@@ -11,11 +12,14 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 from evalmeta import limits
 from evalmeta.api.processes import map_chunks
 from evalmeta.errors import EvalmetaError, InvalidMetadata, NotFound, ProjectError
-from evalmeta.model.manifest import DESTRUCTIVE_FILES, MANIFEST_FILES, PACKAGE_FILE
+from evalmeta.model.component import Component
+from evalmeta.model.manifest import DESTRUCTIVE_FILES, MANIFEST_FILES, WILDCARD
 from evalmeta.model.problem import Location, Problem, Severity
-from evalmeta.model.registry import NEWEST_API_VERSION, TYPES, parse_api_version
-from evalmeta.package.convert import full_name_of
+from evalmeta.model.registry import NEWEST_API_VERSION, TYPES
+from evalmeta.package.convert import named_by
+from evalmeta.package.labels import shown
 from evalmeta.package.project import find_project
+from evalmeta.package.versions import version_in_force
 from evalmeta.validation.validator import (
     Checked,
     Judgement,
@@ -31,9 +35,10 @@ from evalmeta.xmlio.sketch import sketch_definition
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
 
-    from evalmeta.model.component import Component, ComponentSet
+    from evalmeta.model.component import ComponentSet
     from evalmeta.model.definition import Definition
-    from evalmeta.model.registry import ApiVersion, MetadataType
+    from evalmeta.model.manifest import Manifest
+    from evalmeta.model.registry import ApiVersion
     from evalmeta.package.project import Project
     from evalmeta.validation.project_rules import NamedFile
 
@@ -44,6 +49,8 @@ __all__ = [
     "check_components",
     "files_to_check",
     "ignore_problems",
+    "is_beside_deletions",
+    "problems_of",
     "read",
     "shown",
     "validate",
@@ -109,7 +116,7 @@ def validate(paths: Sequence[Path] = (), *, start: Path | None = None) -> Valida
 
     Raises:
         NotFound: a path does not exist, or is no file that evalmeta checks.
-        ProjectError: there is no project, and no path was given.
+        ProjectError: there is no project, and no path was given; or a package directory is none.
         SettingsError: the project's settings are wrong.
     """
     found = _validate_files(files_to_check(paths, start=start))
@@ -120,8 +127,14 @@ def validate(paths: Sequence[Path] = (), *, start: Path | None = None) -> Valida
 
 
 def files_to_check(paths: Sequence[Path] = (), *, start: Path | None = None) -> list[Path]:
-    """Lists the definitions and manifests that `validate` checks; raises like it."""
-    return list(_named_files(paths) if paths else _project_files(find_project(start or Path.cwd())))
+    """Lists the definitions and manifests that `validate` checks, each once; raises like it."""
+    if not paths:
+        return list(_project_files(find_project(start or Path.cwd())))
+    real = cache(os.path.realpath)
+    files: dict[tuple[str, str], Path] = {}
+    for path in _named_files(paths):
+        files.setdefault((real(path.parent), path.name), path)
+    return list(files.values())
 
 
 def ignore_problems(project: Project) -> tuple[Problem, ...]:
@@ -143,15 +156,25 @@ def check_components(project: Project, components: ComponentSet) -> tuple[Proble
     Raises:
         InvalidMetadata: there are errors; `problems` has them and the warnings.
     """
-    judgement = judgement_of(project.settings)
+    found = problems_of(project, components)
+    if any(problem.is_error for problem in found):
+        raise InvalidMetadata("the definitions have errors; nothing was sent", problems=found)
+    return (*ignore_problems(project), *found)
+
+
+def problems_of(project: Project, components: ComponentSet) -> list[Problem]:
+    """Lists every problem of components, by themselves and together, in the version that is in force for them."""
+    judgement = judgement_of(project.declared)
     version = components.api_version
     checked = map_chunks(partial(_check_some, judgement=judgement, version=version), components.components)
     remember_clean(each.clean for each in checked if each.clean)
     found = [problem for each in checked for problem in each.problems]
-    found += validate_together([each.file for each in checked if each.file], judgement)
-    if any(problem.is_error for problem in found):
-        raise InvalidMetadata("the definitions have errors; nothing was sent", problems=found)
-    return (*ignore_problems(project), *found)
+    return [*found, *validate_together([each.file for each in checked if each.file], judgement)]
+
+
+def is_beside_deletions(manifest: Path) -> bool:
+    """Tells whether a manifest stands beside destructive changes, and so may select nothing."""
+    return any((manifest.parent / name).is_file() for name in DESTRUCTIVE_FILES)
 
 
 def case_lines(path: Path) -> dict[int, int]:
@@ -167,19 +190,15 @@ def case_lines(path: Path) -> dict[int, int]:
     return {case.number: document.location(document.find(each)).line for case, each in zip(cases, steps, strict=True)}
 
 
-def shown(path: Path) -> str:
-    """Gives a path as messages show it: relative to the current folder when it is inside."""
-    here = os.getcwd().replace(os.sep, "/")  # noqa: PTH109 - ten times as fast, once a file
-    return path.as_posix().removeprefix(f"{here}/")
-
-
 def bytes_of(path: Path) -> bytes:
     """Reads a file as far as any file is read: `limits.MAX_XML_BYTES` and one more.
 
     Raises:
-        NotFound: there is no such file, or it cannot be read.
+        NotFound: there is no such file, or it cannot be read; a pipe is not, for it may never end.
     """
     try:
+        if stat.S_ISFIFO(path.stat().st_mode):
+            raise NotFound(f"{str(path)!r} is a pipe", actions=["Write it to a file first, and name that."])
         with path.open("rb") as file:
             return file.read(min(os.fstat(file.fileno()).st_size, limits.MAX_XML_BYTES) + 1)
     except FileNotFoundError:
@@ -193,12 +212,18 @@ def _validate_files(files: Sequence[Path]) -> Validation:
     in_force = cache(_in_force)
     problems = [problem for each in checked for problem in each.problems]
     projects: dict[Path | None, tuple[Judgement, list[NamedFile]]] = {}
+    places: dict[Path | None, list[Component]] = {}
     for path, each in zip(files, checked, strict=True):
+        named = named_by(path.name)
+        if named is None:
+            continue
+        force = in_force(path.parent)
+        places.setdefault(force.root, []).append(Component(*named, path))
         if each.file:
-            force = in_force(path.parent)
             projects.setdefault(force.root, (force.judgement, []))[1].append(each.file)
+    names = [problem for components in places.values() for problem in _name_problems(components)]
     together = [problem for judgement, named in projects.values() for problem in validate_together(named, judgement)]
-    return Validation((*_same_names(files), *problems, *together), len(files))
+    return Validation((*names, *problems, *together), len(files))
 
 
 def _check_files(files: Sequence[Path]) -> list[Checked]:
@@ -223,23 +248,21 @@ def _named_files(paths: Sequence[Path]) -> Iterator[Path]:
 
 
 def _is_checked(path: Path) -> bool:
-    return full_name_of(path.name) is not None or path.name in MANIFEST_FILES
+    return named_by(path.name) is not None or path.name in MANIFEST_FILES
 
 
 def _project_files(project: Project) -> Iterator[Path]:
-    from evalmeta.package.resolver import find_components  # noqa: PLC0415 - for projects only
+    from evalmeta.package.resolver import list_files  # noqa: PLC0415 - for projects only
 
-    yield from (component.path for component in find_components(project))
+    yield from (component.path for component in list_files(project))
     manifests = (project.root / folder / name for folder in _MANIFEST_FOLDERS for name in MANIFEST_FILES)
     yield from (path for path in manifests if path.is_file())
 
 
 def _check_file(path: Path, in_force: Callable[[Path], _InForce]) -> Checked:
-    found = full_name_of(path.name)
+    found = named_by(path.name)
     if found is None:
-        destructive = path.name in DESTRUCTIVE_FILES
-        problems = validate_manifest(bytes_of(path), label=shown(path), destructive=destructive)[1]
-        return Checked(tuple(problems), None)
+        return Checked(tuple(_check_manifest(path)), None)
     force = in_force(path.parent)
     kind, full_name = found
     return check_component(
@@ -250,6 +273,21 @@ def _check_file(path: Path, in_force: Callable[[Path], _InForce]) -> Checked:
         judgement=force.judgement,
         api_version=force.api_version,
     )
+
+
+def _check_manifest(path: Path) -> Iterator[Problem]:
+    label, destructive = shown(path), path.name in DESTRUCTIVE_FILES
+    manifest, problems = validate_manifest(bytes_of(path), label=label, destructive=destructive, mixed=True)
+    yield from problems
+    if manifest and not (destructive or _names_something(manifest) or is_beside_deletions(path)):
+        hint = f"Add members, or {WILDCARD} for all of a type."
+        yield Problem(
+            "manifest-selects-nothing", Severity.ERROR, Location(label, 1, 1), "the manifest names nothing", hint
+        )
+
+
+def _names_something(manifest: Manifest) -> bool:
+    return any(types.members for types in manifest.types)
 
 
 def _check_some(components: Sequence[Component], *, judgement: Judgement, version: ApiVersion) -> list[Checked]:
@@ -272,26 +310,10 @@ def _in_force(folder: Path) -> _InForce:
         project = find_project(folder)
     except ProjectError:
         return _InForce(None, Judgement(), NEWEST_API_VERSION)
-    version = project.api_version or _manifest_version(project) or NEWEST_API_VERSION
-    return _InForce(project.root, judgement_of(project.settings), version)
+    return _InForce(project.root, judgement_of(project.declared), version_in_force(project))
 
 
-def _manifest_version(project: Project) -> ApiVersion | None:
-    path = project.root / PACKAGE_FILE
-    if not path.is_file():
-        return None
-    manifest, _ = validate_manifest(bytes_of(path), label=PACKAGE_FILE)
-    return parse_api_version(manifest.version) if manifest and manifest.version else None
+def _name_problems(components: Sequence[Component]) -> Iterator[Problem]:
+    from evalmeta.package.resolver import name_problems  # noqa: PLC0415 - for definitions only
 
-
-def _same_names(files: Sequence[Path]) -> Iterator[Problem]:
-    first: dict[tuple[MetadataType, str], Path] = {}
-    for path in files:
-        found = full_name_of(path.name)
-        if found is None:
-            continue
-        other = first.setdefault((found[0], found[1].casefold()), path)
-        if other is not path:
-            message = f"the full name {found[1]!r} is taken by {shown(other)}"
-            hint = "Rename one of the files: a full name is unique in an org."
-            yield Problem("full-name-duplicate", Severity.ERROR, Location(shown(path)), message, hint)
+    return name_problems(components)

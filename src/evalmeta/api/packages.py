@@ -73,7 +73,7 @@ def build_package(
         NotFound: the project has no components, and nothing is to be deleted.
         EvalmetaError: as `selections.resolve` and `selections.read_manifest`.
     """
-    deletions = {name: read_deletions(file) for name, file in (destructive or {}).items()}
+    deletions, told = read_deletions(destructive or {})
     components = resolve(project, selection, api_version=api_version, may_be_empty=bool(deletions))
     if not (components.components or deletions):
         raise NotFound(f"{shown(project.root)} has no components in it.")
@@ -86,7 +86,7 @@ def build_package(
         tuple(sorted(deletions)),
         len(data),
         hashlib.sha256(data).hexdigest(),
-        ignore_problems(project),
+        (*components.warnings, *told, *ignore_problems(project)),
         near_limits(zipped=len(data), entries=len(entries)),
     )
 

@@ -13,6 +13,7 @@ from evalmeta.model.manifest import PACKAGE_FILE
 from evalmeta.package.archive import build_zip, read_zip
 from evalmeta.package.contents import near_limits, package_entries
 from evalmeta.package.files import read_file
+from evalmeta.xmlio.manifests import write_manifest
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -68,7 +69,7 @@ def pack_project(
         NotFound: a manifest of what is deleted does not exist.
     """
     warnings = check_components(project, components)
-    deletions = {name: read_deletions(path) for name, path in (destructive or {}).items()}
+    deletions, told = read_deletions(destructive or {})
     version = components.api_version if newest is None else min(components.api_version, newest)
     entries = list(package_entries(replace(components, api_version=version), deletions))
     zip_file = build_zip(entries)
@@ -77,7 +78,7 @@ def pack_project(
     return Parcel(
         zip_file,
         components.components,
-        warnings=warnings,
+        warnings=(*components.warnings, *told, *warnings),
         messages=messages if version == components.api_version else (lowered, *messages),
     )
 
@@ -106,15 +107,22 @@ def pack_folder(path: Path, *, single_package: bool = False) -> Parcel:
     return Parcel(zip_file, single_package=single_package, messages=messages)
 
 
-def read_deletions(path: Path) -> bytes:
-    """Gives a manifest of what is to be deleted, after a check.
+def read_deletions(paths: Mapping[str, Path]) -> tuple[dict[str, bytes], tuple[Problem, ...]]:
+    """Reads manifests of what is to be deleted: what is sent of each under its name, and warnings.
+
+    Types that evalmeta does not handle are left out; any other manifest keeps its bytes.
 
     Raises:
         NotFound: there is no such file.
-        InvalidMetadata: it has problems.
+        InvalidMetadata: one has errors.
     """
-    read_manifest(path, destructive=True)
-    return bytes_of(path)
+    deletions: dict[str, bytes] = {}
+    told: list[Problem] = []
+    for name, path in paths.items():
+        manifest, warnings = read_manifest(path, destructive=True)
+        deletions[name] = write_manifest(manifest) if warnings else bytes_of(path)
+        told += warnings
+    return deletions, tuple(told)
 
 
 def _pack_files(folder: Path, *, single_package: bool) -> Parcel:

@@ -2,29 +2,35 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from evalmeta.api.metadata import Validation, bytes_of, shown, validate
+from evalmeta.api.metadata import Validation, bytes_of, is_beside_deletions, problems_of, shown, validate
 from evalmeta.errors import InvalidMetadata, UsageError
 from evalmeta.model.component import ComponentSet
-from evalmeta.model.manifest import DESTRUCTIVE_FILES
+from evalmeta.model.manifest import DESTRUCTIVE_FILES, own_part
+from evalmeta.model.registry import parse_api_version
 from evalmeta.package.members import components_named, parse_members
 from evalmeta.package.project import find_project
-from evalmeta.package.resolver import api_version_of, find_components
+from evalmeta.package.resolver import api_version_of, choose, find_components, list_files, name_problems
 from evalmeta.package.resolver import resolve as resolve_components
 from evalmeta.package.selection import Selection, components_under
+from evalmeta.package.versions import version_in_force
 from evalmeta.validation.validator import validate_manifest
 from evalmeta.xmlio.manifests import index_members
 from evalmeta.xmlio.reader import read_xml
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from evalmeta.model.component import Component
     from evalmeta.model.manifest import Manifest
+    from evalmeta.model.problem import Problem
     from evalmeta.model.registry import ApiVersion
     from evalmeta.package.project import Project
 
-__all__ = ["read_manifest", "resolve", "validate_selection"]
+__all__ = ["read_manifest", "refuse_destructive", "resolve", "validate_selection"]
 
 _EVERYTHING = Selection()
 
@@ -52,22 +58,35 @@ def resolve(
     """
     if selection.manifest is not None:
         return _resolve_manifest(project, selection.manifest, api_version=api_version, may_be_empty=may_be_empty)
-    return ComponentSet(_chosen(project, selection), api_version or api_version_of(project))
+    components = _chosen(project, find_components(project), selection)
+    return ComponentSet(components, api_version or api_version_of(project))
 
 
-def read_manifest(path: Path, *, destructive: bool = False) -> Manifest:
-    """Reads a manifest; its name, or `destructive`, says whether it is one of what to delete.
+def read_manifest(path: Path, *, destructive: bool = False) -> tuple[Manifest, tuple[Problem, ...]]:
+    """Reads what evalmeta handles of a manifest, with warnings about what it does not.
+
+    The file's name, or `destructive`, says whether it is one of what to delete.
 
     Raises:
         NotFound: there is no such file.
-        InvalidMetadata: it has problems.
+        InvalidMetadata: it has errors.
     """
     label = shown(path)
     destructive = destructive or path.name in DESTRUCTIVE_FILES
-    manifest, problems = validate_manifest(bytes_of(path), label=label, destructive=destructive)
-    if manifest is None or problems:
+    manifest, problems = validate_manifest(bytes_of(path), label=label, destructive=destructive, mixed=True)
+    if manifest is None or any(each.is_error for each in problems):
         raise InvalidMetadata(f"{label} cannot be used", problems=problems)
-    return manifest
+    return own_part(manifest), tuple(problems)
+
+
+def refuse_destructive(path: Path) -> None:
+    """Lets a manifest pass unless its name says that it names what to delete.
+
+    Raises:
+        UsageError: it does.
+    """
+    if path.name in DESTRUCTIVE_FILES:
+        raise UsageError(f"{shown(path)} says what to delete, not what to take.", actions=("Name a package.xml.",))
 
 
 def validate_selection(selection: Selection, *, start: Path | None = None) -> Validation:
@@ -80,22 +99,43 @@ def validate_selection(selection: Selection, *, start: Path | None = None) -> Va
     """
     if selection.manifest is not None and selection.manifest.name in DESTRUCTIVE_FILES:
         return validate([selection.manifest])
-    manifests = int(selection.manifest is not None)
-    try:
-        components = resolve(find_project(start or Path.cwd()), selection, may_be_empty=True).components
-    except InvalidMetadata as error:
-        return Validation(error.problems, manifests)
-    found = validate([each.path for each in components]) if components else Validation((), 0)
-    return Validation(found.problems, found.files + manifests)
+    project = find_project(start or Path.cwd())
+    files = list_files(project)
+    told: list[Problem] = []
+    if selection.manifest is None:
+        chosen = ComponentSet(_chosen(project, files, selection), version_in_force(project))
+    else:
+        chosen, told = _chosen_by(project, files, selection.manifest)
+    problems = dict.fromkeys((*told, *name_problems(files), *problems_of(project, chosen)))
+    return Validation(tuple(problems), len(chosen.components) + int(selection.manifest is not None))
+
+
+def _chosen_by(project: Project, files: Sequence[Component], path: Path) -> tuple[ComponentSet, list[Problem]]:
+    """Gives what a manifest selects, and every problem of the manifest and of what it names."""
+    data, label = bytes_of(path), shown(path)
+    manifest, problems = validate_manifest(data, label=label, mixed=True)
+    version = parse_api_version(manifest.version or "") if manifest else None
+    version = version or version_in_force(project)
+    if manifest is None:
+        return ComponentSet((), version), problems
+    choice = choose(
+        files,
+        manifest,
+        manifest_path=Path(label),
+        locate=index_members(read_xml(data, label=label)),
+        may_be_empty=is_beside_deletions(path),
+    )
+    told = {(each.code, each.location) for each in problems}
+    more = [each for each in choice.problems if (each.code, each.location) not in told]
+    return ComponentSet(choice.components, version), [*problems, *more]
 
 
 def _resolve_manifest(
     project: Project, path: Path, *, api_version: ApiVersion | None, may_be_empty: bool
 ) -> ComponentSet:
-    manifest, label = read_manifest(path), shown(path)
-    if path.name in DESTRUCTIVE_FILES:
-        raise UsageError(f"{label} says what to delete, not what to take.", actions=("Name a package.xml.",))
-    return resolve_components(
+    refuse_destructive(path)
+    (manifest, warnings), label = read_manifest(path), shown(path)
+    resolved = resolve_components(
         project,
         manifest=manifest,
         manifest_path=Path(label),
@@ -103,11 +143,12 @@ def _resolve_manifest(
         locate=index_members(read_xml(bytes_of(path), label=label)),
         may_be_empty=may_be_empty,
     )
+    return replace(resolved, warnings=warnings)
 
 
-def _chosen(project: Project, selection: Selection) -> tuple[Component, ...]:
+def _chosen(project: Project, components: tuple[Component, ...], selection: Selection) -> tuple[Component, ...]:
     patterns = parse_members(selection.metadata)
-    components = find_components(project)
     if selection.source_dirs:
         return components_under(project, components, selection.source_dirs)
-    return components_named(components, patterns) if patterns else components
+    where = "the project" if Path.cwd().is_relative_to(project.root) else shown(project.root)
+    return components_named(components, patterns, where=where) if patterns else components

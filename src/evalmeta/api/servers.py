@@ -45,6 +45,7 @@ __all__ = [
     "reset_org",
     "revoke_token",
     "serve_org",
+    "server_of",
     "start_server",
     "stop_server",
 ]
@@ -130,7 +131,11 @@ def stop_server(project: Project) -> Server | None:
     if server is None:
         return None
     if server.host != socket.gethostname():
-        raise OrgError(f"the server at {server.url} runs on {server.host}", actions=["Stop it there."])
+        seconds = f"{limits.SERVER_LEASE_SECONDS:.0f} seconds"
+        raise OrgError(
+            f"{project.state_dir / 'server.json'} says that the server at {server.url} runs on {server.host}",
+            actions=[f"Stop it there; one that died gives the place up after {seconds}."],
+        )
     for number in (signal.SIGTERM, signal.SIGKILL if os.name == "posix" else signal.SIGTERM):
         _send(server, number)
         # It may wait so long for its jobs itself.
@@ -140,6 +145,11 @@ def stop_server(project: Project) -> Server | None:
                 return server
             time.sleep(_POLL_SECONDS)
     raise OrgError(f"the server at {server.url} (process {server.pid}) does not end")
+
+
+def server_of(project: Project) -> Server | None:
+    """Gives the server of the project's org; None when none runs."""
+    return read_server(project.state_dir)
 
 
 def look_at_server(project: Project) -> ServerStatus:
@@ -197,14 +207,17 @@ def make_token(project: Project, *, username: str | None = None, days: int = lim
         return org.new_token(user, now=now, expires=now + days * _DAY_SECONDS)
 
 
-def list_tokens(project: Project) -> list[StoredToken]:
-    """Lists the tokens of the org, the newest first.
+def list_tokens(project: Project, *, username: str | None = None) -> list[StoredToken]:
+    """Lists the tokens of the org, or of one of its users, the newest first.
 
     Raises:
+        UsageError: it can be no username.
         StoreError: the database cannot be used.
     """
+    name = None if username is None else _checked(username)
     with closing(open_database(project.state_dir)) as database:
-        return _org(project, database).users.list_tokens()
+        found = _org(project, database).users.list_tokens()
+    return [each for each in found if name is None or each.username.casefold() == name.casefold()]
 
 
 def revoke_token(project: Project, token_id: str) -> None:

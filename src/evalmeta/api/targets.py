@@ -25,9 +25,26 @@ if TYPE_CHECKING:
     from evalmeta.client.logins import Logins
     from evalmeta.package.project import Project
 
-__all__ = ["EMBEDDED", "Target", "choose_target", "default_of", "login_again", "refuse_token", "renew", "set_default"]
+__all__ = [
+    "EMBEDDED",
+    "EMBEDDED_URL",
+    "Target",
+    "address_of",
+    "choose_target",
+    "default_of",
+    "find_target",
+    "is_named",
+    "login_again",
+    "org_of_environment",
+    "refuse_token",
+    "renew",
+    "set_default",
+    "token_variable",
+]
 
 EMBEDDED: Final = "embedded"
+EMBEDDED_URL: Final = "http://embedded.org.invalid"
+_TARGET_ORG: Final = "SF_TARGET_ORG"
 _CONFIG_FILE: Final = "config.json"
 _KEY: Final = "target-org"
 _TOKEN: Final = re.compile(r"00D\w{12,15}!.*|eyJ[\w-]+\..*", re.DOTALL)
@@ -49,7 +66,8 @@ class Target:
 def choose_target(project: Project, name: str | None = None) -> Target | None:
     """Gives the org to talk to; None is the project's embedded org.
 
-    In this order: `name`; SF_TARGET_ORG; SF_ACCESS_TOKEN with SF_ORG_INSTANCE_URL; the
+    In this order: `name`; SF_TARGET_ORG; SF_ACCESS_TOKEN with SF_ORG_INSTANCE_URL, where
+    SF_TARGET_ORG may hold the token as it may for the sf CLI; the
     default that was chosen for the project's state folder; `[org] default` of
     `evalmeta.toml`; the embedded org.
 
@@ -58,7 +76,7 @@ def choose_target(project: Project, name: str | None = None) -> Target | None:
         UsageError: the name is an access token, or stored logins are open to others.
         LoginFailed: the keyring does not give the login's secrets.
     """
-    named = name or os.environ.get("SF_TARGET_ORG", "")
+    named = is_named(name)
     if not named and (target := _from_environment()):
         return target
     chosen = named or default_of(project)
@@ -71,6 +89,54 @@ def choose_target(project: Project, name: str | None = None) -> Target | None:
     except NotFound as error:
         hints = () if named else ("It is the project's default. Choose another: evalmeta org default --help",)
         raise NotFound(str(error), actions=[*error.actions, *hints]) from None
+    return Target(login, logins.secrets_of(login), logins)
+
+
+def is_named(name: str | None) -> str:
+    """Gives the org that was asked for by name, here or in SF_TARGET_ORG; empty when none was."""
+    return name or ("" if token_variable() == _TARGET_ORG else os.environ.get(_TARGET_ORG, ""))
+
+
+def org_of_environment() -> str:
+    """Gives the org that environment variables choose: a name, or an address with a token; empty when they do not.
+
+    Raises:
+        UsageError: the address is none, or is missing.
+    """
+    if named := is_named(None):
+        return named
+    target = _from_environment()
+    return target.login.url if target else ""
+
+
+def token_variable() -> str:
+    """Names the variable that holds the environment's access token: SF_TARGET_ORG if it is one, or SF_ACCESS_TOKEN."""
+    return _TARGET_ORG if _TOKEN.fullmatch(os.environ.get(_TARGET_ORG, "")) else "SF_ACCESS_TOKEN"
+
+
+def address_of(target: Target | None) -> str:
+    """Gives the address by which a project remembers an org."""
+    return EMBEDDED_URL if target is None else target.login.url
+
+
+def find_target(url: str, name: str) -> Target:
+    """Gives a target at an address, best the one that had this name, from the environment or the logins.
+
+    Raises:
+        NotFound: there is none.
+        UsageError: stored logins are open to others.
+        LoginFailed: the keyring does not give the login's secrets.
+    """
+    if (target := _from_environment()) and target.login.url == url:
+        return target
+    logins = user_logins()
+    there = [each for each in logins.list_logins() if each.url == url]
+    if not there:
+        raise NotFound(
+            f"no login at {url} is known here any more",
+            actions=[f"Log in again: evalmeta org login --instance-url {url}"],
+        )
+    login = next((each for each in there if name in (each.alias, each.username)), there[0])
     return Target(login, logins.secrets_of(login), logins)
 
 
@@ -147,13 +213,19 @@ async def renew(target: Target) -> Target:
 def login_again(login: Login) -> str:
     """Says how to log in again."""
     if not login.username:
-        return "Set SF_ACCESS_TOKEN to a new token."
+        return f"Set {token_variable()} to a new token."
     alias = f" --alias {login.alias}" if login.alias else ""
     return f"Log in again: evalmeta org login --instance-url {login.url}{alias}"
 
 
 def _from_environment() -> Target | None:
-    token, url = os.environ.get("SF_ACCESS_TOKEN", ""), os.environ.get("SF_ORG_INSTANCE_URL", "")
+    variable = token_variable()
+    token, url = os.environ.get(variable, ""), os.environ.get("SF_ORG_INSTANCE_URL", "")
+    if variable == _TARGET_ORG and not url:
+        raise UsageError(
+            "SF_TARGET_ORG holds an access token, and nothing says of which org",
+            actions=["Set SF_ORG_INSTANCE_URL to that org's address."],
+        )
     if not (token and url):
         return None
     return Target(Login("", org_url(url)), Secrets(token.strip()))

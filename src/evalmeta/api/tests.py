@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from evalmeta.api.tracking import receipts_of
 from evalmeta.client.agent_tests import Progress, cancel_run, fetch_results, follow, start_run
+from evalmeta.client.remote_runs import look, watch
 from evalmeta.client.retrieve import list_components
 from evalmeta.engine.policy import summarise
 from evalmeta.errors import AmbiguousTestDefinition, NotFound, OrgFault, WaitRanOut
@@ -35,7 +36,6 @@ __all__ = [
     "leave_run",
     "list_tests",
     "look_at_run",
-    "most_recent_run",
     "remember_run",
     "select_tests",
     "start_run",
@@ -130,13 +130,18 @@ async def finish_run(
 ) -> FinishedRun:
     """Waits for a run and fetches its results; `options` decide what passes, the run's own when None.
 
+    A run in an org that keeps to what Salesforce documents has the default options as its own.
+
     Raises:
         NotFound: no such run is in the org.
         WaitRanOut: the run goes on after `wait` seconds.
         OrgError: the org cannot be reached.
     """
-    await follow(connection, run_id, wait=wait, on_progress=on_progress)
-    run = await fetch_results(connection, run_id, definition=definition)
+    if connection.is_ours:
+        await follow(connection, run_id, wait=wait, on_progress=on_progress)
+        run = await fetch_results(connection, run_id, definition=definition)
+    else:
+        run = await watch(connection, run_id, definition=definition, wait=wait, on_progress=on_progress)
     return FinishedRun(run, summarise(run.cases, options or run.options))
 
 
@@ -147,7 +152,7 @@ async def look_at_run(connection: Connection, run_id: str) -> FinishedRun:
         NotFound: no such run is in the org.
         OrgError: the org cannot be reached.
     """
-    run = await fetch_results(connection, run_id)
+    run = await (fetch_results(connection, run_id) if connection.is_ours else look(connection, run_id))
     return FinishedRun(run, summarise(run.cases, run.options))
 
 
@@ -162,16 +167,3 @@ def remember_run(connection: Connection, project: Project, run_id: str) -> None:
     """Notes a run as the project's most recent one in an org."""
     with receipts_of(project, connection) as receipts:
         receipts.keep("test", run_id, now=time.time())
-
-
-def most_recent_run(connection: Connection, project: Project) -> str:
-    """Gives the id of the project's most recent run in an org.
-
-    Raises:
-        NotFound: there is none.
-    """
-    with receipts_of(project, connection) as receipts:
-        run_id = receipts.latest("test")
-    if run_id is None:
-        raise NotFound("no run of this project in this org is remembered", actions=["Name it: --job-id"])
-    return run_id

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Final
 
 import click
 
-from evalmeta.cli.jobs import going_on, said_in
+from evalmeta.cli.jobs import going_on
 from evalmeta.cli.output import console, note, print_json, print_problems, print_table
 from evalmeta.errors import EXIT_PARTIAL, EXIT_PASSED, WaitRanOut
 
@@ -21,23 +21,20 @@ if TYPE_CHECKING:
 __all__ = ["as_json_of", "follow", "print_going_on", "print_outcome", "ways_on"]
 
 _PARTIAL: Final = "SucceededPartial"
+_WOULD: Final = {"Created": "Would create", "Changed": "Would change", "Deleted": "Would delete"}
 
 
-def ways_on(job_id: str, target_org: str | None) -> tuple[str, ...]:
+def ways_on(job_id: str) -> tuple[str, ...]:
     """Says what can be done about a deployment that goes on."""
     return (
-        f"Wait for it: {said_in('deploy resume', job_id, target_org)}",
-        f"Look at it: {said_in('deploy report', job_id, target_org)}",
-        f"Cancel it: {said_in('deploy cancel', job_id, target_org)}",
+        f"Wait for it: evalmeta deploy resume --job-id {job_id}",
+        f"Look at it: evalmeta deploy report --job-id {job_id}",
+        f"Cancel it: evalmeta deploy cancel --job-id {job_id}",
     )
 
 
 async def follow(
-    finish: Callable[[Callable[[DeployResult], None]], Awaitable[Deployment]],
-    job_id: str,
-    *,
-    target_org: str | None,
-    as_json: bool,
+    finish: Callable[[Callable[[DeployResult], None]], Awaitable[Deployment]], job_id: str, *, as_json: bool
 ) -> Deployment | None:
     """Shows a deployment going on until it is over.
 
@@ -49,7 +46,7 @@ async def follow(
     """
     from evalmeta.report.jobprogress import JobProgress  # noqa: PLC0415 - not needed for --help
 
-    label, ways = f"Deployment {job_id}", ways_on(job_id, target_org)
+    label, ways = f"Deployment {job_id}", ways_on(job_id)
     with JobProgress(console(err=True), label, enabled=not as_json) as progress:
 
         def show(now: DeployResult) -> None:
@@ -65,17 +62,17 @@ async def follow(
             return None
 
 
-def print_going_on(job_id: str, what: str, *, target_org: str | None, as_json: bool) -> None:
+def print_going_on(job_id: str, what: str, *, as_json: bool) -> None:
     """Prints that a deployment was begun and goes on by itself."""
     if as_json:
         print_json({"id": job_id, "status": "Queued", "files": []})
         return
     click.echo(f"{what} {job_id} goes on in the org.")
-    for way in ways_on(job_id, target_org):
+    for way in ways_on(job_id):
         note(f"  {way}")
 
 
-def print_outcome(outcome: Deployment, *, target_org: str | None, as_json: bool) -> int:
+def print_outcome(outcome: Deployment, *, as_json: bool) -> int:
     """Prints a deployment that succeeded, wholly or in part, and gives the exit code."""
     code = EXIT_PARTIAL if outcome.status == _PARTIAL else EXIT_PASSED
     if as_json:
@@ -87,13 +84,19 @@ def print_outcome(outcome: Deployment, *, target_org: str | None, as_json: bool)
     for message in outcome.messages:
         note(f"Warning: {message}")
     click.echo(_headline(outcome))
-    print_table(["State", "Name", "File"], [(each.state, each.full_name, each.file) for each in outcome.components])
+    print_table(["State", "Name", "File"], _rows(outcome))
     if outcome.problems:
         click.echo("\nRefused")
         print_problems(outcome.problems)
     if outcome.result.check_only and outcome.status == "Succeeded":
-        note(f"Deploy exactly this: {said_in('deploy quick', outcome.id, target_org)}")
+        note(f"Deploy exactly this: evalmeta deploy quick --job-id {outcome.id}")
     return code
+
+
+def _rows(outcome: Deployment) -> list[tuple[str, str, str]]:
+    states = _WOULD if outcome.result.check_only else {}
+    ordered = sorted(outcome.components, key=lambda each: each.full_name.casefold())
+    return [(states.get(each.state, each.state), each.full_name, each.file) for each in ordered]
 
 
 def as_json_of(outcome: Deployment) -> JsonObject:

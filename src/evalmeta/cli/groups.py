@@ -1,7 +1,8 @@
-"""Groups of commands that load a command's module when it is called."""
+"""Groups of commands that load a command's module when it is called, and commands that say what they were not told."""
 
 from __future__ import annotations
 
+from difflib import get_close_matches
 from importlib import import_module
 from typing import TYPE_CHECKING
 
@@ -10,18 +11,20 @@ import click
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-__all__ = ["LazyGroup"]
+__all__ = ["LazyGroup", "OptionsOnly"]
 
 
 class LazyGroup(click.Group):
     """A group whose commands are rows: a name, and `module:attribute` where the command is.
 
-    A module is loaded when its command is called, or when all are listed.
+    A module is loaded when its command is called, or when all are listed. `otherwise` is
+    said of a word that is no command and resembles none.
     """
 
-    def __init__(self, *, rows: Mapping[str, str], **settings: object) -> None:
+    def __init__(self, *, rows: Mapping[str, str], otherwise: str = "", **settings: object) -> None:
         super().__init__(**settings)  # type: ignore[arg-type] # click's own settings, checked by click
         self._rows = rows
+        self._otherwise = otherwise
 
     def list_commands(self, ctx: click.Context) -> list[str]:  # noqa: ARG002 - click's signature
         """Names the commands in the order of the rows."""
@@ -34,3 +37,39 @@ class LazyGroup(click.Group):
         module, _, attribute = self._rows[cmd_name].partition(":")
         command: click.Command = getattr(import_module(module), attribute)
         return command
+
+    def resolve_command(
+        self, ctx: click.Context, args: list[str]
+    ) -> tuple[str | None, click.Command | None, list[str]]:
+        """Finds a command; of one that is not there, says which may be meant.
+
+        Raises:
+            click.UsageError: no row names it.
+        """
+        name = args[0]
+        if name not in self._rows and not name.startswith("-") and not ctx.resilient_parsing:
+            close = get_close_matches(name, self._rows, n=1)
+            hint = f"Did you mean {close[0]!r}?" if close else self._otherwise
+            raise click.UsageError(f"No such command {name!r}. {hint}".strip(), ctx)
+        return super().resolve_command(ctx, args)
+
+
+class OptionsOnly(click.Command):
+    """A command without arguments, which says by which option (`instead`) what it was given is named."""
+
+    allow_extra_args = True
+
+    def __init__(self, *args: object, instead: str, **settings: object) -> None:
+        super().__init__(*args, **settings)  # type: ignore[arg-type] # as above
+        self._instead = instead
+
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        """Reads the options.
+
+        Raises:
+            click.UsageError: there is something else.
+        """
+        rest = super().parse_args(ctx, args)
+        if ctx.args and not ctx.resilient_parsing:
+            raise click.UsageError(f"Unexpected {ctx.args[0]!r}; to name it: {self._instead} {ctx.args[0]}", ctx)
+        return rest

@@ -16,7 +16,7 @@ from evalmeta.errors import OrgError, WaitRanOut
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
 
-__all__ = ["going_on", "job_options", "said_in", "seconds_of", "wait_option"]
+__all__ = ["going_on", "job_options", "seconds_of", "wait_option"]
 
 _T = TypeVar("_T")
 _Command: TypeAlias = "Callable[..., _T]"  # type: ignore[explicit-any]
@@ -79,12 +79,6 @@ def job_options(what: str) -> Callable[[_Command[_T]], _Command[_T]]:
         return decorated
 
     return decorate
-
-
-def said_in(command: str, job_id: str, target_org: str | None) -> str:
-    """Gives the command that goes on with a job."""
-    target = f" --target-org {target_org}" if target_org else ""
-    return f"evalmeta {command} --job-id {job_id}{target}"
 
 
 @contextmanager

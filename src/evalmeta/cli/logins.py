@@ -22,6 +22,7 @@ if TYPE_CHECKING:
 
 __all__ = ["LoginOptions", "log_in", "login_options"]
 
+_SESSION: Final = "access token"
 _FILE: Final = click.Path(path_type=Path, dir_okay=False)
 _OPTIONS: Final = (
     click.option("-r", "--instance-url", metavar="URL", help="Where people log in to the org, or its own address."),
@@ -123,7 +124,7 @@ def log_in(options: LoginOptions, *, alias: str) -> Coroutine[None, None, Login]
         case _:
             if not options.url:
                 raise click.UsageError("An access token needs --instance-url, or SF_ORG_INSTANCE_URL.")
-            token = os.environ.get("SF_ACCESS_TOKEN", "").strip() or _read_secret("access token")
+            token = os.environ.get("SF_ACCESS_TOKEN", "").strip() or _read_secret(_SESSION)
             return logins.log_in_with_token(options.url, token, alias=alias)
 
 
@@ -184,7 +185,8 @@ def _read_secret(what: str) -> str:
         return typed.strip()
     secret = sys.stdin.read(limits.MAX_LOGIN_BYTES).strip()
     if not secret:
-        raise click.UsageError(f"Standard input is empty; it should hold the {what}.")
+        otherwise = ", when SF_ACCESS_TOKEN does not" if what == _SESSION else ""
+        raise click.UsageError(f"Standard input is empty; it should hold the {what}{otherwise}.")
     return secret
 
 

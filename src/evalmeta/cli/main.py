@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import sys
 from typing import TYPE_CHECKING, Final
@@ -9,6 +10,7 @@ from typing import TYPE_CHECKING, Final
 import click
 
 from evalmeta import __version__
+from evalmeta.cli.calls import Call
 from evalmeta.cli.groups import LazyGroup
 from evalmeta.cli.output import print_error
 from evalmeta.errors import EXIT_FAILED, EXIT_INTERRUPTED, EXIT_USAGE, EvalmetaError, Interrupted
@@ -30,6 +32,9 @@ Exit codes
   130  interrupted; finished results are kept
 """
 
+
+# What the system says when a stream takes no more; where files are written, errors name them.
+_UNWRITABLE: Final = frozenset({errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO})
 
 _COMMANDS: Final = {
     "completion": "evalmeta.cli.commands.completion:completion",
@@ -77,8 +82,15 @@ def main(arguments: Sequence[str] | None = None) -> None:
 
 def _run(arguments: Sequence[str] | None) -> int:
     as_json = "--json" in (sys.argv[1:] if arguments is None else arguments)
+    call = Call()
+    # Errors are printed when the command's own context is gone, and suggest commands too.
+    with click.Context(cli, obj=call):
+        return _carry_out(arguments, call, as_json=as_json)
+
+
+def _carry_out(arguments: Sequence[str] | None, call: Call, *, as_json: bool) -> int:
     try:
-        result = cli.main(arguments, prog_name="evalmeta", standalone_mode=False)
+        result = cli.main(arguments, prog_name="evalmeta", standalone_mode=False, obj=call)
         return result if isinstance(result, int) else 0
     except click.ClickException as error:
         return _usage(error, as_json=as_json)
@@ -91,9 +103,20 @@ def _run(arguments: Sequence[str] | None) -> int:
     except BrokenPipeError:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return EXIT_FAILED
-    except Exception as error:  # noqa: BLE001 - the last resort: a defect of evalmeta's own
-        print_error(_defect(error), as_json=as_json)
+    except Exception as error:  # noqa: BLE001 - the last resort: a full disk, or a defect of evalmeta's own
+        if isinstance(error, OSError) and error.filename is None and error.errno in _UNWRITABLE:
+            os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+            print_error(_unwritten(error), as_json=False)
+        else:
+            print_error(_defect(error), as_json=as_json)
         return EXIT_FAILED
+
+
+def _unwritten(error: OSError) -> EvalmetaError:
+    return EvalmetaError(
+        f"the output cannot be written: {error.strerror}",
+        actions=["Make room where it goes, or send it elsewhere, and run the command again."],
+    )
 
 
 def _usage(error: click.ClickException, *, as_json: bool) -> int:

@@ -8,6 +8,8 @@ from typing import TYPE_CHECKING, TypeAlias, TypeVar
 
 import click
 
+from evalmeta.cli.calls import remember_selection
+
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
@@ -56,6 +58,7 @@ def selection_options(
         ) -> _T:
             from evalmeta.package.selection import Selection  # noqa: PLC0415 - not needed for --help
 
+            remember_selection(source_dirs, manifest, metadata)
             return command(selection=Selection(source_dirs, manifest, metadata), **others)
 
         decorated: _Command[_T] = run

@@ -8,6 +8,8 @@ from typing import TYPE_CHECKING
 
 import click
 
+from evalmeta.cli.calls import repeated
+
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
@@ -52,16 +54,18 @@ def console(*, err: bool) -> Console:
 
 
 def note(text: str) -> None:
-    """Prints a remark to stderr."""
-    click.echo(text, err=True, color=wants_colour(err=True))
+    """Prints a remark to stderr; commands that it suggests repeat the call's org and selection."""
+    click.echo(repeated(text), err=True, color=wants_colour(err=True))
 
 
 def say_target(project: Project, target: Target | None = None) -> None:
     """Says in one line which org a command works with; None is the embedded one."""
+    from evalmeta.api.targets import token_variable  # noqa: PLC0415 - not needed for --help
+
     if target is None:
         note(f"Target: the embedded org of {project.root.name} ({_short(project)})")
     elif target.login.name == target.login.url:
-        note(f"Target: {target.login.url}, with SF_ACCESS_TOKEN")
+        note(f"Target: {target.login.url}, with {token_variable()}")
     else:
         note(f"Target: {target.login.name}, {target.login.username} at {target.login.url}")
 
@@ -91,7 +95,7 @@ def print_error(error: EvalmetaError, *, as_json: bool) -> None:
     if actions := [action for action in error.actions if action not in hints]:
         click.echo("\nTry this:", err=True)
         for action in actions:
-            click.echo("  " + redacted(action).replace("\n", "\n  "), err=True)
+            click.echo("  " + redacted(repeated(action)).replace("\n", "\n  "), err=True)
 
 
 def print_problems(problems: Sequence[Problem], *, files: int = 0, err: bool = False) -> None:
@@ -123,7 +127,7 @@ def _print_error_json(error: EvalmetaError, problems: Sequence[Problem]) -> None
         "message": redacted(str(error)),
         "exitCode": error.exit_code,
         "status": error.exit_code,
-        "actions": [redacted(action) for action in error.actions],
+        "actions": [redacted(repeated(action)) for action in error.actions],
         "data": [problem_json(each) for each in problems],
         "warnings": [],
     }

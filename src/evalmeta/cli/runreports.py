@@ -8,7 +8,14 @@ from typing import TYPE_CHECKING
 import click
 
 from evalmeta.cli.output import console, note, print_json
-from evalmeta.errors import EXIT_EXPECTATION_FAILED, EXIT_FAILED, EXIT_PASSED, EvalmetaError, UsageError
+from evalmeta.errors import (
+    EXIT_EXPECTATION_FAILED,
+    EXIT_FAILED,
+    EXIT_PASSED,
+    EXIT_WAIT_RAN_OUT,
+    EvalmetaError,
+    UsageError,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -89,6 +96,8 @@ def _write_files(reports: Sequence[Report], result_format: str, output_dir: Path
 def _exit_code(reports: Sequence[Report]) -> int:
     from evalmeta.report.report import has_passed, incident  # noqa: PLC0415 - not needed for --help
 
+    if not all(each.run.status.is_over for each in reports):
+        return EXIT_WAIT_RAN_OUT
     if all(has_passed(each) for each in reports):
         return EXIT_PASSED
     broken = any(each.summary.errors or incident(each.run) for each in reports)

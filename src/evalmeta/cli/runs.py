@@ -10,24 +10,42 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 
 import click
 
+from evalmeta.cli.calls import repeated
 from evalmeta.cli.jobs import seconds_of
 from evalmeta.cli.output import console, note
 from evalmeta.cli.targets import connected
-from evalmeta.errors import EvalmetaError, UsageError, WaitRanOut
+from evalmeta.errors import EvalmetaError, NotFound, UsageError, WaitRanOut
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
     from evalmeta.api.targets import Target
     from evalmeta.api.tests import AgentTest, FinishedRun
+    from evalmeta.api.whereabouts import Whereabouts
     from evalmeta.client.connection import Connection
-    from evalmeta.model.run import RunOptions
+    from evalmeta.model.run import Run, RunOptions
     from evalmeta.package.project import Project
     from evalmeta.report.progress import Progress
+    from evalmeta.store.remote_runs import RemoteRun
 
-__all__ = ["RunsOutcome", "cancel", "carry_on", "run_tests"]
+__all__ = ["RunsOutcome", "cancel", "carry_on", "check_id", "run_tests"]
 
 _RUN_ID: Final = re.compile(r"[A-Za-z0-9]{15,18}")
+
+
+class _Org(NamedTuple):
+    """Where tests run; `elsewhere` is None for the project's own org, embedded or served."""
+
+    connection: Connection
+    project: Project
+    elsewhere: Target | None
+
+
+class _Started(NamedTuple):
+    """A run that was started, and what is kept of it when it is in another org."""
+
+    id: str
+    remote: RemoteRun | None = None
 
 
 class RunsOutcome(NamedTuple):
@@ -49,108 +67,138 @@ async def run_tests(
 
     outcome = RunsOutcome([], [])
     async with connected(project, target, detached=wait is None) as connection:
+        org = _org(connection, project, target)
         chosen = await tests.select_tests(connection, names)
         for name in await changes.find_undeployed(connection, project, chosen):
             note(f"Warning: {name} differs from the org's; deploy to test your changes: evalmeta deploy")
+        _tell_options(connection, options)
         if wait is None:
-            await _start_all(connection, project, chosen, options, outcome)
+            await _start_all(org, chosen, options, outcome)
         else:
-            await _run_all(connection, project, chosen, options, outcome, wait=wait)
+            await _run_all(org, chosen, options, outcome, wait=wait)
     await _leave(project, target, outcome.errors)
     return outcome
 
 
-async def _start_all(
-    connection: Connection, project: Project, chosen: Sequence[AgentTest], options: RunOptions, outcome: RunsOutcome
-) -> None:
+def _org(connection: Connection, project: Project, target: Target | None) -> _Org:
+    from evalmeta.api.whereabouts import is_elsewhere  # noqa: PLC0415 - not needed for --help
+
+    return _Org(connection, project, target if is_elsewhere(project, target) else None)
+
+
+def _tell_options(connection: Connection, options: RunOptions) -> None:
+    from evalmeta.api import remote_runs  # noqa: PLC0415 - not needed for --help
+
+    if not connection.is_ours and (names := remote_runs.left_out(options)):
+        shown = " and ".join(name.replace("_", "-") for name in names)
+        note(f"Warning: {shown} cannot be chosen in this org, which decides by itself; it runs without")
+
+
+async def _start_all(org: _Org, chosen: Sequence[AgentTest], options: RunOptions, outcome: RunsOutcome) -> None:
     for test in chosen:
-        run_id = await _start(connection, project, test, options, outcome)
-        if run_id:
-            click.echo(f"Started {test.full_name} (run {run_id}). Wait for it: evalmeta test resume --job-id {run_id}")
+        started = await _start(org, test, options, outcome)
+        if started:
+            run_id = started.id
+            way_on = f"Wait for it: evalmeta test resume --job-id {run_id}"
+            click.echo(repeated(f"Started {test.full_name} (run {run_id}). {way_on}"))
+            if options.iterations > 1 and not org.connection.is_ours:
+                note(f"It is the first of {options.iterations} iterations; waiting for it starts the others in turn.")
 
 
 async def _run_all(
-    connection: Connection,
-    project: Project,
-    chosen: Sequence[AgentTest],
-    options: RunOptions,
-    outcome: RunsOutcome,
-    *,
-    wait: float,
+    org: _Org, chosen: Sequence[AgentTest], options: RunOptions, outcome: RunsOutcome, *, wait: float
 ) -> None:
     deadline = time.monotonic() + wait
     with _progress() as progress:
         for place, test in enumerate(chosen):
-            run_id = await _start(connection, project, test, options, outcome)
-            if not run_id:
+            started = await _start(org, test, options, outcome)
+            if not started:
                 continue
             left = max(0.0, deadline - time.monotonic())
             try:
                 with _left_over([each.full_name for each in chosen[place + 1 :]]):
-                    done = await _finish(connection, run_id, progress, name=test.full_name, options=options, wait=left)
+                    done = await _finish(org, started, progress, name=test.full_name, options=options, wait=left)
             except WaitRanOut as over:
-                outcome.errors.append(over)
+                outcome.errors.append(_waited(over, wait))
                 return
             outcome.finished.append(done)
 
 
-async def _start(
-    connection: Connection, project: Project, test: AgentTest, options: RunOptions, outcome: RunsOutcome
-) -> str | None:
-    from evalmeta.api import tests  # noqa: PLC0415 - not needed for --help
+async def _start(org: _Org, test: AgentTest, options: RunOptions, outcome: RunsOutcome) -> _Started | None:
+    from evalmeta.api import remote_runs, tests  # noqa: PLC0415 - not needed for --help
 
     try:
-        run_id = await tests.start_run(connection, test.full_name, kind=test.type, options=options)
+        if org.elsewhere is None:
+            started = _Started(await tests.start_run(org.connection, test.full_name, kind=test.type, options=options))
+        else:
+            remote = await remote_runs.begin(org.connection, org.project, org.elsewhere, test, options)
+            started = _Started(remote.run.id, remote)
     except EvalmetaError as error:
         outcome.errors.append(error)
         return None
-    tests.remember_run(connection, project, run_id)
-    return run_id
+    tests.remember_run(org.connection, org.project, started.id)
+    return started
 
 
-async def carry_on(project: Project, target: Target | None, job_id: str | None, *, wait: float | None) -> FinishedRun:
-    """Waits for a run, the most recent one by default, and works on it if nobody else does.
+async def carry_on(project: Project, place: Whereabouts, target: Target | None, *, wait: float | None) -> FinishedRun:
+    """Waits for a run and works on it if nobody else does.
 
     Without `wait`, which is in seconds, gives what there is.
     """
     try:
-        return await _carry_on(project, target, job_id, wait=wait)
+        with _sought():
+            return await _carry_on(project, place, target, wait=wait)
     except WaitRanOut as over:
         await _leave(project, target, [over])
-        raise
+        raise _waited(over, wait or 0) from None
 
 
-async def cancel(project: Project, target: Target | None, job_id: str | None) -> FinishedRun:
-    """Cancels a run, the most recent one by default, and gives what it had finished."""
-    from evalmeta.api import tests  # noqa: PLC0415 - not needed for --help
-
-    async with connected(project, target) as connection:
-        run_id = _checked(job_id) if job_id is not None else tests.most_recent_run(connection, project)
-        await tests.cancel_run(connection, run_id)
-        return await tests.look_at_run(connection, run_id)
+async def cancel(project: Project, place: Whereabouts, target: Target | None) -> FinishedRun:
+    """Cancels a run and gives what it had finished."""
+    with _sought():
+        return await _cancel(project, place, target)
 
 
-async def _carry_on(project: Project, target: Target | None, job_id: str | None, *, wait: float | None) -> FinishedRun:
-    from evalmeta.api import tests  # noqa: PLC0415 - not needed for --help
+async def _cancel(project: Project, place: Whereabouts, target: Target | None) -> FinishedRun:
+    from evalmeta.api import remote_runs, tests  # noqa: PLC0415 - not needed for --help
 
     async with connected(project, target) as connection:
-        run_id = _checked(job_id) if job_id is not None else tests.most_recent_run(connection, project)
-        seen = await tests.look_at_run(connection, run_id)
+        org = _org(connection, project, target)
+        if org.elsewhere is not None:
+            return await remote_runs.cancel(connection, project, remote_runs.kept(place, org.elsewhere))
+        await tests.cancel_run(connection, place.run_id)
+        return await tests.look_at_run(connection, place.run_id)
+
+
+async def _carry_on(project: Project, place: Whereabouts, target: Target | None, *, wait: float | None) -> FinishedRun:
+    from evalmeta.api import remote_runs, tests  # noqa: PLC0415 - not needed for --help
+
+    async with connected(project, target) as connection:
+        org, started = _org(connection, project, target), _Started(place.run_id)
+        if org.elsewhere is None:
+            seen = await tests.look_at_run(connection, place.run_id)
+        else:
+            started = started._replace(remote=remote_runs.kept(place, org.elsewhere))
+            seen = await remote_runs.look(connection, project, remote_runs.kept(place, org.elsewhere))
         if seen.run.status.is_over:
             return seen
         if wait is None:
-            note(f"The run is not finished. Wait for it: evalmeta test resume --job-id {run_id}")
+            note(f"{_age(seen.run)} Wait for it: evalmeta test resume --job-id {place.run_id}")
             return seen
         if target is None:
             tests.check_subject(project, seen.run)
         with _progress() as progress:
-            return await _finish(connection, run_id, progress, name=seen.run.definition, wait=wait)
+            return await _finish(org, started, progress, name=seen.run.definition, wait=wait)
 
 
-def _checked(run_id: str) -> str:
-    if not _RUN_ID.fullmatch(run_id):
+def check_id(run_id: str | None) -> None:
+    """Refuses what can be no run's id; None stands for the most recent run.
+
+    Raises:
+        UsageError: it is none.
+    """
+    if run_id is not None and not _RUN_ID.fullmatch(run_id):
         raise UsageError(f"{run_id!r} is no run's id", actions=["Take the one that `evalmeta test run` printed."])
-    return run_id
 
 
 async def _leave(project: Project, target: Target | None, errors: Sequence[EvalmetaError]) -> None:
@@ -163,6 +211,30 @@ async def _leave(project: Project, target: Target | None, errors: Sequence[Evalm
     async with connected(project, None, detached=True) as connection:
         for run_id in left:
             await tests.leave_run(connection, run_id)
+
+
+def _waited(over: WaitRanOut, wait: float) -> WaitRanOut:
+    """Gives the error with the wait that was asked for: several runs, or iterations, share one."""
+    from evalmeta.report.words import seconds  # noqa: PLC0415 - not needed for --help
+
+    message = f"run {over.job_id} is not done after {seconds(wait)}; it goes on in the org"
+    return WaitRanOut(message, job_id=over.job_id, actions=over.actions)
+
+
+def _age(run: Run) -> str:
+    from evalmeta.report.words import seconds  # noqa: PLC0415 - not needed for --help
+
+    return f"The run began {seconds(max(0, round(time.time() - run.started)))} ago and is not finished."
+
+
+@contextmanager
+def _sought() -> Iterator[None]:
+    """Says of a run that an org does not have that another one may."""
+    try:
+        yield
+    except NotFound as error:
+        way_on = "It may be in another org: name that one with --target-org (evalmeta org list)."
+        raise NotFound(str(error), actions=[*error.actions, way_on]) from None
 
 
 @contextmanager
@@ -179,38 +251,32 @@ def _left_over(names: Sequence[str]) -> Iterator[None]:
 
 
 async def _finish(
-    connection: Connection,
-    run_id: str,
-    progress: Progress,
-    *,
-    name: str,
-    wait: float,
-    options: RunOptions | None = None,
+    org: _Org, started: _Started, progress: Progress, *, name: str, wait: float, options: RunOptions | None = None
 ) -> FinishedRun:
     from asyncio import CancelledError  # noqa: PLC0415 - not needed for --help
 
-    from evalmeta.api import tests  # noqa: PLC0415 - likewise
+    from evalmeta.api import remote_runs, tests  # noqa: PLC0415 - likewise
 
-    shown = False
+    run_id, shown, left = started.id, False, seconds_of(wait, otherwise=None)
 
     def show(now: tests.Progress) -> None:
         nonlocal shown
         if not shown:
             progress.start(run_id, now.total, f"{name} (run {run_id})")
             shown = True
-        progress.update(run_id, now.done, now.not_passed)
+        progress.update(run_id, now.done, now.not_passed, total=now.total)
 
     try:
         # What an agent prints must not mix with a report.
         with redirect_stdout(sys.stderr):
-            finished = await tests.finish_run(
-                connection,
-                run_id,
-                definition=name,
-                options=options,
-                wait=seconds_of(wait, otherwise=None),
-                on_progress=show,
-            )
+            if started.remote is None:
+                finished = await tests.finish_run(
+                    org.connection, run_id, definition=name, options=options, wait=left, on_progress=show
+                )
+            else:
+                finished = await remote_runs.finish(
+                    org.connection, org.project, started.remote, wait=left, on_progress=show
+                )
     except CancelledError:
         note(f"\nFinished results are kept. Go on with: evalmeta test resume --job-id {run_id}")
         raise

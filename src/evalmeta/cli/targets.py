@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 import click
 
+from evalmeta.cli.calls import remember_target
 from evalmeta.cli.output import note, say_target
 
 if TYPE_CHECKING:
@@ -31,6 +32,7 @@ target_org_option = click.option(
     "-o",
     "--target-org",
     metavar="NAME_OR_ALIAS",
+    callback=remember_target,
     shell_complete=_complete_login,
     help="The login to use, or 'embedded'.  [default: SF_TARGET_ORG, the project's default, the embedded org]",
 )

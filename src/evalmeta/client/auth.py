@@ -103,7 +103,10 @@ async def _ask(http: httpx.AsyncClient, path: str, access_token: str, read: Call
     if reply.status in _NO_TOKEN:
         raise LoginFailed(
             f"{url} does not take this access token (status {reply.status})",
-            actions=["Make sure that it is an access token of this org, and a new one."],
+            actions=[
+                "Make sure that it is an access token of this org, and a new one.",
+                "Of an org that evalmeta serves, make it in the project that serves it: evalmeta org token",
+            ],
         )
     try:
         return read(redacted_bytes(reply.body, [access_token]))

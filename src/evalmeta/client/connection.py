@@ -15,7 +15,7 @@ from evalmeta.client.retries import busy, is_busy, no_answer, persist, retry_aft
 from evalmeta.errors import MessageUnreadable, NotFound, OrgFault, SettingsError, StoreError, SubjectNotBound
 from evalmeta.model.secrecy import redacted_bytes
 from evalmeta.wire.addresses import org_url
-from evalmeta.wire.identity import read_newest_version
+from evalmeta.wire.identity import is_evalmeta, read_newest_version
 from evalmeta.wire.jsonfields import read_object, text
 from evalmeta.wire.soap import read_results, read_text_result, write_call
 
@@ -49,6 +49,8 @@ class Connection:
         poll_seconds: how long to wait between the first two questions about a job, from
             which all pauses are reckoned.
         renew: gives a new access token; asked once when the org says that the session ended.
+        is_ours: whether the org is one of evalmeta's own, which understand more than
+            Salesforce documents; `newest_version` finds out.
 
     Raises:
         UsageError: the address or the token cannot be one, or the address is http
@@ -64,10 +66,12 @@ class Connection:
         transport: httpx.AsyncBaseTransport | None = None,
         poll_seconds: float = 1.0,
         renew: Callable[[], Awaitable[str]] | None = None,
+        is_ours: bool = False,
     ) -> None:
         self.url = org_url(url) if transport is None else url
         self.api_version = api_version
         self.poll_seconds = poll_seconds
+        self.is_ours = is_ours
         self._token = _checked(token)
         self._renew = renew
         self._renewing = Lock()
@@ -129,11 +133,12 @@ class Connection:
         return await self._in_session(lambda: self._json("POST", path, orjson.dumps(body)))
 
     async def newest_version(self) -> ApiVersion:
-        """Asks for the newest API version that the org has; raises like `call`."""
+        """Asks for the newest API version that the org has, and learns whether it is ours; raises like `call`."""
         status, reply = await persist(
             lambda: self._send("GET", "/services/data", content=None, headers={}), every=self.poll_seconds
         )
         try:
+            self.is_ours = is_evalmeta(reply)
             return read_newest_version(reply)
         except MessageUnreadable as error:
             raise self._unreadable(status, str(error)) from None
@@ -155,7 +160,7 @@ class Connection:
         url = f"/services/data/v{self.api_version}{path}"
         status, reply = await self._send(method, url, content=content, headers=headers)
         if status >= _HTTP_ERROR:
-            raise _rest_error(reply) or self._unreadable(status, "it holds no Salesforce error")
+            raise _rest_error(reply, status) or self._unreadable(status, "it holds no Salesforce error")
         try:
             return read_object(reply)
         except MessageUnreadable as error:
@@ -194,7 +199,7 @@ def _checked(token: str) -> str:
     return token
 
 
-def _rest_error(reply: bytes) -> EvalmetaError | None:
+def _rest_error(reply: bytes, status: int = 0) -> EvalmetaError | None:
     try:
         errors = orjson.loads(reply)
     except orjson.JSONDecodeError:
@@ -203,7 +208,7 @@ def _rest_error(reply: bytes) -> EvalmetaError | None:
         return None
     code, message = text(errors[0], "errorCode"), text(errors[0], "message")
     head, _, action = message.partition("\n")
-    return _named(OrgFault(f"{code}: {head}", code=code, actions=[action] if action else []))
+    return _named(OrgFault(f"{code}: {head}", code=code, status=status, actions=[action] if action else []))
 
 
 def _words(reply: bytes) -> str:

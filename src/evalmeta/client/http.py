@@ -16,7 +16,7 @@ from evalmeta.wire.addresses import host_of, is_loopback, org_url
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-__all__ = ["Reply", "bearer", "open_http", "read_limited", "request", "where_it_leads"]
+__all__ = ["Reply", "bearer", "open_http", "read_limited", "request", "ways_to", "where_it_leads"]
 
 _TOKEN: Final = re.compile(r"[!-~]+")
 
@@ -85,10 +85,17 @@ async def request(
                     )
                 return Reply(response.status_code, await read_limited(response, limits.MAX_LOGIN_BYTES))
     except httpx.HTTPError as error:
-        raise OrgUnreachable(
-            f"{url} does not answer: {reason_of(error)}",
-            actions=["Check the address, and that the org is up and reachable."],
-        ) from None
+        raise OrgUnreachable(f"{url} does not answer: {reason_of(error)}", actions=ways_to(url, error)) from None
+
+
+def ways_to(url: str, error: httpx.HTTPError | TimeoutError) -> tuple[str, ...]:
+    """Says what can be done about an org that does not answer."""
+    host, ways = host_of(url), ["Check the address, and that the org is up and reachable."]
+    if is_loopback(host):
+        if "WRONG_VERSION_NUMBER" in str(error):
+            ways.insert(0, f"Did you mean http://{url.partition('://')[2]}?")
+        ways.append("An org of a project of yours is served by: evalmeta org start")
+    return tuple(ways)
 
 
 async def read_limited(response: httpx.Response, max_bytes: int) -> bytes:

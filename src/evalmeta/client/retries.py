@@ -14,6 +14,7 @@ import httpx
 
 from evalmeta import limits
 from evalmeta.client.discretion import reason_of
+from evalmeta.client.http import ways_to
 from evalmeta.errors import OrgBusy, OrgUnreachable
 
 if TYPE_CHECKING:
@@ -105,7 +106,7 @@ def no_answer(url: str, error: httpx.HTTPError | TimeoutError) -> OrgUnreachable
     """Puts into words that no answer came."""
     return OrgUnreachable(
         f"{url} does not answer: {reason_of(error)}",
-        actions=["Check that the org is up and reachable."],
+        actions=ways_to(url, error),
         may_pass=isinstance(error, (*_PASSING, TimeoutError)),
         is_undone=isinstance(error, _UNSENT),
     )

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from pathlib import Path
 
+    from evalmeta.model.problem import Problem
     from evalmeta.model.registry import ApiVersion, MetadataType
 
 __all__ = ["Component", "ComponentSet"]
@@ -29,7 +30,12 @@ class Component:
 
 @dataclass(frozen=True, slots=True)
 class ComponentSet:
-    """What a deployment takes: components in order of type and name, and the API version in force."""
+    """What a deployment takes: components in order of type and name, and the API version in force.
+
+    Attributes:
+        warnings: about what was asked for and is left out.
+    """
 
     components: tuple[Component, ...]
     api_version: ApiVersion
+    warnings: tuple[Problem, ...] = ()

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Final
 
 from evalmeta.model.registry import metadata_type
@@ -16,6 +16,7 @@ __all__ = [
     "WILDCARD",
     "Manifest",
     "ManifestTypes",
+    "own_part",
     "unite",
 ]
 
@@ -46,6 +47,12 @@ class Manifest:
     api_access_level: str | None = None
     description: str | None = None
     namespace_prefix: str | None = None
+
+
+def own_part(manifest: Manifest) -> Manifest:
+    """Leaves out the types that evalmeta does not handle; the same manifest when there are none."""
+    types = tuple(block for block in manifest.types if metadata_type(block.name))
+    return manifest if len(types) == len(manifest.types) else replace(manifest, types=types)
 
 
 def unite(types: tuple[ManifestTypes, ...]) -> tuple[ManifestTypes, ...]:

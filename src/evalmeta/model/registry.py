@@ -17,6 +17,7 @@ __all__ = [
     "TYPES",
     "ApiVersion",
     "MetadataType",
+    "is_other_type",
     "metadata_type",
     "nearest_type_name",
     "parse_api_version",
@@ -104,6 +105,7 @@ TESTING_DEFINITION: Final = MetadataType(
 
 TYPES: Final = (EVALUATION_DEFINITION, TESTING_DEFINITION)
 _BY_NAME: Final = {row.name.lower(): row for row in TYPES}
+_OTHER: Final = re.compile(rf"[A-Z][A-Za-z0-9]{{0,{limits.MAX_API_NAME_CHARS - 1}}}")
 _BY_RUN_PREFIX: Final = {row.run_prefix: row for row in TYPES}
 
 
@@ -125,6 +127,15 @@ def type_at_path(run_path: str) -> MetadataType | None:
 def types_at(version: ApiVersion) -> tuple[MetadataType, ...]:
     """Lists the types that an API version knows."""
     return tuple(row for row in TYPES if row.since <= version)
+
+
+def is_other_type(name: str) -> bool:
+    """Tells whether a name may well be one of Salesforce's other types, and no handled one misspelt.
+
+    No type of Salesforce's own is as near to a handled one as the ratio of 0.8 (AssistantDefinition has 0.79).
+    """
+    is_near = bool(get_close_matches(name[: limits.MAX_API_NAME_CHARS].lower(), _BY_NAME, n=1, cutoff=0.8))
+    return _OTHER.fullmatch(name) is not None and not is_near
 
 
 def nearest_type_name(name: str) -> str | None:

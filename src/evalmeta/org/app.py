@@ -57,6 +57,7 @@ def create_app(org: Organization) -> Starlette:
             Route(_DATA + "/tooling/sobjects/{name}/describe", get_describe, methods=["GET"]),
             Route(_SOAP, handle_soap, methods=["POST"]),
             Route(_DEPLOY_REQUESTS, post_deploy_request, methods=["POST"]),
+            Route(_DEPLOY_REQUESTS + "/validatedDeployRequestId", post_deploy_request, methods=["POST"]),
             Route(_DEPLOY_REQUESTS + "/{job_id}", get_deploy_request, methods=["GET"]),
             Route(_DEPLOY_REQUESTS + "/{job_id}", patch_deploy_request, methods=["PATCH"]),
             Route(_RUNS, post_run, methods=["POST"]),

@@ -132,7 +132,7 @@ def _apply(
     with nullcontext() if saves else org.database.trial():
         successes = [
             *_delete(org, (each for each in package.deletions if each.first)),
-            *_save(org, accepted, now),
+            *_save(org, accepted, now, by=result.created_by),
             *_delete(org, (each for each in package.deletions if not each.first)),
         ]
     deployed = sum(bool(each.component_type) for each in successes)
@@ -152,7 +152,7 @@ def _apply(
 
 def _refusals(candidates: Sequence[Candidate]) -> list[DeployMessage]:
     # Every refused component is told, and of each as many problems as leave the reply readable.
-    most = max(1, limits.MAX_DEPLOY_PROBLEMS // max(1, len(candidates)))
+    most = _share(candidates)
     return [
         problem_message(each.type.name, each.full_name, each.file_name, problem)
         for each in candidates
@@ -160,15 +160,20 @@ def _refusals(candidates: Sequence[Candidate]) -> list[DeployMessage]:
     ]
 
 
-def _save(org: Organization, accepted: Sequence[Candidate], now: float) -> Iterator[DeployMessage]:
+def _share(candidates: Sequence[Candidate]) -> int:
+    return max(1, limits.MAX_DEPLOY_PROBLEMS // max(1, len(candidates)))
+
+
+def _save(org: Organization, accepted: Sequence[Candidate], now: float, *, by: str) -> Iterator[DeployMessage]:
+    most = _share(accepted)
     for kind in dict.fromkeys(candidate.type for candidate in accepted):
         ours = [candidate for candidate in accepted if candidate.type == kind]
-        changes = org.components.save(kind, {each.full_name: each.content for each in ours}, now=now)
-        yield from (_saved(candidate, changes[candidate.full_name]) for candidate in ours)
+        changes = org.components.save(kind, {each.full_name: each.content for each in ours}, now=now, by=by)
+        yield from (_saved(candidate, changes[candidate.full_name], most) for candidate in ours)
 
 
-def _saved(candidate: Candidate, change: Change) -> DeployMessage:
-    warning = "; ".join(problem.message for problem in candidate.problems) or None
+def _saved(candidate: Candidate, change: Change, most: int) -> DeployMessage:
+    warning = _joined([problem.message for problem in candidate.problems], most) or None
     return DeployMessage(
         candidate.type.name,
         candidate.full_name,
@@ -180,6 +185,11 @@ def _saved(candidate: Candidate, change: Change) -> DeployMessage:
         problem=warning,
         problem_type="Warning" if warning else None,
     )
+
+
+def _joined(warnings: Sequence[str], most: int) -> str:
+    more = [f"... and {len(warnings) - most:,} more"] if len(warnings) > most else []
+    return "; ".join([*warnings[:most], *more])
 
 
 def _delete(org: Organization, deletions: Iterable[Deletion]) -> Iterator[DeployMessage]:

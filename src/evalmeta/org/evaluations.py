@@ -12,7 +12,9 @@ from evalmeta.errors import EvalmetaError, NotFound, OrgFault, StoreLocked, Subj
 from evalmeta.model.evaluation import evaluation_of
 from evalmeta.model.registry import EVALUATION_DEFINITION, TESTING_DEFINITION
 from evalmeta.model.run import RunStatus
+from evalmeta.model.user import ADMIN
 from evalmeta.org.leases import is_free, keep_lease, new_worker
+from evalmeta.package.markers import SETTINGS_FILE
 from evalmeta.store.runs import RunJournal
 from evalmeta.xmlio.reader import read_xml
 from evalmeta.xmlio.sketch import sketch_definition
@@ -26,6 +28,7 @@ if TYPE_CHECKING:
     from evalmeta.model.registry import MetadataType
     from evalmeta.model.run import Run, RunOptions
     from evalmeta.model.settings import SubjectSettings
+    from evalmeta.model.user import User
     from evalmeta.org.organization import Organization
 
 __all__ = ["bind_subject", "evaluation_of_run", "is_abandoned", "start", "work"]
@@ -34,8 +37,8 @@ __all__ = ["bind_subject", "evaluation_of_run", "is_abandoned", "start", "work"]
 _IDENTIFIERS: Final = {EVALUATION_DEFINITION: "AiEvalDefinitionVersion", TESTING_DEFINITION: "AiTestingDefinition"}
 
 
-def start(org: Organization, kind: MetadataType, name: str, options: RunOptions) -> str:
-    """Makes a run of a deployed definition, gives it a worker, and returns its id.
+def start(org: Organization, kind: MetadataType, name: str, options: RunOptions, *, user: User = ADMIN) -> str:
+    """Makes a user's run of a deployed definition, gives it a worker, and returns its id.
 
     Raises:
         NotFound: no such definition is deployed.
@@ -48,8 +51,14 @@ def start(org: Organization, kind: MetadataType, name: str, options: RunOptions)
         raise NotFound(f"Invalid {_IDENTIFIERS[kind]} identifier: {name} not found in this org")
     _check(options)
     evaluation = _evaluation(content, name)
-    bind_subject(org.subjects, evaluation.subject_name, root=org.root, subject_type=evaluation.subject_type)
-    run_id = org.runs.start(kind, evaluation, content, options, now=time.time())
+    bind_subject(
+        org.subjects,
+        evaluation.subject_name,
+        root=org.root,
+        subject_type=evaluation.subject_type,
+        settings_name=org.settings_name,
+    )
+    run_id = org.runs.start(kind, evaluation, content, options, now=time.time(), user=user)
     org.launch(run_id)
     return run_id
 
@@ -116,9 +125,14 @@ def _evaluation(content: bytes, name: str) -> Evaluation:
 
 
 def bind_subject(
-    subjects: Mapping[str, SubjectSettings], subject_name: str, *, root: Path, subject_type: str = "AGENT"
+    subjects: Mapping[str, SubjectSettings],
+    subject_name: str,
+    *,
+    root: Path,
+    subject_type: str = "AGENT",
+    settings_name: str = SETTINGS_FILE,
 ) -> Subject:
-    """Gives the subject that is bound to an agent's or a prompt template's name.
+    """Gives the subject that is bound to an agent's or a prompt template's name in the settings that are named.
 
     Raises:
         SubjectNotBound: no adapter is bound to it.
@@ -131,7 +145,7 @@ def bind_subject(
         if subject_type == "PROMPT":
             message = f"the prompt template {subject_name!r} cannot be asked here: no adapter is bound to it"
         raise SubjectNotBound(
-            message, actions=[f"Add these lines to evalmeta.toml, with your agent's module and name:\n\n{lines}"]
+            message, actions=[f"Add these lines to {settings_name}, with your agent's module and name:\n\n{lines}"]
         )
     from evalmeta.engine.subjects import bind  # noqa: PLC0415 - only runs need it
 

@@ -11,12 +11,15 @@ from typing import TYPE_CHECKING, Final
 from urllib.parse import quote
 
 from starlette.exceptions import HTTPException
+from starlette.requests import ClientDisconnect
 
 from evalmeta import limits
 from evalmeta.org.handlers.faults import refusal_reply
 from evalmeta.org.hosts import is_same_origin
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
     from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
     from evalmeta.org.hosts import Hosts
@@ -81,6 +84,9 @@ class Gate:
             await _refuse(visit, scope, receive, send, refusal)
         except TimeoutError:
             await _refuse(visit, scope, receive, send, _too_slow())
+        except ClientDisconnect:
+            # What the application has answered, nobody got.
+            visit.status = 0
         except Exception:  # noqa: BLE001 - it is in the log, and the next request is served
             # The application has answered already, without a word about what went wrong.
             _LOG.exception("a request ended in a defect")
@@ -127,10 +133,20 @@ def _marked(visit: _Visit, send: Send) -> Send:
         if message["type"] == "http.response.start":
             visit.status = message["status"]
             message = {**message, "headers": [*message.get("headers", ()), *_SECURITY_HEADERS]}
-        await send(message)
+        for piece in _pieces(message):
+            await send(piece)
         visit.is_answered = message["type"] == "http.response.body" and not message.get("more_body")
 
     return marked
+
+
+def _pieces(message: Message) -> Iterator[Message]:
+    """Cuts a body, so that whoever sends it on waits for its reader and holds one piece at a time."""
+    body = message.get("body", b"")
+    for start in range(0, len(body) - limits.PIECE_BYTES, limits.PIECE_BYTES):
+        yield {**message, "body": body[start : start + limits.PIECE_BYTES], "more_body": True}
+    last = max(0, len(body) - 1) // limits.PIECE_BYTES * limits.PIECE_BYTES
+    yield {**message, "body": body[last:]} if body else message
 
 
 async def _refuse(visit: _Visit, scope: Scope, receive: Receive, send: Send, refusal: HTTPException) -> None:

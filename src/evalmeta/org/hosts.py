@@ -38,7 +38,7 @@ class Hosts:
         found = _AUTHORITY.fullmatch(host)
         if found is None:
             return False
-        name = (found["v6"] or found["name"]).lower().removesuffix(".")
+        name = _plain(found["v6"] or found["name"])
         if name in self.others:
             return True
         is_ours = name in self.names or (self.any_address and _is_address(name))
@@ -53,8 +53,8 @@ def hosts_of(bound: str, port: int, *, others: Iterable[str] = ()) -> Hosts:
         port: where it listens.
         others: names that were set for it, with any port.
     """
-    names = {bound.lower()} | (set(_LOOPBACK_NAMES) if is_loopback(bound) or _is_any(bound) else set())
-    return Hosts(frozenset(names), port, frozenset(each.lower() for each in others), any_address=_is_any(bound))
+    names = {_plain(bound)} | (set(_LOOPBACK_NAMES) if is_loopback(bound) or _is_any(bound) else set())
+    return Hosts(frozenset(names), port, frozenset(map(_plain, others)), any_address=_is_any(bound))
 
 
 def is_loopback(host: str) -> bool:
@@ -67,6 +67,11 @@ def is_same_origin(origin: str, host: str) -> bool:
     scheme, _, authority = origin.partition("://")
     port = _DEFAULT_PORTS.get(scheme.lower())
     return port is not None and authority.lower() in {host.lower(), f"{host.lower()}:{port}"}
+
+
+def _plain(host: str) -> str:
+    """Gives the one spelling of a name or address: `::1` for `0:0:0:0:0:0:0:1`."""
+    return str(ipaddress.ip_address(host)) if _is_address(host) else host.lower().removesuffix(".")
 
 
 def _is_any(host: str) -> bool:

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Final
 
 from evalmeta.model.registry import NEWEST_API_VERSION, OLDEST_API_VERSION, parse_api_version
 from evalmeta.model.user import ADMIN
+from evalmeta.package.markers import SETTINGS_FILE
 from evalmeta.store.components import Components
 from evalmeta.store.jobs import Jobs
 from evalmeta.store.record_ids import checked_id
@@ -45,6 +46,7 @@ class Organization:
         subjects: the adapters bound to agents, by the agent's API name.
         launch: gives a run a worker; called with the run's id.
         wake: says that jobs may wait.
+        settings_name: the file that binds subjects, as callers know it.
         token: the admin's own, made anew for every process; others have theirs in the database.
     """
 
@@ -53,6 +55,7 @@ class Organization:
     subjects: Mapping[str, SubjectSettings]
     launch: Callable[[str], None]
     wake: Callable[[], None] = lambda: None
+    settings_name: str = SETTINGS_FILE
     token: str = field(default_factory=_new_token, repr=False)
 
     @property

@@ -13,7 +13,7 @@ from evalmeta.validation.validator import Judgement, validate_component, validat
 from evalmeta.wire.messages import DeployMessage
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Iterable, Iterator, Mapping
 
     from evalmeta.model.manifest import Manifest
     from evalmeta.model.problem import Problem
@@ -80,10 +80,11 @@ def unpack(zip_file: bytes, options: DeployOptions) -> Package:
     packages = [_unpack(_below(prefix, entries), options) for prefix in _prefixes(entries)]
     if not packages:
         return Package(failures=(deploy_message("", MANIFEST, MANIFEST, problem="No package.xml found"),))
+    candidates, repeated = _told_once([each for package in packages for each in package.candidates])
     return Package(
-        tuple(each for package in packages for each in package.candidates),
+        candidates,
         tuple(each for package in packages for each in package.deletions),
-        tuple(each for package in packages for each in package.failures),
+        (*(each for package in packages for each in package.failures), *repeated),
         tuple(each for package in packages for each in package.warnings),
     )
 
@@ -109,6 +110,17 @@ def _prefixes(entries: Mapping[str, bytes]) -> list[str]:
 
 def _below(prefix: str, entries: Mapping[str, bytes]) -> Mapping[str, bytes]:
     return {name.removeprefix(prefix): content for name, content in entries.items() if name.startswith(prefix)}
+
+
+def _told_once(candidates: Iterable[Candidate]) -> tuple[tuple[Candidate, ...], list[DeployMessage]]:
+    """Gives the first of each component, in any case of its name, and a failure for every other."""
+    first: dict[tuple[MetadataType, str], Candidate] = {}
+    repeated: list[DeployMessage] = []
+    for each in candidates:
+        if first.setdefault((each.type, each.full_name.casefold()), each) is not each:
+            problem = f"The {each.type.name} '{each.full_name}' is in the zip more than once"
+            repeated.append(deploy_message(each.type.name, each.full_name, each.file_name, problem=problem))
+    return tuple(first.values()), repeated
 
 
 def _unpack(entries: Mapping[str, bytes], options: DeployOptions) -> Package:

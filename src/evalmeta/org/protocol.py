@@ -16,11 +16,11 @@ if TYPE_CHECKING:
 
 __all__ = ["OrgProtocol"]
 
-_State: TypeAlias = Literal["head", "request", "rest", "idle"]
+_State: TypeAlias = Literal["head", "request", "answer", "rest", "idle"]
 
 
 class OrgProtocol(H11Protocol):
-    """Closes connections whose client takes too long for a request's head, for its rest after an answer, or at all."""
+    """Closes connections whose client takes too long to send a head or a rest, or to read a piece of its answer."""
 
     _state: _State = "idle"
     _deadline: asyncio.TimerHandle | None = None
@@ -28,7 +28,19 @@ class OrgProtocol(H11Protocol):
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override] # as in the base class
         """Begins to wait for the first request's head."""
         super().connection_made(transport)
+        # Writing is paused for as long as the client has not taken everything.
+        transport.set_write_buffer_limits(0)
         self._watch("head")
+
+    def pause_writing(self) -> None:
+        """Begins to wait for the client to take what was written."""
+        super().pause_writing()
+        self._watch("answer")
+
+    def resume_writing(self) -> None:
+        """Goes on: the client has taken it."""
+        super().resume_writing()
+        self._watch(self._state_now())
 
     def connection_lost(self, exc: Exception | None) -> None:
         """Ends all waiting."""
@@ -46,12 +58,17 @@ class OrgProtocol(H11Protocol):
         self._watch(self._state_now())
 
     def send_400_response(self, msg: str) -> None:
-        """Refuses what is no HTTP, or has too long a head."""
+        """Refuses what is no HTTP, or has too long a head; after an answer has begun nothing can be said any more."""
+        if self.conn.our_state not in {h11.IDLE, h11.SEND_RESPONSE}:
+            self.transport.abort()
+            return
         is_long = len(self.conn.trailing_data[0]) > limits.MAX_HEADER_BYTES
         status, code = (431, "REQUEST_TOO_LARGE") if is_long else (400, "BAD_REQUEST")
         self._refuse(status, code, "the request's head is too long" if is_long else msg)
 
     def _state_now(self) -> _State:
+        if self.flow.write_paused:
+            return "answer"
         if self.transport.is_closing():
             return "idle"
         if self.conn.their_state is h11.IDLE:
@@ -87,5 +104,6 @@ class OrgProtocol(H11Protocol):
 _SECONDS: Final[dict[_State, float]] = {
     "head": limits.HEAD_SECONDS,
     "request": limits.REQUEST_SECONDS + limits.REST_SECONDS,
+    "answer": limits.PIECE_SECONDS,
     "rest": limits.REST_SECONDS,
 }

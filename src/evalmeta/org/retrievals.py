@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING, Final
 
 import orjson
 
+from evalmeta.errors import ArchiveError
 from evalmeta.model.manifest import WILDCARD, Manifest, ManifestTypes
 from evalmeta.model.registry import NEWEST_API_VERSION, metadata_type
-from evalmeta.model.user import ADMIN
 from evalmeta.package.archive import build_zip
 from evalmeta.wire.jsonfields import list_of_objects, optional_text, read_object, text, texts
 from evalmeta.wire.messages import FileProperties, RetrieveMessage, RetrieveResult
@@ -19,7 +19,7 @@ from evalmeta.wire.timestamps import to_timestamp
 from evalmeta.xmlio.manifests import write_manifest
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Mapping
 
     from evalmeta.model.registry import MetadataType
     from evalmeta.org.organization import Organization
@@ -34,7 +34,8 @@ _MANIFEST: Final = "package.xml"
 
 def list_components(org: Organization, kind: MetadataType, *, folder: str = "") -> list[FileProperties]:
     """Lists an org's components of a type as the API does."""
-    return [_properties(kind, each, folder) for each in org.components.list(kind.name)]
+    names = {user.id: user.name for user in org.users.everybody()}
+    return [_properties(kind, each, folder, names) for each in org.components.list(kind.name)]
 
 
 def write_request(manifest: Manifest, *, single_package: bool) -> tuple[bytes, bytes]:
@@ -45,7 +46,10 @@ def write_request(manifest: Manifest, *, single_package: bool) -> tuple[bytes, b
 
 
 def carry_out_retrieve(org: Organization, job: Job) -> None:
-    """Carries out a retrieve and keeps its outcome; members that do not exist become messages."""
+    """Carries out a retrieve and keeps its outcome; members that do not exist become messages.
+
+    What does not go into one zip fails it with LIMIT_EXCEEDED.
+    """
     manifest = _read_request(org.jobs.request(job.id) or b"{}")
     now = time.time()
     folder = "" if read_object(job.options).get("singlePackage") else _FOLDER
@@ -53,6 +57,11 @@ def carry_out_retrieve(org: Organization, job: Job) -> None:
         found, messages = _find(org, manifest, folder)
         entries = [(each.file_name, _content(org, kind, each)) for kind, each in found]
     entries.append((f"{folder}{_MANIFEST}", write_manifest(_manifest_of(found, manifest.version))))
+    try:
+        zip_file = build_zip(entries)
+    except ArchiveError as error:
+        fail_retrieve(org, job, f"{error} {' '.join(error.actions)}", code="LIMIT_EXCEEDED")
+        return
     properties = (*(each for _, each in found), _manifest_properties(folder, now))
     result = replace(
         describe_retrieve(job),
@@ -61,7 +70,7 @@ def carry_out_retrieve(org: Organization, job: Job) -> None:
         success=True,
         file_properties=properties,
         messages=(*messages, *_unknown(manifest, folder)),
-        zip_file=build_zip(entries),
+        zip_file=zip_file,
     )
     _finish(org, result)
 
@@ -99,11 +108,11 @@ def _find(
     found: list[tuple[MetadataType, FileProperties]] = []
     messages: list[RetrieveMessage] = []
     for kind, members in _selected(manifest):
-        there = {each.full_name: each for each in list_components(org, kind, folder=folder)}
-        names = there if WILDCARD in members else [name for name in members if name in there]
-        found += [(kind, there[name]) for name in names]
-        absent = [name for name in members if name != WILDCARD and name not in there]
-        messages += [_absent(kind, name, folder) for name in absent]
+        there = {each.full_name.casefold(): each for each in list_components(org, kind, folder=folder)}
+        asked = {name.casefold(): name for name in members if name != WILDCARD}
+        keys = there if WILDCARD in members else [key for key in asked if key in there]
+        found += [(kind, there[key]) for key in keys]
+        messages += [_absent(kind, name, folder) for key, name in asked.items() if key not in there]
     return found, messages
 
 
@@ -135,17 +144,17 @@ def _manifest_of(found: list[tuple[MetadataType, FileProperties]], version: str 
     return Manifest(types, version or str(NEWEST_API_VERSION))
 
 
-def _properties(kind: MetadataType, stored: StoredComponent, folder: str) -> FileProperties:
+def _properties(kind: MetadataType, stored: StoredComponent, folder: str, names: Mapping[str, str]) -> FileProperties:
     return FileProperties(
         type=kind.name,
         full_name=stored.full_name,
         file_name=f"{folder}{kind.directory}/{stored.full_name}.{kind.suffix}",
         id=stored.id,
-        created_by_id=ADMIN.id,
-        created_by_name=ADMIN.name,
+        created_by_id=stored.created_by,
+        created_by_name=names[stored.created_by],
         created_date=to_timestamp(stored.created),
-        last_modified_by_id=ADMIN.id,
-        last_modified_by_name=ADMIN.name,
+        last_modified_by_id=stored.modified_by,
+        last_modified_by_name=names[stored.modified_by],
         last_modified_date=to_timestamp(stored.modified),
     )
 

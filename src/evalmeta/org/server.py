@@ -6,13 +6,15 @@
 from __future__ import annotations
 
 import asyncio
+import errno
+import os
 import signal
 import socket
 import sys
 import time
 from contextlib import asynccontextmanager, contextmanager, suppress
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 import uvicorn
 
@@ -24,8 +26,9 @@ from evalmeta.org.hosts import hosts_of
 from evalmeta.org.organization import Organization
 from evalmeta.org.protocol import OrgProtocol
 from evalmeta.org.queue import JobQueue
-from evalmeta.org.serverfile import already_runs, claim_place, leave_place, read_server
+from evalmeta.org.serverfile import already_runs, claim_place, leave_place, read_server, renew_place
 from evalmeta.org.serverlog import open_log
+from evalmeta.org.subjects import LiveSubjects
 from evalmeta.org.workers import ServedWorkers
 from evalmeta.package.project import find_project
 from evalmeta.store.database import open_database
@@ -39,6 +42,10 @@ if TYPE_CHECKING:
 __all__ = ["listen", "main", "serve"]
 
 _SIGNALS = (signal.SIGINT, signal.SIGTERM)
+_OTHER_HOST: Final = "Name this machine, or one of its addresses, with --host."
+_OTHER_PORT: Final = "Choose another port with --port, 0 for any that is free."
+# Callers have projects, and settings, of their own.
+_SETTINGS_NAME: Final = "evalmeta.toml of the project that serves the org"
 
 
 async def serve(
@@ -78,7 +85,7 @@ async def serve(
 
             try:
                 gate = Gate(create_app(org), hosts_of(host, port, others=names))
-                await _Uvicorn(gate, claim, on_start).serve([listening])
+                await _Uvicorn(gate, project.state_dir, claim, on_start).serve([listening])
             finally:
                 leave_place(project.state_dir)
 
@@ -92,10 +99,13 @@ def listen(host: str, port: int) -> socket.socket:
     try:
         family = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)[0][0]
         return socket.create_server((host, port), family=family, backlog=2 * limits.MAX_REQUESTS)
+    except socket.gaierror as error:
+        raise UsageError(f"the server cannot listen at {host}: {error.strerror}", actions=[_OTHER_HOST]) from None
     except OSError as error:
+        # Python's own text repeats the address.
         raise UsageError(
-            f"the server cannot listen at {host} port {port}: {error.strerror}",
-            actions=["Choose another port with --port, 0 for any that is free."],
+            f"the server cannot listen at {host} port {port}: {os.strerror(error.errno or 0)}",
+            actions=[_OTHER_HOST if error.errno == errno.EADDRNOTAVAIL else _OTHER_PORT],
         ) from None
 
 
@@ -116,7 +126,9 @@ async def _opened(project: Project) -> AsyncIterator[Organization]:
     """Opens the project's org with workers for its runs and a queue for its jobs, and takes up what was left."""
     database = open_database(project.state_dir)
     workers, queue = ServedWorkers(project.root, project.state_dir), JobQueue()
-    org = Organization(database, project.root, project.settings.subjects, workers.launch, queue.wake)
+    org = Organization(
+        database, project.root, LiveSubjects(project.root), workers.launch, queue.wake, settings_name=_SETTINGS_NAME
+    )
     queue.org = org
     watching = asyncio.create_task(workers.watch(org))
     queue.wake()
@@ -147,7 +159,13 @@ def _url(host: str, port: int) -> str:
 class _Uvicorn(uvicorn.Server):
     """uvicorn, which says when it answers, and takes a signal as the end that was asked for."""
 
-    def __init__(self, gate: Gate, claim: Callable[[], Server], on_start: Callable[[Server], None]) -> None:
+    def __init__(
+        self, gate: Gate, state_dir: Path, claim: Callable[[], Server], on_start: Callable[[Server], None]
+    ) -> None:
+
+        async def renew() -> None:
+            renew_place(state_dir)
+
         super().__init__(
             uvicorn.Config(
                 gate,
@@ -160,6 +178,8 @@ class _Uvicorn(uvicorn.Server):
                 server_header=False,
                 timeout_keep_alive=limits.KEEP_ALIVE_SECONDS,
                 timeout_graceful_shutdown=int(limits.SHUTDOWN_SECONDS),
+                callback_notify=renew,
+                timeout_notify=limits.SERVER_SIGN_SECONDS,
                 h11_max_incomplete_event_size=limits.MAX_HEADER_BYTES,
             )
         )

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 import os
 from contextlib import suppress
 from dataclasses import asdict, dataclass
@@ -10,6 +9,7 @@ from typing import TYPE_CHECKING, Final
 
 import orjson
 
+from evalmeta import limits
 from evalmeta.errors import MessageUnreadable, UsageError
 from evalmeta.org.leases import is_free, new_worker
 from evalmeta.package.files import put_file
@@ -19,7 +19,7 @@ from evalmeta.wire.jsonfields import integer, number, read_object, text
 if TYPE_CHECKING:
     from pathlib import Path
 
-__all__ = ["Server", "already_runs", "claim_place", "leave_place", "read_server"]
+__all__ = ["Server", "already_runs", "claim_place", "leave_place", "read_server", "renew_place"]
 
 _FILE: Final = "server.json"
 
@@ -49,7 +49,7 @@ class Server:
 def read_server(state_dir: Path) -> Server | None:
     """Gives the server of a state folder; None when there is none, or only the file of one that died."""
     server = _read(state_dir)
-    return server if server and _is_alive(server.process) else None
+    return server if server and _is_alive(server.process, state_dir / _FILE) else None
 
 
 def claim_place(state_dir: Path, url: str, *, now: float) -> Server:
@@ -65,6 +65,12 @@ def claim_place(state_dir: Path, url: str, *, now: float) -> Server:
     server = Server(url, os.getpid(), now, new_worker())
     put_file(state_dir / _FILE, orjson.dumps(asdict(server)))
     return server
+
+
+def renew_place(state_dir: Path) -> None:
+    """Says that this process still serves the folder, to machines that cannot see it; due every few seconds."""
+    with suppress(OSError):
+        os.utime(state_dir / _FILE)
 
 
 def leave_place(state_dir: Path) -> None:
@@ -91,6 +97,9 @@ def _read(state_dir: Path) -> Server | None:
     return Server(text(found, "url"), integer(found, "pid", 0), number(found, "started", 0), text(found, "process"))
 
 
-def _is_alive(process: str) -> bool:
-    # Of a process on another machine nothing is known; it counts as alive.
-    return process.count(":") > 1 and not is_free(Lease(process, math.inf))
+def _is_alive(process: str, file: Path) -> bool:
+    # Of a process on another machine, a container of before say, only its last sign of life is known.
+    with suppress(OSError):
+        until = file.stat().st_mtime + limits.SERVER_LEASE_SECONDS
+        return process.count(":") > 1 and not is_free(Lease(process, until))
+    return False

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 __all__ = ["open_log"]
 
-_LOGGERS: Final = ("evalmeta.org", "uvicorn.error")
+_LOGGERS: Final = ("evalmeta.org", "uvicorn.error", "asyncio")
 # Nobody misses a word of a log: whatever stands in an Authorization header, or is named as a secret.
 _SECRETS: Final = re.compile(
     r"""

@@ -16,13 +16,13 @@ if TYPE_CHECKING:
     from evalmeta.model.registry import MetadataType
     from evalmeta.package.project import Project
 
-__all__ = ["META_XML_SUFFIX", "entry_name", "full_name_of", "target_path"]
+__all__ = ["META_XML_SUFFIX", "entry_name", "full_name_of", "named_by", "target_path", "unsafe_name"]
 
 META_XML_SUFFIX: Final = "-meta.xml"
 
 _BY_SUFFIX: Final = {row.suffix: row for row in TYPES}
-# One file name on every system: no separator, drive, stream or control character, and not hidden.
-_FULL_NAME: Final = re.compile(r"(?!\.)[^/\\:\x00-\x1f\x7f]+")
+# One file name on every system: no separator, drive, stream or control character, all of it UTF-8, and not hidden.
+_FULL_NAME: Final = re.compile(r"(?!\.)[^/\\:\x00-\x1f\x7f-\x9f\ud800-\udfff]+")
 
 
 def entry_name(component: Component) -> str:
@@ -35,9 +35,24 @@ def full_name_of(file_name: str) -> tuple[MetadataType, str] | None:
 
     Hidden files and names that could lead out of a folder are no component's.
     """
+    named = named_by(file_name)
+    return named if named and _FULL_NAME.fullmatch(named[1]) else None
+
+
+def named_by(file_name: str) -> tuple[MetadataType, str] | None:
+    """Reads what a file on disk means to name: as `full_name_of`, but names that no org or zip can have too."""
     full_name, _, suffix = file_name.removesuffix(META_XML_SUFFIX).rpartition(".")
     row = _BY_SUFFIX.get(suffix)
-    return (row, full_name) if row and _FULL_NAME.fullmatch(full_name) else None
+    return (row, full_name) if row and full_name and not full_name.startswith(".") else None
+
+
+def unsafe_name(component: Component, label: str) -> Problem | None:
+    """Tells of a component whose file, shown as `label`, has a name that `full_name_of` does not take."""
+    if _FULL_NAME.fullmatch(component.full_name):
+        return None
+    message = f"the full name {component.full_name!r} cannot be that of a component"
+    hint = "Rename the file: letters, digits and underscores are safe everywhere."
+    return Problem("full-name-unsafe", Severity.ERROR, Location(label), message, hint, component.key)
 
 
 def target_path(project: Project, type: MetadataType, full_name: str) -> Path:  # noqa: A002 - Salesforce's word

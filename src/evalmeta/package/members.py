@@ -78,8 +78,10 @@ def match_names(patterns: Sequence[MemberPattern], names: Mapping[str, Sequence[
     return selected
 
 
-def components_named(components: Sequence[Component], patterns: Sequence[MemberPattern]) -> tuple[Component, ...]:
-    """Gives the components that patterns select, in the order they came.
+def components_named(
+    components: Sequence[Component], patterns: Sequence[MemberPattern], *, where: str = "the project"
+) -> tuple[Component, ...]:
+    """Gives the components that patterns select, in the order they came; `where` is as for `match_names`.
 
     Raises:
         NotFound: as `match_names`.
@@ -87,7 +89,7 @@ def components_named(components: Sequence[Component], patterns: Sequence[MemberP
     names: dict[str, list[str]] = {}
     for component in components:
         names.setdefault(component.type.name, []).append(component.full_name)
-    selected = match_names(patterns, names, where="the project")
+    selected = match_names(patterns, names, where=where)
     return tuple(each for each in components if each.key in selected)
 
 
@@ -100,8 +102,10 @@ def _parse(entry: str) -> MemberPattern:
     row = metadata_type(type_name)
     if row is None:
         near = nearest_type_name(type_name)
-        hint = f"Did you mean {near}?" if near else f"Known types: {', '.join(each.name for each in TYPES)}."
-        raise NotFound(f"evalmeta does not handle the type {type_name!r}.", actions=(hint,))
+        hints = [f"Did you mean {near}?" if near else f"Known types: {', '.join(each.name for each in TYPES)}."]
+        if not (near or colon):
+            hints.insert(0, f"Name a component with its type: {TYPES[0].name}:{type_name}")
+        raise NotFound(f"evalmeta does not handle the type {type_name!r}.", actions=hints)
     return MemberPattern(row, name or WILDCARD)
 
 

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from evalmeta.errors import NotFound, ProjectError
-from evalmeta.model.registry import TYPES, parse_api_version
+from evalmeta.model.registry import TYPES
 from evalmeta.package.markers import PROJECT_FILE, SETTINGS_FILE
 
 if TYPE_CHECKING:
@@ -33,14 +33,22 @@ class Project:
         package_directories: absolute, the default one first; the root alone in a plain folder.
         api_version: sourceApiVersion, None when the project names none.
         namespace: the namespace of `sfdx-project.json`, empty without one.
+        declared: what `evalmeta.toml` says, None without that file.
     """
 
     root: Path
     is_dx: bool
     package_directories: tuple[Path, ...]
     api_version: ApiVersion | None
-    settings: Settings
     namespace: str = ""
+    declared: Settings | None = None
+
+    @property
+    def settings(self) -> Settings:
+        """Gives the settings in force: those of `evalmeta.toml`, or the defaults."""
+        from evalmeta.model.settings import Settings  # noqa: PLC0415 - pydantic, which checking files does without
+
+        return self.declared or Settings()
 
     @property
     def state_dir(self) -> Path:
@@ -107,26 +115,30 @@ def _no_project(folder: Path) -> ProjectError:
 
 
 def _open_project(root: Path) -> Project:
-    # A file that belongs to no project is checked without pydantic, which costs as much as all else.
-    from evalmeta.model.settings import Settings  # noqa: PLC0415
-    from evalmeta.package.projectfile import read_project_file  # noqa: PLC0415
-    from evalmeta.package.settings import load_settings  # noqa: PLC0415
-
-    settings_file = root / SETTINGS_FILE
-    settings = load_settings(settings_file) if settings_file.is_file() else Settings()
+    settings = _load_settings(root / SETTINGS_FILE)
     file = root / PROJECT_FILE
     if not file.is_file():
-        return Project(root, is_dx=False, package_directories=(root,), api_version=None, settings=settings)
-    declared = read_project_file(file)
-    version = declared.source_api_version
+        return Project(root, is_dx=False, package_directories=(root,), api_version=None, declared=settings)
+    from evalmeta.package.projectfile import read_project_file  # noqa: PLC0415 - only DX projects have one
+
+    project = read_project_file(file)
     return Project(
         root,
         is_dx=True,
-        package_directories=_package_directories(file, declared.package_directories),
-        api_version=None if version is None else parse_api_version(version),
-        settings=settings,
-        namespace=declared.namespace or "",
+        package_directories=_package_directories(file, project.package_directories),
+        api_version=project.source_api_version,
+        namespace=project.namespace,
+        declared=settings,
     )
+
+
+def _load_settings(file: Path) -> Settings | None:
+    if not file.is_file():
+        return None
+    # pydantic costs as much as all else that checking a file does: only who has settings pays for it.
+    from evalmeta.package.settings import load_settings  # noqa: PLC0415
+
+    return load_settings(file)
 
 
 def _package_directories(file: Path, declared: Sequence[PackageDirectory]) -> tuple[Path, ...]:

@@ -3,21 +3,26 @@
 from __future__ import annotations
 
 from difflib import get_close_matches
-from typing import TYPE_CHECKING, Final, TypeAlias
+from typing import TYPE_CHECKING, Final, NamedTuple, TypeAlias
 
 from evalmeta.errors import InvalidMetadata, ProjectError
 from evalmeta.model.component import ComponentSet
-from evalmeta.model.manifest import WILDCARD
+from evalmeta.model.manifest import PACKAGE_FILE, WILDCARD
 from evalmeta.model.problem import Location, Problem, Severity
 from evalmeta.model.registry import (
     NEWEST_API_VERSION,
     OLDEST_API_VERSION,
     TYPES,
+    is_other_type,
     metadata_type,
     nearest_type_name,
     parse_api_version,
 )
+from evalmeta.package.convert import unsafe_name
+from evalmeta.package.labels import shown
+from evalmeta.package.markers import PROJECT_FILE
 from evalmeta.package.tree import component_files
+from evalmeta.package.versions import version_in_force
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -29,30 +34,65 @@ if TYPE_CHECKING:
     from evalmeta.package.project import Project
     from evalmeta.xmlio.manifests import Locate
 
-__all__ = ["api_version_of", "find_components", "resolve"]
+__all__ = ["Choice", "api_version_of", "choose", "find_components", "list_files", "name_problems", "resolve"]
 
 _Names: TypeAlias = "Mapping[str, Sequence[str]]"
 
 # Looking for the nearest name costs far more than looking for the name.
 _HINTED_MEMBERS: Final = 25
-_NOTHING: Final = "manifest-selects-nothing"
+
+
+class Choice(NamedTuple):
+    """What a manifest selects of some components, and what is wrong with what it names."""
+
+    components: tuple[Component, ...]
+    problems: tuple[Problem, ...]
 
 
 def find_components(project: Project) -> tuple[Component, ...]:
     """Lists the project's components in order of type and full name; `tree.component_files` says where it looks.
 
     Raises:
-        InvalidMetadata: two files have the same full name, in any case (code `full-name-duplicate`).
-        ProjectError: a folder cannot be read.
+        InvalidMetadata: as `name_problems` tells: two files have the same full name, or one has a name
+            that no component can have.
+        ProjectError: a folder cannot be read, or a package directory is none.
+    """
+    components = list_files(project)
+    _refuse(tuple(name_problems(components)))
+    return components
+
+
+def list_files(project: Project) -> tuple[Component, ...]:
+    """Lists what `find_components` lists, with files whose names are wrong or stand twice.
+
+    Raises:
+        ProjectError: a folder cannot be read, or a package directory is none.
     """
     try:
-        components = sorted(component_files(project), key=lambda found: (found.type.name, found.full_name, found.path))
+        found = sorted(component_files(project), key=lambda each: (each.type.name, each.full_name, each.path))
     except OSError as error:
         raise ProjectError(f"{error.filename}: cannot be read: {error.strerror}.") from error
-    duplicates = tuple(_duplicates(components))
-    if duplicates:
-        raise InvalidMetadata(_summary(duplicates), problems=duplicates, actions=_hints(duplicates))
-    return tuple(components)
+    return tuple(found)
+
+
+def name_problems(components: Sequence[Component]) -> Iterator[Problem]:
+    """Tells which files of one project have the same full name, in any case, and which have an impossible one."""
+    first: dict[str, Component] = {}
+    for component in components:
+        label = shown(component.path)
+        if unsafe := unsafe_name(component, label):
+            yield unsafe
+        other = first.setdefault(component.key.casefold(), component)
+        if other is component:
+            continue
+        yield Problem(
+            code="full-name-duplicate",
+            severity=Severity.ERROR,
+            location=Location(label),
+            message=f"{shown(other.path)} and {label} have the same full name, {component.full_name!r}",
+            hint="Rename or remove one of the files: a full name is unique in an org, in any case.",
+            component=component.key,
+        )
 
 
 def resolve(
@@ -81,17 +121,30 @@ def resolve(
     components = find_components(project)
     if manifest is None:
         return ComponentSet(components, api_version or api_version_of(project))
+    choice = choose(components, manifest, manifest_path=manifest_path, locate=locate, may_be_empty=may_be_empty)
+    _refuse(choice.problems)
+    declared = parse_api_version(manifest.version) if manifest.version is not None else None
+    version = api_version or declared or api_version_of(project)
+    return ComponentSet(choice.components, version)
+
+
+def choose(
+    components: Sequence[Component],
+    manifest: Manifest,
+    *,
+    manifest_path: Path | None = None,
+    locate: Locate | None = None,
+    may_be_empty: bool = False,
+) -> Choice:
+    """Does what `resolve` does with components that were found, and gives the problems as values.
+
+    Types that may well be Salesforce's own are passed over: who reads the manifest tells of them.
+    """
     names = _names_by_type(components)
     place = _placed(str(manifest_path or "package.xml"), locate)
-    problems = tuple(dict.fromkeys(_problems(manifest, names, place)))
-    if may_be_empty:
-        problems = tuple(each for each in problems if each.code != _NOTHING)
-    if problems:
-        raise InvalidMetadata(_summary(problems), problems=problems, actions=_hints(problems))
+    problems = tuple(dict.fromkeys(_problems(manifest, names, place, may_be_empty=may_be_empty)))
     selected = frozenset(_selected_keys(manifest, names))
-    declared = parse_api_version(manifest.version) if manifest.version is not None else None
-    chosen = tuple(component for component in components if component.key in selected)
-    return ComponentSet(chosen, api_version or declared or api_version_of(project))
+    return Choice(tuple(component for component in components if component.key in selected), problems)
 
 
 def api_version_of(project: Project) -> ApiVersion:
@@ -100,29 +153,25 @@ def api_version_of(project: Project) -> ApiVersion:
     Raises:
         ProjectError: it is older than every type that evalmeta handles.
     """
-    version = project.api_version or NEWEST_API_VERSION
+    version = version_in_force(project)
     if version < OLDEST_API_VERSION:
-        raise ProjectError(
-            f"sourceApiVersion {version} is too old: {TYPES[0].name} needs {OLDEST_API_VERSION} or later.",
-            actions=(f'Write "sourceApiVersion": "{OLDEST_API_VERSION}" in sfdx-project.json.',),
-        )
+        raise _too_old(project, version)
     return version
 
 
-def _duplicates(components: Sequence[Component]) -> Iterator[Problem]:
-    first: dict[str, Component] = {}
-    for component in components:
-        other = first.setdefault(component.key.casefold(), component)
-        if other is component:
-            continue
-        yield Problem(
-            code="full-name-duplicate",
-            severity=Severity.ERROR,
-            location=Location(str(component.path)),
-            message=f"{other.path} and {component.path} have the same full name, {component.full_name!r}",
-            hint="Rename or remove one of the files: a full name is unique in an org, in any case.",
-            component=component.key,
-        )
+def _too_old(project: Project, version: ApiVersion) -> ProjectError:
+    said, wanted = f"the version in {PACKAGE_FILE}, {version},", f"<version>{OLDEST_API_VERSION}</version>"
+    if project.is_dx:
+        said, wanted = f"sourceApiVersion {version}", f'"sourceApiVersion": "{OLDEST_API_VERSION}"'
+    return ProjectError(
+        f"{said} is too old: {TYPES[0].name} needs {OLDEST_API_VERSION} or later.",
+        actions=(f"Write {wanted} in {PROJECT_FILE if project.is_dx else PACKAGE_FILE}.",),
+    )
+
+
+def _refuse(problems: Sequence[Problem]) -> None:
+    if problems:
+        raise InvalidMetadata(_summary(problems), problems=problems, actions=_hints(problems))
 
 
 def _names_by_type(components: Sequence[Component]) -> _Names:
@@ -138,21 +187,24 @@ def _placed(path: str, locate: Locate | None) -> Callable[[str, str], Location]:
     return lambda type_name, member: Location(path, *locate(type_name, member))
 
 
-def _problems(manifest: Manifest, names: _Names, place: Callable[[str, str], Location]) -> Iterator[Problem]:
+def _problems(
+    manifest: Manifest, names: _Names, place: Callable[[str, str], Location], *, may_be_empty: bool
+) -> Iterator[Problem]:
     if manifest.version is not None and parse_api_version(manifest.version) is None:
         hint = f"Write a version such as {NEWEST_API_VERSION}."
         message = f"{manifest.version!r} is no API version"
         yield Problem("manifest-version-invalid", Severity.ERROR, place("", ""), message, hint)
     unresolved = [*_unknown_types(manifest, place), *_missing_members(manifest, names, place)]
     yield from unresolved
-    if not unresolved and not any(_selected_keys(manifest, names)):
+    if not (may_be_empty or unresolved or any(_selected_keys(manifest, names))):
         hint = "Add members that the project has, or `*` for all of a type."
-        yield Problem(_NOTHING, Severity.ERROR, place("", ""), "the manifest selects nothing", hint)
+        message = "the manifest selects nothing"
+        yield Problem("manifest-selects-nothing", Severity.ERROR, place("", ""), message, hint)
 
 
 def _unknown_types(manifest: Manifest, place: Callable[[str, str], Location]) -> Iterator[Problem]:
     for block in manifest.types:
-        if metadata_type(block.name):
+        if metadata_type(block.name) or is_other_type(block.name):
             continue
         near = nearest_type_name(block.name)
         hint = f"Did you mean {near}?" if near else f"Known types: {', '.join(row.name for row in TYPES)}."
@@ -165,7 +217,7 @@ def _missing_members(manifest: Manifest, names: _Names, place: Callable[[str, st
     named = (entry for entry in _entries(manifest) if entry[2] != WILDCARD)
     missing = (entry for entry in named if entry[2] not in known[entry[0]])
     for number, (name, spelt, member) in enumerate(missing):
-        hint = _nearest(member, names[name]) if number < _HINTED_MEMBERS else ""
+        hint = _missing_hint(member, names[name]) if number < _HINTED_MEMBERS else ""
         message = f"the project has no {name} {member!r}"
         location = place(spelt, member)
         yield Problem("manifest-member-missing", Severity.ERROR, location, message, hint, f"{name}:{member}")
@@ -187,6 +239,12 @@ def _entries(manifest: Manifest) -> Iterator[tuple[str, str, str]]:
         for member in block.members:
             united.setdefault((row.name, member), block.name)
     return ((name, spelt, member) for (name, member), spelt in united.items())
+
+
+def _missing_hint(member: str, names: Sequence[str]) -> str:
+    if WILDCARD in member:
+        return f"Only {WILDCARD} alone stands for several, for all of a type: write it, or a <members> for each name."
+    return _nearest(member, names)
 
 
 def _nearest(member: str, names: Sequence[str]) -> str:

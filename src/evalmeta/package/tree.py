@@ -6,13 +6,16 @@ import os
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
+from evalmeta.errors import ProjectError
 from evalmeta.model.component import Component
 from evalmeta.model.registry import TYPES
-from evalmeta.package.convert import full_name_of
+from evalmeta.package.convert import named_by
 from evalmeta.package.forceignore import read_forceignore
+from evalmeta.package.labels import shown
+from evalmeta.package.markers import PROJECT_FILE
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Sequence
 
     from evalmeta.package.forceignore import ForceIgnore
     from evalmeta.package.project import Project
@@ -32,14 +35,15 @@ def component_files(project: Project) -> Iterator[Component]:
 
     Raises:
         OSError: a folder cannot be read.
-        ProjectError: `.forceignore` cannot be read.
+        ProjectError: `.forceignore` cannot be read, or a package directory is no folder.
     """
     ignore = read_forceignore(project.root)
     return _in_package_directories(project, ignore) if project.is_dx else _in_type_folders(project, ignore)
 
 
 def _in_package_directories(project: Project, ignore: ForceIgnore) -> Iterator[Component]:
-    pending = [each for each in project.package_directories if each.is_dir() and not _hides(ignore, each)]
+    pending = [each for each in project.package_directories if not _hides(ignore, each)]
+    _expect_folders(project, pending)
     visited: set[Path] = set()
     while pending:
         folder = pending.pop()
@@ -54,6 +58,17 @@ def _in_package_directories(project: Project, ignore: ForceIgnore) -> Iterator[C
             skipped = entry.name.startswith(".") or entry.name == _SKIPPED
             if not (skipped or _hides(ignore, Path(entry.path)) or _hides(ignore, target)):
                 pending.append(target)
+
+
+def _expect_folders(project: Project, directories: Sequence[Path]) -> None:
+    for each in directories:
+        if not each.is_dir():
+            what = "is no folder" if each.exists() else "does not exist"
+            name = each.relative_to(project.root).as_posix()
+            raise ProjectError(
+                f"{shown(project.root / PROJECT_FILE)}: the package directory {name!r} {what}.",
+                actions=(f"Make the folder {shown(each)}, or correct packageDirectories.",),
+            )
 
 
 def _in_type_folders(project: Project, ignore: ForceIgnore) -> Iterator[Component]:
@@ -85,6 +100,6 @@ def _hides(ignore: ForceIgnore, folder: Path) -> bool:
 
 
 def _component(entry: os.DirEntry[str], ignore: ForceIgnore) -> Iterator[Component]:
-    named = full_name_of(entry.name)
+    named = named_by(entry.name)
     if named and entry.is_file() and not ignore.ignores(entry.path):
         yield Component(*named, Path(entry.path))

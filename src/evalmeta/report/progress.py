@@ -55,18 +55,21 @@ class Progress:
             self._bars.stop()
 
     def start(self, key: str, total: int, label: str) -> None:
-        """Begins a run of `total` cases."""
+        """Begins a run of `total` cases; 0 when that is not known yet."""
         label = one_line(label)
-        bar = self._bars.add_task(label, total=total, passed=0, failed=0) if self._bars else None
+        bar = self._bars.add_task(label, total=total or None, passed=0, failed=0) if self._bars else None
         self._rows[key] = _Row(label, total, bar)
-        self._say(f"{label}: started, {count(total, 'case')}")
+        self._say(f"{label}: started, {count(total, 'case')}" if total else f"{label}: started")
 
-    def update(self, key: str, done: int, failed: int = 0) -> None:
-        """Says how many cases of a run are done so far, and how many of these did not pass."""
+    def update(self, key: str, done: int, failed: int = 0, *, total: int = 0) -> None:
+        """Says how many cases of a run are done so far, how many of these did not pass, and of how many if that is new.
+
+        A total of 0 says nothing.
+        """
         row = self._rows[key]
-        row.done, row.failed = done, failed
+        row.done, row.failed, row.total = done, failed, total or row.total
         if self._bars and row.bar is not None:
-            self._bars.update(row.bar, completed=done, passed=done - failed, failed=failed)
+            self._bars.update(row.bar, completed=done, total=row.total or None, passed=done - failed, failed=failed)
 
     def finish(self, key: str) -> None:
         """Ends a run."""

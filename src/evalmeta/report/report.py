@@ -65,7 +65,10 @@ def has_rate(report: Report) -> bool:
 
 
 def decision(report: Report) -> str:
-    """Says in one line whether the run passed, and why or why not."""
+    """Says in one line whether the run passed, and why or why not; or how far it is."""
+    if not report.run.status.is_over:
+        state = "waiting" if report.run.status is RunStatus.NEW else "in progress"
+        return f"{state}: {len(report.run.cases):,} of {count(report.run.total, 'case result')} so far"
     if has_passed(report):
         return f"passed: {_merit(report.summary)}"
     return f"not passed: {'; '.join(_obstacles(report))}"

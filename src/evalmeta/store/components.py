@@ -6,10 +6,11 @@ import math
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from evalmeta.model.user import ADMIN
 from evalmeta.store.record_ids import next_ids
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
+    from collections.abc import Mapping
 
     from evalmeta.model.registry import MetadataType
     from evalmeta.store.database import Database
@@ -19,13 +20,15 @@ __all__ = ["Change", "Components", "StoredComponent"]
 
 @dataclass(frozen=True, slots=True)
 class StoredComponent:
-    """A component as the org keeps it; times are seconds since the epoch."""
+    """A component as the org keeps it; times are seconds since the epoch, users are told by their ids."""
 
     type: str
     full_name: str
     id: str
     created: float
     modified: float
+    created_by: str = ADMIN.id
+    modified_by: str = ADMIN.id
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,7 +50,10 @@ class Components:
 
     def list(self, type_name: str) -> list[StoredComponent]:
         """Lists the components of a type by name, without their content."""
-        sql = "SELECT type, full_name, id, created_at, modified_at FROM component WHERE type = ? ORDER BY full_name"
+        sql = """
+            SELECT type, full_name, id, created_at, modified_at, created_by, modified_by
+            FROM component WHERE type = ? ORDER BY full_name
+        """
         return [StoredComponent(*row) for row in self._database.query(sql, (type_name,))]
 
     def content(self, type_name: str, full_name: str) -> bytes | None:
@@ -65,18 +71,23 @@ class Components:
         [(last,)] = self._database.query(sql)
         return max(math.floor(now * 1000), round(float(last) * 1000) + 1) / 1000
 
-    def save(self, kind: MetadataType, contents: Mapping[str, bytes], *, now: float) -> dict[str, Change]:
-        """Makes or replaces components, byte for byte; unchanged ones keep their date."""
+    def save(
+        self, kind: MetadataType, contents: Mapping[str, bytes], *, now: float, by: str = ADMIN.id
+    ) -> dict[str, Change]:
+        """Makes or replaces components, byte for byte, for a user; unchanged ones keep their date and user."""
         changes = {name: self._change(kind.name, name, content) for name, content in contents.items()}
         new = [name for name, change in changes.items() if change.created]
         for name, record_id in zip(new, next_ids(self._database, kind.id_prefix, len(new)) if new else [], strict=True):
             changes[name] = Change(record_id, created=True, changed=True)
         sql = """
-            INSERT INTO component VALUES (?, ?, ?, ?, ?, ?)
+            INSERT INTO component (type, full_name, id, content, created_at, modified_at, created_by, modified_by)
+            VALUES (?1, ?2, ?3, ?4, ?5, ?5, ?6, ?6)
             ON CONFLICT (type, full_name) DO UPDATE
-            SET full_name = excluded.full_name, content = excluded.content, modified_at = excluded.modified_at
+            SET full_name = excluded.full_name, content = excluded.content, modified_at = excluded.modified_at,
+                modified_by = excluded.modified_by
         """
-        rows = self._rows(kind.name, contents, changes, now)
+        changed = ((name, content) for name, content in contents.items() if changes[name].changed)
+        rows = ((kind.name, name, changes[name].id, content, now, by) for name, content in changed)
         self._database.execute_many(sql, rows)
         return changes
 
@@ -94,10 +105,3 @@ class Components:
             if rows
             else Change("", created=True, changed=True)
         )
-
-    def _rows(
-        self, type_name: str, contents: Mapping[str, bytes], changes: Mapping[str, Change], now: float
-    ) -> Iterable[tuple[str, str, str, bytes, float, float]]:
-        for name, content in contents.items():
-            if changes[name].changed:
-                yield (type_name, name, changes[name].id, content, now, now)

@@ -28,8 +28,8 @@ _HEADER: Final = """
            (SELECT count(*) FROM sqlite_master)
 """
 _README: Final = """\
-evalmeta keeps the project's embedded org here: deployed definitions, runs and their results, and what
-the project and an org had in common after the last deploy or retrieve.
+evalmeta keeps the project's embedded org here: deployed definitions, runs and their results; what came
+back from runs in other orgs; and what the project and an org had in common after the last deploy or retrieve.
 Delete this folder to begin with an empty org; nothing else depends on it.
 """
 

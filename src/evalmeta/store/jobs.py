@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final, Literal
 
 from evalmeta import limits
-from evalmeta.store.record_ids import checked_id, next_ids
+from evalmeta.store.record_ids import next_ids, whole_id
 from evalmeta.store.runs import Lease
 
 if TYPE_CHECKING:
@@ -18,7 +18,6 @@ __all__ = ["Job", "JobKind", "Jobs"]
 JobKind = Literal["deploy", "retrieve"]
 
 _PREFIXES: Final[dict[JobKind, str]] = {"deploy": "0Af", "retrieve": "09S"}
-_SHORT_ID: Final = 15
 _COLUMNS: Final = (
     "id, kind, status, user_id, user_name, check_only, created_at, started_at, ended_at, validation,"
     " canceled_by, canceled_name, options"
@@ -88,7 +87,7 @@ class Jobs:
     def get(self, kind: JobKind, job_id: str) -> Job | None:
         """Gives a job; None when there is none of this kind."""
         sql = f"SELECT {_COLUMNS} FROM job WHERE id = ? AND kind = ?"  # noqa: S608 - constants
-        rows = self._database.query(sql, (_whole(job_id), kind))
+        rows = self._database.query(sql, (whole_id(job_id), kind))
         return _job(rows[0]) if rows else None
 
     def history(self) -> list[Job]:
@@ -112,7 +111,7 @@ class Jobs:
     def is_unfinished(self, job_id: str) -> bool:
         """Tells whether a job waits or is worked on; there may be none of that id."""
         sql = f"SELECT EXISTS (SELECT 1 FROM job WHERE id = ? AND {_UNFINISHED})"  # noqa: S608 - a constant
-        [(found,)] = self._database.query(sql, (_whole(job_id),))
+        [(found,)] = self._database.query(sql, (whole_id(job_id),))
         return bool(found)
 
     def unfinished(self) -> list[tuple[Job, Lease]]:
@@ -148,7 +147,7 @@ class Jobs:
         sql = f"""
             UPDATE job SET status = 'Canceling', canceled_by = ?, canceled_name = ? WHERE id = ? AND {_UNFINISHED}
         """  # noqa: S608 - a constant
-        self._database.execute(sql, (user.id, user.name, _whole(job_id)))
+        self._database.execute(sql, (user.id, user.name, whole_id(job_id)))
 
     def is_outdated(self, validation: str) -> bool:
         """Tells whether the org was deployed to after a validation."""
@@ -168,18 +167,27 @@ class Jobs:
         return bool(found)
 
     def prune(self, *, now: float) -> None:
-        """Forgets jobs that ended long ago (limits.DEPLOY_KEPT_SECONDS, limits.RETRIEVE_KEPT_SECONDS)."""
+        """Forgets jobs that ended long ago (limits.DEPLOY_KEPT_SECONDS, limits.RETRIEVE_KEPT_SECONDS).
+
+        The zips of validations go when nobody can deploy them any more.
+        """
         kept = {"deploy": limits.DEPLOY_KEPT_SECONDS, "retrieve": limits.RETRIEVE_KEPT_SECONDS}
         for kind, seconds in kept.items():
             self._database.execute("DELETE FROM job WHERE kind = ? AND ended_at < ?", (kind, now - seconds))
+        # A validation that was used is one that the org was deployed to after.
+        sql = """
+            UPDATE job SET request = NULL WHERE check_only AND place IS NOT NULL AND request IS NOT NULL AND (
+              ended_at < ? OR place < (
+                SELECT max(place) FROM job
+                WHERE kind = 'deploy' AND NOT check_only AND status IN ('Succeeded', 'SucceededPartial')
+              )
+            )
+        """
+        self._database.execute(sql, (now - limits.QUICK_DEPLOY_SECONDS,))
 
     def _blob(self, column: Literal["request", "reply"], job_id: str) -> bytes | None:
-        rows = self._database.query(f"SELECT {column} FROM job WHERE id = ?", (_whole(job_id),))  # noqa: S608
+        rows = self._database.query(f"SELECT {column} FROM job WHERE id = ?", (whole_id(job_id),))  # noqa: S608
         return rows[0][0] if rows else None
-
-
-def _whole(job_id: str) -> str:
-    return checked_id(job_id) if len(job_id) == _SHORT_ID else job_id
 
 
 def _job(row: Row) -> Job:

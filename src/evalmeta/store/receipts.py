@@ -52,6 +52,12 @@ class Receipts:
         rows = self._database.query(sql, (*self._owner, *kinds))
         return rows[0][0] if rows else None
 
+    def latest_anywhere(self, kind: ReceiptKind) -> tuple[str, str] | None:
+        """Gives the org's address and the id of the project's most recent job of a kind in any org."""
+        sql = "SELECT org_url, job_id FROM receipt WHERE project = ? AND kind = ? ORDER BY number DESC LIMIT 1"
+        rows = self._database.query(sql, (self._owner[0], kind))
+        return (rows[0][0], rows[0][1]) if rows else None
+
     def sent(self, job_id: str) -> Sent | None:
         """Gives what a job sent; None when it is not known, or is settled."""
         sql = "SELECT sent FROM receipt WHERE project = ? AND org_url = ? AND substr(job_id, 1, ?) = ? AND sent NOTNULL"

@@ -7,9 +7,10 @@ from typing import TYPE_CHECKING, Final
 if TYPE_CHECKING:
     from evalmeta.store.database import Database
 
-__all__ = ["checked_id", "next_ids"]
+__all__ = ["checked_id", "next_ids", "whole_id"]
 
 _ALPHABET: Final = "ABCDEFGHIJKLMNOPQRSTUVWXYZ012345"
+_SHORT_CHARS: Final = 15
 _CHUNK: Final = 5
 
 
@@ -18,6 +19,11 @@ def next_ids(database: Database, prefix: str, count: int = 1) -> list[str]:
     sql = "INSERT INTO counter VALUES (?, ?) ON CONFLICT (prefix) DO UPDATE SET last = last + ? RETURNING last"
     [(last,)] = database.query(sql, (prefix, count, count))
     return [checked_id(f"{prefix}{number:012d}") for number in range(last - count + 1, last + 1)]
+
+
+def whole_id(record_id: str) -> str:
+    """Gives an id of 15 characters with all 18, as orgs take both; any other text stays as it is."""
+    return checked_id(record_id) if len(record_id) == _SHORT_CHARS else record_id
 
 
 def checked_id(id15: str) -> str:

@@ -7,8 +7,10 @@ from typing import TYPE_CHECKING, Final
 
 import orjson
 
+from evalmeta import limits
 from evalmeta.errors import StoreError
 from evalmeta.model.run import Run, RunStatus
+from evalmeta.model.user import ADMIN
 from evalmeta.store.record_ids import next_ids
 from evalmeta.wire.connect import read_case, read_options, write_case, write_options
 
@@ -18,6 +20,7 @@ if TYPE_CHECKING:
     from evalmeta.model.evaluation import Evaluation
     from evalmeta.model.registry import MetadataType
     from evalmeta.model.run import CaseResult, RunOptions
+    from evalmeta.model.user import User
     from evalmeta.store.database import Database, Row
 
 __all__ = ["Lease", "RunJournal", "Runs"]
@@ -44,20 +47,27 @@ class Runs:
         self._database = database
 
     def start(
-        self, kind: MetadataType, evaluation: Evaluation, content: bytes, options: RunOptions, *, now: float
+        self,
+        kind: MetadataType,
+        evaluation: Evaluation,
+        content: bytes,
+        options: RunOptions,
+        *,
+        now: float,
+        user: User = ADMIN,
     ) -> str:
-        """Makes a run of a definition as it is now and gives its id, which tells the definition's type."""
+        """Makes a user's run of a definition as it is now and gives its id, which tells the definition's type."""
         total = len(evaluation.cases) * options.iterations
         encoded = orjson.dumps(write_options(options))
         with self._database.transaction():
             [run_id] = next_ids(self._database, kind.run_prefix)
             sql = """
                 INSERT INTO run
-                  (id, definition, content, subject_name, subject_version, status, options, total, created_at)
-                VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)
+                  (id, definition, content, subject_name, subject_version, status, options, total, created_at, user_id)
+                VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
             """
             subject = (evaluation.subject_name, evaluation.subject_version)
-            row = (run_id, evaluation.name, content, *subject, RunStatus.NEW.value, encoded, total, now)
+            row = (run_id, evaluation.name, content, *subject, RunStatus.NEW.value, encoded, total, now, user.id)
             self._database.execute(sql, row)
         return run_id
 
@@ -65,6 +75,12 @@ class Runs:
         """Gives a run without its cases; None when there is no such run."""
         rows = self._database.query(f"SELECT {_RUN_COLUMNS} FROM run WHERE id = ?", (run_id,))  # noqa: S608 - a constant
         return _run(rows[0]) if rows else None
+
+    def is_seen_by(self, run_id: str, user: User) -> bool:
+        """Tells whether a run is a user's; an admin's are everybody's."""
+        sql = "SELECT EXISTS (SELECT 1 FROM run WHERE id = ? AND (? OR user_id = ?))"
+        [(found,)] = self._database.query(sql, (run_id, user.is_admin, user.id))
+        return bool(found)
 
     def content(self, run_id: str) -> bytes:
         """Gives the definition's bytes as they were when the run was made."""
@@ -75,6 +91,27 @@ class Runs:
         """Gives the finished cases of a run in order of iteration and number."""
         sql = "SELECT body FROM case_result WHERE run_id = ? ORDER BY iteration, number"
         return tuple(read_case(orjson.loads(body)) for (body,) in self._database.query(sql, (run_id,)))
+
+    def page(self, run_id: str, *, after: tuple[int, int]) -> tuple[CaseResult, ...]:
+        """Gives the finished cases of a run that follow an iteration and number, as many as one page has.
+
+        That are `limits.MAX_PAGE_CASES` and `limits.MAX_PAGE_BYTES` at most, or one case; none when no more follow.
+        """
+        sql = """
+            SELECT iteration, number, length(body) FROM case_result
+            WHERE run_id = ? AND (iteration, number) > (?, ?) ORDER BY iteration, number LIMIT ?
+        """
+        size, last = 0, after
+        for iteration, number, length in self._database.query(sql, (run_id, *after, limits.MAX_PAGE_CASES)):
+            size += length
+            if size > limits.MAX_PAGE_BYTES and last != after:
+                break
+            last = iteration, number
+        sql = """
+            SELECT body FROM case_result WHERE run_id = ? AND (iteration, number) > (?, ?)
+              AND (iteration, number) <= (?, ?) ORDER BY iteration, number
+        """
+        return tuple(read_case(orjson.loads(body)) for (body,) in self._database.query(sql, (run_id, *after, *last)))
 
     def count(self, run_id: str) -> tuple[int, int]:
         """Counts the finished cases of a run, and those among them that failed or ended in errors."""

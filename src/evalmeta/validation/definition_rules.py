@@ -29,7 +29,8 @@ __all__ = [
     "is_api_name",
 ]
 
-_API_NAME: Final = re.compile(r"[A-Za-z](?:_?[A-Za-z0-9])*", re.ASCII)
+# Names of megabytes are looked at, too: a group that repeats would remember each time.
+_API_NAME: Final = re.compile(r"(?!.*__)[A-Za-z](?:[A-Za-z0-9_]*[A-Za-z0-9])?")
 _NAME_HINT: Final = "Use letters, digits and single underscores; begin with a letter and do not end with an underscore."
 
 

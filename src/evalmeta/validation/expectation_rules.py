@@ -7,12 +7,12 @@ from decimal import Decimal, InvalidOperation
 from typing import TYPE_CHECKING, Final
 
 from evalmeta import limits
-from evalmeta.model.actions import parse_actions
+from evalmeta.model.actions import is_action_list
 from evalmeta.model.expectations import OPERATORS, PARAMETER_NAMES, canonical_name, expectation_kind, known_names
 from evalmeta.validation.finding import Finding, nearest, quote
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Sequence
 
     from evalmeta.model.definition import Expectation, Parameter
 
@@ -32,6 +32,19 @@ __all__ = [
     "find_value_unused",
 ]
 
+# Operators of programming languages and test tools, with the documented ones that mean the same.
+_OPERATOR_HABITS: Final = {
+    **dict.fromkeys(("=", "==", "===", "eq", "is", "equal", "equal_to"), "equals"),
+    **dict.fromkeys((">", "gt", "greater", "more_than"), "greater_than"),
+    **dict.fromkeys((">=", "gte", "ge", "at_least"), "greater_than_or_equal"),
+    **dict.fromkeys(("<", "lt", "less", "fewer_than"), "less_than"),
+    **dict.fromkeys(("<=", "lte", "le", "at_most"), "less_than_or_equal"),
+    "include": "contains",
+    "includes": "contains",
+    "starts_with": "startswith",
+    "ends_with": "endswith",
+}
+_NEGATION: Final = re.compile(r"!|<>|.*(?:not|n't|snt)|unequal|neq?$|nin$", re.IGNORECASE)
 # What the engine takes for a number.
 _NUMBER: Final = re.compile(r"[+-]?(?:\d+(?:\.\d*)?|\.\d+)(?:[eE][+-]?\d+)?", re.ASCII)
 
@@ -74,7 +87,7 @@ def find_actions_unreadable(expectation: Expectation) -> Iterator[Finding]:
     value = expectation.expected_value
     if canonical_name(expectation.name) != "action_sequence_match" or value is None:
         return
-    if parse_actions(value) is None:
+    if not is_action_list(value):
         message = f"{quote(value.strip())} is no list of actions"
         yield Finding((("expectedValue", 0),), message, "Write the actions as ['A', 'B'], or [] for none.")
 
@@ -134,8 +147,16 @@ def find_operator_unknown(expectation: Expectation) -> Iterator[Finding]:
             f"Known: {', '.join(operators)}.",
         )
     else:
-        message, hint = f"{quote(operator)} is no operator of {expectation.name}", nearest(operator, operators)
+        message, hint = f"{quote(operator)} is no operator of {expectation.name}", _operator_hint(operator, operators)
     yield Finding((("parameter", index), ("value", 0)), message, hint)
+
+
+def _operator_hint(operator: str, known: Sequence[str]) -> str:
+    """Says which operator was probably meant; never one that means the opposite."""
+    if _NEGATION.match(operator):
+        return f"No operator negates: say what is expected instead. Known: {', '.join(known)}."
+    habit = _OPERATOR_HABITS.get(operator.lower())
+    return f"Did you mean {habit}?" if habit in known else nearest(operator, known)
 
 
 def find_number_invalid(expectation: Expectation) -> Iterator[Finding]:

@@ -27,6 +27,7 @@ __all__ = ["explain_attributes", "explain_numbers", "explain_structure", "explai
 _INVALID: Final = "SCHEMAV_CVC_DATATYPE_VALID_1_2_1"
 _NOT_LISTED: Final = "SCHEMAV_CVC_ENUMERATION_VALID"
 _STRAY_TEXT: Final = "SCHEMAV_CVC_COMPLEX_TYPE_2_3"
+_OF_TEXT: Final = frozenset({_INVALID, _NOT_LISTED, _STRAY_TEXT})
 _OF_ATTRIBUTE: Final = re.compile("Element '[^']*', attribute ")
 _NUMBERS: Final = etree.XPath("m:testCase/m:number[1]", namespaces={"m": NAMESPACE})
 _WITH_ATTRIBUTES: Final = etree.XPath("descendant-or-self::*[@*]")
@@ -46,7 +47,7 @@ def explain_structure(document: Document, error: XMLSchemaValidationError) -> It
     elif field is not None:
         yield from wording.tell_count(document, element, field)
     elif reason.startswith("character data"):
-        yield wording.tell_stray_text(document, element)
+        yield from wording.tell_stray_text(document, element)
     elif reason.startswith("a simple content"):
         yield wording.tell_not_text(document, element)
     elif isinstance(error, XMLSchemaDecodeError) or reason.startswith("value must"):
@@ -55,12 +56,15 @@ def explain_structure(document: Document, error: XMLSchemaValidationError) -> It
 
 def explain_values(document: Document, errors: Iterable[LogEntry]) -> Iterator[Complaint]:
     """Puts libxml2's errors about values and text into words: xmlschema takes `1_0` and exotic digits and blanks."""
-    explain = {_INVALID: wording.tell_value, _NOT_LISTED: wording.tell_value, _STRAY_TEXT: wording.tell_stray_text}
     prefixes = {prefix: uri for each in document.root.iter() for prefix, uri in each.nsmap.items() if prefix}
-    known = (error for error in errors if error.type_name in explain and not _OF_ATTRIBUTE.match(error.message))
+    known = (error for error in errors if error.type_name in _OF_TEXT and not _OF_ATTRIBUTE.match(error.message))
     for error in known:
         found = document.root.getroottree().xpath(error.path or "", namespaces=prefixes)
-        yield explain[error.type_name](document, cast("list[Element]", found)[0])
+        element = cast("list[Element]", found)[0]
+        if error.type_name == _STRAY_TEXT:
+            yield from wording.tell_stray_text(document, element)
+        else:
+            yield wording.tell_value(document, element)
 
 
 def explain_attributes(document: Document) -> Iterator[Complaint]:

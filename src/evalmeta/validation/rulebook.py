@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 __all__ = ["RuleEntry", "find_rule", "list_rules", "read_page"]
 
 _PAGES: Final = Path(__file__).parent / "pages"
-_FIXED_WARNINGS: Final = frozenset({"forceignore-backslash"})
+_FIXED_WARNINGS: Final = frozenset({"forceignore-backslash", "manifest-type-other"})
 
 
 @dataclass(frozen=True, slots=True)

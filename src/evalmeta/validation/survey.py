@@ -106,7 +106,7 @@ def _survey_children(document: Document, parent: Element, known: Collection[str]
             if child.tag not in known:
                 yield wording.tell_unknown(document, child, parent, names)
     if _is_text(parent.text) or any(_is_text(child.tail) for child in parent):
-        yield wording.tell_stray_text(document, parent)
+        yield from wording.tell_stray_text(document, parent)
 
 
 def _survey_fields(document: Document, parent: Element, fields: Collection[Field]) -> Iterator[Complaint]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from difflib import get_close_matches
 from itertools import chain, islice
 from typing import TYPE_CHECKING, Final, NamedTuple
@@ -13,9 +13,9 @@ from evalmeta.model.manifest import WILDCARD
 from evalmeta.model.problem import Location, Problem, Severity
 from evalmeta.model.registry import (
     NEWEST_API_VERSION,
-    OLDEST_API_VERSION,
     TESTING_DEFINITION,
     TYPES,
+    is_other_type,
     metadata_type,
     nearest_type_name,
     parse_api_version,
@@ -101,12 +101,14 @@ class Checked(NamedTuple):
     clean: bytes | None = None
 
 
-def judgement_of(settings: Settings) -> Judgement:
-    """Takes the judgement from a project's settings.
+def judgement_of(settings: Settings | None) -> Judgement:
+    """Takes the judgement from a project's settings, or the default one when there are none.
 
     Raises:
         SettingsError: a code that is no rule, or one that cannot be set.
     """
+    if settings is None:
+        return Judgement()
     for code in settings.validate_.rules:
         if code not in CODES:
             raise _no_rule(code)
@@ -166,7 +168,7 @@ def check_component(
     definition, complaints = _structure(document, kind)
     unread = {complaint.unread for complaint in complaints}
     scope = DefinitionScope(definition, full_name, api_version)
-    found = islice(_weighed(scope, document, judgement, unread), limits.MAX_PROBLEMS)
+    found = _first(_weighed(scope, document, judgement, unread))
     problems = _name_component([*(complaint.problem for complaint in complaints), *found], component)
     name = definition.name.strip()
     file = NamedFile(component, name, _name_place(document)) if name else None
@@ -188,10 +190,16 @@ def validate_together(files: Sequence[NamedFile], judgement: Judgement) -> list[
     return problems
 
 
-def validate_manifest(data: bytes, *, label: str, destructive: bool = False) -> tuple[Manifest | None, list[Problem]]:
+def validate_manifest(
+    data: bytes, *, label: str, destructive: bool = False, mixed: bool = False
+) -> tuple[Manifest | None, list[Problem]]:
     """Reads a manifest and lists its problems; the manifest is None when it cannot be read.
 
-    Destructive changes name every component that is to be deleted, and need no version.
+    Args:
+        data: the file's bytes.
+        label: the file's name as messages show it.
+        destructive: whether it says what to delete: every component by its name, and no version is needed.
+        mixed: whether it may name types of Salesforce's own that evalmeta does not handle, with a warning.
     """
     from evalmeta.xmlio.manifests import MANIFEST_ROOT, read_manifest  # noqa: PLC0415 - definitions do without
 
@@ -204,8 +212,8 @@ def validate_manifest(data: bytes, *, label: str, destructive: bool = False) -> 
         return None, [complaint.problem for complaint in complaints]
     manifest = read_manifest(document)
     check_rest = _check_wildcards if destructive else _check_version
-    found = islice(chain(_check_types(manifest, document), check_rest(manifest, document)), limits.MAX_PROBLEMS)
-    return manifest, sorted(found, key=lambda each: each.location)
+    found = chain(_check_types(manifest, document, mixed=mixed), check_rest(manifest, document))
+    return manifest, _first(found)
 
 
 def _read(data: bytes, label: str, root: str) -> Document:
@@ -332,20 +340,40 @@ def _check_extent(document: Document) -> None:
     raise InvalidMetadata(str(problem), problems=[problem], actions=[hint])
 
 
-def _check_types(manifest: Manifest, document: Document) -> Iterator[Problem]:
+def _first(found: Iterable[Problem]) -> list[Problem]:
+    """Takes as many problems as are told of one file, in its order; the last of them says when there are more."""
+    found = iter(found)
+    problems = sorted(islice(found, limits.MAX_PROBLEMS), key=lambda each: each.location)
+    if next(found, None):
+        more = f"There are more problems: {limits.MAX_PROBLEMS:,} are told of a file at a time."
+        problems[-1] = replace(problems[-1], hint=f"{problems[-1].hint} {more}".lstrip())
+    return problems
+
+
+def _check_types(manifest: Manifest, document: Document, *, mixed: bool) -> Iterator[Problem]:
     for place, types in enumerate(manifest.types):
         if metadata_type(types.name) is None:
             location = document.location(document.find([("types", place), ("name", 0)]))
-            near = nearest_type_name(types.name)
-            handled = ", ".join(row.name for row in TYPES)
-            hint = f"Did you mean {near}?" if near else f"Keep a manifest of its own for {handled}."
-            message = f"the metadata type {quote(types.name)} is not one that evalmeta handles"
-            yield Problem("manifest-type-unknown", Severity.ERROR, location, message, hint)
+            tell = _other_type if mixed and is_other_type(types.name) else _unknown_type
+            yield tell(types.name, location)
         for index, member in enumerate(types.members):
             if not member:
                 location = document.location(document.find([("types", place), ("members", index)]))
                 hint = "Name a component, or write * for all of the type."
                 yield Problem("manifest-member-empty", Severity.ERROR, location, "a member is empty", hint)
+
+
+def _other_type(name: str, location: Location) -> Problem:
+    message = f"the type {quote(name)} is left out: it is none that evalmeta handles"
+    return Problem("manifest-type-other", Severity.WARNING, location, message, "Leave it to the sf CLI.")
+
+
+def _unknown_type(name: str, location: Location) -> Problem:
+    near = nearest_type_name(name)
+    handled = ", ".join(row.name for row in TYPES)
+    hint = f"Did you mean {near}?" if near else f"Keep a manifest of its own for {handled}."
+    message = f"the metadata type {quote(name)} is not one that evalmeta handles"
+    return Problem("manifest-type-unknown", Severity.ERROR, location, message, hint)
 
 
 def _check_wildcards(manifest: Manifest, document: Document) -> Iterator[Problem]:
@@ -372,8 +400,8 @@ def _check_version(manifest: Manifest, document: Document) -> Iterator[Problem]:
         yield Problem("manifest-version-invalid", Severity.ERROR, location, message, hint)
         return
     known = [row for types in manifest.types if (row := metadata_type(types.name))]
-    since = max((row.since for row in known), default=OLDEST_API_VERSION)
-    if version < since:
-        name = next((row.name for row in known if row.since == since), "agent tests")
-        message = f"{name} needs API version {since} or later; the manifest says {version}"
-        yield Problem("manifest-version-old", Severity.ERROR, location, message, f"Write <version>{since}</version>.")
+    newest = max(known, key=lambda row: row.since, default=None if manifest.types else TYPES[0])
+    if newest and version < newest.since:
+        message = f"{newest.name} needs API version {newest.since} or later; the manifest says {version}"
+        hint = f"Write <version>{newest.since}</version>."
+        yield Problem("manifest-version-old", Severity.ERROR, location, message, hint)

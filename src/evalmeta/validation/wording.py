@@ -12,7 +12,7 @@ from evalmeta.xmlio.reader import NAMESPACE
 from evalmeta.xmlio.sketch import definition_type
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterator
+    from collections.abc import Collection, Iterator, Sequence
 
     from lxml.etree import _Element as Element
 
@@ -55,9 +55,22 @@ def tell_unknown(document: Document, child: Element, parent: Element, known: Col
         hint = f'Put xmlns="{NAMESPACE}" on the root element only.'
     else:
         message = f"<{name}> is not known inside <{local_name(parent)}>"
-        near = [_HABITS[name]] if _HABITS.get(name) in known else get_close_matches(name, names, n=1)
-        hint = f"Did you mean <{near[0]}>?" if near else f"Known here: {', '.join(names)}."
+        hint = _unwrap(child, parent, known) or _near(name, names)
     return Complaint(_problem(document, child, "element-unknown", message, hint), document.location(parent))
+
+
+def _unwrap(child: Element, parent: Element, known: Collection[str]) -> str:
+    """Says that an element only wraps what may stand in its parent by itself; nothing when it does not."""
+    inside = {local_name(each) for each in child}
+    (only,) = inside if len(inside) == 1 else ("",)
+    if only not in known or not any(len(each) for each in child):
+        return ""
+    return f"Remove <{local_name(child)}> and keep what it holds: <{only}> stands directly in <{local_name(parent)}>."
+
+
+def _near(name: str, known: Sequence[str]) -> str:
+    near = [_HABITS[name]] if _HABITS.get(name) in known else get_close_matches(name, known, n=1)
+    return f"Did you mean <{near[0]}>?" if near else f"Known here: {', '.join(known)}."
 
 
 def tell_count(document: Document, parent: Element, field: str) -> Iterator[Complaint]:
@@ -80,11 +93,12 @@ def tell_duplicate(document: Document, number: Element) -> Complaint:
     return Complaint(_problem(document, number, "number-duplicate", message, hint))
 
 
-def tell_stray_text(document: Document, element: Element) -> Complaint:
-    """Says that there is text where only elements may stand."""
+def tell_stray_text(document: Document, element: Element) -> Iterator[Complaint]:
+    """Says each place where there is text and only elements may stand."""
     message = f"text stands between the elements of <{local_name(element)}>"
     hint = "Remove it, or put it into the element it belongs to."
-    return Complaint(_problem(document, element, "text-stray", message, hint))
+    for place in document.texts(element):
+        yield Complaint(Problem("text-stray", Severity.ERROR, place, message, hint))
 
 
 def tell_not_text(document: Document, element: Element) -> Complaint:

@@ -28,7 +28,9 @@ def org_url(text: str) -> str:
     """
     parts = _split(text.strip())
     host = parts.hostname or ""
-    if parts.username or parts.password or not host or parts.scheme not in _PORTS:
+    if parts.scheme not in _PORTS:
+        raise _no_address(text, f"orgs are reached by https, not by {parts.scheme}")
+    if parts.username or parts.password or not host:
         raise _no_address(text, "an org's address is like https://mycompany.my.salesforce.com")
     if parts.scheme == "http" and not is_loopback(host):
         raise UsageError(

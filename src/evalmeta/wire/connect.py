@@ -191,7 +191,7 @@ def read_case(source: JsonObject, *, place: int = 1) -> CaseResult:
     started = from_timestamp(text(source, "startTime")) or 0.0
     results = _read_results(source)
     generated = _read_generated_if_any(object_at(source, "generatedData"), results)
-    status = text(source, "status").upper()
+    status, error = text(source, "status").upper(), optional_text(source, "errorMessage")
     broken = status not in {"", "COMPLETED"} or generated is None
     return CaseResult(
         number=integer(source, "testNumber", place),
@@ -202,7 +202,7 @@ def read_case(source: JsonObject, *, place: int = 1) -> CaseResult:
         ended=from_timestamp(text(source, "endTime")) or started,
         results=results,
         generated=generated,
-        error=optional_text(source, "errorMessage") or _left_at(status),
+        error=_left_at(status) if error is None else error,
     )
 
 
@@ -276,11 +276,21 @@ def _write_result(result: TestResult, times: Mapping[str, str]) -> JsonObject:
         "status": "ERROR" if result.verdict is Verdict.ERROR else "COMPLETED",
         **times,
         "errorCode": None if result.error is None else 1,
-        # Without it the sf CLI calls a failure an unknown error.
-        "errorMessage": result.explanation or None if result.verdict is Verdict.FAILURE else result.error,
+        "errorMessage": _message_of(result),
         "partialScore": result.detail,
         "rater": result.rater,
     }
+
+
+def _message_of(result: TestResult) -> str | None:
+    """Gives the words without which the sf CLI calls whatever has not passed an unknown error."""
+    match result.verdict:
+        case Verdict.FAILURE:
+            return result.explanation or None
+        case Verdict.UNDECIDED:
+            return f"undecided: {result.explanation or 'nothing here can judge it'}"
+        case _:
+            return result.error
 
 
 def _read_result(source: JsonObject) -> TestResult:

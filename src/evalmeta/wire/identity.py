@@ -66,6 +66,6 @@ def is_evalmeta(body: bytes) -> bool:
 def _rows(body: bytes) -> list[JsonObject]:
     try:
         rows = orjson.loads(body)
-    except orjson.JSONDecodeError as error:
-        raise MessageUnreadable(f"not JSON: {error}") from None
+    except orjson.JSONDecodeError:
+        raise MessageUnreadable("it is no JSON") from None
     return [row for row in rows if isinstance(row, dict)] if isinstance(rows, list) else []

@@ -32,8 +32,8 @@ def read_object(data: bytes) -> JsonObject:
     """
     try:
         value = orjson.loads(data)
-    except orjson.JSONDecodeError as error:
-        raise MessageUnreadable(f"not JSON: {error}") from None
+    except orjson.JSONDecodeError:
+        raise MessageUnreadable("it is no JSON") from None
     if not isinstance(value, dict):
         raise MessageUnreadable(f"a JSON object is due, not {type(value).__name__}")
     return value

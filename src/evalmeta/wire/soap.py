@@ -13,10 +13,11 @@ import re
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Final, TypeVar
 
+from evalmeta import limits
 from evalmeta.errors import InvalidMetadata, MessageUnreadable, OrgFault
 from evalmeta.model.manifest import Manifest, ManifestTypes
 from evalmeta.wire.messages import DeployOptions, RetrieveResult
-from evalmeta.wire.structs import from_node, to_nodes
+from evalmeta.wire.structs import from_node, read_boolean, to_nodes
 from evalmeta.xmlio.nodes import children, find, read_node, text_of
 from evalmeta.xmlio.reader import NAMESPACE
 from evalmeta.xmlio.writer import node, optional, render
@@ -54,7 +55,14 @@ __all__ = [
 _T = TypeVar("_T")
 _SOAP: Final = "http://schemas.xmlsoap.org/soap/envelope/"
 _XSI: Final = "http://www.w3.org/2001/XMLSchema-instance"
-_ZIP: Final = re.compile(rb"(<(?:\w+:)?[zZ]ipFile(?:\s[^<>]*)?>)([A-Za-z0-9+/=\s]*)(</(?:\w+:)?[zZ]ipFile>)")
+# XML writers put the ends of base64 lines as `&#13;` or the whole in a CDATA section.
+_LINE_END: Final = rb"&#(?:10|13|x[aAdD]);"
+_ZIP: Final = re.compile(
+    rb"<(?:\w+:)?[zZ]ipFile(?:\s[^<>]*)?>"
+    rb"(?P<framed>\s*+(?P<cdata><!\[CDATA\[)?"
+    rb"(?P<base64>[A-Za-z0-9+/=\s]*+(?:" + _LINE_END + rb"[A-Za-z0-9+/=\s]*+)*+)"
+    rb"(?(cdata)\]\]>\s*))</(?:\w+:)?[zZ]ipFile>"
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -135,7 +143,9 @@ def read_call(data: bytes) -> Call:
     Raises:
         MessageUnreadable: the bytes are no SOAP call.
     """
-    body, zip_file, session = _read_body(data)
+    body, zip_file, session = _read_body(
+        data, max_bytes=limits.MAX_ENVELOPE_BYTES, max_elements=limits.MAX_ENVELOPE_ELEMENTS
+    )
     operation = next(children(body), None)
     if operation is None:
         raise MessageUnreadable("the SOAP body is empty")
@@ -167,7 +177,8 @@ def read_retrieve(call: Call) -> tuple[Manifest, bool]:
         raise MessageUnreadable("retrieve names nothing to retrieve")
     types = tuple(_read_types(each) for each in children(unpackaged) if each.name == "types")
     version = text_of(find(unpackaged, "version")) or text_of(find(request, "apiVersion"))
-    return Manifest(types, version or None), text_of(find(request, "singlePackage")) == "true"
+    single = read_boolean("singlePackage", text_of(find(request, "singlePackage")), otherwise=False)
+    return Manifest(types, version or None), single
 
 
 def write_results(operation: str, results: Sequence[DataclassInstance]) -> bytes:
@@ -231,7 +242,9 @@ def _record(type_name: str, record: tuple[str, Node] | None) -> Node:
 
 
 def _read_response(data: bytes) -> tuple[Node, bytes | None]:
-    body, zip_file, _ = _read_body(data)
+    body, zip_file, _ = _read_body(
+        data, max_bytes=limits.MAX_REPLY_ENVELOPE_BYTES, max_elements=limits.MAX_REPLY_ELEMENTS
+    )
     response = next(children(body), None)
     if response is None:
         raise MessageUnreadable("the SOAP reply is empty")
@@ -240,14 +253,14 @@ def _read_response(data: bytes) -> tuple[Node, bytes | None]:
     return response, zip_file
 
 
-def _read_body(data: bytes) -> tuple[Node, bytes | None, str]:
+def _read_body(data: bytes, *, max_bytes: int, max_elements: int) -> tuple[Node, bytes | None, str]:
     found = _ZIP.search(data)
     zip_file = None
     if found:
-        zip_file = _decode_zip(found.group(2))
-        data = data[: found.start(2)] + data[found.end(2) :]
+        zip_file = _decode_zip(found["base64"])
+        data = data[: found.start("framed")] + data[found.end("framed") :]
     try:
-        envelope = read_node(data, label="the SOAP message")
+        envelope = read_node(data, label="the SOAP message", max_bytes=max_bytes, max_elements=max_elements)
     except InvalidMetadata as error:
         raise MessageUnreadable(str(error)) from None
     body = find(envelope, "Body")
@@ -258,7 +271,7 @@ def _read_body(data: bytes) -> tuple[Node, bytes | None, str]:
 
 def _decode_zip(text: bytes) -> bytes:
     try:
-        return base64.b64decode(text)
+        return base64.b64decode(re.sub(_LINE_END, b"", text) if b"&" in text else text)
     except binascii.Error:
         raise MessageUnreadable("the zip is no base64") from None
 

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
     from evalmeta.model.jsonvalue import JsonObject, JsonValue
 
-__all__ = ["Query", "object_of", "read_query", "select"]
+__all__ = ["Query", "columns_of", "object_of", "read_query", "select"]
 
 _VALUE: Final = r"(?:'(?:[^'\\]|\\.)*'|[\w.:+-]+)"
 _EQUALITY: Final = rf"\w+\s*=\s*{_VALUE}"
@@ -97,6 +97,40 @@ def select(query: Query, rows: Sequence[JsonObject], *, name: str) -> JsonObject
         {"attributes": {"type": name}, **{field: row[field] for field in wanted}} for row in found[: query.limit]
     ]
     return {"totalSize": len(records), "done": True, "records": records}
+
+
+def columns_of(query: Query, rows: Sequence[JsonObject], *, name: str) -> JsonObject:
+    """Gives the reply to a query with `columns=true`, as the sf CLI asks before it shows records; raises like `select`.
+
+    Only the columns' types are known from the rows; no column can be written.
+    """
+    names = {name.casefold(): name for name in rows[0]} if rows else {each.casefold(): each for each in query.fields}
+    wanted = [_field(query, names, each) for each in query.fields]
+    return {
+        "columnMetadata": [_column(each, rows[0].get(each) if rows else None) for each in wanted],
+        "entityName": name,
+        "groupBy": False,
+        "idSelected": "Id" in wanted,
+        "keyPrefix": None,
+    }
+
+
+def _column(name: str, value: JsonValue) -> JsonObject:
+    is_boolean, is_number = isinstance(value, bool), isinstance(value, int | float) and not isinstance(value, bool)
+    return {
+        "aggregate": False,
+        "apexType": "Boolean" if is_boolean else "Integer" if is_number else "Id" if name == "Id" else "String",
+        "booleanType": is_boolean,
+        "columnName": name,
+        "custom": False,
+        "displayName": name,
+        "foreignKeyName": None,
+        "insertable": False,
+        "joinColumns": [],
+        "numberType": is_number,
+        "textType": not (is_boolean or is_number),
+        "updatable": False,
+    }
 
 
 def _literal(text: str) -> JsonValue:

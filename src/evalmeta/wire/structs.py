@@ -1,4 +1,7 @@
-"""Dataclasses to nodes or JSON and back, by their fields: `check_only: bool` is `<checkOnly>true</checkOnly>`."""
+"""Dataclasses to nodes or JSON and back, by their fields: `check_only: bool` is `<checkOnly>true</checkOnly>`.
+
+Elements stand in the order of their names, as the sequences of the Metadata API's WSDL do.
+"""
 
 from __future__ import annotations
 
@@ -19,7 +22,7 @@ if TYPE_CHECKING:
     from evalmeta.model.jsonvalue import JsonObject, JsonValue
     from evalmeta.xmlio.writer import Node
 
-__all__ = ["from_json", "from_node", "to_json", "to_nodes"]
+__all__ = ["from_json", "from_node", "read_boolean", "to_json", "to_nodes"]
 
 _T = TypeVar("_T")
 _BOOLEANS: Final = {"true": True, "1": True, "false": False, "0": False}
@@ -94,6 +97,18 @@ def from_json(cls: type[_T], source: JsonObject) -> _T:
     return cls(**values)
 
 
+def read_boolean(name: str, text: str, *, otherwise: bool) -> bool:
+    """Reads the text of an element of type xsd:boolean; an empty one is `otherwise`.
+
+    Raises:
+        MessageUnreadable: it is neither true, false, 1 nor 0.
+    """
+    try:
+        return _BOOLEANS[text.strip()] if text.strip() else otherwise
+    except KeyError:
+        raise MessageUnreadable(f"<{name}> is {text[:80]!r}") from None
+
+
 def _to_node(name: str, value: object) -> Node:
     if isinstance(value, str):
         return node(name, value)
@@ -156,7 +171,8 @@ def _from_text(kind: type, text: str) -> object:
 @cache
 def _fields(cls: type) -> tuple[_Field, ...]:
     hints = get_type_hints(cls)
-    return tuple(_field_of(each.name, hints[each.name], _is_required(each)) for each in fields(cls))
+    found = (_field_of(each.name, hints[each.name], _is_required(each)) for each in fields(cls))
+    return tuple(sorted(found, key=lambda each: each.element))
 
 
 def _field_of(attribute: str, hint: object, required: bool) -> _Field:  # noqa: FBT001

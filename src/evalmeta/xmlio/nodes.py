@@ -20,19 +20,25 @@ _NO_ATTRIBUTES: Final[Mapping[str, str]] = {}
 _XSI_NIL: Final = "{http://www.w3.org/2001/XMLSchema-instance}nil"
 
 
-def read_node(data: bytes, *, label: str) -> Node:
-    """Reads an XML message of up to 9 MB with all care of `read_xml`; namespaces and attributes are dropped.
+def read_node(
+    data: bytes,
+    *,
+    label: str,
+    max_bytes: int = limits.MAX_ENVELOPE_BYTES,
+    max_elements: int = limits.MAX_ENVELOPE_ELEMENTS,
+) -> Node:
+    """Reads an XML message with all care of `read_xml`; namespaces and attributes are dropped.
+
+    Args:
+        data: the message's bytes.
+        label: its name as messages about it show it.
+        max_bytes: how large it may be.
+        max_elements: how many elements, and how many attributes, it may have.
 
     Raises:
         InvalidMetadata: the bytes are no safe, well-formed XML.
     """
-    document = read_xml(
-        data,
-        label=label,
-        max_bytes=limits.MAX_ENVELOPE_BYTES,
-        max_elements=limits.MAX_ENVELOPE_ELEMENTS,
-        max_attributes=limits.MAX_ENVELOPE_ELEMENTS,
-    )
+    document = read_xml(data, label=label, max_bytes=max_bytes, max_elements=max_elements, max_attributes=max_elements)
     return _node(document.root)
 
 

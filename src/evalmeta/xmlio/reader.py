@@ -34,6 +34,16 @@ _TOO_DEEP: Final = etree.XPath("(" + "/*" * (limits.MAX_XML_DEPTH + 1) + ")[1]")
 _REASON_CHARS: Final = 200
 _PLACE_OR_FUNCTION: Final = re.compile(r"^xml[A-Z]\w+: |, line \d+, column \d+.*$", re.DOTALL)
 _PLAINER: Final = {"no name": "an & that stands for itself"}
+# By words of libxml2's: what to do about what is no question of tags.
+_WAYS_OUT: Final = {
+    "is empty": "Write a definition into it, or remove the file.",
+    "Start tag expected": "Begin the file with an element; only an XML declaration and comments may precede it.",
+    "declaration allowed only": "Move the XML declaration to the file's first character, or remove it.",
+    "Char value": "Remove the control character; XML has none but tabs and line breaks.",
+    "out of allowed range": "Remove the control character; XML has none but tabs and line breaks.",
+    "Extra content": "Keep one root element; nothing but comments may follow it.",
+}
+_TAGS_HINT: Final = "Close every tag in order and write & as &amp; and < as &lt; in text."
 _NAME_CHARS: Final = 40
 
 
@@ -185,7 +195,7 @@ def _unreadable(label: str, error: etree.XMLSyntaxError) -> InvalidMetadata:
         "xml-malformed",
         location,
         f"not well-formed XML: {_PLAINER.get(reason, reason)[:_REASON_CHARS]}",
-        "Close every tag in order and write & as &amp; and < as &lt; in text.",
+        next((hint for words, hint in _WAYS_OUT.items() if words in reason), _TAGS_HINT),
     )
 
 

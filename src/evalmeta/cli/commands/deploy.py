@@ -113,6 +113,7 @@ def _order_options(command: _Command) -> _Command:
         "start": f"{_HERE}:start",
         "validate": f"{_HERE}:validate",
     },
+    otherwise="Files are named with --manifest or --source-dir, components with --metadata.",
     invoke_without_command=True,
 )
 @click.option("--dry-run", is_flag=True, help="Have the org check everything, and change nothing.")
@@ -236,17 +237,17 @@ async def _send(project: Project, target: Target | None, order: _Order, pack: Ca
         )
         if order.is_async:
             what = "Validation" if order.dry_run else "Deployment"
-            print_going_on(job_id, what, target_org=order.target_org, as_json=order.as_json)
+            print_going_on(job_id, what, as_json=order.as_json)
             return EXIT_PASSED
         wait = seconds_of(order.wait, otherwise=limits.DEPLOY_WAIT_SECONDS)
 
         async def finish(show: Callable[[DeployResult], None]) -> Deployment:
             return await deployments.finish(connection, project, job_id, parcel=parcel, wait=wait, on_progress=show)
 
-        outcome = await follow(finish, job_id, target_org=order.target_org, as_json=order.as_json)
+        outcome = await follow(finish, job_id, as_json=order.as_json)
     if outcome is None:
         return EXIT_WAIT_RAN_OUT
-    return print_outcome(outcome, target_org=order.target_org, as_json=order.as_json)
+    return print_outcome(outcome, as_json=order.as_json)
 
 
 def _options(order: _Order) -> DeployOptions:

@@ -45,12 +45,14 @@ def report(*, job_id: str | None, target_org: str | None, as_json: bool) -> int:
             print_json({**as_json_of(outcome), "deployResult": _scalars(outcome.result)})
             return EXIT_PASSED
         if not as_json:
-            print_table(["Field", "Value"], [(name, str(value)) for name, value in _scalars(outcome.result).items()])
+            print_table(["Property", "Value"], [row for row in _rows(outcome.result) if row[1]])
         if not outcome.result.done:
             return EXIT_PASSED
+        if not as_json:
+            click.echo()
         if outcome.status in {"Failed", "Canceled"}:
             raise outcomes.failure_of(outcome)
-        return print_outcome(outcome, target_org=target_org, as_json=as_json)
+        return print_outcome(outcome, as_json=as_json)
 
     return _within(target_org, look)
 
@@ -67,7 +69,7 @@ def resume(*, job_id: str | None, wait: float | None, target_org: str | None, as
         from evalmeta.api import deployments  # noqa: PLC0415 - not needed for --help
 
         job = job_id or deployments.most_recent(connection, project)
-        return await _finish(connection, project, job, wait, target_org=target_org, as_json=as_json)
+        return await _finish(connection, project, job, wait, as_json=as_json)
 
     return _within(target_org, go)
 
@@ -93,9 +95,9 @@ def quick(*, job_id: str | None, is_async: bool, wait: float | None, target_org:
         validation = job_id or deployments.most_recent(connection, project, validation=True)
         job = await deployments.quick_deploy(connection, project, validation)
         if is_async:
-            print_going_on(job, "Deployment", target_org=target_org, as_json=as_json)
+            print_going_on(job, "Deployment", as_json=as_json)
             return EXIT_PASSED
-        return await _finish(connection, project, job, wait, target_org=target_org, as_json=as_json)
+        return await _finish(connection, project, job, wait, as_json=as_json)
 
     return _within(target_org, go)
 
@@ -115,7 +117,7 @@ def cancel(*, job_id: str | None, is_async: bool, wait: float | None, target_org
 
         job = job_id or deployments.most_recent(connection, project)
         seconds = 0 if is_async else seconds_of(wait, otherwise=limits.DEPLOY_WAIT_SECONDS)
-        with going_on(job, *ways_on(job, target_org)):
+        with going_on(job, *ways_on(job)):
             result = await deployments.cancel(connection, job, wait=seconds)
         return _print_canceled(job, result, as_json=as_json)
 
@@ -136,9 +138,7 @@ def _print_canceled(job_id: str, result: DeployResult | None, *, as_json: bool) 
     return code
 
 
-async def _finish(
-    connection: Connection, project: Project, job_id: str, wait: float | None, *, target_org: str | None, as_json: bool
-) -> int:
+async def _finish(connection: Connection, project: Project, job_id: str, wait: float | None, *, as_json: bool) -> int:
     from evalmeta.api import deployments  # noqa: PLC0415 - not needed for --help
 
     seconds = seconds_of(wait, otherwise=limits.DEPLOY_WAIT_SECONDS)
@@ -146,10 +146,10 @@ async def _finish(
     async def finish(show: Callable[[DeployResult], None]) -> Deployment:
         return await deployments.finish(connection, project, job_id, wait=seconds, on_progress=show)
 
-    outcome = await follow(finish, job_id, target_org=target_org, as_json=as_json)
+    outcome = await follow(finish, job_id, as_json=as_json)
     if outcome is None:
         return EXIT_WAIT_RAN_OUT
-    return print_outcome(outcome, target_org=target_org, as_json=as_json)
+    return print_outcome(outcome, as_json=as_json)
 
 
 def _within(target_org: str | None, do: Callable[[Connection, Project], Awaitable[int]]) -> int:
@@ -168,6 +168,20 @@ def _within(target_org: str | None, do: Callable[[Connection, Project], Awaitabl
 def _check(wait: float | None, *, is_async: bool) -> None:
     if is_async and wait is not None:
         raise UsageError("--async and --wait exclude each other.")
+
+
+def _rows(result: DeployResult) -> list[tuple[str, str]]:
+    done, total = result.number_components_deployed, result.number_components_total
+    moments = (("Begun", result.start_date), ("Ended", result.completed_date))
+    return [
+        ("Validation" if result.check_only else "Deployment", result.id),
+        ("Status", result.status),
+        ("By", result.created_by_name),
+        *((name, (moment or "")[:19].replace("T", " ")) for name, moment in moments),
+        ("Components", f"{done:,} of {total:,}"),
+        ("Refused", f"{result.number_component_errors:,}" if result.number_component_errors else ""),
+        ("Canceled by", result.canceled_by_name or ""),
+    ]
 
 
 def _scalars(result: DeployResult) -> JsonObject:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -12,8 +11,11 @@ from evalmeta.cli.logins import log_in, login_options
 from evalmeta.cli.loop import run_async
 from evalmeta.cli.output import json_option, note, print_json, print_table
 from evalmeta.cli.targets import target_org_option
+from evalmeta.errors import EXIT_ORG, EXIT_PASSED
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from evalmeta.cli.logins import LoginOptions
     from evalmeta.model.jsonvalue import JsonObject
     from evalmeta.model.login import Login
@@ -45,7 +47,9 @@ def login(options: LoginOptions, *, alias: str, set_default: bool, as_json: bool
 
     logins.check_alias(alias)
     project = _project() if set_default else None
+    known = logins.list_logins()
     done = run_async(log_in(options, alias=alias))
+    _follow_names(known, done)
     if project:
         targets.set_default(project, done.name)
     if as_json:
@@ -53,6 +57,22 @@ def login(options: LoginOptions, *, alias: str, set_default: bool, as_json: bool
         return
     click.echo(f"Logged in as {done.username} to {done.url} (org {done.org_id}, API version {done.api_version}).")
     note(f"Use it: evalmeta deploy{'' if project else f' --target-org {done.name}'}")
+
+
+def _follow_names(known: Sequence[Login], done: Login) -> None:
+    """Says whose alias went to a login, and lets the project's default follow a login that has a new one."""
+    from evalmeta.api import targets  # noqa: PLC0415 - not needed for --help
+
+    for before in known:
+        if (before.username.casefold(), before.url) == (done.username.casefold(), done.url):
+            if before.alias in {"", done.alias}:
+                continue
+            note(f"This login was known as {before.alias}; its alias is {done.alias} now.")
+            if _default_here() == before.alias:
+                targets.set_default(_project(), done.name)
+                note(f"It stays the project's default: evalmeta org default {done.name}")
+        elif before.alias and before.alias == done.alias:
+            note(f"Warning: {before.alias} was the alias of {before.username} at {before.url}, which has none now.")
 
 
 @click.command("list")
@@ -79,7 +99,7 @@ def list_(*, as_json: bool) -> None:
 @click.command()
 @target_org_option
 @json_option
-def display(*, target_org: str | None, as_json: bool) -> None:
+def display(*, target_org: str | None, as_json: bool) -> int:
     """Show a login and whether the org still takes it; no secret is shown.
 
     \b
@@ -89,9 +109,10 @@ def display(*, target_org: str | None, as_json: bool) -> None:
 
     found = logins.find_login(_named(target_org))
     status = run_async(logins.status_of(found))
+    code = EXIT_PASSED if status == "Connected" else EXIT_ORG
     if as_json:
-        print_json({**_login_json(found), "connectedStatus": status})
-        return
+        print_json({**_login_json(found), "connectedStatus": status}, status=code)
+        return code
     rows = [
         ("Alias", found.alias),
         ("Username", found.username),
@@ -102,10 +123,11 @@ def display(*, target_org: str | None, as_json: bool) -> None:
         ("Connected Status", status),
     ]
     print_table(["Key", "Value"], [row for row in rows if row[1]])
+    return code
 
 
 @click.command()
-@target_org_option
+@click.option("-o", "--target-org", metavar="NAME_OR_ALIAS", help="The login to forget.")
 @click.option("--all", "everything", is_flag=True, help="Forget all logins.")
 @json_option
 def logout(*, target_org: str | None, everything: bool, as_json: bool) -> None:
@@ -120,8 +142,11 @@ def logout(*, target_org: str | None, everything: bool, as_json: bool) -> None:
     if everything == bool(target_org):
         raise click.UsageError("Name a login with --target-org, or take --all.")
     gone = logins.list_logins() if everything else [logins.find_login(target_org or "")]
+    chosen = _default_here()
     for each in gone:
         logins.log_out(each)
+        if chosen in _names(each):
+            note(f"Warning: {chosen} is still this project's default. Take that back: evalmeta org default --unset")
     if as_json:
         print_json([each.username for each in gone])
         return
@@ -152,10 +177,21 @@ def default(*, name: str | None, unset: bool, as_json: bool) -> None:
     if name or unset:
         targets.set_default(project, name or "")
     chosen = targets.default_of(project) or targets.EMBEDDED
+    environment = targets.org_of_environment()
     if as_json:
-        print_json({"default": chosen})
+        print_json({"default": chosen, "environment": environment or None})
         return
-    click.echo(f"Commands in {project.root.name} talk to: {chosen}")
+    click.echo(f"Commands in {project.root.name} talk to: {environment or chosen}")
+    if environment:
+        note(f"The environment says so; without it they talk to {chosen}.")
+    if chosen != targets.EMBEDDED and not _is_known(chosen):
+        note(f"Warning: no login {chosen} is known here. Choose another: evalmeta org default --help")
+
+
+def _is_known(name: str) -> bool:
+    from evalmeta.api import logins  # noqa: PLC0415 - not needed for --help
+
+    return any(name == each.alias or name.casefold() == each.username.casefold() for each in logins.list_logins())
 
 
 def _login_json(found: Login) -> JsonObject:
@@ -188,7 +224,9 @@ def _names(found: Login) -> set[str]:
 
 
 def _named(target_org: str | None) -> str:
-    chosen = target_org or os.environ.get("SF_TARGET_ORG", "") or _default_here()
+    from evalmeta.api import targets  # noqa: PLC0415 - not needed for --help
+
+    chosen = targets.is_named(target_org) or _default_here()
     if not chosen or chosen == "embedded":
         raise click.UsageError("Name a login with --target-org; the project's own org needs none.")
     return chosen

@@ -23,6 +23,7 @@ if TYPE_CHECKING:
 __all__ = ["reset", "start", "status", "stop", "token"]
 
 _PORT: Final = 8160
+_ALLOW: Final = "start with --allow-host NAME so that it is let in"
 
 
 @click.command()
@@ -50,7 +51,8 @@ def start(host: str, port: int, *, names: tuple[str, ...], detach: bool, as_json
     project = _project()
     if not servers.is_loopback(host):
         note(f"Warning: {host} can be reached from other machines, and what they send is not encrypted.")
-    show = _shower(project, as_json=as_json)
+    end = "evalmeta org stop" if detach else "Ctrl-C, or evalmeta org stop"
+    show = _shower(project, as_json=as_json, end=end, is_here=servers.is_loopback(host))
     if detach:
         show(servers.start_server(project, host=host, port=port, names=names))
         return
@@ -105,7 +107,10 @@ def reset(*, no_prompt: bool, as_json: bool) -> None:
     project = _project()
     if not no_prompt:
         if not sys.stdin.isatty():
-            raise UsageError("nobody can be asked whether to empty the org", actions=["Say so with --no-prompt."])
+            raise UsageError(
+                "emptying the org is confirmed at a terminal only; nothing was deleted",
+                actions=["Do it without being asked: evalmeta org reset --no-prompt"],
+            )
         click.confirm(f"Delete everything in the org of {project.root.name}?", abort=True, err=True)
     servers.reset_org(project)
     if as_json:
@@ -115,20 +120,24 @@ def reset(*, no_prompt: bool, as_json: bool) -> None:
 
 
 @click.command()
-@click.option("--user", metavar="NAME", help="For whom; made when there is no such user. The admin without it.")
+@click.option(
+    "--user",
+    metavar="NAME",
+    help="For whom; made when there is no such user. The admin without it. With --list: whose.",
+)
 @click.option(
     "--expires-in",
     "days",
     type=click.IntRange(1, limits.MAX_TOKEN_DAYS),
-    default=limits.TOKEN_DAYS,
-    show_default=True,
-    help="Days that it is good for.",
+    help=f"Days that it is good for.  [default: {limits.TOKEN_DAYS}]",
 )
 @click.option("--list", "lists", is_flag=True, help="List the tokens there are; none of them is shown.")
 @click.option("--revoke", "token_id", metavar="ID", help="End a token, by the id that --list shows.")
 @json_option
-def token(*, user: str | None, days: int, lists: bool, token_id: str | None, as_json: bool) -> None:
+def token(*, user: str | None, days: int | None, lists: bool, token_id: str | None, as_json: bool) -> None:
     """Make an access token for the project's org and print it, alone on the last line.
+
+    It is good for that org only: make it in the project that serves the org.
 
     \b
     export SF_ACCESS_TOKEN="$(evalmeta org token)"
@@ -138,9 +147,10 @@ def token(*, user: str | None, days: int, lists: bool, token_id: str | None, as_
     """
     from evalmeta.api import servers  # noqa: PLC0415 - not needed for --help
 
+    _check_token_options(user=user, days=days, lists=lists, token_id=token_id)
     project = _project()
     if lists:
-        _print_tokens(servers.list_tokens(project), as_json=as_json)
+        _print_tokens(servers.list_tokens(project, username=user), as_json=as_json)
     elif token_id is not None:
         servers.revoke_token(project, token_id)
         if as_json:
@@ -148,7 +158,22 @@ def token(*, user: str | None, days: int, lists: bool, token_id: str | None, as_
         else:
             click.echo(f"Token {token_id} is revoked.")
     else:
+        days = days or limits.TOKEN_DAYS
+        note(f"For the org of {project.root}, {_where(servers.server_of(project))}.")
         _print_token(servers.make_token(project, username=user, days=days), days, as_json=as_json)
+
+
+def _check_token_options(*, user: str | None, days: int | None, lists: bool, token_id: str | None) -> None:
+    if lists and token_id is not None:
+        raise click.UsageError("--list and --revoke exclude each other.")
+    if token_id is not None and user is not None:
+        raise click.UsageError("--revoke takes a token's id, and no --user.")
+    if days is not None and (lists or token_id is not None):
+        raise click.UsageError("--expires-in is for a new token.")
+
+
+def _where(server: Server | None) -> str:
+    return f"served at {server.url}" if server else "which is not served (evalmeta org start serves it)"
 
 
 def _project() -> Project:
@@ -157,18 +182,20 @@ def _project() -> Project:
     return find_project(Path.cwd())
 
 
-def _shower(project: Project, *, as_json: bool) -> Callable[[Server], None]:
+def _shower(project: Project, *, as_json: bool, end: str, is_here: bool) -> Callable[[Server], None]:
     def show(server: Server) -> None:
         if as_json:
             print_json({**_json_of(server), "data": str(project.state_dir)})
         else:
-            click.echo(_how_to_use(server.url, project.state_dir))
+            click.echo(_how_to_use(server.url, project.state_dir, end=end))
+            if not is_here:
+                note(f"For callers on other machines: put this one's name in place of the host, and {_ALLOW}.")
         sys.stdout.flush()
 
     return show
 
 
-def _how_to_use(url: str, data: Path) -> str:
+def _how_to_use(url: str, data: Path, *, end: str) -> str:
     make = '"$(evalmeta org token)"'
     return f"""\
 The org of this project answers at {url}
@@ -186,7 +213,7 @@ Or call it without a login:
   export FORCE_SFDC_LOGIN_URL=https://login.salesforce.com
   sf project deploy start
 
-End it: Ctrl-C, or evalmeta org stop"""
+End it: {end}"""
 
 
 def _json_of(server: Server | None) -> dict[str, str | int | bool | None]:

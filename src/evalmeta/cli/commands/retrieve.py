@@ -143,7 +143,8 @@ def _print_files(done: Retrieval, *, as_json: bool) -> int:
         note(f"Warning: {message}")
     count = len(done.components)
     click.echo(f"Retrieved {count} {'component' if count == 1 else 'components'}.")
-    print_table(["State", "Name", "File"], [(each.state, each.full_name, each.file) for each in done.components])
+    ordered = sorted(done.components, key=lambda each: each.full_name.casefold())
+    print_table(["State", "Name", "File"], [(each.state, each.full_name, each.file) for each in ordered])
     return EXIT_PASSED
 
 

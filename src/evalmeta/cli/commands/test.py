@@ -9,18 +9,22 @@ from typing import TYPE_CHECKING
 import click
 
 from evalmeta import limits
+from evalmeta.cli.calls import repeated
+from evalmeta.cli.groups import OptionsOnly
 from evalmeta.cli.jobs import job_options, wait_option
 from evalmeta.cli.loop import run_async
-from evalmeta.cli.output import json_option, print_error, print_json, print_table
+from evalmeta.cli.output import json_option, note, print_error, print_json, print_table, say_target
 from evalmeta.cli.runreports import prepare_folder, report_runs
 from evalmeta.cli.runs import cancel as cancel_run
-from evalmeta.cli.runs import carry_on, run_tests
+from evalmeta.cli.runs import carry_on, check_id, run_tests
 from evalmeta.cli.targets import choose_target, connected, target_org_option
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
     from evalmeta.api.targets import Target
+    from evalmeta.api.tests import FinishedRun
+    from evalmeta.api.whereabouts import Whereabouts
     from evalmeta.model.run import RunOptions
     from evalmeta.package.project import Project
     from evalmeta.wire.messages import FileProperties
@@ -67,7 +71,7 @@ def list_tests(*, target_org: str | None, as_json: bool) -> None:
         print_json([{"fullName": each.full_name, "id": each.id, "type": each.type} for each in tests])
         return
     if not tests:
-        click.echo("No agent tests in the org. Deploy some first: evalmeta deploy")
+        click.echo(repeated("No agent tests in the org. Deploy some first: evalmeta deploy"))
     rows = [(each.full_name, each.type, each.id, each.last_modified_date[:19].replace("T", " ")) for each in tests]
     print_table(["API Name", "Type", "Id", "Deployed (UTC)"], rows)
 
@@ -79,7 +83,7 @@ async def _list(project: Project, target: Target | None) -> list[FileProperties]
         return await tests.list_tests(connection)
 
 
-@test.command("run")
+@test.command("run", cls=OptionsOnly, instead="-n")
 @click.option(
     "-n",
     "--api-name",
@@ -168,9 +172,8 @@ def resume(
 
     Only what is missing is asked.
     """
-    project, target = _project_and_target(target_org)
     prepare_folder(output_dir)
-    finished = run_async(carry_on(project, target, job_id, wait=math.inf if wait is None else wait))
+    project, finished = _carry_on(job_id, target_org, wait=math.inf if wait is None else wait)
     return report_runs(project, [finished], result_format=result_format, output_dir=output_dir, as_json=as_json)
 
 
@@ -182,9 +185,8 @@ def results(
     *, job_id: str | None, target_org: str | None, result_format: str, output_dir: Path | None, as_json: bool
 ) -> int:
     """Show the results that a run has so far."""
-    project, target = _project_and_target(target_org)
     prepare_folder(output_dir)
-    finished = run_async(carry_on(project, target, job_id, wait=None))
+    project, finished = _carry_on(job_id, target_org, wait=None)
     return report_runs(project, [finished], result_format=result_format, output_dir=output_dir, as_json=as_json)
 
 
@@ -194,19 +196,39 @@ def results(
 @json_option
 def cancel(*, job_id: str | None, target_org: str | None, as_json: bool) -> None:
     """End a run; the results that it has are kept."""
-    project, target = _project_and_target(target_org)
-    run = run_async(cancel_run(project, target, job_id)).run
+    project, place = _locate(job_id, target_org)
+    run = run_async(cancel_run(project, place, _reach(project, place))).run
     if as_json:
         print_json({"id": run.id, "status": run.status.value, "testCases": len(run.cases)})
         return
     click.echo(f"Canceled run {run.id}; {len(run.cases):,} of {run.total:,} case results are kept.")
 
 
-def _project_and_target(target_org: str | None) -> tuple[Project, Target | None]:
-    from evalmeta.package.project import find_project  # noqa: PLC0415 - not needed for --help
+def _carry_on(job_id: str | None, target_org: str | None, *, wait: float | None) -> tuple[Project, FinishedRun]:
+    from evalmeta.api import remote_runs  # noqa: PLC0415 - not needed for --help
 
+    project, place = _locate(job_id, target_org)
+    if (finished := remote_runs.load(place)) is not None:
+        note(f"Kept here: run {place.run_id}, which is over at {place.org_url}")
+        return project, finished
+    return project, run_async(carry_on(project, place, _reach(project, place), wait=wait))
+
+
+def _locate(job_id: str | None, target_org: str | None) -> tuple[Project, Whereabouts]:
+    from evalmeta.api.whereabouts import locate  # noqa: PLC0415 - not needed for --help
+    from evalmeta.package.project import find_project  # noqa: PLC0415 - likewise
+
+    check_id(job_id)
     project = find_project(Path.cwd())
-    return project, choose_target(project, target_org)
+    return project, locate(project, job_id, named=target_org)
+
+
+def _reach(project: Project, place: Whereabouts) -> Target | None:
+    from evalmeta.api.whereabouts import target_of  # noqa: PLC0415 - not needed for --help
+
+    target = target_of(place)
+    say_target(project, target)
+    return target
 
 
 def _options(project: Project, **given: float | str | None) -> RunOptions:

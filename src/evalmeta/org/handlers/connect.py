@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import re
 import time
 from dataclasses import replace
 from http import HTTPStatus
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from starlette.exceptions import HTTPException
 
@@ -16,15 +17,20 @@ from evalmeta.org.evaluations import is_abandoned, start
 from evalmeta.org.handlers.bodies import read_body
 from evalmeta.org.handlers.rest import guarded, json_reply
 from evalmeta.org.results import stand_ins
+from evalmeta.org.threads import in_thread
+from evalmeta.store.record_ids import whole_id
 from evalmeta.wire.connect import read_options, write_run
 from evalmeta.wire.jsonfields import object_at, read_object, text
 from evalmeta.wire.testing import studio_status, write_testing_run
 from evalmeta.wire.timestamps import to_timestamp
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable
+
     from starlette.requests import Request
     from starlette.responses import Response
 
+    from evalmeta.model.jsonvalue import JsonObject
     from evalmeta.model.registry import MetadataType
     from evalmeta.model.run import CaseResult, Run
     from evalmeta.model.user import User
@@ -32,14 +38,21 @@ if TYPE_CHECKING:
 
 __all__ = ["get_results", "get_status", "post_cancel", "post_run"]
 
+# The iteration and the number of the case before a page; 0-0 stands before the first.
+_PLACE: Final = re.compile("([0-9]{1,9})-([0-9]{1,9})")
+
 
 async def post_run(request: Request) -> Response:
     """Starts a run: the definition's name under the key of its type, and `runOptions` as an extension."""
     kind = _kind(request)
 
-    async def answer(org: Organization, _: User) -> Response:
+    async def answer(org: Organization, user: User) -> Response:
         body = read_object(await read_body(request, limit=limits.MAX_JSON_BYTES))
-        run_id = start(org, kind, text(body, kind.run_key), read_options(object_at(body, "runOptions")))
+        name, options = text(body, kind.run_key), read_options(object_at(body, "runOptions"))
+        # Workers are begun from the event loop.
+        idle = replace(org, launch=lambda _: None)
+        run_id = await in_thread(idle, lambda own: start(own, kind, name, options, user=user))
+        org.launch(run_id)
         return json_reply({"runId": run_id, "status": "CREATED" if _is_testing(kind) else "NEW"}, status=201)
 
     return await guarded(request, answer, oldest=kind.since)
@@ -50,8 +63,9 @@ async def post_cancel(request: Request) -> Response:
     kind = _kind(request)
 
     async def answer(org: Organization, user: User) -> Response:
-        run = _run(org, kind, request)
-        if not org.runs.cancel(run.id, error=f"canceled by {user.name}", now=time.time()):
+        run = _run(org, user, kind, request)
+        error = f"canceled by {user.name}"
+        if not await in_thread(org, lambda own: own.runs.cancel(run.id, error=error, now=time.time())):
             raise OrgFault(f"Run {run.id} is over already", code="INVALID_STATUS")
         return json_reply({"success": True})
 
@@ -62,8 +76,8 @@ async def get_status(request: Request) -> Response:
     """Tells how far a run is; one that lost its worker gets a new one."""
     kind = _kind(request)
 
-    async def answer(org: Organization, _: User) -> Response:
-        run = _run(org, kind, request)
+    async def answer(org: Organization, user: User) -> Response:
+        run = _run(org, user, kind, request)
         if is_abandoned(org, run):
             org.launch(run.id)
         done, not_passed = org.runs.count(run.id)
@@ -83,18 +97,41 @@ async def get_status(request: Request) -> Response:
 
 
 async def get_results(request: Request) -> Response:
-    """Gives the results so far."""
+    """Gives the results so far; with `after`, an extension, a page of them and `evalmeta.next`, which asks for more."""
     kind = _kind(request)
 
-    async def answer(org: Organization, _: User) -> Response:
-        run = _run(org, kind, request)
-        cases = tuple(_without_paths(org, case) for case in org.runs.cases(run.id))
-        run = replace(run, error=_cleaned(org, run.error), cases=cases)
-        if _is_testing(kind):
-            return json_reply(write_testing_run(run))
-        return json_reply(write_run(run, escape=True, stand_ins=stand_ins(org, run)))
+    async def answer(org: Organization, user: User) -> Response:
+        run, after = _run(org, user, kind, request), request.query_params.get("after")
+        if after is None:
+            return await in_thread(org, lambda own: json_reply(_whole(own, kind, run)))
+        place = _place(after)
+        return await in_thread(org, lambda own: json_reply(_page(own, kind, run, after=place)))
 
     return await guarded(request, answer, oldest=kind.since)
+
+
+def _whole(org: Organization, kind: MetadataType, run: Run) -> JsonObject:
+    run = _with_cases(org, run, org.runs.cases(run.id))
+    return write_testing_run(run) if _is_testing(kind) else write_run(run, escape=True, stand_ins=stand_ins(org, run))
+
+
+def _page(org: Organization, kind: MetadataType, run: Run, *, after: tuple[int, int]) -> JsonObject:
+    # Whoever asks for pages is a client of evalmeta's and needs no stand-ins.
+    run = _with_cases(org, run, org.runs.page(run.id, after=after))
+    written = write_testing_run(run) if _is_testing(kind) else write_run(run, escape=True)
+    following = f"{run.cases[-1].iteration}-{run.cases[-1].number}" if run.cases else ""
+    return {**written, "evalmeta": {**object_at(written, "evalmeta"), "next": following}}
+
+
+def _place(after: str) -> tuple[int, int]:
+    found = _PLACE.fullmatch(after)
+    if found is None:
+        raise OrgFault(f"no place in results: {after[:40]}", code="INVALID_INPUT")
+    return int(found[1]), int(found[2])
+
+
+def _with_cases(org: Organization, run: Run, cases: Iterable[CaseResult]) -> Run:
+    return replace(run, error=_cleaned(org, run.error), cases=tuple(_without_paths(org, case) for case in cases))
 
 
 def _kind(request: Request) -> MetadataType:
@@ -108,10 +145,10 @@ def _is_testing(kind: MetadataType) -> bool:
     return kind == TESTING_DEFINITION
 
 
-def _run(org: Organization, kind: MetadataType, request: Request) -> Run:
-    run_id = request.path_params["run_id"]
+def _run(org: Organization, user: User, kind: MetadataType, request: Request) -> Run:
+    run_id = whole_id(request.path_params["run_id"])
     run = org.runs.get(run_id) if type_of_run(run_id) == kind else None
-    if run is None:
+    if run is None or not org.runs.is_seen_by(run.id, user):
         raise OrgFault(f"Run not found: {run_id}", code="NOT_FOUND")
     return run
 

@@ -11,12 +11,15 @@ from evalmeta.org.deployments import describe_deployment, options_of
 from evalmeta.org.handlers.bodies import limited, read_body
 from evalmeta.org.handlers.rest import guarded, json_reply
 from evalmeta.org.jobs import cancel_deployment, find_job, quick_deploy, settle, submit_deployment
+from evalmeta.org.threads import in_thread
 from evalmeta.wire.jsonfields import object_at, read_object, text
 from evalmeta.wire.messages import DeployDetails, DeployOptions, DeployResult
 from evalmeta.wire.soap import read_results
 from evalmeta.wire.structs import from_json, to_json
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from starlette.requests import Request
     from starlette.responses import Response
 
@@ -39,13 +42,13 @@ async def post_deploy_request(request: Request) -> Response:
         if request.headers.get("content-type", "").startswith("multipart/form-data"):
             zip_file, entity = await _read_form(request)
             options = from_json(DeployOptions, object_at(entity, "deployOptions"))
-            return json_reply(_described(org, user, submit_deployment(org, user, zip_file, options)), status=201)
+            return await _reply(org, user, lambda own: submit_deployment(own, user, zip_file, options), status=201)
         validation = text(
             read_object(await read_body(request, limit=limits.MAX_JSON_BYTES)), "validatedDeployRequestId"
         )
         if not validation:
             raise OrgFault("a form with a zip is due, or validatedDeployRequestId", code="INVALID_INPUT")
-        return json_reply(_described(org, user, quick_deploy(org, user, validation)), status=201)
+        return await _reply(org, user, lambda own: _quick_deploy(own, user, validation), status=201)
 
     return await guarded(request, answer)
 
@@ -57,7 +60,7 @@ async def get_deploy_request(request: Request) -> Response:
         job_id = request.path_params["job_id"]
         await settle(org, job_id)
         details = request.query_params.get("includeDetails") == "true"
-        return json_reply(_described(org, user, job_id, details=details))
+        return await _reply(org, user, lambda _: job_id, details=details)
 
     return await guarded(request, answer)
 
@@ -69,10 +72,26 @@ async def patch_deploy_request(request: Request) -> Response:
         body = read_object(await read_body(request, limit=limits.MAX_JSON_BYTES))
         if text(object_at(body, "deployResult"), "status") != "Canceling":
             raise OrgFault("a deployment's status can be set to Canceling only", code="INVALID_INPUT")
-        canceled = cancel_deployment(org, user, request.path_params["job_id"])
-        return json_reply(_described(org, user, canceled.id), status=202)
+        job_id = request.path_params["job_id"]
+        return await _reply(org, user, lambda own: cancel_deployment(own, user, job_id).id, status=202)
 
     return await guarded(request, answer)
+
+
+def _quick_deploy(org: Organization, user: User, validation: str) -> str:
+    try:
+        return quick_deploy(org, user, validation)
+    except OrgFault as fault:
+        # Metadata API Developer Guide, "Deploy a Recently Validated Component Set Without Tests": 404.
+        raise OrgFault(str(fault), code=fault.code, status=404) from None
+
+
+async def _reply(
+    org: Organization, user: User, job_of: Callable[[Organization], str], *, details: bool = True, status: int = 200
+) -> Response:
+    return json_reply(
+        await in_thread(org, lambda own: _described(own, user, job_of(own), details=details)), status=status
+    )
 
 
 def _described(org: Organization, user: User, job_id: str, *, details: bool = True) -> JsonObject:

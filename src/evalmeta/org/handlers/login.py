@@ -9,7 +9,8 @@ from evalmeta.model.registry import NEWEST_API_VERSION, OLDEST_API_VERSION, ApiV
 from evalmeta.org.handlers.rest import guarded, json_reply
 from evalmeta.org.organization import ORG_ID
 from evalmeta.store.record_ids import checked_id
-from evalmeta.wire.soql import object_of, read_query, select
+from evalmeta.wire.identity import ENGINE
+from evalmeta.wire.soql import columns_of, object_of, read_query, select
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -41,7 +42,10 @@ async def get_versions(_: Request) -> Response:
     """Lists the API versions; anybody may ask."""
     versions = [ApiVersion(major) for major in range(OLDEST_API_VERSION.major, NEWEST_API_VERSION.major + 1)]
     return json_reply(
-        [{"label": _label(each), "url": f"/services/data/v{each}", "version": str(each)} for each in versions]
+        [
+            {"label": _label(each), "url": f"/services/data/v{each}", "version": str(each), "engine": ENGINE}
+            for each in versions
+        ]
     )
 
 
@@ -96,7 +100,7 @@ async def get_user(request: Request) -> Response:
 
 
 async def get_query(request: Request) -> Response:
-    """Answers a query about the org itself, its users or the agents that are bound."""
+    """Answers a query about the org itself, its users or the agents that are bound, or tells which columns it has."""
 
     async def answer(org: Organization, _: User) -> Response:
         text = request.query_params.get("q", "")
@@ -104,7 +108,8 @@ async def get_query(request: Request) -> Response:
         if found is None:
             raise _unsupported(object_of(text))
         name, rows = found
-        return json_reply(select(read_query(text), rows(org), name=name))
+        reply = columns_of if request.query_params.get("columns", "").casefold() == "true" else select
+        return json_reply(reply(read_query(text), rows(org), name=name))
 
     return await guarded(request, answer, oldest=_LOGIN_API_VERSION)
 

@@ -23,6 +23,8 @@ if TYPE_CHECKING:
 
 __all__ = ["guarded", "json_reply"]
 
+# REST API Developer Guide, "Set Up Authorization": orgs take `OAuth` for `Bearer`; schemes have no case (RFC 9110).
+_SCHEMES: Final = frozenset({"bearer", "oauth"})
 _STATUS_CODES: Final = {
     "INVALID_SESSION_ID": 401,
     "INVALID_CROSS_REFERENCE_KEY": 404,
@@ -47,7 +49,7 @@ async def guarded(
     """
     org: Organization = request.app.state.org
     try:
-        user = org.user_of(request.headers.get("authorization", "").removeprefix("Bearer "))
+        user = org.user_of(_token_of(request.headers.get("authorization", "")))
         if user is None:
             raise OrgFault("Session expired or invalid", code="INVALID_SESSION_ID")
         if not org.speaks(request.path_params.get("version", str(oldest)), oldest=oldest):
@@ -55,7 +57,13 @@ async def guarded(
         return await answer(org, user)
     except EvalmetaError as error:
         code = code_of(error, otherwise="JSON_PARSER_ERROR")
-        return json_reply([{"message": message_of(error, org), "errorCode": code}], status=_STATUS_CODES.get(code, 400))
+        status = (error.status if isinstance(error, OrgFault) else 0) or _STATUS_CODES.get(code, 400)
+        return json_reply([{"message": message_of(error, org), "errorCode": code}], status=status)
+
+
+def _token_of(header: str) -> str:
+    scheme, _, token = header.partition(" ")
+    return token.strip() if scheme.lower() in _SCHEMES else header
 
 
 def json_reply(content: JsonValue, *, status: int = 200) -> Response:

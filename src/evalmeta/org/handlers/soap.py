@@ -21,7 +21,8 @@ from evalmeta.org.jobs import (
     submit_retrieve,
 )
 from evalmeta.org.retrievals import list_components
-from evalmeta.wire.messages import AsyncResult, DescribeResult, FileProperties, MetadataObject
+from evalmeta.org.threads import in_thread
+from evalmeta.wire.messages import AsyncResult, DescribeResult, MetadataObject
 from evalmeta.wire.soap import (
     read_call,
     read_deploy,
@@ -32,6 +33,7 @@ from evalmeta.wire.soap import (
     write_results,
     write_text_result,
 )
+from evalmeta.wire.structs import read_boolean
 from evalmeta.xmlio.nodes import children, find, read_node, text_of
 
 if TYPE_CHECKING:
@@ -55,7 +57,8 @@ async def handle_soap(request: Request) -> Response:
         call = read_call(await read_body(request, limit=limits.MAX_SOAP_BYTES))
         if call.name in _QUESTIONS and org.user_of(call.session) is not None:
             await settle(org, read_job_id(call))
-        return _xml(_answer(org, call, version=request.path_params["version"]))
+        version = request.path_params["version"]
+        return _xml(await in_thread(org, lambda own: _answer(own, call, version=version)))
     except EvalmetaError as error:
         fault = write_fault(code_of(error, otherwise="INVALID_OPERATION"), message_of(error, org))
         return _xml(fault, status=500)
@@ -83,9 +86,11 @@ def _describe(_: Organization, __: User, call: Call) -> bytes:
 
 
 def _list(org: Organization, _: User, call: Call) -> bytes:
-    found: list[FileProperties] = []
-    for query in (each for each in children(call.operation) if each.name == "queries"):
-        found += list_components(org, _kind(text_of(find(query, "type"))))
+    kinds = [_kind(text_of(find(each, "type"))) for each in children(call.operation) if each.name == "queries"]
+    if len(kinds) > limits.MAX_LIST_QUERIES:
+        text = f"{len(kinds)} queries; at most {limits.MAX_LIST_QUERIES} are answered at a time"
+        raise OrgFault(text, code="EXCEEDED_MAX_TYPES_LIMIT")
+    found = [each for kind in kinds for each in list_components(org, kind)]
     return write_results(call.name, found)
 
 
@@ -109,7 +114,11 @@ def _deploy(org: Organization, user: User, call: Call) -> bytes:
 
 
 def _check_deploy(org: Organization, user: User, call: Call) -> bytes:
-    return check_deployment(org, user, read_job_id(call), details=call.text("includeDetails") != "false")
+    return check_deployment(org, user, read_job_id(call), details=_wants_details(call))
+
+
+def _wants_details(call: Call) -> bool:
+    return read_boolean("includeDetails", call.text("includeDetails"), otherwise=True)
 
 
 def _cancel_deploy(org: Organization, user: User, call: Call) -> bytes:

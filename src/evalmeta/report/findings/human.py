@@ -23,7 +23,7 @@ def render(problems: Sequence[Problem], *, files: int) -> str:
 
     Args:
         problems: the problems of all files; files come in the order of their first problem.
-        files: how many files were checked.
+        files: how many files were checked; 0 when others than those with problems do not matter.
     """
     by_file: dict[str, list[Problem]] = {}
     for problem in problems:
@@ -49,4 +49,5 @@ def _last_line(problems: Sequence[Problem], *, bad_files: int, files: int) -> st
     errors = sum(problem.is_error for problem in problems)
     numbers = [count(errors, "error")] * bool(errors)
     numbers += [count(len(problems) - errors, "warning")] * (errors < len(problems))
-    return f"{', '.join(numbers)} in {bad_files:,} of {count(max(files, bad_files), 'file')}"
+    place = f"{bad_files:,} of {count(max(files, bad_files), 'file')}" if files else count(bad_files, "file")
+    return f"{', '.join(numbers)} in {place}"

@@ -1,0 +1,174 @@
+"""An org on loopback that speaks as Salesforce documents, and was seen to, and no more; what it says is scripted."""
+
+from __future__ import annotations
+
+import re
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, NamedTuple
+
+import orjson
+
+from client.servers import http_reply, listening
+from evalmeta.wire.messages import FileProperties
+from evalmeta.wire.soap import read_call, write_results
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+__all__ = ["RETRY", "STARTED", "Salesforce", "Scene", "case", "done", "result", "salesforce", "studio_case"]
+
+STARTED = "2026-11-20T15:08:45.000Z"
+ENDED = "2026-11-20T15:08:50.000Z"
+RETRY = (500, [{"errorCode": "UNKNOWN_EXCEPTION", "message": "The specified enum type has no constant named: RETRY"}])
+NO_RESULTS = (404, [{"errorCode": "NOT_FOUND", "message": "no results yet"}])
+
+Reply = dict[str, object] | tuple[int, list[dict[str, str]]]
+
+
+class Scene(NamedTuple):
+    """What the org says of a run at one time: its status, and its results; a tuple is an error."""
+
+    status: str | Reply
+    results: Reply = NO_RESULTS
+
+
+def result(verdict: str | None = "PASS", **fields: object) -> dict[str, object]:
+    """Gives one result of a case."""
+    return {
+        "name": "topic_assertion",
+        "actualValue": "Orders",
+        "expectedValue": "Orders",
+        "score": 1,
+        "result": verdict,
+        "metricLabel": "topic_assertion",
+        "metricExplainability": "",
+        "status": "COMPLETED",
+        "startTime": STARTED,
+        "endTime": ENDED,
+        "errorCode": None,
+        "errorMessage": None,
+        **fields,
+    }
+
+
+def case(number: int, *results: dict[str, object], status: str = "COMPLETED", **fields: object) -> dict[str, object]:
+    """Gives one case as Testing Center sends it: lists and JSON in text, HTML-escaped."""
+    data = {
+        "actionsSequence": "[&#39;Find&#39;]",
+        "invokedActions": '[[{"function":{"name":"Find"},"executionLatency":12}]]'.replace('"', "&quot;"),
+        "outcome": "It&#39;s on its way.",
+        "sessionId": "019a",
+        "topic": "Orders",
+    }
+    return {
+        "status": status,
+        "testNumber": number,
+        "startTime": STARTED,
+        "endTime": ENDED,
+        "inputs": {"utterance": "Where&#39;s it?"},
+        "generatedData": data,
+        "testResults": list(results) or [result()],
+        **fields,
+    }
+
+
+def studio_case(number: int, status: str = "PASS") -> dict[str, object]:
+    """Gives one case as Agentforce Studio sends it."""
+    scored = orjson.dumps({"status": status, "score": 92, "actualValue": "a", "expectedValue": "b"}).decode()
+    return {
+        "testNumber": number,
+        "subjectResponse": "{&quot;userInput&quot;:&quot;Hi&quot;,&quot;response&quot;:&quot;Hello&quot;}",
+        "testScorerResults": [{"scorerName": "factuality", "scorerResponse": scored.replace('"', "&quot;")}],
+    }
+
+
+def done(*cases: dict[str, object], status: str = "COMPLETED", **fields: object) -> dict[str, object]:
+    """Gives a results object."""
+    return {
+        "status": status,
+        "startTime": STARTED,
+        "endTime": ENDED,
+        "errorMessage": None,
+        "subjectName": "Orders",
+        "testCases": list(cases),
+        **fields,
+    }
+
+
+class Salesforce:
+    """The org: what it says, and what it was asked.
+
+    Args:
+        scripts: each run that is started goes through the next one, the last one again and
+            again. Every question for the status goes on to the next scene; the last one stays.
+        definition: the one definition that it has.
+
+    Attributes:
+        url: its address.
+        starts: the bodies of the requests that started runs.
+        canceled: the ids of the runs that were canceled.
+        questions: how many requests there were.
+    """
+
+    def __init__(self, scripts: Sequence[Sequence[Scene]], definition: str) -> None:
+        self.url = ""
+        self.starts: list[object] = []
+        self.canceled: list[str] = []
+        self.questions = 0
+        self._scripts = scripts
+        self._definition = definition
+        self._scenes: dict[str, list[Scene]] = {}
+
+    def answer(self, request: bytes) -> bytes:
+        """Answers a request."""
+        self.questions += 1
+        head, _, body = request.partition(b"\r\n\r\n")
+        path = head.split()[1].decode()
+        if run := re.search(r"/runs/(\w+)/?(\w*)$", path):
+            return self._say(run[1], run[2])
+        if path.endswith("/runs"):
+            return self._start("3A2" if "ai-testing" in path else "4KB", body)
+        if path.endswith("/services/data"):
+            return _json(200, [{"label": "Spring '26", "url": "/services/data/v66.0", "version": "66.0"}])
+        return http_reply(200, self._list(body))
+
+    def _start(self, prefix: str, body: bytes) -> bytes:
+        self.starts.append(orjson.loads(body))
+        number = len(self.starts)
+        script = self._scripts[min(number, len(self._scripts)) - 1]
+        run_id = f"{prefix}5e{number:010d}AAA"
+        self._scenes[run_id] = [script[0], *script]
+        return _json(201, {"runId": run_id, "status": "NEW"})
+
+    def _say(self, run_id: str, what: str) -> bytes:
+        scenes = self._scenes.get(run_id)
+        if scenes is None:
+            return _json(404, [{"errorCode": "NOT_FOUND", "message": f"Run not found: {run_id}"}])
+        if what == "cancel":
+            self.canceled.append(run_id)
+            scenes[:] = [Scene("TERMINATED", scenes[0].results)]
+            return _json(200, {"success": True})
+        if what != "results" and len(scenes) > 1:
+            scenes.pop(0)
+        told = scenes[0].results if what == "results" else scenes[0].status
+        if isinstance(told, str):
+            told = {"status": told, "startTime": STARTED, "endTime": None, "errorMessage": None}
+        return _json(*told) if isinstance(told, tuple) else _json(200, told)
+
+    def _list(self, body: bytes) -> bytes:
+        kind = "AiTestingDefinition" if self._definition == "Visits" else "AiEvaluationDefinition"
+        there = [FileProperties(kind, self._definition, f"x/{self._definition}")] if kind.encode() in body else []
+        return write_results(read_call(body).name, there)
+
+
+@contextmanager
+def salesforce(*scripts: Sequence[Scene], definition: str = "Orders") -> Iterator[Salesforce]:
+    """Listens on loopback and gives the org, which says what `Salesforce` says."""
+    org = Salesforce(scripts, definition)
+    with listening(org.answer) as server:
+        org.url = server.url
+        yield org
+
+
+def _json(status: int, body: object) -> bytes:
+    return http_reply(status, orjson.dumps(body), "Content-Type: application/json")

@@ -1,0 +1,61 @@
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+import pytest
+
+from evalmeta.model.evaluation import Case, Evaluation
+from evalmeta.model.registry import EVALUATION_DEFINITION
+from evalmeta.model.run import CaseResult, Run, RunOptions, RunStatus, Verdict
+from evalmeta.store.history import PastRun, list_runs
+from evalmeta.store.remote_runs import RemoteRun, RemoteRuns
+from evalmeta.store.runs import Lease, RunJournal, Runs
+
+if TYPE_CHECKING:
+    from evalmeta.store.database import Database
+
+URL = "https://dev.example"
+
+
+def cases(*verdicts: Verdict) -> tuple[CaseResult, ...]:
+    return tuple(CaseResult(number, 1, "", each, 1.0, 2.0) for number, each in enumerate(verdicts, 1))
+
+
+def run_here(database: Database, name: str, *verdicts: Verdict, now: float) -> str:
+    evaluation = Evaluation(name, "Desk", tuple(Case(number, ()) for number in range(1, 5)))
+    runs = Runs(database)
+    run_id = runs.start(EVALUATION_DEFINITION, evaluation, b"", RunOptions(), now=now)
+    runs.claim(run_id, "w", taken_from=Lease(None, None), until=now)
+    RunJournal(database, run_id, "w").append(cases(*verdicts))
+    return run_id
+
+
+def run_there(database: Database, name: str, *verdicts: Verdict, now: float) -> str:
+    run = Run("4KB5e0000000001AAA", name, "", RunStatus.COMPLETED, now, 4, ended=now + 1, cases=cases(*verdicts))
+    RemoteRuns(database).keep(RemoteRun(URL, "dev", run, (run.id,)))
+    return run.id
+
+
+def test_runs_of_all_orgs_stand_in_order_of_time_with_their_counts(database: Database) -> None:
+    first = run_here(database, "Orders", Verdict.PASS, Verdict.PASS, Verdict.FAILURE, now=1.0)
+    there = run_there(database, "Orders", Verdict.PASS, Verdict.ERROR, Verdict.UNDECIDED, now=2.0)
+    last = run_here(database, "Orders", now=3.0)
+    here = PastRun("", "", first, "Orders", RunStatus.IN_PROGRESS, 1.0, None, 4, 2, 1, 0, 0)
+    assert list_runs(database) == [
+        here,
+        PastRun(URL, "dev", there, "Orders", RunStatus.COMPLETED, 2.0, 3.0, 4, 1, 0, 1, 1),
+        replace(here, id=last, started=3.0, passed=0, failed=0),
+    ]
+
+
+def test_a_definitions_runs_are_listed_by_its_name_in_any_case(database: Database) -> None:
+    run_here(database, "Returns", now=1.0)
+    there = run_there(database, "Orders", now=2.0)
+    assert [each.id for each in list_runs(database, definition="orders")] == [there]
+
+
+@pytest.mark.parametrize(("passed", "failed", "rate"), [(0, 0, None), (1, 3, 0.25), (2, 0, 1.0)])
+def test_the_pass_rate_is_over_what_was_decided(passed: int, failed: int, rate: float | None) -> None:
+    past = PastRun("", "", "4KB", "Orders", RunStatus.COMPLETED, 1.0, 2.0, 9, passed, failed, 2, 1)
+    assert past.pass_rate == rate
