@@ -160,6 +160,8 @@ class Machine:
             "EVALMETA_HOME": str(self.root / "state"),
             "PYTHONPATH": str(self.given / "python"),
             "PYTHONDEVMODE": "1",
+            # Compiled code may have any bytes in it.
+            "PYTHONDONTWRITEBYTECODE": "1",
             "WITNESS": str(self.given / "witness"),
             "RING": str(self.given / "ring.json"),
             "PATH": f"{self.given / 'bin'}{os.pathsep}{os.environ['PATH']}",

@@ -51,7 +51,7 @@ def test_a_manifest_names_what_is_selected(project: Project, selection: Selectio
 
 
 def test_without_wildcards_each_component_is_named(project: Project) -> None:
-    assert manifest_from_project(project, entries("*"), wildcards=False) == manifest(*ALL)
+    assert manifest_from_project(project, entries("*"), deletes=True) == manifest(*ALL)
 
 
 def test_the_version_can_be_chosen(project: Project) -> None:

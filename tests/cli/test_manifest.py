@@ -84,3 +84,10 @@ def test_wrong_usage_writes_nothing(evalmeta: Program, project: Path, words: lis
     assert said in done.err
     assert not list(Path().glob("*.xml"))
     assert project == Path.cwd()
+
+
+def test_what_is_to_be_deleted_need_not_be_in_the_project_any_more(evalmeta: Program, project: Path) -> None:
+    done = evalmeta("manifest", "generate", "--type", "post", "--metadata", f"{TYPE}:Old_Tests")
+
+    assert done.code == 0
+    assert "<members>Old_Tests</members>" in (project / "destructiveChangesPost.xml").read_text()

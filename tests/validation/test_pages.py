@@ -57,7 +57,7 @@ AROUND |= {
     "prompt-scorer": TESTING.format(f"{NAME}{PROMPT}<testCase><number>1</number>{PROMPT_INPUTS}{{}}</testCase>"),
 }
 MANIFEST = f'<Package xmlns="{NAMESPACE}">{{}}</Package>'
-# Too large to print, or said by an org.
+# Too large to print on a page, or said by an org.
 ONLY_TOLD = {"test-cases-too-many", "xml-too-large", "xml-too-deep", "full-name-unsafe", "refused", "conflict"}
 
 PAGES = {entry.code: read_page(entry) for entry in list_rules()}

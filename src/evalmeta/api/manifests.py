@@ -31,29 +31,34 @@ __all__ = ["manifest_from_org", "manifest_from_project", "manifest_to_retrieve",
 
 
 def manifest_from_project(
-    project: Project, selection: Selection, *, wildcards: bool = True, api_version: ApiVersion | None = None
+    project: Project, selection: Selection, *, deletes: bool = False, api_version: ApiVersion | None = None
 ) -> Manifest:
     """Gives the manifest for a selection of the project's components, types and members sorted.
+
+    A type named without a name becomes `*`, but not where the manifest `deletes`: there
+    every component is named by itself, and those that are named so need not be in the
+    project any more.
 
     Args:
         project: where the components are.
         selection: which of them.
-        wildcards: whether a type named without a name becomes `*`, and not a member
-            for each component.
+        deletes: whether it is to say what is deleted.
         api_version: the manifest's version; by default the version in force.
 
     Raises:
         EvalmetaError: as `selections.resolve`.
     """
     patterns = parse_members(selection.metadata)
-    whole = [each.type for each in patterns if each.is_whole_type] if wildcards else []
-    others = tuple(str(each) for each in patterns if each.type not in whole)
-    if whole and not others:
-        return Manifest(unite(_stars(whole)), str(api_version or api_version_of(project)))
+    taken = [each for each in patterns if (not each.is_wild if deletes else each.is_whole_type)]
+    blocks = tuple(ManifestTypes(each.type.name, (each.name,)) for each in taken)
+    whole = {each.type for each in taken if each.is_whole_type}
+    others = tuple(str(each) for each in patterns if each not in taken and each.type not in whole)
+    if taken and not others:
+        return Manifest(unite(blocks), str(api_version or api_version_of(project)))
     chosen = Selection(metadata=others) if others else selection
     components = resolve(project, chosen, api_version=api_version)
     named = manifest_of(components.components, components.api_version)
-    return Manifest(unite((*named.types, *_stars(whole))), named.version)
+    return Manifest(unite((*named.types, *blocks)), named.version)
 
 
 async def manifest_from_org(

@@ -63,7 +63,8 @@ def generate(  # noqa: PLR0913 - one parameter for each option
     """Write a manifest that names a selection, sorted; without one, all that the project has.
 
     --type pre, post and destroy make destructive changes: they name what is to be
-    deleted, each component by itself. A file that is there already is replaced.
+    deleted, each component by itself; what --metadata names need not be in the
+    project any more. A file that is there already is replaced.
 
     \b
     evalmeta manifest generate --source-dir force-app --output-dir manifest
@@ -81,8 +82,8 @@ def generate(  # noqa: PLR0913 - one parameter for each option
         target = choose_target(project, target_org)
         made = run_async(_from_org(project, target, selection, api_version))
     else:
-        wildcards = kind in {None, "package"}
-        made = manifests.manifest_from_project(project, selection, wildcards=wildcards, api_version=api_version)
+        deletes = kind not in {None, "package"}
+        made = manifests.manifest_from_project(project, selection, deletes=deletes, api_version=api_version)
     state = manifests.save_manifest(made, path)
     count = sum(len(block.members) for block in made.types)
     if as_json:

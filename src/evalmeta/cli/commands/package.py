@@ -63,11 +63,11 @@ def build(
     api_version: ApiVersion | None,
     as_json: bool,
 ) -> None:
-    """Write the zip that `deploy` would send; without a selection, all that the project has.
+    """Write the zip of a deployment; without a selection, with all that the project has.
 
     The same files give the same bytes, on any machine and at any time. Destructive
-    changes that stand beside the manifest go with it. Contents are not checked:
-    `evalmeta validate` does that.
+    changes that stand beside the manifest go with it, while `deploy` sends only
+    those that it is told to. Contents are not checked: `evalmeta validate` does that.
 
     \b
     evalmeta package build
