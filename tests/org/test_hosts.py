@@ -2,7 +2,8 @@ from __future__ import annotations
 
 import pytest
 
-from evalmeta.org.hosts import hosts_of, is_loopback, is_same_origin
+from evalmeta.org.hosts import hosts_of, is_same_origin
+from evalmeta.wire.addresses import is_loopback
 
 
 @pytest.mark.parametrize(

@@ -20,12 +20,12 @@ from evalmeta import limits
 from evalmeta.errors import NotFound, OrgError, StoreError, UsageError
 from evalmeta.model.secrecy import child_environment
 from evalmeta.model.user import ADMIN
-from evalmeta.org.hosts import is_loopback
 from evalmeta.org.leases import is_free
 from evalmeta.org.organization import Organization
 from evalmeta.org.serverfile import already_runs, read_server
 from evalmeta.store.database import open_database
 from evalmeta.store.reset import empty
+from evalmeta.wire.addresses import is_loopback
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence

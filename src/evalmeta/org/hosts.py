@@ -7,10 +7,12 @@ import re
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
+from evalmeta.wire.addresses import is_loopback
+
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-__all__ = ["Hosts", "hosts_of", "is_loopback", "is_same_origin"]
+__all__ = ["Hosts", "hosts_of", "is_same_origin"]
 
 _LOOPBACK_NAMES: Final = ("localhost", "127.0.0.1", "::1")
 _AUTHORITY: Final = re.compile(r"(?:\[(?P<v6>[0-9A-Fa-f:.]+)\]|(?P<name>[^\s:/@\[\]]+))(?::(?P<port>\d{1,5}))?")
@@ -55,11 +57,6 @@ def hosts_of(bound: str, port: int, *, others: Iterable[str] = ()) -> Hosts:
     """
     names = {_plain(bound)} | (set(_LOOPBACK_NAMES) if is_loopback(bound) or _is_any(bound) else set())
     return Hosts(frozenset(names), port, frozenset(map(_plain, others)), any_address=_is_any(bound))
-
-
-def is_loopback(host: str) -> bool:
-    """Tells whether nobody but this machine reaches an address."""
-    return host.lower() == "localhost" or (_is_address(host) and ipaddress.ip_address(host).is_loopback)
 
 
 def is_same_origin(origin: str, host: str) -> bool:
