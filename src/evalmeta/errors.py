@@ -15,6 +15,9 @@ what stops a command.
     ├── Conflict                 1   what would be overwritten was changed since both sides had the same
     ├── DeployFailed             1   the org refused a deployment; nothing was changed
     ├── SubjectError             1   the agent could not be asked (a case becomes ERROR)
+    │   ├── SubjectBusy              it says to come later; what was asked is undone
+    │   └── SubjectUnreachable       the connection to it failed in passing
+    ├── RaterError               1   an answer could not be rated (a result becomes ERROR)
     ├── OrgError                 4   the org, or the way to it
     │   ├── OrgUnreachable           no answer
     │   ├── OrgBusy                  an answer that says to come later
@@ -53,12 +56,15 @@ __all__ = [
     "OrgFault",
     "OrgUnreachable",
     "ProjectError",
+    "RaterError",
     "SettingsError",
     "StoreCorrupt",
     "StoreError",
     "StoreLocked",
+    "SubjectBusy",
     "SubjectError",
     "SubjectNotBound",
+    "SubjectUnreachable",
     "UsageError",
     "WaitRanOut",
 ]
@@ -148,6 +154,26 @@ class DeployFailed(EvalmetaError):
 
 class SubjectError(EvalmetaError):
     """The agent could not be asked, or answered nonsense: the case becomes ERROR, never FAILURE."""
+
+
+class SubjectBusy(SubjectError):
+    """The agent says to come later and has done nothing: the runner waits, asks less often, and repeats the call.
+
+    Attributes:
+        after: the seconds that it asks to be left alone; None when it does not say.
+    """
+
+    def __init__(self, message: str, *, after: float | None = None, actions: Sequence[str] = ()) -> None:
+        super().__init__(message, actions=actions)
+        self.after = after
+
+
+class SubjectUnreachable(SubjectError):
+    """The way to the agent failed in passing, perhaps after it was asked: the runner begins the case anew."""
+
+
+class RaterError(EvalmetaError):
+    """An answer could not be rated: its result becomes ERROR, and the others are unharmed."""
 
 
 class OrgError(EvalmetaError):

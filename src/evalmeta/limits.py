@@ -143,6 +143,13 @@ MAX_READ_NAMES: Final = 10
 CONCURRENCY: Final = 10
 MAX_CONCURRENCY: Final = 1_000
 MAX_ITERATIONS: Final = 1_000
+MAX_RATE: Final = 10_000.0
+MAX_SHARDS: Final = 1_000
+# What failed in passing is tried again so often.
+RETRIES: Final = 3
+MAX_RETRIES: Final = 20
+# What an LLM rater is asked for one rating, to decide by the majority.
+MAX_RATER_SAMPLES: Final = 25
 JOURNAL_BATCH: Final = 256
 # The results of a run travel in pages, to clients that can put them together; a page has one case at least.
 MAX_PAGE_CASES: Final = 1_000

@@ -12,7 +12,7 @@ from evalmeta.client.agent_tests import Progress, cancel_run, fetch_results, fol
 from evalmeta.errors import MessageUnreadable, OrgBusy, OrgError, WaitRanOut
 from evalmeta.model.registry import TESTING_DEFINITION
 from evalmeta.model.run import RunOptions, RunStatus
-from evalmeta.wire.connect import write_options
+from evalmeta.wire.runoptions import write_options
 
 if TYPE_CHECKING:
     from evalmeta.client.connection import Connection

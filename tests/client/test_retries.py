@@ -13,9 +13,10 @@ from hypothesis import strategies as st
 from client.servers import TOKEN, answering, connect, http_reply, listening, replying_with, visit
 from evalmeta import limits
 from evalmeta.client.deploy import cancel, quick_deploy, submit
-from evalmeta.client.retries import Backoff, retry_after
+from evalmeta.client.retries import Backoff
 from evalmeta.client.retrieve import list_components
 from evalmeta.errors import MessageUnreadable, OrgBusy, OrgFault, OrgUnreachable
+from evalmeta.wire.headers import retry_after
 from evalmeta.wire.messages import AsyncResult, CancelResult, FileProperties
 from evalmeta.wire.soap import write_fault, write_results, write_text_result
 

@@ -24,7 +24,7 @@ from evalmeta.report import FORMATS, render
 from evalmeta.report.report import Report
 from evalmeta.validation.validator import validate_component, validate_manifest
 from evalmeta.wire import soap
-from evalmeta.wire.connect import read_options, read_run, write_run
+from evalmeta.wire.connect import read_run, write_run
 from evalmeta.wire.jsonfields import object_at, read_object
 from evalmeta.wire.messages import (
     AsyncResult,
@@ -37,6 +37,7 @@ from evalmeta.wire.messages import (
     MetadataObject,
     RetrieveResult,
 )
+from evalmeta.wire.runoptions import read_options
 from evalmeta.xmlio.definitions import read_definition
 from evalmeta.xmlio.formatter import format_definition, format_manifest
 from evalmeta.xmlio.reader import read_xml

@@ -72,7 +72,7 @@ def test_an_unknown_table_names_the_nearest_known_one(file: Path) -> None:
 
 
 def test_an_unknown_key_like_no_other_lists_what_is_known(file: Path) -> None:
-    assert "knows; Known here: validate, run, org, subjects" in refusal(file, "zzz = 1\n")
+    assert "knows; Known here: validate, run, score, org, subjects, raters, tags" in refusal(file, "zzz = 1\n")
 
 
 def test_a_value_out_of_range_says_what_is_allowed(file: Path) -> None:
@@ -105,7 +105,7 @@ def test_a_subject_without_adapter_says_so(file: Path) -> None:
 
 
 def test_an_unknown_adapter_lists_the_known_ones(file: Path) -> None:
-    assert "'python', 'replay'" in refusal(file, '[subjects.A]\nadapter = "pyton"\n')
+    assert "did you mean 'python'? Known: python, replay," in refusal(file, '[subjects.A]\nadapter = "pyton"\n')
 
 
 def test_every_finding_has_its_own_line(file: Path) -> None:

@@ -25,7 +25,7 @@ def cases(*verdicts: Verdict) -> tuple[CaseResult, ...]:
 def run_here(database: Database, name: str, *verdicts: Verdict, now: float) -> str:
     evaluation = Evaluation(name, "Desk", tuple(Case(number, ()) for number in range(1, 5)))
     runs = Runs(database)
-    run_id = runs.start(EVALUATION_DEFINITION, evaluation, b"", RunOptions(), now=now)
+    run_id = runs.start(EVALUATION_DEFINITION, evaluation, b"", RunOptions(), total=4, now=now)
     runs.claim(run_id, "w", taken_from=Lease(None, None), until=now)
     RunJournal(database, run_id, "w").append(cases(*verdicts))
     return run_id

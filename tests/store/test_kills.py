@@ -21,7 +21,7 @@ KILLS = 60
 
 def test_a_killed_process_loses_nothing_that_was_acknowledged(database: Database, folder: Path) -> None:
     runs = Runs(database)
-    run_id = runs.start(EVALUATION_DEFINITION, Evaluation("Orders", "Desk", ()), b"", RunOptions(), now=1)
+    run_id = runs.start(EVALUATION_DEFINITION, Evaluation("Orders", "Desk", ()), b"", RunOptions(), total=4, now=1)
     runs.claim(run_id, "w", taken_from=Lease(None, None), until=2)
     command = [sys.executable, str(APPENDER), str(folder), run_id, str(KILLS)]
 

@@ -33,7 +33,7 @@ DONE = CaseResult(1, 1, "Where?", Verdict.PASS, 10.0, 11.5, (RESULT,), ANSWER)
 def runs(database: Database) -> Runs:
     """One run, made at 100."""
     made = Runs(database)
-    made.start(EVALUATION_DEFINITION, EVALUATION, b"<xml/>", OPTIONS, now=100)
+    made.start(EVALUATION_DEFINITION, EVALUATION, b"<xml/>", OPTIONS, total=4, now=100)
     return made
 
 
@@ -181,6 +181,6 @@ def test_cases_come_in_pages_of_so_many_cases_and_bytes(
 
 def test_a_run_is_seen_by_its_user_and_by_admins(runs: Runs) -> None:
     user = User("005000000000002AAA", "ci", "ci")
-    run_id = runs.start(EVALUATION_DEFINITION, EVALUATION, b"", OPTIONS, now=1, user=user)
+    run_id = runs.start(EVALUATION_DEFINITION, EVALUATION, b"", OPTIONS, total=4, now=1, user=user)
     assert [runs.is_seen_by(each, user) for each in (run_id, RUN_ID)] == [True, False]
     assert [runs.is_seen_by(each, ADMIN) for each in (run_id, RUN_ID, "gone")] == [True, True, False]

@@ -185,7 +185,7 @@ def case_lines(path: Path) -> dict[int, int]:
         document = read_xml(bytes_of(path), label=shown(path))
     except EvalmetaError:
         return {}
-    cases = evaluation_of(sketch_definition(document), name="").cases
+    cases = tuple(evaluation_of(sketch_definition(document), name="").cases)
     steps = ([("testCase", place)] for place in range(len(cases)))
     return {case.number: document.location(document.find(each)).line for case, each in zip(cases, steps, strict=True)}
 

@@ -242,7 +242,9 @@ def _check_extra() -> None:
 
 
 def _org(project: Project, database: Database) -> Organization:
-    return Organization(database, project.root, project.settings.subjects, lambda _: None)
+    return Organization(
+        database, project.root, project.settings.subjects, lambda _: None, raters=project.settings.raters
+    )
 
 
 def _start(project: Project, output: Path, arguments: Sequence[str]) -> subprocess.Popen[bytes]:

@@ -11,8 +11,9 @@ from evalmeta.client.retries import persist
 from evalmeta.errors import EvalmetaError, MessageUnreadable, OrgBusy, OrgError, OrgFault
 from evalmeta.model.registry import EVALUATION_DEFINITION, TESTING_DEFINITION, type_of_run
 from evalmeta.model.run import RunStatus
-from evalmeta.wire.connect import read_run, write_options
+from evalmeta.wire.connect import read_run
 from evalmeta.wire.jsonfields import integer, object_at, optional_text, text
+from evalmeta.wire.runoptions import write_options
 from evalmeta.wire.testing import plain_status, read_testing_run
 
 if TYPE_CHECKING:

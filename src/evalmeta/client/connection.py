@@ -9,12 +9,13 @@ import httpx
 import orjson
 
 from evalmeta import limits
-from evalmeta.client.discretion import discreetly
 from evalmeta.client.http import bearer, open_http, read_limited, where_it_leads
-from evalmeta.client.retries import busy, is_busy, no_answer, persist, retry_after
+from evalmeta.client.retries import busy, is_busy, no_answer, persist
 from evalmeta.errors import MessageUnreadable, NotFound, OrgFault, SettingsError, StoreError, SubjectNotBound
 from evalmeta.model.secrecy import redacted_bytes
 from evalmeta.wire.addresses import org_url
+from evalmeta.wire.discretion import discreetly
+from evalmeta.wire.headers import retry_after
 from evalmeta.wire.identity import is_evalmeta, read_newest_version
 from evalmeta.wire.jsonfields import read_object, text
 from evalmeta.wire.soap import read_results, read_text_result, write_call

@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING, Final
 import httpx
 
 from evalmeta import limits
-from evalmeta.client.discretion import discreetly, reason_of
 from evalmeta.errors import MessageUnreadable, OrgUnreachable, UsageError
 from evalmeta.wire.addresses import host_of, is_loopback, org_url
+from evalmeta.wire.discretion import discreetly, reason_of
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

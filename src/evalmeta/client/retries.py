@@ -3,24 +3,21 @@
 from __future__ import annotations
 
 import asyncio
-import math
 import random
-import time
-from email.utils import parsedate_to_datetime
 from http import HTTPStatus
 from typing import TYPE_CHECKING, Final, TypeVar
 
 import httpx
 
 from evalmeta import limits
-from evalmeta.client.discretion import reason_of
 from evalmeta.client.http import ways_to
 from evalmeta.errors import OrgBusy, OrgUnreachable
+from evalmeta.wire.discretion import reason_of
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable
 
-__all__ = ["Backoff", "busy", "is_busy", "no_answer", "persist", "retry_after"]
+__all__ = ["Backoff", "busy", "is_busy", "no_answer", "persist"]
 
 _T = TypeVar("_T")
 
@@ -127,17 +124,6 @@ def busy(url: str, status: int, words: str, *, after: float | None) -> OrgBusy:
         is_undone=status in _REFUSED,
         actions=[f"Try again later.{when}"],
     )
-
-
-def retry_after(header: str) -> float | None:
-    """Reads a Retry-After header, seconds or a date (RFC 9110, 10.2.3), as seconds from now; None when it is none."""
-    if header.isascii() and header.isdecimal():
-        return float(header)
-    try:
-        moment = parsedate_to_datetime(header).timestamp()
-    except (ValueError, OverflowError, OSError):
-        return None
-    return max(0.0, math.ceil(moment - time.time()))
 
 
 def _may_pass(error: OrgBusy | OrgUnreachable) -> bool:

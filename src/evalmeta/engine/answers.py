@@ -11,7 +11,7 @@ import orjson
 
 from evalmeta import limits
 from evalmeta.errors import SubjectError
-from evalmeta.model.generated import Action, GeneratedData
+from evalmeta.model.generated import Action, GeneratedData, Tokens
 from evalmeta.model.jsonvalue import is_too_deep
 
 if TYPE_CHECKING:
@@ -21,8 +21,11 @@ if TYPE_CHECKING:
 
 __all__ = ["generated_data"]
 
-_ANSWER_KEYS: Final = ("outcome", "answer", "topic", "actions", "latency_ms", "session_id")
+_ANSWER_KEYS: Final = ("outcome", "answer", "topic", "actions", "latency_ms", "session_id", "tokens", "trace")
 _ACTION_KEYS: Final = ("name", "input", "output", "latency_ms")
+_TOKEN_KEYS: Final = ("input", "output")
+# What orjson can write.
+_MOST_TOKENS: Final = 2**63
 
 
 def generated_data(answer: object, *, measured_ms: float | None = None) -> GeneratedData:
@@ -30,8 +33,9 @@ def generated_data(answer: object, *, measured_ms: float | None = None) -> Gener
 
     Takes the answer's text; a mapping with `outcome` (or `answer`) and, if the agent
     tells them, `topic`, `actions` (names, or mappings with `name`, `input`, `output`,
-    `latency_ms`), `latency_ms` and `session_id`; or GeneratedData. Inputs and outputs
-    are copied, so that what the agent does to them later changes nothing.
+    `latency_ms`), `latency_ms`, `session_id`, `tokens` (a mapping with `input` and
+    `output`) and `trace` (any JSON); or GeneratedData. Inputs, outputs and traces are
+    copied, so that what the agent does to them later changes nothing.
 
     Raises:
         SubjectError: it is anything else, too long, no JSON, or a latency that is no
@@ -55,6 +59,8 @@ def _checked(data: GeneratedData, measured_ms: float | None) -> GeneratedData:
         _actions(data.actions),
         _latency(data.latency_ms, measured_ms),
         _optional_text(data.session_id, "session_id"),
+        _tokens(data.tokens),
+        _json(data.trace, "trace"),
     )
 
 
@@ -69,7 +75,26 @@ def _from_mapping(answer: Mapping[object, object], measured_ms: float | None) ->
         _actions(answer.get("actions")),
         _latency(answer.get("latency_ms"), measured_ms),
         _optional_text(answer.get("session_id"), "session_id"),
+        _tokens(answer.get("tokens")),
+        _json(answer.get("trace"), "trace"),
     )
+
+
+def _tokens(tokens: object) -> Tokens | None:
+    if tokens is None:
+        return None
+    if isinstance(tokens, Tokens):
+        return Tokens(_count(tokens.input), _count(tokens.output))
+    if not isinstance(tokens, Mapping):
+        raise SubjectError(f"the agent's tokens are {_kind(tokens)}; expected a mapping with 'input' and 'output'")
+    _refuse_unknown(tokens, _TOKEN_KEYS, "tokens")
+    return Tokens(*(_count(tokens.get(key)) for key in _TOKEN_KEYS))
+
+
+def _count(value: object) -> int | None:
+    if value is None or (isinstance(value, int) and not isinstance(value, bool) and 0 <= value < _MOST_TOKENS):
+        return value
+    raise SubjectError(f"the agent's tokens hold {value!r:.50}; expected a number of tokens")
 
 
 def _actions(actions: object) -> tuple[Action, ...]:

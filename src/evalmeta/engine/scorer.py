@@ -5,24 +5,26 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 from difflib import get_close_matches
-from types import MappingProxyType
 from typing import TYPE_CHECKING, Final, Protocol
 
-from evalmeta.engine.raters import rules
+from evalmeta.engine.raters.rules import Rules
 from evalmeta.engine.reasons import reason
-from evalmeta.engine.scorers import actions, comparisons, handoffs, latency, quality, response, topics
+from evalmeta.engine.scorers import actions, comparisons, handoffs, latency, topics
+from evalmeta.engine.scorers.rated import rated_by
 from evalmeta.engine.scorers.results import broken, undecided
 from evalmeta.model.expectations import canonical_name, known_names
 from evalmeta.model.run import TestResult
+from evalmeta.model.scoring import Scoring
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Mapping
 
+    from evalmeta.engine.raters.rater import Rater
     from evalmeta.model.definition import Expectation
     from evalmeta.model.evaluation import Case
     from evalmeta.model.generated import GeneratedData
 
-__all__ = ["SCORERS", "Exchange", "Scorer", "score"]
+__all__ = ["SCORERS", "Exchange", "Scorer", "make_scorers", "score"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,24 +44,34 @@ class Scorer(Protocol):
         ...
 
 
-SCORERS: Final[Mapping[str, Scorer]] = MappingProxyType(
-    {
+def make_scorers(scoring: Scoring, rater: Rater) -> Mapping[str, Scorer]:
+    """Gives the scorer of every canonical expectation name, as a project or a run has chosen to judge.
+
+    Scorers that installed packages add under the entry points `evalmeta.scorers` come beside ours, or in their place.
+
+    Raises:
+        SettingsError: one of theirs does not load.
+    """
+    rated = rated_by(rater, threshold=scoring.threshold)
+    return {
         "topic_sequence_match": topics.score_topic,
         "action_sequence_match": actions.score_actions,
-        "bot_response_rating": response.rated_by(rules.rate),
-        "coherence": quality.score_quality,
-        "completeness": quality.score_quality,
-        "conciseness": quality.score_quality,
-        "instruction_following": quality.score_quality,
-        "factuality": quality.score_quality,
+        "bot_response_rating": rated,
+        "coherence": rated,
+        "completeness": rated,
+        "conciseness": rated,
+        "instruction_following": rated,
+        "factuality": rated,
         "output_latency_milliseconds": latency.score_latency,
         "string_comparison": comparisons.score_comparison,
         "numeric_comparison": comparisons.score_comparison,
         "agent_handoff_match": handoffs.score_handoff,
-        "response_match": response.rated_by(rules.rate),
-        "task_resolution": quality.score_quality,
+        "response_match": rated,
+        "task_resolution": rated,
     }
-)
+
+
+SCORERS: Final = make_scorers(Scoring(), Rules())
 
 
 def score(

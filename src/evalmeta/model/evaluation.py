@@ -11,6 +11,8 @@ from evalmeta.model.expectations import scorer_kind
 from evalmeta.model.registry import TESTING_DEFINITION
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable
+
     from evalmeta.model.definition import Definition, Expectation, HistoryMessage, Inputs
 
 __all__ = ["Case", "Evaluation", "Turn", "evaluation_of"]
@@ -32,15 +34,20 @@ class Case:
     turns: tuple[Turn, ...]
     history: tuple[HistoryMessage, ...] = ()
     context_variables: tuple[ContextVariable, ...] = ()
+    tags: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
 class Evaluation:
-    """A named set of cases for one subject; case numbers are unique."""
+    """A named set of cases for one subject; case numbers are unique.
+
+    Attributes:
+        cases: gone through once for every iteration, and not kept: they may come from a file of any length.
+    """
 
     name: str
     subject_name: str
-    cases: tuple[Case, ...]
+    cases: Iterable[Case]
     subject_version: str | None = None
     subject_type: str = "AGENT"
 

@@ -10,7 +10,7 @@ if TYPE_CHECKING:
 
     from evalmeta.model.jsonvalue import JsonObject, JsonValue
 
-__all__ = ["Action", "GeneratedData", "invoked_actions", "reference_root"]
+__all__ = ["Action", "GeneratedData", "Tokens", "invoked_actions", "reference_root"]
 
 
 def _no_input() -> Mapping[str, JsonValue]:
@@ -28,6 +28,19 @@ class Action:
 
 
 @dataclass(frozen=True, slots=True)
+class Tokens:
+    """What an answer cost in a language model's tokens; None is unknown, which is not 0."""
+
+    input: int | None = None
+    output: int | None = None
+
+    @property
+    def total(self) -> int | None:
+        """Gives input and output together; None when either is unknown."""
+        return None if self.input is None or self.output is None else self.input + self.output
+
+
+@dataclass(frozen=True, slots=True)
 class GeneratedData:
     """What came back from the agent.
 
@@ -38,6 +51,8 @@ class GeneratedData:
         latency_ms: how long the answer took, in milliseconds; the runner measures it
             when the subject does not say.
         session_id: the agent's own name for the conversation.
+        tokens: what the answer cost.
+        trace: what the agent tells of its way to the answer, as JSON; kept as it came.
     """
 
     outcome: str
@@ -45,6 +60,8 @@ class GeneratedData:
     actions: tuple[Action, ...] = ()
     latency_ms: float | None = None
     session_id: str | None = None
+    tokens: Tokens | None = None
+    trace: JsonValue = None
 
 
 def invoked_actions(generated: GeneratedData) -> JsonValue:

@@ -7,6 +7,7 @@ from enum import StrEnum
 from typing import TYPE_CHECKING, Literal
 
 from evalmeta import limits
+from evalmeta.model.scoring import Scoring
 
 if TYPE_CHECKING:
     from evalmeta.model.generated import GeneratedData
@@ -97,7 +98,14 @@ class RunOptions:
         min_pass_rate: the share of cases, 0 to 1, that must pass.
         undecided: `fail` counts a case with an undecided result as failed.
         concurrency: how many cases are asked at the same time.
-        case_timeout: seconds one case may take.
+        case_timeout: seconds one case may take, pauses that the agent asks for not counted.
+        rate_limit: how many questions a second the agent is asked at most; None knows no limit.
+        retries: how often what failed in passing is tried again.
+        max_errors: after so many cases that ended in errors the run stops; None never stops it.
+        seed: the order of the cases is drawn by it; None keeps the definition's.
+        cases: numbers of the cases to ask; None asks all.
+        shard: which of how many parts of the cases to ask, (2, 5) for the second of five; None asks all.
+        scoring: how results are judged.
     """
 
     iterations: int = 1
@@ -105,6 +113,13 @@ class RunOptions:
     undecided: Undecided = "ignore"
     concurrency: int = limits.CONCURRENCY
     case_timeout: float = limits.CASE_TIMEOUT_SECONDS
+    rate_limit: float | None = None
+    retries: int = limits.RETRIES
+    max_errors: int | None = None
+    seed: int | None = None
+    cases: tuple[int, ...] | None = None
+    shard: tuple[int, int] | None = None
+    scoring: Scoring = field(default_factory=Scoring)
 
 
 @dataclass(frozen=True, slots=True)

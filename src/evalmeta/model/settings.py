@@ -2,17 +2,40 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping  # noqa: TC003 - the annotations of this module are read at runtime
 from pathlib import Path
-from typing import Annotated, Literal
+from typing import Annotated, Final, Literal
 
-from pydantic import AliasChoices, BaseModel, ConfigDict, Field
+from pydantic import AliasChoices, BaseModel, ConfigDict, Discriminator, Field, JsonValue, Tag
 
 from evalmeta import limits
+from evalmeta.model.scoring import ActionMatch, Matches, Scoring, ScoringProfile, TopicMatch
 
-__all__ = ["Profile", "PythonSubject", "ReplaySubject", "RuleSetting", "RunSettings", "Settings", "SubjectSettings"]
+__all__ = [
+    "RATER_ADAPTERS",
+    "SUBJECT_ADAPTERS",
+    "AgentforceSubject",
+    "CommandSubject",
+    "HttpSubject",
+    "LlmRater",
+    "OpenAISubject",
+    "PluginRater",
+    "PluginSubject",
+    "Profile",
+    "PythonSubject",
+    "RaterSettings",
+    "ReplaySubject",
+    "RuleSetting",
+    "RulesRater",
+    "RunSettings",
+    "Settings",
+    "SubjectSettings",
+]
 
 Profile = Literal["documented", "orgs"]
 RuleSetting = Literal["error", "warning", "off"]
+
+_TARGET = r"^[\w.]+:[\w.]+$"
 
 
 class _Table(BaseModel):
@@ -20,20 +43,159 @@ class _Table(BaseModel):
 
 
 class PythonSubject(_Table):
-    """An agent that is a Python object: `target = "module:name"`, imported from the project's folder."""
+    """An agent that is a Python object: `target = "module:name"`, imported from the project's folder.
+
+    `retry_on` names exceptions of the agent's that pass, such as `httpx.ReadTimeout`: they are tried again.
+    """
 
     adapter: Literal["python"]
-    target: Annotated[str, Field(pattern=r"^[\w.]+:[\w.]+$")]
+    target: Annotated[str, Field(pattern=_TARGET)]
+    retry_on: tuple[str, ...] = ()
 
 
 class ReplaySubject(_Table):
-    """Recorded answers, from a results file of a run (`file`, relative to the project's folder)."""
+    """Recorded answers, from a results file of a run or a JSONL file (`file`, relative to the project's folder)."""
 
     adapter: Literal["replay"]
     file: Path
 
 
-SubjectSettings = Annotated[PythonSubject | ReplaySubject, Field(discriminator="adapter")]
+class OpenAISubject(_Table):
+    """An endpoint that speaks OpenAI's chat completions; `url` ends where `/chat/completions` follows.
+
+    `api_key_env` names the environment variable that holds the key; `system` is sent as the first message, and
+    `extra` goes into every request as it is (temperature, tools ...).
+    """
+
+    adapter: Literal["openai"]
+    model: str
+    url: str = "https://api.openai.com/v1"
+    api_key_env: str = ""
+    system: str = ""
+    extra: dict[str, JsonValue] = Field(default_factory=dict)
+    headers: dict[str, str] = Field(default_factory=dict)
+
+
+class HttpSubject(_Table):
+    """An endpoint that takes and gives JSON.
+
+    `request` is the body, with `{{utterance}}`, `{{history}}`, `{{context}}`, `{{context.NAME}}` and
+    `{{session}}` in it; `answer`, `topic`, `actions` and the rest are JSONPaths into the reply. `${NAME}` in a
+    header stands for an environment variable.
+    """
+
+    adapter: Literal["http"]
+    url: str
+    method: Literal["POST", "PUT"] = "POST"
+    headers: dict[str, str] = Field(default_factory=dict)
+    request: dict[str, JsonValue] = {"utterance": "{{utterance}}"}
+    answer: str = "$.answer"
+    topic: str = ""
+    actions: str = ""
+    action_name: str = "$.name"
+    action_input: str = "$.input"
+    action_output: str = "$.output"
+    session: str = ""
+    input_tokens: str = ""
+    output_tokens: str = ""
+
+
+class CommandSubject(_Table):
+    """A program that reads one JSON object a line from stdin and writes one a line to stdout.
+
+    Every worker has a process of its own, which is started again when it dies.
+    """
+
+    adapter: Literal["command"]
+    command: Annotated[tuple[str, ...], Field(min_length=1)]
+    environment: dict[str, str] = Field(default_factory=dict)
+
+
+class AgentforceSubject(_Table):
+    """An agent in a Salesforce org, asked through the Agent API.
+
+    `org` is an alias or username of a login; `token_env` names an environment variable that holds an access token
+    instead. `agent_id` is the BotDefinition's id, `instance_url` the org's My Domain.
+    """
+
+    adapter: Literal["agentforce"]
+    agent_id: Annotated[str, Field(pattern=r"^0Xx[0-9A-Za-z]{12}(?:[0-9A-Za-z]{3})?$")]
+    org: str = ""
+    token_env: str = ""
+    instance_url: str = ""
+    url: str = "https://api.salesforce.com/einstein/ai-agent/v1"
+    bypass_user: bool = True
+
+
+class PluginSubject(_Table):
+    """An adapter that an installed package adds; it reads its own keys."""
+
+    model_config = ConfigDict(frozen=True, extra="allow")
+
+    adapter: str
+
+
+class RulesRater(_Table):
+    """The offline rater; `embed` names a function that gives vectors for a list of texts."""
+
+    adapter: Literal["rules"]
+    embed: Annotated[str, Field(pattern=f"^$|{_TARGET}")] = ""
+
+
+class LlmRater(_Table):
+    """A language model that rates: a name that pydantic-ai knows, or any at an OpenAI-compatible `url`."""
+
+    adapter: Literal["llm"]
+    model: str
+    url: str = ""
+    api_key_env: str = ""
+    samples: Annotated[int, Field(ge=1, le=limits.MAX_RATER_SAMPLES)] = 3
+    temperature: Annotated[float, Field(ge=0, le=2)] = 0.0
+
+
+class PluginRater(_Table):
+    """A rater that an installed package adds; it reads its own keys."""
+
+    model_config = ConfigDict(frozen=True, extra="allow")
+
+    adapter: str
+
+
+SUBJECT_ADAPTERS: Final[Mapping[str, type[BaseModel]]] = {
+    "python": PythonSubject,
+    "replay": ReplaySubject,
+    "openai": OpenAISubject,
+    "http": HttpSubject,
+    "command": CommandSubject,
+    "agentforce": AgentforceSubject,
+}
+RATER_ADAPTERS: Final[Mapping[str, type[BaseModel]]] = {"rules": RulesRater, "llm": LlmRater}
+
+
+def _told_by_adapter(known: Mapping[str, type[BaseModel]]) -> Discriminator:
+    """Tells tables apart by their adapter; names that are not known are those of plugins."""
+
+    def tag(table: object) -> str | None:
+        name = table.get("adapter") if isinstance(table, dict) else getattr(table, "adapter", None)
+        return name if name is None or name in known else "plugin"
+
+    return Discriminator(tag)
+
+
+SubjectSettings = Annotated[
+    Annotated[PythonSubject, Tag("python")]
+    | Annotated[ReplaySubject, Tag("replay")]
+    | Annotated[OpenAISubject, Tag("openai")]
+    | Annotated[HttpSubject, Tag("http")]
+    | Annotated[CommandSubject, Tag("command")]
+    | Annotated[AgentforceSubject, Tag("agentforce")]
+    | Annotated[PluginSubject, Tag("plugin")],
+    _told_by_adapter(SUBJECT_ADAPTERS),
+]
+RaterSettings = Annotated[
+    Annotated[RulesRater, Tag("rules")] | Annotated[LlmRater, Tag("llm")] | Annotated[PluginRater, Tag("plugin")],
+    _told_by_adapter(RATER_ADAPTERS),
+]
 
 
 class ValidateSettings(_Table):
@@ -53,6 +215,24 @@ class RunSettings(_Table):
         1.0
     )
     undecided: Literal["ignore", "fail"] = "ignore"
+    rate_limit: Annotated[float, Field(gt=0, le=limits.MAX_RATE)] | None = None
+    retries: Annotated[int, Field(ge=0, le=limits.MAX_RETRIES)] = limits.RETRIES
+    max_errors: Annotated[int, Field(ge=1)] | None = None
+
+
+class ScoreSettings(_Table):
+    """How results are judged; `rater` is the name of a table under [raters], or `rules`."""
+
+    profile: ScoringProfile = "default"
+    actions: ActionMatch | None = None
+    topics: TopicMatch = "exact"
+    matches: Matches = "first"
+    threshold: Annotated[float, Field(ge=0, le=5)] = 3.0
+    rater: str = "rules"
+
+    def scoring(self) -> Scoring:
+        """Gives the settings as a value of the engine's."""
+        return Scoring(**self.model_dump())
 
 
 class OrgSettings(_Table):
@@ -66,5 +246,8 @@ class Settings(_Table):
 
     validate_: Annotated[ValidateSettings, Field(alias="validate")] = ValidateSettings()
     run: RunSettings = RunSettings()
+    score: ScoreSettings = ScoreSettings()
     org: OrgSettings = OrgSettings()
     subjects: dict[str, SubjectSettings] = Field(default_factory=dict)
+    raters: dict[str, RaterSettings] = Field(default_factory=dict)
+    tags: dict[str, tuple[str, ...]] = Field(default_factory=dict)

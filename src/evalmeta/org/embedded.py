@@ -36,7 +36,8 @@ async def embedded_org(project: Project, *, detached: bool = False) -> AsyncIter
     database = open_database(project.state_dir)
     workers = DetachedWorker(project.root, project.state_dir) if detached else InProcessWorkers()
     queue = JobQueue()
-    org = Organization(database, project.root, project.settings.subjects, workers.launch, queue.wake)
+    settings = project.settings
+    org = Organization(database, project.root, settings.subjects, workers.launch, queue.wake, raters=settings.raters)
     queue.org = org
     if isinstance(workers, InProcessWorkers):
         workers.org = org

@@ -4,14 +4,17 @@ from __future__ import annotations
 
 import asyncio
 import time
+from contextlib import asynccontextmanager
 from typing import TYPE_CHECKING, Final
 
 from evalmeta import limits
+from evalmeta.engine.plan import choose
 from evalmeta.engine.reasons import reason
-from evalmeta.errors import EvalmetaError, NotFound, OrgFault, StoreLocked, SubjectError, SubjectNotBound
+from evalmeta.errors import EvalmetaError, NotFound, OrgFault, SettingsError, StoreLocked, SubjectError, SubjectNotBound
 from evalmeta.model.evaluation import evaluation_of
 from evalmeta.model.registry import EVALUATION_DEFINITION, TESTING_DEFINITION
 from evalmeta.model.run import RunStatus
+from evalmeta.model.settings import RulesRater
 from evalmeta.model.user import ADMIN
 from evalmeta.org.leases import is_free, keep_lease, new_worker
 from evalmeta.package.markers import SETTINGS_FILE
@@ -20,9 +23,10 @@ from evalmeta.xmlio.reader import read_xml
 from evalmeta.xmlio.sketch import sketch_definition
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import AsyncIterator, Mapping
     from pathlib import Path
 
+    from evalmeta.engine.raters.rater import Rater
     from evalmeta.engine.subject import Session, Subject
     from evalmeta.model.evaluation import Case, Evaluation
     from evalmeta.model.registry import MetadataType
@@ -58,7 +62,11 @@ def start(org: Organization, kind: MetadataType, name: str, options: RunOptions,
         subject_type=evaluation.subject_type,
         settings_name=org.settings_name,
     )
-    run_id = org.runs.start(kind, evaluation, content, options, now=time.time(), user=user)
+    total = sum(1 for _ in choose(evaluation, options)) * options.iterations
+    if not total:
+        raise OrgFault(f"no case of {name} is among those that were chosen", code="NOTHING_TO_RUN")
+    _check_rater(org, options)
+    run_id = org.runs.start(kind, evaluation, content, options, total=total, now=time.time(), user=user)
     org.launch(run_id)
     return run_id
 
@@ -73,6 +81,7 @@ async def work(org: Organization, run_id: str) -> None:
         StoreError: the database cannot be used.
     """
     from evalmeta.engine.runner import execute  # noqa: PLC0415 - 85 ms, which only a worker needs
+    from evalmeta.engine.scorer import make_scorers  # noqa: PLC0415 - likewise
 
     run = org.runs.get(run_id)
     worker = new_worker()
@@ -82,7 +91,10 @@ async def work(org: Organization, run_id: str) -> None:
         with keep_lease(org.database.path.parent, run_id, worker):
             evaluation = evaluation_of_run(org, run)
             subject = _subject(org, run.subject_name)
-            await execute(evaluation, subject, RunJournal(org.database, run_id, worker), options=run.options)
+            journal = RunJournal(org.database, run_id, worker)
+            async with rater_of(org, run.options) as rater:
+                scorers = make_scorers(run.options.scoring, rater)
+                await execute(evaluation, subject, journal, options=run.options, scorers=scorers)
     except (asyncio.CancelledError, StoreLocked):
         org.runs.release(run_id, worker)
         raise
@@ -150,6 +162,33 @@ def bind_subject(
     from evalmeta.engine.subjects import bind  # noqa: PLC0415 - only runs need it
 
     return bind(settings, root=root)
+
+
+def _check_rater(org: Organization, options: RunOptions) -> None:
+    name = options.scoring.rater
+    if name != "rules" and name not in org.raters:
+        lines = f'[raters.{name}]\nadapter = "llm"\nmodel = "openai:gpt-4.1-mini"'
+        raise SettingsError(
+            f"no rater is called {name!r}", actions=[f"Add these lines to {org.settings_name}:\n\n{lines}"]
+        )
+
+
+@asynccontextmanager
+async def rater_of(org: Organization, options: RunOptions) -> AsyncIterator[Rater]:
+    """Gives the rater that a run names, and closes it.
+
+    Raises:
+        SettingsError: no such rater is bound, or it cannot be used.
+    """
+    from evalmeta.engine.raters import bind_rater  # noqa: PLC0415 - only runs need it
+
+    name = options.scoring.rater
+    _check_rater(org, options)
+    rater = bind_rater(org.raters.get(name, RulesRater(adapter="rules")), root=org.root)
+    try:
+        yield rater
+    finally:
+        await rater.close()
 
 
 def _subject(org: Organization, subject_name: str) -> Subject:

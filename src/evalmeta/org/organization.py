@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from evalmeta.model.registry import ApiVersion
-    from evalmeta.model.settings import SubjectSettings
+    from evalmeta.model.settings import RaterSettings, SubjectSettings
     from evalmeta.model.user import User
     from evalmeta.store.database import Database
 
@@ -44,6 +44,7 @@ class Organization:
     Attributes:
         root: the folder that subjects are found from.
         subjects: the adapters bound to agents, by the agent's API name.
+        raters: the raters that runs may name, besides `rules`.
         launch: gives a run a worker; called with the run's id.
         wake: says that jobs may wait.
         settings_name: the file that binds subjects, as callers know it.
@@ -56,6 +57,7 @@ class Organization:
     launch: Callable[[str], None]
     wake: Callable[[], None] = lambda: None
     settings_name: str = SETTINGS_FILE
+    raters: Mapping[str, RaterSettings] = field(default_factory=dict)
     token: str = field(default_factory=_new_token, repr=False)
 
     @property

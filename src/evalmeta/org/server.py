@@ -23,12 +23,12 @@ from evalmeta.errors import EXIT_INTERRUPTED, EvalmetaError, StoreError, UsageEr
 from evalmeta.org.app import create_app
 from evalmeta.org.gate import Gate
 from evalmeta.org.hosts import hosts_of
+from evalmeta.org.live_settings import live_raters, live_subjects
 from evalmeta.org.organization import Organization
 from evalmeta.org.protocol import OrgProtocol
 from evalmeta.org.queue import JobQueue
 from evalmeta.org.serverfile import already_runs, claim_place, leave_place, read_server, renew_place
 from evalmeta.org.serverlog import open_log
-from evalmeta.org.subjects import LiveSubjects
 from evalmeta.org.workers import ServedWorkers
 from evalmeta.package.project import find_project
 from evalmeta.store.database import open_database
@@ -127,7 +127,13 @@ async def _opened(project: Project) -> AsyncIterator[Organization]:
     database = open_database(project.state_dir)
     workers, queue = ServedWorkers(project.root, project.state_dir), JobQueue()
     org = Organization(
-        database, project.root, LiveSubjects(project.root), workers.launch, queue.wake, settings_name=_SETTINGS_NAME
+        database,
+        project.root,
+        live_subjects(project.root),
+        workers.launch,
+        queue.wake,
+        settings_name=_SETTINGS_NAME,
+        raters=live_raters(project.root),
     )
     queue.org = org
     watching = asyncio.create_task(workers.watch(org))

@@ -20,7 +20,9 @@ def main(root: str, *run_ids: str) -> None:
     project = find_project(Path(root))
     database = open_database(project.state_dir)
     try:
-        org = Organization(database, project.root, project.settings.subjects, lambda _: None)
+        org = Organization(
+            database, project.root, project.settings.subjects, lambda _: None, raters=project.settings.raters
+        )
         for run_id in run_ids:
             _carry_out(org, run_id)
     finally:

@@ -11,20 +11,25 @@ from typing import TYPE_CHECKING, Final
 from pydantic import ValidationError
 
 from evalmeta.errors import SettingsError
-from evalmeta.model.settings import Settings
+from evalmeta.model.settings import RATER_ADAPTERS, SUBJECT_ADAPTERS, Settings
 from evalmeta.package.configfile import key_name, read_text
+from evalmeta.plugins import plugin_names
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterator, Mapping, Sequence
     from pathlib import Path
 
     from pydantic_core import ErrorDetails
+
+    from evalmeta.model.settings import RaterSettings, SubjectSettings
+    from evalmeta.plugins import Group
 
 __all__ = ["load_settings"]
 
 
 _PLACE: Final = re.compile(r" \(at line (\d+), column (\d+)\)$")
 _CANDIDATE_LINES: Final = 20
+_ADAPTERS: Final = {"subjects": SUBJECT_ADAPTERS, "raters": RATER_ADAPTERS}
 _PLAINER: Final = {"missing": "this key is missing", "union_tag_not_found": "the key 'adapter' is missing"}
 
 
@@ -39,10 +44,33 @@ def load_settings(path: Path) -> Settings:
     text = read_text(path, raises=SettingsError)
     table = _parse(path, text)
     try:
-        return Settings.model_validate(table)
+        settings = Settings.model_validate(table)
     except ValidationError as error:
-        findings = "\n".join(_finding(path, text, detail) for detail in error.errors(include_url=False))
-        raise SettingsError(findings, actions=(f"Correct {path}; nothing was done.",)) from error
+        raise _wrong(path, [_finding(path, text, detail) for detail in error.errors(include_url=False)]) from error
+    if findings := list(_unknown_adapters(path, text, settings)):
+        raise _wrong(path, findings)
+    return settings
+
+
+def _wrong(path: Path, findings: Sequence[str]) -> SettingsError:
+    return SettingsError("\n".join(findings), actions=(f"Correct {path}; nothing was done.",))
+
+
+def _unknown_adapters(path: Path, text: str, settings: Settings) -> Iterator[str]:
+    tables: dict[Group, Mapping[str, SubjectSettings | RaterSettings]]
+    tables = {"subjects": settings.subjects, "raters": settings.raters}
+    for group, table in tables.items():
+        for name, each in table.items():
+            if each.adapter in _ADAPTERS[group] or each.adapter in plugin_names(group):
+                continue
+            known = [*_ADAPTERS[group], *plugin_names(group)]
+            near = get_close_matches(each.adapter, known, n=1)
+            hint = f"did you mean {near[0]!r}? " if near else ""
+            keys = [group, name, "adapter"]
+            yield (
+                f"{path}:{_line_of(text, keys)}: {key_name(keys)}: there is no adapter {each.adapter!r}; {hint}"
+                f"Known: {', '.join(known)}."
+            )
 
 
 def _parse(path: Path, text: str) -> dict[str, object]:
@@ -80,20 +108,19 @@ def _unknown_key(loc: Sequence[str | int]) -> str:
 
 
 def _known_keys(loc: Sequence[str | int]) -> list[str]:
+    if loc and loc[0] in _ADAPTERS:
+        return list(_ADAPTERS[str(loc[0])][str(loc[2])].model_fields)
     schema = Settings.model_json_schema()
     node = schema
     for key in loc:
-        if "discriminator" in node:
-            node = {"$ref": node["discriminator"]["mapping"][key]}
-        else:
-            node = node.get("properties", {}).get(key) or node["additionalProperties"]
+        node = node["properties"][key]
         node = schema["$defs"][node["$ref"].rpartition("/")[2]] if "$ref" in node else node
     return list(node["properties"])
 
 
 def _without_adapter(loc: tuple[str | int, ...]) -> tuple[str | int, ...]:
     # pydantic puts the chosen adapter between a subject's name and its keys.
-    return loc[:2] + loc[3:] if loc[0] == "subjects" else loc
+    return loc[:2] + loc[3:] if loc[0] in _ADAPTERS else loc
 
 
 def _line_of(text: str, keys: Sequence[str | int]) -> int:

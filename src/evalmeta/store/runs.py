@@ -12,7 +12,8 @@ from evalmeta.errors import StoreError
 from evalmeta.model.run import Run, RunStatus
 from evalmeta.model.user import ADMIN
 from evalmeta.store.record_ids import next_ids
-from evalmeta.wire.connect import read_case, read_options, write_case, write_options
+from evalmeta.wire.connect import read_case, write_case
+from evalmeta.wire.runoptions import read_options, write_options
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -53,11 +54,14 @@ class Runs:
         content: bytes,
         options: RunOptions,
         *,
+        total: int,
         now: float,
         user: User = ADMIN,
     ) -> str:
-        """Makes a user's run of a definition as it is now and gives its id, which tells the definition's type."""
-        total = len(evaluation.cases) * options.iterations
+        """Makes a user's run of a definition as it is now and gives its id, which tells the definition's type.
+
+        `total` is how many case results it will have.
+        """
         encoded = orjson.dumps(write_options(options))
         with self._database.transaction():
             [run_id] = next_ids(self._database, kind.run_prefix)

@@ -19,10 +19,20 @@ import orjson
 from evalmeta import limits
 from evalmeta.errors import MessageUnreadable
 from evalmeta.model.actions import parse_actions, render_actions
-from evalmeta.model.generated import Action, GeneratedData, invoked_actions
+from evalmeta.model.generated import Action, GeneratedData, Tokens, invoked_actions
 from evalmeta.model.jsonvalue import is_too_deep
-from evalmeta.model.run import CaseResult, Run, RunOptions, RunStatus, TestResult, Verdict
-from evalmeta.wire.jsonfields import integer, list_of_objects, number, object_at, optional_text, text, value_at
+from evalmeta.model.run import CaseResult, Run, RunStatus, TestResult, Verdict
+from evalmeta.wire.jsonfields import (
+    integer,
+    list_of_objects,
+    object_at,
+    optional_integer,
+    optional_number,
+    optional_text,
+    text,
+    value_at,
+)
+from evalmeta.wire.runoptions import read_options, write_options
 from evalmeta.wire.timestamps import from_timestamp, to_timestamp
 
 if TYPE_CHECKING:
@@ -35,15 +45,12 @@ if TYPE_CHECKING:
 __all__ = [
     "case_verdict",
     "escape_html",
-    "optional_number",
     "read_case",
     "read_generated",
-    "read_options",
     "read_run",
     "read_verdict",
     "write_case",
     "write_generated",
-    "write_options",
     "write_run",
 ]
 
@@ -129,29 +136,6 @@ def write_run(run: Run, *, escape: bool, stand_ins: Sequence[CaseResult] = ()) -
     }
 
 
-def write_options(options: RunOptions) -> JsonObject:
-    """Writes run options."""
-    return {
-        "iterations": options.iterations,
-        "minPassRate": options.min_pass_rate,
-        "undecided": options.undecided,
-        "concurrency": options.concurrency,
-        "caseTimeoutSeconds": options.case_timeout,
-    }
-
-
-def read_options(source: JsonObject) -> RunOptions:
-    """Reads run options; what is missing has its default."""
-    default = RunOptions()
-    return RunOptions(
-        iterations=integer(source, "iterations", default.iterations),
-        min_pass_rate=number(source, "minPassRate", default.min_pass_rate),
-        undecided="fail" if source.get("undecided") == "fail" else "ignore",
-        concurrency=integer(source, "concurrency", default.concurrency),
-        case_timeout=number(source, "caseTimeoutSeconds", default.case_timeout),
-    )
-
-
 def read_run(source: JsonObject, *, run_id: str = "", definition: str = "") -> Run:
     """Reads a results object in any variant seen in the wild.
 
@@ -234,7 +218,21 @@ def read_generated(source: JsonObject) -> GeneratedData:
         actions=tuple(invoked) if names is None else tuple(_take(invoked, name) for name in names),
         latency_ms=optional_number(source, "latencyMilliseconds"),
         session_id=optional_text(source, "sessionId"),
+        tokens=_read_tokens(object_at(source, "tokens")),
+        trace=_read_trace(source),
     )
+
+
+def _read_tokens(source: JsonObject) -> Tokens | None:
+    spent = [optional_integer(source, key) for key in ("input", "output")]
+    return None if spent == [None, None] else Tokens(*spent)
+
+
+def _read_trace(source: JsonObject) -> JsonValue:
+    trace = source.get("trace")
+    if is_too_deep(trace):
+        raise MessageUnreadable("the trace is nested too deeply")
+    return trace
 
 
 def _read_generated_if_any(source: JsonObject, results: tuple[TestResult, ...]) -> GeneratedData | None:
@@ -261,7 +259,18 @@ def write_generated(generated: GeneratedData) -> JsonObject:
         "outcome": generated.outcome,
         "sessionId": generated.session_id,
         "latencyMilliseconds": generated.latency_ms,
+        **_extras(generated),
     }
+
+
+def _extras(generated: GeneratedData) -> JsonObject:
+    """Gives what few agents tell, and nothing for the others."""
+    extras: dict[str, JsonValue] = {}
+    if generated.tokens is not None:
+        extras["tokens"] = {"input": generated.tokens.input, "output": generated.tokens.output}
+    if generated.trace is not None:
+        extras["trace"] = generated.trace
+    return extras
 
 
 def _write_result(result: TestResult, times: Mapping[str, str]) -> JsonObject:
@@ -404,12 +413,6 @@ def _action_names(value: JsonValue) -> tuple[str, ...] | None:
 def _take(invoked: list[Action], name: str) -> Action:
     place = next((index for index, action in enumerate(invoked) if action.name == name), None)
     return Action(name) if place is None else invoked.pop(place)
-
-
-def optional_number(source: JsonObject, key: str) -> float | None:
-    """Gives a number, None when there is none."""
-    value = source.get(key)
-    return float(value) if isinstance(value, int | float) else None
 
 
 def escape_html(plain: str) -> str:

@@ -16,6 +16,8 @@ __all__ = [
     "list_of_objects",
     "number",
     "object_at",
+    "optional_integer",
+    "optional_number",
     "optional_text",
     "read_object",
     "text",
@@ -68,6 +70,18 @@ def number(source: JsonObject, key: str, default: float) -> float:
     """Gives a number."""
     value = source.get(key)
     return float(value) if isinstance(value, int | float) and not isinstance(value, bool) else default
+
+
+def optional_number(source: JsonObject, key: str) -> float | None:
+    """Gives a number, None when there is none."""
+    value = source.get(key)
+    return float(value) if isinstance(value, int | float) and not isinstance(value, bool) else None
+
+
+def optional_integer(source: JsonObject, key: str) -> int | None:
+    """Gives a whole number, None when there is none."""
+    value = source.get(key)
+    return value if isinstance(value, int) and not isinstance(value, bool) else None
 
 
 def object_at(source: JsonObject, key: str) -> JsonObject:

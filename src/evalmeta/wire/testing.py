@@ -15,17 +15,9 @@ import orjson
 
 from evalmeta.errors import MessageUnreadable
 from evalmeta.model.run import CaseResult, Run, RunStatus, TestResult, Verdict
-from evalmeta.wire.connect import (
-    case_verdict,
-    escape_html,
-    optional_number,
-    read_generated,
-    read_options,
-    read_verdict,
-    write_generated,
-    write_options,
-)
-from evalmeta.wire.jsonfields import integer, list_of_objects, object_at, optional_text, text, value_at
+from evalmeta.wire.connect import case_verdict, escape_html, read_generated, read_verdict, write_generated
+from evalmeta.wire.jsonfields import integer, list_of_objects, object_at, optional_number, optional_text, text, value_at
+from evalmeta.wire.runoptions import read_options, write_options
 from evalmeta.wire.timestamps import from_timestamp, to_timestamp
 
 if TYPE_CHECKING:

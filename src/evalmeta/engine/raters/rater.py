@@ -1,4 +1,4 @@
-"""What a rater is."""
+"""What a rater is, and what it is asked."""
 
 from __future__ import annotations
 
@@ -8,9 +8,34 @@ from typing import TYPE_CHECKING, Protocol
 if TYPE_CHECKING:
     from collections.abc import Awaitable
 
+    from evalmeta.model.definition import HistoryMessage
+    from evalmeta.model.generated import Action
     from evalmeta.model.run import Verdict
 
-__all__ = ["Rater", "Rating"]
+__all__ = ["Rater", "Rating", "Rubric"]
+
+
+@dataclass(frozen=True, slots=True)
+class Rubric:
+    """What is to be rated, and by what.
+
+    Attributes:
+        metric: the expectation's canonical name, such as `bot_response_rating` or `coherence`.
+        utterance: what the agent was asked.
+        actual: what it answered.
+        expected: a model answer, or a description of one; empty when the definition gives none.
+        history: what was said before.
+        actions: what the agent did for the answer; their outputs are its facts.
+        threshold: the rating, 0 to 5, from which on the answer passes.
+    """
+
+    metric: str
+    utterance: str
+    actual: str
+    expected: str = ""
+    history: tuple[HistoryMessage, ...] = ()
+    actions: tuple[Action, ...] = ()
+    threshold: float = 3.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -18,7 +43,7 @@ class Rating:
     """How well an answer meets what was expected.
 
     Attributes:
-        score: 0 to 5; 3 and above passes. None when nothing was decided.
+        score: 0 to 5; the threshold and above passes. None when nothing was decided.
         explanation: the rule that decided and its evidence.
         rater: the name of the rater that judged.
     """
@@ -30,8 +55,16 @@ class Rating:
 
 
 class Rater(Protocol):
-    """Rates answers; a rater that has to wait (for a model) gives an awaitable."""
+    """Rates answers; a rater that has to wait (for a model) gives an awaitable.
 
-    def __call__(self, expected: str, actual: str, *, utterance: str) -> Rating | Awaitable[Rating]:
-        """Rates the actual text; the expected one may be a model answer or describe the answer."""
+    Raises:
+        RaterError: it cannot rate now; the result becomes ERROR.
+    """
+
+    def __call__(self, rubric: Rubric, /) -> Rating | Awaitable[Rating] | None:
+        """Rates an answer; None when it cannot judge the metric at all."""
+        ...
+
+    async def close(self) -> None:
+        """Lets go of what the rater holds; called once, after the last rating."""
         ...

@@ -27,8 +27,12 @@ from evalmeta.model.run import Verdict
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
+    from pathlib import Path
 
-__all__ = ["NAME", "rate"]
+    from evalmeta.engine.raters.rater import Rater, Rubric
+    from evalmeta.model.settings import RulesRater
+
+__all__ = ["NAME", "Rules", "bind_rules", "rate"]
 
 NAME: Final = "rules"
 _BEST: Final = 5.0
@@ -36,6 +40,27 @@ _PASS_FROM: Final = 3.0 / _BEST
 _FAIL_BELOW: Final = 0.1
 _COUNTS: Final = frozenset(str(number) for number in range(13))
 _EVIDENCE: Final = 5
+
+
+_RATED: Final = frozenset({"bot_response_rating", "response_match"})
+
+
+class Rules:
+    """The offline rater: it rates responses against expected ones, and no other quality of theirs."""
+
+    def __call__(self, rubric: Rubric) -> Rating | None:
+        """Gives what `rate` says; None for a metric that no rule can judge."""
+        if rubric.metric not in _RATED:
+            return None
+        return rate(rubric.expected, rubric.actual, utterance=rubric.utterance)
+
+    async def close(self) -> None:
+        """Has nothing to let go of."""
+
+
+def bind_rules(settings: RulesRater, *, root: Path) -> Rater:  # noqa: ARG001 - the hook is imported from there
+    """Makes the offline rater."""
+    return Rules()
 
 
 class _Texts(NamedTuple):

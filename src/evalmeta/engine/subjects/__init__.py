@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, assert_never
+from typing import TYPE_CHECKING
 
-from evalmeta.model.settings import PythonSubject, ReplaySubject
+from evalmeta.model.settings import SUBJECT_ADAPTERS, PythonSubject, ReplaySubject
+from evalmeta.plugins import unknown_plugin
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -32,4 +33,4 @@ def bind(settings: SubjectSettings, *, root: Path) -> Subject:
 
             return bind_replay(settings, root=root)
         case _:
-            assert_never(settings)
+            raise unknown_plugin("subjects", settings.adapter, known=SUBJECT_ADAPTERS)

@@ -19,8 +19,9 @@ from evalmeta.org.handlers.rest import guarded, json_reply
 from evalmeta.org.results import stand_ins
 from evalmeta.org.threads import in_thread
 from evalmeta.store.record_ids import whole_id
-from evalmeta.wire.connect import read_options, write_run
+from evalmeta.wire.connect import write_run
 from evalmeta.wire.jsonfields import object_at, read_object, text
+from evalmeta.wire.runoptions import read_options
 from evalmeta.wire.testing import studio_status, write_testing_run
 from evalmeta.wire.timestamps import to_timestamp
 

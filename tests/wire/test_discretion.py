@@ -7,9 +7,9 @@ import httpx
 import pytest
 
 from client.servers import http_reply, replying_with
-from evalmeta.client.discretion import discreetly, reason_of
 from evalmeta.client.http import bearer, open_http, request
 from evalmeta.errors import UsageError
+from evalmeta.wire.discretion import discreetly, reason_of
 
 ANSWER = http_reply(200, b"{}", "Set-Cookie: sid=canary")
 

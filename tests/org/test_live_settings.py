@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from evalmeta.errors import SettingsError
-from evalmeta.org.subjects import LiveSubjects
+from evalmeta.org.live_settings import live_subjects
 from org.parts import SETTINGS
 
 if TYPE_CHECKING:
@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 
 def test_subjects_are_those_of_the_file_as_it_is_now(tmp_path: Path) -> None:
-    subjects, file = LiveSubjects(tmp_path), tmp_path / "evalmeta.toml"
+    subjects, file = live_subjects(tmp_path), tmp_path / "evalmeta.toml"
     assert list(subjects) == []
     file.write_text(SETTINGS)
     assert (list(subjects), len(subjects), subjects["Desk"].adapter) == (["Desk"], 1, "python")
@@ -22,7 +22,7 @@ def test_subjects_are_those_of_the_file_as_it_is_now(tmp_path: Path) -> None:
 
 
 def test_a_file_with_a_mistake_is_told_until_it_is_mended(tmp_path: Path) -> None:
-    subjects, file = LiveSubjects(tmp_path), tmp_path / "evalmeta.toml"
+    subjects, file = live_subjects(tmp_path), tmp_path / "evalmeta.toml"
     file.write_text("[subjects")
     for _ in range(2):
         with pytest.raises(SettingsError, match="is not TOML"):

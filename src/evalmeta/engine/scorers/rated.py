@@ -1,0 +1,71 @@
+"""What a rater judges: how well an answer meets what was expected of it, and qualities that need a model."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from evalmeta.engine.raters.rater import Rating, Rubric
+from evalmeta.engine.scorers.results import undecided
+from evalmeta.model.expectations import canonical_name, expectation_kind
+from evalmeta.model.run import TestResult
+
+if TYPE_CHECKING:
+    from collections.abc import Awaitable
+
+    from evalmeta.engine.raters.rater import Rater
+    from evalmeta.engine.scorer import Exchange, Scorer
+    from evalmeta.model.definition import Expectation
+
+__all__ = ["rated_by"]
+
+
+def rated_by(rater: Rater, *, threshold: float = 3.0) -> Scorer:
+    """Makes a scorer of a rater; the score is the rating, 0 to 5.
+
+    A metric that the rater cannot judge, and a response without an expected one, is UNDECIDED.
+    """
+
+    def score_rated(expectation: Expectation, exchange: Exchange) -> TestResult | Awaitable[TestResult]:
+        kind = expectation_kind(expectation.name)
+        actual, expected = exchange.generated.outcome, (expectation.expected_value or "").strip()
+        if kind is not None and kind.needs == "value" and not expected:
+            return undecided(expectation, "no expectedValue: there is no response to compare with", actual=actual)
+        rating = rater(_rubric(expectation, exchange, expected, threshold))
+        if rating is None or isinstance(rating, Rating):
+            return _result(expectation, actual, rating)
+        return _awaited(expectation, actual, rating)
+
+    return score_rated
+
+
+def _rubric(expectation: Expectation, exchange: Exchange, expected: str, threshold: float) -> Rubric:
+    return Rubric(
+        canonical_name(expectation.name),
+        exchange.utterance,
+        exchange.generated.outcome,
+        expected,
+        exchange.case.history,
+        exchange.generated.actions,
+        threshold,
+    )
+
+
+async def _awaited(expectation: Expectation, actual: str, rating: Awaitable[Rating]) -> TestResult:
+    return _result(expectation, actual, await rating)
+
+
+def _result(expectation: Expectation, actual: str, rating: Rating | None) -> TestResult:
+    expected = expectation.expected_value or ""
+    if rating is None:
+        explanation = f"{expectation.name} needs an LLM rater, and none judges this run"
+        return undecided(expectation, explanation, expected=expected, actual=actual)
+    return TestResult(
+        expectation.name,
+        rating.verdict,
+        expected=expected,
+        actual=actual,
+        score=rating.score,
+        explanation=rating.explanation,
+        label=expectation.label,
+        rater=rating.rater,
+    )
