@@ -1,28 +1,13 @@
 from __future__ import annotations
 
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from engine.builders import case_result, result
-from evalmeta.engine.policy import case_verdict, summarise
+from evalmeta.engine.policy import summarise
 from evalmeta.model.run import RunOptions, Verdict
 
 PASS, FAILURE, ERROR, UNDECIDED = Verdict.PASS, Verdict.FAILURE, Verdict.ERROR, Verdict.UNDECIDED
-
-
-@pytest.mark.parametrize(
-    ("verdicts", "expected"),
-    [
-        ([], UNDECIDED),
-        ([UNDECIDED], UNDECIDED),
-        ([UNDECIDED, PASS], PASS),
-        ([PASS, ERROR, UNDECIDED], ERROR),
-        ([PASS, ERROR, FAILURE], FAILURE),
-    ],
-)
-def test_the_worst_result_is_the_verdict_of_the_case(verdicts: list[Verdict], expected: Verdict) -> None:
-    assert case_verdict(result(verdict) for verdict in verdicts) is expected
 
 
 def test_errors_and_undecided_cases_are_no_part_of_the_pass_rate() -> None:

@@ -10,10 +10,9 @@ from typing import TYPE_CHECKING, Final, Protocol
 
 from evalmeta import limits
 from evalmeta.engine.answers import generated_data
-from evalmeta.engine.policy import case_verdict
 from evalmeta.engine.reasons import reason
 from evalmeta.engine.scorer import Exchange, score
-from evalmeta.model.run import CaseResult, TestResult, Verdict
+from evalmeta.model.run import CaseResult, TestResult, Verdict, case_verdict
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

@@ -10,23 +10,11 @@ from evalmeta.model.run import Summary, Verdict
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from evalmeta.model.run import CaseResult, RunOptions, TestResult
+    from evalmeta.model.run import CaseResult, RunOptions
 
-__all__ = ["Tally", "case_verdict", "summarise"]
+__all__ = ["Tally", "summarise"]
 
 _TOLERANCE: Final = 1e-9
-
-
-def case_verdict(results: Iterable[TestResult]) -> Verdict:
-    """Gives the verdict of a case that was asked: the worst of FAILURE, ERROR, PASS and UNDECIDED, in this order.
-
-    Nothing decided, or nothing expected, is UNDECIDED.
-    """
-    verdicts = {result.verdict for result in results}
-    for verdict in (Verdict.FAILURE, Verdict.ERROR, Verdict.PASS):
-        if verdict in verdicts:
-            return verdict
-    return Verdict.UNDECIDED
 
 
 class Tally:

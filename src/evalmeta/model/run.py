@@ -10,9 +10,21 @@ from evalmeta import limits
 from evalmeta.model.scoring import Scoring
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable
+
     from evalmeta.model.generated import GeneratedData
 
-__all__ = ["CaseResult", "Run", "RunOptions", "RunStatus", "Summary", "TestResult", "Undecided", "Verdict"]
+__all__ = [
+    "CaseResult",
+    "Run",
+    "RunOptions",
+    "RunStatus",
+    "Summary",
+    "TestResult",
+    "Undecided",
+    "Verdict",
+    "case_verdict",
+]
 
 
 class RunStatus(StrEnum):
@@ -69,6 +81,18 @@ class TestResult:
     detail: float | None = None
     rater: str | None = None
     error: str | None = None
+
+
+def case_verdict(results: Iterable[TestResult]) -> Verdict:
+    """Gives the verdict of a case that was asked: the worst of FAILURE, ERROR, PASS and UNDECIDED, in this order.
+
+    Nothing decided, or nothing expected, is UNDECIDED.
+    """
+    verdicts = {result.verdict for result in results}
+    for verdict in (Verdict.FAILURE, Verdict.ERROR, Verdict.PASS):
+        if verdict in verdicts:
+            return verdict
+    return Verdict.UNDECIDED
 
 
 @dataclass(frozen=True, slots=True)

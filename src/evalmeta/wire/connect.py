@@ -21,7 +21,7 @@ from evalmeta.errors import MessageUnreadable
 from evalmeta.model.actions import parse_actions, render_actions
 from evalmeta.model.generated import Action, GeneratedData, Tokens, invoked_actions
 from evalmeta.model.jsonvalue import is_too_deep
-from evalmeta.model.run import CaseResult, Run, RunStatus, TestResult, Verdict
+from evalmeta.model.run import CaseResult, Run, RunStatus, TestResult, Verdict, case_verdict
 from evalmeta.wire.jsonfields import (
     integer,
     list_of_objects,
@@ -43,9 +43,9 @@ if TYPE_CHECKING:
     Translation = Callable[[str], str]
 
 __all__ = [
-    "case_verdict",
     "escape_html",
     "read_case",
+    "read_case_verdict",
     "read_generated",
     "read_run",
     "read_verdict",
@@ -181,7 +181,7 @@ def read_case(source: JsonObject, *, place: int = 1) -> CaseResult:
         number=integer(source, "testNumber", place),
         iteration=integer(source, "iteration", 1),
         utterance=text(object_at(source, "inputs"), "utterance"),
-        verdict=case_verdict(text(source, "verdict"), results, broken=broken),
+        verdict=read_case_verdict(text(source, "verdict"), results, broken=broken),
         started=started,
         ended=from_timestamp(text(source, "endTime")) or started,
         results=results,
@@ -346,17 +346,11 @@ def read_verdict(word: str) -> Verdict:
     return _VERDICTS.get(word.upper(), Verdict.UNDECIDED)
 
 
-def case_verdict(stated: str, results: tuple[TestResult, ...], *, broken: bool) -> Verdict:
-    """Gives a case's verdict: the stated one, or else what its results come to; a broken case is an error."""
+def read_case_verdict(stated: str, results: tuple[TestResult, ...], *, broken: bool) -> Verdict:
+    """Reads a case's verdict: the stated one, or else what its results come to; a broken case is an error."""
     if stated in Verdict.__members__:
         return Verdict(stated)
-    verdicts = {each.verdict for each in results}
-    if broken:
-        return Verdict.ERROR
-    for verdict in (Verdict.FAILURE, Verdict.ERROR, Verdict.PASS):
-        if verdict in verdicts:
-            return verdict
-    return Verdict.UNDECIDED
+    return Verdict.ERROR if broken else case_verdict(results)
 
 
 def _run_status(word: str) -> RunStatus:

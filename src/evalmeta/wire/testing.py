@@ -15,7 +15,7 @@ import orjson
 
 from evalmeta.errors import MessageUnreadable
 from evalmeta.model.run import CaseResult, Run, RunStatus, TestResult, Verdict
-from evalmeta.wire.connect import case_verdict, escape_html, read_generated, read_verdict, write_generated
+from evalmeta.wire.connect import escape_html, read_case_verdict, read_generated, read_verdict, write_generated
 from evalmeta.wire.jsonfields import integer, list_of_objects, object_at, optional_number, optional_text, text, value_at
 from evalmeta.wire.runoptions import read_options, write_options
 from evalmeta.wire.timestamps import from_timestamp, to_timestamp
@@ -150,7 +150,7 @@ def _read_case(source: JsonObject, place: int) -> CaseResult:
         number=integer(source, "testNumber", place),
         iteration=integer(own, "iteration", 1),
         utterance=text(response, "userInput") or _input(source),
-        verdict=case_verdict(text(own, "verdict"), results, broken=generated is None),
+        verdict=read_case_verdict(text(own, "verdict"), results, broken=generated is None),
         started=started,
         ended=from_timestamp(text(own, "endTime")) or started,
         results=results,
