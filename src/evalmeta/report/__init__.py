@@ -1,4 +1,7 @@
-"""Finished runs as text, in one of several formats; each format is a module with one function, `render`."""
+"""Finished runs as text, in one of several formats; each format is a module with one function, `render`.
+
+Installed packages add formats by entry points of the group `evalmeta.reporters`: see `evalmeta.report.reporters`.
+"""
 
 from __future__ import annotations
 
@@ -6,14 +9,12 @@ import re
 from importlib import import_module
 from typing import TYPE_CHECKING, Final, NamedTuple, Protocol, cast
 
-from evalmeta.errors import UsageError
-
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from evalmeta.report.report import Report
 
-__all__ = ["FORMATS", "Format", "file_name", "formats", "render"]
+__all__ = ["FORMATS", "Format", "file_name", "format_names", "render"]
 
 
 class Format(NamedTuple):
@@ -36,18 +37,25 @@ class _Renderer(Protocol):
     def render(self, reports: Sequence[Report]) -> str: ...
 
 
-def formats() -> tuple[str, ...]:
-    """Lists the names of the formats."""
-    return tuple(FORMATS)
+def format_names() -> tuple[str, ...]:
+    """Lists the names of the formats: the built-in ones, then those that installed packages add."""
+    # Looking at what is installed takes longer than all of the rest here.
+    from evalmeta.plugins import plugin_names  # noqa: PLC0415
+
+    return (*FORMATS, *(name for name in plugin_names("reporters") if name not in FORMATS))
 
 
 def render(name: str, reports: Sequence[Report]) -> str:
-    """Writes runs in a format; the text ends with a line break.
+    """Writes runs in a format; the text of a built-in one ends with a line break, unless it is empty.
 
     Raises:
-        UsageError: there is no format of that name.
+        SettingsError: there is no format of that name, or the package that adds it is broken.
     """
-    return cast("_Renderer", import_module(_format(name).module)).render(reports)
+    if name in FORMATS:
+        return cast("_Renderer", import_module(FORMATS[name].module)).render(reports)
+    from evalmeta.report.reporters import load_reporter  # noqa: PLC0415 - only for what packages add
+
+    return load_reporter(name).render(reports)
 
 
 def file_name(name: str, run_id: str) -> str:
@@ -56,12 +64,14 @@ def file_name(name: str, run_id: str) -> str:
     A character of the run's id that could lead out of a folder becomes `_`.
 
     Raises:
-        UsageError: there is no format of that name.
+        SettingsError: there is no format of that name, or the package that adds it is broken.
     """
-    return f"test-result-{_NOT_IN_NAMES.sub('_', run_id)}.{_format(name).suffix}"
+    return f"test-result-{_NOT_IN_NAMES.sub('_', run_id)}.{_suffix(name)}"
 
 
-def _format(name: str) -> Format:
-    if name not in FORMATS:
-        raise UsageError(f"{name!r} is no result format", actions=[f"Choose one of {', '.join(FORMATS)}."])
-    return FORMATS[name]
+def _suffix(name: str) -> str:
+    if name in FORMATS:
+        return FORMATS[name].suffix
+    from evalmeta.report.reporters import load_reporter  # noqa: PLC0415 - only for what packages add
+
+    return load_reporter(name).suffix

@@ -14,6 +14,7 @@ from evalmeta.cli.groups import OptionsOnly
 from evalmeta.cli.jobs import job_options, wait_option
 from evalmeta.cli.loop import run_async
 from evalmeta.cli.output import json_option, note, print_error, print_json, print_table, say_target
+from evalmeta.cli.resultformats import result_format_option
 from evalmeta.cli.runreports import prepare_folder, report_runs
 from evalmeta.cli.runs import cancel as cancel_run
 from evalmeta.cli.runs import carry_on, check_id, run_tests
@@ -31,8 +32,6 @@ if TYPE_CHECKING:
 
 __all__ = ["test"]
 
-_FORMATS = ("human", "json", "junit", "tap")
-
 
 def _report_options(command: Callable[..., int]) -> Callable[..., int]:  # type: ignore[explicit-any]
     """Adds the options of everything that reports on runs."""
@@ -44,9 +43,7 @@ def _report_options(command: Callable[..., int]) -> Callable[..., int]:  # type:
             type=click.Path(path_type=Path, file_okay=False),
             help="Also write each run to a file test-result-ID there.",
         ),
-        click.option(
-            "--result-format", type=click.Choice(_FORMATS), default="human", show_default=True, help="How to report."
-        ),
+        result_format_option,
     ):
         command = option(command)
     return command
