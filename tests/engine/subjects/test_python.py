@@ -7,7 +7,7 @@ import pytest
 
 from engine.builders import case
 from evalmeta.engine.subjects.python import bind_python
-from evalmeta.errors import SettingsError, SubjectError
+from evalmeta.errors import SettingsError, SubjectBusy, SubjectError, SubjectUnreachable
 from evalmeta.model.definition import ContextVariable, HistoryMessage
 from evalmeta.model.evaluation import Case
 from evalmeta.model.settings import PythonSubject
@@ -21,9 +21,9 @@ if TYPE_CHECKING:
 CASE = Case(1, case().turns, (HistoryMessage("user", "Hi", None, 0),), (ContextVariable("City", "Bonn"),))
 
 
-def subject(root: Path, text: str, target: str = "agent:answer") -> Subject:
+def subject(root: Path, text: str, target: str = "agent:answer", retry_on: tuple[str, ...] = ()) -> Subject:
     root.joinpath("agent.py").write_text(text)
-    return bind_python(PythonSubject(adapter="python", target=target), root=root)
+    return bind_python(PythonSubject(adapter="python", target=target, retry_on=retry_on), root=root)
 
 
 def ask(bound: Subject, *utterances: str) -> list[GeneratedData]:
@@ -105,9 +105,49 @@ def test_nonsense_is_a_subject_error(tmp_path: Path, body: str) -> None:
         ask(subject(tmp_path, f"def answer(utterance): {body}"))
 
 
-def test_what_the_agent_raises_is_passed_on(tmp_path: Path) -> None:
-    with pytest.raises(ZeroDivisionError):
-        ask(subject(tmp_path, "def answer(utterance): 1 / 0"))
+@pytest.mark.parametrize(
+    "text",
+    [
+        "import json\ndef answer(utterance):\n    json.loads('[')",
+        "import json\nasync def answer(utterance):\n    json.loads('[')",
+        "import json\nclass answer:\n def open(self): json.loads('[')",
+    ],
+)
+def test_what_the_agent_raises_is_told_with_its_place_in_the_project(tmp_path: Path, text: str) -> None:
+    with pytest.raises(SubjectError, match=r"^agent\.py:3: JSONDecodeError: Expecting value"):
+        ask(subject(tmp_path, text))
+
+
+def test_an_agent_that_leaves_is_told_with_its_place(tmp_path: Path) -> None:
+    with pytest.raises(SubjectError, match=r"^agent\.py:1: RuntimeError: SystemExit: 3$"):
+        ask(subject(tmp_path, "def answer(utterance): raise SystemExit(3)"))
+
+
+def test_an_error_outside_of_the_project_has_no_place(tmp_path: Path) -> None:
+    with pytest.raises(SubjectError, match=r"^TypeError: "):
+        ask(subject(tmp_path, "answer = len"), 3)
+
+
+@pytest.mark.parametrize("name", ["Late", "agent.Late", "TimeoutError", "builtins.OSError", "asyncio.TimeoutError"])
+def test_what_is_to_be_tried_again_is_unreachable(tmp_path: Path, name: str) -> None:
+    text = "class Late(TimeoutError): pass\ndef answer(utterance): raise Late('later')"
+    with pytest.raises(SubjectUnreachable, match=r"^agent\.py:2: Late: later$"):
+        ask(subject(tmp_path, text, retry_on=(name,)))
+
+
+@pytest.mark.parametrize("name", ["Lat", "other.Late", "agent.", "TimeoutError"])
+def test_other_exceptions_are_not_tried_again(tmp_path: Path, name: str) -> None:
+    text = "class Late(ConnectionError): pass\ndef answer(utterance): raise Late('later')"
+    with pytest.raises(SubjectError) as caught:
+        ask(subject(tmp_path, text, retry_on=(name,)))
+    assert type(caught.value) is SubjectError
+
+
+def test_an_agent_may_say_itself_that_it_is_busy(tmp_path: Path) -> None:
+    text = "from evalmeta.errors import SubjectBusy\ndef answer(utterance): raise SubjectBusy('full', after=2)"
+    with pytest.raises(SubjectBusy, match=r"^full$") as caught:
+        ask(subject(tmp_path, text))
+    assert caught.value.after == 2
 
 
 def test_a_session_without_ask_is_a_subject_error(tmp_path: Path) -> None:

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
     from types import ModuleType
 
-__all__ = ["import_from"]
+__all__ = ["import_from", "innermost_line"]
 
 _lock: Final = threading.Lock()
 _bound: Final[set[str]] = set()
@@ -72,8 +72,7 @@ def _is_own(module: ModuleType, root: Path) -> bool:
     file = getattr(module, "__file__", None)
     if not file:
         return False
-    path = Path(file).resolve()
-    return path.is_relative_to(root) and "site-packages" not in path.parts
+    return _is_in(Path(file).resolve(), root)
 
 
 def _failure(root: Path, name: str, target: str, error: BaseException) -> SettingsError:
@@ -89,13 +88,23 @@ def _failure(root: Path, name: str, target: str, error: BaseException) -> Settin
     )
 
 
+def innermost_line(error: BaseException, root: Path) -> tuple[Path, int] | None:
+    """Says in which file of the project, and in which line of it, an error came about; None when in none."""
+    place, trace = None, error.__traceback__
+    while trace is not None:
+        file = Path(trace.tb_frame.f_code.co_filename)
+        if _is_in(file, root):
+            place = file, trace.tb_lineno
+        trace = trace.tb_next
+    return place
+
+
 def _place(error: BaseException, root: Path) -> str:
     if isinstance(error, SyntaxError) and error.filename:
         return f"{error.filename}:{error.lineno}: "
-    place, trace = "", error.__traceback__
-    while trace is not None:
-        file = trace.tb_frame.f_code.co_filename
-        if Path(file).is_relative_to(root.resolve()):
-            place = f"{file}:{trace.tb_lineno}: "
-        trace = trace.tb_next
-    return place
+    place = innermost_line(error, root.resolve())
+    return "" if place is None else f"{place[0]}:{place[1]}: "
+
+
+def _is_in(path: Path, root: Path) -> bool:
+    return path.is_relative_to(root) and "site-packages" not in path.parts

@@ -3,32 +3,28 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import Awaitable
 from difflib import get_close_matches
-from functools import partial
-from typing import TYPE_CHECKING, Final, Protocol, TypeAlias
+from typing import TYPE_CHECKING, Final
 
 from evalmeta.engine.answers import generated_data
+from evalmeta.engine.subjects.calls import Calls
 from evalmeta.engine.subjects.imports import import_from
-from evalmeta.engine.subjects.threads import in_thread
+from evalmeta.engine.subjects.messages import context_of, exchanged, history_of
 from evalmeta.errors import SettingsError, SubjectError
 
 if TYPE_CHECKING:
     from pathlib import Path
 
     from evalmeta.engine.subject import Session, Subject
+    from evalmeta.engine.subjects.calls import Function
+    from evalmeta.engine.subjects.messages import Message
     from evalmeta.model.evaluation import Case
     from evalmeta.model.generated import GeneratedData
     from evalmeta.model.settings import PythonSubject
 
 __all__ = ["bind_python"]
 
-_Message: TypeAlias = dict[str, str | None]
 _INPUTS: Final = ("history", "context")
-
-
-class _Function(Protocol):
-    def __call__(self, *args: object, **inputs: object) -> object: ...
 
 
 def bind_python(settings: PythonSubject, *, root: Path) -> Subject:
@@ -39,6 +35,8 @@ def bind_python(settings: PythonSubject, *, root: Path) -> Subject:
     have `close()`. Everything may be a coroutine function; what is not runs in a
     daemon thread. `history` is a list of mappings with role, message and topic,
     `context` maps variable names to values; both are passed by name to who takes them.
+    An exception that `retry_on` names, by its class's name or a base class's, makes the
+    case begin anew; an agent that is busy raises `SubjectBusy`.
 
     Raises:
         SettingsError: the target is not there, does not load, or is none of these.
@@ -49,12 +47,13 @@ def bind_python(settings: PythonSubject, *, root: Path) -> Subject:
     for name in path.split("."):
         agent = _attribute(agent, name, target)
     opener = getattr(agent, "open", None)
+    calls = Calls(root, retry_on=settings.retry_on)
     if inspect.isclass(agent) and callable(opener):
-        return _Agent(_instance(agent, target))
+        return _Agent(_instance(agent, target), calls)
     if callable(opener):
-        return _Agent(agent)
+        return _Agent(agent, calls)
     if callable(agent) and not inspect.isclass(agent):
-        return _Answering(agent)
+        return _Answering(agent, calls)
     raise SettingsError(
         f"the subject's target {target!r} is neither a function nor has it a method open: {type(agent).__name__}",
         actions=("Name a function answer(utterance), or a class with open(history, context).",),
@@ -64,11 +63,12 @@ def bind_python(settings: PythonSubject, *, root: Path) -> Subject:
 class _Answering:
     """A subject that is one function."""
 
-    def __init__(self, function: _Function) -> None:
+    def __init__(self, function: Function, calls: Calls) -> None:
         self._function = function
+        self._calls = calls
 
     async def open(self, case: Case) -> Session:
-        return _FunctionSession(self._function, case)
+        return _FunctionSession(self._function, self._calls, case)
 
     async def close(self) -> None:
         """Has nothing to let go of."""
@@ -77,18 +77,16 @@ class _Answering:
 class _FunctionSession:
     """Calls the function for every turn and keeps the history that it gets."""
 
-    def __init__(self, function: _Function, case: Case) -> None:
+    def __init__(self, function: Function, calls: Calls, case: Case) -> None:
         self._function = function
-        self._history = _history(case)
-        self._context = _context(case)
+        self._calls = calls
+        self._history = history_of(case)
+        self._context = context_of(case)
 
     async def ask(self, utterance: str) -> GeneratedData:
         inputs = _accepted(self._function, [dict(message) for message in self._history], dict(self._context))
-        generated = generated_data(await _call(self._function, utterance, **inputs))
-        self._history += (
-            {"role": "user", "message": utterance, "topic": None},
-            {"role": "agent", "message": generated.outcome, "topic": generated.topic},
-        )
+        generated = generated_data(await self._calls.call(self._function, utterance, **inputs))
+        self._history += exchanged(utterance, generated)
         return generated
 
     async def close(self) -> None:
@@ -98,48 +96,38 @@ class _FunctionSession:
 class _Agent:
     """A subject with sessions of its own."""
 
-    def __init__(self, agent: object) -> None:
+    def __init__(self, agent: object, calls: Calls) -> None:
         self._agent = agent
+        self._calls = calls
 
     async def open(self, case: Case) -> Session:
         opener = _method(self._agent, "open")
-        session = await _call(opener, **_accepted(opener, _history(case), _context(case)))
-        return _AgentSession(session, _method(session, "ask"))
+        session = await self._calls.call(opener, **_accepted(opener, history_of(case), context_of(case)))
+        return _AgentSession(session, _method(session, "ask"), self._calls)
 
     async def close(self) -> None:
-        await _close(self._agent)
+        await _close(self._agent, self._calls)
 
 
 class _AgentSession:
-    def __init__(self, session: object, ask: _Function) -> None:
+    def __init__(self, session: object, ask: Function, calls: Calls) -> None:
         self._session = session
         self._ask = ask
+        self._calls = calls
 
     async def ask(self, utterance: str) -> GeneratedData:
-        return generated_data(await _call(self._ask, utterance))
+        return generated_data(await self._calls.call(self._ask, utterance))
 
     async def close(self) -> None:
-        await _close(self._session)
+        await _close(self._session, self._calls)
 
 
-async def _call(function: _Function, *args: object, **inputs: object) -> object:
-    if _is_async(function):
-        result = function(*args, **inputs)
-    else:
-        result = await in_thread(partial(function, *args, **inputs))
-    return await result if isinstance(result, Awaitable) else result
-
-
-async def _close(thing: object) -> None:
+async def _close(thing: object, calls: Calls) -> None:
     if callable(getattr(thing, "close", None)):
-        await _call(_method(thing, "close"))
+        await calls.call(_method(thing, "close"))
 
 
-def _is_async(function: _Function) -> bool:
-    return inspect.iscoroutinefunction(function) or inspect.iscoroutinefunction(getattr(function, "__call__", None))  # noqa: B004
-
-
-def _accepted(function: _Function, history: list[_Message], context: dict[str, str]) -> dict[str, object]:
+def _accepted(function: Function, history: list[Message], context: dict[str, str]) -> dict[str, object]:
     try:
         parameters = inspect.signature(function).parameters.values()
     except (TypeError, ValueError):
@@ -151,15 +139,7 @@ def _accepted(function: _Function, history: list[_Message], context: dict[str, s
     return {name: value for name, value in zip(_INPUTS, (history, context), strict=True) if name in taken}
 
 
-def _history(case: Case) -> list[_Message]:
-    return [{"role": entry.role, "message": entry.message, "topic": entry.topic} for entry in case.history]
-
-
-def _context(case: Case) -> dict[str, str]:
-    return {variable.name: variable.value for variable in case.context_variables}
-
-
-def _method(thing: object, name: str) -> _Function:
+def _method(thing: object, name: str) -> Function:
     method: object = getattr(thing, name, None)
     if not callable(method):
         raise SubjectError(f"the agent's {type(thing).__name__} has no method {name}")

@@ -47,7 +47,7 @@ def _outcome(function: Callable[[], T]) -> Callable[[], T]:
 def _raiser(error: BaseException) -> Callable[[], NoReturn]:
     # In the event loop these would end the whole run.
     if isinstance(error, KeyboardInterrupt | SystemExit | asyncio.CancelledError):
-        error = RuntimeError(f"{type(error).__name__}: {error}")
+        error = RuntimeError(f"{type(error).__name__}: {error}").with_traceback(error.__traceback__)
 
     def fail() -> NoReturn:
         raise error
