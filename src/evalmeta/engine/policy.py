@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from typing import TYPE_CHECKING, Final
 
+from evalmeta.model.counting import counted_verdict
 from evalmeta.model.run import Summary, Verdict
 
 if TYPE_CHECKING:
@@ -27,9 +28,8 @@ class Tally:
 
     def add(self, case: CaseResult) -> None:
         """Counts one case; with `undecided="fail"` an undecided result makes it a failed one."""
-        undecided = [result.name for result in case.results if result.verdict is Verdict.UNDECIDED]
-        self._undecided.update(undecided)
-        self._verdicts[_counted(case.verdict, self._options, has_undecided=bool(undecided))] += 1
+        self._undecided.update(result.name for result in case.results if result.verdict is Verdict.UNDECIDED)
+        self._verdicts[counted_verdict(case, self._options)] += 1
 
     def summary(self) -> Summary:
         """Gives the counts so far; a run succeeds when its pass rate is reached and nothing was an error."""
@@ -61,9 +61,3 @@ def summarise(cases: Iterable[CaseResult], options: RunOptions) -> Summary:
     for case in cases:
         tally.add(case)
     return tally.summary()
-
-
-def _counted(verdict: Verdict, options: RunOptions, *, has_undecided: bool) -> Verdict:
-    if options.undecided != "fail" or verdict is Verdict.ERROR:
-        return verdict
-    return Verdict.FAILURE if has_undecided or verdict is Verdict.UNDECIDED else verdict

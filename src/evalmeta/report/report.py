@@ -5,13 +5,15 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from evalmeta.model.run import RunStatus, Verdict
+from evalmeta.model.counting import counted_verdict
+from evalmeta.model.run import RunStatus
 from evalmeta.report.words import count, percent
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
-    from evalmeta.model.run import CaseResult, Run, RunOptions, Summary
+    from evalmeta.model.run import CaseResult, Run, Summary
+    from evalmeta.model.statistics import RunStatistics
 
 __all__ = ["Report", "counted_verdict", "decision", "duration", "has_passed", "has_rate", "incident", "place"]
 
@@ -29,20 +31,14 @@ class Report:
         summary: the counts over these cases.
         file: the path of the definition's file, if it is known here.
         lines: the line of each case in that file, by case number; may be empty.
+        statistics: the numbers over these cases, where they were collected.
     """
 
     run: Run
     summary: Summary
     file: str | None = None
     lines: Mapping[int, int] = field(default_factory=_no_lines)
-
-
-def counted_verdict(case: CaseResult, options: RunOptions) -> Verdict:
-    """Gives the verdict that the summary counts: with `undecided="fail"`, what is undecided makes a case fail."""
-    if options.undecided != "fail" or case.verdict is Verdict.ERROR:
-        return case.verdict
-    undecided = case.verdict is Verdict.UNDECIDED or any(result.verdict is Verdict.UNDECIDED for result in case.results)
-    return Verdict.FAILURE if undecided else case.verdict
+    statistics: RunStatistics | None = None
 
 
 def incident(run: Run) -> str | None:
