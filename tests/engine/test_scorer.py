@@ -5,14 +5,21 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from engine.builders import TOPIC, exchange
-from evalmeta.engine.scorer import SCORERS, score
+from engine.builders import TOPIC, criterion, exchange
+from evalmeta.engine.raters.rules import Rules
+from evalmeta.engine.scorer import SCORERS, make_scorers, score
+from evalmeta.errors import SettingsError
 from evalmeta.model.definition import Expectation
 from evalmeta.model.expectations import expectation_kind, known_names, scorer_names
-from evalmeta.model.generated import GeneratedData
+from evalmeta.model.generated import Action, GeneratedData
 from evalmeta.model.run import TestResult, Verdict
+from evalmeta.model.scoring import Scoring
+from evalmeta.plugins import _found
 
 if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+    from pathlib import Path
+
     from evalmeta.engine.scorer import Exchange
 
 EXCHANGE = exchange(GeneratedData("Shipped.", "Orders"))
@@ -82,3 +89,94 @@ def test_a_scorer_of_the_orgs_own_is_undecided_and_named() -> None:
     result = score(Expectation("Courtesy", scorer_type="Custom"), EXCHANGE)
     assert (result.name, result.verdict) == ("Courtesy", Verdict.UNDECIDED)
     assert result.explanation == "'Courtesy' is a scorer of the org's own; nothing here can judge by it"
+
+
+@pytest.mark.parametrize(
+    ("scoring", "expectation", "verdict"),
+    [
+        (Scoring(), Expectation("actions_assertion", "['A']"), Verdict.FAILURE),
+        (Scoring(actions="superset"), Expectation("actions_assertion", "['A']"), Verdict.PASS),
+        (Scoring(), Expectation("topic_assertion", "Order"), Verdict.FAILURE),
+        (Scoring(topics="contains"), Expectation("topic_assertion", "Order"), Verdict.PASS),
+        (
+            Scoring(),
+            criterion("string_comparison", "equals", "$.generatedData.actionsSequence[*]", "B"),
+            Verdict.FAILURE,
+        ),
+        (
+            Scoring(matches="any"),
+            criterion("string_comparison", "equals", "$.generatedData.actionsSequence[*]", "B"),
+            Verdict.PASS,
+        ),
+        (Scoring(), Expectation("output_latency_milliseconds", "100"), Verdict.FAILURE),
+        (Scoring("testing-center"), Expectation("output_latency_milliseconds", "100"), Verdict.UNDECIDED),
+        (Scoring("testing-center"), Expectation("action_sequence_match", "[]"), Verdict.PASS),
+        (Scoring("testing-center", "exact"), Expectation("action_sequence_match", "[]"), Verdict.FAILURE),
+        (Scoring("testing-center"), Expectation("bot_response_rating"), Verdict.UNDECIDED),
+    ],
+)
+def test_results_are_judged_as_was_chosen(scoring: Scoring, expectation: Expectation, verdict: Verdict) -> None:
+    made = exchange(GeneratedData("Shipped today by us.", "Orders", (Action("A"), Action("B")), 250.0))
+    result = score(expectation, made, scorers=make_scorers(scoring, Rules()))
+    assert isinstance(result, TestResult)
+    assert result.verdict is verdict
+
+
+COURTESY = """\
+from evalmeta.engine.scorers.results import judged
+
+BROKEN = 3
+
+def courtesy(expectation, exchange):
+    return judged(expectation, passed="please" in exchange.generated.outcome, expected="", actual="", explanation="-")
+
+def wrong(expectation, exchange):
+    return True
+"""
+
+
+@pytest.fixture
+def install(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable[..., None]]:
+    """Installs a package that adds scorers under names."""
+
+    def install(**targets: str) -> None:
+        (tmp_path / "courtesy.py").write_text(COURTESY)
+        (tmp_path / "courtesy-1.dist-info").mkdir()
+        (tmp_path / "courtesy-1.dist-info/METADATA").write_text("Metadata-Version: 2.1\nName: courtesy\nVersion: 1\n")
+        rows = "".join(f"{name} = courtesy:{target}\n" for name, target in targets.items())
+        (tmp_path / "courtesy-1.dist-info/entry_points.txt").write_text(f"[evalmeta.scorers]\n{rows}")
+        monkeypatch.syspath_prepend(tmp_path)
+        _found.cache_clear()
+
+    yield install
+    _found.cache_clear()
+
+
+def test_a_package_adds_a_scorer_that_judges_the_orgs_own(install: Callable[..., None]) -> None:
+    install(Courtesy="courtesy")
+    scorers = make_scorers(Scoring(), Rules())
+    results = [score(Expectation("Courtesy", scorer_type=kind), EXCHANGE, scorers=scorers) for kind in ("Custom", None)]
+    assert [result.verdict for result in results] == [Verdict.FAILURE, Verdict.FAILURE]
+
+
+def test_a_package_may_replace_a_scorer_under_any_of_its_names(install: Callable[..., None]) -> None:
+    install(topic_assertion="courtesy")
+    assert score(TOPIC, EXCHANGE, scorers=make_scorers(Scoring(), Rules())).verdict is Verdict.FAILURE
+
+
+def test_a_scorer_of_the_orgs_own_is_not_judged_by_a_standard_one_of_its_name() -> None:
+    custom = Expectation("topic_sequence_match", "Orders", scorer_type="Custom")
+    assert score(custom, EXCHANGE).verdict is Verdict.UNDECIDED
+
+
+def test_a_scorer_that_gives_anything_else_gives_an_error(install: Callable[..., None]) -> None:
+    install(Courtesy="wrong")
+    result = score(Expectation("Courtesy"), EXCHANGE, scorers=make_scorers(Scoring(), Rules()))
+    assert result.error == "the scorer broke: it gave bool, which is no TestResult"
+
+
+@pytest.mark.parametrize(("target", "complaint"), [("BROKEN", "cannot be called"), ("nothing", "does not load")])
+def test_what_is_no_scorer_is_refused_by_name(install: Callable[..., None], target: str, complaint: str) -> None:
+    install(Courtesy=target)
+    with pytest.raises(SettingsError, match=f"'Courtesy' of the entry points .*{complaint}"):
+        make_scorers(Scoring(), Rules())

@@ -5,16 +5,23 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 from difflib import get_close_matches
-from typing import TYPE_CHECKING, Final, Protocol
+from inspect import isawaitable
+from typing import TYPE_CHECKING, Final, Protocol, cast
 
 from evalmeta.engine.raters.rules import Rules
 from evalmeta.engine.reasons import reason
-from evalmeta.engine.scorers import actions, comparisons, handoffs, latency, topics
+from evalmeta.engine.scorers.actions import action_scorer
+from evalmeta.engine.scorers.comparisons import comparison_scorer
+from evalmeta.engine.scorers.handoffs import score_handoff
+from evalmeta.engine.scorers.latency import latency_scorer
 from evalmeta.engine.scorers.rated import rated_by
 from evalmeta.engine.scorers.results import broken, undecided
-from evalmeta.model.expectations import canonical_name, known_names
+from evalmeta.engine.scorers.topics import topic_scorer
+from evalmeta.errors import SettingsError
+from evalmeta.model.expectations import canonical_name, expectation_kind, known_names
 from evalmeta.model.run import TestResult
 from evalmeta.model.scoring import Scoring
+from evalmeta.plugins import load_plugin, plugin_names
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Mapping
@@ -50,28 +57,45 @@ def make_scorers(scoring: Scoring, rater: Rater) -> Mapping[str, Scorer]:
     Scorers that installed packages add under the entry points `evalmeta.scorers` come beside ours, or in their place.
 
     Raises:
-        SettingsError: one of theirs does not load.
+        SettingsError: one of theirs does not load, or cannot be called.
     """
+    return {**_own_scorers(scoring, rater), **{canonical_name(name): _added(name) for name in plugin_names("scorers")}}
+
+
+def _own_scorers(scoring: Scoring, rater: Rater) -> Mapping[str, Scorer]:
+    as_orgs = scoring.profile == "testing-center"
     rated = rated_by(rater, threshold=scoring.threshold)
+    compared = comparison_scorer(scoring.matches)
     return {
-        "topic_sequence_match": topics.score_topic,
-        "action_sequence_match": actions.score_actions,
+        "topic_sequence_match": topic_scorer(scoring.topics, aliases=not as_orgs),
+        "action_sequence_match": action_scorer(scoring.action_match),
         "bot_response_rating": rated,
         "coherence": rated,
         "completeness": rated,
         "conciseness": rated,
         "instruction_following": rated,
         "factuality": rated,
-        "output_latency_milliseconds": latency.score_latency,
-        "string_comparison": comparisons.score_comparison,
-        "numeric_comparison": comparisons.score_comparison,
-        "agent_handoff_match": handoffs.score_handoff,
+        "output_latency_milliseconds": latency_scorer(judges=not as_orgs),
+        "string_comparison": compared,
+        "numeric_comparison": compared,
+        "agent_handoff_match": score_handoff,
         "response_match": rated,
         "task_resolution": rated,
     }
 
 
-SCORERS: Final = make_scorers(Scoring(), Rules())
+def _added(name: str) -> Scorer:
+    plugin = load_plugin("scorers", name)
+    if not callable(plugin):
+        raise SettingsError(
+            f"{name!r} of the entry points evalmeta.scorers is {type(plugin).__name__}, which cannot be called",
+            actions=("A scorer is a function of an expectation and an exchange that gives a TestResult.",),
+        )
+    return cast("Scorer", plugin)
+
+
+SCORERS: Final = _own_scorers(Scoring(), Rules())
+"""Our own scorers with the default settings."""
 
 
 def score(
@@ -80,19 +104,25 @@ def score(
     """Judges one expectation and never raises: a scorer that breaks gives an ERROR result with the reason.
 
     The result comes at once unless the scorer has to wait; every scorer in `SCORERS`
-    answers at once. `scorers` holds one scorer for each canonical expectation name.
+    answers at once. `scorers` holds one scorer for each canonical expectation name. A
+    scorer of the org's own is judged by the one that a package adds under its name, or
+    else is UNDECIDED.
     """
-    if expectation.is_custom:
+    name = canonical_name(expectation.name)
+    scorer = scorers.get(name)
+    if expectation.is_custom and (scorer is None or expectation_kind(name) is not None):
         explanation = f"{expectation.name!r} is a scorer of the org's own; nothing here can judge by it"
         return undecided(expectation, explanation, actual=exchange.generated.outcome)
-    scorer = scorers.get(canonical_name(expectation.name))
     if scorer is None:
         return broken(expectation, _unknown(expectation.name))
     try:
         result = scorer(expectation, exchange)
     except Exception as error:  # noqa: BLE001 - a broken scorer spoils one result, not the run
         return broken(expectation, f"the scorer broke: {reason(error)}")
-    return _sound(expectation, result) if isinstance(result, TestResult) else _awaited(expectation, result)
+    # Most results come at once, and asking whether something can be awaited takes longer than judging.
+    if not isinstance(result, TestResult) and isawaitable(result):
+        return _awaited(expectation, result)
+    return _sound(expectation, result)
 
 
 async def _awaited(expectation: Expectation, result: Awaitable[TestResult]) -> TestResult:
@@ -102,7 +132,9 @@ async def _awaited(expectation: Expectation, result: Awaitable[TestResult]) -> T
         return broken(expectation, f"the scorer broke: {reason(error)}")
 
 
-def _sound(expectation: Expectation, result: TestResult) -> TestResult:
+def _sound(expectation: Expectation, result: object) -> TestResult:
+    if not isinstance(result, TestResult):
+        return broken(expectation, f"the scorer broke: it gave {type(result).__name__}, which is no TestResult")
     if result.score is not None and not math.isfinite(result.score):
         return broken(expectation, f"the scorer broke: its score is {result.score}")
     return result

@@ -5,17 +5,18 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from engine.builders import exchange
-from evalmeta.engine.scorers.actions import common_length, score_actions, similarity
+from evalmeta.engine.scorers.actions import action_scorer, common_length, similarity
 from evalmeta.model.definition import Expectation
 from evalmeta.model.generated import Action, GeneratedData
 from evalmeta.model.run import TestResult, Verdict
+from evalmeta.model.scoring import ACTION_MATCHES, ActionMatch
 
 NAMES = st.lists(st.sampled_from("ABCD"), max_size=12)
 
 
-def judge(expected: str | None, *taken: str) -> TestResult:
+def judge(expected: str | None, *taken: str, match: ActionMatch = "exact") -> TestResult:
     generated = GeneratedData("", actions=tuple(map(Action, taken)))
-    return score_actions(Expectation("action_sequence_match", expected), exchange(generated))
+    return action_scorer(match)(Expectation("action_sequence_match", expected), exchange(generated))
 
 
 def test_the_same_actions_in_the_same_order_pass() -> None:
@@ -66,6 +67,69 @@ def test_every_difference_has_an_explanation(wanted: list[str], taken: list[str]
     result = judge(repr(wanted), *taken)
     assert (result.verdict is Verdict.PASS) == (wanted == taken)
     assert result.explanation
+
+
+@pytest.mark.parametrize(
+    ("taken", "modes"),
+    [
+        ("AB", {"exact", "in_order", "any_order", "superset", "subset"}),
+        ("XAYB", {"in_order", "superset"}),
+        ("BA", {"any_order", "superset", "subset"}),
+        ("BAX", {"superset"}),
+        ("ABB", {"in_order", "superset"}),
+        ("B", {"subset"}),
+        ("", {"subset"}),
+        ("AX", set()),
+    ],
+)
+def test_every_way_of_matching_passes_what_it_says(taken: str, modes: set[str]) -> None:
+    results = {match: judge("['A', 'B']", *taken, match=match) for match in ACTION_MATCHES}
+    assert {match for match, result in results.items() if result.verdict is Verdict.PASS} == modes
+    assert len({result.detail for result in results.values()}) == 1
+
+
+@pytest.mark.parametrize(("match", "passed"), [("in_order", True), ("superset", True), ("any_order", False)])
+def test_an_empty_list_asks_for_nothing_where_others_may_be_taken(match: ActionMatch, *, passed: bool) -> None:
+    result = judge("[]", "A", match=match)
+    assert result.verdict is (Verdict.PASS if passed else Verdict.FAILURE)
+    assert result.explanation == ("as expected; extra (allowed): A" if passed else "extra: A")
+
+
+@pytest.mark.parametrize(
+    ("match", "taken", "explanation"),
+    [
+        ("in_order", "CAD", "missing: B; extra (allowed): D; order: C before A"),
+        ("in_order", "ABXC", "as expected; extra (allowed): X"),
+        ("any_order", "CAD", "missing: B; extra: D; order (allowed): C before A"),
+        ("any_order", "CAB", "as expected; order (allowed): C before A"),
+        ("superset", "CAD", "missing: B; extra (allowed): D; order (allowed): C before A"),
+        ("superset", "XCAB", "as expected; extra (allowed): X; order (allowed): C before A"),
+        ("subset", "CAD", "missing (allowed): B; extra: D; order (allowed): C before A"),
+        ("subset", "C", "as expected; missing (allowed): A, B"),
+    ],
+)
+def test_what_a_way_of_matching_allows_is_told_as_allowed(match: ActionMatch, taken: str, explanation: str) -> None:
+    assert judge("['A','B','C']", *taken, match=match).explanation == explanation
+
+
+def test_repeated_actions_in_the_wrong_order_are_told_by_their_place() -> None:
+    assert judge("['A','B','A']", *"AAB").explanation == "order: action 2 is A, not B"
+    assert judge("['A','B','A']", *"XAAB", match="in_order").explanation == (
+        "extra (allowed): X; order: no A after A, B"
+    )
+
+
+@given(NAMES, NAMES)
+def test_the_ways_of_matching_agree_with_each_other(wanted: list[str], taken: list[str]) -> None:
+    results = {match: judge(repr(wanted), *taken, match=match) for match in ACTION_MATCHES}
+    passed = {match for match, result in results.items() if result.verdict is Verdict.PASS}
+    assert ("exact" in passed) == (wanted == taken)
+    assert ("any_order" in passed) == ({"superset", "subset"} <= passed)
+    assert ("in_order" in passed) == (common_length(wanted, taken) == len(wanted))
+    assert "in_order" not in passed or "superset" in passed
+    for result in results.values():
+        counts = any(f"{word}: " in result.explanation for word in ("missing", "extra", "order"))
+        assert (result.verdict is Verdict.FAILURE) == counts
 
 
 def _table(left: list[str], right: list[str]) -> int:

@@ -1,14 +1,20 @@
 from __future__ import annotations
 
+from typing import get_args
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from engine.builders import criterion, exchange
-from evalmeta.engine.scorers.comparisons import score_comparison
+from evalmeta import limits
+from evalmeta.engine.references import compile_reference, resolve
+from evalmeta.engine.scorers.comparisons import comparison_scorer
+from evalmeta.engine.scorers.criteria import Criterion, criterion_of
 from evalmeta.model.definition import Expectation, Parameter
-from evalmeta.model.generated import Action, GeneratedData
+from evalmeta.model.generated import Action, GeneratedData, reference_root
 from evalmeta.model.run import TestResult, Verdict
+from evalmeta.model.scoring import Matches
 
 ACTIONS = (
     Action("Find", {"id": "001xx", "count": 3, "flags": {"b": True, "a": None}}, {"rows": [1, 2, 2]}, 120.5),
@@ -21,7 +27,7 @@ ALL = "$.generatedData.invokedActions[*][?(@.function.name == 'Find')].function.
 
 
 def judge(name: str, operator: str, actual: str, expected: str, *, reference: bool = True) -> TestResult:
-    return score_comparison(criterion(name, operator, actual, expected, reference=reference), EXCHANGE)
+    return comparison_scorer()(criterion(name, operator, actual, expected, reference=reference), EXCHANGE)
 
 
 @pytest.mark.parametrize(
@@ -66,7 +72,9 @@ def test_both_sides_may_be_references() -> None:
         Parameter("actual", OUTCOME, True),
         Parameter("expected", OUTCOME, True),
     )
-    assert score_comparison(Expectation("string_comparison", parameters=parameters), EXCHANGE).verdict is Verdict.PASS
+    assert (
+        comparison_scorer()(Expectation("string_comparison", parameters=parameters), EXCHANGE).verdict is Verdict.PASS
+    )
 
 
 def test_both_sides_may_be_literals() -> None:
@@ -84,16 +92,90 @@ def test_a_reference_that_matches_nothing_is_an_error_that_names_it() -> None:
     assert result.error == "the reference of actual matches nothing: $.generatedData.latencyMs"
 
 
-def test_several_equal_matches_are_one() -> None:
-    result = judge("numeric_comparison", "equals", f"{ALL}.count", "3")
-    assert result.verdict is Verdict.PASS
-    assert "matches" not in result.explanation
+SEVERAL = "; the reference of actual has 2 matches: "
 
 
-def test_of_several_matches_that_differ_the_first_counts_and_is_said_to() -> None:
-    result = judge("string_comparison", "startswith", f"{ALL}.id", "001")
+@pytest.mark.parametrize(
+    ("matches", "expected", "verdict", "explanation"),
+    [
+        ("first", "001", Verdict.PASS, f"'001xx' starts with '001'{SEVERAL}only the first counts"),
+        ("first", "002", Verdict.FAILURE, f"'001xx' does not start with '002'{SEVERAL}only the first counts"),
+        ("any", "002", Verdict.PASS, f"'002xx' starts with '002'{SEVERAL}it holds for 1, one is enough"),
+        ("any", "003", Verdict.FAILURE, f"'001xx' does not start with '003'{SEVERAL}it holds for 0, one is enough"),
+        ("all", "00", Verdict.PASS, f"'001xx' starts with '00'{SEVERAL}it holds for 2, all must"),
+        ("all", "001", Verdict.FAILURE, f"'002xx' does not start with '001'{SEVERAL}it holds for 1, all must"),
+    ],
+)
+def test_of_several_matches_those_that_were_chosen_must_hold(
+    matches: Matches, expected: str, verdict: Verdict, explanation: str
+) -> None:
+    expectation = criterion("string_comparison", "startswith", f"{ALL}.id", expected)
+    result = comparison_scorer(matches)(expectation, EXCHANGE)
+    assert (result.verdict, result.explanation) == (verdict, explanation)
+    assert repr(result.actual) == explanation.split(maxsplit=1)[0]
+
+
+@given(st.lists(st.integers(0, 3), min_size=1, max_size=6), st.integers(0, 3))
+def test_any_and_all_mean_what_python_means(values: list[int], expected: int) -> None:
+    made = exchange(GeneratedData("", actions=(Action("Find", {"values": values}),)))
+    expectation = criterion("numeric_comparison", "equals", f"{FIRST}.function.input.values[*]", str(expected))
+    passed = {
+        matches: comparison_scorer(matches)(expectation, made).verdict is Verdict.PASS for matches in get_args(Matches)
+    }
+    holding = [value == expected for value in values]
+    assert passed == {"first": holding[0], "any": any(holding), "all": all(holding)}
+
+
+def test_of_several_expected_values_the_first_counts_and_is_said_to() -> None:
+    parameters = (
+        Parameter("operator", "equals"),
+        Parameter("actual", f"{FIRST}.function.input.id", True),
+        Parameter("expected", f"{ALL}.id", True),
+    )
+    result = comparison_scorer()(Expectation("string_comparison", parameters=parameters), EXCHANGE)
     assert result.verdict is Verdict.PASS
-    assert "2 matches that differ, the first counts" in result.explanation
+    assert result.explanation.endswith("; the reference of expected has 2 matches: the first counts")
+
+
+def test_a_null_fails_and_is_shown() -> None:
+    result = judge("string_comparison", "contains", f"{FIRST}.function.input.flags.a", "ul")
+    assert (result.verdict, result.explanation) == (Verdict.FAILURE, "the actual value is null, expected 'ul'")
+
+
+def test_nothing_compares_with_an_expected_null() -> None:
+    parameters = (
+        Parameter("operator", "equals"),
+        Parameter("actual", OUTCOME, True),
+        Parameter("expected", "$.generatedData.sessionId", True),
+    )
+    result = comparison_scorer()(Expectation("string_comparison", parameters=parameters), EXCHANGE)
+    assert result.error == "the expected value is null: there is nothing to compare with"
+
+
+@pytest.mark.parametrize(
+    ("actions", "hint"), [(ACTIONS, "the agent took Find"), ((), "the agent took no action")], ids=["some", "none"]
+)
+def test_who_looks_for_an_action_that_was_not_taken_is_told_which_were(actions: tuple[Action, ...], hint: str) -> None:
+    reference = "$.generatedData.invokedActions[*][?(@.function.name == 'Send')].function.input.to"
+    expectation = criterion("string_comparison", "equals", reference, "me")
+    result = comparison_scorer()(expectation, exchange(GeneratedData("", actions=actions)))
+    assert result.error == f"the reference of actual matches nothing: {reference}; {hint}"
+
+
+def test_a_reference_that_touches_too_much_is_an_error() -> None:
+    many = Action("Find", {"rows": list(range(limits.MAX_REFERENCE_MATCHES + 1))})
+    expectation = criterion("numeric_comparison", "equals", f"{FIRST}.function.input.rows[*]", "1")
+    result = comparison_scorer()(expectation, exchange(GeneratedData("", actions=(many,))))
+    assert (result.error or "").startswith("actual: the reference touches more than")
+
+
+@given(st.builds(GeneratedData, st.text(), st.none() | st.text(), session_id=st.none() | st.text()))
+def test_members_that_are_read_directly_are_what_the_reference_matches(generated: GeneratedData) -> None:
+    for member in ("outcome", "generatedResponse", "topic", "sessionId"):
+        text = f"$.generatedData.{member}"
+        ready = criterion_of("string_comparison", criterion("string_comparison", "equals", text, "").parameters)
+        assert isinstance(ready, Criterion)
+        assert ready.actual(generated) == resolve(compile_reference(text), reference_root(generated))
 
 
 @pytest.mark.parametrize("reference", [OUTCOME, f"{FIRST}.function.input.flags.b", f"{FIRST}.function.output.rows"])
@@ -120,8 +202,14 @@ def test_a_criterion_that_makes_no_sense_is_an_error(
     assert complaint in result.explanation
 
 
+@pytest.mark.parametrize("reference", ["$.generatedData['outcome','topic']", "$.generatedData[*]"])
+def test_references_to_several_members_at_once_are_followed(reference: str) -> None:
+    result = judge("string_comparison", "equals", reference, "x")
+    assert "matches: only the first counts" in result.explanation
+
+
 def test_a_missing_parameter_is_an_error_that_names_it() -> None:
-    result = score_comparison(Expectation("string_comparison", parameters=(Parameter("actual", "x"),)), EXCHANGE)
+    result = comparison_scorer()(Expectation("string_comparison", parameters=(Parameter("actual", "x"),)), EXCHANGE)
     assert result.error == "the parameter operator and expected is missing"
 
 

@@ -2,135 +2,122 @@
 
 from __future__ import annotations
 
-from difflib import get_close_matches
-from typing import TYPE_CHECKING, Final, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 import orjson
 
 from evalmeta.engine.numbers import parse_number
-from evalmeta.engine.references import TooManyMatches, compile_reference, resolve
+from evalmeta.engine.scorers.criteria import NUMBERS, PHRASES, STRINGS, Unusable, criterion_of
 from evalmeta.engine.scorers.results import broken, judged
-from evalmeta.model.expectations import OPERATORS, PARAMETER_NAMES, canonical_name
-from evalmeta.model.generated import reference_root
-from evalmeta.model.reference import ReferenceSyntax
+from evalmeta.model.expectations import canonical_name
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
-    from decimal import Decimal
+    from collections.abc import Callable, Sequence
 
-    from evalmeta.engine.scorer import Exchange
-    from evalmeta.model.definition import Expectation, Parameter
+    from evalmeta.engine.scorer import Exchange, Scorer
+    from evalmeta.model.definition import Expectation
     from evalmeta.model.generated import GeneratedData
     from evalmeta.model.jsonvalue import JsonValue
     from evalmeta.model.run import TestResult
+    from evalmeta.model.scoring import Matches
 
-__all__ = ["score_comparison"]
-
-_STRINGS: Final[Mapping[str, Callable[[str, str], bool]]] = {
-    "equals": lambda actual, expected: actual == expected,
-    "contains": lambda actual, expected: expected in actual,
-    "startswith": lambda actual, expected: actual.startswith(expected),
-    "endswith": lambda actual, expected: actual.endswith(expected),
-}
-_NUMBERS: Final[Mapping[str, Callable[[Decimal, Decimal], bool]]] = {
-    "equals": lambda actual, expected: actual == expected,
-    "greater_than_or_equal": lambda actual, expected: actual >= expected,
-    "greater_than": lambda actual, expected: actual > expected,
-    "less_than": lambda actual, expected: actual < expected,
-    "less_than_or_equal": lambda actual, expected: actual <= expected,
-}
+__all__ = ["comparison_scorer"]
 
 
-_PHRASES: Final[Mapping[str, tuple[str, str]]] = {
-    "equals": ("equals", "does not equal"),
-    "contains": ("contains", "does not contain"),
-    "startswith": ("starts with", "does not start with"),
-    "endswith": ("ends with", "does not end with"),
-    "greater_than_or_equal": ("is at least", "is not at least"),
-    "greater_than": ("is greater than", "is not greater than"),
-    "less_than": ("is less than", "is not less than"),
-    "less_than_or_equal": ("is at most", "is not at most"),
-}
+class _Finding(NamedTuple):
+    """What came of one actual value."""
+
+    passed: bool
+    actual: str
+    explanation: str
 
 
-class _Unusable(Exception):
-    """A criterion that cannot be judged; the message becomes the result's error."""
+def comparison_scorer(matches: Matches = "first") -> Scorer:
+    """Makes the scorer of custom criteria: passes when the operator holds; the score is 1 or 0.
 
-
-class _Side(NamedTuple):
-    value: JsonValue
-    text: str
-    remark: str = ""
-
-
-def score_comparison(expectation: Expectation, exchange: Exchange) -> TestResult:
-    """Passes when the operator holds between the parameters actual and expected; the score is 1 or 0.
-
-    A reference that matches nothing, an unknown operator or a missing parameter gives
-    an ERROR result. Of several matches that differ the first one counts, and the
-    explanation says how many there were.
+    Of several values that the reference of `actual` matches, the `first`, `any` one or
+    `all` must hold; of several expected ones the first counts. An explanation says how
+    many there were. A value that is null, or no number where one is compared, is a
+    FAILURE that says so. An unknown operator, a missing parameter, a reference that
+    matches nothing and an expected value that cannot be compared with are ERRORs.
     """
-    try:
-        operator, actual, expected = _criterion(expectation, exchange.generated)
-        passed, explanation = _compare(canonical_name(expectation.name), operator, actual, expected)
-    except _Unusable as error:
-        return broken(expectation, str(error))
-    remarks = "".join(f"; {side.remark}" for side in (actual, expected) if side.remark)
-    return judged(
-        expectation, passed=passed, expected=expected.text, actual=actual.text, explanation=explanation + remarks
-    )
+
+    def score_comparison(expectation: Expectation, exchange: Exchange) -> TestResult:
+        name = canonical_name(expectation.name)
+        criterion = criterion_of(name, expectation.parameters)
+        if isinstance(criterion, str):
+            return broken(expectation, criterion)
+        compare = _compare_numbers if name == "numeric_comparison" else _compare_strings
+        try:
+            actual, expected = _sides(exchange.generated, criterion.actual, criterion.expected)
+            findings = [compare(criterion.operator, value, expected[0]) for value in _counted(actual, matches)]
+        except Unusable as error:
+            return broken(expectation, str(error))
+        finding = _deciding(findings, matches)
+        return judged(
+            expectation,
+            passed=finding.passed,
+            expected=_text(expected[0]),
+            actual=finding.actual,
+            explanation=finding.explanation + _remarks(findings, len(actual), len(expected), matches),
+        )
+
+    return score_comparison
 
 
-def _criterion(expectation: Expectation, generated: GeneratedData) -> tuple[str, _Side, _Side]:
-    parameters = {parameter.name: parameter for parameter in expectation.parameters}
-    missing = [name for name in PARAMETER_NAMES if name not in parameters]
-    if missing:
-        raise _Unusable(f"the parameter {' and '.join(missing)} is missing")
-    operator, actual, expected = (_side(parameters[name], generated) for name in PARAMETER_NAMES)
-    return operator.text.strip(), actual, expected
+def _sides(
+    generated: GeneratedData, *reads: Callable[[GeneratedData], Sequence[JsonValue]]
+) -> tuple[Sequence[JsonValue], Sequence[JsonValue]]:
+    actual, expected = (read(generated) for read in reads)
+    return actual, expected
 
 
-def _side(parameter: Parameter, generated: GeneratedData) -> _Side:
-    if not parameter.is_reference:
-        return _Side(parameter.value, parameter.value)
-    try:
-        matches = resolve(compile_reference(parameter.value), reference_root(generated))
-    except (ReferenceSyntax, TooManyMatches) as error:
-        raise _Unusable(f"{parameter.name}: {error}") from error
-    if not matches:
-        raise _Unusable(f"the reference of {parameter.name} matches nothing: {parameter.value}")
-    texts = [_text(match) for match in matches]
-    remark = f"the reference of {parameter.name} has {len(matches)} matches that differ, the first counts"
-    return _Side(matches[0], texts[0], remark if len(set(texts)) > 1 else "")
+def _counted(actual: Sequence[JsonValue], matches: Matches) -> Sequence[JsonValue]:
+    return actual[:1] if matches == "first" else actual
 
 
-def _compare(name: str, operator: str, actual: _Side, expected: _Side) -> tuple[bool, str]:
-    if operator not in OPERATORS[name]:
-        nearest = get_close_matches(operator.lower(), OPERATORS[name], n=1, cutoff=0)
-        raise _Unusable(f"{operator!r} is no operator of {name}; the nearest is {nearest[0]}")
-    if name == "numeric_comparison":
-        return _compare_numbers(operator, actual, expected)
-    return _explained(_STRINGS[operator](actual.text, expected.text), actual, operator, expected)
+def _deciding(findings: Sequence[_Finding], matches: Matches) -> _Finding:
+    """Gives the finding that settles it: one that holds where any may, one that fails where all must."""
+    settles = matches == "any"
+    return next((each for each in findings if each.passed is settles), findings[0])
 
 
-def _compare_numbers(operator: str, actual: _Side, expected: _Side) -> tuple[bool, str]:
-    wanted, found = parse_number(expected.value), parse_number(actual.value)
+def _remarks(findings: Sequence[_Finding], actual: int, expected: int, matches: Matches) -> str:
+    remark = ""
+    if actual > 1:
+        holding = sum(each.passed for each in findings)
+        said = {"first": "only the first counts", "any": "one is enough", "all": "all must"}[matches]
+        held = "" if matches == "first" else f"it holds for {holding}, "
+        remark = f"; the reference of actual has {actual} matches: {held}{said}"
+    return remark + (f"; the reference of expected has {expected} matches: the first counts" if expected > 1 else "")
+
+
+def _compare_strings(operator: str, actual: JsonValue, expected: JsonValue) -> _Finding:
+    if expected is None:
+        raise Unusable("the expected value is null: there is nothing to compare with")
+    found, wanted = _text(actual), _text(expected)
+    if actual is None:
+        return _Finding(False, found, f"the actual value is null, expected {_short(wanted)}")
+    return _explained(STRINGS[operator](found, wanted), operator, found, wanted)
+
+
+def _compare_numbers(operator: str, actual: JsonValue, expected: JsonValue) -> _Finding:
+    wanted, found = parse_number(expected), parse_number(actual)
     if wanted is None:
-        raise _Unusable(f"the expected value is no number: {_short(expected)}")
+        raise Unusable(f"the expected value is no number: {_short(_text(expected))}")
     if found is None:
-        return False, f"the actual value is no number: {_short(actual)}"
-    return _explained(_NUMBERS[operator](found, wanted), actual, operator, expected)
+        return _Finding(False, _text(actual), f"the actual value is no number: {_short(_text(actual))}")
+    return _explained(NUMBERS[operator](found, wanted), operator, _text(actual), _text(expected))
 
 
-def _explained(passed: bool, actual: _Side, operator: str, expected: _Side) -> tuple[bool, str]:  # noqa: FBT001
-    holds, fails = _PHRASES[operator]
-    return passed, f"{_short(actual)} {holds if passed else fails} {_short(expected)}"
+def _explained(passed: bool, operator: str, actual: str, expected: str) -> _Finding:  # noqa: FBT001
+    phrase = PHRASES[operator][0 if passed else 1]
+    return _Finding(passed, actual, f"{_short(actual)} {phrase} {_short(expected)}")
 
 
 def _text(value: JsonValue) -> str:
     return value if isinstance(value, str) else orjson.dumps(value, option=orjson.OPT_SORT_KEYS).decode()
 
 
-def _short(side: _Side) -> str:
-    text = side.text
+def _short(text: str) -> str:
     return repr(text if len(text) <= 100 else text[:99] + "…")  # noqa: PLR2004 - enough to recognise it

@@ -35,11 +35,11 @@ def judged(
     )
 
 
-def undecided(expectation: Expectation, explanation: str, *, expected: str = "", actual: str = "") -> TestResult:
-    """Gives UNDECIDED without a score: nothing able to judge was there."""
-    return TestResult(
-        expectation.name, Verdict.UNDECIDED, expected, actual, explanation=explanation, label=expectation.label
-    )
+def undecided(
+    expectation: Expectation, explanation: str, *, expected: str = "", actual: str = "", score: float | None = None
+) -> TestResult:
+    """Gives UNDECIDED: nothing able to judge was there; `score` is what could be measured all the same."""
+    return TestResult(expectation.name, Verdict.UNDECIDED, expected, actual, score, explanation, expectation.label)
 
 
 def broken(expectation: Expectation, reason: str, *, expected: str = "", actual: str = "") -> TestResult:
