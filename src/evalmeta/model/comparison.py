@@ -1,0 +1,144 @@
+"""What became of a test's cases from one run to another, as values."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import TYPE_CHECKING, Final, Literal
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from evalmeta.model.statistics import CaseCounts
+
+__all__ = ["SIGNIFICANCE_LEVEL", "CaseComparison", "Comparison", "FailOn", "Significance", "Standing"]
+
+FailOn = Literal["broken", "significant"]
+
+# Differences that chance alone makes less often than this are called more than noise.
+SIGNIFICANCE_LEVEL: Final = 0.05
+
+
+class Standing(StrEnum):
+    """What became of a case; it passes when it passed in more than half of its decided iterations.
+
+    ERROR and UNDECIDED are cases that one of both runs did not decide, the first for errors.
+    """
+
+    BROKEN = "broken"
+    FIXED = "fixed"
+    STILL_FAILING = "still failing"
+    STILL_PASSING = "still passing"
+    NEW = "new"
+    GONE = "gone"
+    ERROR = "error"
+    UNDECIDED = "undecided"
+
+
+@dataclass(frozen=True, slots=True)
+class CaseComparison:
+    """One case before and after.
+
+    Attributes:
+        number: its number now, or before if it is gone.
+        before: its counts before; None for a new case.
+        after: its counts now; None for a case that is gone.
+        p_value: how often chance alone makes its pass rates differ so much (Fisher's exact
+            test), times the number of cases that were tested so (Bonferroni), 1 at most;
+            None when neither side has iterations.
+    """
+
+    standing: Standing
+    number: int
+    utterance: str
+    before: CaseCounts | None
+    after: CaseCounts | None
+    p_value: float | None = None
+
+    @property
+    def rate_changed(self) -> bool:
+        """Says whether both sides decided the case, with different pass rates."""
+        rates = [None if each is None else each.pass_rate for each in (self.before, self.after)]
+        return None not in rates and rates[0] != rates[1]
+
+    @property
+    def is_new_failure(self) -> bool:
+        """Says whether the case fails and was not there before."""
+        return self.before is None and self.after is not None and self.after.passes is False
+
+
+@dataclass(frozen=True, slots=True)
+class Significance:
+    """Whether a difference is more than noise.
+
+    Attributes:
+        test: `mcnemar` for the same cases before and after, `fisher` for different ones.
+        p_value: how often chance alone makes so large a difference.
+        cases: how many cases it looked at; both sides together for `fisher`.
+    """
+
+    test: Literal["mcnemar", "fisher"]
+    p_value: float
+    cases: int
+
+    @property
+    def is_significant(self) -> bool:
+        """Says whether the difference is more than noise."""
+        return self.p_value < SIGNIFICANCE_LEVEL
+
+
+@dataclass(frozen=True, slots=True)
+class Comparison:
+    """A test before and after.
+
+    Attributes:
+        name: the test's name.
+        before: what it was compared with: a run's id, or a baseline file.
+        after: the run that was compared.
+        cases: in order of number, those that are gone last.
+        significance: None when nothing was decided on one side.
+    """
+
+    name: str
+    before: str
+    after: str
+    cases: tuple[CaseComparison, ...]
+    significance: Significance | None = None
+
+    def of(self, standing: Standing) -> tuple[CaseComparison, ...]:
+        """Gives the cases of which a thing became."""
+        return tuple(each for each in self.cases if each.standing is standing)
+
+    @property
+    def rates(self) -> tuple[float | None, float | None]:
+        """Gives the share of cases that pass, before and after; None where none was decided."""
+        return _share(each.before for each in self.cases), _share(each.after for each in self.cases)
+
+    def is_regression(self, fail_on: FailOn) -> bool:
+        """Says whether the test became worse.
+
+        For `broken`, one case is enough that passed and now fails. For `significant` it must
+        be more than noise: all cases taken together, or the pass rate of one.
+        """
+        if fail_on == "broken":
+            return bool(self.of(Standing.BROKEN))
+        return self._is_worse() or any(_has_slipped(each) for each in self.cases)
+
+    def _is_worse(self) -> bool:
+        if self.significance is None or not self.significance.is_significant:
+            return False
+        if self.significance.test == "mcnemar":
+            return len(self.of(Standing.BROKEN)) > len(self.of(Standing.FIXED))
+        before, after = self.rates
+        return (after or 0.0) < (before or 0.0)
+
+
+def _share(sides: Iterable[CaseCounts | None]) -> float | None:
+    passes = [each.passes for each in sides if each is not None and each.passes is not None]
+    return sum(passes) / len(passes) if passes else None
+
+
+def _has_slipped(case: CaseComparison) -> bool:
+    if case.p_value is None or case.p_value >= SIGNIFICANCE_LEVEL or case.before is None or case.after is None:
+        return False
+    return (case.after.pass_rate or 0.0) < (case.before.pass_rate or 0.0)
