@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING, Final
 
 import orjson
 
-from evalmeta.client.auth import fetch_session
+from evalmeta.client.auth import renew_secrets
 from evalmeta.client.logins import user_logins
-from evalmeta.errors import EvalmetaError, LoginFailed, MessageUnreadable, NotFound, SettingsError, UsageError
+from evalmeta.errors import LoginFailed, MessageUnreadable, NotFound, SettingsError, UsageError
 from evalmeta.model.login import Login, Secrets
 from evalmeta.package.configfile import read_text
 from evalmeta.package.files import put_file
@@ -195,18 +195,10 @@ async def renew(target: Target) -> Target:
     login, logins = target.login, target.logins
     if login.renewal is None or logins is None:
         raise LoginFailed(f"the session with {login.name} has ended", actions=[login_again(login)])
-    kept = logins.secrets_of(login)
-    if kept.access_token != target.secrets.access_token:
-        return replace(target, secrets=kept)
     try:
-        reply = await fetch_session(login.renewal, username=login.username, secrets=kept)
-    except EvalmetaError as error:
-        actions = [*error.actions, login_again(login)]
-        raise LoginFailed(
-            f"the session with {login.name} has ended and was not renewed: {error}", actions=actions
-        ) from error
-    fresh = replace(kept, access_token=reply.access_token, refresh_token=reply.refresh_token or kept.refresh_token)
-    logins.save(login, fresh)
+        fresh = await renew_secrets(login, logins, instead_of=target.secrets.access_token)
+    except LoginFailed as error:
+        raise LoginFailed(str(error), actions=[*error.actions, login_again(login)]) from error
     return replace(target, secrets=fresh)
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from dataclasses import replace
 from http import HTTPStatus
 from pathlib import Path
 from typing import TYPE_CHECKING, Final, TypeVar
@@ -10,7 +11,7 @@ from typing import TYPE_CHECKING, Final, TypeVar
 from evalmeta import limits
 from evalmeta.client.http import bearer, open_http, request
 from evalmeta.client.sf_cli import ask_sf
-from evalmeta.errors import LoginFailed, MessageUnreadable, UsageError
+from evalmeta.errors import EvalmetaError, LoginFailed, MessageUnreadable, UsageError
 from evalmeta.model.login import ByKey, ByRefreshToken, Login
 from evalmeta.model.secrecy import redacted_bytes
 from evalmeta.wire.assertions import write_assertion
@@ -23,10 +24,11 @@ if TYPE_CHECKING:
 
     import httpx
 
+    from evalmeta.client.logins import Logins
     from evalmeta.model.login import Renewal, Secrets
     from evalmeta.wire.oauth import TokenReply
 
-__all__ = ["fetch_session", "introduce", "post_grant"]
+__all__ = ["fetch_session", "introduce", "post_grant", "renew_secrets"]
 
 _T = TypeVar("_T")
 # Of what is sent for a session: what no error may repeat.
@@ -63,6 +65,30 @@ async def fetch_session(renewal: Renewal, *, username: str = "", secrets: Secret
             return await post_grant(renewal.login_url, grant)
         case _:
             return await ask_sf(renewal.org)
+
+
+async def renew_secrets(login: Login, logins: Logins, *, instead_of: str) -> Secrets:
+    """Gets a new session for a stored login and keeps it; one that another program has just got is taken.
+
+    `instead_of` is the access token that has ended.
+
+    Raises:
+        LoginFailed: there is no way to get one, or the org refuses; the error of `fetch_session` is its cause.
+    """
+    if login.renewal is None:
+        raise LoginFailed(f"the session with {login.name} has ended")
+    kept = logins.secrets_of(login)
+    if kept.access_token != instead_of:
+        return kept
+    try:
+        reply = await fetch_session(login.renewal, username=login.username, secrets=kept)
+    except EvalmetaError as error:
+        raise LoginFailed(
+            f"the session with {login.name} has ended and was not renewed: {error}", actions=error.actions
+        ) from error
+    fresh = replace(kept, access_token=reply.access_token, refresh_token=reply.refresh_token or kept.refresh_token)
+    logins.save(login, fresh)
+    return fresh
 
 
 async def post_grant(login_url: str, grant: Mapping[str, str]) -> TokenReply:

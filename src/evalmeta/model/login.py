@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import TypeAlias
+from typing import Protocol, TypeAlias
 
-__all__ = ["ByKey", "ByRefreshToken", "BySf", "Login", "Renewal", "Secrets"]
+__all__ = ["ByKey", "ByRefreshToken", "BySf", "Login", "Renewal", "Secrets", "SignIn", "SignedIn"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,3 +69,25 @@ class Secrets:
     access_token: str = field(repr=False)
     refresh_token: str = field(default="", repr=False)
     client_secret: str = field(default="", repr=False)
+
+
+@dataclass(frozen=True, slots=True)
+class SignedIn:
+    """A session with an org: its address, and the access token, which is not in the repr."""
+
+    url: str
+    access_token: str = field(repr=False)
+
+
+class SignIn(Protocol):
+    """How a session with an org is had by who knows no logins."""
+
+    async def __call__(self, org: str, *, instead_of: str = "") -> SignedIn:
+        """Gives the session of the login with an alias or username, a new one in place of a token that has ended.
+
+        Raises:
+            NotFound: no login has that name.
+            OrgError: the org, or what keeps the secrets, does not give one.
+            UsageError: the login cannot be read.
+        """
+        ...

@@ -30,10 +30,12 @@ __all__ = [
     "RunSettings",
     "Settings",
     "SubjectSettings",
+    "VariableType",
 ]
 
 Profile = Literal["documented", "orgs"]
 RuleSetting = Literal["error", "warning", "off"]
+VariableType = Literal["Text", "Number", "Boolean", "Date", "DateTime", "Money", "Ref", "Object", "List", "Json"]
 
 _TARGET = r"^[\w.]+:[\w.]+$"
 
@@ -114,8 +116,10 @@ class CommandSubject(_Table):
 class AgentforceSubject(_Table):
     """An agent in a Salesforce org, asked through the Agent API.
 
-    `org` is an alias or username of a login; `token_env` names an environment variable that holds an access token
-    instead. `agent_id` is the BotDefinition's id, `instance_url` the org's My Domain.
+    `agent_id` is the BotDefinition's id. `org` is an alias or username of a login; `token_env` names an
+    environment variable that holds an access token instead, and then `instance_url` is the org's My Domain.
+    `bypass_user` lets the agent act as its own user. `variable_types` names types of context variables, and
+    `traces = false` asks for no plan traces: topics and actions stay unknown.
     """
 
     adapter: Literal["agentforce"]
@@ -123,8 +127,10 @@ class AgentforceSubject(_Table):
     org: str = ""
     token_env: str = ""
     instance_url: str = ""
-    url: str = "https://api.salesforce.com/einstein/ai-agent/v1"
+    url: Annotated[str, Field(pattern=r"/v1/?$")] = "https://api.salesforce.com/einstein/ai-agent/v1"
     bypass_user: bool = True
+    variable_types: dict[str, VariableType] = Field(default_factory=dict)
+    traces: bool = True
 
 
 class PluginSubject(_Table):
@@ -143,14 +149,22 @@ class RulesRater(_Table):
 
 
 class LlmRater(_Table):
-    """A language model that rates: a name that pydantic-ai knows, or any at an OpenAI-compatible `url`."""
+    """A language model that rates: any at an OpenAI-compatible `url`, or else a name that pydantic-ai knows.
+
+    `url` ends where `/chat/completions` follows; `api_key_env` names the environment variable that holds the key.
+    `temperature = "default"` leaves it to the model. `timeout` is for one answer, in seconds; `concurrency` is how
+    many are asked for at a time, and `cache = false` asks again for what is known.
+    """
 
     adapter: Literal["llm"]
-    model: str
+    model: Annotated[str, Field(min_length=1)]
     url: str = ""
     api_key_env: str = ""
     samples: Annotated[int, Field(ge=1, le=limits.MAX_RATER_SAMPLES)] = 3
-    temperature: Annotated[float, Field(ge=0, le=2)] = 0.0
+    temperature: Annotated[float, Field(ge=0, le=2)] | Literal["default"] = 0.0
+    timeout: Annotated[float, Field(gt=0, le=limits.MAX_CASE_TIMEOUT_SECONDS)] = limits.HTTP_TIMEOUT_SECONDS
+    concurrency: Annotated[int, Field(ge=1, le=limits.MAX_CONCURRENCY)] = limits.RATER_CONCURRENCY
+    cache: bool = True
 
 
 class PluginRater(_Table):
