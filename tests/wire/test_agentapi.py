@@ -13,7 +13,7 @@ from evalmeta.wire.agentapi import (
     Plan,
     end_path,
     messages_path,
-    plan_url,
+    plan_path,
     read_plan,
     read_reply,
     read_session_id,
@@ -66,10 +66,9 @@ def message(kind: str, text: object = None, plan_id: str = "") -> dict[str, obje
 
 
 def test_addresses_quote_what_stands_in_them() -> None:
-    assert start_path("0Xx1") == "/agents/0Xx1/sessions"
-    assert (messages_path("a/b"), end_path("a b")) == ("/sessions/a%2Fb/messages", "/sessions/a%20b")
-    url = "https://api.salesforce.com/einstein/ai-agent/v1.1/preview/sessions/s/plans/p%3F"
-    assert plan_url("https://api.salesforce.com/einstein/ai-agent/v1", "s", "p?") == url
+    assert start_path("0Xx1") == "/v1/agents/0Xx1/sessions"
+    assert (messages_path("a/b"), end_path("a b")) == ("/v1/sessions/a%2Fb/messages", "/v1/sessions/a%20b")
+    assert plan_path("s", "p?") == "/v1.1/preview/sessions/s/plans/p%3F"
 
 
 def test_bodies_are_those_of_the_guide() -> None:

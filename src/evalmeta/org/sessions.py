@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from evalmeta.client.auth import renew_secrets
-from evalmeta.client.logins import user_logins
 from evalmeta.model.login import SignedIn
 
 __all__ = ["sign_in"]
@@ -17,6 +15,10 @@ async def sign_in(org: str, *, instead_of: str = "") -> SignedIn:
         LoginFailed: the keyring does not give the secrets, or the session has ended and is not renewed.
         UsageError: stored logins are open to others.
     """
+    # Only agents in other orgs need them, and httpx takes 117 ms.
+    from evalmeta.client.auth import renew_secrets  # noqa: PLC0415
+    from evalmeta.client.logins import user_logins  # noqa: PLC0415
+
     logins = user_logins()
     login = logins.find(org)
     secrets = logins.secrets_of(login)

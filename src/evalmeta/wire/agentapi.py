@@ -2,7 +2,7 @@
 
 Sources: Salesforce, Agentforce Developer Guide, "Agent API Examples", "Send Agent Variables with the
 Agent API" and "Agent API Considerations"; for plan traces, which the guide does not have, the library
-@salesforce/agents (`PlannerResponse`). Paths are relative to an API's root, `.../einstein/ai-agent/v1`.
+@salesforce/agents (`PlannerResponse`). Paths are relative to `.../einstein/ai-agent`.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ __all__ = [
     "Plan",
     "end_path",
     "messages_path",
-    "plan_url",
+    "plan_path",
     "read_plan",
     "read_reply",
     "read_session_id",
@@ -48,7 +48,6 @@ __all__ = [
 NAMED_USER_PATH: Final = "/agentforce/bootstrap/nameduser"
 END_HEADERS: Final[Mapping[str, str]] = {"x-session-end-reason": "UserRequest"}
 VERSION: Final = "/v1"
-_PREVIEW: Final = "/v1.1/preview"
 _SAID: Final = frozenset({"Inform", "Inquire", "Confirm", "Escalate"})
 _FAILED: Final = frozenset({"Failure", "Error"})
 _CONTEXT: Final = "$Context."
@@ -92,7 +91,7 @@ class Plan:
 
 def start_path(agent_id: str) -> str:
     """Gives where a session with an agent is started."""
-    return f"/agents/{quote(agent_id, safe='')}/sessions"
+    return f"{VERSION}/agents/{quote(agent_id, safe='')}/sessions"
 
 
 def messages_path(session_id: str) -> str:
@@ -102,12 +101,12 @@ def messages_path(session_id: str) -> str:
 
 def end_path(session_id: str) -> str:
     """Gives what is deleted to end a session."""
-    return f"/sessions/{quote(session_id, safe='')}"
+    return f"{VERSION}/sessions/{quote(session_id, safe='')}"
 
 
-def plan_url(root: str, session_id: str, plan_id: str) -> str:
-    """Gives the address of a plan's trace: the preview API has it, next to the root of version 1."""
-    return f"{root.removesuffix(VERSION)}{_PREVIEW}{end_path(session_id)}/plans/{quote(plan_id, safe='')}"
+def plan_path(session_id: str, plan_id: str) -> str:
+    """Gives where a plan's trace is: the preview API has it."""
+    return f"/v1.1/preview/sessions/{quote(session_id, safe='')}/plans/{quote(plan_id, safe='')}"
 
 
 def start_body(*, key: str, instance_url: str, bypass_user: bool, variables: Iterable[JsonObject]) -> JsonObject:
