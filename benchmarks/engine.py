@@ -10,6 +10,7 @@ from pathlib import Path
 from evalmeta.engine.runner import execute
 from evalmeta.model.definition import Expectation, Parameter
 from evalmeta.model.evaluation import Case, Evaluation, Turn
+from evalmeta.model.registry import EVALUATION_DEFINITION
 from evalmeta.model.generated import Action, GeneratedData
 from evalmeta.model.run import RunOptions
 from evalmeta.store.database import open_database
@@ -57,7 +58,7 @@ async def _ours(evaluation: Evaluation) -> None:
         database = open_database(Path(folder))
         now = time.time()
         runs = Runs(database)
-        run_id = runs.start(evaluation, b"", RunOptions(), now=now)
+        run_id = runs.start(EVALUATION_DEFINITION, evaluation, b"", RunOptions(), total=CASES, now=now)
         runs.claim(run_id, "bench", taken_from=runs.lease(run_id), until=now + 600)
         await execute(evaluation, Instant(), RunJournal(database, run_id, "bench"), options=RunOptions(concurrency=100))
         assert runs.count(run_id) == (CASES, 0)

@@ -16,7 +16,9 @@ what stops a command.
     ├── DeployFailed             1   the org refused a deployment; nothing was changed
     ├── SubjectError             1   the agent could not be asked (a case becomes ERROR)
     │   ├── SubjectBusy              it says to come later; what was asked is undone
+    │   ├── SubjectRefused           it says no
     │   └── SubjectUnreachable       the connection to it failed in passing
+    ├── TooManyErrors            1   a run that stopped because too many of its cases ended in errors
     ├── RaterError               1   an answer could not be rated (a result becomes ERROR)
     ├── OrgError                 4   the org, or the way to it
     │   ├── OrgUnreachable           no answer
@@ -64,7 +66,9 @@ __all__ = [
     "SubjectBusy",
     "SubjectError",
     "SubjectNotBound",
+    "SubjectRefused",
     "SubjectUnreachable",
+    "TooManyErrors",
     "UsageError",
     "WaitRanOut",
 ]
@@ -168,8 +172,24 @@ class SubjectBusy(SubjectError):
         self.after = after
 
 
+class SubjectRefused(SubjectError):
+    """The agent's endpoint says no, and will the next time.
+
+    Attributes:
+        status: the answer's HTTP status.
+    """
+
+    def __init__(self, message: str, *, status: int, actions: Sequence[str] = ()) -> None:
+        super().__init__(message, actions=actions)
+        self.status = status
+
+
 class SubjectUnreachable(SubjectError):
     """The way to the agent failed in passing, perhaps after it was asked: the runner begins the case anew."""
+
+
+class TooManyErrors(EvalmetaError):
+    """So many cases ended in errors that going on is no use; what is finished is kept."""
 
 
 class RaterError(EvalmetaError):

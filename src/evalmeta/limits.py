@@ -52,6 +52,10 @@ MAX_LABEL_CHARS: Final = 100
 
 # What an agent may answer in one turn before the case counts as broken.
 MAX_ANSWER_CHARS: Final = 1_000_000
+# What an endpoint may answer in one turn: some texts of that length.
+MAX_ENDPOINT_BYTES: Final = 8_000_000
+# The same of a program that answers in one line: its text, its actions and its trace together.
+MAX_LINE_BYTES: Final = 8_000_000
 # How far lists and objects go into each other; orjson writes 254 levels, and what is kept stands some levels down.
 MAX_JSON_DEPTH: Final = 100
 # What is kept of an error's own text, and the longest text the offline rater compares word by word.
@@ -78,6 +82,8 @@ SF_CLI_SECONDS: Final = 60.0
 CASE_TIMEOUT_SECONDS: Final = 120.0
 MAX_CASE_TIMEOUT_SECONDS: Final = 24 * 3600.0
 HTTP_TIMEOUT_SECONDS: Final = 60.0
+# How long an agent's endpoint may take to accept a connection; for its answer a case has its own time.
+CONNECT_SECONDS: Final = 10.0
 STORE_BUSY_SECONDS: Final = 10.0
 # A request that fails in passing is made so often, as jsforce does; a question about a job more often in a row: an org
 # may be restarted meanwhile. Pauses double, and Retry-After is honoured up to five minutes.
@@ -95,8 +101,12 @@ QUICK_DEPLOY_SECONDS: Final = 10 * 24 * 3600.0
 # How long an org can be asked about deployments and retrieves; their replies may be large.
 DEPLOY_KEPT_SECONDS: Final = 30 * 24 * 3600.0
 RETRIEVE_KEPT_SECONDS: Final = 24 * 3600.0
+# How long it is remembered what a model said of an answer.
+RATING_KEPT_SECONDS: Final = 90 * 24 * 3600.0
 CLOSE_SECONDS: Final = 10.0
 SHUTDOWN_SECONDS: Final = 2.0
+# How long a program may take to end when its stdin does, before it is killed.
+PROGRAM_END_SECONDS: Final = 2.0
 
 # A served org.
 # REST API Developer Guide, "Status Codes and Error Responses", 431: an address and its headers together.
@@ -148,9 +158,17 @@ MAX_SHARDS: Final = 1_000
 # What failed in passing is tried again so often.
 RETRIES: Final = 3
 MAX_RETRIES: Final = 20
+RETRY_PAUSE_SECONDS: Final = 0.5
+MAX_RETRY_PAUSE_SECONDS: Final = 30.0
 # What an LLM rater is asked for one rating, to decide by the majority.
 MAX_RATER_SAMPLES: Final = 25
+RATER_CONCURRENCY: Final = 8
+# The most that is sent of one case, about 50,000 tokens; and what a model may write about it.
+MAX_RUBRIC_CHARS: Final = 200_000
+MAX_JUDGEMENT_CHARS: Final = 100_000
 JOURNAL_BATCH: Final = 256
+# Results that come within this time are committed together; a commit is a write to the disk that everything waits for.
+JOURNAL_SECONDS: Final = 0.01
 # The results of a run travel in pages, to clients that can put them together; a page has one case at least.
 MAX_PAGE_CASES: Final = 1_000
 MAX_PAGE_BYTES: Final = 8_000_000

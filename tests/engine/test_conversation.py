@@ -7,7 +7,7 @@ from contextlib import suppress
 import pytest
 
 from engine.builders import TOPIC, Agent, answer_orders, case
-from evalmeta.engine.conversation import converse
+from evalmeta.engine.conversation import Terms, converse
 from evalmeta.engine.plan import WorkItem
 from evalmeta.engine.scorer import SCORERS
 from evalmeta.errors import SubjectError
@@ -17,7 +17,7 @@ from evalmeta.model.run import CaseResult, Verdict
 
 
 def ask(agent: Agent, asked: Case | None = None, *, seconds: float = 5.0) -> CaseResult:
-    return asyncio.run(converse(WorkItem(1, asked or case()), agent, seconds=seconds, scorers=SCORERS))
+    return asyncio.run(converse(WorkItem(1, asked or case()), agent, Terms(SCORERS, seconds=seconds)))
 
 
 async def hang(_utterance: str) -> GeneratedData:
@@ -158,7 +158,7 @@ def test_a_scorer_that_waits_is_waited_for() -> None:
         return SCORERS[TOPIC.name](expectation, exchange)
 
     item = WorkItem(1, case())
-    result = asyncio.run(converse(item, Agent(answer_orders), seconds=5, scorers={TOPIC.name: judge}))
+    result = asyncio.run(converse(item, Agent(answer_orders), Terms({TOPIC.name: judge}, seconds=5)))
     assert result.verdict is Verdict.PASS
 
 
@@ -173,7 +173,7 @@ def test_an_answer_that_came_of_a_cancellation_is_none(failure: Exception | None
         return GeneratedData("interrupted")
 
     async def main() -> None:
-        task = asyncio.create_task(converse(WorkItem(1, case()), Agent(answer), seconds=5, scorers=SCORERS))
+        task = asyncio.create_task(converse(WorkItem(1, case()), Agent(answer), Terms(SCORERS, seconds=5)))
         await asyncio.sleep(0.01)
         task.cancel()
         with pytest.raises(asyncio.CancelledError):

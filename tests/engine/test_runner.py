@@ -9,6 +9,7 @@ from engine.builders import TOPIC, Agent, answer_orders, evaluation, run
 from evalmeta import limits
 from evalmeta.engine.journal import MemoryJournal
 from evalmeta.engine.runner import execute
+from evalmeta.errors import TooManyErrors
 from evalmeta.model.generated import GeneratedData
 from evalmeta.model.run import CaseResult, RunOptions, Verdict
 
@@ -123,6 +124,35 @@ def test_a_journal_that_fails_stops_the_run_with_its_error(agent: Agent) -> None
         run(agent, evaluation(1000), FullJournal())
     assert agent.closed == 1
     assert len(agent.asked) < 1000
+
+
+def test_a_run_stops_after_as_many_errors_as_it_may_have() -> None:
+    agent, journal = Agent(answer_orders), MemoryJournal()
+
+    async def answer(utterance: str) -> GeneratedData:
+        if int(utterance.split()[1]) >= 10:
+            raise ValueError("broken")
+        return await answer_orders(utterance)
+
+    agent.answer = answer
+    with pytest.raises(TooManyErrors):
+        run(agent, evaluation(1000), journal, max_errors=3, concurrency=2)
+    errors = [result.number for result in journal.results if result.verdict is Verdict.ERROR]
+    assert errors[:3] == [10, 11, 12]
+    assert (len(journal.results), agent.closed) == (len(agent.asked), 1)
+    assert len(journal.results) <= 13
+
+
+def test_agents_that_answer_at_once_leave_others_their_turn() -> None:
+    async def main() -> int:
+        journal = MemoryJournal()
+        task = asyncio.create_task(execute(evaluation(10_000), Agent(answer_orders), journal, options=RunOptions()))
+        await asyncio.sleep(0)
+        task.cancel()
+        await asyncio.wait([task])
+        return len(journal.results)
+
+    assert asyncio.run(main()) < 10_000
 
 
 def test_a_listener_that_fails_stops_the_run_with_its_error() -> None:

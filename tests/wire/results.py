@@ -6,13 +6,14 @@ from dataclasses import replace
 
 from hypothesis import strategies as st
 
-from evalmeta.model.generated import Action, GeneratedData
+from evalmeta.model.generated import Action, GeneratedData, Tokens
 from evalmeta.model.run import CaseResult, Run, RunOptions, RunStatus, TestResult, Verdict
 
 texts = st.text(st.characters(exclude_categories=["Cs"])) | st.sampled_from(
     ["&amp;", "&#39;", "&lt;b&gt;", 'It\'s "it" & <more>', "['A', 'B']", "[]", "\u20ac\n", "\x00"]
 )
 times = st.integers(1, 4_102_444_800_000).map(lambda milliseconds: milliseconds / 1000)
+counts = st.integers(0, 2**40)
 numbers = st.floats(allow_nan=False, allow_infinity=False)
 json_values = st.recursive(
     st.none() | st.booleans() | st.integers(-(2**53), 2**53) | numbers | texts,
@@ -33,6 +34,8 @@ answers = st.builds(
     actions=st.lists(actions, max_size=3).map(tuple),
     latency_ms=st.none() | numbers,
     session_id=st.none() | texts,
+    tokens=st.none() | st.builds(Tokens, st.none() | counts, counts),
+    trace=json_values,
 )
 results = st.builds(
     TestResult,

@@ -5,17 +5,19 @@ from __future__ import annotations
 import asyncio
 import time
 from contextlib import suppress
-from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Final, Protocol
+from typing import TYPE_CHECKING, Final, Protocol, TypeVar
 
 from evalmeta import limits
 from evalmeta.engine.answers import generated_data
+from evalmeta.engine.deadline import Deadline
+from evalmeta.engine.pacing import Pacer, pause_after
 from evalmeta.engine.reasons import reason
 from evalmeta.engine.scorer import Exchange, score
+from evalmeta.errors import SubjectBusy, SubjectUnreachable
 from evalmeta.model.run import CaseResult, TestResult, Verdict, case_verdict
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Awaitable, Callable, Coroutine, Mapping
 
     from evalmeta.engine.plan import WorkItem
     from evalmeta.engine.scorer import Scorer
@@ -23,97 +25,169 @@ if TYPE_CHECKING:
     from evalmeta.model.evaluation import Case, Turn
     from evalmeta.model.generated import GeneratedData
 
-__all__ = ["close", "converse"]
+__all__ = ["Terms", "close", "converse"]
+
+_T = TypeVar("_T")
 
 # While a run is stopped, sessions and then the subject are closed, and results are committed in between.
 _HASTY_CLOSE_SECONDS: Final = limits.SHUTDOWN_SECONDS / 4
 
 
 class _Closable(Protocol):
-    async def close(self) -> None: ...
+    def close(self) -> Coroutine[object, object, None]: ...
 
 
-@dataclass(slots=True)
-class _Progress:
-    """How far a conversation came; kept when it breaks off."""
+class Terms:
+    """On what terms cases are asked: how they are judged, how long each may take, how often it is tried, how fast."""
 
-    utterance: str = ""
-    answered: float = 0.0
-    generated: GeneratedData | None = None
-    results: list[TestResult] = field(default_factory=list)
+    __slots__ = ("pacer", "retries", "scorers", "seconds")
+
+    def __init__(
+        self, scorers: Mapping[str, Scorer], *, seconds: float, retries: int = 0, pacer: Pacer | None = None
+    ) -> None:
+        self.scorers = scorers
+        self.seconds = seconds
+        self.retries = retries
+        self.pacer = pacer or Pacer()
 
 
-async def converse(item: WorkItem, subject: Subject, *, seconds: float, scorers: Mapping[str, Scorer]) -> CaseResult:
+async def converse(item: WorkItem, subject: Subject, terms: Terms) -> CaseResult:
     """Asks and judges one case and never raises, except when it is cancelled.
 
-    A case that takes longer than `seconds`, and a subject that raises anything, make
-    the case ERROR; what earlier turns gave is kept.
+    A case that takes too long, and a subject that raises anything, make the case ERROR;
+    what earlier turns gave is kept. A case whose agent could not be reached is begun
+    anew, with a pause before, as often as the terms say.
     """
-    progress = _Progress(utterance=item.case.turns[0].utterance if item.case.turns else "")
-    started = time.time()
-    error = await _broken_off(item.case, subject, progress, seconds=seconds, scorers=scorers)
-    if _is_cancelled():
-        # The agent swallowed the cancellation; what it gave after that is no answer.
-        raise asyncio.CancelledError
-    return CaseResult(
-        item.case.number,
-        item.iteration,
-        progress.utterance,
-        case_verdict(progress.results) if error is None else Verdict.ERROR,
-        started,
-        time.time(),
-        tuple(progress.results),
-        progress.generated,
-        error,
-    )
+    started, failures = time.time(), 0
+    while True:
+        conversation = _Conversation(item.case, terms, failures)
+        error = await conversation.hold(subject)
+        if _is_cancelled():
+            # The agent swallowed the cancellation; what it gave after that is no answer.
+            raise asyncio.CancelledError
+        failures = conversation.failures
+        if not conversation.may_pass or failures > terms.retries:
+            return conversation.result(item, started, error)
+        await asyncio.sleep(pause_after(failures))
 
 
 async def close(closable: _Closable) -> None:
     """Closes a session or subject; what it raises, or that it takes longer than the limit, spoils no result."""
     with suppress(Exception, SystemExit, asyncio.CancelledError):
-        async with asyncio.timeout(_HASTY_CLOSE_SECONDS if _is_cancelled() else limits.CLOSE_SECONDS):
-            await closable.close()
+        seconds = _HASTY_CLOSE_SECONDS if _is_cancelled() else limits.CLOSE_SECONDS
+        await Deadline(seconds).keep(closable.close())
 
 
-async def _broken_off(
-    case: Case, subject: Subject, progress: _Progress, *, seconds: float, scorers: Mapping[str, Scorer]
-) -> str | None:
-    deadline, begun = asyncio.timeout(seconds), time.monotonic()
-    session: Session | None = None
-    try:
-        async with deadline:
-            session = await subject.open(case)
-            for turn in case.turns:
-                await _take_turn(turn, case, session, progress, scorers)
-    except (Exception, SystemExit) as error:  # noqa: BLE001 - a broken subject spoils one case, not the run
-        return _too_late(seconds) if deadline.expired() else reason(error)
-    except asyncio.CancelledError:
-        return "the agent cancelled itself"
-    finally:
-        if session is not None:
-            await close(session)
-    # An agent may swallow the cancellation, or block the loop so that none can reach it.
-    late = deadline.expired() or progress.answered - begun > seconds
-    return _too_late(seconds) if late else None
+class _Conversation:
+    """One attempt at a case, and how far it came; that is kept when it breaks off."""
+
+    __slots__ = (
+        "_answered", "_case", "_deadline", "_generated", "_results", "_session", "_terms", "_utterance", "failures",
+        "may_pass",
+    )  # fmt: skip
+
+    def __init__(self, case: Case, terms: Terms, failures: int) -> None:
+        self._case = case
+        self._terms = terms
+        self._deadline = Deadline(terms.seconds)
+        self._session: Session | None = None
+        self._utterance = case.turns[0].utterance if case.turns else ""
+        self._answered = 0.0
+        self._generated: GeneratedData | None = None
+        self._results: list[TestResult] = []
+        self.failures = failures
+        self.may_pass = False
+
+    async def hold(self, subject: Subject) -> str | None:
+        """Asks every turn and gives what broke the conversation off, None for nothing."""
+        begun = time.monotonic()
+        try:
+            await self._deadline.keep(self._ask_all(subject))
+        except (Exception, SystemExit) as error:  # noqa: BLE001 - a broken subject spoils one case, not the run
+            return self._broken_off(error)
+        except asyncio.CancelledError:
+            return "the agent cancelled itself"
+        finally:
+            if self._session is not None:
+                await close(self._session)
+        # An agent may swallow the cancellation, or block the loop so that none can reach it.
+        late = self._deadline.has_expired or self._answered - begun > self._terms.seconds
+        return self._too_late() if late else None
+
+    def result(self, item: WorkItem, started: float, error: str | None) -> CaseResult:
+        verdict = case_verdict(self._results) if error is None else Verdict.ERROR
+        return CaseResult(
+            item.case.number,
+            item.iteration,
+            self._utterance,
+            verdict,
+            started,
+            time.time(),
+            tuple(self._results),
+            self._generated,
+            error,
+        )
+
+    def _too_late(self) -> str:
+        return f"no answer within {self._terms.seconds:g} s"
+
+    def _broken_off(self, error: BaseException) -> str:
+        if self._deadline.has_expired:
+            return self._too_late()
+        if isinstance(error, SubjectUnreachable):
+            self.may_pass = True
+            self.failures += 1
+        return reason(error) if self.failures <= 1 else f"{reason(error)} (tried {self.failures} times)"
+
+    async def _ask_all(self, subject: Subject) -> None:
+        session, _ = await self._admitted(lambda: subject.open(self._case))
+        self._session = session
+        for turn in self._case.turns:
+            await self._take_turn(turn, session)
+
+    async def _take_turn(self, turn: Turn, session: Session) -> None:
+        self._utterance, self._generated = turn.utterance, None
+        answer, elapsed = await self._admitted(lambda: session.ask(turn.utterance))
+        self._answered = time.monotonic()
+        self._generated = generated_data(answer, measured_ms=round(elapsed * 1000, 1))
+        exchange = Exchange(self._case, turn.utterance, self._generated)
+        scorers = self._terms.scorers
+        for expectation in turn.expectations:
+            result = score(expectation, exchange, scorers=scorers)
+            self._results.append(result if isinstance(result, TestResult) else await result)
+
+    async def _admitted(self, ask: Callable[[], Awaitable[_T]]) -> tuple[_T, float]:
+        """Asks when the pacer lets it, again when the agent was busy; gives the answer and its seconds."""
+        pacer = self._terms.pacer
+        if pacer.is_free:
+            try:
+                return await _timed(ask)
+            except SubjectBusy as busy:
+                self._refused(busy)
+        while True:
+            waited = await pacer.enter()
+            self._deadline.postpone(waited)
+            try:
+                answer = await _timed(ask)
+            except SubjectBusy as busy:
+                self._refused(busy)
+            else:
+                pacer.accepted()
+                return answer
+            finally:
+                pacer.leave()
+
+    def _refused(self, busy: SubjectBusy) -> None:
+        self.failures += 1
+        if self.failures > self._terms.retries or (busy.after or 0) > limits.MAX_RETRY_AFTER_SECONDS:
+            raise busy
+        self._terms.pacer.refused(busy, attempt=self.failures)
 
 
-def _too_late(seconds: float) -> str:
-    return f"no answer within {seconds:g} s"
-
-
-async def _take_turn(
-    turn: Turn, case: Case, session: Session, progress: _Progress, scorers: Mapping[str, Scorer]
-) -> None:
-    progress.utterance, progress.generated = turn.utterance, None
+async def _timed(ask: Callable[[], Awaitable[_T]]) -> tuple[_T, float]:
     asked = time.perf_counter()
-    answer = await session.ask(turn.utterance)
-    elapsed = round((time.perf_counter() - asked) * 1000, 1)
-    progress.answered = time.monotonic()
-    progress.generated = generated_data(answer, measured_ms=elapsed)
-    exchange = Exchange(case, turn.utterance, progress.generated)
-    for expectation in turn.expectations:
-        result = score(expectation, exchange, scorers=scorers)
-        progress.results.append(result if isinstance(result, TestResult) else await result)
+    answer = await ask()
+    return answer, time.perf_counter() - asked
 
 
 def _is_cancelled() -> bool:

@@ -1,4 +1,4 @@
-"""The runner: a fixed set of workers asks, one writer commits, and only then are others told."""
+"""The runner: a fixed set of workers asks; results are committed in batches, and only then are others told."""
 
 from __future__ import annotations
 
@@ -6,12 +6,15 @@ import asyncio
 from typing import TYPE_CHECKING
 
 from evalmeta import limits
-from evalmeta.engine.conversation import close, converse
+from evalmeta.engine.conversation import Terms, close, converse
+from evalmeta.engine.pacing import Pacer
 from evalmeta.engine.plan import plan
 from evalmeta.engine.scorer import SCORERS
+from evalmeta.errors import TooManyErrors
+from evalmeta.model.run import Verdict
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Coroutine, Iterator, Mapping, Sequence
+    from collections.abc import Callable, Iterator, Mapping, Sequence
 
     from evalmeta.engine.journal import Journal
     from evalmeta.engine.plan import WorkItem
@@ -40,89 +43,101 @@ async def execute(
     within `SHUTDOWN_SECONDS` and raises CancelledError. The subject is closed in any case.
 
     Raises:
+        TooManyErrors: as many cases as the options allow ended in errors; what is finished is kept.
         Exception: what the journal or `on_results` raised; it stops the run.
     """
-    post = _Post(journal, on_results)
+    post = _Post(journal, on_results, max_errors=options.max_errors)
+    pacer = Pacer(rate=options.rate_limit, concurrency=options.concurrency)
+    terms = Terms(scorers, seconds=options.case_timeout, retries=options.retries, pacer=pacer)
     try:
         items = plan(evaluation, options, journal.finished())
-        await _run(post, _work_together(items, subject, post, options=options, scorers=scorers))
+        workers = [_work(items, subject, terms, post) for _ in range(max(1, options.concurrency))]
+        await _run(post, [asyncio.ensure_future(worker) for worker in workers])
     finally:
         await close(subject)
 
 
 class _Post:
-    """Results on their way into the journal: handing one in never waits, so none is lost."""
+    """Results on their way into the journal; what stops the run is kept in `failure`, which nobody else may end."""
 
-    def __init__(self, journal: Journal, on_results: Callable[[Sequence[CaseResult]], None] | None) -> None:
+    def __init__(
+        self, journal: Journal, on_results: Callable[[Sequence[CaseResult]], None] | None, *, max_errors: int | None
+    ) -> None:
         self._journal = journal
         self._on_results = on_results
-        self._waiting: asyncio.Queue[CaseResult] = asyncio.Queue()
+        self._errors_left = max_errors
+        self._waiting: list[CaseResult] = []
+        self._loop = asyncio.get_running_loop()
+        self.failure: asyncio.Future[list[None]] = self._loop.create_future()
 
-    async def room(self) -> None:
-        """Waits until what is waiting has been committed, if that is a full batch."""
-        while self._waiting.qsize() >= limits.JOURNAL_BATCH:
-            await self._waiting.join()
+    def hand_in(self, result: CaseResult) -> bool:
+        """Takes a result and tells whether it made a full batch, which is committed then.
 
-    def hand_in(self, result: CaseResult) -> None:
-        self._waiting.put_nowait(result)
+        What is no full batch is committed within `JOURNAL_SECONDS`.
+        """
+        if not self._waiting:
+            self._loop.call_later(limits.JOURNAL_SECONDS, self.commit)
+        self._waiting.append(result)
+        if result.verdict is Verdict.ERROR and self._errors_left is not None:
+            self._count_error(self._errors_left)
+        if len(self._waiting) < limits.JOURNAL_BATCH:
+            return False
+        self.commit()
+        return True
 
-    async def deliver(self) -> None:
-        """Commits what is there, batch by batch, until it is cancelled."""
-        while True:
-            self._commit([await self._waiting.get()])
+    def commit(self) -> None:
+        """Commits what waits, and tells of it; the run fails when that fails."""
+        batch = self._waiting
+        if not batch or (self.failure.done() and not self._stopped()):
+            return
+        self._waiting = []
+        try:
+            self._journal.append(batch)
+            if self._on_results:
+                self._on_results(batch)
+        except Exception as error:  # noqa: BLE001 - whoever runs the cases raises it
+            self._fail(error)
 
-    def deliver_rest(self) -> None:
-        while not self._waiting.empty():
-            self._commit([])
+    def _count_error(self, left: int) -> None:
+        self._errors_left = left - 1
+        if left <= 1:
+            self._fail(TooManyErrors("as many cases ended in errors as the run may have (max_errors)"))
 
-    def _commit(self, batch: list[CaseResult]) -> None:
-        while len(batch) < limits.JOURNAL_BATCH and not self._waiting.empty():
-            batch.append(self._waiting.get_nowait())
-        self._journal.append(batch)
-        if self._on_results:
-            self._on_results(batch)
-        for _ in batch:
-            self._waiting.task_done()
+    def _fail(self, error: Exception) -> None:
+        if not self.failure.done():
+            self.failure.set_exception(error)
+
+    def _stopped(self) -> bool:
+        return isinstance(self.failure.exception(), TooManyErrors)
 
 
-async def _run(post: _Post, work: Coroutine[None, None, None]) -> None:
-    writer, workers = asyncio.create_task(post.deliver()), asyncio.create_task(work)
+async def _run(post: _Post, workers: list[asyncio.Future[None]]) -> None:
+    work = asyncio.gather(*workers)
     try:
-        await asyncio.wait({writer, workers}, return_when=asyncio.FIRST_COMPLETED)
+        await asyncio.wait({work, post.failure}, return_when=asyncio.FIRST_COMPLETED)
     finally:
         try:
-            await _stop(workers, writer)
+            await _stop(work)
         finally:
-            if not _failed(writer):
-                post.deliver_rest()
-    for task in (writer, workers):
-        if not task.cancelled():
-            task.result()
+            post.commit()
+            if post.failure.done():
+                post.failure.result()
+            post.failure.cancel()
+    work.result()
 
 
-async def _work_together(
-    items: Iterator[WorkItem], subject: Subject, post: _Post, *, options: RunOptions, scorers: Mapping[str, Scorer]
-) -> None:
-    async with asyncio.TaskGroup() as group:
-        for _ in range(max(1, options.concurrency)):
-            group.create_task(_work(items, subject, post, seconds=options.case_timeout, scorers=scorers))
-
-
-async def _work(
-    items: Iterator[WorkItem], subject: Subject, post: _Post, *, seconds: float, scorers: Mapping[str, Scorer]
-) -> None:
-    await post.room()
+async def _work(items: Iterator[WorkItem], subject: Subject, terms: Terms, post: _Post) -> None:
     for item in items:
-        post.hand_in(await converse(item, subject, seconds=seconds, scorers=scorers))
-        await post.room()
+        if post.hand_in(await converse(item, subject, terms)):
+            # Agents that answer at once would keep everybody else, Ctrl-C too, from their turn.
+            await asyncio.sleep(0)
+        if post.failure.done():
+            return
 
 
-async def _stop(*tasks: asyncio.Task[None]) -> None:
-    for task in tasks:
-        task.cancel()
+async def _stop(work: asyncio.Future[list[None]]) -> None:
+    if work.done():
+        return
+    work.cancel()
     # Half of the time is for sessions that are being closed; who does not stop is left behind.
-    await asyncio.wait(tasks, timeout=limits.SHUTDOWN_SECONDS / 2)
-
-
-def _failed(task: asyncio.Task[None]) -> bool:
-    return task.done() and not task.cancelled() and task.exception() is not None
+    await asyncio.wait({work}, timeout=limits.SHUTDOWN_SECONDS / 2)

@@ -11,8 +11,8 @@ from evalmeta import limits
 from evalmeta.errors import StoreError
 from evalmeta.model.run import Run, RunStatus
 from evalmeta.model.user import ADMIN
+from evalmeta.store.bodies import decode_case, encode_case
 from evalmeta.store.record_ids import next_ids
-from evalmeta.wire.connect import read_case, write_case
 from evalmeta.wire.runoptions import read_options, write_options
 
 if TYPE_CHECKING:
@@ -94,7 +94,7 @@ class Runs:
     def cases(self, run_id: str) -> tuple[CaseResult, ...]:
         """Gives the finished cases of a run in order of iteration and number."""
         sql = "SELECT body FROM case_result WHERE run_id = ? ORDER BY iteration, number"
-        return tuple(read_case(orjson.loads(body)) for (body,) in self._database.query(sql, (run_id,)))
+        return tuple(decode_case(body) for (body,) in self._database.query(sql, (run_id,)))
 
     def page(self, run_id: str, *, after: tuple[int, int]) -> tuple[CaseResult, ...]:
         """Gives the finished cases of a run that follow an iteration and number, as many as one page has.
@@ -115,7 +115,7 @@ class Runs:
             SELECT body FROM case_result WHERE run_id = ? AND (iteration, number) > (?, ?)
               AND (iteration, number) <= (?, ?) ORDER BY iteration, number
         """
-        return tuple(read_case(orjson.loads(body)) for (body,) in self._database.query(sql, (run_id, *after, *last)))
+        return tuple(decode_case(body) for (body,) in self._database.query(sql, (run_id, *after, *last)))
 
     def count(self, run_id: str) -> tuple[int, int]:
         """Counts the finished cases of a run, and those among them that failed or ended in errors."""
@@ -197,10 +197,7 @@ class RunJournal:
         Raises:
             StoreError: another worker has taken the run, or the database cannot be written.
         """
-        rows = [
-            (self._run_id, each.iteration, each.number, each.verdict.value, orjson.dumps(write_case(each)))
-            for each in results
-        ]
+        rows = [(self._run_id, each.iteration, each.number, each.verdict.value, encode_case(each)) for each in results]
         with self._database.transaction():
             [(worker,)] = self._database.query("SELECT worker FROM run WHERE id = ?", (self._run_id,))
             if worker != self._worker:

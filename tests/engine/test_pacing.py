@@ -1,0 +1,138 @@
+from __future__ import annotations
+
+import asyncio
+import itertools
+from typing import TYPE_CHECKING
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from engine.builders import Agent, answer_orders, evaluation, run
+from evalmeta import limits
+from evalmeta.engine.pacing import Pacer, pause_after
+from evalmeta.errors import SubjectBusy, SubjectUnreachable
+from evalmeta.model.generated import GeneratedData
+from evalmeta.model.run import Verdict
+
+if TYPE_CHECKING:
+    from evalmeta.model.evaluation import Case
+
+
+@pytest.fixture(autouse=True)
+def _short_pauses(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(limits, "RETRY_PAUSE_SECONDS", 0.001)
+
+
+class Flaky(Agent):
+    """Fails the first so many times it is asked, then answers."""
+
+    def __init__(self, *errors: Exception) -> None:
+        super().__init__(self._answer)
+        self.errors = list(errors)
+
+    async def _answer(self, utterance: str) -> GeneratedData:
+        if self.errors:
+            raise self.errors.pop(0)
+        return await answer_orders(utterance)
+
+
+def test_an_agent_that_is_busy_is_asked_again_in_the_same_session() -> None:
+    agent = Flaky(SubjectBusy("later", after=0.01), SubjectBusy("later"))
+    [result] = run(agent, evaluation(1))
+    assert result.verdict is Verdict.PASS
+    assert (len(agent.asked), agent.opened) == (3, 1)
+
+
+def test_a_case_whose_agent_could_not_be_reached_is_begun_anew() -> None:
+    agent = Flaky(SubjectUnreachable("gone"))
+    [result] = run(agent, evaluation(1))
+    assert result.verdict is Verdict.PASS
+    assert (len(agent.asked), agent.opened, agent.closed_sessions) == (2, 2, 2)
+
+
+@pytest.mark.parametrize("kind", [SubjectBusy, SubjectUnreachable])
+def test_what_fails_too_often_is_an_error_that_says_so(kind: type[Exception]) -> None:
+    agent = Flaky(*(kind("not now") for _ in range(9)))
+    [result] = run(agent, evaluation(1), retries=2)
+    assert (result.verdict, result.error) == (Verdict.ERROR, "not now (tried 3 times)")
+    assert len(agent.asked) == 3
+
+
+@pytest.mark.parametrize("error", [ValueError("no"), TimeoutError("no"), ConnectionError("no")])
+def test_what_is_not_known_to_pass_is_not_tried_again(error: Exception) -> None:
+    agent = Flaky(error)
+    [result] = run(agent, evaluation(1))
+    assert (result.verdict, len(agent.asked)) == (Verdict.ERROR, 1)
+
+
+def test_without_retries_the_first_failure_counts() -> None:
+    [result] = run(Flaky(SubjectBusy("not now")), evaluation(1), retries=0)
+    assert (result.verdict, result.error) == (Verdict.ERROR, "not now")
+
+
+def test_an_agent_that_wants_to_be_left_alone_for_too_long_is() -> None:
+    agent = Flaky(SubjectBusy("tomorrow", after=limits.MAX_RETRY_AFTER_SECONDS + 1))
+    [result] = run(agent, evaluation(1))
+    assert (result.verdict, result.error) == (Verdict.ERROR, "tomorrow")
+
+
+def test_a_pause_that_the_agent_asks_for_does_not_count_as_its_time() -> None:
+    [result] = run(Flaky(SubjectBusy("later", after=0.3)), evaluation(1), case_timeout=0.2)
+    assert result.verdict is Verdict.PASS
+    assert result.generated.latency_ms < 200
+
+
+def test_opening_a_session_is_tried_again_too() -> None:
+    class Full(Agent):
+        async def open(self, case: Case) -> object:
+            session = await super().open(case)
+            if self.opened < 3:
+                raise SubjectBusy("no seat")
+            return session
+
+    agent = Full(answer_orders)
+    [result] = run(agent, evaluation(1))
+    assert (result.verdict, agent.opened) == (Verdict.PASS, 3)
+
+
+def test_a_busy_agent_is_asked_by_fewer_at_a_time_and_more_again_after_answers() -> None:
+    async def main() -> list[int]:
+        pacer, seen = Pacer(concurrency=8), []
+
+        async def ask_all() -> int:
+            entered = [asyncio.create_task(pacer.enter()) for _ in range(8)]
+            await asyncio.sleep(0.02)
+            inside = [task for task in entered if task.done()]
+            for task in entered:
+                task.cancel()
+            await asyncio.gather(*entered, return_exceptions=True)
+            for _ in inside:
+                pacer.leave()
+            return len(inside)
+
+        pacer.refused(SubjectBusy("later", after=0), attempt=1)
+        seen.append(await ask_all())
+        for _ in range(40):
+            pacer.accepted()
+        seen.append(await ask_all())
+        assert pacer.is_free
+        return seen
+
+    assert asyncio.run(main()) == [4, 8]
+
+
+def test_questions_are_spread_over_time() -> None:
+    moments = []
+
+    async def answer(_utterance: str) -> GeneratedData:
+        moments.append(asyncio.get_running_loop().time())
+        return GeneratedData("x")
+
+    run(Agent(answer), evaluation(5), rate_limit=50.0, concurrency=5)
+    assert all(later - earlier > 0.015 for earlier, later in itertools.pairwise(moments))
+
+
+@given(st.integers(1, 60))
+def test_pauses_grow_up_to_a_limit(attempt: int) -> None:
+    assert 0 < pause_after(attempt) <= limits.MAX_RETRY_PAUSE_SECONDS
