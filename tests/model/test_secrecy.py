@@ -21,6 +21,7 @@ TOKEN = "00D000000000001!AQ4.secret_token"  # noqa: S105 - of no org
         "5Aep861secretsecret",
         "force://PlatformCLI::secret@example.my.salesforce.com",
         "force:/PlatformCLI::secret@example.my.salesforce.com",
+        "sk-proj-0123456789abcdef_secret",
         "Bearer secretsecretsecret",
         "basic c2VjcmV0OnNlY3JldA==",
     ],
@@ -34,6 +35,7 @@ def test_what_has_the_shape_of_a_secret_is_hidden(secret: str) -> None:
     [
         "org 00D000000000001EAA, run 4KB000000000001GAA",
         "It has the form force://CLIENT:SECRET:REFRESH@INSTANCE.",
+        "a task-management-of-some-kind, part SK-10045",
         "a basic test, the bearer of news",
         "https://desk.example/services/Soap/m/66.0",
     ],

@@ -15,13 +15,14 @@ __all__ = ["child_environment", "redacted", "redacted_bytes"]
 _HIDDEN: Final = "[secret]"
 # What is shorter may be any word; the shortest secrets that orgs give out have more than 20 characters.
 _MIN_CHARS: Final = 12
-# Session ids, JWTs, refresh tokens, sfdx auth URLs, and what stands in an Authorization header.
+# Session ids, JWTs, refresh tokens, sfdx auth URLs, keys of language models, and what an Authorization header has.
 _SHAPES: Final = re.compile(
     r"""
     00D\w{12,15}(?:!|%21)[\w.%-]*
     | \beyJ[\w-]+\.[\w-]+\.[\w-]*
     | \b5Aep[\w.%-]{8,}
     | \bforce:/(?!/?CLIENT:)\S+
+    | \bsk-[\w-]{20,}
     | \b(?:Bearer|Basic|OAuth)\s+[\w.~+/=!%-]{16,}
     """,
     re.VERBOSE | re.IGNORECASE,
