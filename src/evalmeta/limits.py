@@ -56,8 +56,6 @@ MAX_ANSWER_CHARS: Final = 1_000_000
 MAX_ENDPOINT_BYTES: Final = 8_000_000
 # The same of a program that answers in one line: its text, its actions and its trace together.
 MAX_LINE_BYTES: Final = 8_000_000
-# What an endpoint may answer in one turn: some texts of that length.
-MAX_ENDPOINT_BYTES: Final = 8_000_000
 # How far lists and objects go into each other; orjson writes 254 levels, and what is kept stands some levels down.
 MAX_JSON_DEPTH: Final = 100
 # What is kept of an error's own text, and the longest text the offline rater compares word by word.

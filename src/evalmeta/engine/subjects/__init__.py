@@ -4,20 +4,26 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from evalmeta.model.settings import SUBJECT_ADAPTERS, PythonSubject, ReplaySubject
+from evalmeta.model.settings import SUBJECT_ADAPTERS, AgentforceSubject, CommandSubject, PythonSubject, ReplaySubject
 from evalmeta.plugins import unknown_plugin
 
 if TYPE_CHECKING:
     from pathlib import Path
 
     from evalmeta.engine.subject import Subject
+    from evalmeta.model.login import SignIn
     from evalmeta.model.settings import SubjectSettings
 
 __all__ = ["bind"]
 
 
-def bind(settings: SubjectSettings, *, root: Path) -> Subject:
-    """Makes the subject that the settings describe; `root` is the project's folder.
+def bind(settings: SubjectSettings, *, root: Path, sign_in: SignIn | None = None) -> Subject:
+    """Makes the subject that the settings describe.
+
+    Args:
+        settings: the subject's table.
+        root: the project's folder.
+        sign_in: gives sessions of stored logins, for agents that live in an org.
 
     Raises:
         SettingsError: what the settings name is not there or cannot be used.
@@ -32,5 +38,13 @@ def bind(settings: SubjectSettings, *, root: Path) -> Subject:
             from evalmeta.engine.subjects.replay import bind_replay  # noqa: PLC0415
 
             return bind_replay(settings, root=root)
+        case CommandSubject():
+            from evalmeta.engine.subjects.command import bind_command  # noqa: PLC0415 - likewise
+
+            return bind_command(settings, root=root)
+        case AgentforceSubject():
+            from evalmeta.engine.subjects.agentforce import bind_agentforce  # noqa: PLC0415 - likewise
+
+            return bind_agentforce(settings, sign_in=sign_in)
         case _:
             raise unknown_plugin("subjects", settings.adapter, known=SUBJECT_ADAPTERS)
