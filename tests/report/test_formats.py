@@ -10,7 +10,18 @@ import report_runs as make
 from evalmeta.errors import SettingsError
 from evalmeta.report import FORMATS, file_name, format_names, render
 
-SUFFIXES = {"human": "txt", "json": "json", "junit": "xml", "tap": "tap"}
+SUFFIXES = {
+    "human": "txt",
+    "json": "json",
+    "jsonl": "jsonl",
+    "junit": "xml",
+    "tap": "tap",
+    "ctrf": "ctrf.json",
+    "csv": "csv",
+    "markdown": "md",
+    "html": "html",
+    "github": "github.txt",
+}
 
 
 def test_the_formats_of_sf_are_there() -> None:

@@ -27,8 +27,14 @@ class Format(NamedTuple):
 FORMATS: Final = {
     "human": Format("evalmeta.report.human", "txt"),
     "json": Format("evalmeta.report.json", "json"),
+    "jsonl": Format("evalmeta.report.jsonl", "jsonl"),
     "junit": Format("evalmeta.report.junit", "xml"),
     "tap": Format("evalmeta.report.tap", "tap"),
+    "ctrf": Format("evalmeta.report.ctrf", "ctrf.json"),
+    "csv": Format("evalmeta.report.csv", "csv"),
+    "markdown": Format("evalmeta.report.markdown", "md"),
+    "html": Format("evalmeta.report.html", "html"),
+    "github": Format("evalmeta.report.github", "github.txt"),
 }
 _NOT_IN_NAMES: Final = re.compile(r"[^A-Za-z0-9_-]")
 

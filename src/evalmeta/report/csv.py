@@ -1,0 +1,100 @@
+"""Runs as CSV for spreadsheets and data frames: a row for each result of each case."""
+
+from __future__ import annotations
+
+import csv
+import io
+import re
+from typing import TYPE_CHECKING, Final
+
+from evalmeta.model.expectations import expectation_kind
+from evalmeta.report.plain import clean
+from evalmeta.report.report import counted_verdict
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+    from evalmeta.model.run import CaseResult, TestResult
+    from evalmeta.report.report import Report
+
+__all__ = ["COLUMNS", "render"]
+
+COLUMNS: Final = (
+    "definition",
+    "run",
+    "iteration",
+    "case",
+    "utterance",
+    "answer",
+    "case_verdict",
+    "expectation",
+    "label",
+    "verdict",
+    "score",
+    "expected",
+    "actual",
+    "explanation",
+    "error",
+    "rater",
+    "latency_ms",
+    "input_tokens",
+    "output_tokens",
+)
+# OWASP, "CSV Injection": what makes a spreadsheet take a cell for a formula. The apostrophe is here so that
+# taking one away always gives the text back.
+_FORMULA: Final = re.compile("['=+\\-@\t\r\n\uff1d\uff0b\uff0d\uff20]")
+# Excel, "Specifications and limits": 32,767 characters in a cell; more would flow into other rows.
+_CELL_CHARS: Final = 32_767
+
+
+def render(reports: Sequence[Report]) -> str:
+    r"""Writes CSV as in RFC 4180: lines end with CR LF, the first names the columns; the text is meant for UTF-8.
+
+    A case without results has one row, with its verdict. A text that a spreadsheet would
+    take for a formula begins with an apostrophe; what could act on a terminal stands as an
+    escape such as `\x1b`. An empty cell is unknown, which is not 0.
+    """
+    sheet = io.StringIO()
+    writer = csv.writer(sheet, lineterminator="\r\n")
+    writer.writerow(COLUMNS)
+    for report in reports:
+        for case in report.run.cases:
+            writer.writerows(_rows(report, case))
+    return sheet.getvalue()
+
+
+def _rows(report: Report, case: CaseResult) -> Iterator[list[str]]:
+    run, verdict = report.run, counted_verdict(case, report.run.options)
+    outcome = case.generated.outcome if case.generated else ""
+    start = [_cell(run.definition), _cell(run.id), f"{case.iteration}", f"{case.number}", _cell(case.utterance)]
+    start += [_cell(outcome), verdict]
+    end = _cost(case)
+    if not case.results:
+        yield [*start, "", "", verdict, "", "", "", "", _cell(case.error), "", *end]
+    for result in case.results:
+        yield [*start, *_judgement(result, case), *end]
+
+
+def _judgement(result: TestResult, case: CaseResult) -> list[str]:
+    kind = expectation_kind(result.name)
+    label = result.label or (kind.label if kind else None)
+    texts = (result.expected, result.actual, result.explanation, result.error or case.error, result.rater)
+    return [_cell(result.name), _cell(label), result.verdict, _number(result.score), *map(_cell, texts)]
+
+
+def _cost(case: CaseResult) -> list[str]:
+    if case.generated is None:
+        return ["", "", ""]
+    tokens = case.generated.tokens
+    counts = (tokens.input, tokens.output) if tokens else (None, None)
+    return [_number(each) for each in (case.generated.latency_ms, *counts)]
+
+
+def _number(value: float | None) -> str:
+    return "" if value is None else f"{value:.15g}"
+
+
+def _cell(text: str | None) -> str:
+    cell = clean(text or "")
+    cell = f"'{cell}" if _FORMULA.match(cell) else cell
+    return cell if len(cell) <= _CELL_CHARS else f"{cell[: _CELL_CHARS - 1]}…"

@@ -1,0 +1,151 @@
+"""Runs in the Common Test Report Format, which dashboards and bots of many test tools read.
+
+Source: the CTRF specification 0.0.0 and its schema (ctrf.io); times are milliseconds.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from typing import TYPE_CHECKING, Final
+
+from evalmeta import __version__
+from evalmeta.model.run import Verdict
+from evalmeta.report.details import case_name, case_text, what_failed
+from evalmeta.report.jsontext import json_text
+from evalmeta.report.plain import clean, shorten
+from evalmeta.report.report import counted_verdict, decision, duration, has_passed, incident
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+    from evalmeta.model.jsonvalue import JsonObject, JsonValue
+    from evalmeta.model.run import CaseResult, TestResult
+    from evalmeta.report.report import Report
+
+__all__ = ["render"]
+
+_SPEC_VERSION: Final = "0.0.0"
+# CTRF knows no errors: what could not be asked has not passed, and rawStatus says what it was.
+_STATUS: Final = {
+    Verdict.PASS: "passed",
+    Verdict.FAILURE: "failed",
+    Verdict.ERROR: "failed",
+    Verdict.UNDECIDED: "other",
+}
+
+
+def render(reports: Sequence[Report]) -> str:
+    """Writes one CTRF document for all runs: a test for each case of each iteration, its results as steps.
+
+    ERROR is `failed` with the rawStatus ERROR, and UNDECIDED is `other`, both as the summary
+    counts them; a run that did not complete has one more test that failed. `flaky` is a case
+    that passed in some iterations and failed in others. Whether a run passed, by its pass
+    rate, stands in `results.extra.runs`.
+    """
+    tests = [test for report in reports for test in _tests(report)]
+    results: JsonObject = {
+        "tool": {"name": "evalmeta", "version": __version__},
+        "summary": _summary(reports, tests),
+        "tests": tests,
+        "extra": {"runs": [_run(report) for report in reports]},
+    }
+    head: JsonObject = {"reportFormat": "CTRF", "specVersion": _SPEC_VERSION, "generatedBy": "evalmeta"}
+    return json_text({**head, "results": results}, indent=2) + "\n"
+
+
+def _summary(reports: Sequence[Report], tests: Sequence[JsonObject]) -> JsonObject:
+    counts = Counter(test["status"] for test in tests)
+    start = min((report.run.started for report in reports), default=0.0)
+    stop = max((report.run.started + duration(report.run) for report in reports), default=0.0)
+    return {
+        "tests": len(tests),
+        **{status: counts[status] for status in ("passed", "failed", "skipped", "pending", "other")},
+        "flaky": sum(len(report.statistics.flaky) for report in reports if report.statistics),
+        "suites": len(reports),
+        "start": _milliseconds(start),
+        "stop": _milliseconds(stop),
+    }
+
+
+def _run(report: Report) -> JsonObject:
+    run, summary = report.run, report.summary
+    return {
+        "id": clean(run.id),
+        "definition": clean(run.definition),
+        "subject": clean(run.subject_name),
+        "subjectVersion": None if run.subject_version is None else clean(run.subject_version),
+        "iterations": run.options.iterations,
+        "passed": has_passed(report),
+        "decision": clean(decision(report)),
+        "passRate": summary.pass_rate,
+        "minPassRate": summary.min_pass_rate,
+        "errors": summary.errors,
+        "undecided": summary.undecided,
+    }
+
+
+def _tests(report: Report) -> Iterator[JsonObject]:
+    flaky = {counts.number for counts in report.statistics.flaky} if report.statistics else set()
+    for case in report.run.cases:
+        yield _test(report, case, is_flaky=case.number in flaky)
+    what_happened = incident(report.run)
+    if what_happened:
+        suite = [clean(report.run.definition)]
+        outcome: JsonObject = {"name": "the run", "status": "failed", "rawStatus": "ERROR", "duration": 0}
+        yield {**outcome, "suite": suite, "message": clean(what_happened)}
+
+
+def _test(report: Report, case: CaseResult, *, is_flaky: bool) -> JsonObject:
+    verdict = counted_verdict(case, report.run.options)
+    failed = {"message": what_failed(case), "trace": case_text(case)} if verdict is not Verdict.PASS else {}
+    return {
+        "name": case_name(case, report.run),
+        "status": _STATUS[verdict],
+        "rawStatus": str(verdict),
+        "duration": max(0, _milliseconds(case.ended - case.started)),
+        "start": _milliseconds(case.started),
+        "stop": _milliseconds(case.ended),
+        "suite": [clean(report.run.definition)],
+        "flaky": is_flaky,
+        "parameters": {"utterance": shorten(case.utterance)},
+        "steps": [_step(result) for result in case.results],
+        "extra": _extra(case),
+        **failed,
+        **_place(report, case),
+    }
+
+
+def _place(report: Report, case: CaseResult) -> JsonObject:
+    line = report.lines.get(case.number)
+    if not report.file:
+        return {}
+    return {"filePath": clean(report.file), **({"line": line} if line else {})}
+
+
+def _step(result: TestResult) -> JsonObject:
+    extra: JsonObject = {
+        "verdict": str(result.verdict),
+        "expected": shorten(result.expected),
+        "actual": shorten(result.actual),
+        "explanation": shorten(result.explanation or result.error or ""),
+        "score": result.score,
+        "rater": None if result.rater is None else clean(result.rater),
+    }
+    return {"name": clean(result.name), "status": _STATUS[result.verdict], "extra": extra}
+
+
+def _extra(case: CaseResult) -> JsonObject:
+    extra: dict[str, JsonValue] = {"number": case.number, "iteration": case.iteration}
+    if case.generated is None:
+        return extra
+    tokens = case.generated.tokens
+    return extra | {
+        "answer": shorten(case.generated.outcome),
+        "latencyMilliseconds": case.generated.latency_ms,
+        "inputTokens": tokens.input if tokens else None,
+        "outputTokens": tokens.output if tokens else None,
+    }
+
+
+def _milliseconds(seconds: float) -> int:
+    return round(seconds * 1000)

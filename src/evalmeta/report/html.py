@@ -1,0 +1,149 @@
+"""Runs as one HTML page that needs nothing else: no network, no other file; light and dark, on screen and on paper."""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+import math
+from functools import cache
+from pathlib import Path
+from typing import TYPE_CHECKING, Final, NamedTuple
+
+from evalmeta import __version__
+from evalmeta.model.expectations import expectation_kind
+from evalmeta.model.run import Verdict
+from evalmeta.report.human import WORDS, totals
+from evalmeta.report.plain import clean, one_line, shorten
+from evalmeta.report.report import counted_verdict, decision, duration, has_passed, place
+from evalmeta.report.words import count, percent, seconds
+from evalmeta.wire.timestamps import to_timestamp
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+    from jinja2 import Template
+
+    from evalmeta.model.run import CaseResult, TestResult
+    from evalmeta.report.report import Report
+
+__all__ = ["render"]
+
+_TEMPLATES: Final = Path(__file__).parent / "templates"
+_WORST_FIRST: Final = (Verdict.FAILURE, Verdict.ERROR, Verdict.UNDECIDED, Verdict.PASS)
+
+
+class _Case(NamedTuple):
+    """One case in all iterations: what came out of each, and the worst of it."""
+
+    number: int
+    verdict: Verdict
+    utterance: str
+    place: str | None
+    iterations: list[tuple[CaseResult, Verdict]]
+
+    @property
+    def verdicts(self) -> list[Verdict]:
+        return [verdict for _, verdict in self.iterations]
+
+    @property
+    def is_mixed(self) -> bool:
+        return {Verdict.PASS, Verdict.FAILURE} <= {*self.verdicts}
+
+
+class _Expectation(NamedTuple):
+    """How often the results of one name came to what."""
+
+    name: str
+    counts: dict[Verdict, int]
+
+
+def render(reports: Sequence[Report]) -> str:
+    """Writes the page; a case's iterations stand together, and texts are cut after 4,000 characters.
+
+    No text of a test or an answer can act as HTML: the template escapes it, and the page's
+    policy allows no script and no style but its own, and no request at all.
+    """
+    style, script = _asset("run.css"), _asset("run.js")
+    return _template().render(
+        reports=reports, style=style, script=script, hashes=(_hash(style), _hash(script)), version=__version__
+    )
+
+
+@cache
+def _template() -> Template:
+    # jinja2 takes 50 ms to load, and only this format needs it.
+    from jinja2 import Environment, FileSystemLoader, StrictUndefined  # noqa: PLC0415
+
+    environment = Environment(
+        loader=FileSystemLoader(_TEMPLATES),
+        autoescape=True,
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+        keep_trailing_newline=True,
+    )
+    environment.filters |= {"clean": clean, "count": count, "line": one_line, "long_line": _long_line, "text": shorten}
+    environment.filters |= {"percent": percent, "seconds": seconds, "milliseconds": _milliseconds, "label": _label}
+    environment.filters |= {"time": _time, "number": _number}
+    functions = (decision, duration, has_passed, totals, _cases, _expectations, _tally)
+    environment.globals |= {function.__name__.lstrip("_"): function for function in functions}
+    environment.globals |= {"words": WORDS, "verdicts": _WORST_FIRST}
+    return environment.get_template("run.html.j2")
+
+
+def _cases(report: Report) -> list[_Case]:
+    found: dict[int, list[tuple[CaseResult, Verdict]]] = {}
+    for case in report.run.cases:
+        found.setdefault(case.number, []).append((case, counted_verdict(case, report.run.options)))
+    return [_case(report, iterations) for iterations in found.values()]
+
+
+def _case(report: Report, iterations: list[tuple[CaseResult, Verdict]]) -> _Case:
+    first = iterations[0][0]
+    worst = min((verdict for _, verdict in iterations), key=_WORST_FIRST.index)
+    return _Case(first.number, worst, first.utterance, place(report, first), iterations)
+
+
+def _tally(cases: Sequence[_Case], verdict: Verdict) -> int:
+    return sum(verdict in case.verdicts for case in cases)
+
+
+def _expectations(report: Report) -> Iterator[_Expectation]:
+    found: dict[str, dict[Verdict, int]] = {}
+    for case in report.run.cases:
+        for result in case.results:
+            counts = found.setdefault(result.name, dict.fromkeys(Verdict, 0))
+            counts[result.verdict] += 1
+    yield from (_Expectation(name, counts) for name, counts in found.items())
+
+
+def _label(result: TestResult | _Expectation) -> str:
+    kind = expectation_kind(result.name)
+    own = getattr(result, "label", None)
+    return str(own or (kind.label if kind else result.name))
+
+
+def _long_line(text: str) -> str:
+    return one_line(text, chars=400)
+
+
+def _milliseconds(value: float) -> str:
+    return seconds(value / 1000) if math.isfinite(value) else "unknown"
+
+
+def _number(value: float) -> str:
+    return f"{value:g}"
+
+
+def _time(value: float) -> str:
+    return f"{to_timestamp(value)[:19].replace('T', ' ')} UTC"
+
+
+@cache
+def _asset(name: str) -> str:
+    return (_TEMPLATES / name).read_text(encoding="utf-8")
+
+
+def _hash(text: str) -> str:
+    """Gives what a Content Security Policy calls an inline style or script by."""
+    return f"sha256-{base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()}"

@@ -1,0 +1,73 @@
+"""Runs as JSON Lines, one case result a line: for streams, for other tools, and to be replayed."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from evalmeta.report.jsontext import json_text
+from evalmeta.report.report import counted_verdict
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from evalmeta.model.generated import Action, GeneratedData
+    from evalmeta.model.jsonvalue import JsonObject
+    from evalmeta.model.run import CaseResult, TestResult
+    from evalmeta.report.report import Report
+
+__all__ = ["render"]
+
+
+def render(reports: Sequence[Report]) -> str:
+    """Writes an object for each case result; all have the same keys, and what is unknown is null.
+
+    The keys `utterance`, `outcome`, `topic`, `actions`, `latency_ms`, `tokens` and `error`
+    are those of recorded answers: a subject can replay the file. An answer's trace is left
+    out. Nothing is cut.
+    """
+    return "".join(f"{json_text(_case(report, case))}\n" for report in reports for case in report.run.cases)
+
+
+def _case(report: Report, case: CaseResult) -> JsonObject:
+    return {
+        "definition": report.run.definition,
+        "iteration": case.iteration,
+        "number": case.number,
+        "verdict": str(counted_verdict(case, report.run.options)),
+        "utterance": case.utterance,
+        **_answer(case.generated),
+        "error": case.error,
+        "results": [_result(result) for result in case.results],
+    }
+
+
+def _answer(generated: GeneratedData | None) -> JsonObject:
+    if generated is None:
+        return {"outcome": None, "topic": None, "actions": [], "latency_ms": None, "tokens": None}
+    tokens = generated.tokens
+    return {
+        "outcome": generated.outcome,
+        "topic": generated.topic,
+        "actions": [_action(action) for action in generated.actions],
+        "latency_ms": generated.latency_ms,
+        "tokens": {"input": tokens.input, "output": tokens.output} if tokens else None,
+    }
+
+
+def _action(action: Action) -> JsonObject:
+    return {"name": action.name, "input": action.input, "output": action.output, "latency_ms": action.latency_ms}
+
+
+def _result(result: TestResult) -> JsonObject:
+    return {
+        "name": result.name,
+        "label": result.label,
+        "verdict": str(result.verdict),
+        "score": result.score,
+        "expected": result.expected,
+        "actual": result.actual,
+        "explanation": result.explanation,
+        "detail": result.detail,
+        "rater": result.rater,
+        "error": result.error,
+    }

@@ -1,0 +1,111 @@
+"""Runs as GitHub-flavoured Markdown, for job summaries ($GITHUB_STEP_SUMMARY) and comments on pull requests."""
+
+from __future__ import annotations
+
+import html
+import re
+from typing import TYPE_CHECKING, Final
+
+from evalmeta.model.run import Verdict
+from evalmeta.report.details import case_number, case_text, undecided_reasons
+from evalmeta.report.human import WORDS, totals
+from evalmeta.report.plain import one_line
+from evalmeta.report.report import counted_verdict, decision, duration, has_passed, place
+from evalmeta.report.words import count, percent, seconds
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+    from evalmeta.model.run import CaseResult
+    from evalmeta.report.report import Report
+
+__all__ = ["render"]
+
+# GitHub takes 65,536 characters in a comment, 1 MiB in a job summary.
+_MAX_CHARS: Final = 60_000
+# What Markdown, HTML, tables and GitHub itself (mentions, references, emoji, formulas) give a meaning to.
+_ACTIVE: Final = re.compile(r"[&<>`*_~\[\]\\|@#$^!]|:(?!\s)|(?<=www)\.", re.IGNORECASE)
+_HEAD: Final = (
+    "| | definition | cases | passed | failed | errors | undecided | pass rate | took |",
+    "|---|---|--:|--:|--:|--:|--:|--:|--:|",
+)
+_SIGNS: Final = {True: "✅", False: "❌"}
+
+
+def render(reports: Sequence[Report]) -> str:
+    """Writes a table of the runs, then the cases that did not pass, each folded up.
+
+    The text is at most 60,000 characters long, so that it fits into a comment: what does not
+    is counted at the end. No text of a test or an answer can act as Markdown or HTML.
+    """
+    kept, left_out, chars = [], 0, 0
+    for block in _blocks(reports):
+        if chars + len(block) > _MAX_CHARS:
+            left_out += 1
+            continue
+        kept.append(block)
+        chars += len(block)
+    if left_out:
+        kept.append(f"\n{count(left_out, 'part')} more did not fit in here; the other formats have them.\n")
+    return "".join(kept)
+
+
+def _blocks(reports: Sequence[Report]) -> Iterator[str]:
+    yield "".join(f"{line}\n" for line in _HEAD)
+    for report in reports:
+        yield f"| {' | '.join(_cells(report))} |\n"
+    if len(reports) > 1:
+        yield f"\n{totals(reports)}\n"
+    for report in reports:
+        yield from _section(report)
+
+
+def _cells(report: Report) -> Iterator[str]:
+    summary = report.summary
+    yield _SIGNS[has_passed(report)] if report.run.status.is_over else "⏳"
+    yield _code(one_line(report.run.definition))
+    for number in (summary.total, summary.passed, summary.failed, summary.errors, summary.undecided):
+        yield f"{number:,}"
+    yield "none" if summary.pass_rate is None else percent(summary.pass_rate)
+    yield seconds(duration(report.run))
+
+
+def _section(report: Report) -> Iterator[str]:
+    open_cases = [
+        (case, verdict)
+        for case in report.run.cases
+        if (verdict := counted_verdict(case, report.run.options)) is not Verdict.PASS
+    ]
+    yield f"\n### {_code(one_line(report.run.definition))}\n\n{_prose(one_line(decision(report), chars=400))}\n"
+    for name, number, reason in undecided_reasons(report):
+        yield f"\n- undecided: {_code(one_line(name))}, {count(number, 'result')}: {_prose(reason)}\n"
+    for case, verdict in open_cases:
+        yield _details(report, case, verdict)
+
+
+def _details(report: Report, case: CaseResult, verdict: Verdict) -> str:
+    head = f"<b>{WORDS[verdict]}</b> {case_number(case, report.run)} {_html_code(one_line(case.utterance))}"
+    where = place(report, case)
+    at = f"\n{_code(one_line(where, chars=400))}\n" if where else ""
+    # An empty line ends an HTML block of Markdown, but not one that begins with <pre>.
+    text = html.escape(case_text(case), quote=False)
+    return f"\n<details><summary>{head}</summary>\n{at}\n<pre>{text}</pre>\n\n</details>\n"
+
+
+def _html_code(text: str) -> str:
+    return f"<code>{html.escape(text, quote=False)}</code>"
+
+
+def _code(text: str) -> str:
+    """Gives text in a code element, where GitHub looks for no mentions."""
+    return f"<code>{_escape(text)}</code>"
+
+
+def _prose(text: str) -> str:
+    # GitHub looks for @names and #numbers in what is shown: a space of no width keeps them apart.
+    return _escape(text).replace("&#64;", "&#64;&#8203;").replace("&#35;", "&#35;&#8203;")
+
+
+def _escape(text: str) -> str:
+    """Writes characters that could act as character references, which never are structure (CommonMark 2.5)."""
+    return _ACTIVE.sub(lambda match: f"&#{ord(match[0])};", text)

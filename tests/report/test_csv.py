@@ -1,0 +1,91 @@
+from __future__ import annotations
+
+import csv
+import io
+from dataclasses import replace
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+import report_runs as make
+from evalmeta.model.generated import GeneratedData, Tokens
+from evalmeta.model.run import TestResult, Verdict
+from evalmeta.report.csv import COLUMNS, render
+from evalmeta.report.plain import clean
+from evalmeta.report.report import Report, counted_verdict
+
+
+def read(*reports: Report) -> list[dict[str, str]]:
+    return list(csv.DictReader(io.StringIO(render(reports), newline="")))
+
+
+def one(result: TestResult) -> dict[str, str]:
+    [row] = read(make.report(make.case(1, result.verdict, result)))
+    return row
+
+
+def test_mixed_csv(snapshot: str) -> None:
+    assert render([make.mixed()]).replace("\r\n", "\n") == snapshot
+
+
+def test_lines_end_as_in_rfc_4180() -> None:
+    assert render([]) == ",".join(COLUMNS) + "\r\n"
+
+
+def test_a_case_without_results_has_a_row_with_its_verdict() -> None:
+    [row] = read(make.report(make.MIXED_CASES[2]))
+    assert (row["verdict"], row["error"]) == ("ERROR", "the agent did not answer within 120 s")
+    assert (row["answer"], row["expectation"], row["score"]) == ("", "", "")
+
+
+def test_what_an_answer_cost_stands_in_numbers() -> None:
+    answer = GeneratedData("Yes.", latency_ms=1_234_567.5, tokens=Tokens(12, None))
+    [row] = read(make.report(replace(make.case(1, Verdict.PASS), generated=answer)))
+    assert (row["latency_ms"], row["input_tokens"], row["output_tokens"]) == ("1234567.5", "12", "")
+
+
+@pytest.mark.parametrize(
+    ("score", "cell"), [(None, ""), (0.0, "0"), (-1.0, "-1"), (float("nan"), "nan"), (float("inf"), "inf")]
+)
+def test_a_score_that_is_no_number_is_not_0(score: float | None, cell: str) -> None:
+    assert one(TestResult("x", Verdict.UNDECIDED, score=score))["score"] == cell
+
+
+@pytest.mark.parametrize("text", ["=1+1", "+1", "-1", "@SUM(1)", "\tx", "\rx", "\n=1", "＝1", "'x"])  # noqa: RUF001 - full-width forms count too
+def test_a_spreadsheet_takes_no_text_for_a_formula(text: str) -> None:
+    assert one(TestResult("x", Verdict.FAILURE, actual=text))["actual"] == f"'{clean(text)}"
+
+
+def test_a_cell_is_no_longer_than_excel_takes() -> None:
+    cell = one(TestResult("x", Verdict.FAILURE, actual="a" * 40_000))["actual"]
+    assert (len(cell), cell[-1]) == (32_767, "…")
+
+
+@given(st.lists(make.reports, max_size=2))
+def test_texts_and_verdicts_read_back(reports: list[Report]) -> None:
+    rows = read(*reports)
+    expected = [
+        (clean(case.utterance), str(counted_verdict(case, report.run.options)), *judged)
+        for report in reports
+        for case in report.run.cases
+        for judged in (
+            [(str(each.verdict), clean(each.actual)) for each in case.results]
+            or [(str(counted_verdict(case, report.run.options)), "")]
+        )
+    ]
+    names = ("utterance", "case_verdict", "verdict", "actual")
+    assert [tuple(row[name].removeprefix("'") for name in names) for row in rows] == expected
+
+
+@given(make.reports)
+def test_every_row_is_whole_and_no_cell_a_formula(report: Report) -> None:
+    for row in csv.reader(io.StringIO(render([report]), newline="")):
+        assert len(row) == len(COLUMNS)
+        assert not any(cell.startswith(("=", "+", "-", "@", "\t", "\r", "\n")) for cell in row)
+
+
+@given(make.reports)
+def test_no_text_reaches_a_terminal_with_controls(report: Report) -> None:
+    text = render([report]).replace("\r\n", "\n")
+    assert clean(text) == text

@@ -1,0 +1,40 @@
+from __future__ import annotations
+
+import re
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+import report_runs as make
+from evalmeta.model.run import RunStatus
+from evalmeta.report.github import render
+from evalmeta.report.plain import clean
+
+if TYPE_CHECKING:
+    from evalmeta.report.report import Report
+
+COMMAND = re.compile(r"::(error|warning|notice) (?:file=[^:,]*,)?(?:line=\d+,)?title=[^:,]*::[^\r\n]*")
+
+
+def test_mixed_github(snapshot: str) -> None:
+    assert render([make.mixed(), make.rated(0.7)]) == snapshot
+
+
+def test_a_run_that_goes_on_is_no_error() -> None:
+    going_on = replace(make.run(), total=3, status=RunStatus.IN_PROGRESS)
+    assert render([make.report_of(going_on)]).startswith("::notice ")
+
+
+def test_a_file_without_known_lines_is_named_alone() -> None:
+    assert "line=" not in render([replace(make.mixed(), lines={})])
+
+
+@given(st.lists(make.reports, max_size=3))
+def test_every_line_is_a_command_and_no_text_begins_one(reports: list[Report]) -> None:
+    text = render(reports)
+    assert clean(text) == text
+    lines = text.split("\n")
+    assert lines.pop() == ""
+    assert all(map(COMMAND.fullmatch, lines))

@@ -1,0 +1,156 @@
+from __future__ import annotations
+
+import base64
+import hashlib
+import re
+from dataclasses import replace
+from html.parser import HTMLParser
+from typing import TYPE_CHECKING
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+import report_runs as make
+from evalmeta.engine.statistics import collect
+from evalmeta.model.generated import Action, GeneratedData, Tokens
+from evalmeta.model.run import RunOptions, RunStatus, TestResult, Verdict
+from evalmeta.report.html import render
+from evalmeta.report.plain import clean, shorten
+
+if TYPE_CHECKING:
+    from evalmeta.report.report import Report
+
+HOSTILE = st.sampled_from(
+    ["<script>alert(1)</script>", "</pre></style>", '" onclick="x', "' x='", "<img src=x>", "{{ 7 * 7 }}", "-->"]
+)
+VOID = {"meta", "input", "br"}
+
+
+class Page(HTMLParser):
+    """What a page holds: its elements, all well nested, the texts of its <pre>, and its attributes."""
+
+    def __init__(self, text: str) -> None:
+        super().__init__()
+        self.open: list[str] = []
+        self.elements: list[str] = []
+        self.attributes: set[str] = set()
+        self.texts: list[str] = []
+        self.feed(text)
+        self.close()
+        assert self.open == []
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        self.elements.append(tag)
+        self.attributes |= {name for name, _ in attrs}
+        if tag not in VOID:
+            self.open.append(tag)
+
+    def handle_endtag(self, tag: str) -> None:
+        assert self.open.pop() == tag
+
+    def handle_data(self, data: str) -> None:
+        if self.open and self.open[-1] == "pre":
+            self.texts.append(data)
+
+
+SAFE = Page(render([make.mixed(), make.rated(0.7), make.broken_off()]))
+
+
+def rich() -> Report:
+    """Gives a run with all that a page can show."""
+    actions = (Action("FindOrder"), Action("PrintLabel"))
+    answer = GeneratedData("You may.", "Returns", actions, 250.0, tokens=Tokens(12, None))
+    options = RunOptions(iterations=2)
+    failed = make.case(1, Verdict.FAILURE, make.ACTIONS_FAILED, make.RESPONSE_FAILED, utterance="a\nb")
+    broken = TestResult("factuality", Verdict.ERROR, error="the rater did not answer")
+    cases = (
+        replace(failed, generated=replace(answer, tokens=Tokens(3, 4))),
+        replace(make.case(1, Verdict.PASS, make.TOPIC_PASSED, broken, iteration=2, utterance="a\nb"), generated=answer),
+    )
+    report = make.report(*cases, options=options)
+    return replace(report, statistics=collect(cases, options))
+
+
+def test_a_page_is_well_nested_and_asks_for_nothing() -> None:
+    text = render([make.mixed(), rich(), make.report()])
+    assert not {"src", "href", "style", "onclick"} & (Page(text).attributes - {"href"})
+    assert set(re.findall(r'href="([^"]*)"', text)) == {"#run1", "#run2", "#run3"}
+    assert "http:" not in text.replace("http-equiv", "")
+    assert "https:" not in text
+
+
+def test_the_policy_allows_the_pages_own_style_and_script_alone() -> None:
+    text = render([make.mixed()])
+    for element in ("style", "script"):
+        [inside] = re.findall(f"<{element}>(.*?)</{element}>", text, re.DOTALL)
+        digest = base64.b64encode(hashlib.sha256(inside.encode()).digest()).decode()
+        assert f"{element}-src 'sha256-{digest}'" in text
+    assert "default-src 'none'" in text
+
+
+def test_iterations_of_a_case_stand_together() -> None:
+    text = render([rich()])
+    assert text.count("<details") == 1
+    assert '<details class="case failure pass mixed">' in text
+    assert ["iteration 1" in text, "iteration 2" in text] == [True, True]
+
+
+def test_what_is_known_of_an_answer_is_shown() -> None:
+    text = render([rich()])
+    for fact in ("topic <code>Returns</code>", "<code>PrintLabel</code>", "0.25 s", "tokens 12 in, ? out"):
+        assert fact in text
+    for fact in ("rated by rules", "partial 0.67", "score 0", "the rater did not answer"):
+        assert fact in text
+
+
+def test_statistics_are_shown_where_they_were_collected() -> None:
+    assert "median latency" in render([rich()])
+    assert "95 % interval" in render([rich()])
+    assert "median latency" not in render([make.mixed()])
+
+
+def test_what_is_unknown_is_not_0() -> None:
+    unknown = replace(rich().run.cases[0], generated=GeneratedData("", tokens=Tokens(None, 5)))
+    report = make.report(unknown)
+    text = render([replace(report, statistics=collect(report.run.cases, report.run.options))])
+    assert "<dd>? / 5</dd>" in text
+    assert "(empty answer)" in text
+    assert "<dd>none</dd>" in render([make.report(make.MIXED_CASES[3])])
+
+
+def test_what_is_no_number_is_shown_as_such() -> None:
+    result = TestResult("x", Verdict.UNDECIDED, score=float("nan"), detail=float("inf"))
+    answer = GeneratedData("Yes.", latency_ms=float("nan"))
+    text = render([make.report(replace(make.case(1, Verdict.UNDECIDED, result), generated=answer))])
+    assert ["score nan" in text, "partial inf" in text, "<span>unknown</span>" in text] == [True, True, True]
+
+
+def test_a_run_without_cases_says_so() -> None:
+    going_on = replace(make.run(), total=3, status=RunStatus.IN_PROGRESS)
+    text = render([make.report_of(going_on)])
+    assert "No case results yet." in text
+    assert 'class="decision undecided"' in text
+
+
+@given(st.lists(make.reports, max_size=2))
+def test_it_is_a_well_nested_page_whatever_the_texts(reports: list[Report]) -> None:
+    text = render(reports)
+    assert clean(text) == text
+    page = Page(text)
+    assert {*page.elements} <= {*SAFE.elements}
+    assert page.attributes <= SAFE.attributes
+
+
+@given(HOSTILE, HOSTILE)
+def test_markup_in_texts_stays_text(first: str, second: str) -> None:
+    result = TestResult(first, Verdict.FAILURE, first, second, None, first, label=second, rater=first, error=second)
+    case = replace(
+        make.case(1, Verdict.FAILURE, result, utterance=f"{first}\n"),
+        generated=GeneratedData(second, first, (Action(second),)),
+        error=first,
+    )
+    run = replace(make.run(case), definition=first, subject_name=second, id=first, error=second, total=2)
+    page = Page(render([replace(make.report_of(run), file=first), make.rated(0.7)]))
+    assert {*page.elements} <= {*SAFE.elements}
+    assert page.attributes <= SAFE.attributes
+    assert page.texts[:4] == [shorten(f"{first}\n"), shorten(second), first, second]

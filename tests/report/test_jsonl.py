@@ -1,0 +1,57 @@
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+import report_runs as make
+from evalmeta.model.generated import Action, GeneratedData, Tokens
+from evalmeta.model.run import TestResult, Verdict
+from evalmeta.report.jsonl import render
+from evalmeta.report.plain import clean
+from evalmeta.report.report import Report, counted_verdict
+
+ANSWER = {"outcome", "topic", "actions", "latency_ms", "tokens"}
+KEYS = {"definition", "iteration", "number", "verdict", "utterance", "error", "results"} | ANSWER
+
+
+def test_a_line_has_what_was_said_done_and_judged() -> None:
+    action = Action("FindOrder", {"id": "R-100"}, {"found": True}, 12.5)
+    answer = GeneratedData("Yes.", "Returns", (action,), 300.5, tokens=Tokens(12, None), trace={"long": "story"})
+    case = replace(make.case(1, Verdict.PASS, make.TOPIC_PASSED), generated=answer)
+    line = json.loads(render([make.report(case)]))
+    assert {name: line[name] for name in ANSWER} == {
+        "outcome": "Yes.",
+        "topic": "Returns",
+        "actions": [{"name": "FindOrder", "input": {"id": "R-100"}, "output": {"found": True}, "latency_ms": 12.5}],
+        "latency_ms": 300.5,
+        "tokens": {"input": 12, "output": None},
+    }
+    assert (line["verdict"], line["results"][0]["name"]) == ("PASS", "topic_sequence_match")
+
+
+def test_a_case_without_an_answer_says_why() -> None:
+    line = json.loads(render([make.report(make.MIXED_CASES[2])]))
+    assert (line["outcome"], line["verdict"]) == (None, "ERROR")
+    assert line["error"] == "the agent did not answer within 120 s"
+
+
+def test_what_is_no_number_is_null_and_not_0() -> None:
+    answer = GeneratedData("Yes.", actions=(Action("A", {"at": float("inf")}, [float("nan"), 0.5]),))
+    result = TestResult("x", Verdict.UNDECIDED, score=float("nan"))
+    line = json.loads(render([make.report(replace(make.case(1, Verdict.UNDECIDED, result), generated=answer))]))
+    assert line["results"][0]["score"] is None
+    assert (line["actions"][0]["input"], line["actions"][0]["output"]) == ({"at": None}, [None, 0.5])
+
+
+@given(st.lists(make.reports, max_size=2))
+def test_every_case_is_one_line_with_all_keys(reports: list[Report]) -> None:
+    text = render(reports)
+    assert clean(text) == text
+    lines = [json.loads(line) for line in text.split("\n")[:-1]]
+    cases = [(report, case) for report in reports for case in report.run.cases]
+    assert all(line.keys() == KEYS for line in lines)
+    assert [line["utterance"] for line in lines] == [case.utterance for _, case in cases]
+    assert [line["verdict"] for line in lines] == [counted_verdict(case, report.run.options) for report, case in cases]

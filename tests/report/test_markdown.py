@@ -1,0 +1,88 @@
+from __future__ import annotations
+
+from dataclasses import replace
+from html import unescape
+
+from hypothesis import given
+from hypothesis import strategies as st
+from markdown_it import MarkdownIt
+
+import report_runs as make
+from evalmeta.model.run import RunStatus, Verdict
+from evalmeta.report.markdown import render
+from evalmeta.report.plain import clean
+from evalmeta.report.report import Report, counted_verdict
+
+HOSTILE = st.sampled_from(
+    ["</pre></details><script>", "| a | b |", "```\n# x", "@octocat #1", "[a](http://b)", "![x](y)", "<!--", "a\n\nb\n"]
+)
+PARSER = MarkdownIt("commonmark").enable(["table", "strikethrough"])
+INLINE = {"text", "code_inline", "html_inline", "softbreak", "text_special"}
+
+
+def test_mixed_markdown(snapshot: str) -> None:
+    assert render([make.mixed(), make.rated(0.7)]) == snapshot
+
+
+def test_a_run_that_goes_on_has_neither_sign() -> None:
+    assert "| ⏳ |" in render([make.report_of(replace(make.run(), total=3, status=RunStatus.IN_PROGRESS))])
+
+
+def test_what_is_too_long_for_a_comment_is_counted() -> None:
+    failed = [replace(make.MIXED_CASES[1], number=number) for number in range(1, 1001)]
+    text = render([make.report(*failed)])
+    left_out = 1000 - text.count("<details>")
+    assert len(text) < 65_536
+    assert text.endswith(f"\n{left_out} parts more did not fit in here; the other formats have them.\n")
+
+
+def test_names_and_numbers_are_no_mentions_and_references() -> None:
+    broken = replace(make.broken_off().run, definition="@octocat", error="see #12, @octocat")
+    text = unescape(render([make.report_of(broken)]))
+    assert "<code>@octocat</code>" in text
+    assert "see #\u200b12, @\u200boctocat" in text
+
+
+@given(st.lists(make.reports, max_size=2))
+def test_the_frame_holds_whatever_the_texts(reports: list[Report]) -> None:
+    _check(reports)
+
+
+@given(HOSTILE, HOSTILE)
+def test_markup_in_texts_stays_text(first: str, second: str) -> None:
+    result = replace(make.TOPIC_FAILED, name=first, actual=second, explanation=first)
+    case = make.case(1, Verdict.FAILURE, result, utterance=second)
+    run = replace(make.run(case), definition=first, error=second, total=2)
+    _check([replace(make.report_of(run), file=first)])
+
+
+def _check(reports: list[Report]) -> None:
+    text = render(reports)
+    assert clean(text) == text
+    tokens = PARSER.parse(text)
+    kinds = [token.type for token in tokens]
+    assert kinds.count("table_open") == 1
+    assert kinds.count("tr_open") == 1 + len(reports)
+    assert kinds.count("td_open") == 9 * len(reports)
+    assert kinds.count("heading_open") == len(reports)
+    assert not {"fence", "code_block", "hr", "blockquote_open"} & {*kinds}
+    blocks = [token.content.strip() for token in tokens if token.type == "html_block"]
+    assert [block for block in blocks if not _is_ours(block)] == []
+    open_cases = sum(
+        counted_verdict(case, report.run.options) is not Verdict.PASS for report in reports for case in report.run.cases
+    )
+    assert len(blocks) == 3 * open_cases
+    inner = [child for token in tokens for child in token.children or []]
+    assert {child.type for child in inner} <= INLINE
+    assert {child.content for child in inner if child.type == "html_inline"} <= {"<code>", "</code>"}
+
+
+def _is_ours(block: str) -> bool:
+    """Says whether a block of HTML is one of the three that a case has, with nothing but text inside."""
+    if block == "</details>":
+        return True
+    if block.startswith("<pre>") and block.endswith("</pre>"):
+        return "<" not in block[5:-6]
+    start, end = "<details><summary><b>", "</code></summary>"
+    inside = block.removeprefix(start).removesuffix(end).replace("</b>", "", 1).replace("<code>", "", 1)
+    return block.startswith(start) and block.endswith(end) and "<" not in inside
