@@ -77,21 +77,32 @@ def test_work_may_catch_what_it_waits_for() -> None:
     assert asyncio.run(Deadline(5).keep(work())) == "caught"
 
 
-def test_time_that_is_granted_counts() -> None:
+def test_a_pause_stops_the_clock() -> None:
     async def main() -> str:
         deadline = Deadline(0.05)
 
         async def work() -> str:
-            await asyncio.sleep(0)
-            deadline.postpone(5)
-            return await wait(0.1)
+            with deadline.pause():
+                await wait(0.1)
+            await wait(0.01)
+            with deadline.pause():
+                await wait(0.1)
+            return "done"
 
-        return await deadline.keep(work())
+        result = await deadline.keep(work())
+        assert deadline.paused > 0.19
+        return result
 
     assert asyncio.run(main()) == "done"
 
 
-def test_time_granted_to_work_that_never_waits_changes_nothing() -> None:
-    deadline = Deadline(1)
-    deadline.postpone(5)
-    assert asyncio.run(deadline.keep(answer_at_once())) == "done"
+def test_the_clock_goes_on_after_a_pause() -> None:
+    deadline = Deadline(0.05)
+
+    async def work() -> None:
+        with deadline.pause():
+            await wait(0.01)
+        await asyncio.Event().wait()
+
+    with pytest.raises(TimeoutError):
+        asyncio.run(deadline.keep(work()))

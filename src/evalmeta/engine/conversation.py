@@ -111,7 +111,7 @@ class _Conversation:
             if self._session is not None:
                 await close(self._session)
         # An agent may swallow the cancellation, or block the loop so that none can reach it.
-        late = self._deadline.has_expired or self._answered - begun > self._terms.seconds
+        late = self._deadline.has_expired or self._answered - begun - self._deadline.paused > self._terms.seconds
         return self._too_late() if late else None
 
     def result(self, item: WorkItem, started: float, error: str | None) -> CaseResult:
@@ -165,8 +165,8 @@ class _Conversation:
             except SubjectBusy as busy:
                 self._refused(busy)
         while True:
-            waited = await pacer.enter()
-            self._deadline.postpone(waited)
+            with self._deadline.pause():
+                await pacer.enter()
             try:
                 answer = await _timed(ask)
             except SubjectBusy as busy:

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import asyncio
+import time
+from contextlib import contextmanager
 from types import coroutine
 from typing import TYPE_CHECKING, TypeVar
 
 if TYPE_CHECKING:
-    from collections.abc import Coroutine, Generator
+    from collections.abc import Coroutine, Generator, Iterator
 
 __all__ = ["Deadline"]
 
@@ -15,13 +17,14 @@ _T = TypeVar("_T")
 
 
 class Deadline:
-    """Gives work a number of seconds from the moment it first waits; later ones can be granted on the way."""
+    """Gives work a number of seconds from the moment it first waits; pauses that are not its own do not count."""
 
-    __slots__ = ("_seconds", "_timeout")
+    __slots__ = ("_left", "_timeout", "paused")
 
     def __init__(self, seconds: float) -> None:
-        self._seconds = seconds
+        self._left: float | None = seconds
         self._timeout: asyncio.Timeout | None = None
+        self.paused = 0.0
 
     @property
     def has_expired(self) -> bool:
@@ -40,14 +43,28 @@ class Deadline:
         except StopIteration as done:
             result: _T = done.value
             return result
-        async with asyncio.timeout(self._seconds) as self._timeout:
+        async with asyncio.timeout(self._left) as self._timeout:
             return await _rest(work, first)
 
-    def postpone(self, seconds: float) -> None:
-        """Grants more time, for a pause that is not the work's own."""
+    @contextmanager
+    def pause(self) -> Iterator[None]:
+        """Stops the clock."""
+        left, begun = self._seconds_left(), time.monotonic()
+        self._set(None)
+        try:
+            yield
+        finally:
+            self.paused += time.monotonic() - begun
+            self._set(left)
+
+    def _seconds_left(self) -> float | None:
         when = None if self._timeout is None else self._timeout.when()
-        if self._timeout is not None and when is not None and not self._timeout.expired():
-            self._timeout.reschedule(when + seconds)
+        return self._left if when is None else when - asyncio.get_running_loop().time()
+
+    def _set(self, left: float | None) -> None:
+        self._left = left
+        if self._timeout is not None and not self._timeout.expired():
+            self._timeout.reschedule(None if left is None else asyncio.get_running_loop().time() + left)
 
 
 @coroutine

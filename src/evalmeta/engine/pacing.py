@@ -5,7 +5,8 @@ from __future__ import annotations
 import asyncio
 import random
 import time
-from typing import TYPE_CHECKING, Final
+from collections import deque
+from typing import TYPE_CHECKING
 
 from evalmeta import limits
 
@@ -28,26 +29,26 @@ class Pacer:
         self._interval = 1 / rate if rate else 0.0
         self._most = max(1, concurrency)
         self._window = float(self._most)
-        self._permits: Final = asyncio.Semaphore(self._most)
-        self._held_back = 0
+        self._inside = 0
+        self._waiting: deque[asyncio.Future[None]] = deque()
         self._not_before = 0.0
         self._next_slot = 0.0
         self.is_free = not rate
 
-    async def enter(self) -> float:
-        """Waits until a question may be asked and gives the seconds that took; `leave` must follow."""
-        begun = time.monotonic()
-        await self._permits.acquire()
+    async def enter(self) -> None:
+        """Waits until a question may be asked; `leave` must follow."""
+        while self._inside >= int(self._window):
+            await self._wait_for_room()
+        self._inside += 1
         try:
             await self._wait_for_slot()
         except BaseException:
             self.leave()
             raise
-        return time.monotonic() - begun
 
     def leave(self) -> None:
-        """Makes room for the next question, unless fewer are to be asked at a time now."""
-        self._held_back += 1
+        """Makes room for the next question."""
+        self._inside -= 1
         self._let_in()
 
     def accepted(self) -> None:
@@ -66,10 +67,22 @@ class Pacer:
         self._not_before = max(self._not_before, now + pause)
         self.is_free = False
 
+    async def _wait_for_room(self) -> None:
+        place = asyncio.get_running_loop().create_future()
+        self._waiting.append(place)
+        try:
+            await place
+        except BaseException:
+            # Who is let in and cancelled at the same time lets in the next one.
+            self._let_in()
+            raise
+
     def _let_in(self) -> None:
-        while self._held_back > self._most - int(self._window):
-            self._held_back -= 1
-            self._permits.release()
+        for _ in range(int(self._window) - self._inside):
+            while self._waiting and self._waiting[0].done():
+                self._waiting.popleft()
+            if self._waiting:
+                self._waiting.popleft().set_result(None)
 
     async def _wait_for_slot(self) -> None:
         while True:
