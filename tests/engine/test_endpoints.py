@@ -126,6 +126,7 @@ def test_a_gateway_without_an_answer_is_passing_trouble(status: int) -> None:
     [
         (b'{"error": {"message": "Out of order"}}', "Out of order"),
         (b'{"error": "Out of order"}', "Out of order"),
+        (b'{"error": "NotFoundException", "message": "Out of order"}', "Out of order"),
         (b'{"detail": "Out of order"}', "Out of order"),
         (b'{"detail": [{"loc": ["q"]}]}', '{"detail": [{"loc": ["q"]}]}'),
         (b'["Out of order"]', '["Out of order"]'),

@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
 __all__ = ["Endpoint", "Reply", "open_endpoint"]
 
-_Method: TypeAlias = Literal["POST", "PUT", "DELETE"]
+_Method: TypeAlias = Literal["DELETE", "GET", "POST", "PUT"]
 
 _PASSING: Final = (
     httpx.NetworkError,  # refused, reset, no name for the host, gone while it was read or written
@@ -265,6 +265,9 @@ def _complaint(said: bytes) -> tuple[str, str]:
     except orjson.JSONDecodeError:
         return _shown(said), ""
     error = value.get("error", value) if isinstance(value, dict) else value
+    # The Agent API, and whatever is made with Spring, has a name there and its words beside it.
+    if isinstance(error, str) and isinstance(value, dict) and isinstance(value.get("message"), str):
+        error = value
     if isinstance(error, str):
         return _shown(error.encode()), ""
     if not isinstance(error, dict):
