@@ -9,6 +9,8 @@ from client.oauth_server import CLIENT, USERNAME, OAuthServer, running
 from evalmeta.client.logins import Logins, user_logins
 from evalmeta.errors import LoginFailed, NotFound
 from evalmeta.model.login import ByRefreshToken, Login, Secrets
+from evalmeta.model.settings import AgentforceSubject
+from evalmeta.org.evaluations import bind_subject
 from evalmeta.org.sessions import sign_in
 
 if TYPE_CHECKING:
@@ -54,3 +56,8 @@ def test_a_session_that_cannot_be_renewed_says_so(logins: Logins) -> None:
 def test_a_login_that_is_not_there_is_named() -> None:
     with pytest.raises(NotFound, match="no login 'dev'"):
         asyncio.run(sign_in("dev"))
+
+
+def test_agents_in_orgs_are_bound_to_the_users_logins(tmp_path: Path) -> None:
+    table = AgentforceSubject(adapter="agentforce", agent_id="0Xxed00000002Q1CAI", org="dev")
+    assert bind_subject({"Desk": table}, "Desk", root=tmp_path)

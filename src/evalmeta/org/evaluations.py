@@ -17,6 +17,7 @@ from evalmeta.model.run import RunStatus
 from evalmeta.model.settings import RulesRater
 from evalmeta.model.user import ADMIN
 from evalmeta.org.leases import is_free, keep_lease, new_worker
+from evalmeta.org.sessions import sign_in
 from evalmeta.package.markers import SETTINGS_FILE
 from evalmeta.store.runs import RunJournal
 from evalmeta.xmlio.reader import read_xml
@@ -161,7 +162,7 @@ def bind_subject(
         )
     from evalmeta.engine.subjects import bind  # noqa: PLC0415 - only runs need it
 
-    return bind(settings, root=root)
+    return bind(settings, root=root, sign_in=sign_in)
 
 
 def _check_rater(org: Organization, options: RunOptions) -> None:
