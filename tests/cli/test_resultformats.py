@@ -12,7 +12,13 @@ from evalmeta.cli.resultformats import result_format_option
 from installed import install
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
     from pathlib import Path
+
+    from conftest import Outcome
+
+    Program = Callable[..., Outcome]
+    Copy = Callable[..., Path]
 
 
 @click.command()
@@ -51,6 +57,18 @@ def test_an_unknown_format_lists_the_known() -> None:
     done = CliRunner().invoke(say, ["--result-format", "pdf"])
     assert done.exit_code == 2
     assert "'pdf' is not one of 'human', 'json'," in done.output
+
+
+@pytest.mark.parametrize(("name", "suffix"), [("html", "html"), ("ctrf", "ctrf.json")])
+def test_a_file_ends_as_its_format_says(
+    evalmeta: Program, copy_samples: Copy, tmp_path: Path, name: str, suffix: str
+) -> None:
+    copy_samples("failing")
+    evalmeta("deploy")
+    done = evalmeta("test", "run", "--wait", "--result-format", name, "--output-dir", str(tmp_path / "results"))
+    [path] = (tmp_path / "results").iterdir()
+    assert path.name == f"test-result-4KB000000000001GAA.{suffix}"
+    assert path.read_text(encoding="utf-8") == done.out
 
 
 def test_names_are_completed() -> None:
