@@ -7,7 +7,7 @@ import pytest
 
 from evalmeta.model.evaluation import Case, Evaluation
 from evalmeta.model.registry import EVALUATION_DEFINITION
-from evalmeta.model.run import CaseResult, Run, RunOptions, RunStatus, Verdict
+from evalmeta.model.run import CaseResult, Run, RunOptions, RunStatus, TestResult, Verdict
 from evalmeta.store.history import PastRun, list_runs
 from evalmeta.store.remote_runs import RemoteRun, RemoteRuns
 from evalmeta.store.runs import Lease, RunJournal, Runs
@@ -18,16 +18,20 @@ if TYPE_CHECKING:
 URL = "https://dev.example"
 
 
-def cases(*verdicts: Verdict) -> tuple[CaseResult, ...]:
-    return tuple(CaseResult(number, 1, "", each, 1.0, 2.0) for number, each in enumerate(verdicts, 1))
+STRICT = RunOptions(undecided="fail")
+OPEN = TestResult("coherence", Verdict.UNDECIDED)
 
 
-def run_here(database: Database, name: str, *verdicts: Verdict, now: float) -> str:
+def cases(*verdicts: Verdict, results: tuple[TestResult, ...] = ()) -> tuple[CaseResult, ...]:
+    return tuple(CaseResult(number, 1, "", each, 1.0, 2.0, results) for number, each in enumerate(verdicts, 1))
+
+
+def run_here(database: Database, name: str, *verdicts: Verdict, now: float, options: RunOptions | None = None) -> str:
     evaluation = Evaluation(name, "Desk", tuple(Case(number, ()) for number in range(1, 5)))
     runs = Runs(database)
-    run_id = runs.start(EVALUATION_DEFINITION, evaluation, b"", RunOptions(), total=4, now=now)
+    run_id = runs.start(EVALUATION_DEFINITION, evaluation, b"", options or RunOptions(), total=4, now=now)
     runs.claim(run_id, "w", taken_from=Lease(None, None), until=now)
-    RunJournal(database, run_id, "w").append(cases(*verdicts))
+    RunJournal(database, run_id, "w").append(cases(*verdicts, results=(OPEN,) if options is STRICT else ()))
     return run_id
 
 
@@ -53,6 +57,19 @@ def test_a_definitions_runs_are_listed_by_its_name_in_any_case(database: Databas
     run_here(database, "Returns", now=1.0)
     there = run_there(database, "Orders", now=2.0)
     assert [each.id for each in list_runs(database, definition="orders")] == [there]
+
+
+def test_the_latest_runs_can_be_listed_alone(database: Database) -> None:
+    ids = [run_here(database, "Orders", now=float(now)) for now in range(1, 4)]
+    assert [each.id for each in list_runs(database, limit=2)] == ids[1:]
+
+
+def test_a_strict_run_counts_what_is_undecided_as_failed_here_and_there(database: Database) -> None:
+    run_here(database, "Orders", Verdict.PASS, Verdict.ERROR, now=1.0, options=STRICT)
+    there = Run("4KB5e0000000001AAA", "Orders", "", RunStatus.COMPLETED, 2.0, 2, options=STRICT)
+    there = replace(there, cases=cases(Verdict.PASS, Verdict.ERROR, results=(OPEN,)))
+    RemoteRuns(database).keep(RemoteRun(URL, "dev", there, (there.id,)))
+    assert [(each.passed, each.failed, each.errors) for each in list_runs(database)] == [(0, 1, 1)] * 2
 
 
 @pytest.mark.parametrize(("passed", "failed", "rate"), [(0, 0, None), (1, 3, 0.25), (2, 0, 1.0)])

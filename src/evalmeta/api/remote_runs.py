@@ -128,14 +128,16 @@ def load(place: Whereabouts) -> FinishedRun | None:
     return _judged(place.remote.run)
 
 
-def history(project: Project, *, definition: str | None = None) -> list[PastRun]:
+def history(project: Project, *, definition: str | None = None, limit: int | None = None) -> list[PastRun]:
     """Lists the runs of a definition, or all, in the project's own org and in others; the oldest first.
+
+    With a `limit` only so many of the latest.
 
     Raises:
         StoreError: the project's database cannot be used.
     """
     with closing(open_database(project.state_dir)) as database:
-        return list_runs(database, definition=definition)
+        return list_runs(database, definition=definition, limit=limit)
 
 
 def _iterations(connection: Connection, remote: RemoteRun) -> int:

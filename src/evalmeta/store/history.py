@@ -2,29 +2,37 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
-from evalmeta.model.run import RunStatus
+import orjson
+
+from evalmeta.model.counting import counted_verdict
+from evalmeta.model.run import RunStatus, Verdict
+from evalmeta.store.runs import Runs
+from evalmeta.wire.runoptions import read_options
 
 if TYPE_CHECKING:
+    from evalmeta.model.run import RunOptions
     from evalmeta.store.database import Database, Row
 
 __all__ = ["PastRun", "list_runs"]
 
-_ORDERED = """
+_LATEST: Final = """
     SELECT * FROM (
-      SELECT '' AS org_url, '' AS org_name, run.id, definition, status, created_at AS started_at, ended_at, total,
-        count(*) FILTER (WHERE verdict = 'PASS'), count(*) FILTER (WHERE verdict = 'FAILURE'),
-        count(*) FILTER (WHERE verdict = 'ERROR'), count(*) FILTER (WHERE verdict = 'UNDECIDED')
-      FROM run LEFT JOIN case_result ON run_id = run.id GROUP BY run.id
+      SELECT '' AS org_url, '' AS org_name, id, definition, status, created_at AS started_at, ended_at, total,
+        NULL AS passed, NULL AS failed, NULL AS errors, NULL AS undecided, options
+      FROM run
       UNION ALL
-      SELECT org_url, org_name, id, definition, status, started_at, ended_at, total, passed, failed, errors, undecided
+      SELECT org_url, org_name, id, definition, status, started_at, ended_at, total, passed, failed, errors, undecided,
+        NULL
       FROM remote_run
     )
     WHERE ?1 IS NULL OR definition = ?1 COLLATE NOCASE
-    ORDER BY started_at, id
+    ORDER BY started_at DESC, id DESC LIMIT ?2
 """
+_NO_LIMIT: Final = -1
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,8 +43,7 @@ class PastRun:
         org_url: the org's address; empty for the project's own org.
         org_name: what people called the org then; empty for the project's own.
         total: how many case results the run has when it is complete.
-        passed: cases by their own verdicts, before `undecided="fail"` makes some of them fail; so
-            are `failed`, `errors` and `undecided`.
+        passed: case results as the run counts them; so are `failed`, `errors` and `undecided`.
     """
 
     org_url: str
@@ -59,11 +66,28 @@ class PastRun:
         return self.passed / decided if decided else None
 
 
-def list_runs(database: Database, *, definition: str | None = None) -> list[PastRun]:
-    """Lists the runs of a definition, or all, in every org that a state folder knows; the oldest first."""
-    return [_past_run(row) for row in database.query(_ORDERED, (definition,))]
+def list_runs(database: Database, *, definition: str | None = None, limit: int | None = None) -> list[PastRun]:
+    """Lists the runs of a definition, or all, in every org that a state folder knows; the oldest first.
+
+    With a `limit` only so many of the latest.
+    """
+    rows = database.query(_LATEST, (definition, _NO_LIMIT if limit is None else limit))
+    return [_past_run(database, row) for row in reversed(rows)]
 
 
-def _past_run(row: Row) -> PastRun:
-    url, name, run_id, definition, status, *others = row
-    return PastRun(url, name, run_id, definition, RunStatus(status), *others)
+def _past_run(database: Database, row: Row) -> PastRun:
+    url, name, run_id, definition, status, started, ended, total, *counts, options = row
+    if options is not None:
+        counts = _counts(database, run_id, read_options(orjson.loads(options)))
+    return PastRun(url, name, run_id, definition, RunStatus(status), started, ended, total, *counts)
+
+
+def _counts(database: Database, run_id: str, options: RunOptions) -> list[int]:
+    found: Counter[str] = Counter()
+    if options.undecided == "fail":
+        # Only the results tell which cases are undecided in part.
+        found.update(counted_verdict(case, options).value for case in Runs(database).cases(run_id))
+    else:
+        sql = "SELECT verdict, count(*) FROM case_result WHERE run_id = ? GROUP BY verdict"
+        found.update(dict(database.query(sql, (run_id,))))
+    return [found[each.value] for each in (Verdict.PASS, Verdict.FAILURE, Verdict.ERROR, Verdict.UNDECIDED)]
