@@ -1,0 +1,133 @@
+"""What a language model says of an answer, read from its text, and what that comes to."""
+
+from __future__ import annotations
+
+import json
+import math
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Annotated, Final
+
+from pydantic import BaseModel, ConfigDict, Field, ValidationError, WithJsonSchema
+
+from evalmeta import limits
+from evalmeta.model.run import Verdict
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from evalmeta.engine.raters.rater import Rubric
+    from evalmeta.model.jsonvalue import JsonObject, JsonValue
+
+__all__ = ["Criterion", "Judgement", "Opinion", "judgement_schema", "opinion_of", "read_judgement"]
+
+_BEST: Final = 5
+_END_OF_THOUGHTS: Final = "</think>"
+"""What models that think aloud write before their answer."""
+_CANDIDATES: Final = 100
+_EVIDENCE: Final = 3
+_FACTS_COUNT: Final = frozenset({"bot_response_rating", "response_match", "factuality"})
+
+# OpenAI, "Structured model outputs": objects are closed, and every key is required.
+_CLOSED: Final = ConfigDict(frozen=True, json_schema_extra={"additionalProperties": False})
+
+
+class Criterion(BaseModel):
+    """One thing that is asked of an answer."""
+
+    model_config = _CLOSED
+
+    criterion: str
+    met: bool
+    critical: bool
+
+
+class Judgement(BaseModel):
+    """What is to be said of an answer."""
+
+    model_config = _CLOSED
+
+    criteria: list[Criterion]
+    unsupported_facts: list[str]
+    broken_rules: list[str]
+    # Before the rating: a model writes one word after the other, and its reasons should come first.
+    reason: str
+    rating: Annotated[int, Field(ge=0, le=_BEST), WithJsonSchema({"type": "integer", "enum": list(range(_BEST + 1))})]
+
+
+@dataclass(frozen=True, slots=True)
+class Opinion:
+    """What one judgement comes to under a threshold; the score is 0 to 5."""
+
+    verdict: Verdict
+    score: int
+    explanation: str
+
+
+def judgement_schema() -> JsonObject:
+    """Gives the JSON Schema of a judgement."""
+    schema: JsonObject = Judgement.model_json_schema()
+    return schema
+
+
+def read_judgement(text: str) -> Judgement | None:
+    """Finds the judgement in a model's text, with or without other words around it.
+
+    None when there is none, when there are several that differ (one of them may be a
+    quotation), or when the text is longer than `MAX_JUDGEMENT_CHARS`.
+    """
+    if len(text) > limits.MAX_JUDGEMENT_CHARS:
+        return None
+    found = [each for value in _objects(text.rpartition(_END_OF_THOUGHTS)[2]) if (each := _checked(value))]
+    return found[0] if found and all(each == found[0] for each in found) else None
+
+
+def opinion_of(judgement: Judgement, rubric: Rubric) -> Opinion:
+    """Gives the verdict: the rating against the threshold, unless something vetoes.
+
+    A critical criterion that is not met, a broken rule and, where facts are judged, an
+    unsupported one make it FAILURE and keep the score below the threshold.
+    """
+    vetoes = "; ".join(_vetoes(judgement, rubric))
+    if vetoes:
+        score = min(judgement.rating, max(0, math.ceil(rubric.threshold) - 1))
+        return Opinion(Verdict.FAILURE, score, f"veto: {vetoes}. {judgement.reason}")
+    verdict = Verdict.PASS if judgement.rating >= rubric.threshold else Verdict.FAILURE
+    missed = [each.criterion for each in judgement.criteria if not each.met]
+    not_met = f" (not met: {_listed(missed)})" if missed else ""
+    return Opinion(verdict, judgement.rating, f"{judgement.reason}{not_met}")
+
+
+def _vetoes(judgement: Judgement, rubric: Rubric) -> Iterator[str]:
+    missed = [each.criterion for each in judgement.criteria if each.critical and not each.met]
+    if missed:
+        yield f"a critical criterion is not met: {_listed(missed)}"
+    if judgement.broken_rules:
+        yield f"a rule of the expectation is broken: {_listed(judgement.broken_rules)}"
+    if judgement.unsupported_facts and rubric.metric in _FACTS_COUNT:
+        yield f"nothing supports: {_listed(judgement.unsupported_facts)}"
+
+
+def _listed(items: list[str]) -> str:
+    return ", ".join(f'"{item}"' for item in items[:_EVIDENCE]) + (", …" if len(items) > _EVIDENCE else "")
+
+
+def _objects(text: str) -> Iterator[JsonValue]:
+    """Gives the JSON objects in a text, none that stands in another."""
+    decoder, at = json.JSONDecoder(), text.find("{")
+    for _ in range(_CANDIDATES):
+        if at < 0:
+            return
+        try:
+            value, end = decoder.raw_decode(text, at)
+        except (ValueError, RecursionError):
+            end = at + 1
+        else:
+            yield value
+        at = text.find("{", end)
+
+
+def _checked(value: JsonValue) -> Judgement | None:
+    try:
+        return Judgement.model_validate(value)
+    except ValidationError:
+        return None
