@@ -3,15 +3,28 @@ from __future__ import annotations
 import asyncio
 import html
 import json
+from contextlib import suppress
 from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import TYPE_CHECKING
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from engine.builders import case
+from evalmeta import limits
+from evalmeta.engine.subjects.recordings import Recording, read_recordings
 from evalmeta.engine.subjects.replay import bind_replay
 from evalmeta.errors import SettingsError, SubjectError
-from evalmeta.model.generated import Action, GeneratedData
+from evalmeta.model.generated import Action, GeneratedData, Tokens
+from evalmeta.model.run import CaseResult, Run, RunStatus, Verdict
 from evalmeta.model.settings import ReplaySubject
+from evalmeta.wire.connect import write_run
+from evalmeta.wire.testing import write_testing_run
+
+if TYPE_CHECKING:
+    from evalmeta.engine.subject import Subject
 
 CALL = {"function": {"name": "Find", "input": {"id": "1"}, "output": {"ok": True}}, "executionLatency": 12}
 FOUND = Action("Find", {"id": "1"}, {"ok": True}, 12.0)
@@ -22,18 +35,28 @@ def recorded(utterance: str = "Where's it?", **generated: object) -> dict[str, o
     return {"testNumber": 1, "inputs": {"utterance": utterance}, "generatedData": data}
 
 
-def replay(root: Path, *utterances: str, content: object) -> list[GeneratedData]:
+def bound_to(root: Path, content: object) -> Subject:
     root.joinpath("run.json").write_text(content if isinstance(content, str) else json.dumps(content))
-    bound = bind_replay(ReplaySubject(adapter="replay", file=Path("run.json")), root=root)
+    return bind_replay(ReplaySubject(adapter="replay", file=Path("run.json")), root=root)
 
+
+def ask(bound: Subject, *utterances: str, number: int = 1) -> list[GeneratedData]:
     async def main() -> list[GeneratedData]:
-        session = await bound.open(case())
+        session = await bound.open(case(number=number))
         answers = [await session.ask(utterance) for utterance in utterances]
         await session.close()
         await bound.close()
         return answers
 
     return asyncio.run(main())
+
+
+def replay(root: Path, *utterances: str, content: object) -> list[GeneratedData]:
+    return ask(bound_to(root, content), *utterances)
+
+
+def lines(*entries: object) -> str:
+    return "".join(f"{json.dumps(entry)}\n" for entry in entries)
 
 
 @pytest.mark.parametrize(
@@ -109,3 +132,127 @@ def test_a_file_that_cannot_be_read_is_a_settings_error(tmp_path: Path, name: st
 @pytest.mark.parametrize("case_", [3, None, {}, {"inputs": []}, {"inputs": {"utterance": 5}}])
 def test_cases_without_an_utterance_are_passed_over(tmp_path: Path, case_: object) -> None:
     assert replay(tmp_path, "q", content={"testCases": [case_, recorded("q")]})[0].outcome == "It's here."
+
+
+def run_of(name: str, *cases: CaseResult) -> Run:
+    return Run(name, name, "Agent", RunStatus.COMPLETED, 0.0, len(cases), cases=cases)
+
+
+def result_of(utterance: str, outcome: str, *, number: int = 1, iteration: int = 1) -> CaseResult:
+    generated = GeneratedData(outcome, "Orders", (FOUND,), 5.0, "s", Tokens(1, 2), {"steps": [1]})
+    return CaseResult(number, iteration, utterance, Verdict.PASS, 0.0, 1.0, (), generated)
+
+
+def test_results_of_several_runs_are_one_recording(tmp_path: Path) -> None:
+    runs = [run_of("1", result_of("a", "A")), run_of("2", result_of("b", "B"))]
+    content = [write_run(run, escape=False) for run in runs]
+    for each in (content, {"status": 0, "result": content, "warnings": []}):
+        answers = replay(tmp_path, "a", "b", content=each)
+        assert answers == [runs[0].cases[0].generated, runs[1].cases[0].generated]
+
+
+def test_results_of_agentforce_studio_are_recordings(tmp_path: Path) -> None:
+    run = run_of("1", result_of('Where\'s "it"?', "It's <here>."))
+    studio = write_testing_run(run)
+    for content in (studio, {"status": 0, "result": studio}, [write_run(run_of("2"), escape=False), studio]):
+        assert replay(tmp_path, 'Where\'s "it"?', content=content) == [run.cases[0].generated]
+
+
+def test_a_case_gets_its_own_recordings_iteration_by_iteration(tmp_path: Path) -> None:
+    cases = [
+        result_of("q", f"{number}.{iteration}", number=number, iteration=iteration)
+        for iteration in (2, 1)
+        for number in (1, 2)
+    ]
+    bound = bound_to(tmp_path, write_run(run_of("1", *cases), escape=False))
+    for iteration in (1, 2):
+        for number in (2, 1):
+            assert ask(bound, "q", number=number)[0].outcome == f"{number}.{iteration}"
+
+
+def test_a_case_without_recordings_of_its_own_gets_all_in_turn(tmp_path: Path) -> None:
+    cases = [result_of("q", "1"), result_of("q", "2", number=2)]
+    bound = bound_to(tmp_path, write_run(run_of("1", *cases), escape=False))
+    assert [each.outcome for each in ask(bound, "q", "q", "q", number=7)] == ["1", "2", "2"]
+
+
+def test_a_line_is_what_a_function_may_return_and_the_utterance(tmp_path: Path) -> None:
+    content = lines(
+        {"utterance": "a", "outcome": "A", "topic": "Orders", "actions": ["Find"], "latency_ms": 7, "trace": [1]},
+        {"utterance": "b", "answer": "B", "tokens": {"input": 1}},
+        {"utterance": "a", "answer": "A again"},
+    )
+    assert replay(tmp_path, "a", "b", "a", content=f"\n{content}\n") == [
+        GeneratedData("A", "Orders", (Action("Find"),), 7.0, None, None, [1]),
+        GeneratedData("B", tokens=Tokens(1)),
+        GeneratedData("A again"),
+    ]
+
+
+def test_a_line_may_hold_an_error(tmp_path: Path) -> None:
+    with pytest.raises(SubjectError, match="no answer to 'a': timed out"):
+        replay(tmp_path, "a", content=lines({"utterance": "a", "error": "timed out"}))
+
+
+@pytest.mark.parametrize(
+    ("line", "complaint"),
+    [
+        ("{", "it is no JSON"),
+        ("3", "a JSON object is due"),
+        ('{"outcome": "x"}', "it has no utterance"),
+        ('{"utterance": 3, "outcome": "x"}', "it has no utterance"),
+        ('{"utterance": "q"}', "expected 'outcome'"),
+        ('{"utterance": "q", "outcome": "x", "score": 1}', "'score'; expected some of"),
+        ('{"utterance": "q", "error": {}}', "its error is no text"),
+    ],
+)
+def test_a_line_that_is_no_recording_is_told_with_its_number(tmp_path: Path, line: str, complaint: str) -> None:
+    good = lines({"utterance": "a", "outcome": "A"})
+    with pytest.raises(SettingsError, match=rf"run\.json:3 cannot be used: .*{complaint}"):
+        replay(tmp_path, "q", content=f"{good}\n{line}\n{good}")
+
+
+@pytest.mark.parametrize(
+    ("content", "complaint"),
+    [
+        ("\n \n", r"run\.json cannot be used: it is empty"),
+        ("\n{\n  3\n}", r"run\.json:3 cannot be used: it is no JSON"),
+        ('{"outcome": "x"}', r"run\.json:1 cannot be used: it has no utterance"),
+        ("[]", "a list without any run"),
+        ("[3]", "run 1 of the list: it is no results object"),
+        ('[{"testCases": []}, {}]', "run 2 of the list: it has no list of testCases"),
+    ],
+)
+def test_a_file_says_what_is_wrong_with_it(tmp_path: Path, content: str, complaint: str) -> None:
+    with pytest.raises(SettingsError, match=complaint):
+        replay(tmp_path, "q", content=content)
+
+
+@pytest.mark.parametrize(
+    "content", [lines(*[{"utterance": "q", "outcome": "x"}] * 9), '{\n"testCases": [] }' + " " * 300]
+)
+def test_a_file_that_is_too_large_is_a_settings_error(
+    tmp_path: Path, content: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(limits, "MAX_RECORDING_BYTES", 200)
+    with pytest.raises(SettingsError, match="larger than 200 bytes"):
+        replay(tmp_path, "q", content=content)
+
+
+@given(st.binary() | st.recursive(st.none() | st.booleans() | st.integers() | st.text(), st.lists).map(json.dumps))
+def test_any_file_is_read_or_refused(content: bytes | str) -> None:
+    with TemporaryDirectory() as folder, suppress(SettingsError):
+        path = Path(folder, "run.jsonl")
+        path.write_bytes(content if isinstance(content, bytes) else content.encode())
+        read_recordings(path)
+
+
+@given(st.lists(st.tuples(st.text(), st.text())))
+def test_recorded_lines_come_back(said: list[tuple[str, str]]) -> None:
+    said = [("first", "one"), *((f"{place} {utterance}", outcome) for place, (utterance, outcome) in enumerate(said))]
+    with TemporaryDirectory() as folder:
+        path = Path(folder, "run.jsonl")
+        path.write_text(lines(*({"utterance": utterance, "outcome": outcome} for utterance, outcome in said)))
+        recordings = read_recordings(path)
+    for utterance, outcome in said:
+        assert recordings.take(utterance, number=1) == Recording(GeneratedData(outcome))

@@ -1,56 +1,188 @@
-"""Results files as recorded answers, in every variant of the results object that orgs give."""
+"""Files of recorded answers: results of runs in every variant, and JSONL."""
 
 from __future__ import annotations
 
+from collections import defaultdict, deque
+from collections.abc import Mapping
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+import orjson
+
 from evalmeta import limits
-from evalmeta.errors import MessageUnreadable, SettingsError
+from evalmeta.engine.answers import generated_data
+from evalmeta.errors import MessageUnreadable, SettingsError, SubjectError
 from evalmeta.wire.connect import read_run
-from evalmeta.wire.jsonfields import read_object
+from evalmeta.wire.jsonfields import list_of_objects, read_object
+from evalmeta.wire.testing import read_testing_run
 
 if TYPE_CHECKING:
     from pathlib import Path
+    from typing import BinaryIO
 
-    from evalmeta.model.run import CaseResult
+    from evalmeta.model.generated import GeneratedData
+    from evalmeta.model.jsonvalue import JsonObject, JsonValue
+    from evalmeta.model.run import Run
 
-__all__ = ["read_recordings", "utterance_key"]
+__all__ = ["Recording", "Recordings", "read_recordings"]
 
 
-def read_recordings(path: Path) -> dict[str, list[CaseResult]]:
-    """Reads a results file, bare or in the CLI's envelope; recordings come in order by `utterance_key`.
+@dataclass(frozen=True, slots=True)
+class Recording:
+    """What an agent did in one turn, or why it did nothing; `number` is the case's in the run it comes from."""
+
+    generated: GeneratedData | None = None
+    error: str | None = None
+    number: int | None = None
+
+
+class Recordings:
+    """Recordings by utterance, in which blanks and line breaks count as one blank."""
+
+    def __init__(self) -> None:
+        self._waiting: defaultdict[tuple[str, int | None], deque[Recording]] = defaultdict(deque)
+
+    def add(self, utterance: str, recording: Recording) -> None:
+        """Puts a recording behind the others of its utterance."""
+        for number in {None, recording.number}:
+            self._waiting[_key(utterance), number].append(recording)
+
+    def take(self, utterance: str, *, number: int) -> Recording | None:
+        """Gives the next recording of an utterance, and the last one again and again.
+
+        Those of the case with this number are for it alone; a case that has none gets all in turn.
+        """
+        key = _key(utterance)
+        waiting = self._waiting.get((key, number)) or self._waiting.get((key, None))
+        if not waiting:
+            return None
+        return waiting.popleft() if len(waiting) > 1 else waiting[0]
+
+
+def read_recordings(path: Path) -> Recordings:
+    """Reads a file that holds, by what is in it, one of these.
+
+    A results object of the Testing API or of Agentforce Studio, bare or in the CLI's
+    envelope; a list of them; or JSONL, in which every line is what a Python agent may
+    return, with the `utterance` that it answers, or with `error` instead.
 
     Raises:
-        SettingsError: the file is not there, too large, or holds no results.
+        SettingsError: the file is not there, too large, or holds something else; says in which line.
     """
     try:
-        run = read_run(read_object(_load(path)))
-    except MessageUnreadable as error:
-        raise _unusable(path, str(error)) from None
-    recordings: dict[str, list[CaseResult]] = {}
-    for case in run.cases:
-        recordings.setdefault(utterance_key(case.utterance), []).append(case)
+        with path.open("rb") as file:
+            return _Reader(file, path).read()
+    except OSError as error:
+        raise _unusable(str(path), error.strerror or str(error)) from error
+
+
+class _Reader:
+    def __init__(self, file: BinaryIO, path: Path) -> None:
+        self._file = file
+        self._path = path
+        self._left = limits.MAX_RECORDING_BYTES
+        self._line = 0
+
+    def read(self) -> Recordings:
+        first = self._next_line()
+        if not first:
+            raise _unusable(str(self._path), "it is empty")
+        return self._read_lines(first) if _is_entry(first) else self._read_document(first)
+
+    def _read_lines(self, line: bytes) -> Recordings:
+        recordings = Recordings()
+        while line:
+            try:
+                recordings.add(*_entry(line))
+            except (MessageUnreadable, SubjectError) as error:
+                raise _unusable(f"{self._path}:{self._line}", str(error)) from None
+            line = self._next_line()
+        return recordings
+
+    def _read_document(self, first: bytes) -> Recordings:
+        start = self._line
+        content = first + self._counted(self._file.read(self._left + 1))
+        try:
+            return _recordings(orjson.loads(content))
+        except orjson.JSONDecodeError as error:
+            place = f"{self._path}:{start + error.lineno - 1}"
+            raise _unusable(place, f"it is no JSON: {error.msg}") from None
+        except MessageUnreadable as error:
+            raise _unusable(str(self._path), str(error)) from None
+
+    def _next_line(self) -> bytes:
+        """Gives the next line that is not blank; nothing at the end."""
+        line = b"\n"
+        while line and not line.strip():
+            line = self._counted(self._file.readline(self._left + 1))
+            self._line += 1
+        return line
+
+    def _counted(self, content: bytes) -> bytes:
+        self._left -= len(content)
+        if self._left < 0:
+            raise _unusable(str(self._path), f"it is larger than {limits.MAX_RECORDING_BYTES} bytes")
+        return content
+
+
+def _is_entry(line: bytes) -> bool:
+    """Tells whether a line is an object of its own, and none that holds results."""
+    try:
+        value = orjson.loads(line)
+    except orjson.JSONDecodeError:
+        return False
+    return isinstance(value, dict) and not value.keys() & {"testCases", "result"}
+
+
+def _entry(line: bytes) -> tuple[str, Recording]:
+    source = dict(read_object(line))
+    utterance, error = source.pop("utterance", None), source.pop("error", None)
+    if not isinstance(utterance, str):
+        raise MessageUnreadable("it has no utterance; expected text")
+    if error is None:
+        return utterance, Recording(generated_data(source))
+    if not isinstance(error, str):
+        raise MessageUnreadable("its error is no text")
+    return utterance, Recording(error=error)
+
+
+def _recordings(document: JsonValue) -> Recordings:
+    recordings = Recordings()
+    for run in _runs(document):
+        for case in sorted(run.cases, key=lambda case: case.iteration):
+            recordings.add(case.utterance, Recording(case.generated, case.error, case.number))
     return recordings
 
 
-def utterance_key(utterance: str) -> str:
-    """Gives the text by which utterances are the same: blanks and line breaks count as one blank."""
+def _runs(document: JsonValue) -> list[Run]:
+    if isinstance(document, Mapping) and "testCases" not in document and "result" in document:
+        document = document["result"]
+    if not isinstance(document, list):
+        return [_run(document)]
+    if not document:
+        raise MessageUnreadable("it is a list without any run in it")
+    return [_run(each, place=f"run {number} of the list: ") for number, each in enumerate(document, 1)]
+
+
+def _run(source: JsonValue, *, place: str = "") -> Run:
+    if not isinstance(source, Mapping):
+        raise MessageUnreadable(f"{place}it is no results object")
+    try:
+        return read_testing_run(source) if _is_studios(source) else read_run(source)
+    except MessageUnreadable as error:
+        raise MessageUnreadable(f"{place}{error}") from None
+
+
+def _is_studios(run: JsonObject) -> bool:
+    return any("subjectResponse" in case for case in list_of_objects(run, "testCases"))
+
+
+def _key(utterance: str) -> str:
     return " ".join(utterance.split())
 
 
-def _load(path: Path) -> bytes:
-    try:
-        with path.open("rb") as file:
-            content = file.read(limits.MAX_RECORDING_BYTES + 1)
-    except OSError as error:
-        raise _unusable(path, error.strerror or str(error)) from error
-    if len(content) > limits.MAX_RECORDING_BYTES:
-        raise _unusable(path, f"it is larger than {limits.MAX_RECORDING_BYTES} bytes")
-    return content
-
-
-def _unusable(path: Path, reason: str) -> SettingsError:
+def _unusable(place: str, reason: str) -> SettingsError:
     return SettingsError(
-        f"the recorded answers in {path} cannot be used: {reason}",
-        actions=("Correct the subject's file in evalmeta.toml, or record a run with --result-format json.",),
+        f"the recorded answers in {place} cannot be used: {reason}",
+        actions=("Correct the file, name another in evalmeta.toml, or record a run with --result-format json.",),
     )
