@@ -65,10 +65,12 @@ def _passes(settings: AgentforceSubject, sign_in: SignIn | None, transport: http
         return passes_of_org(settings.org, sign_in, transport=transport)
     if not settings.instance_url:
         raise _incomplete(settings, "token_env says no org, and instance_url is missing")
+    return passes_of_environment(settings.token_env, _instance(settings.instance_url))
+
+
+def _instance(url: str) -> str:
     try:
-        return passes_of_environment(settings.token_env, org_url(settings.instance_url))
-    except SettingsError:
-        raise
+        return org_url(url)
     except UsageError as error:
         raise SettingsError(f"the agent's instance_url cannot be used: {error}", actions=error.actions) from None
 
