@@ -72,6 +72,10 @@ def test_who_takes_any_keyword_gets_both(tmp_path: Path) -> None:
     assert ask(subject(tmp_path, text))[0].outcome == "history context"
 
 
+def test_a_function_that_does_not_say_what_it_takes_gets_the_utterance(tmp_path: Path) -> None:
+    assert ask(subject(tmp_path, "answer = max"), "abc")[0].outcome == "c"
+
+
 def test_a_function_gets_the_turns_so_far_as_history(tmp_path: Path) -> None:
     text = "def answer(utterance, *, history):\n history.pop()\n return f'{utterance}{len(history)}'"
     assert [answer.outcome for answer in ask(subject(tmp_path, text), "a", "b")] == ["a0", "b2"]
