@@ -12,11 +12,10 @@ from evalmeta.engine.scorers.results import broken, judged
 from evalmeta.model.expectations import canonical_name
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Sequence
 
     from evalmeta.engine.scorer import Exchange, Scorer
     from evalmeta.model.definition import Expectation
-    from evalmeta.model.generated import GeneratedData
     from evalmeta.model.jsonvalue import JsonValue
     from evalmeta.model.run import TestResult
     from evalmeta.model.scoring import Matches
@@ -49,7 +48,7 @@ def comparison_scorer(matches: Matches = "first") -> Scorer:
             return broken(expectation, criterion)
         compare = _compare_numbers if name == "numeric_comparison" else _compare_strings
         try:
-            actual, expected = _sides(exchange.generated, criterion.actual, criterion.expected)
+            actual, expected = criterion.actual(exchange.generated), criterion.expected(exchange.generated)
             findings = [compare(criterion.operator, value, expected[0]) for value in _counted(actual, matches)]
         except Unusable as error:
             return broken(expectation, str(error))
@@ -65,24 +64,21 @@ def comparison_scorer(matches: Matches = "first") -> Scorer:
     return score_comparison
 
 
-def _sides(
-    generated: GeneratedData, *reads: Callable[[GeneratedData], Sequence[JsonValue]]
-) -> tuple[Sequence[JsonValue], Sequence[JsonValue]]:
-    actual, expected = (read(generated) for read in reads)
-    return actual, expected
-
-
 def _counted(actual: Sequence[JsonValue], matches: Matches) -> Sequence[JsonValue]:
     return actual[:1] if matches == "first" else actual
 
 
 def _deciding(findings: Sequence[_Finding], matches: Matches) -> _Finding:
     """Gives the finding that settles it: one that holds where any may, one that fails where all must."""
+    if len(findings) == 1:
+        return findings[0]
     settles = matches == "any"
     return next((each for each in findings if each.passed is settles), findings[0])
 
 
 def _remarks(findings: Sequence[_Finding], actual: int, expected: int, matches: Matches) -> str:
+    if actual == expected == 1:
+        return ""
     remark = ""
     if actual > 1:
         holding = sum(each.passed for each in findings)
