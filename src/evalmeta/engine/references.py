@@ -30,7 +30,7 @@ from evalmeta.model.reference import (
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
-    from evalmeta.model.jsonvalue import JsonObject, JsonValue
+    from evalmeta.model.jsonvalue import JsonValue
     from evalmeta.model.reference import Step, Test
 
 __all__ = ["TooManyMatches", "compile_reference", "resolve"]
@@ -50,7 +50,7 @@ def compile_reference(text: str) -> Reference:
     return parse_reference(text)
 
 
-def resolve(reference: Reference, root: JsonObject) -> tuple[JsonValue, ...]:
+def resolve(reference: Reference, root: JsonValue) -> tuple[JsonValue, ...]:
     """Gives every value the reference matches, in document order; none is an empty tuple.
 
     Raises:
@@ -64,7 +64,7 @@ class _Walk:
 
     __slots__ = ("_budget", "_opened", "_root")
 
-    def __init__(self, root: JsonObject) -> None:
+    def __init__(self, root: JsonValue) -> None:
         self._root = root
         self._budget = limits.MAX_REFERENCE_MATCHES
         self._opened: dict[str, JsonValue] = {}

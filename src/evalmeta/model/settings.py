@@ -63,10 +63,11 @@ class ReplaySubject(_Table):
 
 
 class OpenAISubject(_Table):
-    """An endpoint that speaks OpenAI's chat completions; `url` ends where `/chat/completions` follows.
+    """An endpoint that speaks OpenAI's chat completions; `url` ends where `/chat/completions` follows, or with it.
 
     `api_key_env` names the environment variable that holds the key; `system` is sent as the first message, and
-    `extra` goes into every request as it is (temperature, tools ...).
+    `extra` goes into every request as it is (temperature, tools ...). `${NAME}` in a header stands for an
+    environment variable.
     """
 
     adapter: Literal["openai"]
@@ -100,6 +101,7 @@ class HttpSubject(_Table):
     session: str = ""
     input_tokens: str = ""
     output_tokens: str = ""
+    trace: str = ""
 
 
 class CommandSubject(_Table):

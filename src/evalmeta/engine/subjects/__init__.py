@@ -4,7 +4,15 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from evalmeta.model.settings import SUBJECT_ADAPTERS, AgentforceSubject, CommandSubject, PythonSubject, ReplaySubject
+from evalmeta.model.settings import (
+    SUBJECT_ADAPTERS,
+    AgentforceSubject,
+    CommandSubject,
+    HttpSubject,
+    OpenAISubject,
+    PythonSubject,
+    ReplaySubject,
+)
 from evalmeta.plugins import unknown_plugin
 
 if TYPE_CHECKING:
@@ -38,6 +46,14 @@ def bind(settings: SubjectSettings, *, root: Path, sign_in: SignIn | None = None
             from evalmeta.engine.subjects.replay import bind_replay  # noqa: PLC0415
 
             return bind_replay(settings, root=root)
+        case OpenAISubject():
+            from evalmeta.engine.subjects.openai import bind_openai  # noqa: PLC0415 - likewise
+
+            return bind_openai(settings)
+        case HttpSubject():
+            from evalmeta.engine.subjects.http import bind_http  # noqa: PLC0415 - likewise
+
+            return bind_http(settings)
         case CommandSubject():
             from evalmeta.engine.subjects.command import bind_command  # noqa: PLC0415 - likewise
 

@@ -1,0 +1,144 @@
+"""An agent behind OpenAI's chat completions: OpenAI API reference, "Create chat completion"."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+from urllib.parse import urlsplit
+
+from evalmeta.engine.answers import generated_data
+from evalmeta.engine.endpoints import open_endpoint
+from evalmeta.engine.subjects.headers import filled_headers
+from evalmeta.engine.subjects.messages import context_of
+from evalmeta.engine.subjects.toolcalls import arguments_of
+from evalmeta.errors import SettingsError, SubjectError
+from evalmeta.model.secrecy import redacted
+from evalmeta.wire.jsonfields import list_of_objects, object_at, optional_integer, optional_text
+
+if TYPE_CHECKING:
+    from evalmeta.engine.endpoints import Endpoint
+    from evalmeta.engine.subject import Session, Subject
+    from evalmeta.model.evaluation import Case
+    from evalmeta.model.generated import GeneratedData
+    from evalmeta.model.jsonvalue import JsonObject, JsonValue
+    from evalmeta.model.settings import OpenAISubject
+
+__all__ = ["bind_openai"]
+
+_PATH: Final = "/chat/completions"
+_SHOWN_CHARS: Final = 300
+
+
+def bind_openai(settings: OpenAISubject) -> Subject:
+    """Makes a subject of an endpoint that speaks chat completions; nothing is sent yet.
+
+    Raises:
+        SettingsError: the url cannot be used, the variable with the key is not set, or
+            the answer is asked for as a stream.
+    """
+    if settings.extra.get("stream"):
+        raise SettingsError(
+            "the subject's extra asks for a stream, and answers are read whole",
+            actions=("Remove stream from the subject's extra in evalmeta.toml.",),
+        )
+    headers = filled_headers(settings.headers, api_key_env=settings.api_key_env)
+    return _Agent(settings, open_endpoint(settings.url, headers=headers.values, secrets=headers.secrets))
+
+
+class _Agent:
+    def __init__(self, settings: OpenAISubject, endpoint: Endpoint) -> None:
+        self._settings = settings
+        self._endpoint = endpoint
+        self._path = "" if urlsplit(settings.url).path.rstrip("/").endswith(_PATH) else _PATH
+
+    async def open(self, case: Case) -> Session:
+        return _Session(self, _opening(self._settings.system, case))
+
+    async def complete(self, messages: list[JsonObject]) -> JsonValue:
+        settings = self._settings
+        body: JsonObject = {**settings.extra, "model": settings.model, "messages": messages}
+        return (await self._endpoint.send(body, self._path)).value
+
+    async def close(self) -> None:
+        await self._endpoint.close()
+
+
+class _Session:
+    """Keeps the messages: the endpoint knows nothing of earlier ones."""
+
+    def __init__(self, agent: _Agent, messages: list[JsonObject]) -> None:
+        self._agent = agent
+        self._messages = messages
+
+    async def ask(self, utterance: str) -> GeneratedData:
+        asked: list[JsonObject] = [*self._messages, {"role": "user", "content": utterance}]
+        generated = _read(await self._agent.complete(asked))
+        # Calls are left out: the protocol wants the result of each next to it, and only the agent knows them.
+        answered: list[JsonObject] = [{"role": "assistant", "content": generated.outcome}] if generated.outcome else []
+        self._messages = asked + answered
+        return generated
+
+    async def close(self) -> None:
+        """Has nothing to let go of."""
+
+
+def _opening(system: str, case: Case) -> list[JsonObject]:
+    context = "".join(f"\n{name}: {value}" for name, value in context_of(case).items())
+    told = [system, context and f"Context:{context}"]
+    opening: list[JsonObject] = [{"role": "system", "content": text} for text in told if text]
+    for entry in case.history:
+        role = "assistant" if (entry.role or "").lower() == "agent" else "user"
+        opening.append({"role": role, "content": entry.message or ""})
+    return opening
+
+
+def _read(reply: JsonValue) -> GeneratedData:
+    message, ended = _message(reply)
+    actions = _actions(message)
+    text = _text(message.get("content"))
+    outcome = text or optional_text(message, "refusal") or text
+    if outcome is None and not actions:
+        raise SubjectError(f"the agent's message has neither content nor tool_calls (finish_reason: {ended})")
+    usage = object_at(reply, "usage") if isinstance(reply, dict) else {}
+    tokens = {"input": optional_integer(usage, "prompt_tokens"), "output": optional_integer(usage, "completion_tokens")}
+    return generated_data({"outcome": outcome or "", "actions": actions, "tokens": tokens if usage else None})
+
+
+def _message(reply: JsonValue) -> tuple[JsonObject, str | None]:
+    choices = list_of_objects(reply, "choices") if isinstance(reply, dict) else []
+    message = choices[0].get("message") if choices else None
+    if not isinstance(message, dict):
+        raise SubjectError(f"the agent's reply has no choices[0].message: {_shown(reply)}")
+    return message, optional_text(choices[0], "finish_reason")
+
+
+def _text(content: JsonValue) -> str | None:
+    """Gives a message's text, of which it may have several parts."""
+    if content is None or isinstance(content, str):
+        return content
+    if not isinstance(content, list):
+        raise SubjectError(f"the agent's content is {type(content).__name__}; expected text or a list of parts")
+    parts = [part if isinstance(part, str) else _part(part) for part in content]
+    return "".join(part for part in parts if part)
+
+
+def _part(part: JsonValue) -> str | None:
+    if not isinstance(part, dict):
+        raise SubjectError(f"the agent's content holds {type(part).__name__}; expected parts with text")
+    return optional_text(part, "text") or optional_text(part, "refusal")
+
+
+def _actions(message: JsonObject) -> list[JsonObject]:
+    calls = [each.get("function") for each in list_of_objects(message, "tool_calls")]
+    if message.get("function_call"):
+        calls.append(message["function_call"])
+    return [_action(call) for call in calls]
+
+
+def _action(call: JsonValue) -> JsonObject:
+    if not isinstance(call, dict) or not isinstance(call.get("name"), str):
+        raise SubjectError(f"the agent's tool_calls hold one without a function's name: {_shown(call)}")
+    return {"name": call["name"], "input": arguments_of(call.get("arguments"))}
+
+
+def _shown(value: JsonValue) -> str:
+    return redacted(repr(value))[:_SHOWN_CHARS]
