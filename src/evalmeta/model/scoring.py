@@ -22,7 +22,8 @@ class Scoring:
 
     Attributes:
         profile: `testing-center` grades as Salesforce's Testing Center does: actions as a superset unless
-            `actions` says otherwise, and a latency is measured and never judged.
+            `actions` says otherwise, promoted topics by their whole names, and a latency is measured and
+            never judged. What else is known of its way, and what is not reproduced: docs/scoring.md.
         actions: how the actions that were taken must match the expected ones; None is the profile's way.
         topics: whether topics must be the same, or the expected name may be a part of the actual one.
         matches: which of several values that a reference matches must hold: the first, any or all.
