@@ -45,6 +45,7 @@ _COMMANDS: Final = {
     "manifest": "evalmeta.cli.commands.manifest:manifest",
     "org": "evalmeta.cli.commands.org:org",
     "package": "evalmeta.cli.commands.package:package",
+    "rater": "evalmeta.cli.commands.rater:rater",
     "retrieve": "evalmeta.cli.commands.retrieve:retrieve",
     "rule": "evalmeta.cli.commands.rule:rule",
     "status": "evalmeta.cli.commands.status:status",

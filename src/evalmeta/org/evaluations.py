@@ -19,6 +19,7 @@ from evalmeta.model.user import ADMIN
 from evalmeta.org.leases import is_free, keep_lease, new_worker
 from evalmeta.org.sessions import sign_in
 from evalmeta.package.markers import SETTINGS_FILE
+from evalmeta.store.ratings import Ratings
 from evalmeta.store.runs import RunJournal
 from evalmeta.xmlio.reader import read_xml
 from evalmeta.xmlio.sketch import sketch_definition
@@ -185,7 +186,8 @@ async def rater_of(org: Organization, options: RunOptions) -> AsyncIterator[Rate
 
     name = options.scoring.rater
     _check_rater(org, options)
-    rater = bind_rater(org.raters.get(name, RulesRater(adapter="rules")), root=org.root)
+    settings = org.raters.get(name, RulesRater(adapter="rules"))
+    rater = bind_rater(settings, root=org.root, cache=Ratings(org.database))
     try:
         yield rater
     finally:

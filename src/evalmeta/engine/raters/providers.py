@@ -122,7 +122,7 @@ def _text(response: ModelResponse, model: str) -> str:
 
 @contextmanager
 def _in_words(model: str) -> Iterator[None]:
-    from pydantic_ai.exceptions import AgentRunError, ContentFilterError, ModelAPIError  # noqa: PLC0415 - is loaded
+    from pydantic_ai.exceptions import ContentFilterError, ModelAPIError  # noqa: PLC0415 - is loaded
 
     try:
         yield
@@ -130,7 +130,7 @@ def _in_words(model: str) -> Iterator[None]:
         raise refusal(model, "its content filter stepped in") from None
     except ModelAPIError as error:
         raise _api_error(error, model) from None
-    except AgentRunError as error:
+    except Exception as error:  # noqa: BLE001 - the libraries break in their own ways on what is no answer
         raise SubjectError(f"{model} cannot be asked: {_discreet(str(error))}") from None
 
 

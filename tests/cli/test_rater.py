@@ -1,0 +1,63 @@
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING
+
+import click
+import pytest
+
+from evalmeta.cli.commands.rater import show
+from evalmeta.engine.raters.judgement import judgement_schema
+from evalmeta.engine.raters.prompts import METRICS, system_message
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from conftest import Outcome
+
+    Program = Callable[..., Outcome]
+
+
+@pytest.mark.parametrize("name", ["bot_response_rating", "output_validation"])
+def test_a_prompt_is_shown_as_the_model_gets_it(evalmeta: Program, name: str) -> None:
+    done = evalmeta("rater", "show", name)
+
+    assert done.out.startswith("# bot_response_rating, prompt v1\n")
+    assert system_message("bot_response_rating") in done.out
+    assert '"answer": "<the agent\'s answer>"' in done.out
+    assert json.loads(done.out.partition("## Schema of the answer\n")[2]) == judgement_schema()
+
+
+def test_without_a_metric_every_prompt_is_shown(evalmeta: Program) -> None:
+    heads = [line for line in evalmeta("rater", "show").out.splitlines() if line.startswith("# ")]
+    assert heads == [f"# {metric}, prompt v1" for metric in METRICS]
+
+
+def test_prompts_can_be_had_as_json(evalmeta: Program) -> None:
+    result = json.loads(evalmeta("rater", "show", "coherence", "--json").out)["result"]
+
+    assert (result["version"], result["schema"]) == (1, judgement_schema())
+    [prompt] = result["prompts"]
+    assert (prompt["metric"], prompt["system"]) == ("coherence", system_message("coherence"))
+    assert json.loads(prompt["user"])["question"] == "<the utterance>"
+
+
+def test_a_metric_without_a_prompt_is_wrong_usage_and_names_the_nearest(evalmeta: Program) -> None:
+    done = evalmeta("rater", "show", "coherense")
+
+    assert (done.code, done.out) == (2, "")
+    assert "the LLM rater has no prompt for 'coherense'" in done.err
+    assert "Did you mean coherence? It has: bot_response_rating, " in done.err
+
+
+def test_what_resembles_nothing_gets_the_list(evalmeta: Program) -> None:
+    assert "It has: bot_response_rating" in evalmeta("rater", "show", "zzz").err
+
+
+@pytest.mark.parametrize(("begun", "metrics"), [("co", ["coherence", "completeness", "conciseness"]), ("zz", [])])
+def test_a_shell_completes_metrics(begun: str, metrics: list[str]) -> None:
+    (argument,) = (each for each in show.params if each.name == "metric")
+
+    found = argument.shell_complete(click.Context(show), begun)
+
+    assert [item.value for item in found] == metrics

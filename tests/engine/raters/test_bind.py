@@ -1,0 +1,95 @@
+from __future__ import annotations
+
+import asyncio
+import sys
+from typing import TYPE_CHECKING
+
+import pytest
+
+import evalmeta.plugins
+from evalmeta.engine.raters import bind_rater
+from evalmeta.engine.raters.llm import ModelRater
+from evalmeta.engine.raters.rater import Rating, Rubric
+from evalmeta.engine.raters.rules import Rules
+from evalmeta.errors import SettingsError
+from evalmeta.model.run import Verdict
+from evalmeta.model.settings import LlmRater, PluginRater, RulesRater
+from installed import install
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+    from pathlib import Path
+
+    Adding = Callable[[str], None]
+
+GENEROUS = """
+from evalmeta.engine.raters.rater import Rating
+from evalmeta.model.run import Verdict
+
+class Generous:
+    def __init__(self, name):
+        self.name = name
+    def __call__(self, rubric):
+        return Rating(5.0, Verdict.PASS, "as always", self.name)
+    async def close(self):
+        pass
+
+def make(settings, *, root):
+    return Generous(settings.model_extra["called"])
+"""
+
+
+@pytest.fixture
+def adding(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Adding]:
+    """Installs a package with a rater `acme`, made of a source."""
+    monkeypatch.syspath_prepend(tmp_path)
+    monkeypatch.delitem(sys.modules, "acme", raising=False)
+
+    def add(source: str) -> None:
+        install(tmp_path, "raters", "acme = acme:make", source)
+        evalmeta.plugins._found.cache_clear()  # noqa: SLF001 - what is installed does not change otherwise
+
+    yield add
+    monkeypatch.undo()
+    evalmeta.plugins._found.cache_clear()  # noqa: SLF001 - likewise
+
+
+def test_adapters_have_their_raters(tmp_path: Path) -> None:
+    assert isinstance(bind_rater(RulesRater(adapter="rules"), root=tmp_path), Rules)
+    settings = LlmRater(adapter="llm", model="judge-1", url="http://127.0.0.1:9/v1")
+    rater = bind_rater(settings, root=tmp_path)
+    assert isinstance(rater, ModelRater)
+    asyncio.run(rater.close())
+
+
+def test_packages_add_raters(adding: Adding, tmp_path: Path) -> None:
+    adding(GENEROUS)
+    rater = bind_rater(PluginRater(adapter="acme", called="acme 1"), root=tmp_path)
+    assert rater(Rubric("coherence", "Hello?", "Hello.")) == Rating(5.0, Verdict.PASS, "as always", "acme 1")
+
+
+def test_an_adapter_that_nothing_adds_is_named_with_those_there_are(tmp_path: Path) -> None:
+    with pytest.raises(SettingsError, match="there are no raters called 'lllm'") as caught:
+        bind_rater(PluginRater(adapter="lllm"), root=tmp_path)
+    assert "Did you mean 'llm'? Known: llm, rules." in caught.value.actions[0]
+
+
+@pytest.mark.parametrize(
+    ("source", "words"),
+    [
+        ("make = 1", "is int, which cannot be called"),
+        ("def make(settings, *, root): raise KeyError('model')", "makes no rater: KeyError: 'model'"),
+        ("def make(settings, *, root): return 1", "gives int, which cannot be called and closed"),
+        ("def make(settings, *, root): return len", "gives builtin_function_or_method, which cannot be called and"),
+    ],
+)
+def test_a_package_without_a_rater_is_named(adding: Adding, tmp_path: Path, source: str, words: str) -> None:
+    adding(source)
+    with pytest.raises(SettingsError, match=f"'acme' of the entry points evalmeta.raters {words}"):
+        bind_rater(PluginRater(adapter="acme"), root=tmp_path)
+
+
+def test_what_a_package_says_of_its_settings_is_told(adding: Adding, tmp_path: Path) -> None:
+    adding("from evalmeta.errors import SettingsError\ndef make(settings, *, root): raise SettingsError('no dog')")
+    with pytest.raises(SettingsError, match=r"^no dog$"):
+        bind_rater(PluginRater(adapter="acme"), root=tmp_path)
