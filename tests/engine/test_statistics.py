@@ -126,7 +126,7 @@ def test_cases_are_counted_over_iterations() -> None:
     found = collect([case_result(each, number=number) for number, each in verdicts], RunOptions(iterations=3))
     assert found.cases == (CaseCounts(1, "Where is it?", 1, 1, 1, 0), CaseCounts(2, "Where is it?", 1, 0, 0, 1))
     assert [each.number for each in found.flaky] == [1]
-    assert found.interval == wilson(2, 3)
+    assert (found.interval, found.intervals) == (wilson(2, 3), (wilson(1, 2), wilson(1, 1)))
 
 
 def test_what_nothing_could_judge_fails_where_the_run_is_strict() -> None:
@@ -137,7 +137,7 @@ def test_what_nothing_could_judge_fails_where_the_run_is_strict() -> None:
 def test_a_run_that_decided_nothing_has_no_interval() -> None:
     found = collect([case_result(ERROR)], RunOptions())
     assert (found.interval, found.latency, found.tokens, found.answers) == (None, None, None, 0)
-    assert (found.cases[0].pass_rate, found.cases[0].passes) == (None, None)
+    assert (found.cases[0].pass_rate, found.cases[0].passes, found.intervals) == (None, None, (None,))
 
 
 @pytest.mark.parametrize(("passed", "failed", "passes"), [(2, 1, True), (1, 1, False), (0, 1, False)])

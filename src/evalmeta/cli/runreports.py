@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from contextlib import suppress
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import click
@@ -53,9 +54,9 @@ def report_runs(
     reports = [_report(project, each) for each in finished]
     code = _exit_code(reports)
     if as_json:
-        from evalmeta.wire.connect import write_run  # noqa: PLC0415 - not needed for --help
+        from evalmeta.report.json import run_json  # noqa: PLC0415 - not needed for --help
 
-        print_json([write_run(each.run, escape=False) for each in reports], status=code)
+        print_json([run_json(each) for each in reports], status=code)
     elif result_format == "human":
         from evalmeta.report.human import print_human  # noqa: PLC0415 - likewise
 
@@ -68,7 +69,8 @@ def report_runs(
 
 
 def _report(project: Project, finished: FinishedRun) -> Report:
-    from evalmeta.api.metadata import case_lines, shown  # noqa: PLC0415 - not needed for --help
+    from evalmeta.api.comparisons import statistics_of  # noqa: PLC0415 - not needed for --help
+    from evalmeta.api.metadata import case_lines, shown  # noqa: PLC0415 - likewise
     from evalmeta.model.registry import type_of_run  # noqa: PLC0415 - likewise
     from evalmeta.package.resolver import find_components  # noqa: PLC0415 - likewise
     from evalmeta.report.report import Report  # noqa: PLC0415 - likewise
@@ -78,9 +80,8 @@ def _report(project: Project, finished: FinishedRun) -> Report:
     with suppress(EvalmetaError):
         kind, name = type_of_run(finished.run.id), finished.run.definition
         paths = [each.path for each in find_components(project) if (each.type, each.full_name) == (kind, name)]
-    if not paths:
-        return Report(finished.run, finished.summary)
-    return Report(finished.run, finished.summary, file=shown(paths[0]), lines=case_lines(paths[0]))
+    report = Report(finished.run, finished.summary, statistics=statistics_of(finished.run))
+    return replace(report, file=shown(paths[0]), lines=case_lines(paths[0])) if paths else report
 
 
 def _write_files(reports: Sequence[Report], result_format: str, output_dir: Path) -> None:

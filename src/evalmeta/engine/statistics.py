@@ -121,7 +121,8 @@ class RunTally:
         passed, decided = sum(each.passed for each in cases), sum(each.decided for each in cases)
         return RunStatistics(
             cases=cases,
-            interval=wilson(passed, decided) if decided else None,
+            intervals=tuple(_interval(each.passed, each.decided) for each in cases),
+            interval=_interval(passed, decided),
             latency=_latency(self._latencies),
             timed=len(self._latencies),
             tokens=Tokens(self._input, self._output) if self._told else None,
@@ -147,6 +148,10 @@ def collect(cases: Iterable[CaseResult], options: RunOptions) -> RunStatistics:
     for case in cases:
         tally.add(case)
     return tally.statistics()
+
+
+def _interval(passed: int, decided: int) -> Interval | None:
+    return wilson(passed, decided) if decided else None
 
 
 def _latency(measured: array[float]) -> Latency | None:

@@ -65,7 +65,9 @@ class RunStatistics:
 
     Attributes:
         cases: counts of each case, in order of number.
-        interval: where the pass rate is believed to be, with 95 % confidence; None when nothing was decided.
+        intervals: where each case's pass rate is believed to be, with 95 % confidence, in the same order; None
+            where nothing was decided.
+        interval: the same of the run's pass rate.
         latency: of the answers whose latency is known; None when that is none.
         timed: how many answers these are.
         tokens: the sums over the answers that told; None is unknown.
@@ -74,6 +76,7 @@ class RunStatistics:
     """
 
     cases: tuple[CaseCounts, ...]
+    intervals: tuple[Interval | None, ...]
     interval: Interval | None
     latency: Latency | None
     timed: int

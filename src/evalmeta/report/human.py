@@ -8,6 +8,7 @@ from evalmeta.model.run import Verdict
 from evalmeta.report.details import case_number, case_text, undecided_reasons
 from evalmeta.report.plain import one_line
 from evalmeta.report.report import counted_verdict, decision, duration, has_passed, has_rate, place
+from evalmeta.report.statistics import statistics_lines
 from evalmeta.report.words import count, percent, seconds
 
 if TYPE_CHECKING:
@@ -52,13 +53,15 @@ def heading(report: Report) -> str:
 
 
 def summary_lines(report: Report) -> Iterator[str]:
-    """Yields what a run came to: the decision, the counts, the pass rate where it matters, the undecided results."""
+    """Yields what a run came to: the decision, the counts, the numbers that matter, the undecided results."""
     run, summary = report.run, report.summary
     yield one_line(f"{run.definition} {decision(report)}", chars=400)
     yield f"  {_counts(report)}"
     if has_rate(report):
         rate = "none, no case was decided" if summary.pass_rate is None else percent(summary.pass_rate)
         yield f"  pass rate {rate}; at least {percent(summary.min_pass_rate)} asked for"
+    for line in () if report.statistics is None else statistics_lines(run, report.statistics):
+        yield f"  {line}"
     yield f"  took {seconds(duration(run))}"
     if summary.undecided_results:
         strict = run.options.undecided == "fail"

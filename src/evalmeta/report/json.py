@@ -7,14 +7,17 @@ from typing import TYPE_CHECKING
 import orjson
 
 from evalmeta.report.plain import escape_unsafe
+from evalmeta.report.statistics import statistics_json
 from evalmeta.wire.connect import write_run
+from evalmeta.wire.jsonfields import object_at
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from evalmeta.model.jsonvalue import JsonObject
     from evalmeta.report.report import Report
 
-__all__ = ["render"]
+__all__ = ["render", "run_json"]
 
 
 def render(reports: Sequence[Report]) -> str:
@@ -23,6 +26,17 @@ def render(reports: Sequence[Report]) -> str:
     Nothing is lost or cut; characters that could act on a terminal are written as
     `\u009b`, so that every reader gets them back.
     """
-    runs = [write_run(report.run, escape=False) for report in reports]
+    runs = [run_json(report) for report in reports]
     document = runs[0] if len(runs) == 1 else runs
     return escape_unsafe(orjson.dumps(document, option=orjson.OPT_INDENT_2 | orjson.OPT_APPEND_NEWLINE).decode())
+
+
+def run_json(report: Report) -> JsonObject:
+    """Gives a run's results object, with its numbers as `evalmeta.statistics` where they were collected."""
+    run = write_run(report.run, escape=False)
+    if report.statistics is None:
+        return run
+    return {
+        **run,
+        "evalmeta": {**object_at(run, "evalmeta"), "statistics": statistics_json(report.run, report.statistics)},
+    }

@@ -10,6 +10,9 @@ import click
 
 from evalmeta import limits
 from evalmeta.cli.calls import repeated
+from evalmeta.cli.commands.test_baseline import baseline
+from evalmeta.cli.commands.test_compare import compare
+from evalmeta.cli.commands.test_history import history
 from evalmeta.cli.groups import OptionsOnly
 from evalmeta.cli.jobs import job_options, wait_option
 from evalmeta.cli.loop import run_async
@@ -233,3 +236,7 @@ def _options(project: Project, **given: float | str | None) -> RunOptions:
 
     settings = project.settings.run.model_dump()
     return RunOptions(**settings | {name: value for name, value in given.items() if value is not None})
+
+
+for _command in (baseline, compare, history):
+    test.add_command(_command)

@@ -1,0 +1,143 @@
+"""Comparing runs, as the `test` commands share it: the option --baseline, what is printed, what it exits with."""
+
+from __future__ import annotations
+
+from functools import wraps
+from pathlib import Path
+from typing import TYPE_CHECKING, Final, NamedTuple, TypeAlias, TypeVar, get_args
+
+import click
+
+from evalmeta.cli.output import note, wants_colour
+from evalmeta.errors import EXIT_EXPECTATION_FAILED, EXIT_PASSED
+from evalmeta.model.comparison import FailOn
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Sequence
+
+    from evalmeta.api.comparisons import Baseline
+    from evalmeta.api.tests import FinishedRun
+    from evalmeta.model.comparison import Comparison
+    from evalmeta.model.run import Run
+    from evalmeta.package.project import Project
+
+__all__ = [
+    "Against",
+    "baseline_option",
+    "exit_code_of",
+    "fail_on_option",
+    "judge_by_baseline",
+    "print_comparisons",
+    "remark_on",
+]
+
+_T = TypeVar("_T")
+_Command: TypeAlias = "Callable[..., _T]"  # type: ignore[explicit-any]
+_COLOURS: Final = {"worse": "red", "better": "green"}
+
+fail_on_option = click.option(
+    "--fail-on",
+    type=click.Choice(get_args(FailOn)),
+    default="broken",
+    show_default=True,
+    help="What exits with 100: a case that passed and now fails, or only what is more than noise.",
+)
+
+
+class Against(NamedTuple):
+    """What runs are compared with, and what of it fails."""
+
+    path: Path
+    fail_on: FailOn
+
+    def open(self, project: Project) -> Baseline:
+        """Opens the file or the run: raises like `open_baseline`."""
+        from evalmeta.api.comparisons import open_baseline  # noqa: PLC0415 - not needed for --help
+
+        return open_baseline(project, self.path)
+
+
+def baseline_option(command: _Command[_T]) -> _Command[_T]:
+    """Adds --baseline and --fail-on, and gives the command what they say as `against`: None without --baseline."""
+
+    @wraps(command)
+    def run(*, baseline: Path | None, fail_on: FailOn, **others: object) -> _T:
+        return command(against=None if baseline is None else Against(baseline, fail_on), **others)
+
+    decorated: _Command[_T] = fail_on_option(run)
+    option = click.option(
+        "--baseline",
+        type=click.Path(path_type=Path, dir_okay=False),
+        metavar="FILE|RUN",
+        help="Compare with it; what failed there already is forgiven.",
+    )
+    return option(decorated)
+
+
+def judge_by_baseline(
+    baseline: Baseline | None, finished: Sequence[FinishedRun], *, fail_on: FailOn, code: int, err: bool
+) -> int:
+    """Prints how runs compare with a baseline, and gives the exit code in place of the runs' own.
+
+    Failures that the baseline knows are forgiven, also where they make a run miss its pass
+    rate; what broke fails, and so does a new case that fails, unless only what is
+    significant does. A test that is not in the baseline, or of which nothing was decided,
+    counts by itself. Errors, or a wait that ran out, are not forgiven.
+
+    Args:
+        baseline: what to compare with; None gives the code as it is.
+        finished: the runs that were reported.
+        fail_on: what of the comparison fails.
+        code: what the runs exit with by themselves.
+        err: prints to stderr, where stdout is for the report alone.
+    """
+    if baseline is None:
+        return code
+    from evalmeta.api.comparisons import compare_with  # noqa: PLC0415 - not needed for --help
+
+    pairs = [(each, compare_with(baseline, each.run)) for each in finished]
+    compared = [comparison for _, comparison in pairs if comparison is not None]
+    if not err and compared:
+        click.echo()
+    print_comparisons(compared, err=err)
+    for each, comparison in pairs:
+        if comparison is None:
+            note(f"{each.run.definition} is not in {baseline.label}: its run counts by itself")
+    if code not in {EXIT_PASSED, EXIT_EXPECTATION_FAILED}:
+        return code
+    failed = any(_fails(each, comparison, fail_on) for each, comparison in pairs)
+    return EXIT_EXPECTATION_FAILED if failed else EXIT_PASSED
+
+
+def print_comparisons(comparisons: Iterable[Comparison], *, err: bool = False) -> None:
+    """Prints comparisons, one below the other."""
+    from evalmeta.report.comparison import comparison_lines  # noqa: PLC0415 - not needed for --help
+
+    for place, comparison in enumerate(comparisons):
+        if place:
+            click.echo(err=err)
+        for style, text in comparison_lines(comparison):
+            styled = click.style(text, fg=_COLOURS.get(style), bold=style == "title" or None)
+            click.echo(styled, err=err, color=wants_colour(err=err))
+
+
+def exit_code_of(comparisons: Iterable[Comparison], fail_on: FailOn) -> int:
+    """Gives 100 when a test became worse, else 0."""
+    worse = any(each.is_regression(fail_on) for each in comparisons)
+    return EXIT_EXPECTATION_FAILED if worse else EXIT_PASSED
+
+
+def remark_on(run: Run) -> None:
+    """Warns of a run that did not complete: cases that it has not are not gone."""
+    from evalmeta.report.report import incident  # noqa: PLC0415 - not needed for --help
+
+    if what_happened := incident(run):
+        note(f"Warning: {run.id} is not complete, {what_happened}")
+
+
+def _fails(finished: FinishedRun, comparison: Comparison | None, fail_on: FailOn) -> bool:
+    summary = finished.summary
+    if comparison is None or summary.pass_rate is None:
+        return not summary.succeeded
+    new_failure = fail_on == "broken" and any(each.is_new_failure for each in comparison.cases)
+    return new_failure or comparison.is_regression(fail_on)

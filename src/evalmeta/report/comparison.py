@@ -1,0 +1,125 @@
+"""Comparisons of runs for people and for programs: what became worse first."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final, Literal, NamedTuple
+
+from evalmeta.model.comparison import Standing
+from evalmeta.report.plain import one_line
+from evalmeta.report.words import count, percent
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from evalmeta.model.comparison import CaseComparison, Comparison, FailOn, Significance
+    from evalmeta.model.jsonvalue import JsonObject
+    from evalmeta.model.statistics import CaseCounts
+
+__all__ = ["Line", "comparison_json", "comparison_lines", "p_text"]
+
+_Style = Literal["title", "plain", "worse", "better"]
+_ALWAYS_COUNTED: Final = (Standing.BROKEN, Standing.FIXED, Standing.STILL_FAILING, Standing.STILL_PASSING)
+_SHOWN: Final = (Standing.BROKEN, Standing.FIXED, Standing.ERROR, Standing.UNDECIDED, Standing.NEW, Standing.GONE)
+_STYLES: Final[dict[Standing, _Style]] = {Standing.BROKEN: "worse", Standing.FIXED: "better"}
+_STANDING_CHARS: Final = max(map(len, Standing))
+_TESTS: Final = {"mcnemar": "McNemar's exact test", "fisher": "Fisher's exact test"}
+_SMALLEST_P: Final = 0.001
+
+
+class Line(NamedTuple):
+    """Clean text, and how it is to look."""
+
+    style: _Style
+    text: str
+
+
+def comparison_lines(comparison: Comparison) -> Iterator[Line]:
+    """Writes a comparison: a title, a line for each case of which something became, the counts, what they prove."""
+    title = f"{comparison.name}: {comparison.after} against {comparison.before}"
+    yield Line("title", one_line(title, chars=400))
+    for standing in (*_SHOWN, Standing.STILL_FAILING, Standing.STILL_PASSING):
+        for case in comparison.of(standing):
+            if standing in _SHOWN or case.rate_changed:
+                yield _case_line(case)
+    yield Line("plain", f"  {_counts(comparison)}")
+    yield Line("plain", f"  {_conclusion(comparison)}")
+
+
+def comparison_json(comparison: Comparison, *, fail_on: FailOn) -> JsonObject:
+    """Gives a comparison as JSON values; shares are 0 to 1, null where nothing was decided."""
+    before, after = comparison.rates
+    return {
+        "name": comparison.name,
+        "before": comparison.before,
+        "after": comparison.after,
+        "regression": comparison.is_regression(fail_on),
+        "passingShare": {"before": before, "after": after},
+        "significance": _significance_json(comparison.significance),
+        "counts": {standing.value: len(comparison.of(standing)) for standing in Standing},
+        "cases": [
+            {
+                "testNumber": case.number,
+                "utterance": case.utterance,
+                "standing": case.standing.value,
+                "before": _counts_json(case.before),
+                "after": _counts_json(case.after),
+                "pValue": case.p_value,
+            }
+            for case in comparison.cases
+        ],
+    }
+
+
+def p_text(p_value: float) -> str:
+    """Gives `p = 0.031`, or `p < 0.001`."""
+    return f"p < {_SMALLEST_P:g}" if p_value < _SMALLEST_P else f"p = {p_value:.2g}"
+
+
+def _case_line(case: CaseComparison) -> Line:
+    rates = f"{_rate(case.before)} -> {_rate(case.after)}"
+    chance = "" if case.p_value is None else f"  ({p_text(case.p_value)})"
+    style = "worse" if case.is_new_failure else _STYLES.get(case.standing, "plain")
+    text = f"  {case.standing:{_STANDING_CHARS}} {case.number:>4}  {rates:15}{chance}  {one_line(case.utterance)}"
+    return Line(style, text.rstrip())
+
+
+def _rate(case: CaseCounts | None) -> str:
+    if case is None:
+        return "-"
+    if case.decided:
+        return f"{case.passed:,}/{case.decided:,}"
+    return "error" if case.errors else "undecided"
+
+
+def _counts(comparison: Comparison) -> str:
+    numbers = [(standing, len(comparison.of(standing))) for standing in Standing]
+    return ", ".join(f"{number:,} {standing}" for standing, number in numbers if number or standing in _ALWAYS_COUNTED)
+
+
+def _conclusion(comparison: Comparison) -> str:
+    before, after = (None if rate is None else percent(rate) for rate in comparison.rates)
+    significance = comparison.significance
+    if significance is None or before is None or after is None:
+        return "nothing was decided on both sides, so there is nothing to compare"
+    if before == after and not comparison.of(Standing.BROKEN):
+        return f"{after} of the cases pass, as before"
+    noise = "more than noise at p < 0.05" if significance.is_significant else "could be noise"
+    test = f"{_TESTS[significance.test]} of {count(significance.cases, 'case')}"
+    return f"{before} of the cases passed, now {after}: {noise} ({test}, {p_text(significance.p_value)})"
+
+
+def _significance_json(significance: Significance | None) -> JsonObject | None:
+    if significance is None:
+        return None
+    return {
+        "test": significance.test,
+        "pValue": significance.p_value,
+        "cases": significance.cases,
+        "significant": significance.is_significant,
+    }
+
+
+def _counts_json(case: CaseCounts | None) -> JsonObject | None:
+    if case is None:
+        return None
+    return {"passed": case.passed, "failed": case.failed, "errors": case.errors, "undecided": case.undecided}

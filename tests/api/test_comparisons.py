@@ -1,0 +1,121 @@
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+import pytest
+
+from evalmeta.api import comparisons
+from evalmeta.api.comparisons import bless, compare_runs, compare_with, latest_runs, load_run, open_baseline
+from evalmeta.errors import NotFound, UsageError
+from evalmeta.model.comparison import Standing
+from evalmeta.model.run import CaseResult, Run, RunOptions, RunStatus, Verdict
+from evalmeta.store.baselines import read_baseline
+from evalmeta.store.remote_runs import RemoteRun, open_remote_runs
+from org.parts import make_project, started
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from evalmeta.package.project import Project
+
+PASS, FAILURE = Verdict.PASS, Verdict.FAILURE
+URL = "https://dev.example"
+
+
+def run(number: int, *verdicts: Verdict, name: str = "Orders", prefix: str = "4KB", **others: object) -> Run:
+    cases = tuple(
+        CaseResult(place, 1, f"Question {place}", verdict, number, number) for place, verdict in enumerate(verdicts, 1)
+    )
+    run_id = f"{prefix}{number:012}AAA"
+    made = Run(run_id, name, "Desk", RunStatus.COMPLETED, float(number), len(cases), ended=number + 1.0, cases=cases)
+    return replace(made, **others)
+
+
+def keep(project: Project, *runs: Run, url: str = URL) -> None:
+    with open_remote_runs(project.state_dir) as kept:
+        for each in runs:
+            kept.keep(RemoteRun(url, "dev", each, (each.id,)))
+
+
+@pytest.fixture
+def project(tmp_path: Path) -> Project:
+    return make_project(tmp_path / "project")
+
+
+def test_a_run_of_another_org_is_loaded_as_it_was_kept(project: Project) -> None:
+    keep(project, run(1, PASS))
+    assert load_run(project, run(1).id) == run(1, PASS)
+
+
+def test_a_run_that_is_unknown_is_not_found(project: Project) -> None:
+    with pytest.raises(NotFound, match="is known here"):
+        load_run(project, run(1).id)
+
+
+def test_a_run_that_goes_on_is_not_compared(project: Project) -> None:
+    run_id = started(project, cases=1)
+    with pytest.raises(UsageError, match=f"run {run_id} is not over: it is NEW"):
+        load_run(project, run_id)
+
+
+def test_the_most_recent_complete_run_of_each_test_is_taken(project: Project) -> None:
+    broke = run(4, PASS, status=RunStatus.ERROR)
+    nameless = run(5, PASS, name="")
+    studio = run(6, PASS, prefix="3A2")
+    keep(project, run(1, PASS), run(2, FAILURE), run(3, PASS, name="Returns"), broke, nameless, studio)
+    found = [(comparisons.name_of(each), each.started) for each in latest_runs(project)]
+    assert found == [("AiTestingDefinition:Orders", 6.0), ("Orders", 2.0), ("Returns", 3.0)]
+
+
+def test_the_run_before_one_is_of_the_same_test(project: Project) -> None:
+    keep(project, run(1, PASS), run(2, PASS, name="Returns"), run(3, PASS, prefix="3A2"), run(4, FAILURE))
+    assert comparisons.previous_run(project, run(4)).started == 1.0
+    with pytest.raises(NotFound, match="no complete run of Orders is known from before"):
+        comparisons.previous_run(project, run(1))
+
+
+def test_runs_of_one_test_are_compared_by_its_name() -> None:
+    found = compare_runs(run(1, PASS, FAILURE), run(2, FAILURE, PASS))
+    assert (found.name, found.before, found.after) == ("Orders", run(1).id, run(2).id)
+    assert [each.standing for each in found.cases] == [Standing.BROKEN, Standing.FIXED]
+    assert compare_runs(run(1), run(2, name="Returns")).name == "Orders and Returns"
+
+
+def test_a_strict_run_is_compared_by_its_own_counting() -> None:
+    found = compare_runs(run(1, PASS), run(2, Verdict.UNDECIDED, options=RunOptions(undecided="fail")))
+    assert found.cases[0].standing is Standing.BROKEN
+
+
+def test_a_baseline_is_a_file_or_a_run(project: Project, tmp_path: Path) -> None:
+    path = tmp_path / "baseline.json"
+    bless(path, [run(1, PASS)])
+    keep(project, run(1, PASS))
+    file, kept = open_baseline(project, path), open_baseline(project, path.parent.relative_to(tmp_path) / run(1).id)
+    assert (file.label, kept.label) == (str(path), run(1).id)
+    assert [case.standing for case in compare_with(file, run(2, FAILURE)).cases] == [Standing.BROKEN]
+    assert compare_with(kept, run(2, name="Returns")) is None
+
+
+@pytest.mark.parametrize("name", ["nowhere.json", "nowhere/4KB000000000001AAA"])
+def test_a_baseline_that_is_not_there_is_not_found(project: Project, tmp_path: Path, name: str) -> None:
+    with pytest.raises(NotFound, match="there is no baseline"):
+        open_baseline(project, tmp_path / name)
+
+
+def test_blessing_leaves_other_tests_as_they_are(tmp_path: Path) -> None:
+    path = tmp_path / "baseline.json"
+    first = bless(path, [run(1, PASS, FAILURE), run(2, PASS, name="Returns")])
+    again = bless(path, [run(3, PASS, PASS)])
+    assert (first, again) == (("Created", 2, 3, 1), ("Changed", 2, 3, 0))
+    assert bless(path, [run(3, PASS, PASS)]).state == "Unchanged"
+
+
+@pytest.mark.parametrize("options", [RunOptions(cases=(1,)), RunOptions(shard=(1, 2))])
+def test_a_run_of_some_cases_leaves_the_others_as_they_are(tmp_path: Path, options: RunOptions) -> None:
+    path = tmp_path / "baseline.json"
+    bless(path, [run(1, FAILURE, PASS)])
+    bless(path, [run(2, PASS, options=options)])
+    assert [case.passed for case in read_baseline(path)["Orders"]] == [1, 1]
+    bless(path, [run(3, PASS)])
+    assert len(read_baseline(path)["Orders"]) == 1

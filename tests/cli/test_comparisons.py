@@ -1,0 +1,109 @@
+"""What runs exit with when they are compared with a baseline."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+import pytest
+from click.testing import CliRunner
+
+from api.test_comparisons import keep, run
+from evalmeta.api.comparisons import baseline_of, compare_runs
+from evalmeta.api.tests import FinishedRun
+from evalmeta.cli.comparisons import Against, baseline_option, judge_by_baseline, print_comparisons
+from evalmeta.engine.policy import summarise
+from evalmeta.model.run import Verdict
+from org.parts import make_project
+
+if TYPE_CHECKING:
+    from evalmeta.model.comparison import FailOn
+    from evalmeta.model.run import Run
+
+PASS, FAILURE, UNDECIDED = Verdict.PASS, Verdict.FAILURE, Verdict.UNDECIDED
+
+
+def judged(before: Run, after: Run, *, fail_on: FailOn = "broken", code: int = 100, err: bool = False) -> int:
+    finished = FinishedRun(after, summarise(after.cases, after.options))
+    return judge_by_baseline(baseline_of(before), [finished], fail_on=fail_on, code=code, err=err)
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "broken", "significant"),
+    [
+        ([PASS, FAILURE], [PASS, FAILURE], 0, 0),
+        ([PASS, FAILURE], [FAILURE, FAILURE], 100, 0),
+        ([PASS, FAILURE], [PASS, FAILURE, FAILURE], 100, 0),
+        ([PASS, FAILURE], [PASS, FAILURE, PASS], 0, 0),
+        ([PASS] * 8, [FAILURE] * 8, 100, 100),
+        ([PASS], [UNDECIDED], 100, 100),
+    ],
+)
+def test_failures_that_a_baseline_knows_are_forgiven(
+    before: list[Verdict], after: list[Verdict], broken: int, significant: int
+) -> None:
+    assert judged(run(1, *before), run(2, *after)) == broken
+    assert judged(run(1, *before), run(2, *after), fail_on="significant") == significant
+
+
+def test_what_broke_fails_a_run_that_reached_its_pass_rate() -> None:
+    assert judged(run(1, PASS), run(2, FAILURE), code=0) == 100
+
+
+@pytest.mark.parametrize("code", [1, 69])
+def test_errors_and_waits_are_not_forgiven(code: int) -> None:
+    assert judged(run(1, PASS), run(2, PASS), code=code) == code
+
+
+@pytest.mark.parametrize(("verdict", "code"), [(PASS, 0), (FAILURE, 100)])
+def test_a_test_that_is_not_in_the_baseline_counts_by_itself(
+    capsys: pytest.CaptureFixture[str], verdict: Verdict, code: int
+) -> None:
+    assert judged(run(1, PASS), run(2, verdict, name="Returns")) == code
+    assert capsys.readouterr().err == f"Returns is not in {run(1).id}: its run counts by itself\n"
+
+
+def test_without_a_baseline_runs_exit_as_they_do() -> None:
+    assert judge_by_baseline(None, [], fail_on="broken", code=100, err=False) == 100
+
+
+@pytest.mark.parametrize("err", [True, False])
+def test_a_comparison_leaves_stdout_to_a_report_for_programs(capsys: pytest.CaptureFixture[str], *, err: bool) -> None:
+    judged(run(1, PASS), run(2, PASS), err=err)
+    captured = capsys.readouterr()
+    told, silent = (captured.err, captured.out) if err else (captured.out, captured.err)
+    assert f"Orders: {run(2).id} against {run(1).id}\n" in told
+    assert silent == ""
+
+
+def test_comparisons_stand_apart(capsys: pytest.CaptureFixture[str]) -> None:
+    same = compare_runs(run(1, PASS), run(2, PASS))
+    print_comparisons([same, same])
+    assert capsys.readouterr().out.count("as before\n\nOrders: ") == 1
+
+
+def test_a_run_can_be_what_others_are_compared_with(tmp_path: Path) -> None:
+    project = make_project(tmp_path / "project")
+    keep(project, run(1, PASS))
+    assert Against(Path(run(1).id), "broken").open(project) == baseline_of(run(1, PASS))
+
+
+@pytest.mark.parametrize(
+    ("words", "against"),
+    [
+        ([], None),
+        (["--baseline", "b.json"], Against(Path("b.json"), "broken")),
+        (["--baseline", "b.json", "--fail-on", "significant"], Against(Path("b.json"), "significant")),
+    ],
+)
+def test_the_options_become_one_value(words: list[str], against: Against | None) -> None:
+    found = []
+
+    @click.command()
+    @baseline_option
+    def command(*, against: Against | None) -> None:
+        found.append(against)
+
+    assert CliRunner().invoke(command, words).exit_code == 0
+    assert found == [against]

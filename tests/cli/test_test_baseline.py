@@ -1,0 +1,65 @@
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+
+from api.test_comparisons import keep, run
+from evalmeta.model.run import RunStatus, Verdict
+from evalmeta.package.project import find_project
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from cli.conftest import Outcome
+    from evalmeta.package.project import Project
+
+    Program = Callable[..., Outcome]
+
+PASS, FAILURE = Verdict.PASS, Verdict.FAILURE
+FILE = "baseline.json"
+
+
+@pytest.fixture
+def project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Project:
+    (tmp_path / "evalmeta.toml").write_text("")
+    monkeypatch.chdir(tmp_path)
+    return find_project(tmp_path)
+
+
+def test_the_most_recent_run_of_each_test_is_written(evalmeta: Program, project: Project) -> None:
+    keep(project, run(1, FAILURE), run(2, PASS, FAILURE), run(3, PASS, name="Returns"))
+    assert evalmeta("test", "baseline", "-o", FILE).out == f"Created {FILE}: 2 tests, 3 cases, 1 of them failing\n"
+    assert evalmeta("test", "baseline", "-o", FILE).out.startswith("Unchanged ")
+
+
+def test_named_runs_are_written_and_other_tests_stay(evalmeta: Program, project: Project) -> None:
+    keep(project, run(1, FAILURE), run(2, PASS), run(3, PASS, name="Returns"))
+    evalmeta("test", "baseline", "-o", FILE)
+    found = json.loads(evalmeta("test", "baseline", "-o", FILE, run(1).id, "--json").out)["result"]
+    counts = {"tests": 2, "cases": 2, "failing": 1}
+    assert found == {"file": FILE, "state": "Changed", **counts, "runs": [{"name": "Orders", "runId": run(1).id}]}
+
+
+def test_a_run_that_did_not_complete_is_taken_by_name_with_a_warning(evalmeta: Program, project: Project) -> None:
+    keep(project, run(1, PASS, status=RunStatus.TERMINATED, total=2))
+    assert evalmeta("test", "baseline", "-o", FILE).code == 2
+    done = evalmeta("test", "baseline", "-o", FILE, run(1).id)
+    assert (done.code, f"Warning: {run(1).id} is not complete" in done.err) == (0, True)
+
+
+def test_a_file_that_is_no_baseline_is_not_overwritten(evalmeta: Program, project: Project) -> None:
+    keep(project, run(1, PASS))
+    Path(FILE).write_text("{}\n<<<<<<< HEAD\n")
+    done = evalmeta("test", "baseline", "-o", FILE)
+    assert (done.code, f"{FILE}:2:1: is no JSON" in done.err) == (2, True)
+    assert Path(FILE).read_text() == "{}\n<<<<<<< HEAD\n"
+
+
+@pytest.mark.usefixtures("project")
+@pytest.mark.parametrize("words", [[], ["no id"], [run(1).id]])
+def test_without_runs_there_is_no_baseline(evalmeta: Program, words: list[str]) -> None:
+    assert evalmeta("test", "baseline", "-o", FILE, *words).code == 2
+    assert not Path(FILE).exists()

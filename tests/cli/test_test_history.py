@@ -1,0 +1,80 @@
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING
+
+import pytest
+
+from api.test_comparisons import keep, run
+from evalmeta.model.run import RunStatus, Verdict
+from evalmeta.package.project import find_project
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from pathlib import Path
+
+    from cli.conftest import Outcome
+
+    Program = Callable[..., Outcome]
+
+PASS, FAILURE, ERROR = Verdict.PASS, Verdict.FAILURE, Verdict.ERROR
+
+
+@pytest.fixture(autouse=True)
+def _project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "evalmeta.toml").write_text("")
+    monkeypatch.chdir(tmp_path)
+    verdicts = ([PASS, PASS], [ERROR, ERROR], [PASS, FAILURE], [PASS, FAILURE], [PASS, PASS])
+    runs = [run(number, *each) for number, each in enumerate(verdicts, 1)]
+    others = run(6, FAILURE, name="Returns"), run(7, PASS, ended=None, status=RunStatus.TERMINATED)
+    keep(find_project(tmp_path), *runs, *others)
+
+
+def test_runs_are_listed_with_their_trend_the_latest_last(evalmeta: Program) -> None:
+    head, *lines = evalmeta("test", "history").out.splitlines()
+    assert head.split()[:2] == ["Run", "Test"]
+    assert lines[0].startswith(f"{run(1).id}  Orders   1970-01-01 00:00:01  COMPLETED   dev  2 ")
+    assert [line[head.index("Pass rate") :].strip() for line in lines] == [
+        "100 %",
+        "",
+        "50 %       down 50",
+        "50 %       same",
+        "100 %      up 50",
+        "0 %",
+        "100 %      same",
+    ]
+
+
+def test_the_latest_runs_of_a_test_are_listed_alone(evalmeta: Program) -> None:
+    _, *lines = evalmeta("test", "history", "-n", "orders", "--limit", "2").out.splitlines()
+    assert [line.split()[0] for line in lines] == [run(5).id, run(7).id]
+
+
+def test_history_is_a_list_of_objects_too(evalmeta: Program) -> None:
+    first, last = json.loads(evalmeta("test", "history", "--limit", "2", "--json").out)["result"]
+    assert first == {
+        "runId": run(6).id,
+        "definition": "Returns",
+        "orgUrl": "https://dev.example",
+        "orgName": "dev",
+        "status": "COMPLETED",
+        "startTime": "1970-01-01T00:00:06.000Z",
+        "endTime": "1970-01-01T00:00:07.000Z",
+        "total": 1,
+        "passed": 0,
+        "failed": 1,
+        "errors": 0,
+        "undecided": 0,
+        "passRate": 0.0,
+    }
+    assert (last["status"], last["endTime"]) == ("TERMINATED", None)
+
+
+def test_where_there_are_no_runs_it_is_said(
+    evalmeta: Program, tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    assert evalmeta("test", "history", "-n", "Nobody").out == "No runs of Nobody are known here.\n"
+    empty = tmp_path_factory.mktemp("empty")
+    (empty / "evalmeta.toml").write_text("")
+    monkeypatch.chdir(empty)
+    assert evalmeta("test", "history").out == "No runs are known here.\n"

@@ -1,0 +1,99 @@
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from evalmeta.engine.comparison import compare
+from evalmeta.model.statistics import CaseCounts
+from evalmeta.report.comparison import comparison_json, comparison_lines, p_text
+from evalmeta.report.plain import clean
+
+
+def case(number: int, passed: int = 1, failed: int = 0, errors: int = 0, undecided: int = 0) -> CaseCounts:
+    return CaseCounts(number, f"Question {number}", passed, failed, errors, undecided)
+
+
+def other(number: int, passed: int, failed: int) -> CaseCounts:
+    return CaseCounts(number, "Another question", passed, failed)
+
+
+BEFORE = [case(1), case(2, 0, 1), case(3, 10), case(4), case(5), case(6), case(7), case(9)]
+AFTER = [case(1, 0, 1), case(2), case(3, 8, 2), case(4, 0, 0, 1), case(5, 0, 0, 0, 1), other(6, 0, 1), case(7)]
+
+
+def lines(before: list[CaseCounts], after: list[CaseCounts]) -> list[str]:
+    compared = compare(before, after, name="Orders", labels=("4KB1", "4KB2"))
+    return [each.text for each in comparison_lines(compared)]
+
+
+def test_what_became_worse_stands_first_and_what_stayed_is_counted() -> None:
+    assert lines(BEFORE, AFTER) == [
+        "Orders: 4KB2 against 4KB1",
+        "  broken           1  1/1 -> 0/1       Question 1",
+        "  fixed            2  0/1 -> 1/1       Question 2",
+        "  error            4  1/1 -> error     Question 4",
+        "  undecided        5  1/1 -> undecided  Question 5",
+        "  new              6  - -> 0/1         Another question",
+        "  gone             6  1/1 -> -         Question 6",
+        "  gone             9  1/1 -> -         Question 9",
+        "  still passing    3  10/10 -> 8/10    (p = 0.47)  Question 3",
+        "  1 broken, 1 fixed, 0 still failing, 2 still passing, 1 new, 2 gone, 1 error, 1 undecided",
+        "  87.5 % of the cases passed, now 60 %: could be noise (McNemar's exact test of 4 cases, p = 1)",
+    ]
+
+
+def test_what_is_more_than_noise_is_said_so() -> None:
+    numbers = range(1, 21)
+    found = lines([case(number) for number in numbers], [other(number, 0, 1) for number in numbers])
+    assert found[-1].endswith("now 0 %: more than noise at p < 0.05 (Fisher's exact test of 40 cases, p < 0.001)")
+
+
+def test_where_nothing_changed_there_is_no_talk_of_noise() -> None:
+    assert lines([case(1), case(2, 0, 1)], [case(1), case(2, 0, 1)])[1:] == [
+        "  0 broken, 0 fixed, 1 still failing, 1 still passing",
+        "  50 % of the cases pass, as before",
+    ]
+
+
+def test_where_one_side_decided_nothing_there_is_nothing_to_compare() -> None:
+    assert lines([case(1)], [])[-1] == "  nothing was decided on both sides, so there is nothing to compare"
+
+
+def test_colours_tell_worse_from_better() -> None:
+    compared = compare(BEFORE, AFTER, name="Orders", labels=("a", "b"))
+    styles = {line.text.split()[0]: line.style for line in comparison_lines(compared)}
+    assert [styles[word] for word in ("broken", "fixed", "new", "gone")] == ["worse", "better", "worse", "plain"]
+
+
+@pytest.mark.parametrize(("p", "text"), [(0.0004, "p < 0.001"), (0.0313, "p = 0.031"), (1.0, "p = 1")])
+def test_p_values_are_short(p: float, text: str) -> None:
+    assert p_text(p) == text
+
+
+@given(st.text(), st.text())
+def test_no_text_of_a_comparison_acts_on_a_terminal(name: str, utterance: str) -> None:
+    found = compare([], [CaseCounts(1, utterance, 1, 0)], name=name, labels=(name, name))
+    for line in comparison_lines(found):
+        assert clean(line.text) == line.text
+        assert "\n" not in line.text
+
+
+def test_json_has_every_case_with_its_counts() -> None:
+    compared = compare(BEFORE, AFTER, name="Orders", labels=("4KB1", "4KB2"))
+    found = comparison_json(compared, fail_on="broken")
+    assert found["regression"] is True
+    assert found["passingShare"] == {"before": 0.875, "after": 0.6}
+    assert found["significance"] == {"test": "mcnemar", "pValue": 1.0, "cases": 4, "significant": False}
+    assert found["counts"]["gone"] == 2
+    assert found["cases"][0] == {
+        "testNumber": 1,
+        "utterance": "Question 1",
+        "standing": "broken",
+        "before": {"passed": 1, "failed": 0, "errors": 0, "undecided": 0},
+        "after": {"passed": 0, "failed": 1, "errors": 0, "undecided": 0},
+        "pValue": None,
+    }
+    assert found["cases"][-1]["after"] is None
+    nothing = comparison_json(compare([], [], name="", labels=("", "")), fail_on="significant")
+    assert (nothing["regression"], nothing["significance"]) == (False, None)

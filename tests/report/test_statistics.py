@@ -1,0 +1,102 @@
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+
+import pytest
+
+import report_runs as make
+from evalmeta.engine.statistics import collect
+from evalmeta.model.generated import GeneratedData, Tokens
+from evalmeta.model.run import CaseResult, Run, RunOptions, Verdict
+from evalmeta.report.human import render
+from evalmeta.report.json import render as render_json
+from evalmeta.report.statistics import statistics_json, statistics_lines
+
+REPEATED = RunOptions(iterations=2)
+
+
+def case(number: int, iteration: int = 1, *, verdict: Verdict = Verdict.PASS, **answer: object) -> CaseResult:
+    generated = GeneratedData("Yes.", **answer)
+    return replace(make.case(number, verdict, iteration=iteration), generated=generated)
+
+
+def lines(*cases: CaseResult, options: RunOptions | None = None) -> list[str]:
+    run = make.run(*cases, options=options)
+    return list(statistics_lines(run, collect(run.cases, run.options)))
+
+
+def numbers(run: Run) -> dict[str, object]:
+    return dict(statistics_json(run, collect(run.cases, run.options)))
+
+
+def test_of_a_small_run_asked_once_nothing_is_said() -> None:
+    assert lines(*(case(number, latency_ms=5.0) for number in range(1, 20))) == []
+
+
+def test_flaky_cases_are_named_with_what_they_passed() -> None:
+    failed = Verdict.FAILURE
+    found = lines(case(1), case(2), case(1, 2), case(2, 2, verdict=failed), options=REPEATED)
+    assert found == ["95 % confidence interval of the pass rate: 30.06 % to 95.44 %", "flaky: case 2 (passed 1 of 2)"]
+
+
+def test_many_flaky_cases_are_counted() -> None:
+    found = [
+        case(number, place, verdict=verdict)
+        for number in range(1, 23)
+        for place, verdict in ((1, Verdict.PASS), (2, Verdict.FAILURE))
+    ]
+    assert lines(*found, options=REPEATED)[1].endswith(", 20 (passed 1 of 2) and 2 more")
+
+
+def test_iterations_that_decided_nothing_have_no_interval() -> None:
+    assert lines(case(1, verdict=Verdict.ERROR), options=REPEATED) == []
+
+
+@pytest.mark.parametrize(
+    ("latencies", "said"),
+    [
+        ([3.14] * 20, "latency: p50 3.1 ms, p95 3.1 ms of 20 answers"),
+        ([1234.5] * 21, "latency: p50 1,234 ms, p95 1,234 ms of 21 answers"),
+    ],
+)
+def test_latencies_are_shown_from_20_answers_on(latencies: list[float], said: str) -> None:
+    assert lines(*(case(number, latency_ms=each) for number, each in enumerate(latencies, 1))) == [said]
+
+
+@pytest.mark.parametrize(
+    ("tokens", "said"),
+    [
+        ([Tokens(1000, 2), Tokens(500, 3)], ["tokens: 1,500 in, 5 out"]),
+        ([Tokens(1000), None], ["tokens: 1,000 in, unknown out, told by 1 of 2 answers"]),
+        ([None, None], []),
+    ],
+)
+def test_unknown_tokens_are_not_shown_as_zero(tokens: list[Tokens | None], said: list[str]) -> None:
+    assert lines(*(case(number, tokens=each) for number, each in enumerate(tokens, 1))) == said
+
+
+def test_a_summary_holds_the_numbers_before_the_time_it_took() -> None:
+    rated = make.rated(0.7)
+    report = replace(rated, statistics=collect(rated.run.cases, rated.run.options))
+    [flaky, took] = [line for line in render([report]).splitlines() if line.startswith(("  flaky", "  took"))]
+    assert (flaky, took) == ("  flaky: case 2 (passed 1 of 2)", "  took 3.2 s")
+
+
+def test_json_has_the_numbers_where_they_were_collected() -> None:
+    rated = make.rated(0.7)
+    report = replace(rated, statistics=collect(rated.run.cases, rated.run.options))
+    found = json.loads(render_json([report]))["evalmeta"]
+    assert found["runId"] == rated.run.id
+    assert found["statistics"] == json.loads(json.dumps(numbers(rated.run)))
+    assert "statistics" not in json.loads(render_json([rated]))["evalmeta"]
+
+
+def test_json_knows_cases_of_repeated_runs_alone() -> None:
+    once = numbers(make.run(case(1, latency_ms=2.0, tokens=Tokens(3, None))))
+    assert "cases" not in once
+    assert once["latencyMilliseconds"] == {"p50": 2.0, "p90": 2.0, "p95": 2.0, "p99": 2.0}
+    assert once["tokens"] == {"input": 3, "output": None, "answers": 1}
+    repeated = numbers(make.run(case(1, verdict=Verdict.ERROR), options=REPEATED))
+    assert repeated["passRateInterval"] is None
+    assert [each["passRate"] for each in repeated["cases"]] == [None]
