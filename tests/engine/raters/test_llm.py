@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 
 from engine.raters.model_server import ModelServer, failing, half, judgement, judging, model_serving, replying, saying
 from evalmeta import limits
+from evalmeta.engine.raters.cache import RatingCache
 from evalmeta.engine.raters.llm import ModelRater, bind_llm
 from evalmeta.engine.raters.rater import Rating, Rubric
 from evalmeta.errors import RaterError, SettingsError, StoreLocked
@@ -22,7 +23,6 @@ from evalmeta.model.settings import LlmRater
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from evalmeta.engine.raters.cache import RatingCache
     from evalmeta.engine.raters.models import Question
 
 KEY = "a-key-of-no-particular-shape-4711"
@@ -47,7 +47,7 @@ class Kept(dict[str, str]):
         self[key] = body
 
 
-class OutOfOrder:
+class OutOfOrder(RatingCache):
     """A cache whose database another program holds."""
 
     def find(self, _key: str) -> str | None:

@@ -21,6 +21,7 @@ if TYPE_CHECKING:
 @pytest.fixture(autouse=True)
 def _hasty(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(limits, "RETRY_PAUSE_SECONDS", 0.001)
+    monkeypatch.setattr("openai._base_client.INITIAL_RETRY_DELAY", 0)
     monkeypatch.setenv("OPENAI_API_KEY", KEY)
 
 
@@ -57,10 +58,16 @@ def test_the_temperature_can_be_left_to_the_model(monkeypatch: pytest.MonkeyPatc
     assert "temperature" not in server.bodies[0]
 
 
-def test_a_model_without_schemas_is_asked_for_text(monkeypatch: pytest.MonkeyPatch) -> None:
-    with model_serving(judging(4)) as server:
-        assert rate(server, monkeypatch, model="openai-chat:gpt-3.5-turbo").score == 4
-    assert server.forms in (["text"], ["json_schema"])
+def test_a_model_that_knows_no_schemas_is_asked_for_text(monkeypatch: pytest.MonkeyPatch) -> None:
+    with model_serving(judging()) as server, pytest.raises(RaterError, match="no judgement that can be read"):
+        rate(server, monkeypatch, model="test")
+
+
+def test_a_server_that_is_not_there_is_an_error_at_last(monkeypatch: pytest.MonkeyPatch) -> None:
+    with model_serving(judging()) as server:
+        pass
+    with pytest.raises(RaterError, match=r"gives no answer: .* \(tried 4 times\)"):
+        rate(server, monkeypatch)
 
 
 def test_the_key_can_stand_in_another_variable(monkeypatch: pytest.MonkeyPatch) -> None:

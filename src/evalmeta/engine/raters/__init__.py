@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, cast
 
 from evalmeta.engine.reasons import reason
 from evalmeta.errors import EvalmetaError, SettingsError
-from evalmeta.model.settings import RATER_ADAPTERS, LlmRater, PluginRater, RulesRater
+from evalmeta.model.settings import RATER_ADAPTERS, LlmRater, RulesRater
 from evalmeta.plugins import load_plugin, plugin_names, unknown_plugin
 
 if TYPE_CHECKING:
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
     from evalmeta.engine.raters.cache import RatingCache
     from evalmeta.engine.raters.rater import Rater
-    from evalmeta.model.settings import RaterSettings
+    from evalmeta.model.settings import PluginRater, RaterSettings
 
 __all__ = ["bind_rater"]
 
@@ -40,7 +40,7 @@ def bind_rater(settings: RaterSettings, *, root: Path, cache: RatingCache | None
             from evalmeta.engine.raters.llm import bind_llm  # noqa: PLC0415
 
             return bind_llm(settings, cache=cache)
-        case PluginRater():
+        case _:
             return _added(settings, root)
 
 

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Final, TypeAlias
 from evalmeta import limits
 from evalmeta.engine.raters.judgement import judgement_schema
 from evalmeta.engine.raters.models import refusal
-from evalmeta.errors import SettingsError, SubjectBusy, SubjectError, SubjectRefused, SubjectUnreachable
+from evalmeta.errors import SettingsError, SubjectBusy, SubjectError, SubjectUnreachable
 from evalmeta.model.secrecy import redacted, redacted_bytes
 
 if TYPE_CHECKING:
@@ -28,9 +28,6 @@ if TYPE_CHECKING:
 
 __all__ = ["ProviderModel", "bind_provider"]
 
-_OVERLOADED: Final = 529
-"""Anthropic's status for a service that has too much to do."""
-_BUSY: Final = frozenset({HTTPStatus.TOO_MANY_REQUESTS, HTTPStatus.SERVICE_UNAVAILABLE, _OVERLOADED})
 _UNREACHED: Final = frozenset({HTTPStatus.REQUEST_TIMEOUT, HTTPStatus.BAD_GATEWAY, HTTPStatus.GATEWAY_TIMEOUT})
 _KEYS: Final = ("_API_KEY", "_TOKEN", "_SECRET_ACCESS_KEY")
 
@@ -122,12 +119,10 @@ def _text(response: ModelResponse, model: str) -> str:
 
 @contextmanager
 def _in_words(model: str) -> Iterator[None]:
-    from pydantic_ai.exceptions import ContentFilterError, ModelAPIError  # noqa: PLC0415 - is loaded
+    from pydantic_ai.exceptions import ModelAPIError  # noqa: PLC0415 - is loaded by now
 
     try:
         yield
-    except ContentFilterError:
-        raise refusal(model, "its content filter stepped in") from None
     except ModelAPIError as error:
         raise _api_error(error, model) from None
     except Exception as error:  # noqa: BLE001 - the libraries break in their own ways on what is no answer
@@ -135,16 +130,16 @@ def _in_words(model: str) -> Iterator[None]:
 
 
 def _api_error(error: ModelAPIError, model: str) -> SubjectError:
-    from pydantic_ai.exceptions import ModelHTTPError, ModelQuotaExceededError  # noqa: PLC0415 - is loaded by now
+    from pydantic_ai import exceptions  # noqa: PLC0415 - is loaded by now
 
-    if not isinstance(error, ModelHTTPError):
-        return SubjectUnreachable(f"{model} gives no answer: {_discreet(str(error))}")
-    text = f"{model} answered with status {error.status_code}: {_discreet(str(error.body))}"
-    if error.status_code in _BUSY and not isinstance(error, ModelQuotaExceededError):
+    status = error.status_code if isinstance(error, exceptions.ModelHTTPError) else None
+    said = f"answered with status {status}: {error.body}" if status else f"gives no answer: {error}"
+    text = f"{model} {_discreet(said)}"
+    if isinstance(error, exceptions.ModelRateLimitError | exceptions.ModelUnavailableError):
         return SubjectBusy(text, after=error.retry_after)
-    if error.status_code in _UNREACHED:
+    if isinstance(error, exceptions.ModelConnectionError) or status in _UNREACHED:
         return SubjectUnreachable(text)
-    return SubjectRefused(text, status=error.status_code)
+    return SubjectError(text)
 
 
 def _discreet(text: str, key: str = "") -> str:
