@@ -4,20 +4,19 @@ from __future__ import annotations
 
 from functools import wraps
 from pathlib import Path
-from typing import TYPE_CHECKING, Final, NamedTuple, TypeAlias, TypeVar, get_args
+from typing import TYPE_CHECKING, Final, NamedTuple, TypeAlias, TypeVar
 
 import click
 
 from evalmeta.cli.output import note, wants_colour
 from evalmeta.errors import EXIT_EXPECTATION_FAILED, EXIT_PASSED
-from evalmeta.model.comparison import FailOn
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
 
     from evalmeta.api.comparisons import Baseline
     from evalmeta.api.tests import FinishedRun
-    from evalmeta.model.comparison import Comparison
+    from evalmeta.model.comparison import Comparison, FailOn
     from evalmeta.model.run import Run
     from evalmeta.package.project import Project
 
@@ -37,7 +36,7 @@ _COLOURS: Final = {"worse": "red", "better": "green"}
 
 fail_on_option = click.option(
     "--fail-on",
-    type=click.Choice(get_args(FailOn)),
+    type=click.Choice(("broken", "significant")),
     default="broken",
     show_default=True,
     help="What exits with 100: a case that passed and now fails, or only what is more than noise.",
