@@ -480,6 +480,28 @@ def test_a_cache_out_of_order_spoils_no_rating() -> None:
         assert rate(server, kept=OutOfOrder()).score == 4
 
 
+def test_no_more_are_asked_for_at_a_time_than_the_settings_allow() -> None:
+    class Counting(Told):
+        now = most = 0
+
+        async def ask(self, question: Question) -> str:
+            self.now += 1
+            self.most = max(self.most, self.now)
+            await asyncio.sleep(0.001)
+            self.now -= 1
+            return await super().ask(question)
+
+    model = Counting([json.dumps(judgement(4))] * 3)
+    settings = LlmRater(adapter="llm", model="told", concurrency=3)
+
+    async def go() -> None:
+        rater = ModelRater(model, settings)
+        await asyncio.gather(*(rater(replace(RUBRIC, utterance=f"Question {number}")) for number in range(20)))
+
+    asyncio.run(go())
+    assert model.most == 3
+
+
 @given(st.lists(st.integers(0, 5), min_size=1, max_size=9))
 def test_the_verdict_is_that_of_most_samples(ratings: list[int]) -> None:
     passed = sum(rating >= 3 for rating in ratings)
