@@ -6,7 +6,7 @@ from collections.abc import Mapping  # noqa: TC003 - the annotations of this mod
 from pathlib import Path
 from typing import Annotated, Final, Literal
 
-from pydantic import AliasChoices, BaseModel, ConfigDict, Discriminator, Field, JsonValue, Tag
+from pydantic import AliasChoices, BaseModel, BeforeValidator, ConfigDict, Discriminator, Field, JsonValue, Tag
 
 from evalmeta import limits
 from evalmeta.model.scoring import ActionMatch, Matches, Scoring, ScoringProfile, TopicMatch
@@ -150,6 +150,10 @@ class RulesRater(_Table):
     embed: Annotated[str, Field(pattern=f"^$|{_TARGET}")] = ""
 
 
+def _unless_default(value: object) -> object:
+    return None if value == "default" else value
+
+
 class LlmRater(_Table):
     """A language model that rates: any at an OpenAI-compatible `url`, or else a name that pydantic-ai knows.
 
@@ -163,7 +167,7 @@ class LlmRater(_Table):
     url: str = ""
     api_key_env: str = ""
     samples: Annotated[int, Field(ge=1, le=limits.MAX_RATER_SAMPLES)] = 3
-    temperature: Annotated[float, Field(ge=0, le=2)] | Literal["default"] = 0.0
+    temperature: Annotated[float | None, Field(ge=0, le=2), BeforeValidator(_unless_default)] = 0.0
     timeout: Annotated[float, Field(gt=0, le=limits.MAX_CASE_TIMEOUT_SECONDS)] = limits.HTTP_TIMEOUT_SECONDS
     concurrency: Annotated[int, Field(ge=1, le=limits.MAX_CONCURRENCY)] = limits.RATER_CONCURRENCY
     cache: bool = True

@@ -95,7 +95,7 @@ class EndpointModel:
     def __init__(self, endpoint: Endpoint, settings: LlmRater) -> None:
         self._endpoint = endpoint
         self._model = settings.model
-        self._settings: JsonObject = {} if settings.temperature == "default" else {"temperature": settings.temperature}
+        self._settings: JsonObject = {} if settings.temperature is None else {"temperature": settings.temperature}
         self._formats: tuple[JsonObject, ...] = _formats()
 
     async def ask(self, question: Question, /) -> str:

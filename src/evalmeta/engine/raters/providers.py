@@ -95,7 +95,7 @@ class ProviderModel:
             pass
 
     def _model_settings(self) -> ModelSettings:
-        if self._settings.temperature == "default":
+        if self._settings.temperature is None:
             return {"timeout": self._settings.timeout}
         return {"timeout": self._settings.timeout, "temperature": self._settings.temperature}
 
