@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import time
 from contextlib import suppress
+from dataclasses import replace
 from typing import TYPE_CHECKING, Final, Protocol, TypeVar
 
 from evalmeta import limits
@@ -17,15 +18,16 @@ from evalmeta.errors import SubjectBusy, SubjectUnreachable
 from evalmeta.model.run import CaseResult, TestResult, Verdict, case_verdict
 
 if TYPE_CHECKING:
-    from collections.abc import Awaitable, Callable, Coroutine, Mapping
+    from collections.abc import Awaitable, Callable, Coroutine, Mapping, Sequence
 
     from evalmeta.engine.plan import WorkItem
     from evalmeta.engine.scorer import Scorer
     from evalmeta.engine.subject import Session, Subject
+    from evalmeta.model.definition import Expectation
     from evalmeta.model.evaluation import Case, Turn
     from evalmeta.model.generated import GeneratedData
 
-__all__ = ["Terms", "close", "converse"]
+__all__ = ["Terms", "close", "converse", "judge_again"]
 
 _T = TypeVar("_T")
 
@@ -69,6 +71,37 @@ async def converse(item: WorkItem, subject: Subject, terms: Terms) -> CaseResult
         if not conversation.may_pass or failures > terms.retries:
             return conversation.result(item, started, error)
         await asyncio.sleep(pause_after(failures))
+
+
+async def judge_again(item: WorkItem, recorded: CaseResult | None, scorers: Mapping[str, Scorer]) -> CaseResult:
+    """Judges what an earlier run recorded for a case: its last answer, by what the last turn expects.
+
+    A case without an answer is ERROR, with the reason that was recorded.
+    """
+    case, now = item.case, time.time()
+    utterance = case.turns[-1].utterance if case.turns else ""
+    error = _not_recorded(recorded, utterance)
+    if recorded is None or recorded.generated is None or error:
+        return CaseResult(case.number, item.iteration, utterance, Verdict.ERROR, now, now, error=error)
+    results: list[TestResult] = []
+    exchange = Exchange(case, recorded.utterance, recorded.generated)
+    await _judge(case.turns[-1].expectations if case.turns else (), exchange, scorers, results)
+    judged = replace(recorded, iteration=item.iteration, results=tuple(results), error=None)
+    return replace(judged, verdict=case_verdict(results))
+
+
+def _not_recorded(recorded: CaseResult | None, utterance: str) -> str | None:
+    if recorded is None or recorded.generated is None:
+        return (recorded and recorded.error) or "no answer to this case was recorded"
+    return None if recorded.utterance == utterance else f"the recorded answer is to {recorded.utterance[:100]!r}"
+
+
+async def _judge(
+    expectations: Sequence[Expectation], exchange: Exchange, scorers: Mapping[str, Scorer], results: list[TestResult]
+) -> None:
+    for expectation in expectations:
+        result = score(expectation, exchange, scorers=scorers)
+        results.append(result if isinstance(result, TestResult) else await result)
 
 
 async def close(closable: _Closable) -> None:
@@ -151,10 +184,7 @@ class _Conversation:
         self._answered = time.monotonic()
         self._generated = generated_data(answer, measured_ms=round(elapsed * 1000, 1))
         exchange = Exchange(self._case, turn.utterance, self._generated)
-        scorers = self._terms.scorers
-        for expectation in turn.expectations:
-            result = score(expectation, exchange, scorers=scorers)
-            self._results.append(result if isinstance(result, TestResult) else await result)
+        await _judge(turn.expectations, exchange, self._terms.scorers, self._results)
 
     async def _admitted(self, ask: Callable[[], Awaitable[_T]]) -> tuple[_T, float]:
         """Asks when the pacer lets it, again when the agent was busy; gives the answer and its seconds."""

@@ -1,4 +1,4 @@
-"""The runner: a fixed set of workers asks; results are committed in batches, and only then are others told."""
+"""The runner: a fixed set of workers asks or judges; results are committed in batches, then others are told."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import asyncio
 from typing import TYPE_CHECKING
 
 from evalmeta import limits
-from evalmeta.engine.conversation import Terms, close, converse
+from evalmeta.engine.conversation import Terms, close, converse, judge_again
 from evalmeta.engine.pacing import Pacer
 from evalmeta.engine.plan import plan
 from evalmeta.engine.scorer import SCORERS
@@ -14,7 +14,7 @@ from evalmeta.errors import TooManyErrors
 from evalmeta.model.run import Verdict
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping, Sequence
+    from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
 
     from evalmeta.engine.journal import Journal
     from evalmeta.engine.plan import WorkItem
@@ -23,7 +23,10 @@ if TYPE_CHECKING:
     from evalmeta.model.evaluation import Evaluation
     from evalmeta.model.run import CaseResult, RunOptions
 
-__all__ = ["execute"]
+    Answers = Callable[[int, int], CaseResult | None]
+    _Work = Callable[[WorkItem], Awaitable[CaseResult]]
+
+__all__ = ["execute", "rescore"]
 
 
 async def execute(
@@ -46,15 +49,49 @@ async def execute(
         TooManyErrors: as many cases as the options allow ended in errors; what is finished is kept.
         Exception: what the journal or `on_results` raised; it stops the run.
     """
-    post = _Post(journal, on_results, max_errors=options.max_errors)
     pacer = Pacer(rate=options.rate_limit, concurrency=options.concurrency)
     terms = Terms(scorers, seconds=options.case_timeout, retries=options.retries, pacer=pacer)
     try:
-        items = plan(evaluation, options, journal.finished())
-        workers = [_work(items, subject, terms, post) for _ in range(max(1, options.concurrency))]
-        await _run(post, [asyncio.ensure_future(worker) for worker in workers])
+        await _carry_out(evaluation, lambda item: converse(item, subject, terms), journal, options, on_results)
     finally:
         await close(subject)
+
+
+async def rescore(
+    evaluation: Evaluation,
+    answers: Answers,
+    journal: Journal,
+    *,
+    options: RunOptions,
+    on_results: Callable[[Sequence[CaseResult]], None] | None = None,
+    scorers: Mapping[str, Scorer] = SCORERS,
+) -> None:
+    """Judges recorded answers again, as `execute` judges new ones, and asks no agent.
+
+    `answers` gives what an earlier run has for an iteration and a case number, None
+    for nothing; its times and latencies are kept.
+
+    Raises:
+        Exception: what the journal or `on_results` raised; it stops the run.
+    """
+
+    async def judge(item: WorkItem) -> CaseResult:
+        return await judge_again(item, answers(item.iteration, item.case.number), scorers)
+
+    await _carry_out(evaluation, judge, journal, options, on_results)
+
+
+async def _carry_out(
+    evaluation: Evaluation,
+    work: _Work,
+    journal: Journal,
+    options: RunOptions,
+    on_results: Callable[[Sequence[CaseResult]], None] | None,
+) -> None:
+    post = _Post(journal, on_results, max_errors=options.max_errors)
+    items = plan(evaluation, options, journal.finished())
+    workers = [_work(items, work, post) for _ in range(max(1, options.concurrency))]
+    await _run(post, [asyncio.ensure_future(worker) for worker in workers])
 
 
 class _Post:
@@ -126,9 +163,9 @@ async def _run(post: _Post, workers: list[asyncio.Future[None]]) -> None:
     work.result()
 
 
-async def _work(items: Iterator[WorkItem], subject: Subject, terms: Terms, post: _Post) -> None:
+async def _work(items: Iterator[WorkItem], work: _Work, post: _Post) -> None:
     for item in items:
-        if post.hand_in(await converse(item, subject, terms)):
+        if post.hand_in(await work(item)):
             # Agents that answer at once would keep everybody else, Ctrl-C too, from their turn.
             await asyncio.sleep(0)
         if post.failure.done():

@@ -174,6 +174,7 @@ class Run:
         definition: the API name of the definition.
         cases: results in order of iteration and number; partial while the run goes on.
         total: how many case results the run has when it is complete.
+        answers_of: the run whose answers were judged again; None when an agent was asked.
     """
 
     id: str
@@ -185,5 +186,6 @@ class Run:
     subject_version: str | None = None
     ended: float | None = None
     error: str | None = None
+    answers_of: str | None = None
     options: RunOptions = field(default_factory=RunOptions)
     cases: tuple[CaseResult, ...] = ()

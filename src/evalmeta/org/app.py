@@ -11,7 +11,15 @@ from starlette.exceptions import HTTPException
 from starlette.middleware import Middleware
 from starlette.routing import Route
 
-from evalmeta.org.handlers.connect import get_results, get_status, post_cancel, post_run
+from evalmeta.org.handlers.connect import (
+    get_definition,
+    get_results,
+    get_status,
+    post_cancel,
+    post_extend,
+    post_rescore,
+    post_run,
+)
 from evalmeta.org.handlers.deploy_requests import get_deploy_request, patch_deploy_request, post_deploy_request
 from evalmeta.org.handlers.faults import fault_reply, refusal_reply
 from evalmeta.org.handlers.login import (
@@ -64,6 +72,9 @@ def create_app(org: Organization) -> Starlette:
             Route(_RUNS + "/{run_id}", get_status, methods=["GET"]),
             Route(_RUNS + "/{run_id}/results", get_results, methods=["GET"]),
             Route(_RUNS + "/{run_id}/cancel", post_cancel, methods=["POST"]),
+            Route(_RUNS + "/{run_id}/definition", get_definition, methods=["GET"]),
+            Route(_RUNS + "/{run_id}/extend", post_extend, methods=["POST"]),
+            Route(_RUNS + "/{run_id}/rescore", post_rescore, methods=["POST"]),
         ],
         middleware=[Middleware(_PlainPaths)],
         exception_handlers={HTTPException: _refuse, Exception: _break_off},

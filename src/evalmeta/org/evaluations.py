@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import asyncio
+import math
 import time
 from contextlib import asynccontextmanager
+from functools import partial
 from typing import TYPE_CHECKING, Final
 
 from evalmeta import limits
@@ -37,7 +39,16 @@ if TYPE_CHECKING:
     from evalmeta.model.user import User
     from evalmeta.org.organization import Organization
 
-__all__ = ["bind_subject", "evaluation_of_run", "is_abandoned", "start", "work"]
+__all__ = [
+    "bind_subject",
+    "check_options",
+    "evaluation_of_run",
+    "is_abandoned",
+    "rater_of",
+    "read_evaluation",
+    "start",
+    "work",
+]
 
 # The sf CLI tells by these words, and by "not found", that there is no such test.
 _IDENTIFIERS: Final = {EVALUATION_DEFINITION: "AiEvalDefinitionVersion", TESTING_DEFINITION: "AiTestingDefinition"}
@@ -55,8 +66,8 @@ def start(org: Organization, kind: MetadataType, name: str, options: RunOptions,
     content = org.components.content(kind.name, name)
     if content is None:
         raise NotFound(f"Invalid {_IDENTIFIERS[kind]} identifier: {name} not found in this org")
-    _check(options)
-    evaluation = _evaluation(content, name)
+    check_options(org, options)
+    evaluation = read_evaluation(content, name)
     bind_subject(
         org.subjects,
         evaluation.subject_name,
@@ -67,7 +78,6 @@ def start(org: Organization, kind: MetadataType, name: str, options: RunOptions,
     total = sum(1 for _ in choose(evaluation, options)) * options.iterations
     if not total:
         raise OrgFault(f"no case of {name} is among those that were chosen", code="NOTHING_TO_RUN")
-    _check_rater(org, options)
     run_id = org.runs.start(kind, evaluation, content, options, total=total, now=time.time(), user=user)
     org.launch(run_id)
     return run_id
@@ -82,7 +92,7 @@ async def work(org: Organization, run_id: str) -> None:
     Raises:
         StoreError: the database cannot be used.
     """
-    from evalmeta.engine.runner import execute  # noqa: PLC0415 - 85 ms, which only a worker needs
+    from evalmeta.engine.runner import execute, rescore  # noqa: PLC0415 - 85 ms, which only a worker needs
     from evalmeta.engine.scorer import make_scorers  # noqa: PLC0415 - likewise
 
     run = org.runs.get(run_id)
@@ -92,11 +102,15 @@ async def work(org: Organization, run_id: str) -> None:
     try:
         with keep_lease(org.database.path.parent, run_id, worker):
             evaluation = evaluation_of_run(org, run)
-            subject = _subject(org, run.subject_name)
-            journal = RunJournal(org.database, run_id, worker)
-            async with rater_of(org, run.options) as rater:
-                scorers = make_scorers(run.options.scoring, rater)
-                await execute(evaluation, subject, journal, options=run.options, scorers=scorers)
+            journal, options = RunJournal(org.database, run_id, worker), run.options
+            async with rater_of(org, options) as rater:
+                scorers = make_scorers(options.scoring, rater)
+                if run.answers_of is None:
+                    subject = _subject(org, run.subject_name)
+                    await execute(evaluation, subject, journal, options=options, scorers=scorers)
+                else:
+                    answers = partial(org.runs.case, run.answers_of)
+                    await rescore(evaluation, answers, journal, options=options, scorers=scorers)
     except (asyncio.CancelledError, StoreLocked):
         org.runs.release(run_id, worker)
         raise
@@ -108,7 +122,7 @@ async def work(org: Organization, run_id: str) -> None:
 
 def evaluation_of_run(org: Organization, run: Run) -> Evaluation:
     """Gives what a run asks: its definition as it was when the run was made."""
-    return _evaluation(org.runs.content(run.id), run.definition)
+    return read_evaluation(org.runs.content(run.id), run.definition)
 
 
 def is_abandoned(org: Organization, run: Run) -> bool:
@@ -122,19 +136,32 @@ def _claim(org: Organization, run_id: str, worker: str) -> bool:
     return is_free(lease) and org.runs.claim(run_id, worker, taken_from=lease, until=until)
 
 
-def _check(options: RunOptions) -> None:
-    bounds = {
+def check_options(org: Organization, options: RunOptions) -> None:
+    """Makes sure that a run can have these options.
+
+    Raises:
+        OrgFault: one is beyond its limit.
+        SettingsError: no rater of that name is bound.
+    """
+    bounds: dict[str, tuple[float | None, float, float]] = {
         "iterations": (options.iterations, 1, limits.MAX_ITERATIONS),
         "minPassRate": (options.min_pass_rate, 0, 1),
         "concurrency": (options.concurrency, 1, limits.MAX_CONCURRENCY),
         "caseTimeoutSeconds": (options.case_timeout, 0, limits.MAX_CASE_TIMEOUT_SECONDS),
+        "rateLimit": (options.rate_limit, 1e-6, limits.MAX_RATE),
+        "retries": (options.retries, 0, limits.MAX_RETRIES),
+        "maxErrors": (options.max_errors, 1, math.inf),
+        "shard": (options.shard and options.shard[0], 1, options.shard[1] if options.shard else 1),
+        "scoring.threshold": (options.scoring.threshold, 0, 5),
     }
     for name, (value, least, most) in bounds.items():
-        if not least <= value <= most:
+        if value is not None and not least <= value <= most:
             raise OrgFault(f"runOptions.{name} is {value}; {least} to {most:g} are allowed", code="INVALID_API_INPUT")
+    _check_rater(org, options)
 
 
-def _evaluation(content: bytes, name: str) -> Evaluation:
+def read_evaluation(content: bytes, name: str) -> Evaluation:
+    """Gives what a definition asks."""
     return evaluation_of(sketch_definition(read_xml(content, label=name)), name=name)
 
 

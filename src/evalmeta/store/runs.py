@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 __all__ = ["Lease", "RunJournal", "Runs"]
 
 _RUN_COLUMNS: Final = (
-    "id, definition, subject_name, status, created_at, total, subject_version, ended_at, error, options"
+    "id, definition, subject_name, status, created_at, total, subject_version, ended_at, error, answers_of, options"
 )
 
 
@@ -47,7 +47,7 @@ class Runs:
     def __init__(self, database: Database) -> None:
         self._database = database
 
-    def start(
+    def start(  # noqa: PLR0913 - one for every column
         self,
         kind: MetadataType,
         evaluation: Evaluation,
@@ -57,21 +57,34 @@ class Runs:
         total: int,
         now: float,
         user: User = ADMIN,
+        answers_of: str | None = None,
     ) -> str:
         """Makes a user's run of a definition as it is now and gives its id, which tells the definition's type.
 
-        `total` is how many case results it will have.
+        `total` is how many case results it will have; `answers_of` is the run whose answers it judges again.
         """
         encoded = orjson.dumps(write_options(options))
         with self._database.transaction():
             [run_id] = next_ids(self._database, kind.run_prefix)
             sql = """
                 INSERT INTO run
-                  (id, definition, content, subject_name, subject_version, status, options, total, created_at, user_id)
-                VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
+                  (id, definition, content, subject_name, subject_version, status, options, total, created_at,
+                   user_id, answers_of)
+                VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
             """
             subject = (evaluation.subject_name, evaluation.subject_version)
-            row = (run_id, evaluation.name, content, *subject, RunStatus.NEW.value, encoded, total, now, user.id)
+            row = (
+                run_id,
+                evaluation.name,
+                content,
+                *subject,
+                RunStatus.NEW.value,
+                encoded,
+                total,
+                now,
+                user.id,
+                answers_of,
+            )
             self._database.execute(sql, row)
         return run_id
 
@@ -90,6 +103,12 @@ class Runs:
         """Gives the definition's bytes as they were when the run was made."""
         [(content,)] = self._database.query("SELECT content FROM run WHERE id = ?", (run_id,))
         return bytes(content)
+
+    def case(self, run_id: str, iteration: int, number: int) -> CaseResult | None:
+        """Gives one finished case; None when there is none."""
+        sql = "SELECT body FROM case_result WHERE run_id = ? AND iteration = ? AND number = ?"
+        rows = self._database.query(sql, (run_id, iteration, number))
+        return decode_case(rows[0][0]) if rows else None
 
     def cases(self, run_id: str) -> tuple[CaseResult, ...]:
         """Gives the finished cases of a run in order of iteration and number."""
@@ -167,6 +186,17 @@ class Runs:
         """
         return self._database.execute(sql, (error, now, run_id)) == 1
 
+    def extend(self, run_id: str, options: RunOptions, *, total: int) -> bool:
+        """Gives a run that is over more to do: what is finished stays, its worker asks the rest.
+
+        False when it is not over, or has no such total to reach.
+        """
+        sql = """
+            UPDATE run SET options = ?, total = ?, status = 'NEW', ended_at = NULL, error = NULL
+            WHERE id = ? AND status NOT IN ('NEW', 'IN_PROGRESS') AND total < ?
+        """
+        return self._database.execute(sql, (orjson.dumps(write_options(options)), total, run_id, total)) == 1
+
     def finish(self, run_id: str, worker: str, status: RunStatus, *, error: str | None, now: float) -> None:
         """Ends a run."""
         sql = """
@@ -207,7 +237,7 @@ class RunJournal:
 
 def _run(row: Row) -> Run:
     *fields, options = row
-    run_id, definition, subject_name, status, created, total, version, ended, error = fields
+    run_id, definition, subject_name, status, created, total, version, ended, error, answers_of = fields
     return Run(
         id=run_id,
         definition=definition,
@@ -218,5 +248,6 @@ def _run(row: Row) -> Run:
         subject_version=version,
         ended=ended,
         error=error,
+        answers_of=answers_of,
         options=read_options(orjson.loads(options)),
     )

@@ -130,6 +130,7 @@ def write_run(run: Run, *, escape: bool, stand_ins: Sequence[CaseResult] = ()) -
             "status": run.status.value,
             "subjectVersion": run.subject_version,
             "total": run.total,
+            "answersOf": run.answers_of,
             "options": write_options(run.options),
             "plainText": not escape,
         },
@@ -165,6 +166,7 @@ def read_run(source: JsonObject, *, run_id: str = "", definition: str = "") -> R
         ended=from_timestamp(text(source, "endTime")),
         error=optional_text(source, "errorMessage"),
         total=integer(own, "total", len(listed)),
+        answers_of=optional_text(own, "answersOf"),
         options=read_options(object_at(own, "options")),
         cases=cases,
     )

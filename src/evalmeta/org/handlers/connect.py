@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 import time
+from base64 import b64encode
 from dataclasses import replace
 from http import HTTPStatus
 from typing import TYPE_CHECKING, Final
@@ -16,11 +17,12 @@ from evalmeta.model.registry import TESTING_DEFINITION, type_at_path, type_of_ru
 from evalmeta.org.evaluations import is_abandoned, start
 from evalmeta.org.handlers.bodies import read_body
 from evalmeta.org.handlers.rest import guarded, json_reply
+from evalmeta.org.reruns import extend, look_at_definition, rescore
 from evalmeta.org.results import stand_ins
 from evalmeta.org.threads import in_thread
 from evalmeta.store.record_ids import whole_id
 from evalmeta.wire.connect import write_run
-from evalmeta.wire.jsonfields import object_at, read_object, text
+from evalmeta.wire.jsonfields import integer, object_at, read_object, text
 from evalmeta.wire.runoptions import read_options
 from evalmeta.wire.testing import studio_status, write_testing_run
 from evalmeta.wire.timestamps import to_timestamp
@@ -37,7 +39,7 @@ if TYPE_CHECKING:
     from evalmeta.model.user import User
     from evalmeta.org.organization import Organization
 
-__all__ = ["get_results", "get_status", "post_cancel", "post_run"]
+__all__ = ["get_definition", "get_results", "get_status", "post_cancel", "post_extend", "post_rescore", "post_run"]
 
 # The iteration and the number of the case before a page; 0-0 stands before the first.
 _PLACE: Final = re.compile("([0-9]{1,9})-([0-9]{1,9})")
@@ -53,6 +55,51 @@ async def post_run(request: Request) -> Response:
         # Workers are begun from the event loop.
         idle = replace(org, launch=lambda _: None)
         run_id = await in_thread(idle, lambda own: start(own, kind, name, options, user=user))
+        org.launch(run_id)
+        return json_reply({"runId": run_id, "status": "CREATED" if _is_testing(kind) else "NEW"}, status=201)
+
+    return await guarded(request, answer, oldest=kind.since)
+
+
+async def get_definition(request: Request) -> Response:
+    """Gives what a run asks and what is deployed now, an extension: whoever resumes a run wants to know."""
+    kind = _kind(request)
+
+    async def answer(org: Organization, user: User) -> Response:
+        run = _run(org, user, kind, request)
+        found = await in_thread(org, lambda own: look_at_definition(own, run))
+        now = None if found.now is None else b64encode(found.now).decode()
+        body = {"then": b64encode(found.then).decode(), "now": now, "isAbandoned": found.is_abandoned}
+        return json_reply(body)
+
+    return await guarded(request, answer, oldest=kind.since)
+
+
+async def post_extend(request: Request) -> Response:
+    """Gives a run that is over more `iterations`, an extension."""
+    kind = _kind(request)
+
+    async def answer(org: Organization, user: User) -> Response:
+        body = read_object(await read_body(request, limit=limits.MAX_JSON_BYTES))
+        run, iterations = _run(org, user, kind, request), integer(body, "iterations", 0)
+        idle = replace(org, launch=lambda _: None)
+        await in_thread(idle, lambda own: extend(own, run, iterations=iterations))
+        org.launch(run.id)
+        return json_reply({"runId": run.id, "status": "CREATED" if _is_testing(kind) else "NEW"})
+
+    return await guarded(request, answer, oldest=kind.since)
+
+
+async def post_rescore(request: Request) -> Response:
+    """Starts a run that judges another one's answers again, by `runOptions`, an extension."""
+    kind = _kind(request)
+
+    async def answer(org: Organization, user: User) -> Response:
+        body = read_object(await read_body(request, limit=limits.MAX_JSON_BYTES))
+        run, options = _run(org, user, kind, request), read_options(object_at(body, "runOptions"))
+        as_deployed = body.get("asDeployed") is True
+        idle = replace(org, launch=lambda _: None)
+        run_id = await in_thread(idle, lambda own: rescore(own, run, options, as_deployed=as_deployed, user=user))
         org.launch(run_id)
         return json_reply({"runId": run_id, "status": "CREATED" if _is_testing(kind) else "NEW"}, status=201)
 

@@ -1,0 +1,95 @@
+"""Runs that go on from earlier ones: more iterations of a run, and its answers judged again."""
+
+from __future__ import annotations
+
+import time
+from dataclasses import replace
+from typing import TYPE_CHECKING, NamedTuple
+
+from evalmeta import limits
+from evalmeta.errors import OrgFault
+from evalmeta.model.registry import type_of_run
+from evalmeta.model.user import ADMIN
+from evalmeta.org.evaluations import check_options, is_abandoned, read_evaluation
+
+if TYPE_CHECKING:
+    from evalmeta.model.run import Run, RunOptions
+    from evalmeta.model.user import User
+    from evalmeta.org.organization import Organization
+
+__all__ = ["DefinitionOfRun", "extend", "look_at_definition", "rescore"]
+
+
+class DefinitionOfRun(NamedTuple):
+    """What a run asks, and what it would ask if it began now; `now` is None when that is deployed no more."""
+
+    then: bytes
+    now: bytes | None
+    is_abandoned: bool
+
+
+def look_at_definition(org: Organization, run: Run) -> DefinitionOfRun:
+    """Gives a run's definition as it was and as it is now, and whether the run needs a new worker."""
+    return DefinitionOfRun(org.runs.content(run.id), _deployed(org, run), is_abandoned(org, run))
+
+
+def extend(org: Organization, run: Run, *, iterations: int) -> None:
+    """Gives a run that is over more iterations and a worker; only the new ones are asked.
+
+    Raises:
+        OrgFault: it is not over, has as many iterations already, or judges another run's answers.
+    """
+    if not run.status.is_over:
+        raise OrgFault(f"Run {run.id} is not over: it is {run.status}", code="INVALID_STATUS")
+    if run.answers_of is not None:
+        raise OrgFault(f"Run {run.id} judges the answers of {run.answers_of}; extend that one", code="INVALID_STATUS")
+    if not run.options.iterations < iterations <= limits.MAX_ITERATIONS:
+        most = f"{run.options.iterations + 1} to {limits.MAX_ITERATIONS}"
+        message = f"Run {run.id} has {run.options.iterations} iterations; {most} are possible, not {iterations}"
+        raise OrgFault(message, code="INVALID_API_INPUT")
+    total = run.total // run.options.iterations * iterations
+    if not org.runs.extend(run.id, replace(run.options, iterations=iterations), total=total):
+        raise OrgFault(f"Run {run.id} is not over", code="INVALID_STATUS")
+    org.launch(run.id)
+
+
+def rescore(org: Organization, run: Run, options: RunOptions, *, as_deployed: bool, user: User = ADMIN) -> str:
+    """Makes a run that judges the answers of one that is over again, gives it a worker and returns its id.
+
+    Args:
+        org: whose runs they are.
+        run: the run whose answers are judged.
+        options: how to judge; which cases there are is what the other run asked.
+        as_deployed: judge by the definition as it is deployed now, not as it was.
+        user: whose run it is.
+
+    Raises:
+        OrgFault: the run is not over, or the definition is deployed no more, or an option is beyond its limit.
+    """
+    if not run.status.is_over:
+        raise OrgFault(f"Run {run.id} is not over: it is {run.status}", code="INVALID_STATUS")
+    content = _deployed(org, run) if as_deployed else org.runs.content(run.id)
+    kind = type_of_run(run.id)
+    if content is None or kind is None:
+        raise OrgFault(f"{run.definition} is not deployed any more", code="NOT_FOUND")
+    asked = run.options
+    options = replace(options, iterations=asked.iterations, cases=asked.cases, shard=asked.shard, seed=None)
+    check_options(org, options)
+    evaluation = read_evaluation(content, run.definition)
+    run_id = org.runs.start(
+        kind,
+        evaluation,
+        content,
+        options,
+        total=run.total,
+        now=time.time(),
+        user=user,
+        answers_of=run.answers_of or run.id,
+    )
+    org.launch(run_id)
+    return run_id
+
+
+def _deployed(org: Organization, run: Run) -> bytes | None:
+    kind = type_of_run(run.id)
+    return None if kind is None else org.components.content(kind.name, run.definition)
