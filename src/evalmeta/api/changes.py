@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from evalmeta.package.project import Project
     from evalmeta.store.tracking import Synced
 
-__all__ = ["ComponentStatus", "Status", "diff", "diff_files", "find_undeployed", "status"]
+__all__ = ["ComponentStatus", "Status", "compare_contents", "diff", "diff_files", "find_undeployed", "status"]
 
 _ORG: Final = "the org"
 
@@ -116,10 +116,12 @@ def diff_files(before: Path, after: Path) -> Difference | None:
     Raises:
         NotFound: a file does not exist.
     """
-    old, new = bytes_of(before), bytes_of(after)
-    if old == new:
-        return None
-    return _compared("", (shown(before), old), (shown(after), new))
+    return compare_contents((shown(before), bytes_of(before)), (shown(after), bytes_of(after)))
+
+
+def compare_contents(before: tuple[str, bytes], after: tuple[str, bytes]) -> Difference | None:
+    """Compares two versions of a definition, each with what it is called; None when they have the same bytes."""
+    return None if before[1] == after[1] else _compared("", before, after)
 
 
 async def _look(connection: Connection, project: Project) -> list[Sides]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from difflib import get_close_matches
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
 from evalmeta.api.comparisons import load_run
 from evalmeta.errors import SettingsError, UsageError
@@ -18,13 +18,7 @@ if TYPE_CHECKING:
     from evalmeta.model.run import Run
     from evalmeta.package.project import Project
 
-__all__ = ["Choice", "NothingFailed", "by_tags", "failed_in"]
-
-
-class NothingFailed(NamedTuple):
-    """A run of which every case passed, so that there is nothing to ask again."""
-
-    run_id: str
+__all__ = ["Choice", "by_tags", "failed_in"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,22 +69,23 @@ def by_tags(project: Project, tags: Iterable[str]) -> list[CaseList]:
     return lists
 
 
-def failed_in(project: Project, run_ids: Iterable[str]) -> tuple[list[CaseList], list[NothingFailed]]:
-    """Gives the cases of runs of which an iteration failed or ended in an error; and the runs without any.
+def failed_in(project: Project, run_ids: Iterable[str]) -> tuple[list[CaseList], list[str]]:
+    """Gives the cases of runs of which an iteration failed or ended in an error; and the ids of runs without any.
 
     Raises:
         NotFound: no such run is known here.
         UsageError: it is not over.
         StoreError: the project's database cannot be used.
     """
-    lists, passed = [], []
+    lists: list[CaseList] = []
+    passed: list[str] = []
     for run_id in run_ids:
         run = load_run(project, run_id)
         numbers = _failed(run)
         if numbers:
             lists.append(CaseList(run.definition, numbers))
         else:
-            passed.append(NothingFailed(run.id))
+            passed.append(run.id)
     return lists, passed
 
 

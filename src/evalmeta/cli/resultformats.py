@@ -1,11 +1,15 @@
-"""The option `--result-format`: built-in names at once, names that packages add when one is asked for."""
+"""The options of everything that reports on runs; formats that packages add are looked at when one is asked for."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from functools import wraps
+from pathlib import Path
+from typing import TYPE_CHECKING, TypeAlias, TypeVar
 
 import click
 
+from evalmeta.cli.output import json_option
+from evalmeta.cli.runreports import Output, prepare_folder
 from evalmeta.report import FORMATS, format_names
 
 if TYPE_CHECKING:
@@ -13,7 +17,10 @@ if TYPE_CHECKING:
 
     from click.shell_completion import CompletionItem
 
-__all__ = ["result_format_option"]
+__all__ = ["report_options", "result_format_option"]
+
+_T = TypeVar("_T")
+_Command: TypeAlias = "Callable[..., _T]"  # type: ignore[explicit-any]
 
 
 class _ResultFormat(click.ParamType):  # type: ignore[explicit-any, type-arg]
@@ -30,7 +37,7 @@ class _ResultFormat(click.ParamType):  # type: ignore[explicit-any, type-arg]
         return click.Choice(format_names()).shell_complete(ctx, param, incomplete)
 
 
-def result_format_option(command: Callable[..., int]) -> Callable[..., int]:  # type: ignore[explicit-any]
+def result_format_option(command: _Command[_T]) -> _Command[_T]:
     """Adds `--result-format`."""
     return click.option(
         "--result-format",
@@ -40,3 +47,26 @@ def result_format_option(command: Callable[..., int]) -> Callable[..., int]:  # 
         show_default=True,
         help="How to report; installed packages may add formats.",
     )(command)
+
+
+def report_options(command: _Command[_T]) -> _Command[_T]:
+    """Adds `--result-format`, `--output-dir` and `--json`, and gives the command what they say as `output`.
+
+    The folder is there before the command begins.
+    """
+
+    @wraps(command)
+    def run(*, result_format: str, output_dir: Path | None, as_json: bool, **others: object) -> _T:
+        prepare_folder(output_dir)
+        return command(output=Output(result_format, output_dir, as_json), **others)
+
+    output_dir = click.option(
+        "-d",
+        "--output-dir",
+        type=click.Path(path_type=Path, file_okay=False),
+        help="Also write each run to a file test-result-ID there.",
+    )
+    decorated: _Command[_T] = run
+    for option in (json_option, output_dir, result_format_option):
+        decorated = option(decorated)
+    return decorated

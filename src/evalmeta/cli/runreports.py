@@ -4,10 +4,15 @@ from __future__ import annotations
 
 from contextlib import suppress
 from dataclasses import replace
+<<<<<<< HEAD
 from typing import TYPE_CHECKING
+=======
+from typing import TYPE_CHECKING, NamedTuple
+>>>>>>> 735f7bd (Cases are selected, runs planned, extended and judged again from the command line)
 
 import click
 
+from evalmeta.cli.comparisons import judge_by_baseline
 from evalmeta.cli.output import console, note, print_json
 from evalmeta.errors import (
     EXIT_EXPECTATION_FAILED,
@@ -23,10 +28,11 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from evalmeta.api.tests import FinishedRun
+    from evalmeta.cli.comparisons import Against
     from evalmeta.package.project import Project
     from evalmeta.report.report import Report
 
-__all__ = ["prepare_folder", "report_runs"]
+__all__ = ["Output", "prepare_folder", "report_runs"]
 
 
 def prepare_folder(output_dir: Path | None) -> None:
@@ -45,26 +51,54 @@ def prepare_folder(output_dir: Path | None) -> None:
         ) from None
 
 
+class Output(NamedTuple):
+    """How runs are reported: the format on stdout, a folder for files, or JSON in the sf envelope."""
+
+    result_format: str
+    output_dir: Path | None
+    as_json: bool
+
+    @property
+    def is_for_people(self) -> bool:
+        """Tells whether more can be printed beside the report."""
+        return self.result_format == "human" and not self.as_json
+
+
 def report_runs(
-    project: Project, finished: Sequence[FinishedRun], *, result_format: str, output_dir: Path | None, as_json: bool
+    project: Project, finished: Sequence[FinishedRun], output: Output, *, against: Against | None = None
 ) -> int:
-    """Prints runs, writes their files, and gives the exit code."""
+    """Prints runs, writes their files, compares them with a baseline if there is one, and gives the exit code."""
+    baseline = against and against.open(project)
+    code = _show(project, finished, output)
+    fail_on = against.fail_on if against else "broken"
+    return judge_by_baseline(baseline, finished, fail_on=fail_on, code=code, err=not output.is_for_people)
+
+
+def _show(project: Project, finished: Sequence[FinishedRun], output: Output) -> int:
     from evalmeta import report  # noqa: PLC0415 - not needed for --help
 
     reports = [_report(project, each) for each in finished]
     code = _exit_code(reports)
+<<<<<<< HEAD
     if as_json:
         from evalmeta.report.json import run_json  # noqa: PLC0415 - not needed for --help
 
         print_json([run_json(each) for each in reports], status=code)
     elif result_format == "human":
+=======
+    if output.as_json:
+        from evalmeta.report.json import run_json  # noqa: PLC0415 - not needed for --help
+
+        print_json([run_json(each) for each in reports], status=code)
+    elif output.is_for_people:
+>>>>>>> 735f7bd (Cases are selected, runs planned, extended and judged again from the command line)
         from evalmeta.report.human import print_human  # noqa: PLC0415 - likewise
 
         print_human(reports, console(err=False))
     else:
-        click.echo(report.render(result_format, reports), nl=False)
-    if output_dir is not None:
-        _write_files(reports, result_format, output_dir)
+        click.echo(report.render(output.result_format, reports), nl=False)
+    if output.output_dir is not None:
+        _write_files(reports, output.result_format, output.output_dir)
     return code
 
 

@@ -2,23 +2,27 @@
 
 from __future__ import annotations
 
+import math
 import re
 import sys
 import time
 from contextlib import contextmanager, redirect_stdout
+from dataclasses import replace
+from pathlib import Path
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 import click
 
 from evalmeta.cli.calls import repeated
 from evalmeta.cli.jobs import seconds_of
-from evalmeta.cli.output import console, note
+from evalmeta.cli.output import console, note, say_target
 from evalmeta.cli.targets import connected
-from evalmeta.errors import EvalmetaError, NotFound, UsageError, WaitRanOut
+from evalmeta.errors import EvalmetaError, NotFound, OrgFault, UsageError, WaitRanOut
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
+    from evalmeta.api.choices import Choice
     from evalmeta.api.targets import Target
     from evalmeta.api.tests import AgentTest, FinishedRun
     from evalmeta.api.whereabouts import Whereabouts
@@ -28,7 +32,18 @@ if TYPE_CHECKING:
     from evalmeta.report.progress import Progress
     from evalmeta.store.remote_runs import RemoteRun
 
-__all__ = ["RunsOutcome", "cancel", "carry_on", "check_id", "run_tests"]
+__all__ = [
+    "Order",
+    "RunsOutcome",
+    "cancel",
+    "carry_on",
+    "check_id",
+    "extend_run",
+    "locate_run",
+    "reach_run",
+    "rescore_run",
+    "run_tests",
+]
 
 _RUN_ID: Final = re.compile(r"[A-Za-z0-9]{15,18}")
 
@@ -48,6 +63,14 @@ class _Started(NamedTuple):
     remote: RemoteRun | None = None
 
 
+class Order(NamedTuple):
+    """What is to be run: which tests and cases, how, and how many seconds to wait; None starts runs and leaves them."""
+
+    choice: Choice
+    options: RunOptions
+    wait: float | None
+
+
 class RunsOutcome(NamedTuple):
     """What came of several tests: those that finished, and why others could not be started."""
 
@@ -55,29 +78,134 @@ class RunsOutcome(NamedTuple):
     errors: list[EvalmetaError]
 
 
-async def run_tests(
-    project: Project, target: Target | None, names: Sequence[str], options: RunOptions, *, wait: float | None
-) -> RunsOutcome:
-    """Runs tests one after the other; without `wait` they are started and go on by themselves.
+async def run_tests(project: Project, target: Target | None, order: Order) -> RunsOutcome:
+    """Runs tests one after the other; without a wait they are started and go on by themselves.
 
     Where the wait, in seconds, runs out, the run goes on too, and the tests after it are not
     started. A test that cannot be started does not keep the others from running.
     """
     from evalmeta.api import changes, tests  # noqa: PLC0415 - not needed for --help
 
-    outcome = RunsOutcome([], [])
+    outcome, wait = RunsOutcome([], []), order.wait
     async with connected(project, target, detached=wait is None) as connection:
         org = _org(connection, project, target)
-        chosen = await tests.select_tests(connection, names)
+        chosen = await tests.select_tests(connection, order.choice.names)
         for name in await changes.find_undeployed(connection, project, chosen):
             note(f"Warning: {name} differs from the org's; deploy to test your changes: evalmeta deploy")
-        _tell_options(connection, options)
+        _check_selection(connection, order)
+        _tell_options(connection, order.options)
         if wait is None:
-            await _start_all(org, chosen, options, outcome)
+            await _start_all(org, chosen, order, outcome)
         else:
-            await _run_all(org, chosen, options, outcome, wait=wait)
+            await _run_all(org, chosen, order, outcome, wait=wait)
     await _leave(project, target, outcome.errors)
     return outcome
+
+
+async def extend_run(
+    project: Project,
+    place: Whereabouts,
+    target: Target | None,
+    *,
+    iterations: int,
+    wait: float | None,
+    ignore_changes: bool,
+) -> RunsOutcome:
+    """Adds iterations to a run that is over, and waits for it; without `wait` it goes on by itself."""
+    from evalmeta.api import reruns, tests  # noqa: PLC0415 - not needed for --help
+
+    run_id = place.run_id
+    with _sought():
+        async with connected(project, target, detached=wait is None) as connection:
+            org = _own_org(connection, project, target)
+            with _shown_changes():
+                await reruns.extend(connection, run_id, iterations=iterations, ignore_changes=ignore_changes)
+            tests.remember_run(connection, project, run_id)
+            if wait is None:
+                click.echo(repeated(f"Extended run {run_id}. Wait for it: evalmeta test resume --job-id {run_id}"))
+                return RunsOutcome([], [])
+            return await _waited_for(org, project, target, run_id, wait=wait)
+
+
+async def rescore_run(
+    project: Project, place: Whereabouts, target: Target | None, options: RunOptions, *, as_deployed: bool
+) -> FinishedRun:
+    """Judges the answers of a run again, in a run of its own, and waits for that."""
+    from evalmeta.api import reruns, tests  # noqa: PLC0415 - not needed for --help
+
+    with _sought():
+        async with connected(project, target) as connection:
+            org = _own_org(connection, project, target)
+            run_id = await reruns.rescore(connection, place.run_id, options, as_deployed=as_deployed)
+            tests.remember_run(connection, project, run_id)
+            name = f"answers of {place.run_id}"
+            with _progress() as progress:
+                return await _finish(org, _Started(run_id), progress, name=name, wait=math.inf)
+
+
+async def _waited_for(org: _Org, project: Project, target: Target | None, run_id: str, *, wait: float) -> RunsOutcome:
+    from evalmeta.api import tests  # noqa: PLC0415 - not needed for --help
+
+    name = (await tests.look_at_run(org.connection, run_id)).run.definition
+    try:
+        with _progress() as progress:
+            return RunsOutcome([await _finish(org, _Started(run_id), progress, name=name, wait=wait)], [])
+    except WaitRanOut as over:
+        errors: list[EvalmetaError] = [_waited(over, wait)]
+        await _leave(project, target, errors)
+        return RunsOutcome([], errors)
+
+
+def locate_run(run_id: str | None, target_org: str | None) -> tuple[Project, Whereabouts]:
+    """Finds the project, and the org that a run is in; None stands for the most recent run.
+
+    Raises:
+        UsageError: it is no run's id.
+        NotFound: no run, or no such org, is known.
+    """
+    from evalmeta.api.whereabouts import locate  # noqa: PLC0415 - not needed for --help
+    from evalmeta.package.project import find_project  # noqa: PLC0415 - likewise
+
+    check_id(run_id)
+    project = find_project(Path.cwd())
+    return project, locate(project, run_id, named=target_org)
+
+
+def reach_run(project: Project, place: Whereabouts) -> Target | None:
+    """Gives the org that a run is in, and says which it is."""
+    from evalmeta.api.whereabouts import target_of  # noqa: PLC0415 - not needed for --help
+
+    target = target_of(place)
+    say_target(project, target)
+    return target
+
+
+def _own_org(connection: Connection, project: Project, target: Target | None) -> _Org:
+    if not connection.is_ours:
+        way_out = "Run it here against recorded answers: the subject adapter replay reads results files."
+        raise UsageError("an org of Salesforce's neither extends runs nor judges answers again", actions=[way_out])
+    return _org(connection, project, target)
+
+
+def _check_selection(connection: Connection, order: Order) -> None:
+    chosen = order.choice.lists or order.options.shard or order.options.seed is not None
+    if chosen and not connection.is_ours:
+        way_out = "Leave out --case, --tag, --failed-from, --shard and --seed."
+        raise UsageError("an org of Salesforce's runs whole definitions in its own order", actions=[way_out])
+
+
+@contextmanager
+def _shown_changes() -> Iterator[None]:
+    """Shows what changed in a definition when a run is refused for it."""
+    from evalmeta.api.reruns import DefinitionChanged  # noqa: PLC0415 - not needed for --help
+    from evalmeta.report.differences import difference_lines  # noqa: PLC0415 - likewise
+
+    try:
+        yield
+    except DefinitionChanged as error:
+        for line in difference_lines(error.difference) if error.difference else ():
+            note(line.text)
+        raise
 
 
 def _org(connection: Connection, project: Project, target: Target | None) -> _Org:
@@ -94,9 +222,10 @@ def _tell_options(connection: Connection, options: RunOptions) -> None:
         note(f"Warning: {shown} cannot be chosen in this org, which decides by itself; it runs without")
 
 
-async def _start_all(org: _Org, chosen: Sequence[AgentTest], options: RunOptions, outcome: RunsOutcome) -> None:
+async def _start_all(org: _Org, chosen: Sequence[AgentTest], order: Order, outcome: RunsOutcome) -> None:
+    options = order.options
     for test in chosen:
-        started = await _start(org, test, options, outcome)
+        started = await _start(org, test, order, outcome)
         if started:
             run_id = started.id
             way_on = f"Wait for it: evalmeta test resume --job-id {run_id}"
@@ -105,13 +234,12 @@ async def _start_all(org: _Org, chosen: Sequence[AgentTest], options: RunOptions
                 note(f"It is the first of {options.iterations} iterations; waiting for it starts the others in turn.")
 
 
-async def _run_all(
-    org: _Org, chosen: Sequence[AgentTest], options: RunOptions, outcome: RunsOutcome, *, wait: float
-) -> None:
+async def _run_all(org: _Org, chosen: Sequence[AgentTest], order: Order, outcome: RunsOutcome, *, wait: float) -> None:
+    options = order.options
     deadline = time.monotonic() + wait
     with _progress() as progress:
         for place, test in enumerate(chosen):
-            started = await _start(org, test, options, outcome)
+            started = await _start(org, test, order, outcome)
             if not started:
                 continue
             left = max(0.0, deadline - time.monotonic())
@@ -124,15 +252,22 @@ async def _run_all(
             outcome.finished.append(done)
 
 
-async def _start(org: _Org, test: AgentTest, options: RunOptions, outcome: RunsOutcome) -> _Started | None:
+async def _start(org: _Org, test: AgentTest, order: Order, outcome: RunsOutcome) -> _Started | None:
     from evalmeta.api import remote_runs, tests  # noqa: PLC0415 - not needed for --help
 
+    options = replace(order.options, cases=order.choice.numbers(test.full_name))
     try:
         if org.elsewhere is None:
             started = _Started(await tests.start_run(org.connection, test.full_name, kind=test.type, options=options))
         else:
             remote = await remote_runs.begin(org.connection, org.project, org.elsewhere, test, options)
             started = _Started(remote.run.id, remote)
+    except OrgFault as fault:
+        if fault.code == "NOTHING_TO_RUN" and (len(order.choice.names) != 1 or options.shard):
+            note(f"Skipped {test.full_name}: none of its cases is chosen.")
+            return None
+        outcome.errors.append(fault)
+        return None
     except EvalmetaError as error:
         outcome.errors.append(error)
         return None
@@ -140,14 +275,17 @@ async def _start(org: _Org, test: AgentTest, options: RunOptions, outcome: RunsO
     return started
 
 
-async def carry_on(project: Project, place: Whereabouts, target: Target | None, *, wait: float | None) -> FinishedRun:
+async def carry_on(
+    project: Project, place: Whereabouts, target: Target | None, *, wait: float | None, ignore_changes: bool = False
+) -> FinishedRun:
     """Waits for a run and works on it if nobody else does.
 
-    Without `wait`, which is in seconds, gives what there is.
+    Without `wait`, which is in seconds, gives what there is. A run that nobody works on,
+    and whose definition is another one now, is not gone on with unless `ignore_changes` says so.
     """
     try:
-        with _sought():
-            return await _carry_on(project, place, target, wait=wait)
+        with _sought(), _shown_changes():
+            return await _carry_on(project, place, target, wait=wait, ignore_changes=ignore_changes)
     except WaitRanOut as over:
         await _leave(project, target, [over])
         raise _waited(over, wait or 0) from None
@@ -170,8 +308,10 @@ async def _cancel(project: Project, place: Whereabouts, target: Target | None) -
         return await tests.look_at_run(connection, place.run_id)
 
 
-async def _carry_on(project: Project, place: Whereabouts, target: Target | None, *, wait: float | None) -> FinishedRun:
-    from evalmeta.api import remote_runs, tests  # noqa: PLC0415 - not needed for --help
+async def _carry_on(
+    project: Project, place: Whereabouts, target: Target | None, *, wait: float | None, ignore_changes: bool
+) -> FinishedRun:
+    from evalmeta.api import remote_runs, reruns, tests  # noqa: PLC0415 - not needed for --help
 
     async with connected(project, target) as connection:
         org, started = _org(connection, project, target), _Started(place.run_id)
@@ -185,6 +325,8 @@ async def _carry_on(project: Project, place: Whereabouts, target: Target | None,
         if wait is None:
             note(f"{_age(seen.run)} Wait for it: evalmeta test resume --job-id {place.run_id}")
             return seen
+        if connection.is_ours and not ignore_changes:
+            await reruns.check_unchanged(connection, seen.run)
         if target is None:
             tests.check_subject(project, seen.run)
         with _progress() as progress:

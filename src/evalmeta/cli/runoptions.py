@@ -1,0 +1,182 @@
+"""The options that say how tests run, how they are judged and which of their cases are asked."""
+
+from __future__ import annotations
+
+from functools import wraps
+from typing import TYPE_CHECKING, Final, NamedTuple, TypeAlias, TypeVar
+
+import click
+
+from evalmeta import limits
+from evalmeta.model.caselist import CaseList, parse_case_list, parse_shard
+from evalmeta.model.scoring import ACTION_MATCHES, SCORING_PROFILES
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+
+    from evalmeta.api.choices import Choice
+    from evalmeta.model.run import RunOptions
+    from evalmeta.package.project import Project
+
+__all__ = ["Selection", "options_of", "policy_options", "running_options", "scoring_options", "selection_options"]
+
+_T = TypeVar("_T")
+_Command: TypeAlias = "Callable[..., _T]"  # type: ignore[explicit-any]
+
+
+class Selection(NamedTuple):
+    """Which cases of the tests are asked, as it was said."""
+
+    cases: tuple[CaseList, ...] = ()
+    tags: tuple[str, ...] = ()
+    failed_from: tuple[str, ...] = ()
+    shard: tuple[int, int] | None = None
+    seed: int | None = None
+
+    def choose(self, project: Project, names: tuple[str, ...]) -> tuple[Choice, list[str]]:
+        """Gives the choice, and the runs asked for of which every case passed; raises like `by_tags`, `failed_in`."""
+        from evalmeta.api.choices import Choice, by_tags, failed_in  # noqa: PLC0415 - not needed for --help
+
+        failed, passed = failed_in(project, self.failed_from)
+        choice = Choice(names).narrowed(by_tags(project, self.tags)).narrowed(failed).narrowed(self.cases)
+        return choice, passed
+
+
+def _read_case_list(_: click.Context, __: click.Parameter, texts: tuple[str, ...]) -> tuple[CaseList, ...]:
+    try:
+        return tuple(parse_case_list(text) for text in texts)
+    except ValueError as error:
+        raise click.BadParameter(str(error)) from None
+
+
+def _read_shard(_: click.Context, __: click.Parameter, text: str | None) -> tuple[int, int] | None:
+    try:
+        return None if text is None else parse_shard(text)
+    except ValueError as error:
+        raise click.BadParameter(str(error)) from None
+
+
+_POLICY: Final = (
+    click.option("--min-pass-rate", type=click.FloatRange(0, 1), help="The share of cases that must pass, 0 to 1."),
+    click.option(
+        "--undecided", type=click.Choice(("ignore", "fail")), help="What a result that nothing could judge counts as."
+    ),
+)
+_RUNNING: Final = (
+    click.option("--iterations", type=click.IntRange(1, limits.MAX_ITERATIONS), help="Ask every case so many times."),
+    click.option(
+        "--concurrency", type=click.IntRange(1, limits.MAX_CONCURRENCY), help="Ask so many cases at the same time."
+    ),
+    click.option(
+        "--case-timeout",
+        type=click.FloatRange(0, limits.MAX_CASE_TIMEOUT_SECONDS, min_open=True),
+        help="Seconds one case may take.",
+    ),
+    click.option(
+        "--rate-limit",
+        type=click.FloatRange(0, limits.MAX_RATE, min_open=True),
+        help="Ask the agent so many questions a second at most.",
+    ),
+    click.option(
+        "--retries", type=click.IntRange(0, limits.MAX_RETRIES), help="Try so often again what fails in passing."
+    ),
+    click.option("--max-errors", type=click.IntRange(1), help="Stop after so many cases that ended in errors."),
+)
+_SCORING: Final = (
+    click.option(
+        "--scoring",
+        "profile",
+        type=click.Choice(SCORING_PROFILES),
+        help="How results are judged; testing-center grades as Salesforce does.",
+    ),
+    click.option("--actions", type=click.Choice(ACTION_MATCHES), help="How actions must match the expected ones."),
+    click.option(
+        "--topics", type=click.Choice(("exact", "contains")), help="Whether an expected topic may be part of the name."
+    ),
+    click.option(
+        "--matches",
+        type=click.Choice(("first", "any", "all")),
+        help="Which of several values that a reference matches must hold.",
+    ),
+    click.option("--threshold", type=click.FloatRange(0, 5), help="The rating from which on an answer passes, 0 to 5."),
+    click.option("--rater", metavar="NAME", help="A rater of evalmeta.toml, or rules."),
+)
+_SELECTION: Final = (
+    click.option(
+        "--case",
+        "cases",
+        multiple=True,
+        callback=_read_case_list,
+        metavar="LIST",
+        help="Ask only these: 3, 1,4-7, or NAME:3 for one test's. Repeat it for more.",
+    ),
+    click.option("--tag", "tags", multiple=True, help="Ask only what evalmeta.toml has under this tag."),
+    click.option(
+        "--failed-from", multiple=True, metavar="RUN", help="Ask only what failed or ended in an error in this run."
+    ),
+    click.option(
+        "--shard",
+        callback=_read_shard,
+        metavar="N/OF",
+        help="Ask one part of the cases: 2/5 is the second of five. A case is always in the same part.",
+    ),
+    click.option("--seed", type=int, help="Ask in an order that this number draws."),
+)
+
+
+def policy_options(command: _Command[_T]) -> _Command[_T]:
+    """Adds what passes, and gives the command what was said as `policy`."""
+    return _gathered(command, "policy", _POLICY)
+
+
+def running_options(command: _Command[_T]) -> _Command[_T]:
+    """Adds how cases are asked, and gives the command what was said as `running`."""
+    return _gathered(command, "running", _RUNNING)
+
+
+def scoring_options(command: _Command[_T]) -> _Command[_T]:
+    """Adds how results are judged, and gives the command what was said as `scoring`."""
+    return _gathered(command, "scoring", _SCORING)
+
+
+def selection_options(command: _Command[_T]) -> _Command[_T]:
+    """Adds which cases are asked, and gives the command what was said as `selection`."""
+
+    def wrapped(*, selection: Mapping[str, object], **others: object) -> _T:
+        return command(selection=Selection(**selection), **others)  # type: ignore[arg-type] # as the options read it
+
+    return _gathered(wraps(command)(wrapped), "selection", _SELECTION)
+
+
+def options_of(
+    project: Project, scoring: Mapping[str, object], *said: Mapping[str, object], selection: Selection | None = None
+) -> RunOptions:
+    """Gives the options of a run: what was said, and the project's settings for all else."""
+    from evalmeta.model.run import RunOptions  # noqa: PLC0415 - not needed for --help
+
+    run, score = project.settings.run, project.settings.score.model_copy(update=_said(scoring))
+    for each in said:
+        run = run.model_copy(update=_said(each))
+    chosen = selection or Selection()
+    return RunOptions(**run.model_dump(), scoring=score.scoring(), shard=chosen.shard, seed=chosen.seed)
+
+
+def _said(values: Mapping[str, object]) -> dict[str, object]:
+    return {name: value for name, value in values.items() if value is not None}
+
+
+def _gathered(
+    command: _Command[_T], name: str, options: tuple[Callable[[_Command[_T]], _Command[_T]], ...]
+) -> _Command[_T]:
+    @wraps(command)
+    def run(**given: object) -> _T:
+        parameters = {key: given.pop(key) for key in keys}
+        return command(**{name: parameters}, **given)
+
+    before = len(getattr(command, "__click_params__", []))
+    decorated: _Command[_T] = run
+    for option in reversed(options):
+        decorated = option(decorated)
+    added: list[click.Parameter] = getattr(decorated, "__click_params__", [])[before:]
+    keys = [each.name for each in added if each.name]
+    return decorated
