@@ -22,6 +22,7 @@ if TYPE_CHECKING:
 
 __all__ = [
     "Against",
+    "Standard",
     "baseline_option",
     "exit_code_of",
     "fail_on_option",
@@ -49,11 +50,18 @@ class Against(NamedTuple):
     path: Path
     fail_on: FailOn
 
-    def open(self, project: Project) -> Baseline:
+    def open(self, project: Project) -> Standard:
         """Opens the file or the run: raises like `open_baseline`."""
         from evalmeta.api.comparisons import open_baseline  # noqa: PLC0415 - not needed for --help
 
-        return open_baseline(project, self.path)
+        return Standard(open_baseline(project, self.path), self.fail_on)
+
+
+class Standard(NamedTuple):
+    """What runs are compared with, opened; and what of the comparison fails."""
+
+    baseline: Baseline
+    fail_on: FailOn
 
 
 def baseline_option(command: _Command[_T]) -> _Command[_T]:
@@ -73,9 +81,7 @@ def baseline_option(command: _Command[_T]) -> _Command[_T]:
     return option(decorated)
 
 
-def judge_by_baseline(
-    baseline: Baseline | None, finished: Sequence[FinishedRun], *, fail_on: FailOn, code: int, err: bool
-) -> int:
+def judge_by_baseline(standard: Standard | None, finished: Sequence[FinishedRun], *, code: int, err: bool) -> int:
     """Prints how runs compare with a baseline, and gives the exit code in place of the runs' own.
 
     Failures that the baseline knows are forgiven, also where they make a run miss its pass
@@ -84,14 +90,14 @@ def judge_by_baseline(
     counts by itself. Errors, or a wait that ran out, are not forgiven.
 
     Args:
-        baseline: what to compare with; None gives the code as it is.
+        standard: what to compare with; None gives the code as it is.
         finished: the runs that were reported.
-        fail_on: what of the comparison fails.
         code: what the runs exit with by themselves.
         err: prints to stderr, where stdout is for the report alone.
     """
-    if baseline is None:
+    if standard is None:
         return code
+    baseline, fail_on = standard
     from evalmeta.api.comparisons import compare_with  # noqa: PLC0415 - not needed for --help
 
     pairs = [(each, compare_with(baseline, each.run)) for each in finished]

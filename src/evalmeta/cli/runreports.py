@@ -4,11 +4,7 @@ from __future__ import annotations
 
 from contextlib import suppress
 from dataclasses import replace
-<<<<<<< HEAD
-from typing import TYPE_CHECKING
-=======
 from typing import TYPE_CHECKING, NamedTuple
->>>>>>> 735f7bd (Cases are selected, runs planned, extended and judged again from the command line)
 
 import click
 
@@ -28,7 +24,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from evalmeta.api.tests import FinishedRun
-    from evalmeta.cli.comparisons import Against
+    from evalmeta.cli.comparisons import Standard
     from evalmeta.package.project import Project
     from evalmeta.report.report import Report
 
@@ -65,13 +61,11 @@ class Output(NamedTuple):
 
 
 def report_runs(
-    project: Project, finished: Sequence[FinishedRun], output: Output, *, against: Against | None = None
+    project: Project, finished: Sequence[FinishedRun], output: Output, *, standard: Standard | None = None
 ) -> int:
     """Prints runs, writes their files, compares them with a baseline if there is one, and gives the exit code."""
-    baseline = against and against.open(project)
     code = _show(project, finished, output)
-    fail_on = against.fail_on if against else "broken"
-    return judge_by_baseline(baseline, finished, fail_on=fail_on, code=code, err=not output.is_for_people)
+    return judge_by_baseline(standard, finished, code=code, err=not output.is_for_people)
 
 
 def _show(project: Project, finished: Sequence[FinishedRun], output: Output) -> int:
@@ -79,19 +73,11 @@ def _show(project: Project, finished: Sequence[FinishedRun], output: Output) -> 
 
     reports = [_report(project, each) for each in finished]
     code = _exit_code(reports)
-<<<<<<< HEAD
-    if as_json:
-        from evalmeta.report.json import run_json  # noqa: PLC0415 - not needed for --help
-
-        print_json([run_json(each) for each in reports], status=code)
-    elif result_format == "human":
-=======
     if output.as_json:
         from evalmeta.report.json import run_json  # noqa: PLC0415 - not needed for --help
 
         print_json([run_json(each) for each in reports], status=code)
     elif output.is_for_people:
->>>>>>> 735f7bd (Cases are selected, runs planned, extended and judged again from the command line)
         from evalmeta.report.human import print_human  # noqa: PLC0415 - likewise
 
         print_human(reports, console(err=False))

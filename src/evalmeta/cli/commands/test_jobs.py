@@ -22,6 +22,7 @@ from evalmeta.cli.targets import choose_target, connected, target_org_option
 if TYPE_CHECKING:
     from evalmeta.api.targets import Target
     from evalmeta.api.tests import FinishedRun
+    from evalmeta.api.whereabouts import Whereabouts
     from evalmeta.package.project import Project
     from evalmeta.wire.messages import FileProperties
 
@@ -79,8 +80,10 @@ def resume(
     Only what is missing is asked.
     """
     wait = math.inf if wait is None else wait
-    project, finished = _carry_on(job_id, target_org, wait=wait, ignore_changes=ignore_changes)
-    return report_runs(project, [finished], output, against=against)
+    project, place = locate_run(job_id, target_org)
+    standard = against.open(project) if against else None
+    finished = _carry_on(project, place, wait=wait, ignore_changes=ignore_changes)
+    return report_runs(project, [finished], output, standard=standard)
 
 
 @click.command("results")
@@ -90,8 +93,10 @@ def resume(
 @report_options
 def results(*, job_id: str | None, target_org: str | None, against: Against | None, output: Output) -> int:
     """Show the results that a run has so far."""
-    project, finished = _carry_on(job_id, target_org, wait=None)
-    return report_runs(project, [finished], output, against=against)
+    project, place = locate_run(job_id, target_org)
+    standard = against.open(project) if against else None
+    finished = _carry_on(project, place, wait=None)
+    return report_runs(project, [finished], output, standard=standard)
 
 
 @click.command("cancel")
@@ -108,14 +113,11 @@ def cancel(*, job_id: str | None, target_org: str | None, as_json: bool) -> None
     click.echo(f"Canceled run {run.id}; {len(run.cases):,} of {run.total:,} case results are kept.")
 
 
-def _carry_on(
-    job_id: str | None, target_org: str | None, *, wait: float | None, ignore_changes: bool = False
-) -> tuple[Project, FinishedRun]:
+def _carry_on(project: Project, place: Whereabouts, *, wait: float | None, ignore_changes: bool = False) -> FinishedRun:
     from evalmeta.api import remote_runs  # noqa: PLC0415 - not needed for --help
 
-    project, place = locate_run(job_id, target_org)
     if (finished := remote_runs.load(place)) is not None:
         note(f"Kept here: run {place.run_id}, which is over at {place.org_url}")
-        return project, finished
+        return finished
     target = reach_run(project, place)
-    return project, run_async(carry_on(project, place, target, wait=wait, ignore_changes=ignore_changes))
+    return run_async(carry_on(project, place, target, wait=wait, ignore_changes=ignore_changes))

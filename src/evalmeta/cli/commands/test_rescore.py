@@ -47,6 +47,7 @@ def rescore(
     """
     project, place = locate_run(run, target_org)
     options = options_of(project, scoring, policy)
+    standard = against.open(project) if against else None
     target = reach_run(project, place)
     finished = run_async(rescore_run(project, place, target, options, as_deployed=as_deployed))
-    return report_runs(project, [finished], output, against=against)
+    return report_runs(project, [finished], output, standard=standard)

@@ -23,13 +23,14 @@ from evalmeta.cli.runoptions import (
     selection_options,
 )
 from evalmeta.cli.runreports import Output, report_runs
-from evalmeta.cli.runs import Order, run_tests
+from evalmeta.cli.runs import Order, extend_run, locate_run, reach_run, run_tests
 from evalmeta.cli.targets import choose_target, target_org_option
 from evalmeta.errors import UsageError
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
+    from evalmeta.cli.comparisons import Standard
     from evalmeta.cli.runs import RunsOutcome
     from evalmeta.package.project import Project
 
@@ -88,12 +89,13 @@ def run(  # noqa: PLR0913 - one parameter for each option, or group of them
 
     project = find_project(Path.cwd())
     options = options_of(project, scoring, running, policy, selection=selection)
+    standard = against.open(project) if against else None
     if extend is not None:
         _refuse_beside_extend(names, selection, running, dry_run=dry_run)
         _, place = locate_run(extend, target_org)
         target, most = reach_run(project, place), options.iterations
         more = extend_run(project, place, target, iterations=most, wait=wait, ignore_changes=ignore_changes)
-        return _report(project, run_async(more), output, against)
+        return _report(project, run_async(more), output, standard)
     target = choose_target(project, target_org)
     choice, passed = selection.choose(project, names)
     for run_id in passed:
@@ -104,15 +106,15 @@ def run(  # noqa: PLR0913 - one parameter for each option, or group of them
     if dry_run:
         return print_plan(project, target, order, as_json=output.as_json)
     outcome = run_async(run_tests(project, target, order))
-    return _report(project, outcome, output, against)
+    return _report(project, outcome, output, standard)
 
 
-def _report(project: Project, outcome: RunsOutcome, output: Output, against: Against | None) -> int:
+def _report(project: Project, outcome: RunsOutcome, output: Output, standard: Standard | None) -> int:
     if outcome.errors and not outcome.finished:
         raise outcome.errors[0]
     if not outcome.finished:
         return 0
-    code = report_runs(project, outcome.finished, output, against=against)
+    code = report_runs(project, outcome.finished, output, standard=standard)
     for error in outcome.errors:
         print_error(error, as_json=False)
     return outcome.errors[0].exit_code if outcome.errors else code
