@@ -3,58 +3,17 @@ from __future__ import annotations
 import pytest
 
 from evalmeta.engine.raters.phrases import (
-    asks_for_more,
-    goes_on,
-    has_exception,
-    is_deflection,
+    asked_part,
+    asks_for,
+    does_act,
+    is_asking,
     is_described,
-    is_expected_refusal,
     is_question,
-    is_refusal,
+    opening,
+    stated_part,
+    without_courtesy,
+    without_examples,
 )
-
-
-@pytest.mark.parametrize(
-    "text",
-    [
-        "I'm sorry, but I can't help with that.",
-        "I am unable to share it.",
-        "I don't know.",
-        "That is beyond my scope.",
-        "An error occurred.",
-    ],
-)
-def test_refusals_are_known(text: str) -> None:
-    assert is_refusal(text)
-
-
-@pytest.mark.parametrize("text", ["Your card was declined.", "You cannot return used items.", "I found no open case."])
-def test_answers_that_say_no_are_no_refusals(text: str) -> None:
-    assert not is_refusal(text)
-    assert not is_expected_refusal(text)
-
-
-@pytest.mark.parametrize(
-    "text",
-    ["The agent cannot answer this", "Politely declines", "The response should refuse", "I can't help with that"],
-)
-def test_an_expectation_may_ask_for_a_refusal(text: str) -> None:
-    assert is_expected_refusal(text)
-
-
-def test_an_expectation_may_ask_for_more_than_a_refusal() -> None:
-    assert asks_for_more("The agent refuses and offers a person")
-    assert not asks_for_more("The agent refuses")
-
-
-def test_a_refusal_may_go_on() -> None:
-    assert goes_on("I can't help with that, but here is a link.")
-    assert not goes_on("I'm sorry, but I can't help with that.")
-
-
-@pytest.mark.parametrize("text", ["Please contact support.", "Unfortunately no."])
-def test_a_deflection_is_not_plain(text: str) -> None:
-    assert is_deflection(text)
 
 
 @pytest.mark.parametrize(
@@ -62,7 +21,43 @@ def test_a_deflection_is_not_plain(text: str) -> None:
 )
 def test_descriptions_are_told_from_model_answers(text: str) -> None:
     assert is_described(text)
-    assert not is_described("Your order was shipped.")
+
+
+@pytest.mark.parametrize("text", ["Your order was shipped.", "The answer is 5.", "Model X is faster.", "It is late."])
+def test_model_answers_are_told_from_descriptions(text: str) -> None:
+    assert not is_described(text)
+
+
+def test_what_is_to_be_said_is_the_model_answer() -> None:
+    assert stated_part("The agent confirms that it was sent") == "it was sent"
+    assert stated_part("The agent tells the user that it was sent") == "it was sent"
+    assert stated_part("The agent helps") == ""
+
+
+def test_a_description_may_want_a_question() -> None:
+    assert asks_for("The agent asks for the order number")
+    assert asks_for("The response should include a prompt for the user to specify the size")
+    assert not asks_for("The agent answers")
+
+
+def test_what_is_to_be_asked_for_is_told() -> None:
+    assert asked_part("The agent asks the user for the order number") == ["order", "number"]
+    assert asked_part("The agent asks") == []
+    assert asked_part("The agent asks for name and age") == []
+    assert asked_part("The agent answers") == []
+
+
+def test_a_question_may_be_a_request() -> None:
+    assert is_asking("Please provide your order number.", ["order", "number"])
+    assert not is_asking("Please provide your name.", ["order", "number"])
+    assert not is_asking("Here it is.", [])
+
+
+def test_acts_are_done_by_their_words() -> None:
+    assert does_act("Greets the user", "Hello! How can I help?")
+    assert does_act("The agent apologizes for the delay", "We are sorry.")
+    assert not does_act("The agent greets the user by name", "Hello!")
+    assert not does_act("Greets the user", "What is it?")
 
 
 def test_a_text_may_only_ask_back() -> None:
@@ -71,6 +66,16 @@ def test_a_text_may_only_ask_back() -> None:
     assert not is_question("")
 
 
-def test_exceptions_are_seen() -> None:
-    assert has_exception("It is free unless you pay.")
-    assert not has_exception("It is free.")
+@pytest.mark.parametrize(("text", "word"), [("Sure, go on.", "yes"), ("No.", "no"), ("No problem", ""), ("Maybe", "")])
+def test_a_text_may_open_with_yes_or_no(text: str, word: str) -> None:
+    assert opening(text) == word
+
+
+def test_courtesy_says_nothing_of_the_matter() -> None:
+    text = "Great question! It is 5. Let me know if you need anything else."
+    assert without_courtesy(text) == "It is 5."
+    assert without_courtesy("One moment, please.") == ""
+
+
+def test_examples_are_not_expected() -> None:
+    assert without_examples('Includes the price. For example, "It is 5."') == "Includes the price. "

@@ -4,7 +4,17 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from evalmeta.engine.raters.words import content_words, cosine, is_english, missing_words, negations, recall, words
+from evalmeta.engine.raters.words import (
+    content_words,
+    cosine,
+    is_english,
+    language,
+    missing_words,
+    negations,
+    recall,
+    share_roots,
+    words,
+)
 
 
 def test_words_come_in_lower_case_without_plural_or_possessive() -> None:
@@ -34,6 +44,23 @@ def test_missing_words_must_come_in_order() -> None:
 )
 def test_negations_are_counted(text: str, count: int) -> None:
     assert negations(text) == count
+
+
+@pytest.mark.parametrize(
+    ("text", "name"),
+    [("Das Paket ist da", "de"), ("El precio es de 30", "es"), ("Le prix est de 30", "fr"), ("ok", "")],
+)
+def test_languages_are_told_by_their_little_words(text: str, name: str) -> None:
+    assert language(text) == name
+
+
+def test_words_share_a_root_by_their_first_letters() -> None:
+    assert share_roots(["delivery"], ["delivered"])
+    assert not share_roots(["delivery"], ["delay"])
+
+
+def test_synonyms_are_one_word() -> None:
+    assert content_words("The shop ships parcels") == content_words("The store delivers packages")
 
 
 def test_english_is_told_from_other_languages() -> None:

@@ -46,12 +46,14 @@ class Rating:
         score: 0 to 5; the threshold and above passes. None when nothing was decided.
         explanation: the rule that decided and its evidence.
         rater: the name of the rater that judged.
+        rule: the rule that decided, where the rater goes by rules.
     """
 
     score: float | None
     verdict: Verdict
     explanation: str
     rater: str
+    rule: str = ""
 
 
 class Rater(Protocol):

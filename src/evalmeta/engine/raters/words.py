@@ -5,47 +5,74 @@ from __future__ import annotations
 import math
 import re
 from collections import Counter
+from functools import lru_cache
 from typing import TYPE_CHECKING, Final
 
+from evalmeta.engine.raters.vocabulary import FUNCTION_WORDS, LANGUAGES, SYNONYMS
+
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterable, Sequence
 
-__all__ = ["content_words", "cosine", "is_english", "missing_words", "negations", "recall", "word_list", "words"]
+__all__ = [
+    "content_words",
+    "cosine",
+    "is_content",
+    "is_english",
+    "language",
+    "missing_words",
+    "negations",
+    "raw_words",
+    "recall",
+    "share_roots",
+    "stem",
+    "words",
+]
 
-
-def word_list(text: str) -> tuple[str, ...]:
-    """Gives words that stand in one string, which reads better than a column of quotes."""
-    return tuple(text.split())
-
-
-_WORD: Final = re.compile(r"\w+(?:['.,:-]\w+)*")
+_WORD: Final = re.compile(r"\w+(?:['.,:@+-]\w+)*")
 _NEGATION: Final = re.compile(
-    r"\b(?:no|not|never|none|nothing|nobody|neither|nor|without|cannot|\w+n't)\b", re.IGNORECASE
+    r"\b(?:no|not|never|none|nothing|nobody|neither|nor|without|cannot|\w+n't"
+    r"|nicht|nichts|kein\w*|nie|niemals|ohne|pas|jamais|aucune?|sans|nunca|ningun\w*|ningún|sin)\b",
+    re.IGNORECASE,
 )
 _GRAMS: Final = (2, 3, 4, 5)
-# Words that carry no fact. Little words that turn a meaning round (in, out, up, on, off, not) are left out on purpose.
-_FUNCTION_WORDS: Final = frozenset(
-    word_list(
-        "a an the is are was were be been am to of and your you our my me we i it its it's this that these for with at "
-        "by has have had will would can could do does did as there here so just please also"
-    )
-)
-_ENGLISH: Final = frozenset(word_list("the is are was to of and your you for has have will i it this a"))
+_REMEMBERED: Final = 32  # a rating asks several times for the same three texts
+_ROOT: Final = 4
+_SHORT: Final = 3
 
 
 def words(text: str) -> list[str]:
     """Gives the words of a text in lower case and in order, a plural s and a possessive taken off."""
-    return [_stem(word) for word in _raw_words(text)]
+    return [stem(word) for word in raw_words(text)]
 
 
 def content_words(text: str) -> list[str]:
-    """Gives the words that carry a fact, in order; all words when there are no others."""
-    return [_stem(word) for word in _raw_words(text) if word not in _FUNCTION_WORDS] or words(text)
+    """Gives the words that carry a fact, in order and one for all its synonyms; all words when there are no others."""
+    return [_common(word) for word in raw_words(text) if is_content(word)] or words(text)
+
+
+def is_content(word: str) -> bool:
+    """Says whether a word in lower case carries a fact."""
+    return word not in FUNCTION_WORDS
+
+
+@lru_cache(_REMEMBERED)
+def raw_words(text: str) -> tuple[str, ...]:
+    """Gives the words of a text in lower case and in order."""
+    return tuple(_WORD.findall(text.lower()))
+
+
+@lru_cache(_REMEMBERED)
+def language(text: str) -> str:
+    """Guesses a language by its little words: `en`, `de`, `es`, `fr`, or empty when there are none."""
+    said = raw_words(text)
+    counts = {name: sum(map(little.__contains__, said)) for name, little in LANGUAGES.items()}
+    best = max(counts, key=lambda name: counts[name])
+    return best if counts[best] else ""
 
 
 def is_english(text: str) -> bool:
-    """Says whether rules for English apply: at least one common English function word is there."""
-    return not _ENGLISH.isdisjoint(_raw_words(text))
+    """Says whether rules for English apply: its little words are there, and no other language has more of its own."""
+    return language(text) == "en"
 
 
 def negations(text: str) -> int:
@@ -91,10 +118,17 @@ def _grams(text: str) -> Counter[str]:
     return Counter(padded[start : start + size] for size in _GRAMS for start in range(len(padded) - size + 1))
 
 
-def _raw_words(text: str) -> list[str]:
-    return _WORD.findall(text.lower())
-
-
-def _stem(word: str) -> str:
+def stem(word: str) -> str:
+    """Takes a possessive and a plural s off a word in lower case."""
     word = word.removesuffix("'s")
-    return word[:-1] if len(word) > 3 and word.endswith("s") and not word.endswith("ss") else word  # noqa: PLR2004
+    return word[:-1] if len(word) > _SHORT and word.endswith("s") and not word.endswith("ss") else word
+
+
+def _common(word: str) -> str:
+    plain = stem(word)
+    return SYNONYMS.get(plain) or SYNONYMS.get(word.removesuffix("'s")) or plain
+
+
+def share_roots(some: Iterable[str], others: Iterable[str]) -> bool:
+    """Says whether words have a root in common; four letters are one."""
+    return not {word[:_ROOT] for word in some}.isdisjoint({word[:_ROOT] for word in others})
