@@ -3,7 +3,6 @@ from __future__ import annotations
 import json
 from typing import TYPE_CHECKING
 
-import pytest
 from click.testing import CliRunner
 
 from evalmeta.cli.commands.rater_check import check
@@ -11,6 +10,8 @@ from evalmeta.errors import UsageError
 
 if TYPE_CHECKING:
     from pathlib import Path
+
+    import pytest
 
 RIGHT = {"expected": "It is 5.", "actual": "It is 6.", "right": False}
 WRONG = {"expected": "It is 5.", "actual": "It is 5.", "right": False}
