@@ -36,6 +36,7 @@ _NEGATION: Final = re.compile(
 )
 _GRAMS: Final = (2, 3, 4, 5)
 _REMEMBERED: Final = 32  # a rating asks several times for the same three texts
+_WORDS: Final = 4096  # most texts of a run have the same words
 _ROOT: Final = 4
 _SHORT: Final = 3
 
@@ -118,12 +119,14 @@ def _grams(text: str) -> Counter[str]:
     return Counter(padded[start : start + size] for size in _GRAMS for start in range(len(padded) - size + 1))
 
 
+@lru_cache(_WORDS)
 def stem(word: str) -> str:
     """Takes a possessive and a plural s off a word in lower case."""
     word = word.removesuffix("'s")
     return word[:-1] if len(word) > _SHORT and word.endswith("s") and not word.endswith("ss") else word
 
 
+@lru_cache(_WORDS)
 def _common(word: str) -> str:
     plain = stem(word)
     return SYNONYMS.get(plain) or SYNONYMS.get(word.removesuffix("'s")) or plain
