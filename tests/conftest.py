@@ -15,6 +15,8 @@ from hypothesis import HealthCheck, settings
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+    from _pytest.terminal import TerminalReporter
+
 # A script that starts the tests in the background has them, and what they start, ignore Ctrl-C.
 signal.signal(signal.SIGINT, signal.default_int_handler)
 
@@ -29,6 +31,14 @@ _ENVIRONMENT = (
     *("NO_COLOR", "FORCE_COLOR", "TERM", "COLUMNS"),
     *("SF_TARGET_ORG", "SF_ACCESS_TOKEN", "SF_ORG_INSTANCE_URL", "SF_ORG_API_VERSION", "SF_AUDIENCE_URL"),
 )
+
+
+def pytest_terminal_summary(terminalreporter: TerminalReporter) -> None:
+    """Says at the end what tests have counted, also when other processes ran them."""
+    for report in terminalreporter.stats.get("passed", []):
+        for name, value in report.user_properties:
+            if name == "said":
+                terminalreporter.write_line(f"{report.nodeid}: {value}")
 
 
 @pytest.fixture(autouse=True)

@@ -37,7 +37,7 @@ def main(folder: str, run_id: str, kills: str) -> None:
         child = os.fork()
         if child == 0:
             append_without_end(Path(folder), run_id)
-        time.sleep(random.uniform(0.002, 0.03))  # noqa: S311
+        time.sleep(random.uniform(0.005, 0.03))  # noqa: S311
         os.kill(child, signal.SIGKILL)
         os.waitpid(child, 0)
 

@@ -13,21 +13,26 @@ from evalmeta.store.runs import Lease, Runs
 from store.appender import BATCH
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from evalmeta.store.database import Database
 
 APPENDER = Path(__file__).parent / "appender.py"
-KILLS = 60
+KILLS = 500
 
 
-def test_a_killed_process_loses_nothing_that_was_acknowledged(database: Database, folder: Path) -> None:
+def test_a_killed_process_loses_nothing_that_was_acknowledged(
+    database: Database, folder: Path, record_property: Callable[[str, object], None]
+) -> None:
     runs = Runs(database)
     run_id = runs.start(EVALUATION_DEFINITION, Evaluation("Orders", "Desk", ()), b"", RunOptions(), total=4, now=1)
     runs.claim(run_id, "w", taken_from=Lease(None, None), until=2)
     command = [sys.executable, str(APPENDER), str(folder), run_id, str(KILLS)]
 
-    said = subprocess.run(command, check=True, capture_output=True, timeout=60).stdout.split()
+    said = subprocess.run(command, check=True, capture_output=True, timeout=300).stdout.split()
 
     kept = Counter(case.iteration for case in runs.cases(run_id))
+    record_property("said", f"killed a process {KILLS} times that had {len(said)} commits acknowledged")
     assert said
     assert {int(iteration) for iteration in said} <= kept.keys()
     assert set(kept.values()) == {BATCH}
