@@ -166,7 +166,7 @@ RATER_CONCURRENCY: Final = 8
 # The most that is sent of one case, about 50,000 tokens; and what a model may write about it.
 MAX_RUBRIC_CHARS: Final = 200_000
 MAX_JUDGEMENT_CHARS: Final = 100_000
-JOURNAL_BATCH: Final = 256
+JOURNAL_BATCH: Final = 1_000
 # Results that come within this time are committed together; a commit is a write to the disk that everything waits for.
 JOURNAL_SECONDS: Final = 0.01
 # The results of a run travel in pages, to clients that can put them together; a page has one case at least.

@@ -101,8 +101,8 @@ def test_results_are_committed_before_anyone_is_told() -> None:
 
 def test_results_are_committed_in_batches_up_to_the_limit() -> None:
     journal = BatchJournal()
-    run(Agent(answer_orders), evaluation(1000), journal)
-    assert sum(journal.batches) == 1000
+    run(Agent(answer_orders), evaluation(2_500), journal)
+    assert sum(journal.batches) == 2_500
     assert max(journal.batches) == limits.JOURNAL_BATCH
 
 
@@ -121,9 +121,9 @@ def test_one_case_that_breaks_leaves_the_others_alone() -> None:
 )
 def test_a_journal_that_fails_stops_the_run_with_its_error(agent: Agent) -> None:
     with pytest.raises(OSError, match="no space left"):
-        run(agent, evaluation(1000), FullJournal())
+        run(agent, evaluation(3 * limits.JOURNAL_BATCH), FullJournal())
     assert agent.closed == 1
-    assert len(agent.asked) < 1000
+    assert len(agent.asked) < 3 * limits.JOURNAL_BATCH
 
 
 def test_a_run_stops_after_as_many_errors_as_it_may_have() -> None:
