@@ -1,7 +1,5 @@
 from __future__ import annotations
 
-from dataclasses import replace
-
 import report_runs as make
 from evalmeta.model.run import RunOptions, TestResult, Verdict
 from evalmeta.report.details import blocks, case_name, open_results, undecided_reasons, what_failed
@@ -45,19 +43,19 @@ def test_an_error_beside_an_explanation_is_told_too() -> None:
 
 
 def test_an_answer_that_a_result_compares_is_not_told_twice() -> None:
-    result = replace(make.TOPIC_FAILED, actual="You may return it.")
+    result = make.TOPIC_FAILED._replace(actual="You may return it.")
     [(_, fields), _] = blocks(make.case(1, Verdict.FAILURE, result))
     assert [field.label for field in fields] == ["utterance"]
 
 
 def test_a_label_of_the_author_names_the_result() -> None:
-    result = replace(make.TOPIC_FAILED, name="string_comparison", label="Gives the fee")
+    result = make.TOPIC_FAILED._replace(name="string_comparison", label="Gives the fee")
     [_, (title, _)] = blocks(make.case(1, Verdict.FAILURE, result))
     assert title == "Gives the fee (string_comparison): FAILURE"
 
 
 def test_undecided_results_are_counted_by_name_with_the_commonest_reason() -> None:
-    odd = make.case(9, Verdict.UNDECIDED, replace(make.COHERENCE_UNDECIDED, explanation="odd"))
+    odd = make.case(9, Verdict.UNDECIDED, make.COHERENCE_UNDECIDED._replace(explanation="odd"))
     [reasons] = undecided_reasons(make.report(odd, *make.MIXED_CASES))
     assert reasons == ("coherence", 4, "coherence needs an LLM rater, and none judges this run")
 

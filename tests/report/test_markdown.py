@@ -50,7 +50,7 @@ def test_the_frame_holds_whatever_the_texts(reports: list[Report]) -> None:
 
 @given(HOSTILE, HOSTILE)
 def test_markup_in_texts_stays_text(first: str, second: str) -> None:
-    result = replace(make.TOPIC_FAILED, name=first, actual=second, explanation=first)
+    result = make.TOPIC_FAILED._replace(name=first, actual=second, explanation=first)
     case = make.case(1, Verdict.FAILURE, result, utterance=second)
     run = replace(make.run(case), definition=first, error=second, total=2)
     _check([replace(make.report_of(run), file=first)])

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 from hypothesis import strategies as st
 
 from evalmeta.model.generated import Action, GeneratedData, Tokens
@@ -49,7 +47,7 @@ results = st.builds(
     detail=st.none() | numbers,
     rater=st.none() | texts,
     error=st.none() | texts,
-).map(lambda result: result if result.verdict is Verdict.ERROR else replace(result, error=None))
+).map(lambda result: result if result.verdict is Verdict.ERROR else result._replace(error=None))
 cases = st.builds(
     CaseResult,
     number=st.integers(1, 1000),

@@ -142,12 +142,12 @@ def test_in_files_nothing_is_escaped_and_the_file_says_so() -> None:
     ],
 )
 def test_each_verdict_has_a_result_and_a_status(verdict: Verdict, result: str | None, status: str) -> None:
-    [written] = write_case(replace(CASE, results=(replace(TOPIC, verdict=verdict),)))["testResults"]
+    [written] = write_case(replace(CASE, results=(TOPIC._replace(verdict=verdict),)))["testResults"]
     assert (written["result"], written["status"]) == (result, status)
 
 
 def test_an_undecided_result_says_why_where_clients_look_for_it() -> None:
-    undecided = replace(TOPIC, verdict=Verdict.UNDECIDED, explanation="no rater here", error=None)
+    undecided = TOPIC._replace(verdict=Verdict.UNDECIDED, explanation="no rater here", error=None)
     [written] = write_case(replace(CASE, results=(undecided,)))["testResults"]
     assert (written["errorMessage"], written["errorCode"]) == ("undecided: no rater here", None)
 

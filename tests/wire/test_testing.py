@@ -21,7 +21,7 @@ STATUSES = {"NEW": "NEW", "IN_PROGRESS": "IN_PROGRESS", "COMPLETED": "SUCCESS", 
 
 def without_labels(run: Run) -> Run:
     """Scorers have no labels, and an org's own shape has no place for them."""
-    cases = (replace(case, results=tuple(replace(each, label=None) for each in case.results)) for case in run.cases)
+    cases = (replace(case, results=tuple(each._replace(label=None) for each in case.results)) for case in run.cases)
     return replace(run, cases=tuple(cases))
 
 

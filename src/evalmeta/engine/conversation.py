@@ -190,20 +190,22 @@ class _Conversation:
         """Asks when the pacer lets it, again when the agent was busy; gives the answer and its seconds."""
         pacer = self._terms.pacer
         if pacer.is_free:
+            asked = time.perf_counter()
             try:
-                return await _timed(ask)
+                return await ask(), time.perf_counter() - asked
             except SubjectBusy as busy:
                 self._refused(busy)
         while True:
             with self._deadline.pause():
                 await pacer.enter()
+            asked = time.perf_counter()
             try:
-                answer = await _timed(ask)
+                answer = await ask()
             except SubjectBusy as busy:
                 self._refused(busy)
             else:
                 pacer.accepted()
-                return answer
+                return answer, time.perf_counter() - asked
             finally:
                 pacer.leave()
 
@@ -212,12 +214,6 @@ class _Conversation:
         if self.failures > self._terms.retries or (busy.after or 0) > limits.MAX_RETRY_AFTER_SECONDS:
             raise busy
         self._terms.pacer.refused(busy, attempt=self.failures)
-
-
-async def _timed(ask: Callable[[], Awaitable[_T]]) -> tuple[_T, float]:
-    asked = time.perf_counter()
-    answer = await ask()
-    return answer, time.perf_counter() - asked
 
 
 def _is_cancelled() -> bool:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import time
 from typing import TYPE_CHECKING
 
 from evalmeta import limits
@@ -90,7 +91,8 @@ async def _carry_out(
 ) -> None:
     post = _Post(journal, on_results, max_errors=options.max_errors)
     items = plan(evaluation, options, journal.finished())
-    workers = [_work(items, work, post) for _ in range(max(1, options.concurrency))]
+    turns = _Turns()
+    workers = [_work(items, work, post, turns) for _ in range(max(1, options.concurrency))]
     await _run(post, [asyncio.ensure_future(worker) for worker in workers])
 
 
@@ -107,20 +109,15 @@ class _Post:
         self._loop = asyncio.get_running_loop()
         self.failure: asyncio.Future[list[None]] = self._loop.create_future()
 
-    def hand_in(self, result: CaseResult) -> bool:
-        """Takes a result and tells whether it made a full batch, which is committed then.
-
-        What is no full batch is committed within `JOURNAL_SECONDS`.
-        """
+    def hand_in(self, result: CaseResult) -> None:
+        """Takes a result and commits a full batch; what is no full batch is committed within `JOURNAL_SECONDS`."""
         if not self._waiting:
             self._loop.call_later(limits.JOURNAL_SECONDS, self.commit)
         self._waiting.append(result)
         if result.verdict is Verdict.ERROR and self._errors_left is not None:
             self._count_error(self._errors_left)
-        if len(self._waiting) < limits.JOURNAL_BATCH:
-            return False
-        self.commit()
-        return True
+        if len(self._waiting) >= limits.JOURNAL_BATCH:
+            self.commit()
 
     def commit(self) -> None:
         """Commits what waits, and tells of it; the run fails when that fails."""
@@ -148,6 +145,26 @@ class _Post:
         return isinstance(self.failure.exception(), TooManyErrors)
 
 
+class _Turns:
+    """Lets others have their turn, Ctrl-C too, while agents answer at once: then no worker waits for anything."""
+
+    def __init__(self) -> None:
+        self._begun = time.monotonic()
+        self._is_over = False
+
+    async def share(self) -> None:
+        """Gives way when the event loop has not come round for `TURN_SECONDS`."""
+        if time.monotonic() - self._begun < limits.TURN_SECONDS:
+            return
+        if not self._is_over:
+            self._is_over = True
+            asyncio.get_running_loop().call_soon(self._begin)
+        await asyncio.sleep(0)
+
+    def _begin(self) -> None:
+        self._begun, self._is_over = time.monotonic(), False
+
+
 async def _run(post: _Post, workers: list[asyncio.Future[None]]) -> None:
     work = asyncio.gather(*workers)
     try:
@@ -163,11 +180,10 @@ async def _run(post: _Post, workers: list[asyncio.Future[None]]) -> None:
     work.result()
 
 
-async def _work(items: Iterator[WorkItem], work: _Work, post: _Post) -> None:
+async def _work(items: Iterator[WorkItem], work: _Work, post: _Post, turns: _Turns) -> None:
     for item in items:
-        if post.hand_in(await work(item)):
-            # Agents that answer at once would keep everybody else, Ctrl-C too, from their turn.
-            await asyncio.sleep(0)
+        post.hand_in(await work(item))
+        await turns.share()
         if post.failure.done():
             return
 

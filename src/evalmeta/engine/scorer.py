@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
 from difflib import get_close_matches
 from inspect import isawaitable
-from typing import TYPE_CHECKING, Final, Protocol, cast
+from typing import TYPE_CHECKING, Final, NamedTuple, Protocol, cast
 
 from evalmeta.engine.raters.rules import Rules
 from evalmeta.engine.reasons import reason
@@ -34,8 +33,7 @@ if TYPE_CHECKING:
 __all__ = ["SCORERS", "Exchange", "Scorer", "make_scorers", "score"]
 
 
-@dataclass(frozen=True, slots=True)
-class Exchange:
+class Exchange(NamedTuple):
     """One turn: what was asked, in which case, and what came back."""
 
     case: Case

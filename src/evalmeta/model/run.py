@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 from enum import StrEnum
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Literal, NamedTuple
 
 from evalmeta import limits
 from evalmeta.model.scoring import Scoring
@@ -56,8 +56,7 @@ class Verdict(StrEnum):
     UNDECIDED = "UNDECIDED"
 
 
-@dataclass(frozen=True, slots=True)
-class TestResult:
+class TestResult(NamedTuple):
     """The judgement of one expectation.
 
     Attributes:
@@ -68,8 +67,6 @@ class TestResult:
         detail: a finer score beside the verdict, such as the partial match of actions.
         rater: which rater judged, for what is rated.
     """
-
-    __test__ = False
 
     name: str
     verdict: Verdict
@@ -93,6 +90,10 @@ def case_verdict(results: Iterable[TestResult]) -> Verdict:
         if verdict in verdicts:
             return verdict
     return Verdict.UNDECIDED
+
+
+# Its name begins as those of test classes do.
+TestResult.__test__ = False  # type: ignore[attr-defined]
 
 
 @dataclass(frozen=True, slots=True)

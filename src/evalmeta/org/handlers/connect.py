@@ -202,7 +202,7 @@ def _run(org: Organization, user: User, kind: MetadataType, request: Request) ->
 
 
 def _without_paths(org: Organization, case: CaseResult) -> CaseResult:
-    results = tuple(replace(each, error=_cleaned(org, each.error)) if each.error else each for each in case.results)
+    results = tuple(each._replace(error=_cleaned(org, each.error)) if each.error else each for each in case.results)
     return replace(case, error=_cleaned(org, case.error), results=results)
 
 
