@@ -25,7 +25,7 @@ lint: $(VENV)/ready
 	$(BIN)/mypy
 	$(BIN)/lint-imports
 
-bench: $(VENV)/ready  ## ratios, each measured in one run
+bench: $(VENV)/ready $(VENV)/peers/ready  ## ratios, each measured in one run
 	PYTHONPATH=tests $(BIN)/python benchmarks/run.py
 
 fuzz: $(VENV)/ready  ## INPUTS damaged inputs for everything that reads what strangers send; exits 1 on an error nobody promised
@@ -41,6 +41,12 @@ $(VENV)/pip:
 
 $(VENV)/installed: $(VENV)/pip pyproject.toml
 	$(BIN)/python -m pip install --quiet --editable .
+	@touch $@
+
+# What we are measured against has an environment of its own.
+$(VENV)/peers/ready: benchmarks/peers/requirements.txt
+	$(PYTHON) -m venv $(VENV)/peers
+	$(VENV)/peers/bin/python -m pip install --quiet --requirement $<
 	@touch $@
 
 $(VENV)/ready: $(VENV)/installed

@@ -1,78 +1,56 @@
-"""Running cases, every result on disk, against a bare asyncio loop that keeps nothing: instant agent, three checks."""
+"""Running cases, every result on disk: beside the fastest peer, against an agent that takes its time, and in memory."""
 
 from __future__ import annotations
 
-import asyncio
-import tempfile
-import time
+import statistics
+import subprocess
+import sys
 from pathlib import Path
 
-from evalmeta.engine.runner import execute
-from evalmeta.model.definition import Expectation, Parameter
-from evalmeta.model.evaluation import Case, Evaluation, Turn
-from evalmeta.model.generated import Action, GeneratedData
-from evalmeta.model.registry import EVALUATION_DEFINITION
-from evalmeta.model.run import RunOptions
-from evalmeta.store.database import open_database
-from evalmeta.store.runs import RunJournal, Runs
-from timing import Pair, compare
+from timing import Pair
 
+HERE = Path(__file__).parent
+PEER = Path(sys.prefix) / "peers" / "bin" / "python"
 CASES = 5_000
-EXPECTATIONS = (
-    Expectation("action_sequence_match", "['GetOrder', 'GetShipment']"),
-    Expectation(
-        "string_comparison",
-        parameters=(
-            Parameter("operator", "contains"),
-            Parameter("actual", "$.generatedData.outcome", is_reference=True),
-            Parameter("expected", "on its way"),
-        ),
-    ),
-    Expectation("output_latency_milliseconds", "1000"),
-)
-ANSWER = GeneratedData("Your order is on its way.", "Orders", (Action("GetOrder"), Action("GetShipment")))
+ROUNDS = 5
+SLOW_CASES, SLOW_SECONDS, CONCURRENCY = 1_000, 0.1, 100
 
 
-class Instant:
-    """An agent that answers at once; it is its own session."""
-
-    async def open(self, _: Case) -> Instant:
-        return self
-
-    async def ask(self, _: str) -> GeneratedData:
-        return ANSWER
-
-    async def close(self) -> None:
-        pass
+def is_possible() -> bool:
+    """Tells whether the peer is installed; `make bench` does it."""
+    return PEER.exists()
 
 
-def measure() -> tuple[str, Pair]:
-    cases = tuple(Case(number, (Turn("Where is it?", EXPECTATIONS),)) for number in range(1, CASES + 1))
-    evaluation = Evaluation("Bench", "Order_Desk", cases)
-    pair = compare(lambda: asyncio.run(_ours(evaluation)), lambda: asyncio.run(_bare(evaluation)))
-    return f"engine, {CASES:,} cases, durable ({CASES / pair.ours:,.0f} cases/s) / bare asyncio loop", pair
+def measure_peer() -> tuple[str, Pair]:
+    times = [(_ours(CASES)[0], _theirs(CASES)) for _ in range(ROUNDS)]
+    ours, theirs = (statistics.median(each) for each in zip(*times, strict=True))
+    pair = Pair(ours, theirs, statistics.median(mine / other for mine, other in times))
+    what = f"run {CASES:,} cases, 3 checks each, on disk ({CASES / ours:,.0f} cases/s, {1 / pair.ratio:.1f} times)"
+    return f"{what} / pydantic-evals, which keeps nothing ({CASES / theirs:,.0f} cases/s)", pair
 
 
-async def _ours(evaluation: Evaluation) -> None:
-    with tempfile.TemporaryDirectory() as folder:
-        database = open_database(Path(folder))
-        now = time.time()
-        runs = Runs(database)
-        run_id = runs.start(EVALUATION_DEFINITION, evaluation, b"", RunOptions(), total=CASES, now=now)
-        runs.claim(run_id, "bench", taken_from=runs.lease(run_id), until=now + 600)
-        await execute(evaluation, Instant(), RunJournal(database, run_id, "bench"), options=RunOptions(concurrency=100))
-        assert runs.count(run_id) == (CASES, 0)
-        database.close()
+def measure_slow() -> tuple[str, Pair]:
+    ideal = SLOW_CASES * SLOW_SECONDS / CONCURRENCY
+    ours = statistics.median(_ours(SLOW_CASES, SLOW_SECONDS)[0] for _ in range(ROUNDS))
+    what = f"run {SLOW_CASES:,} cases, {CONCURRENCY} at a time, agent takes {SLOW_SECONDS:g} s / nothing but the agent"
+    return what, Pair(ours, ideal, ours / ideal)
 
 
-async def _bare(evaluation: Evaluation) -> None:
-    agent = Instant()
-    limit = asyncio.Semaphore(100)
+def measure_memory() -> tuple[str, Pair]:
+    """The seconds are megabytes here: at their peak."""
+    few, many = (_ours(count)[1] for count in (1_000, 100_000))
+    return f"MB: run 100,000 cases (+{many - few:.0f} MB) / 1,000 cases", Pair(many, few, many / few)
 
-    async def one(case: Case) -> bool:
-        async with limit:
-            answer = await agent.ask(case.turns[0].utterance)
-            names = [action.name for action in answer.actions]
-            return names == ["GetOrder", "GetShipment"] and "on its way" in answer.outcome
 
-    assert all(await asyncio.gather(*(one(case) for case in evaluation.cases)))
+def _ours(count: int, seconds: float = 0) -> tuple[float, float]:
+    taken, megabytes = _printed(sys.executable, "engine_run.py", str(count), str(seconds))
+    return taken, megabytes
+
+
+def _theirs(count: int) -> float:
+    return _printed(str(PEER), "peers/pydantic_evals_run.py", str(count))[0]
+
+
+def _printed(python: str, script: str, *arguments: str) -> list[float]:
+    done = subprocess.run([python, HERE / script, *arguments], check=True, capture_output=True, text=True)
+    return [float(each) for each in done.stdout.split()]

@@ -26,7 +26,9 @@ def main() -> None:
         worst.measure_definitions,
         worst.measure_manifests,
         package.measure,
-        engine.measure,
+        *((engine.measure_peer,) if engine.is_possible() else ()),
+        engine.measure_slow,
+        engine.measure_memory,
         *((deploy.measure_one, deploy.measure_many) if deploy.is_possible() else ()),
     )
     for measure in measures:

@@ -168,7 +168,7 @@ MAX_RUBRIC_CHARS: Final = 200_000
 MAX_JUDGEMENT_CHARS: Final = 100_000
 JOURNAL_BATCH: Final = 1_000
 # Results that come within this time are committed together; a commit is a write to the disk that everything waits for.
-JOURNAL_SECONDS: Final = 0.01
+JOURNAL_SECONDS: Final = 0.05
 # How long work that never waits keeps others from their turn in the event loop.
 TURN_SECONDS: Final = 0.02
 # The results of a run travel in pages, to clients that can put them together; a page has one case at least.
