@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import time
-from contextlib import suppress
 from dataclasses import replace
 from typing import TYPE_CHECKING, Final, Protocol, TypeVar
 
@@ -106,9 +105,11 @@ async def _judge(
 
 async def close(closable: _Closable) -> None:
     """Closes a session or subject; what it raises, or that it takes longer than the limit, spoils no result."""
-    with suppress(Exception, SystemExit, asyncio.CancelledError):
+    try:
         seconds = _HASTY_CLOSE_SECONDS if _is_cancelled() else limits.CLOSE_SECONDS
         await Deadline(seconds).keep(closable.close())
+    except (Exception, SystemExit, asyncio.CancelledError):  # noqa: BLE001, S110 - it is told to nobody
+        pass
 
 
 class _Conversation:

@@ -152,10 +152,12 @@ class _Turns:
         self._begun = time.monotonic()
         self._is_over = False
 
+    def are_due(self) -> bool:
+        """Tells whether the event loop has not come round for `TURN_SECONDS`."""
+        return time.monotonic() - self._begun >= limits.TURN_SECONDS
+
     async def share(self) -> None:
-        """Gives way when the event loop has not come round for `TURN_SECONDS`."""
-        if time.monotonic() - self._begun < limits.TURN_SECONDS:
-            return
+        """Gives way."""
         if not self._is_over:
             self._is_over = True
             asyncio.get_running_loop().call_soon(self._begin)
@@ -183,7 +185,8 @@ async def _run(post: _Post, workers: list[asyncio.Future[None]]) -> None:
 async def _work(items: Iterator[WorkItem], work: _Work, post: _Post, turns: _Turns) -> None:
     for item in items:
         post.hand_in(await work(item))
-        await turns.share()
+        if turns.are_due():
+            await turns.share()
         if post.failure.done():
             return
 
