@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from engine.builders import TOPIC, criterion, exchange
-from evalmeta.engine.raters.rules import Rules
+from evalmeta.engine.raters.offline.rules import Rules
 from evalmeta.engine.scorer import SCORERS, make_scorers, score
 from evalmeta.errors import SettingsError
 from evalmeta.model.definition import Expectation

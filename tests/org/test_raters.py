@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from engine.raters.model_server import judging, model_serving
+from engine.raters.llm.model_server import judging, model_serving
 from evalmeta.engine.raters.rater import Rating, Rubric
 from evalmeta.errors import SettingsError
 from evalmeta.model.run import RunOptions, Verdict

@@ -25,7 +25,7 @@ def rater() -> None:
 
 
 def _complete_metric(_: click.Context, __: click.Parameter, begun: str) -> list[str]:
-    from evalmeta.engine.raters.prompts import METRICS  # noqa: PLC0415 - not needed for --help
+    from evalmeta.engine.raters.llm.prompts import METRICS  # noqa: PLC0415 - not needed for --help
 
     return [metric for metric in METRICS if metric.startswith(begun)]
 
@@ -43,7 +43,7 @@ def show(*, metric: str | None, as_json: bool) -> None:
     evalmeta rater show bot_response_rating
     evalmeta rater show --json
     """
-    from evalmeta.engine.raters.prompts import METRICS  # noqa: PLC0415 - not needed for --help
+    from evalmeta.engine.raters.llm.prompts import METRICS  # noqa: PLC0415 - not needed for --help
 
     metrics = METRICS if metric is None else (_known(metric),)
     if as_json:
@@ -55,7 +55,7 @@ def show(*, metric: str | None, as_json: bool) -> None:
 def _known(metric: str) -> str:
     from difflib import get_close_matches  # noqa: PLC0415 - not needed for --help
 
-    from evalmeta.engine.raters.prompts import METRICS  # noqa: PLC0415 - likewise
+    from evalmeta.engine.raters.llm.prompts import METRICS  # noqa: PLC0415 - likewise
     from evalmeta.errors import NotFound  # noqa: PLC0415 - likewise
     from evalmeta.model.expectations import canonical_name  # noqa: PLC0415 - likewise
 
@@ -70,8 +70,8 @@ def _known(metric: str) -> str:
 def _page(metric: str) -> str:
     import json  # noqa: PLC0415 - not needed for --help
 
-    from evalmeta.engine.raters.judgement import judgement_schema  # noqa: PLC0415 - likewise
-    from evalmeta.engine.raters.prompts import PROMPT_VERSION, system_message  # noqa: PLC0415 - likewise
+    from evalmeta.engine.raters.llm.judgement import judgement_schema  # noqa: PLC0415 - likewise
+    from evalmeta.engine.raters.llm.prompts import PROMPT_VERSION, system_message  # noqa: PLC0415 - likewise
 
     parts = (
         f"# {metric}, prompt v{PROMPT_VERSION}",
@@ -83,7 +83,7 @@ def _page(metric: str) -> str:
 
 
 def _example(metric: str) -> str:
-    from evalmeta.engine.raters.prompts import rubric_message  # noqa: PLC0415 - not needed for --help
+    from evalmeta.engine.raters.llm.prompts import rubric_message  # noqa: PLC0415 - not needed for --help
     from evalmeta.engine.raters.rater import Rubric  # noqa: PLC0415 - likewise
     from evalmeta.model.definition import HistoryMessage  # noqa: PLC0415 - likewise
     from evalmeta.model.generated import Action  # noqa: PLC0415 - likewise
@@ -100,8 +100,8 @@ def _example(metric: str) -> str:
 
 
 def _prompts_json(metrics: Sequence[str]) -> JsonObject:
-    from evalmeta.engine.raters.judgement import judgement_schema  # noqa: PLC0415 - not needed for --help
-    from evalmeta.engine.raters.prompts import PROMPT_VERSION, system_message  # noqa: PLC0415 - likewise
+    from evalmeta.engine.raters.llm.judgement import judgement_schema  # noqa: PLC0415 - not needed for --help
+    from evalmeta.engine.raters.llm.prompts import PROMPT_VERSION, system_message  # noqa: PLC0415 - likewise
 
     return {
         "version": PROMPT_VERSION,

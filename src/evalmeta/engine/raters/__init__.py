@@ -33,11 +33,11 @@ def bind_rater(settings: RaterSettings, *, root: Path, cache: RatingCache | None
     # A rater is loaded when a run needs it.
     match settings:
         case RulesRater():
-            from evalmeta.engine.raters.rules import bind_rules  # noqa: PLC0415
+            from evalmeta.engine.raters.offline.rules import bind_rules  # noqa: PLC0415
 
             return bind_rules(settings, root=root)
         case LlmRater():
-            from evalmeta.engine.raters.llm import bind_llm  # noqa: PLC0415
+            from evalmeta.engine.raters.llm.rating import bind_llm  # noqa: PLC0415
 
             return bind_llm(settings, cache=cache)
         case _:

@@ -1,0 +1,123 @@
+"""What an answer does instead of answering: it refuses, breaks down, is merely polite, or asks back."""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING, Final
+
+from evalmeta.engine.raters.offline import phrases, refusals
+from evalmeta.engine.raters.offline.decisions import failed, passed, undecided
+from evalmeta.engine.raters.offline.vocabulary import word_list
+from evalmeta.engine.raters.offline.words import content_words, negations, raw_words, recall, share_roots
+
+if TYPE_CHECKING:
+    from evalmeta.engine.raters.offline.decisions import Texts
+    from evalmeta.engine.raters.rater import Rating
+
+__all__ = ["judge_breakdown", "judge_courtesy", "judge_question", "judge_refusal"]
+
+_FEW: Final = 3
+_MOST: Final = 0.6
+_TROUBLE: Final = re.compile(
+    r"\b(?:error|down|outage|maintenance|unavailable|problem|issue|fail\w*|trouble|invalid|cannot|unable)\b",
+    re.IGNORECASE,
+)
+_ONLY: Final = re.compile(r"\b(?:only|just|nothing but)\b", re.IGNORECASE)
+_INFORMING: Final = re.compile(
+    r"\b(?:summar|list|overview|descri|explain|explanation|provid|show|confirm|stat|details?|information|breakdown"
+    r"|return|mention|nam|inform|tell|instructions|steps|calculat|compar|includ|contain)",
+    re.IGNORECASE,
+)
+_ACTING: Final = word_list("transfer hand escalat connect forward wait human help greet thank welcom")
+
+_GENERAL: Final = frozenset(
+    word_list(
+        "help assist answer question request topic kind such information detail matter thing anything something "
+        "further instruction personal data about other with from this that your provide share legal medical "
+        "financial time moment able regard conversation right leider helfen auskunft ayudar ayudarle respuesta "
+        "pregunta répondre aider cette nicht eso"
+    )
+)
+
+
+def judge_breakdown(texts: Texts) -> Rating | None:
+    """Fails an error message; where a refusal or trouble was expected it decides nothing."""
+    if not refusals.is_breakdown(texts.actual) or refusals.is_breakdown(texts.expected):
+        return None
+    if refusals.is_expected_refusal(texts.expected):
+        return undecided("a refusal was expected, and something broke")
+    if _TROUBLE.search(texts.expected) or negations(texts.expected):
+        return None
+    return failed("breakdown", "an error message instead of an answer")
+
+
+def judge_refusal(texts: Texts) -> Rating | None:
+    """Passes a plain refusal that was expected, fails one that was not, and fails an answer instead of one."""
+    refused = refusals.is_refusal(texts.actual)
+    if refusals.is_expected_refusal(texts.expected):
+        return _expected_refusal(texts, refused=refused)
+    if not refused:
+        return None
+    if refusals.goes_on(texts.actual):
+        return undecided("the answer refuses and then goes on")
+    if negations(texts.expected) or "unable" in texts.expected.lower():
+        return undecided("the answer refuses, and the expectation says no as well")
+    return failed("refusal", "refusal instead of an answer")
+
+
+def _expected_refusal(texts: Texts, *, refused: bool) -> Rating:
+    if refused and refusals.asks_for_more(texts.expected):
+        return undecided("a refusal was expected and given; the rest of the expectation needs an LLM rater")
+    if refused and refusals.is_plain_refusal(texts.actual):
+        if _other_matter(texts):
+            return undecided("a refusal was expected and given, perhaps of something else")
+        return passed("refusal", "a refusal was expected and given")
+    if refused or refusals.is_deflection(texts.actual):
+        return undecided("a refusal was expected; whether the answer is one is not plain")
+    return failed("refusal", "a refusal was expected, the answer is none")
+
+
+def _other_matter(texts: Texts) -> bool:
+    refused = [word for word in content_words(refusals.refused_part(texts.actual)) if len(word) > _FEW]
+    own = [word for word in refused if word not in _GENERAL]
+    asked = [*content_words(texts.expected), *content_words(texts.utterance)]
+    return bool(own) and not share_roots(own, asked)
+
+
+def judge_courtesy(texts: Texts) -> Rating | None:
+    """Passes a greeting, thanks or an apology that was described, fails mere courtesy instead of an answer."""
+    expected = texts.expected.lower()
+    if phrases.does_act(texts.expected, texts.actual):
+        return passed("act", "the answer does what the expectation describes")
+    if phrases.without_courtesy(texts.actual) or not phrases.without_courtesy(texts.expected):
+        return None
+    if any(act in expected for act in _ACTING) or len(raw_words(expected)) < _FEW or phrases.opening(texts.actual):
+        return None
+    return failed("courtesy", "courtesy or a promise instead of an answer")
+
+
+def judge_question(texts: Texts) -> Rating | None:
+    """Passes a question that was expected, fails another answer then, and a question back where none was."""
+    if phrases.asks_for(texts.expected):
+        return _expected_question(texts)
+    if not phrases.is_question(texts.actual) or phrases.is_asking(texts.expected, []):
+        return None
+    if texts.described and not _INFORMING.search(texts.expected):
+        return None
+    if not texts.described and _all_said(texts):
+        return None
+    return failed("question", "a question instead of an answer")
+
+
+def _expected_question(texts: Texts) -> Rating | None:
+    asked = phrases.asked_part(texts.expected)
+    is_one = not _ONLY.search(texts.expected) or " and " not in texts.actual
+    if asked and is_one and phrases.is_asking(texts.actual, asked):
+        return passed("question", f"the answer asks for it: {', '.join(asked)}")
+    if phrases.is_asking(texts.actual, []):
+        return None
+    return failed("question", "a question was expected, the answer asks nothing")
+
+
+def _all_said(texts: Texts) -> bool:
+    return recall(content_words(texts.expected), content_words(texts.actual)) > _MOST

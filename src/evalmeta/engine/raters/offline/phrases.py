@@ -1,0 +1,195 @@
+"""Phrases that tell what a text is: courtesy, a question back, a description of an answer, a yes or a no."""
+
+from __future__ import annotations
+
+import re
+from typing import Final
+
+from evalmeta.engine.raters.offline.vocabulary import word_list
+from evalmeta.engine.raters.offline.words import content_words, raw_words
+
+__all__ = [
+    "asked_part",
+    "asks_for",
+    "does_act",
+    "is_asking",
+    "is_described",
+    "is_question",
+    "opening",
+    "stated_part",
+    "without_courtesy",
+    "without_examples",
+]
+
+_AGENT: Final = r"(?:(?:ai )?(?:agent|assistant|bot|chatbot|copilot|model|response|reply|answer)|it)"
+_ACTS: Final = (
+    r"summari[sz]|list|provid|describ|explain|return|show|confirm|ask|offer|inform|tell|giv|greet|identif|mention|stat"
+    r"|respond|repl|acknowledg|includ|contain|recommend|suggest|draft|apologi[sz]|thank|guid|prompt|clarif|verif"
+    r"|request"
+    r"|advis|direct|escalat|transfer|hand|cit|nam|compar|calculat|indicat|present|welcom|encourag|point|redirect"
+)
+_DESCRIBED: Final = re.compile(
+    r"^\W*(?:it (?:should|must|shall)\b|(?:(?:the |an? )?(?:ai )?(?:agent|assistant|bot|chatbot|copilot|response|reply"
+    r"|answer)|the model)\b[^.!?]{0,30}?\b(?:should|must|will|shall|can|cannot|would|could|needs?|(?!is\b|was\b"
+    r"|has\b)\w+s"
+    r"|(?:is|has) (?:able|expected|supposed|required|to))\b)"
+    r"|^\W*(?:an? |the )?(?:[\w-]+ ){0,2}?(?:summar(?:y|i[sz]ation)|list(?:ing)?|overview|description|explanation"
+    r"|confirmation|greeting|details?|information|recommendations?|draft|suggestions?|comparison|apology|answer|reply"
+    r"|response|mention|acknowledge?ment|welcome|request|explanations?|instructions|steps|table|breakdown|outline"
+    r"|analysis|question) (?:of|about|for|that|which|with|on|to|from|regarding|asking|listing|explaining)\b"
+    rf"|^\W*(?:(?:polite|friendly|correct|clear|brief|short|concise)(?:ly)? )?(?:(?:{_ACTS})(?:s|es|ies|ing|ying)"
+    r"|should|must)\b"
+    r"|^\W*summari[sz]e\b|^\W*(?:der|die|el|la|l')\s?(?:agente?|assistente?|antwort|respuesta|réponse)\b",
+    re.IGNORECASE,
+)
+_STATED: Final = re.compile(
+    rf"^\W*(?:the |an? )?(?:{_AGENT} )?(?:(?:should|must|will|shall|needs to|has to) )?(?:(?:clearly|correctly"
+    rf"|politely) )?"
+    r"(?:(?:state|say|confirm|mention|note|indicate|explain|repl(?:y|ie)|respond|answer|report)s?"
+    r"|(?:tell|inform|advise)s? (?:the |an? )?(?:user|customer|guest|client|caller|person|them))"
+    r"(?:ing)? that (?P<stated>.+)$",
+    re.IGNORECASE | re.DOTALL,
+)
+_ASKED: Final = re.compile(
+    rf"^\W*(?:the |an? )?(?:{_AGENT} )?(?:(?:should|must|will|shall|needs to|has to) )?(?:politely )?"
+    r"(?:asks?|asking|prompts?|requests?)\b(?: (?:the |an? )?(?:user|customer|guest|client|caller|person|them))?"
+    r" ?(?:for|about|to (?:provide|give|specify|share|tell|enter)|which|what)?\b(?P<asked>.*)$",
+    re.IGNORECASE | re.DOTALL,
+)
+_ASKING: Final = re.compile(
+    r"\?|\b(?:please (?:provide|tell|give|share|send|enter|specify|confirm|choose|select|let me know)"
+    r"|let me know (?:your"
+    r"|the|which|what)|i(?:'ll| will)? need (?:your|the|to know)|(?:could|can|may|would) (?:you|i) (?:please )?(?:tell"
+    r"|have|give|get|provide|share|specify)|(?:give|tell|send) me (?:your|the))",
+    re.IGNORECASE,
+)
+_WANTS: Final = re.compile(
+    r"\b(?:what(?:'s| is| are)?|which|when|where|who|how (?:many|much|old|long)|provide|tell me|give me|share|send me"
+    r"|let me know|specify|enter|need|may i have|could i have|can i have|could i get|can i get)\b",
+    re.IGNORECASE,
+)
+_PROMPT: Final = re.compile(
+    r"\b(?:a|the) (?:prompt|question|request) (?:for|asking|about)\b"
+    r"(?: (?:the |an? )?(?:user|customer|guest|client|caller|person|them))?"
+    r"(?: to (?:provide|give|specify|share|tell|enter))?(?P<asked>.*)$",
+    re.IGNORECASE | re.DOTALL,
+)
+_PERSONS: Final = frozenset({"client", "guest", "only", "name's", "caller", "their", "his", "her", "they", "politely"})
+_MORE: Final = re.compile(r"\b(?:and|then|but|or|before|while|instead|if)\b|,", re.IGNORECASE)
+_PLAIN_ACT: Final = frozenset(
+    word_list(
+        "the a an agent assistant bot response reply answer should must will greet greets greeting welcome welcomes "
+        "thank "
+        "thanks apologize apologizes apologise apologises apology to for user customer guest client visitor caller "
+        "them "
+        "politely warmly friendly polite warm short in way with contains contain is include includes feedback delay "
+        "inconvenience wait their it"
+    )
+)
+_GREETING: Final = re.compile(
+    r"^\W*(?:hello|hi|hey|greetings|good (?:morning|afternoon|evening|day)|welcome)\b", re.IGNORECASE
+)
+_DONE: Final = (
+    (re.compile(r"\b(?:greets?|greeting|welcomes?)\b", re.IGNORECASE), _GREETING),
+    (
+        re.compile(r"\bthank(?:s|ing)? (?:the|them|him|her)\b", re.IGNORECASE),
+        re.compile(r"\bthank(?:s| you)\b", re.IGNORECASE),
+    ),
+    (
+        re.compile(r"\bapologi[sz](?:es?|ing)\b|\bapology\b", re.IGNORECASE),
+        re.compile(r"\bapolog|\bsorry\b", re.IGNORECASE),
+    ),
+)
+_SENTENCE: Final = re.compile(r"(?<=[.!?])\s+|[\n\r]+")
+_COURTESY: Final = re.compile(
+    r"^\W*(?:(?:hello|hi|hey|dear|good (?:morning|afternoon|evening|day))(?: there| [A-Z][a-z]+)?"
+    r"|thank(?:s| you)(?: (?:so|very) much)?(?: (?:for|in advance)\b.{0,60})?|you(?:'re| are) (?:very )?welcome"
+    r"|(?:great|good|excellent|nice) (?:news|question|choice)|of course|sure(?: thing)?|certainly|absolutely|no problem"
+    r"|congratulations|done|all set|okay|ok|perfect|got it|i understand"
+    r"|(?:please )?(?:feel free to|do(?:n't| not) hesitate to|let (?:me|us) know if|just let me know)\b.{0,90}"
+    r"|(?:if you|should you) (?:have|need|want)\b.{0,120}|(?:is|was) there (?:anything|something) (?:else"
+    r"|more)\b.{0,60}"
+    r"|(?:do you )?(?:need|want) anything else\b.{0,40}|anything else\b.{0,60}"
+    r"|(?:how|what) (?:can|may|else can|could) i (?:help|assist|do)\b.{0,60}|can i help you\b.{0,40}"
+    r"|(?:i )?hope (?:this|that) helps|have a (?:great|nice|good|wonderful|lovely)\b.{0,40}|i(?:'m| am) (?:happy"
+    r"|glad) to help"
+    r"|(?:one|just a) (?:moment|second|minute)(?:,? please)?|please (?:wait|hold on|bear with me|stand by)\b.{0,40}"
+    r"|let me (?:check|look|see|find|take a look|have a look)\b.{0,60}"
+    r"|i(?:'m| am|'ll| will)(?: now| just| quickly)? (?:looking|look|check|checking|working on|get back|getting back"
+    r"|transfer"
+    r"|transferring|forward|forwarding|connect|connecting|escalat|escalating|pass(?:ing)? (?:this|you|it))\b.{0,90}"
+    r")\W*$",
+    re.IGNORECASE,
+)
+_OPENING: Final = re.compile(
+    r"^\W*(?:(?P<yes>yes|yep|yeah|sure|of course|certainly|absolutely|definitely|correct|indeed|that's right)"
+    r"|(?P<no>no|nope|unfortunately,? (?:no|not)|i'm afraid not|certainly not|absolutely not|of course not))"
+    r"(?=\s*(?:[,.!;:]|\N{EM DASH}|-|$))",
+    re.IGNORECASE,
+)
+_EXAMPLE: Final = re.compile(
+    r"\b(?:for (?:example|instance)|e\.g\.|such as|something like|similar to)\b.*", re.IGNORECASE | re.DOTALL
+)
+
+
+def is_described(expected: str) -> bool:
+    """Says whether an expectation describes the answer instead of wording it."""
+    return _DESCRIBED.search(expected) is not None
+
+
+def stated_part(expected: str) -> str:
+    """Gives what a description wants to be said, as in `The agent confirms that ...`; empty when it is no such."""
+    found = _STATED.match(expected)
+    return found["stated"] if found else ""
+
+
+def asks_for(expected: str) -> bool:
+    """Says whether an expectation describes a question to the user."""
+    return is_described(expected) and (_ASKED.match(expected) or _PROMPT.search(expected)) is not None
+
+
+def asked_part(expected: str) -> list[str]:
+    """Gives the words of one thing that is to be asked for; nothing when it is more than one, or a condition."""
+    found = _ASKED.match(expected) or _PROMPT.search(expected)
+    if not found or not found["asked"].strip(" .") or _MORE.search(found["asked"]):
+        return []
+    return [word for word in content_words(found["asked"]) if word not in _PERSONS]
+
+
+def is_asking(answer: str, asked: list[str]) -> bool:
+    """Says whether a sentence of the answer asks for something; for what is `asked`, when that is given."""
+    for sentence in _SENTENCE.split(answer):
+        if not _ASKING.search(sentence):
+            continue
+        if not asked or (_WANTS.search(sentence) and set(content_words(sentence)).issuperset(asked)):
+            return True
+    return False
+
+
+def does_act(expected: str, answer: str) -> bool:
+    """Says whether an answer does what a description names and nothing more: greet, thank, apologise."""
+    if not is_described(expected) or any(word not in _PLAIN_ACT for word in raw_words(expected)):
+        return False
+    return any(wanted.search(expected) and act.search(answer) for wanted, act in _DONE)
+
+
+def is_question(text: str) -> bool:
+    """Says whether a text only asks back."""
+    sentences = [part for part in _SENTENCE.split(text.strip()) if part]
+    return bool(sentences) and all(sentence.endswith("?") for sentence in sentences)
+
+
+def opening(text: str) -> str:
+    """Gives the `yes` or `no` that a text opens with, in whatever words; empty when it opens otherwise."""
+    found = _OPENING.match(text)
+    return (found.lastgroup or "") if found else ""
+
+
+def without_courtesy(text: str) -> str:
+    """Takes out whole sentences that say nothing of the matter, such as greetings, thanks and asking to wait."""
+    return " ".join(part for part in _SENTENCE.split(text.strip()) if part and not _COURTESY.match(part))
+
+
+def without_examples(expected: str) -> str:
+    """Takes out of a description what it gives as an example only."""
+    return _EXAMPLE.sub("", expected)

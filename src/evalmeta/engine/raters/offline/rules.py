@@ -1,0 +1,257 @@
+"""The offline rater: rules that decide what is plain, and `undecided` for all the rest.
+
+No similarity of texts tells a right answer from a wrong one that differs in one
+digit. So refusals, numbers, days, names and opposites decide first; words alone pass
+an answer only when every one that matters is there, in order, and nothing beside them
+could change what they say.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING, Final
+
+from evalmeta import limits
+from evalmeta.engine.raters.offline import phrases, refusals
+from evalmeta.engine.raters.offline.conduct import judge_breakdown, judge_courtesy, judge_question, judge_refusal
+from evalmeta.engine.raters.offline.containment import doubts
+from evalmeta.engine.raters.offline.contrasts import contraries, contrary_words, left_out, swapped_roles, turned_round
+from evalmeta.engine.raters.offline.decisions import (
+    BEST,
+    NAME,
+    Texts,
+    difference,
+    failed,
+    listed,
+    passed,
+    rated,
+    undecided,
+)
+from evalmeta.engine.raters.offline.facts import are_comparable, find_facts, is_met, with_plain_numbers, without_bounds
+from evalmeta.engine.raters.offline.gaps import counted_nothing, day_gap, name_gap
+from evalmeta.engine.raters.offline.vocabulary import word_list
+from evalmeta.engine.raters.offline.words import (
+    content_words,
+    cosine,
+    is_english,
+    negations,
+    raw_words,
+    recall,
+    share_roots,
+    words,
+)
+from evalmeta.model.run import Verdict
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Sequence
+    from pathlib import Path
+
+    from evalmeta.engine.raters.offline.embedding import Cosine
+    from evalmeta.engine.raters.offline.facts import Fact
+    from evalmeta.engine.raters.rater import Rater, Rating, Rubric
+    from evalmeta.model.settings import RulesRater
+
+__all__ = ["NAME", "Rules", "bind_rules", "rate"]
+
+_PASS_FROM: Final = 3.0 / BEST
+_FAIL_BELOW: Final = 0.1
+_FEW: Final = 3
+_MANY: Final = 300
+_RATED: Final = frozenset({"bot_response_rating", "response_match"})
+_POINTING: Final = frozenset(word_list("it its it's that that's this they them one here there yes no sure done"))
+_NAMING: Final = re.compile(
+    r"\b(?:lists?|listing|contacts?|who|names?|owners?|members?|people|persons?)\b", re.IGNORECASE
+)
+
+
+class Rules:
+    """The offline rater: it rates responses against expected ones, and no other quality of theirs.
+
+    Attributes:
+        cosine: how alike two texts are, -1 to 1; of the letters, or of the project's own embeddings.
+    """
+
+    def __init__(self, cosine: Cosine = cosine) -> None:
+        self.cosine = cosine
+
+    def __call__(self, rubric: Rubric) -> Rating | None:
+        """Gives what `rate` says; None for a metric that no rule can judge."""
+        if rubric.metric not in _RATED:
+            return None
+        return rate(rubric.expected, rubric.actual, utterance=rubric.utterance, cosine=self.cosine)
+
+    async def close(self) -> None:
+        """Has nothing to let go of."""
+
+
+def bind_rules(settings: RulesRater, *, root: Path) -> Rater:
+    """Makes the offline rater, with the embeddings that the settings name.
+
+    Raises:
+        SettingsError: the function for embeddings is not there.
+    """
+    if not settings.embed:
+        return Rules()
+    from evalmeta.engine.raters.offline.embedding import bind_embed  # noqa: PLC0415 - few projects have one
+
+    return Rules(bind_embed(settings.embed, root=root))
+
+
+def rate(expected: str, actual: str, *, utterance: str, cosine: Cosine = cosine) -> Rating:
+    """Rates an answer without a model: 5 and 0 for what a rule decides, the likeness x 5 for what words decide.
+
+    The expectation may be a model answer or describe one; of a description that something
+    is said, what is to be said is the model answer. The first rule that fires decides. The
+    explanation names the rule and its evidence. Likeness is the mean of the cosine and the
+    recall of the expected words.
+
+    Raises:
+        RaterError: the cosine cannot be had.
+    """
+    if max(len(expected), len(actual)) > limits.MAX_RATED_CHARS:
+        return undecided(f"texts of more than {limits.MAX_RATED_CHARS} characters are not rated without an LLM rater")
+    texts = _texts(_plain(expected), _plain(actual), _plain(utterance))
+    if max(len(find_facts(text)) for text in texts[:3]) > _MANY:
+        return undecided(f"texts with more than {_MANY} numbers are not rated without an LLM rater")
+    for rule in _RULES:
+        rating = rule(texts)
+        if rating:
+            return rating
+    return _by_words(texts, cosine)
+
+
+def _plain(text: str) -> str:
+    return text.replace("\N{RIGHT SINGLE QUOTATION MARK}", "'").replace("\N{NO-BREAK SPACE}", " ")
+
+
+def _texts(expected: str, actual: str, utterance: str) -> Texts:
+    described = phrases.is_described(expected)
+    stated = phrases.stated_part(expected) if described else ""
+    if stated and not refusals.is_expected_refusal(expected):
+        return Texts(stated, actual, utterance, described=False, stated=True)
+    return Texts(phrases.without_examples(expected) if described else expected, actual, utterance, described)
+
+
+def _same_text(texts: Texts) -> Rating | None:
+    if not texts.actual.strip():
+        return failed("empty", "the answer is empty")
+    wanted = words(texts.expected)
+    if not wanted or wanted != words(texts.actual) or texts.expected.count("?") != texts.actual.count("?"):
+        return None
+    facts = [[fact.full_text for fact in find_facts(text)] for text in texts[:2]]
+    return passed("same", "the answer is the expected text") if facts[0] == facts[1] else None
+
+
+def _numbers(texts: Texts) -> Rating | None:
+    none = counted_nothing(texts.expected, texts.actual) or counted_nothing(texts.actual, texts.expected)
+    if none:
+        return failed("numbers", f"numbers differ: one side has no {none}, the other has some")
+    missing, extra = _number_gap(texts)
+    wrong = [fact for fact in missing if any(are_comparable(fact, other) for other in extra)]
+    if not wrong:
+        return None
+    found = [other for other in extra if any(are_comparable(fact, other) for fact in wrong)]
+    return failed("numbers", difference("numbers", *_spelled(wrong, found)))
+
+
+def _number_gap(texts: Texts) -> tuple[list[Fact], list[Fact]]:
+    asked, found = find_facts(texts.utterance), find_facts(texts.actual)
+    wanted = find_facts(without_bounds(texts.expected, texts.actual))
+    if texts.described:
+        wanted = tuple(fact for fact in wanted if fact.unit or fact.kind != "number" or not _is_count(fact))
+    missing = [fact for fact in wanted if not is_met(fact, found) and not is_met(fact, asked)]
+    expected = find_facts(texts.expected)
+    return missing, [fact for fact in found if not is_met(fact, expected) and not is_met(fact, asked)]
+
+
+def _is_count(fact: Fact) -> bool:
+    return fact.text.isdigit() and int(fact.text) <= 12  # noqa: PLR2004 - lists are rarely longer
+
+
+def _spelled(missing: Sequence[Fact], extra: Sequence[Fact]) -> tuple[list[str], list[str]]:
+    short = [fact.text for fact in missing], [fact.text for fact in extra]
+    if frozenset(short[0]).isdisjoint(short[1]) and not any(fact.unit and fact.unit.factor for fact in missing):
+        return short
+    return [fact.full_text for fact in missing], [fact.full_text for fact in extra]
+
+
+def _days(texts: Texts) -> Rating | None:
+    missing, extra = day_gap(texts.expected, texts.actual, texts.utterance)
+    if texts.described or not missing or not extra:
+        return None
+    return failed("days", difference("days", missing, extra))
+
+
+def _names(texts: Texts) -> Rating | None:
+    if texts.described and _NAMING.search(texts.expected):
+        return None
+    missing, extra = name_gap(texts.expected, texts.actual, texts.utterance, described=texts.described)
+    return failed("names", difference("names", missing, extra)) if missing and extra else None
+
+
+def _opposites(texts: Texts) -> Rating | None:
+    openings = {phrases.opening(texts.expected), phrases.opening(texts.actual)}
+    if openings == {"yes", "no"}:
+        return failed("opposite", "one side opens with yes, the other with no")
+    if texts.described:
+        return None
+    wrong = contrary_words(texts.expected, texts.actual)
+    return failed("opposite", f"the opposite: {wrong}") if wrong else None
+
+
+def _roles(texts: Texts) -> Rating | None:
+    swapped = "" if texts.described else swapped_roles(texts.expected, texts.actual)
+    return failed("roles", f"roles swapped: {swapped}") if swapped else None
+
+
+def _parts(texts: Texts) -> Rating | None:
+    missing = "" if texts.described else left_out(texts.expected, phrases.without_courtesy(texts.actual))
+    return failed("partial", f"the answer stops short: {missing} left out") if missing else None
+
+
+_RULES: Final[tuple[Callable[[Texts], Rating | None], ...]] = (
+    *(_same_text, judge_breakdown, judge_refusal, judge_courtesy, judge_question),
+    *(_numbers, _days, _names, _opposites, _roles, _parts),
+)
+
+
+def _by_words(texts: Texts, cosine: Cosine) -> Rating:
+    if texts.described:
+        return undecided("the expectation describes the answer; judging that needs an LLM rater")
+    expected, actual = (phrases.without_courtesy(text) or text for text in (texts.expected, texts.actual))
+    wanted, said = content_words(with_plain_numbers(expected)), content_words(with_plain_numbers(actual))
+    likeness = (max(0.0, cosine(expected, actual)) + recall(wanted, said)) / 2
+    remark = f"likeness {likeness:.2f}"
+    if likeness < _FAIL_BELOW and _is_elsewhere(texts, wanted, said):
+        return rated("topic", BEST * likeness, Verdict.FAILURE, f"the answer is about something else: {remark}")
+    if _is_terse(texts, wanted, said):
+        return passed("words", "the answer is what the question left open")
+    if turned_round(expected, actual):
+        return passed("words", "the answer is the expected text, turned round")
+    found = [*doubts(expected, actual), *_missing(texts)]
+    if likeness < _PASS_FROM or found:
+        return undecided("; ".join((f"the words do not decide: {remark}", *found)))
+    return rated("words", BEST * likeness, Verdict.PASS, f"every word that matters is there, in order: {remark}")
+
+
+def _missing(texts: Texts) -> Iterable[str]:
+    missing = [fact.text for fact in _number_gap(texts)[0]]
+    if missing:
+        yield f"missing: {listed(missing)}"
+
+
+def _is_terse(texts: Texts, wanted: list[str], said: list[str]) -> bool:
+    """Says whether an answer is just the words of the model answer that the question does not have."""
+    asked = frozenset(content_words(with_plain_numbers(texts.utterance)))
+    own = [word for word in wanted if word not in asked]
+    return bool(own) and bool(asked) and said == own and len(own) < len(wanted) and not negations(texts.expected)
+
+
+def _is_elsewhere(texts: Texts, wanted: list[str], said: list[str]) -> bool:
+    both = is_english(texts.expected) and is_english(texts.actual)
+    if not both or len(wanted) < _FEW or len(said) < _FEW - 1 or texts.stated:
+        return False
+    if negations(texts.expected) or negations(texts.actual) or not _POINTING.isdisjoint(raw_words(texts.actual)):
+        return False
+    contrary = contraries(raw_words(texts.expected), raw_words(texts.actual))
+    return not contrary and not share_roots(said, [*wanted, *content_words(texts.utterance)])
