@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import asyncio
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import pytest
@@ -67,9 +68,9 @@ def test_a_number_from_the_question_need_not_be_repeated() -> None:
     assert rating.verdict is not Verdict.FAILURE
 
 
-def test_a_negation_fails_only_a_sentence_that_is_the_same_otherwise() -> None:
-    assert rate("Your refund was approved.", "Your refund was not approved.", utterance="").rule == "opposite"
-    rating = rate("Your refund was approved.", "Your refund was not approved by Tom but by Ann.", utterance="")
+@pytest.mark.parametrize("actual", ["Your refund was not approved.", "Your refund was not approved by Tom but by Ann."])
+def test_a_negation_is_a_warning_and_never_a_failure(actual: str) -> None:
+    rating = rate("Your refund was approved.", actual, utterance="")
     assert rating.verdict is Verdict.UNDECIDED
     assert "warning: one side has a negation" in rating.explanation
 
@@ -146,3 +147,12 @@ def test_any_two_texts_get_a_rating_that_fits_its_score(expected: str, actual: s
 @given(st.sampled_from(PAIRS), st.sampled_from(PAIRS))
 def test_any_two_realistic_texts_get_a_rating(one: Pair, other: Pair) -> None:
     assert rate(one.expected, other.actual, utterance=one.utterance).explanation
+
+
+def test_a_likeness_below_the_threshold_decides_nothing() -> None:
+    expected, actual = "The order ships on Tuesday.", "Good news: the order ships on Tuesday."
+    rubric = Rubric("bot_response_rating", "", actual, expected)
+    assert Rules()(rubric).verdict is Verdict.PASS
+    rating = Rules()(replace(rubric, threshold=5.0))
+    assert (rating.verdict, rating.score) == (Verdict.UNDECIDED, None)
+    assert rating.explanation.startswith("below the threshold of 5; every word")

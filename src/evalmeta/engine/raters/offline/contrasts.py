@@ -1,4 +1,4 @@
-"""Texts that say the same but for one thing: a negation, an opposite, swapped roles, or a part that is left out."""
+"""Texts that say the same but for one thing: an opposite, swapped roles, or a part that is left out."""
 
 from __future__ import annotations
 
@@ -51,8 +51,8 @@ def _bare(word: str) -> set[str]:
 def contrary_words(expected: str, actual: str) -> str:
     """Tells in which word a sentence of the answer says the opposite of what was expected; empty when none does.
 
-    Both must be the same but for that word or a negation. Two turns, as in `not
-    unavailable`, are none.
+    Both must be the same but for that word. Two turns, as in `not unavailable`, are none;
+    a negation alone never decides.
     """
     wanted = _plain(expected)
     for sentence in _SENTENCE.split(actual):
@@ -60,10 +60,10 @@ def contrary_words(expected: str, actual: str) -> str:
         if len(said) != len(wanted):
             continue
         apart = [pair for pair in zip(wanted, said, strict=True) if stem(pair[0]) != stem(pair[1])]
-        if any(not contraries(pair[:1], pair[1:]) for pair in apart) or len(apart) > 1:
+        if len(apart) != 1 or not contraries(apart[0][:1], apart[0][1:]):
             continue
-        if (len(apart) + negations(expected) + negations(sentence)) % 2:
-            return "expected {}, got {}".format(*apart[0]) if apart else "a negation on one side only"
+        if (1 + negations(expected) + negations(sentence)) % 2:
+            return "expected {}, got {}".format(*apart[0])
     return ""
 
 

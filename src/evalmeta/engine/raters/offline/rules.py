@@ -78,7 +78,10 @@ class Rules:
         """Gives what `rate` says; None for a metric that no rule can judge."""
         if rubric.metric not in _RATED:
             return None
-        return rate(rubric.expected, rubric.actual, utterance=rubric.utterance, cosine=self.cosine)
+        rating = rate(rubric.expected, rubric.actual, utterance=rubric.utterance, cosine=self.cosine)
+        if rating.verdict is Verdict.PASS and (rating.score or 0) < rubric.threshold:
+            return undecided(f"below the threshold of {rubric.threshold:g}; {rating.explanation}")
+        return rating
 
     async def close(self) -> None:
         """Has nothing to let go of."""
