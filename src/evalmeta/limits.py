@@ -85,6 +85,8 @@ HTTP_TIMEOUT_SECONDS: Final = 60.0
 # How long an agent's endpoint may take to accept a connection; for its answer a case has its own time.
 CONNECT_SECONDS: Final = 10.0
 STORE_BUSY_SECONDS: Final = 10.0
+# How long a run tries again to get a database that another program holds, before it stops.
+LOCKED_SECONDS: Final = 60.0
 # A request that fails in passing is made so often, as jsforce does; a question about a job more often in a row: an org
 # may be restarted meanwhile. Pauses double, and Retry-After is honoured up to five minutes.
 MAX_ATTEMPTS: Final = 5

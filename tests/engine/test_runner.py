@@ -99,7 +99,8 @@ def test_results_are_committed_before_anyone_is_told() -> None:
     assert len(told) == 600
 
 
-def test_results_are_committed_in_batches_up_to_the_limit() -> None:
+def test_results_are_committed_in_batches_up_to_the_limit(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(limits, "JOURNAL_SECONDS", 60)
     journal = BatchJournal()
     run(Agent(answer_orders), evaluation(2_500), journal)
     assert sum(journal.batches) == 2_500

@@ -194,7 +194,7 @@ def test_a_broken_database_is_told_without_its_place_on_the_machine(org: Organiz
     org.database.execute("DROP TABLE run")
     response = rest(org, "GET", f"{RUNS}/4KB")
     status, code, text = rest_error(response)
-    assert (status, code) == (503, "SERVER_UNAVAILABLE")
+    assert (status, code) == (500, "SERVER_UNAVAILABLE")
     assert text.startswith("state/org.sqlite3 is no usable database: no such table: run\nMove org.sqlite3 away")
 
 

@@ -13,6 +13,7 @@ from evalmeta.engine.deadline import Deadline
 from evalmeta.engine.pacing import Pacer, pause_after
 from evalmeta.engine.reasons import reason
 from evalmeta.engine.scorer import Exchange, score
+from evalmeta.engine.scorers.results import broken
 from evalmeta.errors import SubjectBusy, SubjectUnreachable
 from evalmeta.model.run import CaseResult, TestResult, Verdict, case_verdict
 
@@ -30,6 +31,7 @@ __all__ = ["Terms", "close", "converse", "judge_again"]
 
 _T = TypeVar("_T")
 
+_UNJUDGED: Final = "the scorer gave nothing before the time of its case was over"
 # While a run is stopped, sessions and then the subject are closed, and results are committed in between.
 _HASTY_CLOSE_SECONDS: Final = limits.SHUTDOWN_SECONDS / 4
 
@@ -72,10 +74,13 @@ async def converse(item: WorkItem, subject: Subject, terms: Terms) -> CaseResult
         await asyncio.sleep(pause_after(failures))
 
 
-async def judge_again(item: WorkItem, recorded: CaseResult | None, scorers: Mapping[str, Scorer]) -> CaseResult:
+async def judge_again(
+    item: WorkItem, recorded: CaseResult | None, scorers: Mapping[str, Scorer], *, seconds: float
+) -> CaseResult:
     """Judges what an earlier run recorded for a case: its last answer, by what the last turn expects.
 
-    A case without an answer is ERROR, with the reason that was recorded.
+    A case without an answer is ERROR, with the reason that was recorded; a result that
+    is not there within the seconds is ERROR too.
     """
     case, now = item.case, time.time()
     utterance = case.turns[-1].utterance if case.turns else ""
@@ -84,7 +89,10 @@ async def judge_again(item: WorkItem, recorded: CaseResult | None, scorers: Mapp
         return CaseResult(case.number, item.iteration, utterance, Verdict.ERROR, now, now, error=error)
     results: list[TestResult] = []
     exchange = Exchange(case, recorded.utterance, recorded.generated)
-    await _judge(case.turns[-1].expectations if case.turns else (), exchange, scorers, results)
+    with suppress(TimeoutError):
+        await Deadline(seconds).keep(
+            _judge(case.turns[-1].expectations if case.turns else (), exchange, scorers, results)
+        )
     judged = replace(recorded, iteration=item.iteration, results=tuple(results), error=None)
     return replace(judged, verdict=case_verdict(results))
 
@@ -98,9 +106,26 @@ def _not_recorded(recorded: CaseResult | None, utterance: str) -> str | None:
 async def _judge(
     expectations: Sequence[Expectation], exchange: Exchange, scorers: Mapping[str, Scorer], results: list[TestResult]
 ) -> None:
+    """Adds a result for every expectation; what is cancelled meanwhile leaves those ERROR that were not there yet."""
+    waiting: dict[int, asyncio.Future[TestResult]] = {}
     for expectation in expectations:
         result = score(expectation, exchange, scorers=scorers)
-        results.append(result if isinstance(result, TestResult) else await result)
+        if not isinstance(result, TestResult):
+            waiting[len(results)] = asyncio.ensure_future(result)
+            result = broken(expectation, _UNJUDGED)
+        results.append(result)
+    if waiting:
+        await _wait_for(waiting, results)
+
+
+async def _wait_for(waiting: Mapping[int, asyncio.Future[TestResult]], results: list[TestResult]) -> None:
+    try:
+        await asyncio.wait(waiting.values())
+    finally:
+        for place, judging in waiting.items():
+            if judging.done():
+                results[place] = judging.result()
+            judging.cancel()
 
 
 async def close(closable: _Closable) -> None:
@@ -116,8 +141,8 @@ class _Conversation:
     """One attempt at a case, and how far it came; that is kept when it breaks off."""
 
     __slots__ = (
-        "_answered", "_case", "_deadline", "_generated", "_results", "_session", "_terms", "_utterance", "failures",
-        "may_pass",
+        "_answered", "_case", "_deadline", "_generated", "_judged", "_results", "_session", "_terms", "_utterance",
+        "failures", "may_pass",
     )  # fmt: skip
 
     def __init__(self, case: Case, terms: Terms, failures: int) -> None:
@@ -128,6 +153,7 @@ class _Conversation:
         self._utterance = case.turns[0].utterance if case.turns else ""
         self._answered = 0.0
         self._generated: GeneratedData | None = None
+        self._judged: Turn | None = None
         self._results: list[TestResult] = []
         self.failures = failures
         self.may_pass = False
@@ -138,15 +164,14 @@ class _Conversation:
         try:
             await self._deadline.keep(self._ask_all(subject))
         except (Exception, SystemExit) as error:  # noqa: BLE001 - a broken subject spoils one case, not the run
-            return self._broken_off(error)
+            if not self._deadline.has_expired:
+                return self._broken_off(error)
         except asyncio.CancelledError:
             return "the agent cancelled itself"
         finally:
             if self._session is not None:
                 await close(self._session)
-        # An agent may swallow the cancellation, or block the loop so that none can reach it.
-        late = self._deadline.has_expired or self._answered - begun - self._deadline.paused > self._terms.seconds
-        return self._too_late() if late else None
+        return self._too_late(begun)
 
     def result(self, item: WorkItem, started: float, error: str | None) -> CaseResult:
         verdict = case_verdict(self._results) if error is None else Verdict.ERROR
@@ -162,12 +187,17 @@ class _Conversation:
             error,
         )
 
-    def _too_late(self) -> str:
-        return f"no answer within {self._terms.seconds:g} s"
+    def _too_late(self, begun: float) -> str | None:
+        """Says what took too long; scorers that did have their own results, and leave no time for further turns."""
+        # An agent may swallow the cancellation, or block the loop so that none can reach it.
+        in_time = self._answered - begun - self._deadline.paused <= self._terms.seconds
+        if not in_time or (self._deadline.has_expired and self._judged is None):
+            return f"no answer within {self._terms.seconds:g} s"
+        if self._judged is None or self._judged is self._case.turns[-1]:
+            return None
+        return f"no time left to ask on: the answers were not judged within {self._terms.seconds:g} s"
 
     def _broken_off(self, error: BaseException) -> str:
-        if self._deadline.has_expired:
-            return self._too_late()
         if isinstance(error, SubjectUnreachable):
             self.may_pass = True
             self.failures += 1
@@ -185,7 +215,9 @@ class _Conversation:
         self._answered = time.monotonic()
         self._generated = generated_data(answer, measured_ms=round(elapsed * 1000, 1))
         exchange = Exchange(self._case, turn.utterance, self._generated)
+        self._judged = turn
         await _judge(turn.expectations, exchange, self._terms.scorers, self._results)
+        self._judged = None
 
     async def _admitted(self, ask: Callable[[], Awaitable[_T]]) -> tuple[_T, float]:
         """Asks when the pacer lets it, again when the agent was busy; gives the answer and its seconds."""

@@ -77,7 +77,7 @@ async def rescore(
     """
 
     async def judge(item: WorkItem) -> CaseResult:
-        return await judge_again(item, answers(item.iteration, item.case.number), scorers)
+        return await judge_again(item, answers(item.iteration, item.case.number), scorers, seconds=options.case_timeout)
 
     await _carry_out(evaluation, judge, journal, options, on_results)
 
@@ -194,6 +194,8 @@ async def _work(items: Iterator[WorkItem], work: _Work, post: _Post, turns: _Tur
 async def _stop(work: asyncio.Future[list[None]]) -> None:
     if work.done():
         return
+    # Its end was wanted: nobody asks how it came about.
+    work.add_done_callback(lambda done: done.cancelled() or done.exception())
     work.cancel()
     # Half of the time is for sessions that are being closed; who does not stop is left behind.
     await asyncio.wait({work}, timeout=limits.SHUTDOWN_SECONDS / 2)

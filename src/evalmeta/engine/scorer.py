@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import math
 from difflib import get_close_matches
 from inspect import isawaitable
@@ -18,7 +19,7 @@ from evalmeta.engine.scorers.results import broken, undecided
 from evalmeta.engine.scorers.topics import topic_scorer
 from evalmeta.errors import SettingsError
 from evalmeta.model.expectations import canonical_name, expectation_kind, known_names
-from evalmeta.model.run import TestResult
+from evalmeta.model.run import TestResult, Verdict
 from evalmeta.model.scoring import Scoring
 from evalmeta.plugins import load_plugin, plugin_names
 
@@ -31,6 +32,9 @@ if TYPE_CHECKING:
     from evalmeta.model.generated import GeneratedData
 
 __all__ = ["SCORERS", "Exchange", "Scorer", "make_scorers", "score"]
+
+# What orjson can write.
+_MOST: Final = 2**63
 
 
 class Exchange(NamedTuple):
@@ -115,7 +119,7 @@ def score(
         return broken(expectation, _unknown(expectation.name))
     try:
         result = scorer(expectation, exchange)
-    except Exception as error:  # noqa: BLE001 - a broken scorer spoils one result, not the run
+    except (Exception, SystemExit, asyncio.CancelledError) as error:  # noqa: BLE001 - a broken scorer spoils one result
         return broken(expectation, f"the scorer broke: {reason(error)}")
     # Most results come at once, and asking whether something can be awaited takes longer than judging.
     if not isinstance(result, TestResult) and isawaitable(result):
@@ -126,16 +130,52 @@ def score(
 async def _awaited(expectation: Expectation, result: Awaitable[TestResult]) -> TestResult:
     try:
         return _sound(expectation, await result)
-    except Exception as error:  # noqa: BLE001 - as in `score`
+    except asyncio.CancelledError:
+        task = asyncio.current_task()
+        if task is not None and task.cancelling():
+            raise
+        return broken(expectation, "the scorer broke: it cancelled itself")
+    except (Exception, SystemExit) as error:  # noqa: BLE001 - as in `score`
         return broken(expectation, f"the scorer broke: {reason(error)}")
 
 
 def _sound(expectation: Expectation, result: object) -> TestResult:
+    """Lets nothing through that cannot be kept, or that would be kept as something else."""
     if not isinstance(result, TestResult):
         return broken(expectation, f"the scorer broke: it gave {type(result).__name__}, which is no TestResult")
-    if result.score is not None and not math.isfinite(result.score):
-        return broken(expectation, f"the scorer broke: its score is {result.score}")
-    return result
+    fault = _fault(result)
+    return broken(expectation, f"the scorer broke: {fault}") if fault else result
+
+
+def _fault(result: TestResult) -> str | None:
+    if type(result.verdict) is not Verdict:
+        return f"its verdict is {result.verdict!r:.50}"
+    for number in (result.score, result.detail):
+        if number is not None and not _is_number(number):
+            return f"its score is {number!r:.50}"
+    for text in (result.name, result.expected, result.actual, result.explanation):
+        if not _is_text(text):
+            return f"its result holds {text!r:.50}"
+    for told in (result.label, result.rater, result.error):
+        if told is not None and not _is_text(told):
+            return f"its result holds {told!r:.50}"
+    return None
+
+
+def _is_number(number: object) -> bool:
+    if type(number) is float:
+        return math.isfinite(number)
+    return type(number) is int and abs(number) < _MOST
+
+
+def _is_text(text: object) -> bool:
+    """Tells whether a text can be kept: a plain one, without lone surrogates."""
+    if not isinstance(text, str):
+        return False
+    try:
+        return text.isascii() or bool(text.encode())
+    except UnicodeEncodeError:
+        return False
 
 
 def _unknown(name: str) -> str:

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Final
 from evalmeta import limits
 from evalmeta.engine.plan import choose
 from evalmeta.engine.reasons import reason
-from evalmeta.errors import EvalmetaError, NotFound, OrgFault, SettingsError, StoreLocked, SubjectError, SubjectNotBound
+from evalmeta.errors import EvalmetaError, NotFound, OrgFault, SettingsError, StoreError, SubjectError, SubjectNotBound
 from evalmeta.model.evaluation import evaluation_of
 from evalmeta.model.registry import EVALUATION_DEFINITION, TESTING_DEFINITION
 from evalmeta.model.run import RunStatus
@@ -86,11 +86,12 @@ def start(org: Organization, kind: MetadataType, name: str, options: RunOptions,
 async def work(org: Organization, run_id: str) -> None:
     """Carries a run to its end, beginning with what is missing; does nothing if another worker has it.
 
-    Cancelled, or when another program holds the database too long, it keeps what is done
-    and gives the run back. Whatever else stops it ends the run as ERROR.
+    Cancelled, or when the database cannot be used, it keeps what is done and gives the run
+    back. Whatever else stops it ends the run as ERROR; a run that another worker took, or
+    that was canceled, is left as it is.
 
     Raises:
-        StoreError: the database cannot be used.
+        StoreError: the database cannot be used: it is held by another program too long, full, or broken.
     """
     from evalmeta.engine.runner import execute, rescore  # noqa: PLC0415 - 85 ms, which only a worker needs
     from evalmeta.engine.scorer import make_scorers  # noqa: PLC0415 - likewise
@@ -111,13 +112,23 @@ async def work(org: Organization, run_id: str) -> None:
                 else:
                     answers = partial(org.runs.case, run.answers_of)
                     await rescore(evaluation, answers, journal, options=options, scorers=scorers)
-    except (asyncio.CancelledError, StoreLocked):
-        org.runs.release(run_id, worker)
-        raise
+    except (asyncio.CancelledError, StoreError) as stop:
+        if _give_back(org, run_id, worker) or isinstance(stop, asyncio.CancelledError):
+            raise
+        return
     except Exception as error:  # noqa: BLE001 - given back, a run that breaks would break its next worker too
         org.runs.finish(run_id, worker, RunStatus.ERROR, error=reason(error), now=time.time())
         return
     org.runs.finish(run_id, worker, RunStatus.COMPLETED, error=None, now=time.time())
+
+
+def _give_back(org: Organization, run_id: str, worker: str) -> bool:
+    """Gives a run back and tells whether it was the worker's."""
+    try:
+        return org.runs.release(run_id, worker)
+    except StoreError:
+        # It is free all the same as soon as its worker has ended.
+        return True
 
 
 def evaluation_of_run(org: Organization, run: Run) -> Evaluation:

@@ -12,7 +12,7 @@ from contextlib import suppress
 from typing import TYPE_CHECKING, Final
 
 from evalmeta import limits
-from evalmeta.errors import StoreError
+from evalmeta.errors import StoreError, StoreLocked
 from evalmeta.model.run import RunStatus
 from evalmeta.model.secrecy import child_environment
 from evalmeta.org.evaluations import work
@@ -37,14 +37,32 @@ class InProcessWorkers:
     """Carries runs out as tasks of this process; `close` stops them, and what is done stays done."""
 
     def __init__(self) -> None:
-        self._tasks: dict[str, asyncio.Task[None]] = {}
+        self._tasks: dict[str, asyncio.Task[StoreError | None]] = {}
+        self._stuck: dict[tuple[str, int], float] = {}
         self.org: Organization | None = None
 
     def launch(self, run_id: str) -> None:
-        """Begins to work on a run, unless this process already does."""
+        """Begins to work on a run, unless this process already does.
+
+        Raises:
+            StoreError: it did, and the database could not be used, or was held by another
+                program for long; to go on would ask the agent again and again for what
+                cannot be kept.
+        """
         running = self._tasks.get(run_id)
-        if self.org is not None and (running is None or running.done()):
-            self._tasks[run_id] = asyncio.get_running_loop().create_task(_try_to_work(self.org, run_id))
+        if self.org is None or (running is not None and not running.done()):
+            return
+        if running is not None and not running.cancelled() and (error := running.result()):
+            self._refuse_broken(self.org, run_id, error)
+        self._tasks[run_id] = asyncio.get_running_loop().create_task(_try_to_work(self.org, run_id))
+
+    def _refuse_broken(self, org: Organization, run_id: str, error: StoreError) -> None:
+        # A lock passes, unless nothing came of the run for long.
+        since = self._stuck.setdefault((run_id, org.runs.count(run_id)[0]), time.monotonic())
+        if isinstance(error, StoreLocked) and time.monotonic() - since < limits.LOCKED_SECONDS:
+            return
+        actions = [*error.actions, f"Go on with: evalmeta test resume --job-id {run_id}"]
+        raise StoreError(f"run {run_id} stopped: {error}", actions=actions)
 
     async def close(self) -> None:
         """Stops all work and waits until results are kept, at most a few seconds."""
@@ -160,7 +178,10 @@ def _start(project_root: Path, state_dir: Path, run_ids: Sequence[str]) -> subpr
         )
 
 
-async def _try_to_work(org: Organization, run_id: str) -> None:
-    # Whoever asks about the run is told what is wrong with the database, and starts the work again.
-    with suppress(StoreError):
+async def _try_to_work(org: Organization, run_id: str) -> StoreError | None:
+    """Gives what was wrong with the database, for whoever asks about the run."""
+    try:
         await work(org, run_id)
+    except StoreError as error:
+        return error
+    return None

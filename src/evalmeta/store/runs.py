@@ -170,10 +170,10 @@ class Runs:
         sql = "UPDATE run SET lease_until = ? WHERE id = ? AND worker = ?"
         return self._database.execute(sql, (until, run_id, worker)) == 1
 
-    def release(self, run_id: str, worker: str) -> None:
-        """Gives an unfinished run back, for another worker to go on."""
+    def release(self, run_id: str, worker: str) -> bool:
+        """Gives an unfinished run back, for another worker to go on; False when it is no longer the worker's."""
         sql = "UPDATE run SET worker = NULL, lease_until = NULL WHERE id = ? AND worker = ?"
-        self._database.execute(sql, (run_id, worker))
+        return self._database.execute(sql, (run_id, worker)) == 1
 
     def cancel(self, run_id: str, *, error: str, now: float) -> bool:
         """Ends a run that is not over, whoever works on it; what is finished stays. False when it is over.

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from inspect import isawaitable
+from typing import TYPE_CHECKING, Final
 
 from evalmeta.engine.raters.rater import Rating, Rubric
 from evalmeta.engine.scorers.results import undecided
+from evalmeta.errors import RaterError
 from evalmeta.model.expectations import canonical_name, expectation_kind
 from evalmeta.model.run import TestResult
 
@@ -17,6 +19,8 @@ if TYPE_CHECKING:
     from evalmeta.model.definition import Expectation
 
 __all__ = ["rated_by"]
+
+_MOST: Final = 5
 
 
 def rated_by(rater: Rater, *, threshold: float = 3.0) -> Scorer:
@@ -31,7 +35,7 @@ def rated_by(rater: Rater, *, threshold: float = 3.0) -> Scorer:
         if kind is not None and kind.needs == "value" and not expected:
             return undecided(expectation, "no expectedValue: there is no response to compare with", actual=actual)
         rating = rater(_rubric(expectation, exchange, expected, threshold))
-        if rating is None or isinstance(rating, Rating):
+        if isinstance(rating, Rating) or not isawaitable(rating):
             return _result(expectation, actual, rating)
         return _awaited(expectation, actual, rating)
 
@@ -54,11 +58,15 @@ async def _awaited(expectation: Expectation, actual: str, rating: Awaitable[Rati
     return _result(expectation, actual, await rating)
 
 
-def _result(expectation: Expectation, actual: str, rating: Rating | None) -> TestResult:
+def _result(expectation: Expectation, actual: str, rating: object) -> TestResult:
     expected = expectation.expected_value or ""
     if rating is None:
         explanation = f"{expectation.name} needs an LLM rater, and none judges this run"
         return undecided(expectation, explanation, expected=expected, actual=actual)
+    if not isinstance(rating, Rating):
+        raise RaterError(f"the rater gave {type(rating).__name__}, which is no Rating")
+    if rating.score is not None and not 0 <= rating.score <= _MOST:
+        raise RaterError(f"{rating.rater} rated {rating.score}; ratings go from 0 to {_MOST}")
     return TestResult(
         expectation.name,
         rating.verdict,

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Final
 import orjson
 from starlette.responses import Response
 
-from evalmeta.errors import EvalmetaError, OrgFault
+from evalmeta.errors import EvalmetaError, OrgFault, StoreError, StoreLocked
 from evalmeta.model.registry import OLDEST_API_VERSION
 from evalmeta.org.handlers.faults import code_of, message_of
 
@@ -32,6 +32,7 @@ _STATUS_CODES: Final = {
     "REQUEST_TOO_LARGE": 413,
     "SERVER_UNAVAILABLE": 503,
 }
+_BROKEN: Final = 500
 
 
 async def guarded(
@@ -57,8 +58,15 @@ async def guarded(
         return await answer(org, user)
     except EvalmetaError as error:
         code = code_of(error, otherwise="JSON_PARSER_ERROR")
-        status = (error.status if isinstance(error, OrgFault) else 0) or _STATUS_CODES.get(code, 400)
-        return json_reply([{"message": message_of(error, org), "errorCode": code}], status=status)
+        return json_reply([{"message": message_of(error, org), "errorCode": code}], status=_status(error, code))
+
+
+def _status(error: EvalmetaError, code: str) -> int:
+    if isinstance(error, OrgFault) and error.status:
+        return error.status
+    # To come later helps against a lock alone.
+    is_broken = isinstance(error, StoreError) and not isinstance(error, StoreLocked)
+    return _BROKEN if is_broken else _STATUS_CODES.get(code, 400)
 
 
 def _token_of(header: str) -> str:

@@ -1,0 +1,205 @@
+"""Raters and scorers that go wrong in every way: one result is spoilt, and the others of its case are not."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import TYPE_CHECKING
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from engine.builders import TOPIC, Agent, answer_orders, case, evaluation
+from evalmeta.engine.conversation import Terms, converse, judge_again
+from evalmeta.engine.journal import MemoryJournal
+from evalmeta.engine.plan import WorkItem
+from evalmeta.engine.raters.rater import Rating
+from evalmeta.engine.runner import execute
+from evalmeta.engine.scorer import SCORERS, make_scorers
+from evalmeta.errors import RaterError
+from evalmeta.model.definition import Expectation
+from evalmeta.model.run import CaseResult, RunOptions, TestResult, Verdict
+from evalmeta.model.scoring import Scoring
+from evalmeta.report import FORMATS, render
+from evalmeta.store.bodies import decode_case, encode_case
+from evalmeta.wire.connect import read_case, write_case
+from report_runs import report
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from evalmeta.engine.raters.rater import Rubric
+    from evalmeta.engine.scorer import Scorer
+
+RATED = Expectation("bot_response_rating", "It is on its way.")
+FLUENT = Expectation("coherence")
+EXPECTED = (TOPIC, RATED, FLUENT)
+GOOD = Rating(5.0, Verdict.PASS, "well said", "tester")
+SPECIAL = (float("nan"), float("inf"), float("-inf"), -0.0, 1e308, -1e308, 5e-324, 10**400)
+
+
+class Moody:
+    """Rates coherence as it should, and anything else as it is told."""
+
+    def __init__(self, mood: object) -> None:
+        self._mood = mood
+
+    def __call__(self, rubric: Rubric, /) -> object:
+        if rubric.metric == "coherence":
+            return GOOD
+        return self._mood() if callable(self._mood) else self._mood
+
+    async def close(self) -> None:
+        """Has nothing to let go of."""
+
+
+class MoodyLater(Moody):
+    """The same after some waiting, as a rater that asks a model."""
+
+    def __call__(self, rubric: Rubric, /) -> object:
+        return self._later(rubric)
+
+    async def _later(self, rubric: Rubric) -> object:
+        await asyncio.sleep(0)
+        return super().__call__(rubric)
+
+
+class Hanging(Moody):
+    """Never rates."""
+
+    async def _hang(self) -> object:
+        await asyncio.Event().wait()
+
+    def __call__(self, rubric: Rubric, /) -> object:
+        return GOOD if rubric.metric == "coherence" else self._hang()
+
+
+def raising(error: BaseException) -> object:
+    def fail() -> None:
+        raise error
+
+    return fail
+
+
+def judged(scorers: Mapping[str, Scorer], *turns: str, seconds: float = 5) -> CaseResult:
+    item = WorkItem(1, case(*turns, expectations=EXPECTED))
+    return asyncio.run(converse(item, Agent(answer_orders), Terms(scorers, seconds=seconds)))
+
+
+def scorers_of(rater: object) -> Mapping[str, Scorer]:
+    return make_scorers(Scoring(), rater)  # type: ignore[arg-type] # a rater that keeps no promise
+
+
+@pytest.mark.parametrize("kind", [Moody, MoodyLater])
+@pytest.mark.parametrize(
+    ("mood", "words"),
+    [
+        (raising(RaterError("no more credit")), "no more credit"),
+        (raising(ValueError("\x1b[2J\ud800")), "ValueError: \x1b[2J?"),
+        (raising(SystemExit(3)), "SystemExit: 3"),
+        (raising(asyncio.CancelledError()), "the scorer broke"),
+        (raising(TimeoutError("slow")), "TimeoutError: slow"),
+        ("5", "the rater gave str, which is no Rating"),
+        (5, "the rater gave int"),
+        ({"score": 5}, "the rater gave dict"),
+        (Rating(7.0, Verdict.PASS, "", "tester"), "tester rated 7.0; ratings go from 0 to 5"),
+        (Rating(-1.0, Verdict.FAILURE, "", "tester"), "rated -1.0"),
+        (Rating(float("nan"), Verdict.PASS, "", "tester"), "rated nan"),
+        (Rating(float("inf"), Verdict.PASS, "", "tester"), "rated inf"),
+        (Rating("5", Verdict.PASS, "", "tester"), "TypeError"),
+        (Rating(5.0, "PASSED", "", "tester"), "its verdict is 'PASSED'"),
+        (Rating(5.0, Verdict.PASS, b"well", "tester"), "its result holds b'well'"),
+        (Rating(5.0, Verdict.PASS, "\ud800", "tester"), "its result holds '\\ud800'"),
+        (Rating(5.0, Verdict.PASS, "well", 7), "its result holds 7"),
+    ],
+)
+def test_a_rater_that_fails_spoils_its_result_alone(kind: type[Moody], mood: object, words: str) -> None:
+    result = judged(scorers_of(kind(mood)))
+    assert [each.verdict for each in result.results] == [Verdict.PASS, Verdict.ERROR, Verdict.PASS]
+    assert words in (result.results[1].error or "")
+    assert (result.verdict, result.error) == (Verdict.ERROR, None)
+    assert decode_case(encode_case(result)) == result
+
+
+def test_a_rater_that_hangs_spoils_its_result_alone() -> None:
+    result = judged(scorers_of(Hanging(None)), seconds=0.05)
+    assert [each.verdict for each in result.results] == [Verdict.PASS, Verdict.ERROR, Verdict.PASS]
+    assert "before the time of its case was over" in (result.results[1].error or "")
+    assert (result.verdict, result.error) == (Verdict.ERROR, None)
+    assert result.generated is not None
+
+
+def test_a_rater_that_hangs_leaves_no_time_for_further_turns() -> None:
+    result = judged(scorers_of(Hanging(None)), "first", "second", seconds=0.05)
+    assert (result.verdict, len(result.results), result.utterance) == (Verdict.ERROR, 3, "first")
+    assert "no time left to ask on" in (result.error or "")
+
+
+def test_a_rater_that_hangs_ends_when_answers_are_judged_again() -> None:
+    item, scorers = WorkItem(1, case(expectations=EXPECTED)), scorers_of(Hanging(None))
+    again = asyncio.run(judge_again(item, judged(scorers_of(Moody(GOOD))), scorers, seconds=0.05))
+    assert [each.verdict for each in again.results] == [Verdict.PASS, Verdict.ERROR, Verdict.PASS]
+    assert again.verdict is Verdict.ERROR
+
+
+def test_a_run_that_is_stopped_while_a_rater_hangs_stops() -> None:
+    async def stop() -> None:
+        run = execute(
+            evaluation(3, expectations=EXPECTED),
+            Agent(answer_orders),
+            journal,
+            options=RunOptions(),
+            scorers=scorers_of(Hanging(None)),
+        )
+        task = asyncio.create_task(run)
+        await asyncio.sleep(0.05)
+        task.cancel()
+        await asyncio.wait([task])
+        assert task.cancelled()
+
+    journal = MemoryJournal()
+    asyncio.run(stop())
+    assert journal.results == []
+
+
+def test_raters_that_wait_are_waited_for_together() -> None:
+    both = asyncio.Barrier(2)
+
+    class Meeting(Moody):
+        def __call__(self, rubric: Rubric, /) -> object:
+            return self._meet(rubric)
+
+        async def _meet(self, _rubric: Rubric) -> Rating:
+            await both.wait()
+            return GOOD
+
+    assert judged(scorers_of(Meeting(None))).verdict is Verdict.PASS
+
+
+@pytest.mark.parametrize("number", SPECIAL)
+@pytest.mark.parametrize("place", ["score", "detail"])
+def test_a_number_that_cannot_be_kept_is_an_error_and_never_a_pass(number: float, place: str) -> None:
+    def score(expectation: Expectation, _exchange: object) -> TestResult:
+        return TestResult(expectation.name, Verdict.PASS, **{place: number})
+
+    result = judged({**SCORERS, RATED.name: score})
+    told = result.results[1]
+    if abs(number) <= 1e308:
+        assert (told.verdict, getattr(told, place)) == (Verdict.PASS, number)
+    else:
+        assert (told.verdict, f"its score is {number!r:.50}" in (told.error or "")) == (Verdict.ERROR, True)
+    assert decode_case(encode_case(result)) == result
+    assert read_case(write_case(result)).results[1].verdict is told.verdict
+
+
+@given(st.floats() | st.sampled_from(SPECIAL[:-1]), st.sampled_from(Verdict))
+def test_no_report_makes_a_pass_or_a_zero_of_a_number(number: float, verdict: Verdict) -> None:
+    result = TestResult("output_latency_milliseconds", verdict, score=number, detail=number)
+    case_of = CaseResult(1, 1, "?", verdict, 0.0, 1.0, (result,))
+    for name in FORMATS:
+        text = render(name, [report(case_of)])
+        assert "NaN" not in text or name not in {"json", "jsonl", "ctrf"}
+    assert read_case(write_case(case_of)).results[0].verdict is verdict
+    kept = decode_case(encode_case(case_of)).results[0]
+    finite = number if abs(number) <= 1.7976931348623157e308 else None
+    assert (kept.verdict, kept.score, kept.detail) == (verdict, finite, finite)
