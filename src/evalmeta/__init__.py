@@ -6,6 +6,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Final
 
 if TYPE_CHECKING:
+    from evalmeta.api.evaluations import evaluate, evaluate_async
     from evalmeta.api.metadata import Validation, read, validate, write
     from evalmeta.api.orgs import connect, deploy, retrieve
     from evalmeta.api.selections import resolve
@@ -50,6 +51,8 @@ __all__ = [
     "Validation",
     "connect",
     "deploy",
+    "evaluate",
+    "evaluate_async",
     "find_project",
     "finish_run",
     "list_tests",
@@ -62,6 +65,7 @@ __all__ = [
 ]
 
 _HOMES: Final = {
+    "evalmeta.api.evaluations": ("evaluate", "evaluate_async"),
     "evalmeta.api.metadata": ("Validation", "read", "validate", "write"),
     "evalmeta.api.orgs": ("connect", "deploy", "retrieve"),
     "evalmeta.api.selections": ("resolve",),

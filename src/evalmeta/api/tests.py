@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import time
 from contextlib import suppress
-from dataclasses import dataclass
 from difflib import get_close_matches
 from typing import TYPE_CHECKING, NamedTuple
 
+from evalmeta.api.results import FinishedRun
 from evalmeta.api.tracking import receipts_of
 from evalmeta.client.agent_tests import Progress, cancel_run, fetch_results, follow, start_run
 from evalmeta.client.remote_runs import look, watch
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
     from evalmeta.client.connection import Connection
     from evalmeta.model.registry import MetadataType
-    from evalmeta.model.run import Run, RunOptions, Summary
+    from evalmeta.model.run import Run, RunOptions
     from evalmeta.package.project import Project
     from evalmeta.wire.messages import FileProperties
 
@@ -52,14 +52,6 @@ class AgentTest(NamedTuple):
     def key(self) -> str:
         """Gives `Type:FullName`, unique in an org."""
         return f"{self.type.name}:{self.full_name}"
-
-
-@dataclass(frozen=True, slots=True)
-class FinishedRun:
-    """A run with its results, and what they come to."""
-
-    run: Run
-    summary: Summary
 
 
 async def list_tests(connection: Connection) -> list[FileProperties]:

@@ -35,7 +35,7 @@ if TYPE_CHECKING:
     from evalmeta.model.evaluation import Case, Evaluation
     from evalmeta.model.registry import MetadataType
     from evalmeta.model.run import Run, RunOptions
-    from evalmeta.model.settings import SubjectSettings
+    from evalmeta.model.settings import RaterSettings, SubjectSettings
     from evalmeta.model.user import User
     from evalmeta.org.organization import Organization
 
@@ -43,8 +43,10 @@ __all__ = [
     "bind_subject",
     "check_options",
     "evaluation_of_run",
+    "fault_of",
     "is_abandoned",
     "rater_of",
+    "rater_settings",
     "read_evaluation",
     "start",
     "work",
@@ -154,6 +156,13 @@ def check_options(org: Organization, options: RunOptions) -> None:
         OrgFault: one is beyond its limit.
         SettingsError: no rater of that name is bound.
     """
+    if fault := fault_of(options):
+        raise OrgFault(f"runOptions.{fault}", code="INVALID_API_INPUT")
+    _rater_settings(org, options)
+
+
+def fault_of(options: RunOptions) -> str | None:
+    """Says which option is beyond its limit, by its name in `runOptions`; None when all are well."""
     bounds: dict[str, tuple[float | None, float, float]] = {
         "iterations": (options.iterations, 1, limits.MAX_ITERATIONS),
         "minPassRate": (options.min_pass_rate, 0, 1),
@@ -167,8 +176,8 @@ def check_options(org: Organization, options: RunOptions) -> None:
     }
     for name, (value, least, most) in bounds.items():
         if value is not None and not least <= value <= most:
-            raise OrgFault(f"runOptions.{name} is {value}; {least} to {most:g} are allowed", code="INVALID_API_INPUT")
-    _check_rater(org, options)
+            return f"{name} is {value}; {least} to {most:g} are allowed"
+    return None
 
 
 def read_evaluation(content: bytes, name: str) -> Evaluation:
@@ -204,13 +213,24 @@ def bind_subject(
     return bind(settings, root=root, sign_in=sign_in)
 
 
-def _check_rater(org: Organization, options: RunOptions) -> None:
-    name = options.scoring.rater
-    if name != "rules" and name not in org.raters:
-        lines = f'[raters.{name}]\nadapter = "llm"\nmodel = "openai:gpt-4.1-mini"'
-        raise SettingsError(
-            f"no rater is called {name!r}", actions=[f"Add these lines to {org.settings_name}:\n\n{lines}"]
-        )
+def rater_settings(
+    raters: Mapping[str, RaterSettings], name: str, *, settings_name: str = SETTINGS_FILE
+) -> RaterSettings:
+    """Gives the settings of the rater of a name; the rater `rules` needs none.
+
+    Raises:
+        SettingsError: no such rater is bound.
+    """
+    if name in raters:
+        return raters[name]
+    if name == "rules":
+        return RulesRater(adapter="rules")
+    lines = f'[raters.{name}]\nadapter = "llm"\nmodel = "openai:gpt-4.1-mini"'
+    raise SettingsError(f"no rater is called {name!r}", actions=[f"Add these lines to {settings_name}:\n\n{lines}"])
+
+
+def _rater_settings(org: Organization, options: RunOptions) -> RaterSettings:
+    return rater_settings(org.raters, options.scoring.rater, settings_name=org.settings_name)
 
 
 @asynccontextmanager
@@ -222,10 +242,7 @@ async def rater_of(org: Organization, options: RunOptions) -> AsyncIterator[Rate
     """
     from evalmeta.engine.raters import bind_rater  # noqa: PLC0415 - only runs need it
 
-    name = options.scoring.rater
-    _check_rater(org, options)
-    settings = org.raters.get(name, RulesRater(adapter="rules"))
-    rater = bind_rater(settings, root=org.root, cache=Ratings(org.database))
+    rater = bind_rater(_rater_settings(org, options), root=org.root, cache=Ratings(org.database))
     try:
         yield rater
     finally:

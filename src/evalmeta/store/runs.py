@@ -93,6 +93,15 @@ class Runs:
         rows = self._database.query(f"SELECT {_RUN_COLUMNS} FROM run WHERE id = ?", (run_id,))  # noqa: S608 - a constant
         return _run(rows[0]) if rows else None
 
+    def latest(self, kind: MetadataType, definition: str) -> Run | None:
+        """Gives the latest run that asks a definition's agent, without its cases; None when there is none."""
+        sql = f"""
+            SELECT {_RUN_COLUMNS} FROM run WHERE definition = ? AND id GLOB ? AND answers_of IS NULL
+            ORDER BY created_at DESC, id DESC LIMIT 1
+        """  # noqa: S608 - a constant
+        rows = self._database.query(sql, (definition, f"{kind.run_prefix}*"))
+        return _run(rows[0]) if rows else None
+
     def is_seen_by(self, run_id: str, user: User) -> bool:
         """Tells whether a run is a user's; an admin's are everybody's."""
         sql = "SELECT EXISTS (SELECT 1 FROM run WHERE id = ? AND (? OR user_id = ?))"

@@ -22,21 +22,16 @@ if TYPE_CHECKING:
     from evalmeta.model.generated import GeneratedData
     from evalmeta.model.settings import PythonSubject
 
-__all__ = ["bind_python"]
+__all__ = ["bind_python", "subject_of"]
 
 _INPUTS: Final = ("history", "context")
 
 
 def bind_python(settings: PythonSubject, *, root: Path) -> Subject:
-    """Imports the target `module:name` and makes a subject of it.
+    """Imports the target `module:name` and makes a subject of it, as `subject_of` does.
 
-    The target is a function `answer(utterance, *, history, context)`, or a class or
-    object with `open(history, context)` whose sessions have `ask(utterance)` and may
-    have `close()`. Everything may be a coroutine function; what is not runs in a
-    daemon thread. `history` is a list of mappings with role, message and topic,
-    `context` maps variable names to values; both are passed by name to who takes them.
     An exception that `retry_on` names, by its class's name or a base class's, makes the
-    case begin anew; an agent that is busy raises `SubjectBusy`.
+    case begin anew.
 
     Raises:
         SettingsError: the target is not there, does not load, or is none of these.
@@ -46,16 +41,38 @@ def bind_python(settings: PythonSubject, *, root: Path) -> Subject:
     agent: object = import_from(root, module_name, target=target)
     for name in path.split("."):
         agent = _attribute(agent, name, target)
+    return subject_of(agent, root=root, called=f"the subject's target {target!r}", retry_on=settings.retry_on)
+
+
+def subject_of(agent: object, *, root: Path, called: str = "the subject", retry_on: tuple[str, ...] = ()) -> Subject:
+    """Makes a subject of a Python object.
+
+    It is a function `answer(utterance, *, history, context)`, or a class or object with
+    `open(history, context)` whose sessions have `ask(utterance)` and may have `close()`.
+    Everything may be a coroutine function; what is not runs in a daemon thread.
+    `history` is a list of mappings with role, message and topic, `context` maps variable
+    names to values; both are passed by name to who takes them. An agent that is busy
+    raises `SubjectBusy`.
+
+    Args:
+        agent: the object.
+        root: the project's folder, from which errors name files.
+        called: what errors call the object.
+        retry_on: names of exceptions that pass; see `bind_python`.
+
+    Raises:
+        SettingsError: the object is none of these, or the class cannot be made without arguments.
+    """
     opener = getattr(agent, "open", None)
-    calls = Calls(root, retry_on=settings.retry_on)
+    calls = Calls(root, retry_on=retry_on)
     if inspect.isclass(agent) and callable(opener):
-        return _Agent(_instance(agent, target), calls)
+        return _Agent(_instance(agent, called), calls)
     if callable(opener):
         return _Agent(agent, calls)
     if callable(agent) and not inspect.isclass(agent):
         return _Answering(agent, calls)
     raise SettingsError(
-        f"the subject's target {target!r} is neither a function nor has it a method open: {type(agent).__name__}",
+        f"{called} is neither a function nor has it a method open: {type(agent).__name__}",
         actions=("Name a function answer(utterance), or a class with open(history, context).",),
     )
 
@@ -160,12 +177,12 @@ def _attribute(thing: object, name: str, target: str) -> object:
     )
 
 
-def _instance(kind: type, target: str) -> object:
+def _instance(kind: type, called: str) -> object:
     try:
         instance: object = kind()
     except Exception as error:
         raise SettingsError(
-            f"the subject's target {target!r} cannot be made: {type(error).__name__}: {error}",
+            f"{called} cannot be made: {type(error).__name__}: {error}",
             actions=(f"Let {kind.__name__}() work without arguments, or name an object made of it.",),
         ) from error
     return instance
