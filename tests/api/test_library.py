@@ -4,20 +4,31 @@ import re
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+import pytest
+
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    import pytest
-
 PAGE = Path(__file__).parent.parent.parent / "docs/library.md"
+EXAMPLES = re.findall(r"```python\n(.*?)```", PAGE.read_text(), re.DOTALL)
+PRINTED = (
+    "Agentforce_for_Salesforce 2\n1.0\n",
+    (
+        "1.0 PASS\n3\n"
+        "Case_Care_Assertions True\nField_Service_Appointments True\nFollow_Up_Conversations True\n"
+        "Order_Desk_Criteria True\nRefund_Limits True\nWorld_Accounts True\nmy_test_n1 True\n"
+    ),
+    "2 2\n2 2\n",
+    "2000 []\n",
+)
 
 
-def test_the_example_of_the_library_page_runs(
-    copy_samples: Callable[..., Path], capsys: pytest.CaptureFixture[str]
+@pytest.mark.parametrize(("code", "printed"), [*zip(EXAMPLES, PRINTED, strict=True)], ids=range(1, 5))
+def test_the_examples_of_the_library_page_run(
+    copy_samples: Callable[..., Path], capsys: pytest.CaptureFixture[str], code: str, printed: str
 ) -> None:
     copy_samples()
-    [code] = re.findall(r"```python\n(.*?)```", PAGE.read_text(), re.DOTALL)
 
     exec(compile(code, str(PAGE), "exec"), {"__name__": "example"})  # noqa: S102 - our own page
 
-    assert capsys.readouterr().out == "Agentforce_for_Salesforce 2\n1.0\n"
+    assert capsys.readouterr().out == printed
