@@ -19,11 +19,20 @@ from api.interrupted import HANGS, twenty
 from engine.builders import Agent, answer_orders, case, evaluation
 from evalmeta import RunOptions, evaluate, evaluate_async
 from evalmeta.engine.raters.rater import Rating
-from evalmeta.errors import InvalidMetadata, NotFound, ProjectError, SettingsError, SubjectNotBound, UsageError
+from evalmeta.errors import (
+    InvalidMetadata,
+    NotFound,
+    ProjectError,
+    SettingsError,
+    StoreError,
+    SubjectNotBound,
+    UsageError,
+)
 from evalmeta.model.definition import Expectation
 from evalmeta.model.run import CaseResult, RunStatus, Verdict
 from evalmeta.model.scoring import Scoring
 from evalmeta.model.settings import PythonSubject, RulesRater
+from evalmeta.store.database import open_database
 from org.parts import SETTINGS, asked, definition, make_project
 
 if TYPE_CHECKING:
@@ -401,8 +410,6 @@ def test_what_an_ended_process_has_kept_is_not_asked_again(tmp_path: Path, endin
 
 
 def kept_in(journal: Path) -> int:
-    from evalmeta.store.database import open_database  # noqa: PLC0415 - only here
-
     with closing(open_database(journal)) as database:
         [(count,)] = database.query("SELECT count(*) FROM case_result")
     return int(count)
@@ -465,6 +472,16 @@ def test_a_run_that_someone_works_on_is_left_alone(tmp_path: Path) -> None:
 def test_what_no_journal_can_keep_is_refused(tmp_path: Path, what: object, message: str) -> None:
     with pytest.raises(UsageError, match=message):
         evaluate(what, answer, journal=tmp_path)
+
+
+def test_a_run_that_is_taken_out_of_its_journal_is_an_error(tmp_path: Path) -> None:
+    def take_out(_results: object) -> None:
+        with closing(open_database(tmp_path)) as database:
+            database.execute("DELETE FROM case_result")
+            database.execute("DELETE FROM run")
+
+    with pytest.raises(StoreError, match="has been taken out of the journal"):
+        evaluate([case()], answer, journal=tmp_path, on_results=take_out)
 
 
 def test_the_projects_own_state_is_no_journal(project: Project) -> None:

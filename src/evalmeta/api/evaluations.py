@@ -154,6 +154,7 @@ async def evaluate_async(  # noqa: PLR0913 - as documented
             database = stack.enter_context(closing(open_database(Path(journal))))
         bindings = Bindings(stack, subject, rater, Ratings(database) if database else None)
         tasks = [_task(each, options, bindings) for each in assignments]
+        _check_cases(tasks, has_journal=database is not None)
         terms = _Terms(database, on_results, resume, keep_results)
         finished = FinishedRuns([await _carry_out(each, terms) for each in tasks])
     return finished if is_list(what) else finished[0]
@@ -201,10 +202,6 @@ async def _carry_out(task: _Task, terms: _Terms) -> FinishedRun:
 
 
 def _record(task: _Task, terms: _Terms) -> AbstractContextManager[Record]:
-    is_passing = isinstance(task.assignment.evaluation.cases, Iterator)
-    if is_passing and (terms.database or task.options.iterations > 1):
-        need = "a journal goes" if terms.database else "several iterations go"
-        raise UsageError(f"{need} through the cases more than once: give a list, or an object that begins anew")
     if terms.database is None:
         return in_memory(task.assignment, task.options, keep=terms.keep_results)
     return stored(terms.database, task.assignment, task.options, resume=terms.resume)
@@ -251,6 +248,14 @@ def _check_journal(folder: Path, assignments: Sequence[Assignment]) -> None:
         raise UsageError("a journal tells runs by their names, and two of these have the same")
     if any(each.state_dir and each.state_dir.resolve() == folder.resolve() for each in assignments):
         raise UsageError(f"{folder} is the project's own folder for state: take another one for the journal")
+
+
+def _check_cases(tasks: Sequence[_Task], *, has_journal: bool) -> None:
+    for each in tasks:
+        is_passing = isinstance(each.assignment.evaluation.cases, Iterator)
+        if is_passing and (has_journal or each.options.iterations > 1):
+            need = "a journal goes" if has_journal else "several iterations go"
+            raise UsageError(f"{need} through the cases more than once: give a list, or an object that begins anew")
 
 
 def _name_of(subject: object) -> str:

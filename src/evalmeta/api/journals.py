@@ -14,7 +14,7 @@ import orjson
 from evalmeta import limits
 from evalmeta.engine.journal import MemoryJournal
 from evalmeta.engine.plan import choose
-from evalmeta.errors import StoreLocked, UsageError
+from evalmeta.errors import StoreError, StoreLocked, UsageError
 from evalmeta.model.run import Run, RunStatus
 from evalmeta.org.leases import is_free, keep_lease, new_worker
 from evalmeta.store.runs import RunJournal, Runs
@@ -146,9 +146,8 @@ class _StoredRecord:
         self._runs.finish(self._id, self._worker, RunStatus.COMPLETED, error=None, now=time.time())
 
     def run(self, *, total: int, with_cases: bool) -> Run:
-        run = self._runs.get(self._id)
-        assert run is not None  # noqa: S101 - nothing takes runs away
         cases = self._runs.cases(self._id) if with_cases else ()
+        run = _found(self._runs, self._id)
         return replace(run, total=max(run.total, total), options=self._options, cases=cases)
 
 
@@ -168,8 +167,13 @@ def _begun(runs: Runs, assignment: Assignment, options: RunOptions) -> Run:
     if not total:
         raise nothing_to_ask(evaluation)
     run_id = runs.start(assignment.kind, evaluation, content, options, total=total, now=time.time())
+    return _found(runs, run_id)
+
+
+def _found(runs: Runs, run_id: str) -> Run:
     run = runs.get(run_id)
-    assert run is not None  # noqa: S101 - it was made just now
+    if run is None:
+        raise StoreError(f"run {run_id} has been taken out of the journal by another program")
     return run
 
 
