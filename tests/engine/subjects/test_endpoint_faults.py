@@ -1,0 +1,108 @@
+"""Endpoints that go wrong in every way, in whole runs: one case is an ERROR, never a FAILURE, and the others pass."""
+
+from __future__ import annotations
+
+import threading
+from pathlib import Path
+from typing import TYPE_CHECKING, Final
+
+import pytest
+
+from client.servers import http_reply, listening, replying_with
+from engine.builders import evaluation, run
+from engine.subjects.conversations import says
+from evalmeta import limits
+from evalmeta.engine.subjects import bind
+from evalmeta.model.definition import Expectation
+from evalmeta.model.run import Verdict
+from evalmeta.model.settings import HttpSubject, OpenAISubject
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from evalmeta.engine.subject import Subject
+    from evalmeta.model.run import CaseResult
+
+NO_ACTIONS = Expectation("action_sequence_match", "[]")
+GOOD = says({"answer": "Yes.", "choices": [{"message": {"content": "Yes."}}]})
+HALF = b'HTTP/1.1 200 OK\r\nContent-Length: 100\r\n\r\n{"answer": '
+FAULTS: Final = {
+    "429": (http_reply(429, b'{"error": {"message": "Slow down"}}', "Retry-After: 0"), "Slow down (tried 2 times)"),
+    "429 for an hour": (http_reply(429, b"", "Retry-After: 3600"), "status 429"),
+    "500": (http_reply(500, b'{"error": {"message": "Out of order"}}'), "status 500: Out of order"),
+    "502": (http_reply(502, b"<html><title>Bad Gateway</title></html>"), "Bad Gateway (tried 2 times)"),
+    "503": (http_reply(503, b""), "status 503 (tried 2 times)"),
+    "401": (http_reply(401, b""), "status 401"),
+    "half a body": (HALF, "(tried 2 times)"),
+    "half a head": (b"HTTP/1.1 200 OK\r\nContent-Le", "(tried 2 times)"),
+    "not http": (b"+OK dovecot ready\r\n", "(tried 2 times)"),
+    "nothing": (b"", "(tried 2 times)"),
+    "an empty body": (http_reply(200, b""), "JSON"),
+    "not json": (http_reply(200, b"<p>Welcome</p>"), "no JSON"),
+    "half json": (http_reply(200, b'{"answer": "Yes.'), "no JSON"),
+    "not utf-8": (http_reply(200, b'{"answer": "\xff"}'), "no JSON"),
+    "nan": (http_reply(200, b'{"answer": NaN}'), "no JSON"),
+    "a lone surrogate": (
+        http_reply(200, rb'{"answer": "\ud800", "choices": [{"message": {"content": "\ud800"}}]}'),
+        "",
+    ),
+    "deep json": (http_reply(200, b"[" * 100_000 + b"]" * 100_000), "JSON"),
+    "another type": (says({"answer": ["a"], "choices": "none"}), ""),
+    "10 MB": (http_reply(200, b'"' + b"x" * 10_000_000 + b'"'), "bytes"),
+}
+
+
+@pytest.fixture(autouse=True)
+def _short_pauses(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(limits, "RETRY_PAUSE_SECONDS", 0.001)
+
+
+def openai(url: str) -> Subject:
+    return bind(OpenAISubject(adapter="openai", model="desk-1", url=url), root=Path())
+
+
+def http(url: str) -> Subject:
+    return bind(HttpSubject(adapter="http", url=url), root=Path())
+
+
+def asked(agent: Callable[[str], Subject], url: str, **options: object) -> list[CaseResult]:
+    return run(agent(url), evaluation(3, expectations=(NO_ACTIONS,)), retries=1, concurrency=1, **options)
+
+
+def check_that_only_the_second_is_broken(results: list[CaseResult], words: str) -> None:
+    assert [each.verdict for each in results] == [Verdict.PASS, Verdict.ERROR, Verdict.PASS], results[1]
+    assert words in (results[1].error or ""), results[1].error
+    assert results[1].results == ()
+
+
+@pytest.mark.parametrize("agent", [openai, http])
+@pytest.mark.parametrize("fault", FAULTS)
+def test_what_an_endpoint_answers_spoils_its_case_alone(agent: Callable[[str], Subject], fault: str) -> None:
+    reply, words = FAULTS[fault]
+    with listening(lambda request: reply if b"question 2" in request else GOOD) as server:
+        check_that_only_the_second_is_broken(asked(agent, server.url), words)
+
+
+@pytest.mark.parametrize("agent", [openai, http])
+def test_an_endpoint_that_never_answers_spoils_its_case_alone(agent: Callable[[str], Subject]) -> None:
+    over = threading.Event()
+
+    def answer(request: bytes) -> bytes:
+        if b"question 2" in request:
+            over.wait(30)
+        return GOOD
+
+    with listening(answer) as server:
+        try:
+            results = asked(agent, server.url, case_timeout=1)
+        finally:
+            over.set()
+    check_that_only_the_second_is_broken(results, "no answer within 1 s")
+
+
+@pytest.mark.parametrize("agent", [openai, http])
+def test_where_nobody_listens_every_case_is_an_error(agent: Callable[[str], Subject]) -> None:
+    with replying_with(GOOD) as gone:
+        url = gone.url
+    results = asked(agent, url)
+    assert {each.verdict for each in results} == {Verdict.ERROR}
