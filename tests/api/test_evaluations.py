@@ -121,7 +121,7 @@ def test_a_definition_is_evaluated_with_a_function() -> None:
 
 def test_a_file_is_evaluated_with_what_its_project_binds(project: Project) -> None:
     finished = evaluate(project.root / FOLDER / "B.aiEvaluationDefinition")
-    assert (finished.run.definition, asked(project)) == ("B", ["B 1", "B 2"])
+    assert (finished.run.definition, sorted(asked(project))) == ("B", ["B 1", "B 2"])
 
 
 def test_a_folder_with_one_definition_is_one_thing(project: Project) -> None:
