@@ -4,21 +4,23 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from difflib import get_close_matches
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from evalmeta.api.comparisons import load_run
 from evalmeta.errors import SettingsError, UsageError
 from evalmeta.model.caselist import CaseList, parse_case_list
 from evalmeta.model.counting import counted_verdict
+from evalmeta.model.registry import type_of_run
 from evalmeta.model.run import Verdict
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
+    from evalmeta.api.tests import AgentTest
     from evalmeta.model.run import Run
     from evalmeta.package.project import Project
 
-__all__ = ["Choice", "by_tags", "failed_in"]
+__all__ = ["Choice", "Failures", "by_tags", "failed_in"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,29 +29,43 @@ class Choice:
 
     Attributes:
         lists: alternatives, of which one must have the case; none choose every case.
-        names: full names of the definitions that are chosen; empty for all.
+        names: the definitions that are chosen, as `select_tests` takes them; empty for all.
     """
 
     names: tuple[str, ...] = ()
     lists: tuple[tuple[CaseList, ...], ...] = ()
 
-    def numbers(self, name: str) -> tuple[int, ...] | None:
-        """Gives the numbers of the chosen cases of a definition, None for all of them."""
+    def numbers(self, test: AgentTest) -> tuple[int, ...] | None:
+        """Gives the numbers of the chosen cases of a test, None for all of them."""
         chosen: frozenset[int] | None = None
         for alternatives in self.lists:
-            one = _union(each.numbers for each in alternatives if each.name in {"", name})
+            one = _union(each.numbers for each in alternatives if each.name in {"", test.full_name, test.key})
             chosen = one if chosen is None else chosen if one is None else chosen & one
         return None if chosen is None else tuple(sorted(chosen))
 
     def narrowed(self, lists: Sequence[CaseList]) -> Choice:
-        """Gives a choice that a case must be in one of these lists for, too; of definitions that are named in it."""
+        """Gives a choice that has only those cases that are in one of these lists, too; no lists change nothing.
+
+        Where no definition was chosen yet, those are that the lists name.
+        """
         if not lists:
             return self
-        named = tuple(dict.fromkeys(each.name for each in lists if each.name))
-        names = self.names
-        if all(each.name for each in lists):
-            names = tuple(name for name in named if name in names) if names else named
+        named = tuple(dict.fromkeys(each.name for each in lists))
+        names = self.names or (() if "" in named else named)
         return Choice(names, (*self.lists, tuple(lists)))
+
+
+class Failures(NamedTuple):
+    """A run that is over, and the numbers of its cases of which an iteration failed or ended in an error."""
+
+    run: Run
+    numbers: frozenset[int]
+
+    @property
+    def cases(self) -> CaseList:
+        """Gives the cases as a list."""
+        kind = type_of_run(self.run.id)
+        return CaseList(f"{kind.name}:{self.run.definition}" if kind else self.run.definition, self.numbers)
 
 
 def by_tags(project: Project, tags: Iterable[str]) -> list[CaseList]:
@@ -69,24 +85,16 @@ def by_tags(project: Project, tags: Iterable[str]) -> list[CaseList]:
     return lists
 
 
-def failed_in(project: Project, run_ids: Iterable[str]) -> tuple[list[CaseList], list[str]]:
-    """Gives the cases of runs of which an iteration failed or ended in an error; and the ids of runs without any.
+def failed_in(project: Project, run_ids: Iterable[str]) -> list[Failures]:
+    """Gives for each run what failed or ended in an error in it.
 
     Raises:
         NotFound: no such run is known here.
         UsageError: it is not over.
         StoreError: the project's database cannot be used.
     """
-    lists: list[CaseList] = []
-    passed: list[str] = []
-    for run_id in run_ids:
-        run = load_run(project, run_id)
-        numbers = _failed(run)
-        if numbers:
-            lists.append(CaseList(run.definition, numbers))
-        else:
-            passed.append(run.id)
-    return lists, passed
+    runs = [load_run(project, run_id) for run_id in run_ids]
+    return [Failures(run, _failed(run)) for run in runs]
 
 
 def _tagged(tag: str, entry: str) -> CaseList:

@@ -60,7 +60,7 @@ async def plan_runs(
     kinds = dict.fromkeys(test.type for test in tests)
     contents = {kind: await _contents(connection, kind, tests) for kind in kinds}
     return [
-        _planned(test, contents[test.type][test.full_name], replace(options, cases=choice.numbers(test.full_name)))
+        _planned(test, contents[test.type][test.full_name], replace(options, cases=choice.numbers(test)))
         for test in tests
         if test.full_name in contents[test.type]
     ]

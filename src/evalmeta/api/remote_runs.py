@@ -34,7 +34,7 @@ if TYPE_CHECKING:
 
 __all__ = ["begin", "cancel", "finish", "history", "kept", "left_out", "load", "look"]
 
-_HERE_ONLY: Final = ("concurrency", "case_timeout")
+_HERE_ONLY: Final = ("concurrency", "case_timeout", "rate_limit", "retries", "max_errors", "scoring")
 
 
 def left_out(options: RunOptions) -> list[str]:

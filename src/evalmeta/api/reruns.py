@@ -46,7 +46,7 @@ async def extend(connection: Connection, run_id: str, *, iterations: int, ignore
 
     Raises:
         DefinitionChanged: another definition is deployed now, or none, and changes are not ignored.
-        EvalmetaError: the run is not over, or has as many iterations already.
+        UsageError: the run is not over, or has as many iterations already.
         NotFound: no such run is in the org.
         OrgError: the org cannot be reached or refuses a call.
     """

@@ -1,23 +1,20 @@
-"""Starting, following and canceling runs, as the `test` commands share it."""
+"""Starting runs and waiting for them, as the `test` commands share it."""
 
 from __future__ import annotations
 
-import math
-import re
 import sys
 import time
 from contextlib import contextmanager, redirect_stdout
 from dataclasses import replace
-from pathlib import Path
-from typing import TYPE_CHECKING, Final, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 import click
 
 from evalmeta.cli.calls import repeated
 from evalmeta.cli.jobs import seconds_of
-from evalmeta.cli.output import console, note, say_target
+from evalmeta.cli.output import console, note
 from evalmeta.cli.targets import connected
-from evalmeta.errors import EvalmetaError, NotFound, OrgFault, UsageError, WaitRanOut
+from evalmeta.errors import EvalmetaError, OrgFault, UsageError, WaitRanOut
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -25,30 +22,28 @@ if TYPE_CHECKING:
     from evalmeta.api.choices import Choice
     from evalmeta.api.targets import Target
     from evalmeta.api.tests import AgentTest, FinishedRun
-    from evalmeta.api.whereabouts import Whereabouts
     from evalmeta.client.connection import Connection
-    from evalmeta.model.run import Run, RunOptions
+    from evalmeta.model.run import RunOptions
     from evalmeta.package.project import Project
     from evalmeta.report.progress import Progress
     from evalmeta.store.remote_runs import RemoteRun
 
 __all__ = [
+    "Org",
     "Order",
     "RunsOutcome",
-    "cancel",
-    "carry_on",
-    "check_id",
-    "extend_run",
-    "locate_run",
-    "reach_run",
-    "rescore_run",
+    "StartedRun",
+    "check_selection",
+    "finish_run",
+    "leave_runs",
+    "org_at",
     "run_tests",
+    "shown_progress",
+    "waited_for",
 ]
 
-_RUN_ID: Final = re.compile(r"[A-Za-z0-9]{15,18}")
 
-
-class _Org(NamedTuple):
+class Org(NamedTuple):
     """Where tests run; `elsewhere` is None for the project's own org, embedded or served."""
 
     connection: Connection
@@ -56,188 +51,106 @@ class _Org(NamedTuple):
     elsewhere: Target | None
 
 
-class _Started(NamedTuple):
+class StartedRun(NamedTuple):
     """A run that was started, and what is kept of it when it is in another org."""
 
     id: str
+    definition: str
     remote: RemoteRun | None = None
 
 
 class Order(NamedTuple):
-    """What is to be run: which tests and cases, how, and how many seconds to wait; None starts runs and leaves them."""
+    """What is to be run.
+
+    Attributes:
+        choice: which tests, and which of their cases.
+        wait: seconds; None starts runs and leaves them.
+        is_quiet: stdout is for the report alone.
+    """
 
     choice: Choice
     options: RunOptions
     wait: float | None
+    is_quiet: bool = False
 
 
 class RunsOutcome(NamedTuple):
-    """What came of several tests: those that finished, and why others could not be started."""
+    """What came of several tests: the runs that finished, that were left, and why others could not be started."""
 
     finished: list[FinishedRun]
     errors: list[EvalmetaError]
+    left: list[StartedRun]
 
 
 async def run_tests(project: Project, target: Target | None, order: Order) -> RunsOutcome:
     """Runs tests one after the other; without a wait they are started and go on by themselves.
 
     Where the wait, in seconds, runs out, the run goes on too, and the tests after it are not
-    started. A test that cannot be started does not keep the others from running.
+    started. A test that cannot be started does not keep the others from running; one of which
+    no case is chosen is skipped.
     """
     from evalmeta.api import changes, tests  # noqa: PLC0415 - not needed for --help
 
-    outcome, wait = RunsOutcome([], []), order.wait
+    outcome, wait = RunsOutcome([], [], []), order.wait
     async with connected(project, target, detached=wait is None) as connection:
-        org = _org(connection, project, target)
+        org = org_at(connection, project, target)
         chosen = await tests.select_tests(connection, order.choice.names)
+        check_selection(connection, order)
         for name in await changes.find_undeployed(connection, project, chosen):
             note(f"Warning: {name} differs from the org's; deploy to test your changes: evalmeta deploy")
-        _check_selection(connection, order)
         _tell_options(connection, order.options)
         if wait is None:
             await _start_all(org, chosen, order, outcome)
         else:
             await _run_all(org, chosen, order, outcome, wait=wait)
-    await _leave(project, target, outcome.errors)
+    await leave_runs(project, target, outcome.errors)
     return outcome
 
 
-async def extend_run(
-    project: Project,
-    place: Whereabouts,
-    target: Target | None,
-    *,
-    iterations: int,
-    wait: float | None,
-    ignore_changes: bool,
-) -> RunsOutcome:
-    """Adds iterations to a run that is over, and waits for it; without `wait` it goes on by itself."""
-    from evalmeta.api import reruns, tests  # noqa: PLC0415 - not needed for --help
-
-    run_id = place.run_id
-    with _sought():
-        async with connected(project, target, detached=wait is None) as connection:
-            org = _own_org(connection, project, target)
-            with _shown_changes():
-                await reruns.extend(connection, run_id, iterations=iterations, ignore_changes=ignore_changes)
-            tests.remember_run(connection, project, run_id)
-            if wait is None:
-                click.echo(repeated(f"Extended run {run_id}. Wait for it: evalmeta test resume --job-id {run_id}"))
-                return RunsOutcome([], [])
-            return await _waited_for(org, project, target, run_id, wait=wait)
-
-
-async def rescore_run(
-    project: Project, place: Whereabouts, target: Target | None, options: RunOptions, *, as_deployed: bool
-) -> FinishedRun:
-    """Judges the answers of a run again, in a run of its own, and waits for that."""
-    from evalmeta.api import reruns, tests  # noqa: PLC0415 - not needed for --help
-
-    with _sought():
-        async with connected(project, target) as connection:
-            org = _own_org(connection, project, target)
-            run_id = await reruns.rescore(connection, place.run_id, options, as_deployed=as_deployed)
-            tests.remember_run(connection, project, run_id)
-            name = f"answers of {place.run_id}"
-            with _progress() as progress:
-                return await _finish(org, _Started(run_id), progress, name=name, wait=math.inf)
-
-
-async def _waited_for(org: _Org, project: Project, target: Target | None, run_id: str, *, wait: float) -> RunsOutcome:
-    from evalmeta.api import tests  # noqa: PLC0415 - not needed for --help
-
-    name = (await tests.look_at_run(org.connection, run_id)).run.definition
-    try:
-        with _progress() as progress:
-            return RunsOutcome([await _finish(org, _Started(run_id), progress, name=name, wait=wait)], [])
-    except WaitRanOut as over:
-        errors: list[EvalmetaError] = [_waited(over, wait)]
-        await _leave(project, target, errors)
-        return RunsOutcome([], errors)
-
-
-def locate_run(run_id: str | None, target_org: str | None) -> tuple[Project, Whereabouts]:
-    """Finds the project, and the org that a run is in; None stands for the most recent run.
+def check_selection(connection: Connection, order: Order) -> None:
+    """Makes sure that an org can run no more than was chosen.
 
     Raises:
-        UsageError: it is no run's id.
-        NotFound: no run, or no such org, is known.
+        UsageError: it cannot.
     """
-    from evalmeta.api.whereabouts import locate  # noqa: PLC0415 - not needed for --help
-    from evalmeta.package.project import find_project  # noqa: PLC0415 - likewise
-
-    check_id(run_id)
-    project = find_project(Path.cwd())
-    return project, locate(project, run_id, named=target_org)
-
-
-def reach_run(project: Project, place: Whereabouts) -> Target | None:
-    """Gives the org that a run is in, and says which it is."""
-    from evalmeta.api.whereabouts import target_of  # noqa: PLC0415 - not needed for --help
-
-    target = target_of(place)
-    say_target(project, target)
-    return target
-
-
-def _own_org(connection: Connection, project: Project, target: Target | None) -> _Org:
-    if not connection.is_ours:
-        way_out = "Run it here against recorded answers: the subject adapter replay reads results files."
-        raise UsageError("an org of Salesforce's neither extends runs nor judges answers again", actions=[way_out])
-    return _org(connection, project, target)
-
-
-def _check_selection(connection: Connection, order: Order) -> None:
     chosen = order.choice.lists or order.options.shard or order.options.seed is not None
     if chosen and not connection.is_ours:
         way_out = "Leave out --case, --tag, --failed-from, --shard and --seed."
         raise UsageError("an org of Salesforce's runs whole definitions in its own order", actions=[way_out])
 
 
-@contextmanager
-def _shown_changes() -> Iterator[None]:
-    """Shows what changed in a definition when a run is refused for it."""
-    from evalmeta.api.reruns import DefinitionChanged  # noqa: PLC0415 - not needed for --help
-    from evalmeta.report.differences import difference_lines  # noqa: PLC0415 - likewise
-
-    try:
-        yield
-    except DefinitionChanged as error:
-        for line in difference_lines(error.difference) if error.difference else ():
-            note(line.text)
-        raise
-
-
-def _org(connection: Connection, project: Project, target: Target | None) -> _Org:
+def org_at(connection: Connection, project: Project, target: Target | None) -> Org:
+    """Gives the org that a connection leads to."""
     from evalmeta.api.whereabouts import is_elsewhere  # noqa: PLC0415 - not needed for --help
 
-    return _Org(connection, project, target if is_elsewhere(project, target) else None)
+    return Org(connection, project, target if is_elsewhere(project, target) else None)
 
 
 def _tell_options(connection: Connection, options: RunOptions) -> None:
     from evalmeta.api import remote_runs  # noqa: PLC0415 - not needed for --help
 
     if not connection.is_ours and (names := remote_runs.left_out(options)):
-        shown = " and ".join(name.replace("_", "-") for name in names)
+        *others, last = (name.replace("_", "-") for name in names)
+        shown = f"{', '.join(others)} and {last}" if others else last
         note(f"Warning: {shown} cannot be chosen in this org, which decides by itself; it runs without")
 
 
-async def _start_all(org: _Org, chosen: Sequence[AgentTest], order: Order, outcome: RunsOutcome) -> None:
+async def _start_all(org: Org, chosen: Sequence[AgentTest], order: Order, outcome: RunsOutcome) -> None:
     options = order.options
     for test in chosen:
         started = await _start(org, test, order, outcome)
         if started:
-            run_id = started.id
-            way_on = f"Wait for it: evalmeta test resume --job-id {run_id}"
-            click.echo(repeated(f"Started {test.full_name} (run {run_id}). {way_on}"))
+            outcome.left.append(started)
+            way_on = f"Wait for it: evalmeta test resume --job-id {started.id}"
+            click.echo(repeated(f"Started {test.full_name} (run {started.id}). {way_on}"), err=order.is_quiet)
             if options.iterations > 1 and not org.connection.is_ours:
                 note(f"It is the first of {options.iterations} iterations; waiting for it starts the others in turn.")
 
 
-async def _run_all(org: _Org, chosen: Sequence[AgentTest], order: Order, outcome: RunsOutcome, *, wait: float) -> None:
+async def _run_all(org: Org, chosen: Sequence[AgentTest], order: Order, outcome: RunsOutcome, *, wait: float) -> None:
     options = order.options
     deadline = time.monotonic() + wait
-    with _progress() as progress:
+    with shown_progress() as progress:
         for place, test in enumerate(chosen):
             started = await _start(org, test, order, outcome)
             if not started:
@@ -245,105 +158,35 @@ async def _run_all(org: _Org, chosen: Sequence[AgentTest], order: Order, outcome
             left = max(0.0, deadline - time.monotonic())
             try:
                 with _left_over([each.full_name for each in chosen[place + 1 :]]):
-                    done = await _finish(org, started, progress, name=test.full_name, options=options, wait=left)
+                    done = await finish_run(org, started, progress, options=options, wait=left)
             except WaitRanOut as over:
-                outcome.errors.append(_waited(over, wait))
+                outcome.errors.append(waited_for(over, wait))
                 return
             outcome.finished.append(done)
 
 
-async def _start(org: _Org, test: AgentTest, order: Order, outcome: RunsOutcome) -> _Started | None:
+async def _start(org: Org, test: AgentTest, order: Order, outcome: RunsOutcome) -> StartedRun | None:
     from evalmeta.api import remote_runs, tests  # noqa: PLC0415 - not needed for --help
 
-    options = replace(order.options, cases=order.choice.numbers(test.full_name))
+    options = replace(order.options, cases=order.choice.numbers(test))
     try:
         if org.elsewhere is None:
-            started = _Started(await tests.start_run(org.connection, test.full_name, kind=test.type, options=options))
+            run_id = await tests.start_run(org.connection, test.full_name, kind=test.type, options=options)
+            started = StartedRun(run_id, test.full_name)
         else:
             remote = await remote_runs.begin(org.connection, org.project, org.elsewhere, test, options)
-            started = _Started(remote.run.id, remote)
-    except OrgFault as fault:
-        if fault.code == "NOTHING_TO_RUN" and (len(order.choice.names) != 1 or options.shard):
-            note(f"Skipped {test.full_name}: none of its cases is chosen.")
-            return None
-        outcome.errors.append(fault)
-        return None
+            started = StartedRun(remote.run.id, test.full_name, remote)
     except EvalmetaError as error:
-        outcome.errors.append(error)
+        if isinstance(error, OrgFault) and error.code == "NOTHING_TO_RUN":
+            note(f"Skipped {test.full_name}: none of its cases is chosen.")
+        else:
+            outcome.errors.append(error)
         return None
     tests.remember_run(org.connection, org.project, started.id)
     return started
 
 
-async def carry_on(
-    project: Project, place: Whereabouts, target: Target | None, *, wait: float | None, ignore_changes: bool = False
-) -> FinishedRun:
-    """Waits for a run and works on it if nobody else does.
-
-    Without `wait`, which is in seconds, gives what there is. A run that nobody works on,
-    and whose definition is another one now, is not gone on with unless `ignore_changes` says so.
-    """
-    try:
-        with _sought(), _shown_changes():
-            return await _carry_on(project, place, target, wait=wait, ignore_changes=ignore_changes)
-    except WaitRanOut as over:
-        await _leave(project, target, [over])
-        raise _waited(over, wait or 0) from None
-
-
-async def cancel(project: Project, place: Whereabouts, target: Target | None) -> FinishedRun:
-    """Cancels a run and gives what it had finished."""
-    with _sought():
-        return await _cancel(project, place, target)
-
-
-async def _cancel(project: Project, place: Whereabouts, target: Target | None) -> FinishedRun:
-    from evalmeta.api import remote_runs, tests  # noqa: PLC0415 - not needed for --help
-
-    async with connected(project, target) as connection:
-        org = _org(connection, project, target)
-        if org.elsewhere is not None:
-            return await remote_runs.cancel(connection, project, remote_runs.kept(place, org.elsewhere))
-        await tests.cancel_run(connection, place.run_id)
-        return await tests.look_at_run(connection, place.run_id)
-
-
-async def _carry_on(
-    project: Project, place: Whereabouts, target: Target | None, *, wait: float | None, ignore_changes: bool
-) -> FinishedRun:
-    from evalmeta.api import remote_runs, reruns, tests  # noqa: PLC0415 - not needed for --help
-
-    async with connected(project, target) as connection:
-        org, started = _org(connection, project, target), _Started(place.run_id)
-        if org.elsewhere is None:
-            seen = await tests.look_at_run(connection, place.run_id)
-        else:
-            started = started._replace(remote=remote_runs.kept(place, org.elsewhere))
-            seen = await remote_runs.look(connection, project, remote_runs.kept(place, org.elsewhere))
-        if seen.run.status.is_over:
-            return seen
-        if wait is None:
-            note(f"{_age(seen.run)} Wait for it: evalmeta test resume --job-id {place.run_id}")
-            return seen
-        if connection.is_ours and not ignore_changes:
-            await reruns.check_unchanged(connection, seen.run)
-        if target is None:
-            tests.check_subject(project, seen.run)
-        with _progress() as progress:
-            return await _finish(org, started, progress, name=seen.run.definition, wait=wait)
-
-
-def check_id(run_id: str | None) -> None:
-    """Refuses what can be no run's id; None stands for the most recent run.
-
-    Raises:
-        UsageError: it is none.
-    """
-    if run_id is not None and not _RUN_ID.fullmatch(run_id):
-        raise UsageError(f"{run_id!r} is no run's id", actions=["Take the one that `evalmeta test run` printed."])
-
-
-async def _leave(project: Project, target: Target | None, errors: Sequence[EvalmetaError]) -> None:
+async def leave_runs(project: Project, target: Target | None, errors: Sequence[EvalmetaError]) -> None:
     """Lets runs of the embedded org go on that were waited for too long; others do so by themselves."""
     from evalmeta.api import tests  # noqa: PLC0415 - not needed for --help
 
@@ -355,28 +198,12 @@ async def _leave(project: Project, target: Target | None, errors: Sequence[Evalm
             await tests.leave_run(connection, run_id)
 
 
-def _waited(over: WaitRanOut, wait: float) -> WaitRanOut:
+def waited_for(over: WaitRanOut, wait: float) -> WaitRanOut:
     """Gives the error with the wait that was asked for: several runs, or iterations, share one."""
     from evalmeta.report.words import seconds  # noqa: PLC0415 - not needed for --help
 
     message = f"run {over.job_id} is not done after {seconds(wait)}; it goes on in the org"
     return WaitRanOut(message, job_id=over.job_id, actions=over.actions)
-
-
-def _age(run: Run) -> str:
-    from evalmeta.report.words import seconds  # noqa: PLC0415 - not needed for --help
-
-    return f"The run began {seconds(max(0, round(time.time() - run.started)))} ago and is not finished."
-
-
-@contextmanager
-def _sought() -> Iterator[None]:
-    """Says of a run that an org does not have that another one may."""
-    try:
-        yield
-    except NotFound as error:
-        way_on = "It may be in another org: name that one with --target-org (evalmeta org list)."
-        raise NotFound(str(error), actions=[*error.actions, way_on]) from None
 
 
 @contextmanager
@@ -392,14 +219,20 @@ def _left_over(names: Sequence[str]) -> Iterator[None]:
         raise
 
 
-async def _finish(
-    org: _Org, started: _Started, progress: Progress, *, name: str, wait: float, options: RunOptions | None = None
+async def finish_run(
+    org: Org, started: StartedRun, progress: Progress, *, wait: float, options: RunOptions | None = None
 ) -> FinishedRun:
+    """Waits so many seconds for a run and shows how far it is; `options` decide what passes, the run's own when None.
+
+    Raises:
+        WaitRanOut: the run goes on; says how to go on with it.
+        OrgError: the org cannot be reached.
+    """
     from asyncio import CancelledError  # noqa: PLC0415 - not needed for --help
 
     from evalmeta.api import remote_runs, tests  # noqa: PLC0415 - likewise
 
-    run_id, shown, left = started.id, False, seconds_of(wait, otherwise=None)
+    run_id, name, shown, left = started.id, started.definition, False, seconds_of(wait, otherwise=None)
 
     def show(now: tests.Progress) -> None:
         nonlocal shown
@@ -429,7 +262,8 @@ async def _finish(
     return finished
 
 
-def _progress() -> Progress:
+def shown_progress() -> Progress:
+    """Gives what shows on stderr how far runs are."""
     from evalmeta.report.progress import Progress  # noqa: PLC0415 - not needed for --help
 
     return Progress(console(err=True), enabled=True)

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from evalmeta.client.agent_tests import kind_of_run, runs_path
 from evalmeta.client.retries import persist
-from evalmeta.errors import EvalmetaError, MessageUnreadable, OrgFault
+from evalmeta.errors import MessageUnreadable, OrgFault, UsageError
 from evalmeta.wire.jsonfields import optional_text, text
 from evalmeta.wire.runoptions import write_options
 
@@ -46,7 +46,7 @@ async def extend_run(connection: Connection, run_id: str, *, iterations: int) ->
 
     Raises:
         NotFound: no such run is in the org.
-        EvalmetaError: the run is not over, or has as many iterations already.
+        UsageError: the run is not over, or has as many iterations already.
         OrgError: the org cannot be reached or refuses the call.
     """
     await _post(connection, f"{_path(run_id)}/extend", {"iterations": iterations})
@@ -59,7 +59,7 @@ async def rescore_run(connection: Connection, run_id: str, options: RunOptions, 
 
     Raises:
         NotFound: no such run is in the org.
-        EvalmetaError: the run is not over.
+        UsageError: the run is not over, or an option is beyond its limit.
         OrgError: the org cannot be reached or refuses the call.
     """
     body: JsonObject = {"runOptions": write_options(options), "asDeployed": as_deployed}
@@ -72,7 +72,7 @@ async def _post(connection: Connection, path: str, body: JsonObject) -> str:
     except OrgFault as fault:
         if fault.code not in {"INVALID_STATUS", "INVALID_API_INPUT"}:
             raise
-        raise EvalmetaError(str(fault).removeprefix(f"{fault.code}: ")) from None
+        raise UsageError(str(fault).removeprefix(f"{fault.code}: ")) from None
     return text(reply, "runId")
 
 

@@ -205,7 +205,7 @@ class _Conversation:
         return reason(error) if self.failures <= 1 else f"{reason(error)} (tried {self.failures} times)"
 
     async def _ask_all(self, subject: Subject) -> None:
-        session, _ = await self._admitted(lambda: subject.open(self._case))
+        session, _ = await self._admitted(lambda: subject.open(self._case), is_question=False)
         self._session = session
         for turn in self._case.turns:
             await self._take_turn(turn, session)
@@ -220,7 +220,7 @@ class _Conversation:
         await _judge(turn.expectations, exchange, self._terms.scorers, self._results)
         self._judged = None
 
-    async def _admitted(self, ask: Callable[[], Awaitable[_T]]) -> tuple[_T, float]:
+    async def _admitted(self, ask: Callable[[], Awaitable[_T]], *, is_question: bool = True) -> tuple[_T, float]:
         """Asks when the pacer lets it, again when the agent was busy; gives the answer and its seconds."""
         pacer = self._terms.pacer
         if pacer.is_free:
@@ -231,7 +231,7 @@ class _Conversation:
                 self._refused(busy)
         while True:
             with self._deadline.pause():
-                await pacer.enter()
+                await pacer.enter(is_question=is_question)
             asked = time.perf_counter()
             try:
                 answer = await ask()

@@ -35,13 +35,13 @@ class Pacer:
         self._next_slot = 0.0
         self.is_free = not rate
 
-    async def enter(self) -> None:
-        """Waits until a question may be asked; `leave` must follow."""
+    async def enter(self, *, is_question: bool = True) -> None:
+        """Waits until the agent may be asked; `leave` must follow. What is no question has no part in the rate."""
         while self._inside >= int(self._window):
             await self._wait_for_room()
         self._inside += 1
         try:
-            await self._wait_for_slot()
+            await self._wait_for_slot(self._interval if is_question else 0.0)
         except BaseException:
             self.leave()
             raise
@@ -84,12 +84,13 @@ class Pacer:
             if self._waiting:
                 self._waiting.popleft().set_result(None)
 
-    async def _wait_for_slot(self) -> None:
+    async def _wait_for_slot(self, interval: float) -> None:
         while True:
             now = time.monotonic()
-            ready = max(now, self._not_before, self._next_slot)
-            if self._interval:
-                self._next_slot = ready + self._interval
+            ready = max(now, self._not_before)
+            if interval:
+                ready = max(ready, self._next_slot)
+                self._next_slot = ready + interval
             if ready > now:
                 await asyncio.sleep(ready - now)
             if self._not_before <= time.monotonic():

@@ -104,7 +104,8 @@ class _Post:
     ) -> None:
         self._journal = journal
         self._on_results = on_results
-        self._errors_left = max_errors
+        self._max_errors = max_errors
+        self._errors = 0
         self._waiting: list[CaseResult] = []
         self._loop = asyncio.get_running_loop()
         self.failure: asyncio.Future[list[None]] = self._loop.create_future()
@@ -114,8 +115,8 @@ class _Post:
         if not self._waiting:
             self._loop.call_later(limits.JOURNAL_SECONDS, self.commit)
         self._waiting.append(result)
-        if result.verdict is Verdict.ERROR and self._errors_left is not None:
-            self._count_error(self._errors_left)
+        if result.verdict is Verdict.ERROR:
+            self._count_error()
         if len(self._waiting) >= limits.JOURNAL_BATCH:
             self.commit()
 
@@ -132,10 +133,10 @@ class _Post:
         except Exception as error:  # noqa: BLE001 - whoever runs the cases raises it
             self._fail(error)
 
-    def _count_error(self, left: int) -> None:
-        self._errors_left = left - 1
-        if left <= 1:
-            self._fail(TooManyErrors("as many cases ended in errors as the run may have (max_errors)"))
+    def _count_error(self) -> None:
+        self._errors += 1
+        if self._errors == self._max_errors:
+            self._fail(TooManyErrors(f"stopped at error {self._errors}, as max_errors says"))
 
     def _fail(self, error: Exception) -> None:
         if not self.failure.done():

@@ -6,6 +6,7 @@ import re
 from typing import Final, NamedTuple
 
 from evalmeta import limits
+from evalmeta.model.registry import metadata_type
 
 __all__ = ["CaseList", "parse_case_list", "parse_shard"]
 
@@ -14,7 +15,12 @@ _SHARD: Final = re.compile(r"(\d{1,4})/(\d{1,4})", re.ASCII)
 
 
 class CaseList(NamedTuple):
-    """Which cases are meant; `name` is empty for those of every definition, `numbers` None for all of one."""
+    """Which cases are meant.
+
+    Attributes:
+        name: of the definition, `Type:Name` where two have it; empty for every definition.
+        numbers: None for all of them.
+    """
 
     name: str
     numbers: frozenset[int] | None
@@ -27,7 +33,7 @@ def parse_case_list(text: str, *, is_named: bool = False) -> CaseList:
         ValueError: it is none; says what one looks like.
     """
     name, colon, numbers = text.strip().rpartition(":")
-    if is_named and not _RANGE.match(numbers):
+    if is_named and not _RANGE.match(numbers) and (not colon or metadata_type(name)):
         return CaseList(text.strip(), None)
     if (colon and not name) or not numbers:
         raise ValueError(_wrong(text))

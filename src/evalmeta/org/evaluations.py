@@ -42,6 +42,7 @@ if TYPE_CHECKING:
 __all__ = [
     "bind_subject",
     "check_options",
+    "count_results",
     "evaluation_of_run",
     "fault_of",
     "is_abandoned",
@@ -77,9 +78,7 @@ def start(org: Organization, kind: MetadataType, name: str, options: RunOptions,
         subject_type=evaluation.subject_type,
         settings_name=org.settings_name,
     )
-    total = sum(1 for _ in choose(evaluation, options)) * options.iterations
-    if not total:
-        raise OrgFault(f"no case of {name} is among those that were chosen", code="NOTHING_TO_RUN")
+    total = count_results(evaluation, options)
     run_id = org.runs.start(kind, evaluation, content, options, total=total, now=time.time(), user=user)
     org.launch(run_id)
     return run_id
@@ -95,25 +94,13 @@ async def work(org: Organization, run_id: str) -> None:
     Raises:
         StoreError: the database cannot be used: it is held by another program too long, full, or broken.
     """
-    from evalmeta.engine.runner import execute, rescore  # noqa: PLC0415 - 85 ms, which only a worker needs
-    from evalmeta.engine.scorer import make_scorers  # noqa: PLC0415 - likewise
-
     run = org.runs.get(run_id)
     worker = new_worker()
     if run is None or not _claim(org, run_id, worker):
         return
     try:
         with keep_lease(org.database.path.parent, run_id, worker):
-            evaluation = evaluation_of_run(org, run)
-            journal, options = RunJournal(org.database, run_id, worker), run.options
-            async with rater_of(org, options) as rater:
-                scorers = make_scorers(options.scoring, rater)
-                if run.answers_of is None:
-                    subject = _subject(org, run.subject_name)
-                    await execute(evaluation, subject, journal, options=options, scorers=scorers)
-                else:
-                    answers = partial(org.runs.case, run.answers_of)
-                    await rescore(evaluation, answers, journal, options=options, scorers=scorers)
+            await _carry_out(org, run, RunJournal(org.database, run_id, worker))
     except (asyncio.CancelledError, StoreError) as stop:
         if _give_back(org, run_id, worker) or isinstance(stop, asyncio.CancelledError):
             raise
@@ -131,6 +118,21 @@ def _give_back(org: Organization, run_id: str, worker: str) -> bool:
     except StoreError:
         # It is free all the same as soon as its worker has ended.
         return True
+
+
+async def _carry_out(org: Organization, run: Run, journal: RunJournal) -> None:
+    from evalmeta.engine.runner import execute, rescore  # noqa: PLC0415 - 85 ms, which only a worker needs
+    from evalmeta.engine.scorer import make_scorers  # noqa: PLC0415 - likewise
+
+    evaluation, options = evaluation_of_run(org, run), run.options
+    async with rater_of(org, options) as rater:
+        scorers = make_scorers(options.scoring, rater)
+        if run.answers_of is None:
+            subject = _subject(org, run.subject_name)
+            await execute(evaluation, subject, journal, options=options, scorers=scorers)
+        else:
+            answers = partial(org.runs.case, run.answers_of)
+            await rescore(evaluation, answers, journal, options=options, scorers=scorers)
 
 
 def evaluation_of_run(org: Organization, run: Run) -> Evaluation:
@@ -178,6 +180,18 @@ def fault_of(options: RunOptions) -> str | None:
         if value is not None and not least <= value <= most:
             return f"{name} is {value}; {least} to {most:g} are allowed"
     return None
+
+
+def count_results(evaluation: Evaluation, options: RunOptions) -> int:
+    """Counts the case results that a run will have.
+
+    Raises:
+        OrgFault: it would have none.
+    """
+    total = sum(1 for _ in choose(evaluation, options)) * options.iterations
+    if not total:
+        raise OrgFault(f"no case of {evaluation.name} is among those that were chosen", code="NOTHING_TO_RUN")
+    return total
 
 
 def read_evaluation(content: bytes, name: str) -> Evaluation:

@@ -10,7 +10,7 @@ from evalmeta import limits
 from evalmeta.errors import OrgFault
 from evalmeta.model.registry import type_of_run
 from evalmeta.model.user import ADMIN
-from evalmeta.org.evaluations import check_options, is_abandoned, read_evaluation
+from evalmeta.org.evaluations import check_options, count_results, is_abandoned, read_evaluation
 
 if TYPE_CHECKING:
     from evalmeta.model.run import Run, RunOptions
@@ -44,8 +44,8 @@ def extend(org: Organization, run: Run, *, iterations: int) -> None:
     if run.answers_of is not None:
         raise OrgFault(f"Run {run.id} judges the answers of {run.answers_of}; extend that one", code="INVALID_STATUS")
     if not run.options.iterations < iterations <= limits.MAX_ITERATIONS:
-        most = f"{run.options.iterations + 1} to {limits.MAX_ITERATIONS}"
-        message = f"Run {run.id} has {run.options.iterations} iterations; {most} are possible, not {iterations}"
+        possible = f"{run.options.iterations + 1} to {limits.MAX_ITERATIONS}"
+        message = f"Run {run.id} can be extended to {possible} iterations, not to {iterations}"
         raise OrgFault(message, code="INVALID_API_INPUT")
     total = run.total // run.options.iterations * iterations
     if not org.runs.extend(run.id, replace(run.options, iterations=iterations), total=total):
@@ -59,12 +59,13 @@ def rescore(org: Organization, run: Run, options: RunOptions, *, as_deployed: bo
     Args:
         org: whose runs they are.
         run: the run whose answers are judged.
-        options: how to judge; which cases there are is what the other run asked.
+        options: how to judge; how and what the other run asked, and when to stop, does not matter.
         as_deployed: judge by the definition as it is deployed now, not as it was.
         user: whose run it is.
 
     Raises:
-        OrgFault: the run is not over, or the definition is deployed no more, or an option is beyond its limit.
+        OrgFault: the run is not over; the definition is deployed no more, or without the cases that were
+            asked; or an option is beyond its limit.
     """
     if not run.status.is_over:
         raise OrgFault(f"Run {run.id} is not over: it is {run.status}", code="INVALID_STATUS")
@@ -73,18 +74,14 @@ def rescore(org: Organization, run: Run, options: RunOptions, *, as_deployed: bo
     if content is None or kind is None:
         raise OrgFault(f"{run.definition} is not deployed any more", code="NOT_FOUND")
     asked = run.options
-    options = replace(options, iterations=asked.iterations, cases=asked.cases, shard=asked.shard, seed=None)
+    options = replace(
+        options, iterations=asked.iterations, cases=asked.cases, shard=asked.shard, seed=None, max_errors=None
+    )
     check_options(org, options)
     evaluation = read_evaluation(content, run.definition)
+    total = count_results(evaluation, options)
     run_id = org.runs.start(
-        kind,
-        evaluation,
-        content,
-        options,
-        total=run.total,
-        now=time.time(),
-        user=user,
-        answers_of=run.answers_of or run.id,
+        kind, evaluation, content, options, total=total, now=time.time(), user=user, answers_of=run.answers_of or run.id
     )
     org.launch(run_id)
     return run_id

@@ -49,7 +49,8 @@ def heading(report: Report) -> str:
     """Names the definition, the subject and the run on one line."""
     run = report.run
     version = f" {run.subject_version}" if run.subject_version else ""
-    return one_line(f"{run.definition}: subject {run.subject_name}{version}, run {run.id}", chars=200)
+    again = f", answers of {run.answers_of} judged again" if run.answers_of else ""
+    return one_line(f"{run.definition}: subject {run.subject_name}{version}, run {run.id}{again}", chars=300)
 
 
 def summary_lines(report: Report) -> Iterator[str]:
