@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING
 
 import click
 
-from evalmeta.cli.loop import run_async
 from evalmeta.cli.output import print_json
+from evalmeta.cli.runs import check_selection
 from evalmeta.cli.targets import connected
 
 if TYPE_CHECKING:
@@ -17,37 +17,52 @@ if TYPE_CHECKING:
     from evalmeta.api.targets import Target
     from evalmeta.cli.runs import Order
     from evalmeta.model.jsonvalue import JsonObject
+    from evalmeta.model.run import RunOptions
     from evalmeta.package.project import Project
 
-__all__ = ["print_plan"]
+__all__ = ["make_plan", "print_plan"]
 
 
-def print_plan(project: Project, target: Target | None, order: Order, *, as_json: bool) -> int:
-    """Prints what a run would ask, and gives exit code 0."""
-    planned = run_async(_plan(project, target, order))
+def print_plan(
+    project: Project, target: Target | None, planned: Sequence[PlannedRun], options: RunOptions, *, as_json: bool
+) -> None:
+    """Prints what a run would ask."""
     if as_json:
         print_json([_json(each) for each in planned])
-        return 0
-    adapters = {name: each.adapter for name, each in project.settings.subjects.items()} if target is None else {}
+        return
     for each in planned:
-        click.echo("\n".join(_lines(each, adapters.get(each.subject_name, ""))))
-    click.echo(_total(planned, order))
-    return 0
+        click.echo("\n".join(_lines(each, _bound(project, target, each))))
+    click.echo(_total(planned, options))
 
 
-async def _plan(project: Project, target: Target | None, order: Order) -> list[PlannedRun]:
+async def make_plan(project: Project, target: Target | None, order: Order) -> list[PlannedRun]:
+    """Gives what a run would ask; raises what a run that is started would."""
     from evalmeta.api import dry_runs, tests  # noqa: PLC0415 - not needed for --help
+    from evalmeta.org.evaluations import rater_settings  # noqa: PLC0415 - likewise
 
+    if target is None:
+        rater_settings(project.settings.raters, order.options.scoring.rater)
     async with connected(project, target) as connection:
+        check_selection(connection, order)
         chosen = await tests.select_tests(connection, order.choice.names)
         return await dry_runs.plan_runs(connection, chosen, order.choice, order.options)
 
 
-def _lines(planned: PlannedRun, adapter: str) -> Iterator[str]:
+def _bound(project: Project, target: Target | None, planned: PlannedRun) -> str:
+    """Says by what an agent would be asked; of agents in other orgs nothing is known."""
+    if target is not None:
+        return ""
+    settings = project.settings.subjects.get(planned.subject_name)
+    return f" (adapter {settings.adapter})" if settings else " (no adapter is bound to it)"
+
+
+def _lines(planned: PlannedRun, bound: str) -> Iterator[str]:
     from evalmeta.report.plain import one_line  # noqa: PLC0415 - not needed for --help
     from evalmeta.report.words import count  # noqa: PLC0415 - likewise
 
-    bound = f" (adapter {adapter})" if adapter else ""
+    if not planned.cases:
+        yield one_line(f"{planned.definition}: none of its {count(planned.left_out, 'case')}\n", chars=200)
+        return
     left_out = f", {planned.left_out:,} left out" if planned.left_out else ""
     yield one_line(f"{planned.definition}: subject {planned.subject_name}{bound}", chars=200)
     yield f"  {count(len(planned.cases), 'case')}{left_out}"
@@ -59,10 +74,9 @@ def _lines(planned: PlannedRun, adapter: str) -> Iterator[str]:
     yield ""
 
 
-def _total(planned: Sequence[PlannedRun], order: Order) -> str:
+def _total(planned: Sequence[PlannedRun], options: RunOptions) -> str:
     from evalmeta.report.words import count  # noqa: PLC0415 - not needed for --help
 
-    options = order.options
     questions = sum(each.questions for each in planned)
     cases = sum(len(each.cases) for each in planned)
     rounds = f" in {options.iterations:,} iterations" if options.iterations > 1 else ""

@@ -16,7 +16,7 @@ from evalmeta.cli.calls import repeated
 from evalmeta.cli.output import note, say_target
 from evalmeta.cli.runs import RunsOutcome, StartedRun, finish_run, leave_runs, org_at, shown_progress, waited_for
 from evalmeta.cli.targets import connected
-from evalmeta.errors import EvalmetaError, NotFound, UsageError, WaitRanOut
+from evalmeta.errors import NotFound, UsageError, WaitRanOut
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

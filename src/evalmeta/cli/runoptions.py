@@ -8,13 +8,14 @@ from typing import TYPE_CHECKING, Final, NamedTuple, TypeAlias, TypeVar
 import click
 
 from evalmeta import limits
+from evalmeta.cli.output import note
 from evalmeta.model.caselist import CaseList, parse_case_list, parse_shard
 from evalmeta.model.scoring import ACTION_MATCHES, SCORING_PROFILES
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
-    from evalmeta.api.choices import Choice
+    from evalmeta.api.choices import Choice, Failures
     from evalmeta.model.run import RunOptions
     from evalmeta.package.project import Project
 
@@ -33,13 +34,24 @@ class Selection(NamedTuple):
     shard: tuple[int, int] | None = None
     seed: int | None = None
 
-    def choose(self, project: Project, names: tuple[str, ...]) -> tuple[Choice, list[str]]:
-        """Gives the choice, and the runs asked for of which every case passed; raises like `by_tags`, `failed_in`."""
+    @property
+    def may_be_empty(self) -> bool:
+        """Tells whether it is no mistake when nothing is left to ask."""
+        return bool(self.shard or self.failed_from)
+
+    def choose(self, project: Project, names: tuple[str, ...]) -> Choice | None:
+        """Gives the choice, None when nothing failed in the runs that were named.
+
+        Tells of runs that failures are taken from but nothing failed in, or not all is known of.
+        Raises like `by_tags` and `failed_in`.
+        """
         from evalmeta.api.choices import Choice, by_tags, failed_in  # noqa: PLC0415 - not needed for --help
 
-        failed, passed = failed_in(project, self.failed_from)
-        choice = Choice(names).narrowed(by_tags(project, self.tags)).narrowed(failed).narrowed(self.cases)
-        return choice, passed
+        choice, found = Choice(names).narrowed(by_tags(project, self.tags)), failed_in(project, self.failed_from)
+        for each in found:
+            _tell_of(each)
+        failed = [each.cases for each in found if each.numbers]
+        return None if found and not failed else choice.narrowed(failed).narrowed(self.cases)
 
 
 def _read_case_list(_: click.Context, __: click.Parameter, texts: tuple[str, ...]) -> tuple[CaseList, ...]:
@@ -159,6 +171,14 @@ def options_of(
         run = run.model_copy(update=_said(each))
     chosen = selection or Selection()
     return RunOptions(**run.model_dump(), scoring=score.scoring(), shard=chosen.shard, seed=chosen.seed)
+
+
+def _tell_of(failures: Failures) -> None:
+    run, missing = failures.run, failures.run.total - len(failures.run.cases)
+    if not failures.numbers:
+        note(f"Nothing failed in run {run.id}.")
+    if missing > 0:
+        note(f"Warning: run {run.id} is {run.status}; {missing:,} of its {run.total:,} case results are missing")
 
 
 def _said(values: Mapping[str, object]) -> dict[str, object]:

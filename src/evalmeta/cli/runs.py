@@ -29,8 +29,8 @@ if TYPE_CHECKING:
     from evalmeta.store.remote_runs import RemoteRun
 
 __all__ = [
-    "Org",
     "Order",
+    "Org",
     "RunsOutcome",
     "StartedRun",
     "check_selection",

@@ -8,7 +8,7 @@ import click
 
 from evalmeta.cli.comparisons import remark_on
 from evalmeta.cli.output import json_option, print_json
-from evalmeta.cli.runs import check_id
+from evalmeta.cli.reruns import check_id
 from evalmeta.errors import NotFound
 
 __all__ = ["baseline"]

@@ -9,7 +9,7 @@ import click
 
 from evalmeta.cli.comparisons import exit_code_of, fail_on_option, print_comparisons, remark_on
 from evalmeta.cli.output import json_option, note, print_json
-from evalmeta.cli.runs import check_id
+from evalmeta.cli.reruns import check_id
 from evalmeta.errors import NotFound
 
 if TYPE_CHECKING:

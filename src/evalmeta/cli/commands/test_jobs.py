@@ -13,10 +13,10 @@ from evalmeta.cli.comparisons import Against, baseline_option
 from evalmeta.cli.jobs import job_options, wait_option
 from evalmeta.cli.loop import run_async
 from evalmeta.cli.output import json_option, note, print_json, print_table
+from evalmeta.cli.reruns import cancel as cancel_run
+from evalmeta.cli.reruns import carry_on, locate_run, reach_run
 from evalmeta.cli.resultformats import report_options
 from evalmeta.cli.runreports import Output, report_runs
-from evalmeta.cli.runs import cancel as cancel_run
-from evalmeta.cli.runs import carry_on, locate_run, reach_run
 from evalmeta.cli.targets import choose_target, connected, target_org_option
 
 if TYPE_CHECKING:

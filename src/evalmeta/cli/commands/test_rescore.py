@@ -8,10 +8,10 @@ import click
 
 from evalmeta.cli.comparisons import Against, baseline_option
 from evalmeta.cli.loop import run_async
+from evalmeta.cli.reruns import locate_run, reach_run, rescore_run
 from evalmeta.cli.resultformats import report_options
 from evalmeta.cli.runoptions import options_of, policy_options, scoring_options
 from evalmeta.cli.runreports import Output, report_runs
-from evalmeta.cli.runs import locate_run, reach_run, rescore_run
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

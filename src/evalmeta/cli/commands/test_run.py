@@ -8,11 +8,12 @@ from typing import TYPE_CHECKING
 import click
 
 from evalmeta.cli.comparisons import Against, baseline_option
-from evalmeta.cli.dryruns import print_plan
+from evalmeta.cli.dryruns import make_plan, print_plan
 from evalmeta.cli.groups import OptionsOnly
 from evalmeta.cli.jobs import wait_option
 from evalmeta.cli.loop import run_async
-from evalmeta.cli.output import note, print_error
+from evalmeta.cli.output import note, print_error, print_json
+from evalmeta.cli.reruns import extend_run, locate_run, reach_run
 from evalmeta.cli.resultformats import report_options
 from evalmeta.cli.runoptions import (
     Selection,
@@ -23,7 +24,7 @@ from evalmeta.cli.runoptions import (
     selection_options,
 )
 from evalmeta.cli.runreports import Output, report_runs
-from evalmeta.cli.runs import Order, extend_run, locate_run, reach_run, run_tests
+from evalmeta.cli.runs import Order, RunsOutcome, run_tests
 from evalmeta.cli.targets import choose_target, target_org_option
 from evalmeta.errors import UsageError
 
@@ -31,7 +32,6 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from evalmeta.cli.comparisons import Standard
-    from evalmeta.cli.runs import RunsOutcome
     from evalmeta.package.project import Project
 
 __all__ = ["run"]
@@ -91,39 +91,72 @@ def run(  # noqa: PLR0913 - one parameter for each option, or group of them
     options = options_of(project, scoring, running, policy, selection=selection)
     standard = against.open(project) if against else None
     if extend is not None:
-        _refuse_beside_extend(names, selection, running, dry_run=dry_run)
+        _check_extend(running, {**policy, **scoring}, selects=bool(names or dry_run or selection != Selection()))
         _, place = locate_run(extend, target_org)
-        target, most = reach_run(project, place), options.iterations
-        more = extend_run(project, place, target, iterations=most, wait=wait, ignore_changes=ignore_changes)
+        more = extend_run(
+            project,
+            place,
+            reach_run(project, place),
+            iterations=options.iterations,
+            wait=wait,
+            ignore_changes=ignore_changes,
+            is_quiet=not output.is_for_people,
+        )
         return _report(project, run_async(more), output, standard)
+    if ignore_changes:
+        raise UsageError("--ignore-changes goes with --extend: other runs are of what is deployed")
     target = choose_target(project, target_org)
-    choice, passed = selection.choose(project, names)
-    for run_id in passed:
-        note(f"Nothing failed in run {run_id}.")
-    if selection.failed_from and len(passed) == len(selection.failed_from):
-        return 0
-    order = Order(choice, options, wait)
+    choice = selection.choose(project, names)
+    if choice is None:
+        return _report(project, RunsOutcome([], [], []), output, standard)
+    order = Order(choice, options, wait, is_quiet=not output.is_for_people)
     if dry_run:
-        return print_plan(project, target, order, as_json=output.as_json)
+        planned = run_async(make_plan(project, target, order))
+        if not any(each.cases for each in planned):
+            _tell_nothing(selection)
+        print_plan(project, target, planned, options, as_json=output.as_json)
+        return 0
     outcome = run_async(run_tests(project, target, order))
+    if not any(outcome):
+        _tell_nothing(selection)
     return _report(project, outcome, output, standard)
+
+
+def _tell_nothing(selection: Selection) -> None:
+    if not selection.may_be_empty:
+        way_out = "See what there is, without --case and --tag: evalmeta test run --dry-run"
+        raise UsageError("no test has a case that is chosen", actions=[way_out])
+    note("Nothing is left to ask.")
 
 
 def _report(project: Project, outcome: RunsOutcome, output: Output, standard: Standard | None) -> int:
     if outcome.errors and not outcome.finished:
         raise outcome.errors[0]
     if not outcome.finished:
-        return 0
+        return _report_unfinished(outcome, output)
     code = report_runs(project, outcome.finished, output, standard=standard)
     for error in outcome.errors:
         print_error(error, as_json=False)
     return outcome.errors[0].exit_code if outcome.errors else code
 
 
-def _refuse_beside_extend(
-    names: tuple[str, ...], selection: Selection, running: Mapping[str, object], *, dry_run: bool
-) -> None:
+def _report_unfinished(outcome: RunsOutcome, output: Output) -> int:
+    """Prints a report of no run, or as JSON which runs were left."""
+    if output.as_json:
+        print_json([{"id": each.id, "definition": each.definition, "status": "NEW"} for each in outcome.left])
+    elif not outcome.left and not output.is_for_people:
+        from evalmeta import report  # noqa: PLC0415 - not needed for --help
+
+        click.echo(report.render(output.result_format, []), nl=False)
+    return 0
+
+
+def _check_extend(running: Mapping[str, object], judging: Mapping[str, object], *, selects: bool) -> None:
     if running["iterations"] is None:
         raise UsageError("--extend needs --iterations: how many there are to be in all")
-    if names or dry_run or selection != Selection():
-        raise UsageError("--extend asks the same cases as the run that it extends: leave out what selects others")
+    others = (value for name, value in {**running, **judging}.items() if name != "iterations")
+    if selects or any(value is not None for value in others):
+        raise UsageError(
+            "--extend asks and judges as the run that it extends did",
+            actions=["Leave out what selects cases, and how they are asked and judged."],
+        )
