@@ -13,6 +13,7 @@ from evalmeta.api.assignments import assignments_of, is_list
 from evalmeta.api.bindings import Bindings
 from evalmeta.api.journals import in_memory, nothing_to_ask, planned, stored
 from evalmeta.api.results import FinishedRun, FinishedRuns
+from evalmeta.engine.loop import run_to_end
 from evalmeta.engine.policy import Tally
 from evalmeta.engine.runner import execute
 from evalmeta.engine.scorer import make_scorers
@@ -120,7 +121,7 @@ def evaluate(  # noqa: PLR0913 - as documented
         keep_results=keep_results,
         root=root,
     )
-    return asyncio.run(work)
+    return run_to_end(work)
 
 
 @overload

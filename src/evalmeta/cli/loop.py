@@ -21,8 +21,10 @@ def run_async(work: Coroutine[None, None, _T]) -> _T:
     """
     import asyncio  # noqa: PLC0415 - 47 ms, not needed for --help
 
+    from evalmeta.engine.loop import run_to_end  # noqa: PLC0415 - likewise
+
     try:
-        return asyncio.run(_interruptible(work))
+        return run_to_end(_interruptible(work))
     except asyncio.CancelledError:
         raise KeyboardInterrupt from None
     except KeyboardInterrupt:

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import asyncio
 import sys
 from pathlib import Path
 
+from evalmeta.engine.loop import run_to_end
 from evalmeta.errors import StoreError
 from evalmeta.org.evaluations import work
 from evalmeta.org.organization import Organization
@@ -31,7 +31,7 @@ def main(root: str, *run_ids: str) -> None:
 
 def _carry_out(org: Organization, run_id: str) -> None:
     try:
-        asyncio.run(work(org, run_id))
+        run_to_end(work(org, run_id))
     except StoreError as error:
         sys.stderr.write(f"run {run_id}: {error}\n")
 
