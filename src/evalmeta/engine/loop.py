@@ -18,7 +18,7 @@ _P = ParamSpec("_P")
 _T = TypeVar("_T")
 
 
-def run_to_end(work: Coroutine[object, object, _T]) -> _T:
+def run_to_end(work: Coroutine[object, None, _T]) -> _T:
     """Gives what the work gives, as `asyncio.run` does, and waits for nothing after that but `SHUTDOWN_SECONDS`.
 
     Tasks that swallow their cancellation, and calls that block a thread of
