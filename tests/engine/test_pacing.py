@@ -136,3 +136,45 @@ def test_questions_are_spread_over_time() -> None:
 @given(st.integers(1, 60))
 def test_pauses_grow_up_to_a_limit(attempt: int) -> None:
     assert 0 < pause_after(attempt) <= limits.MAX_RETRY_PAUSE_SECONDS
+
+
+async def _queued(pacer: Pacer, entered: list[int], number: int) -> None:
+    await pacer.enter()
+    entered.append(number)
+    await asyncio.sleep(0)
+    pacer.leave()
+
+
+def test_who_waits_longest_is_let_in_first() -> None:
+    async def main() -> list[int]:
+        pacer, entered = Pacer(concurrency=1), []
+        await pacer.enter()
+        waiting = [asyncio.create_task(_queued(pacer, entered, number)) for number in range(3)]
+        await asyncio.sleep(0)
+        pacer.leave()
+        # Whoever has just left and comes again stands at the end.
+        await _queued(pacer, entered, 3)
+        await asyncio.gather(*waiting)
+        return entered
+
+    assert asyncio.run(main()) == [0, 1, 2, 3]
+
+
+@pytest.mark.parametrize("is_let_in", [True, False])
+def test_who_is_cancelled_while_waiting_keeps_no_room(*, is_let_in: bool) -> None:
+    async def main() -> list[int]:
+        pacer, entered = Pacer(concurrency=1), []
+        await pacer.enter()
+        waiting = [asyncio.create_task(_queued(pacer, entered, number)) for number in range(2)]
+        await asyncio.sleep(0)
+        if is_let_in:
+            pacer.leave()
+        waiting[0].cancel()
+        await asyncio.sleep(0)
+        if not is_let_in:
+            pacer.leave()
+        await asyncio.wait(waiting)
+        await pacer.enter()
+        return entered
+
+    assert asyncio.run(main()) == [1]

@@ -10,11 +10,14 @@ from evalmeta import limits
 from evalmeta.engine.journal import MemoryJournal
 from evalmeta.engine.runner import execute
 from evalmeta.errors import TooManyErrors
+from evalmeta.model.evaluation import Evaluation
 from evalmeta.model.generated import GeneratedData
 from evalmeta.model.run import CaseResult, RunOptions, Verdict
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterator, Sequence
+
+    from evalmeta.model.evaluation import Case
 
 
 class FullJournal(MemoryJournal):
@@ -44,6 +47,10 @@ class SomeHang(Agent):
             self.hanging.set()
             await asyncio.Event().wait()
         return await answer_orders(utterance)
+
+
+async def raise_always(_utterance: str) -> GeneratedData:
+    raise ValueError("broken")
 
 
 async def wait_a_little(utterance: str) -> GeneratedData:
@@ -219,3 +226,25 @@ def test_scorers_can_be_given() -> None:
     journal = MemoryJournal()
     asyncio.run(execute(evaluation(1), Agent(answer_orders), journal, options=RunOptions(), scorers={}))
     assert journal.results[0].results[0].error.startswith(repr(TOPIC.name))
+
+
+def test_cases_that_cannot_be_read_stop_the_run_and_leave_no_agent_behind() -> None:
+    def cases() -> Iterator[Case]:
+        yield from evaluation(4).cases
+        raise OSError("the file is gone")
+
+    async def main() -> set[asyncio.Task[object]]:
+        with pytest.raises(OSError, match="the file is gone"):
+            await execute(Evaluation("Orders_Test", "Order_Agent", cases()), agent, journal, options=RunOptions())
+        return asyncio.all_tasks() - {asyncio.current_task()}
+
+    agent, journal = SomeHang(), MemoryJournal()
+    assert asyncio.run(main()) == set()
+    assert {result.number for result in journal.results} == {1, 3}
+    assert (agent.closed_sessions, agent.closed) == (4, 1)
+
+
+def test_a_journal_that_fails_after_too_many_errors_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(limits, "JOURNAL_SECONDS", 60)
+    with pytest.raises(OSError, match="no space left"):
+        run(Agent(raise_always), evaluation(3), FullJournal(), max_errors=1)

@@ -124,7 +124,7 @@ async def _wait_for(waiting: Mapping[int, asyncio.Future[TestResult]], results: 
         await asyncio.wait(waiting.values())
     finally:
         for place, judging in waiting.items():
-            if judging.done():
+            if judging.done() and not judging.cancelled():
                 results[place] = judging.result()
             judging.cancel()
 

@@ -37,9 +37,10 @@ class Pacer:
 
     async def enter(self, *, is_question: bool = True) -> None:
         """Waits until the agent may be asked; `leave` must follow. What is no question has no part in the rate."""
-        while self._inside >= int(self._window):
+        if self._inside < int(self._window):
+            self._inside += 1
+        else:
             await self._wait_for_room()
-        self._inside += 1
         try:
             await self._wait_for_slot(self._interval if is_question else 0.0)
         except BaseException:
@@ -73,16 +74,18 @@ class Pacer:
         try:
             await place
         except BaseException:
-            # Who is let in and cancelled at the same time lets in the next one.
-            self._let_in()
+            if not place.cancelled():
+                # Let in and cancelled at the same time.
+                self.leave()
             raise
 
     def _let_in(self) -> None:
-        for _ in range(int(self._window) - self._inside):
-            while self._waiting and self._waiting[0].done():
-                self._waiting.popleft()
-            if self._waiting:
-                self._waiting.popleft().set_result(None)
+        """Gives room to those who wait, in their order: who comes later does not overtake them."""
+        while self._waiting and self._inside < int(self._window):
+            place = self._waiting.popleft()
+            if not place.done():
+                self._inside += 1
+                place.set_result(None)
 
     async def _wait_for_slot(self, interval: float) -> None:
         while True:

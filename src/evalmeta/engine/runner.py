@@ -97,7 +97,7 @@ async def _carry_out(
 
 
 class _Post:
-    """Results on their way into the journal; what stops the run is kept in `failure`, which nobody else may end."""
+    """Results on their way into the journal; `failure` is what stops the run, and ends `stop`."""
 
     def __init__(
         self, journal: Journal, on_results: Callable[[Sequence[CaseResult]], None] | None, *, max_errors: int | None
@@ -108,7 +108,8 @@ class _Post:
         self._errors = 0
         self._waiting: list[CaseResult] = []
         self._loop = asyncio.get_running_loop()
-        self.failure: asyncio.Future[list[None]] = self._loop.create_future()
+        self.failure: Exception | None = None
+        self.stop: asyncio.Future[None] = self._loop.create_future()
 
     def hand_in(self, result: CaseResult) -> None:
         """Takes a result and commits a full batch; what is no full batch is committed within `JOURNAL_SECONDS`."""
@@ -123,7 +124,7 @@ class _Post:
     def commit(self) -> None:
         """Commits what waits, and tells of it; the run fails when that fails."""
         batch = self._waiting
-        if not batch or (self.failure.done() and not self._stopped()):
+        if not batch or not (self.failure is None or isinstance(self.failure, TooManyErrors)):
             return
         self._waiting = []
         try:
@@ -139,11 +140,9 @@ class _Post:
             self._fail(TooManyErrors(f"stopped at error {self._errors}, as max_errors says"))
 
     def _fail(self, error: Exception) -> None:
-        if not self.failure.done():
-            self.failure.set_exception(error)
-
-    def _stopped(self) -> bool:
-        return isinstance(self.failure.exception(), TooManyErrors)
+        self.failure = error
+        if not self.stop.done():
+            self.stop.set_result(None)
 
 
 class _Turns:
@@ -171,15 +170,15 @@ class _Turns:
 async def _run(post: _Post, workers: list[asyncio.Future[None]]) -> None:
     work = asyncio.gather(*workers)
     try:
-        await asyncio.wait({work, post.failure}, return_when=asyncio.FIRST_COMPLETED)
+        await asyncio.wait({work, post.stop}, return_when=asyncio.FIRST_COMPLETED)
     finally:
         try:
-            await _stop(work)
+            await _stop(work, workers)
         finally:
             post.commit()
-            if post.failure.done():
-                post.failure.result()
-            post.failure.cancel()
+            post.stop.cancel()
+            if post.failure is not None:
+                raise post.failure
     work.result()
 
 
@@ -188,15 +187,18 @@ async def _work(items: Iterator[WorkItem], work: _Work, post: _Post, turns: _Tur
         post.hand_in(await work(item))
         if turns.are_due():
             await turns.share()
-        if post.failure.done():
+        if post.failure is not None:
             return
 
 
-async def _stop(work: asyncio.Future[list[None]]) -> None:
-    if work.done():
+async def _stop(work: asyncio.Future[list[None]], workers: list[asyncio.Future[None]]) -> None:
+    # Whoever raises ends the work as a whole, and the others do not notice.
+    busy = [worker for worker in workers if not worker.done()]
+    if not busy:
         return
     # Its end was wanted: nobody asks how it came about.
     work.add_done_callback(lambda done: done.cancelled() or done.exception())
-    work.cancel()
+    for worker in busy:
+        worker.cancel()
     # Half of the time is for sessions that are being closed; who does not stop is left behind.
-    await asyncio.wait({work}, timeout=limits.SHUTDOWN_SECONDS / 2)
+    await asyncio.wait(busy, timeout=limits.SHUTDOWN_SECONDS / 2)
