@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import asyncio
 import itertools
+import time
 from typing import TYPE_CHECKING
 
 import pytest
@@ -75,6 +76,23 @@ def test_an_agent_that_wants_to_be_left_alone_for_too_long_is() -> None:
     agent = Flaky(SubjectBusy("tomorrow", after=limits.MAX_RETRY_AFTER_SECONDS + 1))
     [result] = run(agent, evaluation(1))
     assert (result.verdict, result.error) == (Verdict.ERROR, "tomorrow")
+
+
+def test_everybody_leaves_an_agent_alone_for_as_long_as_it_asks() -> None:
+    asked: list[float] = []
+
+    async def answer(utterance: str) -> GeneratedData:
+        asked.append(time.monotonic())
+        if len(asked) == 1:
+            raise SubjectBusy("later", after=0.1)
+        await asyncio.sleep(0)
+        return await answer_orders(utterance)
+
+    results = run(Agent(answer), evaluation(5), concurrency=3)
+    assert {result.verdict for result in results} == {Verdict.PASS}
+    assert len(asked) == 6
+    # Questions that were out already are not called back.
+    assert [moment for moment in asked[3:] if moment < asked[0] + 0.1] == []
 
 
 def test_a_pause_that_the_agent_asks_for_does_not_count_as_its_time() -> None:
