@@ -241,6 +241,14 @@ def test_a_server_without_schemas_is_asked_for_plain_json(knows: tuple[str, ...]
     assert server.forms == forms
 
 
+def test_samples_that_learn_the_form_at_the_same_time_skip_none() -> None:
+    with model_serving(judging(), knows=("text",)) as server:
+        ratings = rate_all(server, [RUBRIC, RUBRIC], samples=8)
+
+    assert [each.verdict for each in ratings] == [Verdict.PASS] * 2
+    assert server.forms[-5:] == ["text"] * 5
+
+
 def test_what_a_server_refuses_in_every_form_is_told_as_it_was_first_said() -> None:
     with (
         model_serving(failing(400, "no such model: judge-1")) as server,
@@ -257,8 +265,9 @@ def test_what_a_server_refuses_in_every_form_is_told_as_it_was_first_said() -> N
         f"<think>Perhaps {json.dumps(judgement(1))}?</think>{json.dumps(judgement(4))}",
         f"{json.dumps(judgement(4))}\n\n{json.dumps(judgement(4))}",
         json.dumps(judgement(4, extra="ignored")),
+        json.dumps(judgement(4, reason='It says </think> and {"rating": 5}.')),
     ],
-    ids=["fenced", "after thoughts", "twice", "with more"],
+    ids=["fenced", "after thoughts", "twice", "with more", "with a quotation"],
 )
 def test_a_judgement_is_found_among_other_words(text: str) -> None:
     with model_serving(saying(text)) as server:
@@ -275,6 +284,7 @@ UNREADABLE = {
     "too long": json.dumps(judgement(5, reason="x" * limits.MAX_JUDGEMENT_CHARS)),
     "braces": "{" * 5_000,
     "deep": '{"a":' * 50_000,
+    "a quotation that is not escaped": f'{{"unsupported_facts": ["{json.dumps(judgement(5))}"], "rating": 0}}',
     "nothing": None,
 }
 
@@ -290,6 +300,13 @@ def test_samples_that_stay_unreadable_are_left_out() -> None:
     rating = rate_as_told(["no", json.dumps(judgement(4)), json.dumps(judgement(4))])
     assert rating.verdict is Verdict.PASS
     assert rating.explanation == "2 of 3 samples (1 could not be read): It deserves 4."
+
+
+@pytest.mark.parametrize("samples", [["no", 5, 1], ["no", "no", 5, 5, 1], ["no", 5, 5, 1]])
+def test_where_a_sample_that_was_not_read_could_decide_there_is_no_rating(samples: list[int | str]) -> None:
+    texts = [each if isinstance(each, str) else json.dumps(judgement(each)) for each in samples]
+    with pytest.raises(RaterError, match="no judgement that can be read"):
+        rate_as_told(texts)
 
 
 def test_without_a_readable_majority_there_is_no_rating() -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import math
+import re
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Annotated, Final
 
@@ -24,6 +25,7 @@ _BEST: Final = 5
 _END_OF_THOUGHTS: Final = "</think>"
 """What models that think aloud write before their answer."""
 _CANDIDATES: Final = 100
+_KEY: Final = re.compile(r'\{\s*"[^"]*"\s*:')
 _EVIDENCE: Final = 3
 _FACTS_COUNT: Final = frozenset({"bot_response_rating", "response_match", "factuality"})
 
@@ -73,12 +75,18 @@ def read_judgement(text: str) -> Judgement | None:
     """Finds the judgement in a model's text, with or without other words around it.
 
     None when there is none, when there are several that differ (one of them may be a
-    quotation), or when the text is longer than `MAX_JUDGEMENT_CHARS`.
+    quotation), when it stands behind the start of a broken object (it may be a quotation
+    in that), or when the text is longer than `MAX_JUDGEMENT_CHARS`.
     """
     if len(text) > limits.MAX_JUDGEMENT_CHARS:
         return None
-    found = [each for value in _objects(text.rpartition(_END_OF_THOUGHTS)[2]) if (each := _checked(value))]
+    found = [each for value in _objects(_without_thoughts(text)) if (each := _checked(value))]
     return found[0] if found and all(each == found[0] for each in found) else None
+
+
+def _without_thoughts(text: str) -> str:
+    """Cuts off what was thought aloud; a text that begins with JSON may quote the mark from the answer."""
+    return text if text.lstrip().startswith(("{", "```")) else text.rpartition(_END_OF_THOUGHTS)[2]
 
 
 def opinion_of(judgement: Judgement, rubric: Rubric) -> Opinion:
@@ -112,7 +120,7 @@ def _listed(items: list[str]) -> str:
 
 
 def _objects(text: str) -> Iterator[JsonValue]:
-    """Gives the JSON objects in a text, none that stands in another."""
+    """Gives the JSON objects in a text, none that stands in another, and none after the start of a broken one."""
     decoder, at = json.JSONDecoder(), text.find("{")
     for _ in range(_CANDIDATES):
         if at < 0:
@@ -120,6 +128,8 @@ def _objects(text: str) -> Iterator[JsonValue]:
         try:
             value, end = decoder.raw_decode(text, at)
         except (ValueError, RecursionError):
+            if _KEY.match(text, at):
+                return
             end = at + 1
         else:
             yield value

@@ -107,7 +107,9 @@ class EndpointModel:
         await self._endpoint.close()
 
     async def _send(self, question: Question) -> JsonValue:
-        strictest, *others = self._formats
+        # Samples are asked for at the same time, so another question may have changed what is known meanwhile.
+        formats = self._formats
+        strictest, *others = formats
         try:
             return await self._send_in(strictest, question)
         except SubjectRefused as error:
@@ -117,7 +119,7 @@ class EndpointModel:
                 with suppress(SubjectRefused):
                     reply = await self._send_in(form, question)
                     # It is not asked again in a way that it refuses.
-                    self._formats = self._formats[at:]
+                    self._formats = formats[at:]
                     return reply
             raise
 

@@ -134,7 +134,8 @@ class ModelRater:
 
     def _rating(self, opinions: list[Opinion], *, unread: int) -> Rating:
         samples = self._settings.samples
-        if len(opinions) < _majority(samples):
+        # Of an even number of samples half may pass; but where one was not read, it could have decided.
+        if unread and _missing(opinions, samples):
             raise RaterError(f"{self.name}: {unread} of {samples} samples are no judgement that can be read")
         verdict = _decided(opinions)
         agreeing = [each for each in opinions if each.verdict is verdict]
