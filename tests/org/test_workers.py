@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from evalmeta import limits
 from evalmeta.errors import StoreError
 from evalmeta.model.run import RunStatus
 from evalmeta.org.workers import DetachedWorker, InProcessWorkers, ServedWorkers
@@ -14,6 +15,8 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from evalmeta.package.project import Project
+
+FULL = "CREATE TRIGGER full_disk BEFORE INSERT ON case_result BEGIN SELECT RAISE(FAIL, 'no room'); END"
 
 
 @pytest.fixture
@@ -100,3 +103,26 @@ def test_a_worker_that_cannot_be_started_is_told_with_the_way_on(project: Projec
     with pytest.raises(StoreError, match=f"no worker could be started for run {run_id}:") as raised:
         asyncio.run(worker.close())
     assert raised.value.actions == (f"Go on with: evalmeta test resume --job-id {run_id}",)
+
+
+def test_a_served_run_whose_results_cannot_be_kept_waits_and_is_not_given_up(
+    project: Project, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(limits, "MAX_WORKER_DEATHS", 1)
+    monkeypatch.setattr(limits, "LOCKED_SECONDS", 0.1)
+    run_id = started(project, cases=2)
+    log = project.state_dir / "logs" / f"{run_id}.log"
+
+    async def watch() -> None:
+        with opened_of(project) as org:
+            org.database.execute(FULL)
+            watching = asyncio.create_task(ServedWorkers(project.root, project.state_dir).watch(org))
+            while not log.exists() or log.read_text().count("no room") < 2:
+                await asyncio.sleep(0.01)
+            org.database.execute("DROP TRIGGER full_disk")
+            while not org.runs.get(run_id).status.is_over:
+                await asyncio.sleep(0.01)
+            watching.cancel()
+            assert org.runs.get(run_id).status is RunStatus.COMPLETED
+
+    asyncio.run(asyncio.wait_for(watch(), 60))

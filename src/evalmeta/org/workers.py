@@ -12,7 +12,7 @@ from contextlib import suppress
 from typing import TYPE_CHECKING, Final
 
 from evalmeta import limits
-from evalmeta.errors import StoreError, StoreLocked
+from evalmeta.errors import EXIT_ORG, StoreError, StoreLocked
 from evalmeta.model.run import RunStatus
 from evalmeta.model.secrecy import child_environment
 from evalmeta.org.evaluations import work
@@ -114,6 +114,7 @@ class ServedWorkers:
         self._state_dir = state_dir
         self._processes: dict[str, subprocess.Popen[bytes]] = {}
         self._deaths: Counter[tuple[str, int]] = Counter()
+        self._not_before: dict[str, float] = {}
         self._wanted = asyncio.Event()
 
     def launch(self, run_id: str) -> None:  # noqa: ARG002 - what waits is read from the database
@@ -136,8 +137,9 @@ class ServedWorkers:
         self._count_deaths(org)
         unfinished = org.runs.unfinished()
         waiting = [run_id for run_id, lease in unfinished if run_id not in self._processes and is_free(lease)]
+        due = [run_id for run_id in waiting if self._not_before.get(run_id, 0) <= time.monotonic()]
         room = limits.MAX_RUNS - (len(unfinished) - len(waiting))
-        for run_id in waiting[: max(0, room)]:
+        for run_id in due[: max(0, room)]:
             if self._deaths[run_id, org.runs.count(run_id)[0]] >= limits.MAX_WORKER_DEATHS:
                 _give_up(org, run_id)
                 continue
@@ -149,7 +151,11 @@ class ServedWorkers:
     def _count_deaths(self, org: Organization) -> None:
         """Lets go of processes that ended, and counts those that left their run as far as it was."""
         for run_id in [run_id for run_id, process in self._processes.items() if process.poll() is not None]:
-            del self._processes[run_id]
+            code = self._processes.pop(run_id).returncode
+            if code == EXIT_ORG:
+                # That the database cannot be used is nobody's death, and may pass: a disk has room again.
+                self._not_before[run_id] = time.monotonic() + limits.LOCKED_SECONDS
+                continue
             run = org.runs.get(run_id)
             if run is not None and not run.status.is_over:
                 self._deaths[run_id, org.runs.count(run_id)[0]] += 1
