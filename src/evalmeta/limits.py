@@ -157,6 +157,8 @@ MAX_CONCURRENCY: Final = 1_000
 MAX_ITERATIONS: Final = 1_000
 MAX_RATE: Final = 10_000.0
 MAX_SHARDS: Final = 1_000
+# What JSON and databases hold.
+MAX_INTEGER: Final = 2**63 - 1
 # What failed in passing is tried again so often.
 RETRIES: Final = 3
 MAX_RETRIES: Final = 20

@@ -79,6 +79,10 @@ def test_what_is_no_key_of_ours_is_left_alone(tmp_path: Path) -> None:
         ('"10": {"utterance": "", "passed": 0, "failed": 0}', '"10": []', "7:9: tests.Orders.cases.10 must be an obj"),
         (TEXT, "[]", "1:1: the file must be an object"),
         (TEXT, "[" * 100_000, ": is no JSON that anybody wrote"),
+        (TEXT, f'{{"version": {"9" * 5_000}}}', ": is no JSON that anybody wrote: a number has too many digits"),
+        ('"failed": 3', f'"failed": {2**63}', "13:55: tests.Returns.cases.2.failed must be a whole number"),
+        ('"utterance": ""', '"utterance": "\\ud800"', "7:16: tests.Orders.cases.10.utterance has half of a surrogate"),
+        ('"Orders"', '"\\ud800"', r"4:3: tests has a test with half of a surrogate pair in its name: '\ud800'"),
         ("ü", "\udcff", "12: is not UTF-8"),
     ],
 )

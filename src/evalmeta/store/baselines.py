@@ -53,8 +53,9 @@ def read_baseline(path: Path) -> dict[str, tuple[CaseCounts, ...]]:
         return _read_tests(json.loads(text))
     except json.JSONDecodeError as error:
         message = f"{path}:{error.lineno}:{error.colno}: is no JSON: {error.msg}"
-    except RecursionError:
-        message = f"{path}: is no JSON that anybody wrote: it is nested too deeply"
+    except (RecursionError, ValueError) as error:
+        why = "it is nested too deeply" if isinstance(error, RecursionError) else "a number has too many digits"
+        message = f"{path}: is no JSON that anybody wrote: {why}"
     except _ShapeError as error:
         line, column = _position(text, error.keys)
         message = f"{path}:{line}:{column}: {'.'.join(error.keys) or 'the file'} {error}"
@@ -111,6 +112,8 @@ def _read_tests(document: JsonValue) -> dict[str, tuple[CaseCounts, ...]]:
     if root.get("version") != _VERSION:
         raise _ShapeError(f"{root.get('version')!r} is not known here, only {_VERSION}", "version")
     tests = _object(root.get("tests"), "tests")
+    if broken := [name for name in tests if not _is_unicode(name)]:
+        raise _ShapeError(f"has a test with half of a surrogate pair in its name: {broken[0]!a}", "tests")
     return {name: tuple(_read_cases(name, _object(each, "tests", name))) for name, each in tests.items()}
 
 
@@ -127,6 +130,8 @@ def _read_case(number: str, value: JsonValue, *where: str) -> CaseCounts:
     utterance = case.get("utterance")
     if not isinstance(utterance, str):
         raise _ShapeError("must be a text", *where, number, "utterance")
+    if not _is_unicode(utterance):
+        raise _ShapeError("has half of a surrogate pair", *where, number, "utterance")
     passed, failed = (_count(case.get(key), *where, number, key) for key in ("passed", "failed"))
     return CaseCounts(int(number), utterance, passed, failed)
 
@@ -138,9 +143,18 @@ def _object(value: JsonValue, *keys: str) -> JsonObject:
 
 
 def _count(value: JsonValue, *keys: str) -> int:
-    if not isinstance(value, int) or isinstance(value, bool) or value < 0:
+    if not isinstance(value, int) or isinstance(value, bool) or not 0 <= value <= limits.MAX_INTEGER:
         raise _ShapeError("must be a whole number from 0 on", *keys)
     return value
+
+
+def _is_unicode(text: str) -> bool:
+    """Tells whether a text can be written: JSON can spell characters that are none."""
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        return False
+    return True
 
 
 def _position(text: str, keys: tuple[str, ...]) -> tuple[int, int]:
