@@ -137,6 +137,12 @@ def test_a_worker_that_lost_the_run_cannot_append(runs: Runs, journal: RunJourna
     assert runs.cases(RUN_ID) == ()
 
 
+def test_a_run_that_was_deleted_takes_no_more_cases(database: Database, journal: RunJournal) -> None:
+    database.execute("DELETE FROM run")
+    with pytest.raises(StoreError, match="was deleted"):
+        journal.append([DONE])
+
+
 def test_a_run_that_is_over_takes_no_more_cases(runs: Runs, journal: RunJournal) -> None:
     runs.finish(RUN_ID, "w1", RunStatus.COMPLETED, error=None, now=130)
     with pytest.raises(StoreError):

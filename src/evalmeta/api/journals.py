@@ -137,10 +137,7 @@ class _StoredRecord:
         self.journal: Journal = RunJournal(database, run.id, worker)
 
     def earlier(self) -> Iterator[CaseResult]:
-        after = (0, 0)
-        while page := self._runs.page(self._id, after=after):
-            yield from page
-            after = (page[-1].iteration, page[-1].number)
+        return self._runs.stream(self._id)
 
     def complete(self) -> None:
         self._runs.finish(self._id, self._worker, RunStatus.COMPLETED, error=None, now=time.time())

@@ -86,7 +86,7 @@ def _counts(database: Database, run_id: str, options: RunOptions) -> list[int]:
     found: Counter[str] = Counter()
     if options.undecided == "fail":
         # Only the results tell which cases are undecided in part.
-        found.update(counted_verdict(case, options).value for case in Runs(database).cases(run_id))
+        found.update(counted_verdict(case, options).value for case in Runs(database).stream(run_id))
     else:
         sql = "SELECT verdict, count(*) FROM case_result WHERE run_id = ? GROUP BY verdict"
         found.update(dict(database.query(sql, (run_id,))))

@@ -16,7 +16,7 @@ from evalmeta.store.record_ids import next_ids
 from evalmeta.wire.runoptions import read_options, write_options
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterator, Sequence
 
     from evalmeta.model.evaluation import Evaluation
     from evalmeta.model.registry import MetadataType
@@ -123,6 +123,13 @@ class Runs:
         """Gives the finished cases of a run in order of iteration and number."""
         sql = "SELECT body FROM case_result WHERE run_id = ? ORDER BY iteration, number"
         return tuple(decode_case(body) for (body,) in self._database.query(sql, (run_id,)))
+
+    def stream(self, run_id: str) -> Iterator[CaseResult]:
+        """Gives the finished cases of a run as `cases` does, and holds a page of them at a time."""
+        after = (0, 0)
+        while page := self.page(run_id, after=after):
+            yield from page
+            after = (page[-1].iteration, page[-1].number)
 
     def page(self, run_id: str, *, after: tuple[int, int]) -> tuple[CaseResult, ...]:
         """Gives the finished cases of a run that follow an iteration and number, as many as one page has.
@@ -238,9 +245,8 @@ class RunJournal:
         """
         rows = [(self._run_id, each.iteration, each.number, each.verdict.value, encode_case(each)) for each in results]
         with self._database.transaction():
-            [(worker,)] = self._database.query("SELECT worker FROM run WHERE id = ?", (self._run_id,))
-            if worker != self._worker:
-                raise StoreError(f"run {self._run_id} was taken over by another worker")
+            if self._database.query("SELECT worker FROM run WHERE id = ?", (self._run_id,)) != [(self._worker,)]:
+                raise StoreError(f"run {self._run_id} was deleted, or taken over by another worker")
             self._database.execute_many("INSERT INTO case_result VALUES (?, ?, ?, ?, ?)", rows)
 
 
