@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, TypeVar
 
 import httpx
 
+from evalmeta.client.agent_tests import fetch_results, follow
 from evalmeta.client.connection import Connection
 from evalmeta.model.manifest import Manifest, ManifestTypes
 from evalmeta.model.registry import EVALUATION_DEFINITION, NEWEST_API_VERSION, TYPES
@@ -31,6 +32,7 @@ if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Mapping
     from pathlib import Path
 
+    from evalmeta.model.run import Run
     from evalmeta.model.settings import SubjectSettings
     from evalmeta.package.project import Project
 
@@ -43,7 +45,9 @@ __all__ = [
     "deploy",
     "embedded",
     "everything",
+    "follow_up",
     "make_project",
+    "numbers",
     "opened",
     "opened_of",
     "package",
@@ -196,6 +200,17 @@ def embedded(project: Project, do: Callable[[Connection], Awaitable[T]], *, deta
                 return await do(connection)
 
     return asyncio.run(connect())
+
+
+async def follow_up(connection: Connection, run_id: str) -> Run:
+    """Waits for a run and gives it with its results."""
+    await follow(connection, run_id, wait=30, on_progress=lambda _: None)
+    return await fetch_results(connection, run_id)
+
+
+def numbers(run: Run) -> list[tuple[int, int]]:
+    """Gives iteration and number of every case that a run has."""
+    return [(case.iteration, case.number) for case in run.cases]
 
 
 def snapshot(org: Organization) -> str:

@@ -16,7 +16,7 @@ from evalmeta.model.run import Run, RunOptions, RunStatus, Verdict
 from evalmeta.org.evaluations import is_abandoned, work
 from evalmeta.store.database import open_database
 from evalmeta.store.runs import Lease
-from org.parts import asked, definition, embedded, make_project, opened_of, package, started
+from org.parts import asked, definition, embedded, follow_up, make_project, numbers, opened_of, package, started
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -63,15 +63,6 @@ async def deploy_and_start(connection: Connection, options: RunOptions | None = 
     content = definition("Orders", cases=len(NAMES), subject=subject)
     await deploy(connection, package({"Orders": content}))
     return await start_run(connection, "Orders", options=options)
-
-
-async def follow_up(connection: Connection, run_id: str) -> Run:
-    await follow(connection, run_id, wait=30, on_progress=lambda _: None)
-    return await fetch_results(connection, run_id)
-
-
-def numbers(run: Run) -> list[tuple[int, int]]:
-    return [(case.iteration, case.number) for case in run.cases]
 
 
 @pytest.fixture
@@ -146,6 +137,8 @@ def test_a_run_asks_what_was_deployed_when_it_was_started(project: Project) -> N
         RunOptions(concurrency=limits.MAX_CONCURRENCY + 1),
         RunOptions(min_pass_rate=1.5),
         RunOptions(case_timeout=-1),
+        RunOptions(seed=2**63),
+        RunOptions(max_errors=0),
     ],
 )
 def test_an_option_beyond_its_limit_is_refused(project: Project, options: RunOptions) -> None:

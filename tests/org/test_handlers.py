@@ -225,12 +225,12 @@ def test_errors_of_cases_and_results_name_no_folders(tmp_path: Path, monkeypatch
     project = make_project(tmp_path / "project")
     run_id = started(project, cases=1)
     told = f"no answer in {project.root}/run.json"
-    result = TestResult("topic_assertion", Verdict.ERROR, error=told)
+    result = TestResult("topic_assertion", Verdict.ERROR, explanation=told, error=told)
     case = CaseResult(1, 1, "Orders 1", Verdict.ERROR, 0, 1, (result,), error=told)
     monkeypatch.setattr(Runs, "cases", lambda *_: (case,))
     with opened_of(project) as org:
         content = rest(org, "GET", f"{RUNS}/{run_id}/results").text
-    assert content.count("no answer in run.json") == 2
+    assert content.count("no answer in run.json") == 3
     assert str(project.root) not in content
 
 
@@ -257,6 +257,17 @@ def test_a_run_of_somebody_else_is_as_good_as_none(tmp_path: Path) -> None:
         begun = send(org, "POST", RUNS, b'{"aiEvaluationDefinitionName": "Orders"}', authorization=f"Bearer {own}")
         path = f"{RUNS}/{begun.json()['runId']}/cancel"
         assert send(org, "POST", path, authorization=f"Bearer {own}").status_code == 200
+
+
+@pytest.mark.parametrize(("method", "way"), [("GET", "definition"), ("POST", "extend"), ("POST", "rescore")])
+def test_a_run_of_somebody_else_is_neither_looked_at_nor_gone_on_from(tmp_path: Path, method: str, way: str) -> None:
+    project = make_project(tmp_path / "project")
+    run_id = started(project, cases=1)
+    with opened_of(project) as org:
+        other = org.new_token(org.users.add("ci", "ci", now=1), now=1, expires=9e9)
+        body = None if method == "GET" else b'{"iterations": 2}'
+        refused = send(org, method, f"{RUNS}/{run_id}/{way}", body, authorization=f"Bearer {other}")
+    assert rest_error(refused) == (404, "NOT_FOUND", f"Run not found: {run_id}")
 
 
 @pytest.mark.parametrize(("asked", "told"), [("true", True), ("1", True), ("0", False), ("false", False)])

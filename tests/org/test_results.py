@@ -19,9 +19,11 @@ if TYPE_CHECKING:
 BROKEN = CaseResult(1, 1, "Orders 1", Verdict.ERROR, 1, 2, error="no answer")
 
 
-def shown(tmp_path: Path, status: RunStatus, *cases: CaseResult) -> tuple[Run, tuple[CaseResult, ...]]:
+def shown(
+    tmp_path: Path, status: RunStatus, *cases: CaseResult, chosen: tuple[int, ...] | None = None
+) -> tuple[Run, tuple[CaseResult, ...]]:
     project = make_project(tmp_path / "project")
-    run_id = started(project, cases=2, options=RunOptions(iterations=2))
+    run_id = started(project, cases=2, options=RunOptions(iterations=2, cases=chosen))
     with opened_of(project) as org:
         run = org.runs.get(run_id)
         assert run is not None
@@ -42,6 +44,11 @@ def test_a_run_that_ended_early_has_an_error_for_every_case_it_never_asked(tmp_p
     _, cases = shown(tmp_path, status, replace(BROKEN, verdict=Verdict.PASS, error=None))
     assert sorted((each.iteration, each.number) for each in cases) == [(1, 2), (2, 1), (2, 2)]
     assert {each.error for each in cases} == {"the run ended before this case was asked"}
+
+
+def test_a_case_that_was_not_chosen_was_not_to_be_asked(tmp_path: Path) -> None:
+    _, cases = shown(tmp_path, RunStatus.TERMINATED, chosen=(2,))
+    assert [(each.iteration, each.number) for each in cases] == [(1, 2), (2, 2)]
 
 
 def test_a_run_that_goes_on_shows_what_there_is(tmp_path: Path) -> None:

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from evalmeta.api.changes import compare_contents
 from evalmeta.client import reruns
-from evalmeta.errors import UsageError
+from evalmeta.errors import NotFound, UsageError
 
 if TYPE_CHECKING:
     from evalmeta.client.connection import Connection
@@ -32,11 +32,16 @@ class DefinitionChanged(UsageError):
 async def check_unchanged(connection: Connection, run: Run) -> None:
     """Makes sure that a run which needs a new worker is gone on with by the definition that it began with.
 
+    An org of an earlier evalmeta does not tell, and goes on.
+
     Raises:
         DefinitionChanged: another one is deployed now, or none.
         OrgError: the org cannot be reached or refuses the call.
     """
-    found = await reruns.fetch_definition(connection, run.id)
+    try:
+        found = await reruns.fetch_definition(connection, run.id)
+    except NotFound:
+        return
     if found.is_abandoned:
         _refuse_changes(run.id, found)
 

@@ -169,8 +169,9 @@ class _Turns:
 
 async def _run(post: _Post, workers: list[asyncio.Future[None]]) -> None:
     work = asyncio.gather(*workers)
+    ends: list[asyncio.Future[list[None]] | asyncio.Future[None]] = [work, post.stop]
     try:
-        await asyncio.wait({work, post.stop}, return_when=asyncio.FIRST_COMPLETED)
+        await asyncio.wait(ends, return_when=asyncio.FIRST_COMPLETED)
     finally:
         try:
             await _stop(work, workers)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import math
 import time
 from contextlib import asynccontextmanager
 from functools import partial
@@ -42,6 +41,7 @@ if TYPE_CHECKING:
 __all__ = [
     "bind_subject",
     "check_options",
+    "check_subject",
     "count_results",
     "evaluation_of_run",
     "fault_of",
@@ -71,13 +71,7 @@ def start(org: Organization, kind: MetadataType, name: str, options: RunOptions,
         raise NotFound(f"Invalid {_IDENTIFIERS[kind]} identifier: {name} not found in this org")
     check_options(org, options)
     evaluation = read_evaluation(content, name)
-    bind_subject(
-        org.subjects,
-        evaluation.subject_name,
-        root=org.root,
-        subject_type=evaluation.subject_type,
-        settings_name=org.settings_name,
-    )
+    check_subject(org, evaluation)
     total = count_results(evaluation, options)
     run_id = org.runs.start(kind, evaluation, content, options, total=total, now=time.time(), user=user)
     org.launch(run_id)
@@ -98,6 +92,8 @@ async def work(org: Organization, run_id: str) -> None:
     worker = new_worker()
     if run is None or not _claim(org, run_id, worker):
         return
+    # It may have ended, and been extended, before it was claimed.
+    run = org.runs.get(run_id) or run
     try:
         with keep_lease(org.database.path.parent, run_id, worker):
             await _carry_out(org, run, RunJournal(org.database, run_id, worker))
@@ -163,6 +159,22 @@ def check_options(org: Organization, options: RunOptions) -> None:
     _rater_settings(org, options)
 
 
+def check_subject(org: Organization, evaluation: Evaluation) -> None:
+    """Makes sure that an evaluation's agent can be asked.
+
+    Raises:
+        SubjectNotBound: no adapter is bound to it.
+        SettingsError: the adapter cannot be used.
+    """
+    bind_subject(
+        org.subjects,
+        evaluation.subject_name,
+        root=org.root,
+        subject_type=evaluation.subject_type,
+        settings_name=org.settings_name,
+    )
+
+
 def fault_of(options: RunOptions) -> str | None:
     """Says which option is beyond its limit, by its name in `runOptions`; None when all are well."""
     bounds: dict[str, tuple[float | None, float, float]] = {
@@ -172,7 +184,8 @@ def fault_of(options: RunOptions) -> str | None:
         "caseTimeoutSeconds": (options.case_timeout, 0, limits.MAX_CASE_TIMEOUT_SECONDS),
         "rateLimit": (options.rate_limit, 1e-6, limits.MAX_RATE),
         "retries": (options.retries, 0, limits.MAX_RETRIES),
-        "maxErrors": (options.max_errors, 1, math.inf),
+        "maxErrors": (options.max_errors, 1, limits.MAX_INTEGER),
+        "seed": (options.seed, -limits.MAX_INTEGER, limits.MAX_INTEGER),
         "shard": (options.shard and options.shard[0], 1, options.shard[1] if options.shard else 1),
         "scoring.threshold": (options.scoring.threshold, 0, 5),
     }
@@ -249,18 +262,19 @@ def _rater_settings(org: Organization, options: RunOptions) -> RaterSettings:
 
 @asynccontextmanager
 async def rater_of(org: Organization, options: RunOptions) -> AsyncIterator[Rater]:
-    """Gives the rater that a run names, and closes it.
+    """Gives the rater that a run names, and closes it, as `close` does: what goes wrong there spoils nothing.
 
     Raises:
         SettingsError: no such rater is bound, or it cannot be used.
     """
-    from evalmeta.engine.raters import bind_rater  # noqa: PLC0415 - only runs need it
+    from evalmeta.engine.conversation import close  # noqa: PLC0415 - only runs need it
+    from evalmeta.engine.raters import bind_rater  # noqa: PLC0415 - likewise
 
     rater = bind_rater(_rater_settings(org, options), root=org.root, cache=Ratings(org.database))
     try:
         yield rater
     finally:
-        await rater.close()
+        await close(rater)
 
 
 def _subject(org: Organization, subject_name: str) -> Subject:

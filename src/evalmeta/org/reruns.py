@@ -10,7 +10,14 @@ from evalmeta import limits
 from evalmeta.errors import OrgFault
 from evalmeta.model.registry import type_of_run
 from evalmeta.model.user import ADMIN
-from evalmeta.org.evaluations import check_options, count_results, is_abandoned, read_evaluation
+from evalmeta.org.evaluations import (
+    check_options,
+    check_subject,
+    count_results,
+    evaluation_of_run,
+    is_abandoned,
+    read_evaluation,
+)
 
 if TYPE_CHECKING:
     from evalmeta.model.run import Run, RunOptions
@@ -38,6 +45,8 @@ def extend(org: Organization, run: Run, *, iterations: int) -> None:
 
     Raises:
         OrgFault: it is not over, has as many iterations already, or judges another run's answers.
+        SubjectNotBound: its subject has no adapter now.
+        SettingsError: the adapter, or the rater, cannot be used now.
     """
     if not run.status.is_over:
         raise OrgFault(f"Run {run.id} is not over: it is {run.status}", code="INVALID_STATUS")
@@ -47,6 +56,8 @@ def extend(org: Organization, run: Run, *, iterations: int) -> None:
         possible = f"{run.options.iterations + 1} to {limits.MAX_ITERATIONS}"
         message = f"Run {run.id} can be extended to {possible} iterations, not to {iterations}"
         raise OrgFault(message, code="INVALID_API_INPUT")
+    check_options(org, run.options)
+    check_subject(org, evaluation_of_run(org, run))
     total = run.total // run.options.iterations * iterations
     if not org.runs.extend(run.id, replace(run.options, iterations=iterations), total=total):
         raise OrgFault(f"Run {run.id} is not over", code="INVALID_STATUS")

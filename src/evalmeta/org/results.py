@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING, Final
 
+from evalmeta.engine.plan import choose
 from evalmeta.errors import InvalidMetadata
 from evalmeta.model.run import CaseResult, RunStatus, TestResult, Verdict
 from evalmeta.org.evaluations import evaluation_of_run
@@ -29,7 +30,7 @@ def stand_ins(org: Organization, run: Run) -> tuple[CaseResult, ...]:
     if not broken and not ended_early:
         return ()
     try:
-        cases = {case.number: case for case in evaluation_of_run(org, run).cases}
+        cases = {case.number: case for case in choose(evaluation_of_run(org, run), run.options)}
     except InvalidMetadata:
         # It is what broke the run.
         return ()

@@ -35,7 +35,7 @@ if TYPE_CHECKING:
 
     from evalmeta.model.jsonvalue import JsonObject
     from evalmeta.model.registry import MetadataType
-    from evalmeta.model.run import CaseResult, Run
+    from evalmeta.model.run import CaseResult, Run, TestResult
     from evalmeta.model.user import User
     from evalmeta.org.organization import Organization
 
@@ -202,8 +202,12 @@ def _run(org: Organization, user: User, kind: MetadataType, request: Request) ->
 
 
 def _without_paths(org: Organization, case: CaseResult) -> CaseResult:
-    results = tuple(each._replace(error=_cleaned(org, each.error)) if each.error else each for each in case.results)
+    results = tuple(_told(org, each) if each.error else each for each in case.results)
     return replace(case, error=_cleaned(org, case.error), results=results)
+
+
+def _told(org: Organization, result: TestResult) -> TestResult:
+    return result._replace(error=_cleaned(org, result.error), explanation=org.without_paths(result.explanation))
 
 
 def _cleaned(org: Organization, error: str | None) -> str | None:
