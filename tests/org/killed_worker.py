@@ -26,6 +26,7 @@ sys.path.insert(0, str(Path(__file__).parent.parent))
 import evalmeta.engine.raters.offline.rules
 import evalmeta.engine.runner
 import evalmeta.engine.subjects.python  # noqa: F401
+from evalmeta import limits
 from evalmeta.model.run import RunOptions, RunStatus
 from evalmeta.org.worker import main as work
 from evalmeta.store.database import open_database
@@ -34,6 +35,8 @@ from org.parts import asked, make_project, opened_of, started
 if TYPE_CHECKING:
     from evalmeta.package.project import Project
 
+# Commits come often, so that kills come in the middle of them.
+limits.JOURNAL_SECONDS = 0.01
 CASES, ITERATIONS = 250, 4
 AGENT = """\
 import asyncio, os, pathlib
