@@ -1,7 +1,6 @@
 from __future__ import annotations
 
 import asyncio
-import itertools
 import time
 from typing import TYPE_CHECKING
 
@@ -147,8 +146,18 @@ def test_questions_are_spread_over_time() -> None:
         moments.append(asyncio.get_running_loop().time())
         return GeneratedData("x")
 
+    begun = time.monotonic()
     run(Agent(answer), evaluation(5), rate_limit=50.0, concurrency=5)
-    assert all(later - earlier > 0.015 for earlier, later in itertools.pairwise(moments))
+    assert all(moment - begun > place / 50 - 0.001 for place, moment in enumerate(moments))
+
+
+def test_what_is_no_question_has_no_part_in_the_rate() -> None:
+    async def main() -> None:
+        pacer = Pacer(rate=0.001)
+        await pacer.enter()
+        await asyncio.wait_for(pacer.enter(is_question=False), 5)
+
+    asyncio.run(main())
 
 
 @given(st.integers(1, 60))

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import asyncio
+import sys
 import time
 from collections import Counter
 from contextlib import closing
@@ -197,6 +198,16 @@ def test_a_run_whose_definition_cannot_be_read_ends_as_an_error(project: Project
     done = embedded(project, lambda connection: follow_up(connection, run_id))
     assert (done.status, done.cases) == (RunStatus.ERROR, ())
     assert done.error
+
+
+def test_a_broken_installation_ends_a_run_as_an_error(project: Project, monkeypatch: pytest.MonkeyPatch) -> None:
+    run_id = started(project, cases=2)
+    monkeypatch.setitem(sys.modules, "evalmeta.engine.runner", None)
+    with opened_of(project) as org:
+        asyncio.run(work(org, run_id))
+        run = org.runs.get(run_id)
+    assert run.status is RunStatus.ERROR
+    assert "evalmeta.engine.runner" in run.error
 
 
 def test_leaving_the_org_keeps_what_is_done_and_gives_the_run_back(tmp_path: Path) -> None:

@@ -8,7 +8,7 @@ import pytest
 
 from evalmeta.api.reruns import check_unchanged
 from evalmeta.client.reruns import extend_run, fetch_definition, rescore_run
-from evalmeta.errors import EvalmetaError, NotFound, OrgFault, SubjectNotBound
+from evalmeta.errors import EvalmetaError, NotFound, OrgFault, SettingsError, SubjectNotBound
 from evalmeta.model.run import Run, RunOptions, RunStatus, Verdict
 from evalmeta.model.scoring import Scoring
 from evalmeta.org import reruns
@@ -68,7 +68,7 @@ def test_an_extended_run_asks_its_new_iterations_only(project: Project) -> None:
     run = extended(project, run_id, 3)
     assert (run.id, run.status, run.total) == (run_id, RunStatus.COMPLETED, 6)
     assert numbers(run) == [(iteration, number) for iteration in (1, 2, 3) for number in (1, 3)]
-    assert asked(project) == ["Orders 1", "Orders 3"] * 3
+    assert sorted(asked(project)) == ["Orders 1"] * 3 + ["Orders 3"] * 3
 
 
 def test_a_worker_that_looked_before_a_run_was_extended_asks_all_of_it(
@@ -163,3 +163,18 @@ def test_a_run_goes_on_in_an_org_that_cannot_tell_its_definition(
         run = org.runs.get(run_id)
         monkeypatch.setattr("evalmeta.client.reruns.runs_path", lambda _: "einstein/of-an-earlier-evalmeta")
         assert ask(org, lambda connection: check_unchanged(connection, run)) is None
+
+
+def test_of_two_who_extend_a_run_one_does(project: Project) -> None:
+    run_id = finished(project)
+    with opened_of(project) as org:
+        run = org.runs.get(run_id)
+        reruns.extend(org, run, iterations=2)
+        with pytest.raises(OrgFault, match="is not over"):
+            reruns.extend(org, run, iterations=2)
+
+
+def test_how_answers_are_judged_is_checked_before(project: Project) -> None:
+    run_id, options = finished(project), RunOptions(scoring=Scoring(rater="nobody"))
+    with opened_of(project) as org, pytest.raises(SettingsError, match="no rater is called 'nobody'"):
+        reruns.rescore(org, org.runs.get(run_id), options, as_deployed=False)

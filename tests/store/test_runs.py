@@ -190,3 +190,25 @@ def test_a_run_is_seen_by_its_user_and_by_admins(runs: Runs) -> None:
     run_id = runs.start(EVALUATION_DEFINITION, EVALUATION, b"", OPTIONS, total=4, now=1, user=user)
     assert [runs.is_seen_by(each, user) for each in (run_id, RUN_ID)] == [True, False]
     assert [runs.is_seen_by(each, ADMIN) for each in (run_id, RUN_ID, "gone")] == [True, True, False]
+
+
+def test_a_case_is_found_by_its_place(runs: Runs, journal: RunJournal) -> None:
+    journal.append([DONE])
+    assert (runs.case(RUN_ID, 1, 1), runs.case(RUN_ID, 2, 1)) == (DONE, None)
+
+
+def test_a_run_knows_whose_answers_it_judges(runs: Runs) -> None:
+    made = runs.start(EVALUATION_DEFINITION, EVALUATION, b"<xml/>", OPTIONS, total=4, now=101, answers_of=RUN_ID)
+    assert (runs.get(made).answers_of, runs.get(RUN_ID).answers_of) == (RUN_ID, None)
+
+
+def test_a_run_that_is_over_can_be_given_more_to_do(runs: Runs, journal: RunJournal) -> None:
+    journal.append([DONE])
+    assert not runs.extend(RUN_ID, OPTIONS, total=8)
+    runs.finish(RUN_ID, "w1", RunStatus.ERROR, error="stopped", now=130)
+    more = replace(OPTIONS, iterations=4)
+    assert not runs.extend(RUN_ID, more, total=4)
+    assert runs.extend(RUN_ID, more, total=8)
+    found = runs.get(RUN_ID)
+    assert (found.status, found.total, found.ended, found.error, found.options) == (RunStatus.NEW, 8, None, None, more)
+    assert runs.cases(RUN_ID) == (DONE,)

@@ -1,0 +1,197 @@
+"""`evalmeta test run --extend`, `test rescore`, and `test resume` of runs whose definition has changed."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import time
+from typing import TYPE_CHECKING
+
+import pytest
+
+from client.salesforce import Scene, case, done, salesforce
+from evalmeta.api.remote_runs import history
+from evalmeta.api.servers import make_token
+from evalmeta.client.logins import user_logins
+from evalmeta.model.login import Login, Secrets
+from org.parts import asked, definition, make_project
+from org.servers import served
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from pathlib import Path
+
+    from cli.conftest import Outcome
+    from evalmeta.package.project import Project
+
+    Program = Callable[..., Outcome]
+
+FIRST, SECOND = "4KB000000000001GAA", "4KB000000000002GAA"
+SLOW = '[run]\nconcurrency = 1\n[subjects.Desk]\nadapter = "python"\ntarget = "desk:answer"\n'
+
+
+@pytest.fixture
+def project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, evalmeta: Program) -> Project:
+    """A test of two cases that is deployed."""
+    monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path / "config"))
+    made = make_project(tmp_path / "project", settings=SLOW)
+    monkeypatch.chdir(made.root)
+    write(made, cases=2)
+    evalmeta("deploy")
+    return made
+
+
+def write(project: Project, *, cases: int) -> None:
+    folder = project.root / "aiEvaluationDefinitions"
+    folder.mkdir(exist_ok=True)
+    (folder / "Orders.aiEvaluationDefinition").write_bytes(definition("Orders", cases=cases))
+
+
+def results(outcome: Outcome) -> dict[str, object]:
+    [found] = json.loads(outcome.out)["result"]
+    return found
+
+
+def test_an_extended_run_asks_only_what_is_new_and_is_one_run(evalmeta: Program, project: Project) -> None:
+    evalmeta("test", "run", "--wait")
+    extended = evalmeta("test", "run", "--extend", FIRST, "--iterations", "3", "--wait", "--json")
+    assert (extended.code, len(asked(project))) == (0, 6)
+    assert results(evalmeta("test", "results", "-r", "--json")) == results(extended)
+    [past] = history(project)
+    assert (past.id, past.total, past.passed) == (FIRST, 6, 6)
+
+
+@pytest.mark.usefixtures("project")
+def test_an_extended_run_can_go_on_by_itself(evalmeta: Program) -> None:
+    evalmeta("test", "run", "--wait")
+    extended = evalmeta("test", "run", "--extend", FIRST, "--iterations", "2")
+    assert (extended.code, extended.out.split(".")[0]) == (0, f"Extended run {FIRST}")
+    assert "4 passed" in evalmeta("test", "resume", "-i", FIRST).out
+    more = evalmeta("test", "run", "--extend", FIRST, "--iterations", "3", "--json")
+    assert json.loads(more.out)["result"] == [{"id": FIRST, "definition": "Orders", "status": "NEW"}]
+    evalmeta("test", "resume", "-i", FIRST)
+
+
+def test_a_wait_for_more_iterations_can_run_out(evalmeta: Program, project: Project, program: list[str]) -> None:
+    evalmeta("test", "run", "--wait")
+    (project.root / "desk.py").write_text(
+        "import time\ndef answer(utterance):\n    time.sleep(0.2)\n    return 'Done.'\n"
+    )
+    command = [*program, "test", "run", "--extend", FIRST, "--iterations", "9", "--wait", "0.001"]
+    ran = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert ran.returncode == 69
+    assert f"run {FIRST} is not done after 0.06 s; it goes on in the org" in ran.stderr
+    evalmeta("test", "cancel", "-i", FIRST)
+
+
+def test_a_run_of_another_definition_is_extended_only_when_that_is_wanted(evalmeta: Program, project: Project) -> None:
+    evalmeta("test", "run", "--wait")
+    write(project, cases=3)
+    evalmeta("deploy")
+    refused = evalmeta("test", "run", "--extend", FIRST, "--iterations", "2", "--wait")
+    assert (refused.code, len(asked(project))) == (2, 2)
+    assert "test case 3" in refused.err
+    assert f"the definition of run {FIRST} has changed since the run began" in refused.err
+    extended = evalmeta("test", "run", "--extend", FIRST, "--iterations", "2", "--wait", "--ignore-changes")
+    assert (extended.code, len(asked(project))) == (0, 4)
+
+
+def test_a_killed_run_goes_on_by_its_own_definition_only_when_that_is_wanted(
+    evalmeta: Program, project: Project, program: list[str]
+) -> None:
+    agent = (project.root / "desk.py").read_text()
+    (project.root / "desk.py").write_text(agent.replace("time.sleep(0)", "time.sleep(60)"))
+    running = subprocess.Popen([*program, "test", "run", "--wait"], stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+    deadline = time.monotonic() + 30
+    while not asked(project) and time.monotonic() < deadline:
+        time.sleep(0.01)
+    running.kill()
+    running.communicate()
+    (project.root / "desk.py").write_text(agent)
+    write(project, cases=3)
+    evalmeta("deploy")
+    refused = evalmeta("test", "resume", "-i", FIRST, "--json")
+    assert (refused.code, json.loads(refused.out)["name"]) == (2, "DefinitionChanged")
+    assert "test case 3" in refused.err
+    resumed = evalmeta("test", "resume", "-i", FIRST, "--ignore-changes")
+    assert (resumed.code, "2 cases: 2 passed" in resumed.out) == (0, True)
+
+
+def test_a_run_whose_definition_is_gone_is_told_so(evalmeta: Program, project: Project) -> None:
+    evalmeta("test", "run", "--wait")
+    (project.root / "aiEvaluationDefinitions/Orders.aiEvaluationDefinition").unlink()
+    (project.root / "destructiveChanges.xml").write_text(
+        '<Package xmlns="http://soap.sforce.com/2006/04/metadata"><types><members>Orders</members>'
+        "<name>AiEvaluationDefinition</name></types><version>66.0</version></Package>"
+    )
+    (project.root / "package.xml").write_text(
+        '<Package xmlns="http://soap.sforce.com/2006/04/metadata"><version>66.0</version></Package>'
+    )
+    removed = evalmeta("deploy", "-x", "package.xml", "--post-destructive-changes", "destructiveChanges.xml")
+    assert removed.code == 0, removed.err
+    refused = evalmeta("test", "run", "--extend", FIRST, "--iterations", "2", "--wait")
+    assert (refused.code, f"the definition of run {FIRST} is not deployed any more" in refused.err) == (2, True)
+    assert evalmeta("test", "rescore", FIRST, "--as-deployed").code == 2
+    assert evalmeta("test", "rescore", FIRST).code == 0
+
+
+def test_answers_judged_again_say_whose_they_are(evalmeta: Program, project: Project) -> None:
+    evalmeta("test", "run", "--wait")
+    again = evalmeta("test", "rescore", FIRST, "--scoring", "testing-center", "--topics", "contains")
+    assert (again.code, len(asked(project))) == (0, 2)
+    assert f"run {SECOND}, answers of {FIRST} judged again" in again.out
+    told = results(evalmeta("test", "results", "-i", SECOND, "--json"))["evalmeta"]
+    assert (told["answersOf"], told["options"]["scoring"]["profile"]) == (FIRST, "testing-center")
+
+
+@pytest.mark.usefixtures("project")
+def test_a_run_is_compared_with_the_one_whose_answers_it_judges(evalmeta: Program) -> None:
+    evalmeta("test", "run", "--wait")
+    again = evalmeta("test", "rescore", FIRST, "--baseline", FIRST)
+    assert (again.code, "0 broken, 0 fixed, 0 still failing, 2 still passing" in again.out) == (0, True)
+
+
+@pytest.mark.parametrize(
+    ("said", "told"),
+    [
+        (["nothing"], "'nothing' is no run's id"),
+        (["4KB000000000009GAA"], "It may be in another org"),
+        ([FIRST, "--rater", "nobody"], "no rater is called 'nobody'"),
+        ([FIRST, "--baseline", "missing.json"], "missing.json"),
+    ],
+)
+@pytest.mark.usefixtures("project")
+def test_what_cannot_be_judged_again_is_told(evalmeta: Program, said: list[str], told: str) -> None:
+    evalmeta("test", "run", "--wait")
+    ran = evalmeta("test", "rescore", *said)
+    assert (ran.code, told in ran.err) == (2, True)
+
+
+def test_runs_of_another_org_of_ours_are_extended_and_judged_again_there(
+    evalmeta: Program, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path / "config"))
+    theirs, ours = make_project(tmp_path / "theirs"), make_project(tmp_path / "ours", settings="")
+    write(ours, cases=2)
+    monkeypatch.chdir(ours.root)
+    with served(theirs) as url:
+        user_logins().save(Login("me@dev.example", url, alias="dev"), Secrets(make_token(theirs)))
+        evalmeta("deploy", "-o", "dev")
+        assert evalmeta("test", "run", "-o", "dev", "--wait").code == 0
+        extended = evalmeta("test", "run", "--extend", FIRST, "--iterations", "2", "--wait", "--json")
+        again = evalmeta("test", "rescore", FIRST, "--json")
+    assert (extended.code, again.code, len(asked(theirs))) == (0, 0, 4)
+    assert results(evalmeta("test", "results", "-i", FIRST, "--json")) == results(extended)
+    assert results(evalmeta("test", "results", "-r", "--json")) == results(again)
+    assert [(each.id, each.org_url, each.total) for each in history(ours)] == [(FIRST, url, 4), (SECOND, url, 4)]
+
+
+@pytest.mark.parametrize("said", [["run", "--iterations", "2", "--wait", "--extend"], ["rescore"]])
+@pytest.mark.usefixtures("project")
+def test_an_org_of_salesforces_does_neither(evalmeta: Program, said: list[str]) -> None:
+    with salesforce([Scene("COMPLETED", done(case(1)))]) as org:
+        user_logins().save(Login("me@dev.example", org.url, alias="dev"), Secrets("token"))
+        ran = evalmeta("test", *said, "4KB5e0000000001AAA", "-o", "dev")
+    assert (ran.code, org.starts) == (2, [])
+    assert "an org of Salesforce's neither extends runs nor judges answers again" in ran.err
+    assert "the subject adapter replay reads results files" in ran.err
