@@ -176,6 +176,16 @@ def test_raters_that_wait_are_waited_for_together() -> None:
     assert judged(scorers_of(Meeting(None))).verdict is Verdict.PASS
 
 
+def test_a_rater_that_cancels_itself_spoils_its_result_alone() -> None:
+    async def cancel() -> Rating:
+        asyncio.current_task().cancel()
+        await asyncio.sleep(0)
+        return GOOD
+
+    result = judged(scorers_of(Moody(cancel)))
+    assert [each.verdict for each in result.results] == [Verdict.PASS, Verdict.ERROR, Verdict.PASS]
+
+
 @pytest.mark.parametrize("number", SPECIAL)
 @pytest.mark.parametrize("place", ["score", "detail"])
 def test_a_number_that_cannot_be_kept_is_an_error_and_never_a_pass(number: float, place: str) -> None:

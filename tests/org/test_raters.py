@@ -1,22 +1,39 @@
 from __future__ import annotations
 
 import asyncio
+import sys
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import pytest
 
 from engine.raters.llm.model_server import judging, model_serving
+from evalmeta import limits, plugins
 from evalmeta.engine.raters.rater import Rating, Rubric
 from evalmeta.errors import SettingsError
 from evalmeta.model.run import RunOptions, Verdict
 from evalmeta.model.scoring import Scoring
-from evalmeta.model.settings import LlmRater
+from evalmeta.model.settings import LlmRater, PluginRater
 from evalmeta.org.evaluations import rater_of
+from installed import install
 
 if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+    from pathlib import Path
+
     from evalmeta.org.organization import Organization
 
+UNCLOSABLE = """
+import asyncio
+
+class Acme:
+    def __init__(self, settings, *, root):
+        pass
+    def __call__(self, rubric):
+        return "fine"
+    async def close(self):
+        CLOSE
+"""
 JUDGED = RunOptions(scoring=Scoring(rater="judge"))
 RUBRIC = Rubric("coherence", "Where is it?", "It is on its way.")
 
@@ -41,3 +58,31 @@ def test_a_rater_that_is_not_bound_is_named(org: Organization) -> None:
 
     with pytest.raises(SettingsError, match="no rater is called 'judge'"):
         asyncio.run(bind())
+
+
+@pytest.fixture
+def added(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable[[str], None]]:
+    """Installs a package with a rater `acme`, whose `close` does what is said."""
+    monkeypatch.syspath_prepend(tmp_path)
+    monkeypatch.delitem(sys.modules, "acme", raising=False)
+
+    def add(close: str) -> None:
+        install(tmp_path, "raters", "acme = acme:Acme", UNCLOSABLE.replace("CLOSE", close))
+        plugins._found.cache_clear()  # noqa: SLF001 - what is installed changes only in tests
+
+    yield add
+    monkeypatch.undo()
+    plugins._found.cache_clear()  # noqa: SLF001 - likewise
+
+
+@pytest.mark.parametrize("close", ["raise OSError('no line')", "await asyncio.Event().wait()"])
+def test_a_rater_that_cannot_be_closed_spoils_nothing(
+    org: Organization, added: Callable[[str], None], monkeypatch: pytest.MonkeyPatch, close: str
+) -> None:
+    async def rate() -> str:
+        async with rater_of(replace(org, raters={"judge": PluginRater(adapter="acme")}), JUDGED) as rater:
+            return rater(RUBRIC)
+
+    added(close)
+    monkeypatch.setattr(limits, "CLOSE_SECONDS", 0.01)
+    assert asyncio.run(rate()) == "fine"

@@ -8,7 +8,7 @@ import pytest
 from evalmeta.model.evaluation import Case, Evaluation
 from evalmeta.model.registry import EVALUATION_DEFINITION
 from evalmeta.model.run import CaseResult, Run, RunOptions, RunStatus, TestResult, Verdict
-from evalmeta.store.history import PastRun, list_runs
+from evalmeta.store.history import PastRun, complete_runs, list_runs
 from evalmeta.store.remote_runs import RemoteRun, RemoteRuns
 from evalmeta.store.runs import Lease, RunJournal, Runs
 
@@ -62,6 +62,14 @@ def test_a_definitions_runs_are_listed_by_its_name_in_any_case(database: Databas
 def test_the_latest_runs_can_be_listed_alone(database: Database) -> None:
     ids = [run_here(database, "Orders", now=float(now)) for now in range(1, 4)]
     assert [each.id for each in list_runs(database, limit=2)] == ids[1:]
+
+
+def test_complete_runs_of_all_orgs_stand_in_order_of_time(database: Database) -> None:
+    there = run_there(database, "Orders", now=3.0)
+    first = run_here(database, "Orders", now=1.0)
+    run_here(database, "Orders", now=2.0)
+    Runs(database).finish(first, "w", RunStatus.COMPLETED, error=None, now=4.0)
+    assert complete_runs(database) == [("", first, "Orders", 1.0), (URL, there, "Orders", 3.0)]
 
 
 def test_a_strict_run_counts_what_is_undecided_as_failed_here_and_there(database: Database) -> None:

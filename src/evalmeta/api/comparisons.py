@@ -6,14 +6,13 @@ from contextlib import closing
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, NamedTuple
 
-from evalmeta.api.remote_runs import history
 from evalmeta.engine.comparison import compare
 from evalmeta.engine.statistics import collect
 from evalmeta.errors import NotFound, UsageError
 from evalmeta.model.registry import EVALUATION_DEFINITION, type_of_run
-from evalmeta.model.run import RunStatus
 from evalmeta.store.baselines import read_baseline, write_baseline
 from evalmeta.store.database import open_database
+from evalmeta.store.history import complete_runs
 from evalmeta.store.remote_runs import open_remote_runs
 from evalmeta.store.runs import Runs
 
@@ -26,6 +25,7 @@ if TYPE_CHECKING:
     from evalmeta.model.statistics import CaseCounts, RunStatistics
     from evalmeta.package.files import FileState
     from evalmeta.package.project import Project
+    from evalmeta.store.history import CompleteRun
 
 __all__ = [
     "Baseline",
@@ -83,8 +83,8 @@ def load_run(project: Project, run_id: str) -> Run:
 def latest_runs(project: Project) -> list[Run]:
     """Gives the most recent complete run of each test, in whatever org, by the tests' names; raises StoreError."""
     found: dict[str, tuple[str, str]] = {}
-    for past in history(project):
-        if past.status is RunStatus.COMPLETED and past.definition:
+    for past in _complete_runs(project):
+        if past.definition:
             found[_name(past.id, past.definition)] = past.org_url, past.id
     return [_find(project, run_id, org_url=org_url) for _, (org_url, run_id) in sorted(found.items())]
 
@@ -97,9 +97,8 @@ def previous_run(project: Project, run: Run) -> Run:
         StoreError: the project's database cannot be used.
     """
     name = name_of(run)
-    for past in reversed(history(project, definition=run.definition)):
-        is_before = past.status is RunStatus.COMPLETED and past.started < run.started
-        if is_before and _name(past.id, past.definition) == name:
+    for past in reversed(_complete_runs(project)):
+        if past.started < run.started and _name(past.id, past.definition) == name:
             return _find(project, past.id, org_url=past.org_url)
     raise NotFound(f"no complete run of {name} is known from before run {run.id}", actions=["Name two runs."])
 
@@ -170,6 +169,11 @@ def name_of(run: Run) -> str:
 def _name(run_id: str, definition: str) -> str:
     kind = type_of_run(run_id)
     return definition if kind in {None, EVALUATION_DEFINITION} else f"{kind.name}:{definition}"
+
+
+def _complete_runs(project: Project) -> list[CompleteRun]:
+    with closing(open_database(project.state_dir)) as database:
+        return complete_runs(database)
 
 
 def _is_partial(run: Run) -> bool:

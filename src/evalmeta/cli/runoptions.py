@@ -68,6 +68,12 @@ def _read_shard(_: click.Context, __: click.Parameter, text: str | None) -> tupl
         raise click.BadParameter(str(error)) from None
 
 
+def _read_seed(_: click.Context, __: click.Parameter, seed: int | None) -> int | None:
+    if seed is not None and abs(seed) > limits.MAX_INTEGER:
+        raise click.BadParameter(f"{seed} has too many digits; {limits.MAX_INTEGER} is the most.")
+    return seed
+
+
 _POLICY: Final = (
     click.option("--min-pass-rate", type=click.FloatRange(0, 1), help="The share of cases that must pass, 0 to 1."),
     click.option(
@@ -132,7 +138,7 @@ _SELECTION: Final = (
         metavar="N/OF",
         help="Ask one part of the cases: 2/5 is the second of five. A case is always in the same part.",
     ),
-    click.option("--seed", type=int, help="Ask in an order that this number draws."),
+    click.option("--seed", type=int, callback=_read_seed, help="Ask in an order that this number draws."),
 )
 
 

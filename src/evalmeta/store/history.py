@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, NamedTuple
 
 import orjson
 
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from evalmeta.model.run import RunOptions
     from evalmeta.store.database import Database, Row
 
-__all__ = ["PastRun", "list_runs"]
+__all__ = ["CompleteRun", "PastRun", "complete_runs", "list_runs"]
 
 _LATEST: Final = """
     SELECT * FROM (
@@ -31,6 +31,12 @@ _LATEST: Final = """
     )
     WHERE ?1 IS NULL OR definition = ?1 COLLATE NOCASE
     ORDER BY started_at DESC, id DESC LIMIT ?2
+"""
+_COMPLETE: Final = """
+    SELECT '' AS org_url, id, definition, created_at AS started_at FROM run WHERE status = 'COMPLETED'
+    UNION ALL
+    SELECT org_url, id, definition, started_at FROM remote_run WHERE status = 'COMPLETED'
+    ORDER BY started_at, id
 """
 _NO_LIMIT: Final = -1
 
@@ -64,6 +70,20 @@ class PastRun:
         """Gives passed / (passed + failed), 0 to 1; None when no case was decided."""
         decided = self.passed + self.failed
         return self.passed / decided if decided else None
+
+
+class CompleteRun(NamedTuple):
+    """Where and when a complete run was; the address of the project's own org is empty."""
+
+    org_url: str
+    id: str
+    definition: str
+    started: float
+
+
+def complete_runs(database: Database) -> list[CompleteRun]:
+    """Lists the complete runs of every org, the oldest first, without looking at their cases."""
+    return [CompleteRun(*row) for row in database.query(_COMPLETE)]
 
 
 def list_runs(database: Database, *, definition: str | None = None, limit: int | None = None) -> list[PastRun]:
