@@ -122,6 +122,16 @@ def test_options_that_only_our_orgs_follow_are_remarked(evalmeta: Program) -> No
 
 
 @pytest.mark.usefixtures("project")
+def test_every_option_that_only_our_orgs_follow_is_named(evalmeta: Program) -> None:
+    with salesforce([PASSED]) as org:
+        log_in(org.url)
+        said = ("--rate-limit", "5", "--retries", "0", "--topics", "contains")
+        ran = evalmeta("test", "run", "-o", "dev", "--wait", *said)
+    assert ran.code == 0
+    assert "Warning: rate-limit, retries and scoring cannot be chosen in this org" in ran.err
+
+
+@pytest.mark.usefixtures("project")
 def test_iterations_are_runs_one_after_the_other_with_one_result(evalmeta: Program) -> None:
     with salesforce([PASSED], [HALF], [PASSED]) as org:
         log_in(org.url)
