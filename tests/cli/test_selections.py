@@ -116,6 +116,12 @@ def test_the_same_seed_draws_the_same_order(evalmeta: Program, project: Project)
     assert sorted(first) == sorted(other) == [f"Orders {number}" for number in range(1, 6)]
 
 
+@pytest.mark.usefixtures("project")
+def test_a_seed_that_cannot_be_kept_is_refused(evalmeta: Program) -> None:
+    refused = evalmeta("test", "run", "--seed", "9" * 30)
+    assert (refused.code, "has too many digits; 9223372036854775807 is the most" in refused.err) == (2, True)
+
+
 def test_only_what_failed_is_asked_again(evalmeta: Program, project: Project) -> None:
     assert evalmeta("test", "run", "--wait").code == 100
     again = evalmeta("test", "run", "--wait", "--failed-from", FIRST, "--failed-from", SECOND)
