@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from evalmeta.model.settings import (
-    SUBJECT_ADAPTERS,
     AgentforceSubject,
     CommandSubject,
     HttpSubject,
@@ -13,7 +12,6 @@ from evalmeta.model.settings import (
     PythonSubject,
     ReplaySubject,
 )
-from evalmeta.plugins import unknown_plugin
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -36,31 +34,35 @@ def bind(settings: SubjectSettings, *, root: Path, sign_in: SignIn | None = None
     Raises:
         SettingsError: what the settings name is not there or cannot be used.
     """
+    subject: Subject
     # An adapter is loaded when a subject needs it.
     match settings:
         case PythonSubject():
             from evalmeta.engine.subjects.python import bind_python  # noqa: PLC0415
 
-            return bind_python(settings, root=root)
+            subject = bind_python(settings, root=root)
         case ReplaySubject():
             from evalmeta.engine.subjects.replay import bind_replay  # noqa: PLC0415
 
-            return bind_replay(settings, root=root)
+            subject = bind_replay(settings, root=root)
         case OpenAISubject():
             from evalmeta.engine.subjects.openai import bind_openai  # noqa: PLC0415 - likewise
 
-            return bind_openai(settings)
+            subject = bind_openai(settings)
         case HttpSubject():
             from evalmeta.engine.subjects.http import bind_http  # noqa: PLC0415 - likewise
 
-            return bind_http(settings)
+            subject = bind_http(settings)
         case CommandSubject():
             from evalmeta.engine.subjects.command import bind_command  # noqa: PLC0415 - likewise
 
-            return bind_command(settings, root=root)
+            subject = bind_command(settings, root=root)
         case AgentforceSubject():
             from evalmeta.engine.subjects.agentforce import bind_agentforce  # noqa: PLC0415 - likewise
 
-            return bind_agentforce(settings, sign_in=sign_in)
+            subject = bind_agentforce(settings, sign_in=sign_in)
         case _:
-            raise unknown_plugin("subjects", settings.adapter, known=SUBJECT_ADAPTERS)
+            from evalmeta.engine.subjects.added import bind_added  # noqa: PLC0415 - likewise
+
+            subject = bind_added(settings, root=root)
+    return subject

@@ -1,0 +1,101 @@
+from __future__ import annotations
+
+import asyncio
+import sys
+from typing import TYPE_CHECKING
+
+import pytest
+
+import evalmeta.plugins
+from evalmeta.engine.subjects import bind
+from evalmeta.errors import SettingsError
+from evalmeta.model.evaluation import Case, Turn
+from evalmeta.model.settings import PluginSubject, Settings
+from installed import install
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+    from pathlib import Path
+
+    from evalmeta.engine.subject import Subject
+
+    Adding = Callable[[str], None]
+
+PARROT = """
+def make(settings, *, root):
+    word = settings.model_extra["word"]
+    return lambda utterance: {"outcome": f"{word} {utterance}", "topic": root.name}
+"""
+KEEPER = """
+class Session:
+    def __init__(self, turns): self.turns = turns
+    def ask(self, utterance):
+        self.turns.append(utterance)
+        return " ".join(self.turns)
+class Agent:
+    def open(self, history, context): return Session([])
+def make(settings, *, root): return Agent()
+"""
+
+
+@pytest.fixture
+def adding(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Adding]:
+    """Installs a package with a subject adapter `acme`, made of a source."""
+    monkeypatch.syspath_prepend(tmp_path)
+    monkeypatch.delitem(sys.modules, "acme", raising=False)
+
+    def add(source: str) -> None:
+        install(tmp_path, "subjects", "acme = acme:make", source)
+        evalmeta.plugins._found.cache_clear()  # noqa: SLF001 - what is installed does not change otherwise
+
+    yield add
+    monkeypatch.undo()
+    evalmeta.plugins._found.cache_clear()  # noqa: SLF001 - likewise
+
+
+async def _answers(subject: Subject, *utterances: str) -> list[str]:
+    session = await subject.open(Case(1, (Turn("Hi"),)))
+    said = [(await session.ask(each)).outcome for each in utterances]
+    await session.close()
+    await subject.close()
+    return said
+
+
+def test_packages_add_subjects_that_read_their_own_keys(adding: Adding, tmp_path: Path) -> None:
+    adding(PARROT)
+    settings = Settings.model_validate({"subjects": {"Bird": {"adapter": "acme", "word": "Polly:"}}})
+    subject = bind(settings.subjects["Bird"], root=tmp_path)
+    assert asyncio.run(_answers(subject, "Hello")) == ["Polly: Hello"]
+
+
+def test_agents_of_packages_may_keep_sessions(adding: Adding, tmp_path: Path) -> None:
+    adding(KEEPER)
+    subject = bind(PluginSubject(adapter="acme"), root=tmp_path)
+    assert asyncio.run(_answers(subject, "one", "two")) == ["one", "one two"]
+
+
+def test_an_adapter_that_nothing_adds_is_named_with_those_there_are(tmp_path: Path) -> None:
+    with pytest.raises(SettingsError, match="there are no subjects called 'comand'") as caught:
+        bind(PluginSubject(adapter="comand"), root=tmp_path)
+    assert "Did you mean 'command'?" in caught.value.actions[0]
+
+
+@pytest.mark.parametrize(
+    ("source", "words"),
+    [
+        ("make = 1", "'acme' of the entry points evalmeta.subjects is int, which cannot be called"),
+        ("def make(settings, *, root): raise KeyError('word')", "makes no agent: KeyError: 'word'"),
+        ("def make(settings, *, root): return 1", "what 'acme' of the .* makes is neither a function nor has it"),
+        ("raise OSError('no dog')", "does not load: OSError: no dog"),
+    ],
+)
+def test_a_package_without_a_subject_is_named(adding: Adding, tmp_path: Path, source: str, words: str) -> None:
+    adding(source)
+    with pytest.raises(SettingsError, match=words):
+        bind(PluginSubject(adapter="acme"), root=tmp_path)
+
+
+def test_what_a_package_says_of_its_settings_is_told(adding: Adding, tmp_path: Path) -> None:
+    adding("from evalmeta.errors import SettingsError\ndef make(settings, *, root): raise SettingsError('no dog')")
+    with pytest.raises(SettingsError, match=r"^no dog$"):
+        bind(PluginSubject(adapter="acme"), root=tmp_path)
