@@ -150,6 +150,10 @@ def test_any_retry_after_header_is_read(header: str) -> None:
     assert after is None or after >= 0
 
 
+def test_retry_after_may_have_fractions() -> None:
+    assert retry_after("0.5") == 0.5
+
+
 def test_retry_after_may_be_a_date() -> None:
     moment = datetime.now(UTC) + timedelta(seconds=90)
     assert 85 <= (retry_after(format_datetime(moment, usegmt=True)) or 0) <= 92

@@ -92,7 +92,7 @@ def test_cookies_of_one_session_are_not_sent_in_another() -> None:
     assert b"cookie" not in server.requests[1].lower()
 
 
-@pytest.mark.parametrize("status", [420, 429, 503])
+@pytest.mark.parametrize("status", [420, 429, 503, 529])
 def test_an_endpoint_that_is_busy_says_for_how_long(status: int) -> None:
     busy = refusal(http_reply(status, b'{"error": {"message": "Slow down"}}', "Retry-After: 7"), kind=SubjectBusy)
     assert isinstance(busy, SubjectBusy)
@@ -107,6 +107,17 @@ def test_an_endpoint_that_is_busy_need_not_say_for_how_long() -> None:
     assert str(busy).endswith("/chat answered with status 429")
 
 
+def test_milliseconds_are_more_exact_than_seconds() -> None:
+    busy = refusal(http_reply(429, b"", "Retry-After: 1", "retry-after-ms: 350"), kind=SubjectBusy)
+    assert isinstance(busy, SubjectBusy)
+    assert busy.after == 0.35
+
+
+def test_a_byte_order_mark_is_passed_over() -> None:
+    with replying_with(http_reply(200, b'\xef\xbb\xbf{"a": 1}')) as server:
+        assert ask(open_endpoint(server.url)).value == {"a": 1}
+
+
 def test_no_pause_helps_an_account_without_money() -> None:
     refusal(
         http_reply(429, b'{"error": {"message": "You exceeded your quota", "code": "insufficient_quota"}}'),
@@ -114,7 +125,7 @@ def test_no_pause_helps_an_account_without_money() -> None:
     )
 
 
-@pytest.mark.parametrize("status", [502, 504])
+@pytest.mark.parametrize("status", [408, 502, 504])
 def test_a_gateway_without_an_answer_is_passing_trouble(status: int) -> None:
     page = b"<html><head><style>p {}</style><title>Bad Gateway</title></head><body><p>nginx</p></body></html>"
     error = refusal(http_reply(status, page), kind=SubjectUnreachable)

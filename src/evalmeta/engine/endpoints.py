@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import codecs
 import json
 import re
 from dataclasses import dataclass, field
@@ -40,8 +41,12 @@ _PASSING: Final = (
 _LASTING: Final = ("CERTIFICATE_VERIFY_FAILED", "WRONG_VERSION_NUMBER")
 """What OpenSSL says when a connection will never come about."""
 _ENHANCE_YOUR_CALM: Final = 420
-_BUSY: Final = frozenset({_ENHANCE_YOUR_CALM, HTTPStatus.TOO_MANY_REQUESTS, HTTPStatus.SERVICE_UNAVAILABLE})
-_UNREACHED: Final = frozenset({HTTPStatus.BAD_GATEWAY, HTTPStatus.GATEWAY_TIMEOUT})
+_OVERLOADED: Final = 529
+"""Anthropic's status for too many requests of everybody's together."""
+_BUSY: Final = frozenset(
+    {_ENHANCE_YOUR_CALM, HTTPStatus.TOO_MANY_REQUESTS, HTTPStatus.SERVICE_UNAVAILABLE, _OVERLOADED}
+)
+_UNREACHED: Final = frozenset({HTTPStatus.REQUEST_TIMEOUT, HTTPStatus.BAD_GATEWAY, HTTPStatus.GATEWAY_TIMEOUT})
 _SPENT: Final = "insufficient_quota"
 """OpenAI's error code for an account without money: its status is 429, and no pause helps."""
 _HINTS: Final[Mapping[int, str]] = {
@@ -123,8 +128,8 @@ class Endpoint:
         `secrets` go for this request, besides those of the endpoint.
 
         Raises:
-            SubjectBusy: it says to come later (420, 429, 503), and has done nothing.
-            SubjectUnreachable: it cannot be reached now: no connection, half an answer, 502, 504.
+            SubjectBusy: it says to come later (420, 429, 503, 529), and has done nothing.
+            SubjectUnreachable: it cannot be reached now: no connection, half an answer, 408, 502, 504.
             SubjectError: any other status than 2xx, a redirect, no JSON, or too much of it.
             SettingsError: a secret would go over plain http to another machine.
         """
@@ -232,6 +237,8 @@ def _read(place: str, response: httpx.Response, said: bytes) -> Reply:
 
 
 def _value(place: str, said: bytes) -> JsonValue:
+    # RFC 8259, 8.1: who reads JSON may ignore a byte order mark.
+    said = said.removeprefix(codecs.BOM_UTF8)
     if not said.strip():
         raise SubjectError(f"{place} answered with nothing; expected JSON")
     try:
@@ -250,8 +257,12 @@ def _refusal(place: str, response: httpx.Response, said: bytes) -> SubjectError:
     complaint, code = _complaint(said)
     text = f"{place} answered with status {status}{complaint and f': {complaint}'}{_HINTS.get(status, '')}"
     if status in _BUSY and code != _SPENT:
-        return SubjectBusy(text, after=retry_after(response.headers.get("Retry-After", "")))
+        return SubjectBusy(text, after=_pause(response.headers))
     return SubjectUnreachable(text) if status in _UNREACHED else SubjectRefused(text, status=status)
+
+
+def _pause(headers: httpx.Headers) -> float | None:
+    return retry_after(headers.get("Retry-After", ""), milliseconds=headers.get("retry-after-ms", ""))
 
 
 def _origin(url: httpx.URL) -> str:
