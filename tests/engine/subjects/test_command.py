@@ -179,10 +179,10 @@ def test_a_turn_that_was_refused_is_asked_again_of_the_same_program(tmp_path: Pa
     ("body", "complaint"),
     [
         ('print(\'{"error": "no such model"}\')', "the program says: no such model"),
-        ("print('Thinking ...')", "a line that is no JSON: 'Thinking ...'"),
-        ("print('x' * 300)", "is no JSON: 'x{200}…'"),
-        ("print('Bearer abcdefghijklmnopqrstuvwxyz')", r"is no JSON: '\[secret\]'"),
-        ("print()", "is no JSON: ''"),
+        ("print('Thinking ...')", "a line that is no JSON in UTF-8: 'Thinking ...'; stdout is for answers alone"),
+        ("print('x' * 300)", "is no JSON in UTF-8: 'x{200}…'"),
+        ("print('Bearer abcdefghijklmnopqrstuvwxyz')", r"is no JSON in UTF-8: '\[secret\]'"),
+        ("print()", "is no JSON in UTF-8: ''"),
         ("print('null')", r"returned nothing \(None\)"),
         ('print(\'{"topic": "Orders"}\')', "expected 'outcome'"),
         (r"""os.write(1, b'"one"\n"two"\n')""", "wrote more than one line: '.one. .two"),
@@ -192,6 +192,11 @@ def test_what_is_no_answer_is_a_subject_error(tmp_path: Path, body: str, complai
     with pytest.raises(SubjectError, match=complaint) as caught:
         ask(subject(tmp_path, body))
     assert type(caught.value) is SubjectError
+
+
+@pytest.mark.parametrize("line", [r'"done"\r\n', r'\xef\xbb\xbf"done"\n'])
+def test_lines_may_be_as_windows_writes_them(tmp_path: Path, line: str) -> None:
+    assert ask(subject(tmp_path, f"os.write(1, b'{line}')"), "a", "b") == [GeneratedData("done")] * 2
 
 
 @pytest.mark.parametrize("size", [limits.MAX_LINE_BYTES + 1, limits.MAX_LINE_BYTES - 1])
@@ -246,7 +251,7 @@ def test_stderr_blocks_nothing_and_is_no_answer(tmp_path: Path) -> None:
         ("sys.exit('no line end ' * 9999)", "wrote nothing to stderr$"),
         ("sys.exit('x\\n' * 20_000 + 'last')", "stderr: (x\n){9}last$"),
         ("sys.exit('y' * 2_000)", "stderr: y{1000}$"),
-        ("os.write(1, b'half a ')\nsys.exit(0)", "exit code 0"),
+        ("os.write(1, b'half a ')\nsys.exit(0)", "exit code 0 in the middle of a line: 'half a '; it wrote nothing"),
         ("os.close(1)\ntime.sleep(600)", "closed its stdin or stdout"),
         ("subprocess.Popen(['sleep', '600'])\nsys.exit(4)", "exit code 4"),
         ("subprocess.Popen(['sleep', '5'], start_new_session=True)\nsys.exit(5)", "exit code 5"),

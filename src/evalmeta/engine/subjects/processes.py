@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import asyncio
+import codecs
+import errno
 import os
 import signal
 from contextlib import suppress
@@ -29,6 +31,7 @@ _KEPT_BYTES: Final = 16_384
 _TOLD_LINES: Final = 10
 _TOLD_CHARS: Final = 1_000
 _SHOWN_CHARS: Final = 200
+_PROTOCOL: Final = "stdout is for answers alone, one line of JSON each; let it print everything else to stderr"
 
 
 async def start_process(command: Sequence[str], *, folder: Path, environment: Mapping[str, str]) -> Process:
@@ -44,7 +47,9 @@ async def start_process(command: Sequence[str], *, folder: Path, environment: Ma
         )
     except (OSError, ValueError) as error:
         reason = getattr(error, "strerror", None) or error
-        raise SubjectError(f"the program cannot be started: {reason}") from error
+        hint = "; a script begins with a line like #!/bin/sh" if getattr(error, "errno", 0) == errno.ENOEXEC else ""
+        name = os.path.basename(command[0])  # noqa: PTH119 - where it is, is no matter of a report's
+        raise SubjectError(f"the program {name} cannot be started: {reason}{hint}") from error
     return process
 
 
@@ -135,7 +140,9 @@ class Process(asyncio.SubprocessProtocol):
 
     async def _answered(self, line: bytes) -> bytes:
         if self._received:
-            raise SubjectError(f"the program wrote a line that it was not asked for: {_beginning(self._received)}")
+            raise SubjectError(
+                f"the program wrote a line that it was not asked for: {_beginning(self._received)}; {_PROTOCOL}"
+            )
         if self._gone.done():
             raise SubjectUnreachable(self._obituary())
         self._answer = asyncio.get_running_loop().create_future()
@@ -148,7 +155,8 @@ class Process(asyncio.SubprocessProtocol):
         line, rest = bytes(self._received[:end]), self._received[end + 1 :]
         self._received.clear()
         if rest:
-            self._fail(SubjectError(f"the program wrote more than one line: {_beginning(line + b' ' + rest)}"))
+            written = _beginning(line + b" " + rest)
+            self._fail(SubjectError(f"the program wrote more than one line: {written}; {_PROTOCOL}"))
         else:
             self._answer.set_result(line)
 
@@ -170,7 +178,8 @@ class Process(asyncio.SubprocessProtocol):
     def _obituary(self) -> str:
         said = _end_of(self._stderr)
         ending = f"the end of its stderr: {said}" if said else "it wrote nothing to stderr"
-        return f"the program {self._manner_of_death()}; {ending}"
+        half = f" in the middle of a line: {_beginning(self._received)}" if self._received else ""
+        return f"the program {self._manner_of_death()}{half}; {ending}"
 
     def _manner_of_death(self) -> str:
         if self._is_deaf_or_mute:
@@ -183,9 +192,12 @@ class Process(asyncio.SubprocessProtocol):
 
 def _parsed(line: bytes) -> JsonValue:
     try:
-        value: JsonValue = orjson.loads(line)
+        # RFC 8259, 8.1: who reads JSON may ignore a byte order mark.
+        value: JsonValue = orjson.loads(line.removeprefix(codecs.BOM_UTF8))
     except orjson.JSONDecodeError:
-        raise SubjectError(f"the program wrote a line that is no JSON: {_beginning(line)}") from None
+        raise SubjectError(
+            f"the program wrote a line that is no JSON in UTF-8: {_beginning(line)}; {_PROTOCOL}"
+        ) from None
     return value
 
 
