@@ -6,6 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+import evalmeta.plugins
 from evalmeta.engine.numbers import parse_number
 from evalmeta.model.definition import Expectation, Parameter
 from evalmeta.model.expectations import NUMERIC_OPERATORS, OPERATORS, STRING_OPERATORS, known_names
@@ -22,9 +23,11 @@ from evalmeta.validation.expectation_rules import (
     find_value_missing,
     find_value_unused,
 )
+from installed import install
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
+    from pathlib import Path
 
     from evalmeta.validation.finding import Finding
 
@@ -233,3 +236,13 @@ def test_a_reference_that_cannot_be_followed_is_told_at_its_value(reference: str
     pairs = (("actual", "$.generatedData.outcome"), ("expected", reference))
     (finding,) = find_reference_invalid(custom("string_comparison", *pairs, by_reference=True))
     assert finding.steps == (("parameter", 1), ("value", 0))
+
+
+def test_names_of_scorers_that_packages_add_are_known(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.syspath_prepend(tmp_path)
+    install(tmp_path, "scorers", "Courtesy = acme:courtesy", "")
+    evalmeta.plugins._found.cache_clear()  # noqa: SLF001 - what is installed does not change otherwise
+    try:
+        assert said(find_unknown_name, Expectation("Courtesy")) == []
+    finally:
+        evalmeta.plugins._found.cache_clear()  # noqa: SLF001 - likewise

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Final
 from evalmeta import limits
 from evalmeta.model.actions import is_action_list
 from evalmeta.model.expectations import OPERATORS, PARAMETER_NAMES, canonical_name, expectation_kind, known_names
+from evalmeta.plugins import plugin_names
 from evalmeta.validation.finding import Finding, nearest, quote
 
 if TYPE_CHECKING:
@@ -52,7 +53,7 @@ _NUMBER: Final = re.compile(r"[+-]?(?:\d+(?:\.\d*)?|\.\d+)(?:[eE][+-]?\d+)?", re
 def find_unknown_name(expectation: Expectation) -> Iterator[Finding]:
     """The expectation's name is one the reference lists, or a later name of one."""
     name = expectation.name
-    if expectation_kind(name) is None:
+    if expectation_kind(name) is None and name not in plugin_names("scorers"):
         yield Finding((("name", 0),), f"{quote(name)} is no expectation", nearest(name, known_names()))
 
 

@@ -14,12 +14,15 @@ from hypothesis import strategies as st
 
 from engine.builders import case
 from evalmeta import limits
+from evalmeta.engine.policy import summarise
 from evalmeta.engine.subjects.recordings import Recording, read_recordings
 from evalmeta.engine.subjects.replay import bind_replay
 from evalmeta.errors import SettingsError, SubjectError
 from evalmeta.model.generated import Action, GeneratedData, Tokens
 from evalmeta.model.run import CaseResult, Run, RunStatus, Verdict
 from evalmeta.model.settings import ReplaySubject
+from evalmeta.report.jsonl import render
+from evalmeta.report.report import Report
 from evalmeta.wire.connect import write_run
 from evalmeta.wire.testing import write_testing_run
 
@@ -237,6 +240,24 @@ def test_a_file_that_is_too_large_is_a_settings_error(
     monkeypatch.setattr(limits, "MAX_RECORDING_BYTES", 200)
     with pytest.raises(SettingsError, match="larger than 200 bytes"):
         replay(tmp_path, "q", content=content)
+
+
+def test_a_byte_order_mark_is_passed_over(tmp_path: Path) -> None:
+    for content in ('{"utterance": "q", "outcome": "a"}', json.dumps({"testCases": [recorded("q", outcome="a")]})):
+        path = tmp_path / "run.json"
+        path.write_text(content, encoding="utf-8-sig")
+        assert read_recordings(path).take("q", number=9)
+
+
+def test_results_as_json_lines_are_replayed_case_by_case(tmp_path: Path) -> None:
+    answers = [CaseResult(2, 1, "q", Verdict.PASS, 0, 0, (), GeneratedData("first", "T", (FOUND,), 5.0))]
+    answers += [CaseResult(3, 1, "q", Verdict.ERROR, 0, 0, (), None, "gone")]
+    run = Run("r", "d", "s", RunStatus.COMPLETED, 0, 2, cases=tuple(answers))
+    path = tmp_path / "run.jsonl"
+    path.write_text(render([Report(run, summarise(answers, run.options))]))
+    recordings = read_recordings(path)
+    assert recordings.take("q", number=3) == Recording(error="gone", number=3)
+    assert recordings.take("q", number=2) == Recording(GeneratedData("first", "T", (FOUND,), 5.0), number=2)
 
 
 @given(st.binary() | st.recursive(st.none() | st.booleans() | st.integers() | st.text(), st.lists).map(json.dumps))

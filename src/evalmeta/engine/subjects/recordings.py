@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import codecs
 from collections import defaultdict, deque
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 import orjson
 
@@ -25,6 +26,8 @@ if TYPE_CHECKING:
     from evalmeta.model.run import Run
 
 __all__ = ["Recording", "Recordings", "read_recordings"]
+
+_RESULT_KEYS: Final = frozenset({"definition", "iteration", "number", "verdict", "results"})
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,8 +66,9 @@ def read_recordings(path: Path) -> Recordings:
     """Reads a file that holds, by what is in it, one of these.
 
     A results object of the Testing API or of Agentforce Studio, bare or in the CLI's
-    envelope; a list of them; or JSONL, in which every line is what a Python agent may
-    return, with the `utterance` that it answers, or with `error` instead.
+    envelope; a list of them; or JSONL, in which every line is a result of `--result-format
+    jsonl`, or what a Python agent may return, with the `utterance` that it answers, or
+    with `error` instead.
 
     Raises:
         SettingsError: the file is not there, too large, or holds something else; says in which line.
@@ -84,7 +88,7 @@ class _Reader:
         self._line = 0
 
     def read(self) -> Recordings:
-        first = self._next_line()
+        first = self._next_line().removeprefix(codecs.BOM_UTF8)
         if not first:
             raise _unusable(str(self._path), "it is empty")
         return self._read_lines(first) if _is_entry(first) else self._read_document(first)
@@ -135,15 +139,23 @@ def _is_entry(line: bytes) -> bool:
 
 
 def _entry(line: bytes) -> tuple[str, Recording]:
-    source = dict(read_object(line))
+    source, number = _told(read_object(line))
     utterance, error = source.pop("utterance", None), source.pop("error", None)
     if not isinstance(utterance, str):
         raise MessageUnreadable("it has no utterance; expected text")
     if error is None:
-        return utterance, Recording(generated_data(source))
+        return utterance, Recording(generated_data(source), number=number)
     if not isinstance(error, str):
         raise MessageUnreadable("its error is no text")
-    return utterance, Recording(error=error)
+    return utterance, Recording(error=error, number=number)
+
+
+def _told(line: JsonObject) -> tuple[dict[str, JsonValue], int | None]:
+    """Gives what an agent told, and which case it was if the line is a result of `--result-format jsonl`."""
+    number = line.get("number")
+    if not (line.keys() >= _RESULT_KEYS and isinstance(number, int)):
+        return dict(line), None
+    return {key: value for key, value in line.items() if key not in _RESULT_KEYS}, number
 
 
 def _recordings(document: JsonValue) -> Recordings:
@@ -184,5 +196,7 @@ def _key(utterance: str) -> str:
 def _unusable(place: str, reason: str) -> SettingsError:
     return SettingsError(
         f"the recorded answers in {place} cannot be used: {reason}",
-        actions=("Correct the file, name another in evalmeta.toml, or record a run with --result-format json.",),
+        actions=(
+            "Correct the file, name another in evalmeta.toml, or record a run with --result-format json or jsonl.",
+        ),
     )
