@@ -91,3 +91,10 @@ def test_a_full_disk_is_an_error_and_no_defect(program: list[str], copy_samples:
         done = subprocess.run([*program, "validate"], stdout=full, stderr=subprocess.PIPE, check=False, timeout=60)
     assert done.returncode == 1
     assert done.stderr.startswith(b"Error (EvalmetaError): the output cannot be written: No space left on device")
+
+
+@pytest.mark.parametrize("call", [(), ("test",)])
+def test_without_a_command_the_help_is_shown(evalmeta: Callable[..., Outcome], call: tuple[str, ...]) -> None:
+    shown = evalmeta(*call)
+    assert (shown.code, shown.err) == (2, "")
+    assert shown.out.startswith("Usage: evalmeta ")

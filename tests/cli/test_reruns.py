@@ -145,6 +145,16 @@ def test_answers_judged_again_say_whose_they_are(evalmeta: Program, project: Pro
 
 
 @pytest.mark.usefixtures("project")
+def test_answers_judged_again_pass_as_they_did_unless_said_otherwise(evalmeta: Program) -> None:
+    evalmeta("test", "run", "--wait", "--min-pass-rate", "0.5", "--undecided", "fail")
+    again = results(evalmeta("test", "rescore", FIRST, "--json"))["evalmeta"]["options"]
+    assert (again["minPassRate"], again["undecided"]) == (0.5, "fail")
+    said = ("--min-pass-rate", "0.25", "--undecided", "ignore")
+    other = results(evalmeta("test", "rescore", FIRST, *said, "--json"))["evalmeta"]["options"]
+    assert (other["minPassRate"], other["undecided"]) == (0.25, "ignore")
+
+
+@pytest.mark.usefixtures("project")
 def test_a_run_is_compared_with_the_one_whose_answers_it_judges(evalmeta: Program) -> None:
     evalmeta("test", "run", "--wait")
     again = evalmeta("test", "rescore", FIRST, "--baseline", FIRST)

@@ -139,8 +139,9 @@ def test_results_of_our_own_orgs_are_fetched_page_by_page() -> None:
     assert [each.url.params["after"] for each in requests] == ["0-0", "1-2", "1-3"]
 
 
-def test_results_that_have_no_end_are_given_up(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(limits, "MAX_TEST_CASES", 0)
+@pytest.mark.parametrize("most", [0, 1000])
+def test_results_that_have_no_end_are_given_up(monkeypatch: pytest.MonkeyPatch, most: int) -> None:
+    monkeypatch.setattr(limits, "MAX_TEST_CASES", most)
     transport, _ = answering(reply(status="COMPLETED", testCases=[{}], evalmeta={"next": "1-1"}))
     with pytest.raises(MessageUnreadable, match="have no end"):
         connect(transport, fetch_from_ours)

@@ -125,6 +125,9 @@ def _usage(error: click.ClickException, *, as_json: bool) -> int:
 
     # click quotes the words that it does not understand.
     ctx = error.ctx if isinstance(error, click.UsageError) else None
+    if isinstance(error, click.exceptions.NoArgsIsHelpError) and not as_json:
+        click.echo(error.format_message())
+        return EXIT_USAGE
     shown = click.UsageError(redacted(error.format_message()), ctx=ctx)
     if as_json:
         print_error(_as_error(shown), as_json=True)

@@ -14,19 +14,21 @@ import click
 
 from evalmeta.cli.calls import repeated
 from evalmeta.cli.output import note, say_target
+from evalmeta.cli.runoptions import with_policy
 from evalmeta.cli.runs import RunsOutcome, StartedRun, finish_run, leave_runs, org_at, shown_progress, waited_for
 from evalmeta.cli.targets import connected
 from evalmeta.errors import NotFound, UsageError, WaitRanOut
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Mapping
 
     from evalmeta.api.targets import Target
     from evalmeta.api.tests import FinishedRun
     from evalmeta.api.whereabouts import Whereabouts
     from evalmeta.cli.runs import Org
     from evalmeta.client.connection import Connection
-    from evalmeta.model.run import Run, RunOptions
+    from evalmeta.model.run import Run
+    from evalmeta.model.scoring import Scoring
     from evalmeta.package.project import Project
 
 __all__ = ["cancel", "carry_on", "check_id", "extend_run", "locate_run", "reach_run", "rescore_run"]
@@ -94,14 +96,25 @@ async def extend_run(
 
 
 async def rescore_run(
-    project: Project, place: Whereabouts, target: Target | None, options: RunOptions, *, as_deployed: bool
+    project: Project,
+    place: Whereabouts,
+    target: Target | None,
+    scoring: Scoring,
+    policy: Mapping[str, object],
+    *,
+    as_deployed: bool,
 ) -> FinishedRun:
-    """Judges the answers of a run again, in a run of its own, and waits for that."""
-    from evalmeta.api import reruns  # noqa: PLC0415 - not needed for --help
+    """Judges the answers of a run again, in a run of its own, and waits for that.
+
+    What `policy` does not say of what passes is as it was in that run.
+    """
+    from evalmeta.api import reruns, tests  # noqa: PLC0415 - not needed for --help
 
     with _sought():
         async with connected(project, target) as connection:
             org = _own_org(connection, project, target)
+            options = (await tests.look_at_run(connection, place.run_id)).run.options
+            options = with_policy(replace(options, scoring=scoring), policy)
             run_id = await reruns.rescore(connection, place.run_id, options, as_deployed=as_deployed)
             started = await _begun(org, replace(place, run_id=run_id, remote=None))
             with shown_progress() as progress:

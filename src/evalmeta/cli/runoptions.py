@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from functools import wraps
 from typing import TYPE_CHECKING, Final, NamedTuple, TypeAlias, TypeVar
 
@@ -19,7 +20,15 @@ if TYPE_CHECKING:
     from evalmeta.model.run import RunOptions
     from evalmeta.package.project import Project
 
-__all__ = ["Selection", "options_of", "policy_options", "running_options", "scoring_options", "selection_options"]
+__all__ = [
+    "Selection",
+    "options_of",
+    "policy_options",
+    "running_options",
+    "scoring_options",
+    "selection_options",
+    "with_policy",
+]
 
 _T = TypeVar("_T")
 _Command: TypeAlias = "Callable[..., _T]"  # type: ignore[explicit-any]
@@ -185,6 +194,14 @@ def _tell_of(failures: Failures) -> None:
         note(f"Nothing failed in run {run.id}.")
     if missing > 0:
         note(f"Warning: run {run.id} is {run.status}; {missing:,} of its {run.total:,} case results are missing")
+
+
+def with_policy(options: RunOptions, policy: Mapping[str, object]) -> RunOptions:
+    """Gives options with what was said of what passes."""
+    rate, undecided = policy.get("min_pass_rate"), policy.get("undecided")
+    if isinstance(rate, int | float):
+        options = replace(options, min_pass_rate=float(rate))
+    return options if undecided is None else replace(options, undecided="fail" if undecided == "fail" else "ignore")
 
 
 def _said(values: Mapping[str, object]) -> dict[str, object]:

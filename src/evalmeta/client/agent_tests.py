@@ -123,9 +123,11 @@ async def fetch_results(connection: Connection, run_id: str, *, definition: str 
         reply = await _fetch_page(connection, run_id, after)
         run = read_results(reply, run_id=run_id, definition=definition)
         cases += run.cases
-        after = text(object_at(reply, "evalmeta"), "next")
+        before, after = after, text(object_at(reply, "evalmeta"), "next")
         if not run.cases or not after:
             return replace(run, cases=tuple(cases))
+        if after == before:
+            break
     raise MessageUnreadable(f"the results of run {run_id} have no end")
 
 

@@ -43,11 +43,12 @@ def rescore(
     evalmeta test rescore 4KB000000000001GAA --scoring testing-center
     evalmeta test rescore 4KB000000000001GAA --rater judge --baseline 4KB000000000001GAA
 
-    It makes a run of its own; the first one stays as it is.
+    It makes a run of its own; the first one stays as it is. What passes is what passed
+    there, unless options say otherwise.
     """
     project, place = locate_run(run, target_org)
-    options = options_of(project, scoring, policy)
+    judged = options_of(project, scoring).scoring
     standard = against.open(project) if against else None
     target = reach_run(project, place)
-    finished = run_async(rescore_run(project, place, target, options, as_deployed=as_deployed))
+    finished = run_async(rescore_run(project, place, target, judged, policy, as_deployed=as_deployed))
     return report_runs(project, [finished], output, standard=standard)
