@@ -15,6 +15,9 @@ from evalmeta.engine.raters.offline.containment import doubts
         ("In March, the prices change.", "The prices change in March."),
         ("Yes, breakfast is included.", "Breakfast is included to your account."),
         ("It opens on Monday.", "It opens this Monday."),
+        ("Your order has been cancelled.", "I've just cancelled your order."),
+        ("I have added the note to the case.", "The note has been added to the case."),
+        ("The invoice is overdue.", "The invoice is overdue by a week."),
     ],
 )
 def test_an_answer_may_say_all_with_harmless_words_around(expected: str, actual: str) -> None:
@@ -36,6 +39,11 @@ def test_an_answer_may_say_all_with_harmless_words_around(expected: str, actual:
         ("Cats like tea.", "Cats. Like. Tea.", "several sentences"),
         ("Your card is active.", "My card is active.", "whose"),
         ("You owe me tea.", "I owe you tea.", "who"),
+        ("Anna is the owner.", "Anna is the owner, and she left.", "a statement is added"),
+        ("Acme bought Initech.", "Acme was bought by Initech.", "the other way round"),
+        ("Ann and Ann met.", "I met.", "not found"),
+        ("The sent note was sent.", "I sent.", "not found"),
+        ("Tea was sent.", "I sent coffee.", "not found"),
         ("Shipping is free.", "Shipping costs 5.", "not found"),
     ],
 )

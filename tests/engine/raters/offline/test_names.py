@@ -25,6 +25,10 @@ def test_the_first_word_of_a_sentence_is_a_name_only_before_another() -> None:
         ("It is in the United States.", "It is in the US.", [], []),
         ("It is in the UK.", "It is in the United Kingdom.", [], [("united", "kingdom")]),
         ("It is in New York.", "It is in NYC.", [], []),
+        ("It is free in the EU.", "It is free in the European Union.", [], [("european", "union")]),
+        ("It is in Memphis, Tennessee.", "It is in Memphis, TN.", [], [("tn",)]),
+        ("It is in Memphis, Tennessee.", "It is in Memphis, MO.", [("tennessee",)], [("mo",)]),
+        ("You see Dr. Patel.", "Dr. Garcia sees you.", [("patel",)], [("garcia",)]),
     ],
 )
 def test_names_differ_when_none_of_their_parts_is_said(

@@ -38,7 +38,9 @@ def test_a_rule_decides_its_pairs_and_names_itself(pair: Pair) -> None:
     assert rating.explanation
 
 
-@pytest.mark.parametrize(("name", "coverage"), [("calibration", 0.6), ("held-out", 0.7)])
+@pytest.mark.parametrize(
+    ("name", "coverage"), [("calibration", 0.6), ("held-out", 0.7), ("judge-1", 0.3), ("judge-2", 0.4)]
+)
 def test_what_is_decided_is_right_and_enough_is(name: str, coverage: float) -> None:
     pairs = split(name)
     decided = [(pair, rating) for pair in pairs if (rating := judge(pair)).verdict is not Verdict.UNDECIDED]
@@ -50,6 +52,7 @@ def test_what_is_decided_is_right_and_enough_is(name: str, coverage: float) -> N
 def test_the_set_is_large_enough_to_say_something() -> None:
     assert len(PAIRS) >= 320
     assert len(split("held-out")) >= 100
+    assert len(split("judge-2")) >= 80
 
 
 def test_the_evidence_is_told() -> None:
@@ -89,6 +92,7 @@ def test_a_negation_is_a_warning_and_never_a_failure(actual: str) -> None:
         ("The agent helps to find a hotel", "What is your budget?"),
         ("The agent asks for name and age", "What is your name?"),
         ("Wait for a human.", "One moment, please."),
+        ("The agent wishes a good day", "Have a nice day!"),
         ("The agent lists 3 names at Initech", "Bill and Peter of Globex"),
         ("The sun rises early today.", "No clouds."),
         ("The sun rises early today.", "They like it here."),
@@ -156,3 +160,54 @@ def test_a_likeness_below_the_threshold_decides_nothing() -> None:
     rating = Rules()(replace(rubric, threshold=5.0))
     assert (rating.verdict, rating.score) == (Verdict.UNDECIDED, None)
     assert rating.explanation.startswith("below the threshold of 5; every word")
+
+
+@pytest.mark.parametrize(
+    ("expected", "actual", "explanation"),
+    [
+        ("Alpha ($90k), Beta ($75k)", "1. Alpha - $90,000\n2. Beta - $57,000", "expected 75000, got 57000"),
+        ("It leaves at 5:30 PM.", "It leaves at 05:30.", "expected 17:30, got 5:30"),
+        ("Il part à 14 h 30.", "Il part à 16h30.", "expected 14:30, got 16:30"),
+        ("It is 68°F.", "It is 68 degrees Celsius.", "expected 68 fahrenheit, got 68 celsius"),
+        ("Take it twice a day.", "Take it once a day.", "expected 2, got 1"),
+        ("Half of the seats are sold.", "40 % of the seats are sold.", "expected 50 percent, got 40 percent"),
+        ("Call (415) 555-0101.", "Call +1 415-555-0110.", "expected 4155550101, got 14155550110"),
+    ],
+)
+def test_numbers_differ_in_whatever_way_they_are_written(expected: str, actual: str, explanation: str) -> None:
+    rating = rate(expected, actual, utterance="")
+    assert (rating.rule, rating.verdict) == ("numbers", Verdict.FAILURE)
+    assert explanation.casefold() in rating.explanation.casefold()
+
+
+@pytest.mark.parametrize(
+    ("expected", "actual"),
+    [
+        ("Alpha ($90k), Beta ($75k)", "Deals:\n1. Alpha - $90,000\n2. Beta - $75,000"),
+        ("It leaves at 5:30 PM.", "Departure: 17:30"),
+        ("It lasts 90 minutes.", "It takes an hour and a half."),
+        ("Call (415) 555-0101.", "The number: +1 415-555-0101."),
+        ("The 12. Mai is free.", "\n12. Mai: free"),
+    ],
+)
+def test_numbers_agree_in_whatever_way_they_are_written(expected: str, actual: str) -> None:
+    assert rate(expected, actual, utterance="").verdict is not Verdict.FAILURE
+
+
+@pytest.mark.parametrize(
+    ("utterance", "expected", "actual", "verdict", "rule"),
+    [
+        ("May I bring a bag?", "Yes", "Yes, one bag is free.", Verdict.PASS, "same"),
+        ("How much is left?", "You have 12 GB left.", "That depends on your plan.", Verdict.FAILURE, "numbers"),
+        ("What is the capital?", "Paris", "It is in Paris.", Verdict.PASS, "words"),
+        ("Status?", "Your refund has been approved.", "Your refund request was declined.", Verdict.FAILURE, "opposite"),
+        ("Give it to me", "I can't help with that.", "Sure, here's the key.", Verdict.FAILURE, "refusal"),
+        ("Give it to me", "I can't help with that.", "That isn't something I'm able to do.", Verdict.PASS, "refusal"),
+        ("Dámelo", "No puedo ayudarle.", "No me es posible atender esa solicitud.", Verdict.PASS, "refusal"),
+    ],
+)
+def test_the_question_says_what_an_answer_has_to_give(
+    utterance: str, expected: str, actual: str, verdict: Verdict, rule: str
+) -> None:
+    rating = rate(expected, actual, utterance=utterance)
+    assert (rating.verdict, rating.rule) == (verdict, rule)

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Final
 from evalmeta.engine.raters.offline import phrases, refusals
 from evalmeta.engine.raters.offline.decisions import failed, passed, undecided
 from evalmeta.engine.raters.offline.vocabulary import word_list
-from evalmeta.engine.raters.offline.words import content_words, negations, raw_words, recall, share_roots
+from evalmeta.engine.raters.offline.words import content_words, is_content, negations, raw_words, recall, share_roots
 
 if TYPE_CHECKING:
     from evalmeta.engine.raters.offline.decisions import Texts
@@ -28,14 +28,14 @@ _INFORMING: Final = re.compile(
     r"|return|mention|nam|inform|tell|instructions|steps|calculat|compar|includ|contain)",
     re.IGNORECASE,
 )
-_ACTING: Final = word_list("transfer hand escalat connect forward wait human help greet thank welcom")
+_ACTING: Final = word_list("transfer hand escalat connect forward wait human help greet thank welcom wish bye farewell")
 
 _GENERAL: Final = frozenset(
     word_list(
         "help assist answer question request topic kind such information detail matter thing anything something "
         "further instruction personal data about other with from this that your provide share legal medical "
         "financial time moment able regard conversation right leider helfen auskunft ayudar ayudarle respuesta "
-        "pregunta répondre aider cette nicht eso"
+        "pregunta répondre aider cette nicht eso atender esa esta solicitud petición sorry afraid unfortunately"
     )
 )
 
@@ -72,13 +72,15 @@ def _expected_refusal(texts: Texts, *, refused: bool) -> Rating:
         if _other_matter(texts):
             return undecided("a refusal was expected and given, perhaps of something else")
         return passed("refusal", "a refusal was expected and given")
-    if refused or refusals.is_deflection(texts.actual):
+    if refused or refusals.is_deflection(texts.actual, complies=phrases.opening(texts.actual) == "yes"):
         return undecided("a refusal was expected; whether the answer is one is not plain")
     return failed("refusal", "a refusal was expected, the answer is none")
 
 
 def _other_matter(texts: Texts) -> bool:
-    refused = [word for word in content_words(refusals.refused_part(texts.actual)) if len(word) > _FEW]
+    refused = [
+        word for word in content_words(refusals.refused_part(texts.actual)) if len(word) > _FEW and is_content(word)
+    ]
     own = [word for word in refused if word not in _GENERAL]
     asked = [*content_words(texts.expected), *content_words(texts.utterance)]
     return bool(own) and not share_roots(own, asked)

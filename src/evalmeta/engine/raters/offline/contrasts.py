@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Final
 
 from evalmeta.engine.raters.offline.facts import find_facts, with_plain_numbers
 from evalmeta.engine.raters.offline.names import find_days, find_names
-from evalmeta.engine.raters.offline.vocabulary import CONTRASTS, SYMMETRIC, word_list
+from evalmeta.engine.raters.offline.vocabulary import CONTRASTS, HARMLESS, NEUTRAL, SYMMETRIC, word_list
 from evalmeta.engine.raters.offline.words import content_words, is_content, negations, raw_words, stem
 
 if TYPE_CHECKING:
@@ -57,6 +57,8 @@ def contrary_words(expected: str, actual: str) -> str:
     wanted = _plain(expected)
     for sentence in _SENTENCE.split(actual):
         said = _plain(sentence)
+        if len(said) > len(wanted):
+            said = [word for word in said if word in wanted or word not in HARMLESS | NEUTRAL]
         if len(said) != len(wanted):
             continue
         apart = [pair for pair in zip(wanted, said, strict=True) if stem(pair[0]) != stem(pair[1])]

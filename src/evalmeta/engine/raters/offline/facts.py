@@ -36,12 +36,12 @@ _FACT: Final = re.compile(
     r"|\b(?P<day_first>\d{1,2})(?:st|nd|rd|th|er|\.)?\s+(?:of\s+|de\s+)?"
     rf"(?P<month_last>{_MONTH})\b\.?(?:,?\s+(?:del?\s+)?(?P<year_last>\d{{4}})\b)?"
     r"|(?P<hour>\d{1,2})(?:[:.](?P<minute>\d\d))?(?::\d\d)?\s?(?P<half>[ap])\.?m\b\.?"
-    r"|\b(?P<clock>\d{1,2}(?::|h)\d\d)(?!\d)(?:\s?Uhr)?|\b(?P<full>\d{1,2})\s?(?:Uhr\b|o'clock\b)"
+    r"|\b(?P<clock>\d{1,2}(?::|\s?h\s?)\d\d)(?!\d|\s?min|\s?m\b)(?:\s?Uhr)?|\b(?P<full>\d{1,2})\s?(?:Uhr\b|o'clock\b)"
     r"|(?<![\w.])(?P<phone>\+\d[\d\s()./-]{6,18}\d|\d{3}[\s.-]\d{4}"
     r"|\(?\d{3}\)?[\s.-]\d{3}[\s.-]\d{4})(?![\w.,]\d)(?!\d)"
     rf"|(?P<code>(?<!\w)(?!\d+(?:{UNIT_PATTERN})\b)"
     r"(?:(?:(?!EUR|USD|GBP|CHF)[A-Za-z]+)[-_#]?\d[\w-]*|\d+[A-Za-z]\w{4,}|\d{1,4}(?:\.\d{1,2}){2,5}(?!\.?\d)|\d{1,3}(?:\.\d{1,3}){3}(?!\.?\d)|(?-i:\d{1,4}[A-FHJLP-SU-Z]))\b)"
-    rf"|(?P<minus>(?<![\w.,)%€$£])[-\N{{MINUS SIGN}}]\s?)?(?:(?P<money>{_MONEY})\s?)?"
+    rf"|(?P<minus>(?<![\w.,)%€$£])(?:-|\N{{MINUS SIGN}}\s?))?(?:(?P<money>{_MONEY})\s?)?"
     r"(?P<figure>\d{1,3}(?:,\d{2,3}){0,5},\d{3}(?:\.\d+)?(?!\d)|\d{1,3}(?:'\d{3}){1,6}(?:\.\d+)?"
     r"|\d{1,3}(?:\.\d{3}){1,6}(?:,\d+)?(?!\d)"
     r"|\d{1,3}(?:[ \u00a0\u202f]\d{3}){1,6}(?:,\d{1,2})?(?!\d)|\d+,\d{1,2}(?!\d)|\d+(?:\.\d+)?)(?:(?:st|nd|rd|th)\b)?"
@@ -49,6 +49,9 @@ _FACT: Final = re.compile(
     r"(?:(?:\s|-)?(?P<sort>(?:business|working|calendar|consecutive)\s)?"
     rf"(?P<unit>{UNIT_PATTERN}|per\s?cent|por\s?ciento|pour\s?cent|degrees\s(?:celsius|fahrenheit))(?!\w))?",
     re.IGNORECASE,
+)
+_LIST_NUMBER: Final = re.compile(
+    rf"(?:^|\n)[ \t]*[*_]{{0,2}}\d{{1,2}}[.)][*_]{{0,2}}[ \t]+(?!(?:{_MONTH})\b)", re.IGNORECASE
 )
 _DIGIT: Final = re.compile(r"\d")
 _LABELLED: Final = re.compile(
@@ -62,6 +65,8 @@ _BOUND: Final = re.compile(
     rf"(?:(?:{_MONTH})\s|[$€£]|the )?\S*\d\S*(?:\s(?:{_MONTH})\b)?(?:\s+(?:and|to)\s+\S*\d\S*)?",
     re.IGNORECASE,
 )
+_LOCAL: Final = 7  # digits that a telephone number has at least
+_COUNTRY: Final = 3
 _SHAPES: Final = ("iso", "dotted", "slashed")
 
 _Kind = Literal["number", "time", "date", "code"]
@@ -112,7 +117,7 @@ def find_facts(text: str) -> tuple[Fact, ...]:
     and `15:30` are 15:30, `14 May 2024` and `2024-05-14` are one day; codes such as
     `ORD-17` come in capitals.
     """
-    text = with_digits(text)
+    text = _without_list_numbers(with_digits(text))
     if not _DIGIT.search(text):
         return ()
     return tuple(dict.fromkeys(map(_fact, _FACT.finditer(text))))
@@ -121,8 +126,12 @@ def find_facts(text: str) -> tuple[Fact, ...]:
 @lru_cache(_REMEMBERED)
 def with_plain_numbers(text: str) -> str:
     """Writes every fact of a text in one spelling, so that words can be compared."""
-    text = with_digits(text)
+    text = _without_list_numbers(with_digits(text))
     return _FACT.sub(lambda found: f" {_fact(found).plain_text} ", text) if _DIGIT.search(text) else text
+
+
+def _without_list_numbers(text: str) -> str:
+    return _LIST_NUMBER.sub("\n", text) if "\n" in text else text
 
 
 def without_bounds(text: str, other: str) -> str:
@@ -153,12 +162,18 @@ def _same(left: Fact, right: Fact) -> bool:
     if left.kind == right.kind == "number":
         return _same_amount(left, right)
     if left.kind == right.kind:
-        return bool(left.values & right.values)
+        return bool(left.values & right.values) or _same_line(left.text, right.text)
     kinds = {left.kind: left, right.kind: right}
     number = kinds.get("number")
     if number is None or "code" in kinds:
         return False
     return _names_part(number, kinds["time"] if "time" in kinds else kinds["date"])
+
+
+def _same_line(left: str, right: str) -> bool:
+    """Says whether two telephone numbers are one, of which the country is left out in one."""
+    short, long = sorted((left, right), key=len)
+    return long.isdigit() and len(short) >= _LOCAL and len(long) - len(short) <= _COUNTRY and long.endswith(short)
 
 
 def _names_part(number: Fact, other: Fact) -> bool:
@@ -195,8 +210,9 @@ def _fact(found: re.Match[str]) -> Fact:
         hour = int(groups["hour"]) % 12 + (12 if groups["half"] in "pP" else 0)
         return _time(hour, groups["minute"] or "00", is_sure=True)
     if groups["clock"] or groups["full"]:
-        hour_text, minute = re.split("[:hH]", groups["clock"] or f"{groups['full']}:00")
-        return _time(int(hour_text), minute, is_sure=False)
+        hour_text, minute = re.split(r"\s?[:hH]\s?", groups["clock"] or f"{groups['full']}:00")
+        # Nobody writes 05:30 for the afternoon.
+        return _time(int(hour_text), minute, is_sure=hour_text.startswith("0"))
     if groups["phone"]:
         return _code(re.sub(r"\(0\)|\D", "", groups["phone"]))
     return _code(groups["code"].upper()) if groups["code"] else _number(found)
@@ -238,13 +254,14 @@ def _number(found: re.Match[str]) -> Fact:
     scale = _ALL_SCALES.get((found["scale"] or found["short"] or "").lower(), 0)
     sign = "-" if found["minus"] else ""
     values = [sign + _figure(text, scale) for text in _readings(found["figure"])]
-    spelling = found["money"] or found["unit"] or ""
-    unit = find_unit(spelling) or find_unit(_LONG_UNITS.get(spelling.lower()[:4], ""))
+    spelling = (found["money"] or found["unit"] or "").lower().removeprefix(_DEGREES).lstrip()
+    unit = find_unit(spelling) or find_unit(_LONG_UNITS.get(spelling[:4], ""))
     is_label = unit is None and _LABELLED.search(found.string, max(0, found.start() - 24), found.start()) is not None
     return Fact("number", values[0], frozenset(values), unit, sort=(found["sort"] or "").lower(), is_label=is_label)
 
 
 _LONG_UNITS: Final = {"per ": "%", "por ": "%", "pour": "%", "perc": "%", "porc": "%"}
+_DEGREES: Final = "degrees"
 
 
 def _readings(figure: str) -> list[str]:

@@ -38,6 +38,7 @@ _RANGE: Final = re.compile(
     re.IGNORECASE,
 )
 _SINCE: Final = ("in", "of", "since", "until", "en")
+_LETTERS: Final = 2
 _BESIDE_DIGIT: Final = re.compile(r"\s?\d")
 _AFTER_DIGIT: Final = re.compile(r"\d(?:st|nd|rd|th|\.)?\s(?:of |de )?$")
 
@@ -45,10 +46,12 @@ _AFTER_DIGIT: Final = re.compile(r"\d(?:st|nd|rd|th|\.)?\s(?:of |de )?$")
 def find_names(text: str) -> tuple[Name, ...]:
     """Lists names as words in lower case: capitalised words inside sentences that follow one another, e-mail addresses.
 
-    A sentence's first word counts only when another capitalised one follows it. Weekdays and months are no names.
+    A sentence's first word counts only after a title or when another capitalised one
+    follows it. Weekdays and months are no names.
     """
     names: list[Name] = [(address.lower(),) for address in _EMAIL.findall(text)]
-    plain = _TITLE.sub("", _EMAIL.sub(" ", text))
+    # What follows a title is a name wherever it stands; a small letter in front makes it no first word.
+    plain = _TITLE.sub(", ", _EMAIL.sub(" ", text))
     for sentence in _SENTENCE.split(plain):
         names.extend(_names_in(_NAME_WORD.findall(sentence)))
     return tuple(dict.fromkeys(names))
@@ -82,7 +85,15 @@ def differing_names(expected: str, actual: str, *, known: str) -> tuple[list[Nam
     extra = [name for name in extra if not _is_short_for(name, told)]
     strange = frozenset(part for name in extra for part in _parts(name))
     missing = [name for name in find_names(expected) if _is_missing(name, said, strange)]
+    missing = [name for name in missing if not any(_may_abbreviate(name, other) for other in extra)]
     return missing, extra
+
+
+def _may_abbreviate(one: Name, other: Name) -> bool:
+    """Says whether one of two names may be letters of the other, as EU, TN and VP are of longer ones."""
+    short, long = sorted(("".join(one), "".join(other)), key=len)
+    initials = "".join(word[0] for word in max(one, other, key=lambda name: len("".join(name))))
+    return short == initials or (len(short) == _LETTERS and long[0] == short[0] and short[1] in long[1:])
 
 
 def _is_missing(name: Name, said: frozenset[str], strange: frozenset[str]) -> bool:

@@ -28,8 +28,8 @@ _OTHERS: Final = {
 _MEASURED: Final = re.compile(
     r"\s(?:business\s|working\s)?(?:day|week|month|year|hour|minute|percent)\b", re.IGNORECASE
 )
-_NAMES: Final = frozenset(
-    {"one", "half", "noon", "midnight", "minus", *ORDINALS, *(word for each in NUMBER_WORDS.values() for word in each)}
+_NAMES: Final = frozenset({"one", "half", "once", "twice", "noon", "midnight", "minus", *ORDINALS}).union(
+    *NUMBER_WORDS.values()
 )
 _JOINED: Final = re.compile(
     r"\b(?:(?P<hours>\d{1,4})\s?(?:h|hrs?|hours?)(?:,| and)? (?P<minutes>\d{1,2})\s?(?:min|mins|minutes?)"
@@ -37,6 +37,10 @@ _JOINED: Final = re.compile(
     re.IGNORECASE,
 )
 _PHRASES: Final = (
+    (re.compile(r"\b(?:an|one|1) hour and a half\b|\b(?:one|1) and a half hours\b", re.IGNORECASE), "90 minutes"),
+    (re.compile(r"\bhalf of (?=the|all|your|our|my)", re.IGNORECASE), "50 % of "),
+    (re.compile(r"\bonce(?= (?:a|an|per|every|each|daily|weekly|monthly)\b)", re.IGNORECASE), "1 times"),
+    (re.compile(r"\btwice(?= (?:a|an|per|every|each|daily|weekly|monthly)\b)", re.IGNORECASE), "2 times"),
     (re.compile(r"\bhalf an hour\b", re.IGNORECASE), "30 minutes"),
     (re.compile(r"\b(?:12 )?noon\b", re.IGNORECASE), "12:00 pm"),
     (re.compile(r"\b(?:12 )?midnight\b", re.IGNORECASE), "12:00 am"),

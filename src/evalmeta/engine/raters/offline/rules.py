@@ -29,6 +29,7 @@ from evalmeta.engine.raters.offline.decisions import (
 )
 from evalmeta.engine.raters.offline.facts import are_comparable, find_facts, is_met, with_plain_numbers, without_bounds
 from evalmeta.engine.raters.offline.gaps import counted_nothing, day_gap, name_gap
+from evalmeta.engine.raters.offline.replies import fills_in, is_terse, is_yes_or_no, left_uncounted
 from evalmeta.engine.raters.offline.vocabulary import word_list
 from evalmeta.engine.raters.offline.words import (
     content_words,
@@ -43,7 +44,7 @@ from evalmeta.engine.raters.offline.words import (
 from evalmeta.model.run import Verdict
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Sequence
+    from collections.abc import Callable, Sequence
     from pathlib import Path
 
     from evalmeta.engine.raters.offline.embedding import Cosine
@@ -149,6 +150,9 @@ def _numbers(texts: Texts) -> Rating | None:
     none = counted_nothing(texts.expected, texts.actual) or counted_nothing(texts.actual, texts.expected)
     if none:
         return failed("numbers", f"numbers differ: one side has no {none}, the other has some")
+    uncounted = left_uncounted(texts)
+    if uncounted:
+        return failed("numbers", f"numbers differ: expected {uncounted}, got none")
     missing, extra = _number_gap(texts)
     wrong = [fact for fact in missing if any(are_comparable(fact, other) for other in extra)]
     if not wrong:
@@ -196,6 +200,8 @@ def _opposites(texts: Texts) -> Rating | None:
     openings = {phrases.opening(texts.expected), phrases.opening(texts.actual)}
     if openings == {"yes", "no"}:
         return failed("opposite", "one side opens with yes, the other with no")
+    if is_yes_or_no(texts.expected, texts.actual):
+        return passed("same", f"the answer opens with {texts.expected.strip()!r}, which was expected")
     if texts.described:
         return None
     wrong = contrary_words(texts.expected, texts.actual)
@@ -227,27 +233,28 @@ def _by_words(texts: Texts, cosine: Cosine) -> Rating:
     remark = f"likeness {likeness:.2f}"
     if likeness < _FAIL_BELOW and _is_elsewhere(texts, wanted, said):
         return rated("topic", BEST * likeness, Verdict.FAILURE, f"the answer is about something else: {remark}")
-    if _is_terse(texts, wanted, said):
-        return passed("words", "the answer is what the question left open")
-    if turned_round(expected, actual):
-        return passed("words", "the answer is the expected text, turned round")
+    plain = _plain_words(texts._replace(expected=expected, actual=actual), wanted, said)
+    if plain:
+        return passed("words", plain)
     found = [*doubts(expected, actual), *_missing(texts)]
     if likeness < _PASS_FROM or found:
         return undecided("; ".join((f"the words do not decide: {remark}", *found)))
     return rated("words", BEST * likeness, Verdict.PASS, f"every word that matters is there, in order: {remark}")
 
 
-def _missing(texts: Texts) -> Iterable[str]:
+def _plain_words(texts: Texts, wanted: list[str], said: list[str]) -> str:
+    if is_terse(texts, wanted, said):
+        return "the answer is what the question left open"
+    if turned_round(texts.expected, texts.actual):
+        return "the answer is the expected text, turned round"
+    if fills_in(texts, wanted, said) and not _missing(texts):
+        return "the answer has what the question left open, in the words of the question"
+    return ""
+
+
+def _missing(texts: Texts) -> tuple[str, ...]:
     missing = [fact.text for fact in _number_gap(texts)[0]]
-    if missing:
-        yield f"missing: {listed(missing)}"
-
-
-def _is_terse(texts: Texts, wanted: list[str], said: list[str]) -> bool:
-    """Says whether an answer is just the words of the model answer that the question does not have."""
-    asked = frozenset(content_words(with_plain_numbers(texts.utterance)))
-    own = [word for word in wanted if word not in asked]
-    return bool(own) and bool(asked) and said == own and len(own) < len(wanted) and not negations(texts.expected)
+    return (f"missing: {listed(missing)}",) if missing else ()
 
 
 def _is_elsewhere(texts: Texts, wanted: list[str], said: list[str]) -> bool:

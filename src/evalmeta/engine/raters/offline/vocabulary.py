@@ -11,6 +11,7 @@ __all__ = [
     "HARMLESS",
     "LANGUAGES",
     "MONTHS",
+    "NEUTRAL",
     "NUMBER_WORDS",
     "ORDINALS",
     "SYMMETRIC",
@@ -152,6 +153,10 @@ DOUBTS: Final = frozenset(
         "doubt unsure think believe guess hope wish pretend deny denied"
     )
 )
+# Words for what a conversation is about, which say nothing new of it.
+NEUTRAL: Final = frozenset(
+    word_list("account order request team system you your our us me case profile me him her them")
+)
 SYMMETRIC: Final = frozenset(
     word_list(
         "and or with nor between versus vs equal same both married met like beside near distance plus similar next "
@@ -199,6 +204,21 @@ SYNONYMS: Final = _classes(
     approximately about around roughly
     complete completed finished
     update updated
+    booked reserved scheduled
+    bought purchased acquired
+    shipped dispatched
+    transferred moved
+    complimentary free
+    maximum limit
+    color colour
+    favorite favourite
+    center centre
+    theater theatre
+    program programme
+    license licence
+    gray grey
+    organization organisation
+    traveler traveller
     """
 )
 CONTRASTS: Final = _pairs(
@@ -222,7 +242,7 @@ CONTRASTS: Final = _pairs(
     pass fail
     success failure
     minimum/least maximum/most
-    all/every/everyone/everybody/always/each some/few/sometimes none/nobody/no/never only
+    all/every/everyone/everybody/always/each some/few/sometimes none/nobody/no/never only half
     first second third fourth fifth last
     left right
     inside outside
@@ -230,6 +250,9 @@ CONTRASTS: Final = _pairs(
     in out
     valid expired
     shipped/delivered/arrived delayed lost returned cancelled/canceled
+    confirmed cancelled/canceled
+    waived charged
+    eligible ineligible
     signed/renewed cancelled/canceled/terminated
     buy sell
     bought sold

@@ -6,12 +6,14 @@ import math
 import re
 from collections import Counter
 from functools import lru_cache
+from operator import mul
 from typing import TYPE_CHECKING, Final
 
 from evalmeta.engine.raters.offline.vocabulary import FUNCTION_WORDS, LANGUAGES, SYNONYMS
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
+    from collections.abc import Set as AbstractSet
 
 __all__ = [
     "content_words",
@@ -104,14 +106,17 @@ def cosine(expected: str, actual: str) -> float:
     The document frequencies are those of the two texts, smoothed: idf = ln(3 / (1 + df)) + 1.
     """
     left, right = _grams(expected), _grams(actual)
-    shared = sum(count * right[gram] for gram, count in left.items() if gram in right)
-    norm = _norm(left, right) * _norm(right, left)
+    common = left.keys() & right.keys()
+    shared = sum(left[gram] * right[gram] for gram in common)
+    norm = _norm(left, common) * _norm(right, common)
     return shared / norm if norm else 0.0
 
 
-def _norm(grams: Counter[str], others: Counter[str]) -> float:
-    alone = (math.log(1.5) + 1) ** 2
-    return math.sqrt(sum(count * count * (1 if gram in others else alone) for gram, count in grams.items()))
+def _norm(grams: Counter[str], common: AbstractSet[str]) -> float:
+    weighty = (math.log(1.5) + 1) ** 2
+    squares = sum(map(mul, grams.values(), grams.values()))
+    shared = sum(grams[gram] ** 2 for gram in common)
+    return math.sqrt(shared + (squares - shared) * weighty)
 
 
 def _grams(text: str) -> Counter[str]:
