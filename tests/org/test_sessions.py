@@ -7,7 +7,7 @@ import pytest
 
 from client.oauth_server import CLIENT, USERNAME, OAuthServer, running
 from evalmeta.client.logins import Logins, user_logins
-from evalmeta.errors import LoginFailed, NotFound
+from evalmeta.errors import LoginFailed, NotFound, SettingsError
 from evalmeta.model.login import ByRefreshToken, Login, Secrets
 from evalmeta.model.settings import AgentforceSubject
 from evalmeta.org.evaluations import bind_subject
@@ -16,6 +16,8 @@ from evalmeta.org.sessions import sign_in
 if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
+
+DESK = AgentforceSubject(adapter="agentforce", agent_id="0Xxed00000002Q1CAI", org="dev")
 
 
 @pytest.fixture
@@ -58,6 +60,13 @@ def test_a_login_that_is_not_there_is_named() -> None:
         asyncio.run(sign_in("dev"))
 
 
-def test_agents_in_orgs_are_bound_to_the_users_logins(tmp_path: Path) -> None:
-    table = AgentforceSubject(adapter="agentforce", agent_id="0Xxed00000002Q1CAI", org="dev")
-    assert bind_subject({"Desk": table}, "Desk", root=tmp_path)
+def test_agents_in_orgs_are_bound_to_the_users_logins(logins: Logins, tmp_path: Path) -> None:
+    logins.save(Login(USERNAME, "https://desk.example.com", alias="dev"), Secrets("token"))
+    assert bind_subject({"Desk": DESK}, "Desk", root=tmp_path)
+
+
+@pytest.mark.usefixtures("logins")
+def test_an_org_that_nobody_is_logged_in_to_is_told_before_anything_is_asked(tmp_path: Path) -> None:
+    with pytest.raises(SettingsError, match="the subject's org cannot be asked: no login 'dev' is known here") as told:
+        bind_subject({"Desk": DESK}, "Desk", root=tmp_path)
+    assert "evalmeta org login" in told.value.actions[0]

@@ -15,10 +15,10 @@ from evalmeta.errors import EvalmetaError, NotFound, OrgFault, SettingsError, St
 from evalmeta.model.evaluation import evaluation_of
 from evalmeta.model.registry import EVALUATION_DEFINITION, TESTING_DEFINITION
 from evalmeta.model.run import RunStatus
-from evalmeta.model.settings import RulesRater
+from evalmeta.model.settings import AgentforceSubject, RulesRater
 from evalmeta.model.user import ADMIN
 from evalmeta.org.leases import is_free, keep_lease, new_worker
-from evalmeta.org.sessions import sign_in
+from evalmeta.org.sessions import check_login, sign_in
 from evalmeta.package.markers import SETTINGS_FILE
 from evalmeta.store.ratings import Ratings
 from evalmeta.store.runs import RunJournal
@@ -237,6 +237,8 @@ def bind_subject(
         )
     from evalmeta.engine.subjects import bind  # noqa: PLC0415 - only runs need it
 
+    if isinstance(settings, AgentforceSubject) and settings.org:
+        check_login(settings.org)
     return bind(settings, root=root, sign_in=sign_in)
 
 

@@ -2,9 +2,26 @@
 
 from __future__ import annotations
 
+from evalmeta.errors import NotFound, SettingsError
 from evalmeta.model.login import SignedIn
 
-__all__ = ["sign_in"]
+__all__ = ["check_login", "sign_in"]
+
+
+def check_login(org: str) -> None:
+    """Sees to it that the user has a login with an alias or username; nothing is sent.
+
+    Raises:
+        SettingsError: there is none.
+        UsageError: several orgs have the username, or stored logins are open to others.
+    """
+    from evalmeta.client.logins import user_logins  # noqa: PLC0415 - as in sign_in
+
+    try:
+        user_logins().find(org)
+    except NotFound as error:
+        actions = (*error.actions, "Or correct the subject's org in evalmeta.toml.")
+        raise SettingsError(f"the subject's org cannot be asked: {error}", actions=actions) from None
 
 
 async def sign_in(org: str, *, instead_of: str = "") -> SignedIn:
