@@ -270,6 +270,9 @@ def test_what_is_no_text_is_not_sent() -> None:
         ("ftp://agents.example.com", "no http"),
         ("https://", "no http"),
         ("https://agents.example.com:port", "none"),
+        ("https://agents.example.com:99999", "no port 99999"),
+        ("https://agents..example.com", "no name"),
+        (f"https://{'a' * 64}.example.com", "no name"),
         ("https://me:secret@agents.example.com", "user or a password"),
     ],
 )
@@ -278,6 +281,13 @@ def test_what_is_no_url_is_told_before_anything_is_sent(url: str, words: str) ->
         open_endpoint(url)
     assert caught.value.actions
     assert "secret" not in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    "url", ["http://[::1]:8080/chat", "https://agents.example.com./chat", "https://bücher.example"]
+)
+def test_hosts_are_names_and_addresses(url: str) -> None:
+    assert open_endpoint(url)
 
 
 def test_no_key_goes_over_plain_http_to_another_machine() -> None:

@@ -57,6 +57,8 @@ _HINTS: Final[Mapping[int, str]] = {
 }
 _COMPLAINTS: Final = ("message", "detail", "title", "error_description")
 _WORDS_CHARS: Final = 300
+_LAST_PORT: Final = 65_535
+_LABEL_CHARS: Final = 63
 _TAGS: Final = re.compile(r"(?is)<(script|style)\b.*?</\1>|<[^<>]*>")
 
 
@@ -183,8 +185,17 @@ def _check(url: str) -> None:
         raise _no_url(f"it is none ({error})") from None
     if parts.scheme not in {"http", "https"} or not parts.host:
         raise _no_url("it has no http:// or https:// and a host")
+    if parts.port is not None and not 0 < parts.port <= _LAST_PORT:
+        raise _no_url(f"there is no port {parts.port}")
+    if not _is_name(parts.raw_host):
+        raise _no_url("its host is no name that a network has")
     if parts.userinfo:
         raise _no_url("it has a user or a password in it: they belong into headers")
+
+
+def _is_name(host: bytes) -> bool:
+    """Tells whether a name can be looked up: labels of 1 to 63 characters (RFC 1035, 2.3.4)."""
+    return all(0 < len(label) <= _LABEL_CHARS for label in host.removesuffix(b".").split(b"."))
 
 
 def _no_url(reason: str) -> SettingsError:
