@@ -1,0 +1,66 @@
+"""What docs tell authors of packages works as it is printed."""
+
+from __future__ import annotations
+
+import asyncio
+import re
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+
+import evalmeta.plugins
+from evalmeta.engine.raters import bind_rater
+from evalmeta.engine.raters.rater import Rubric
+from evalmeta.engine.subjects import bind
+from evalmeta.errors import SettingsError
+from evalmeta.model.evaluation import Case, Turn
+from evalmeta.model.settings import PluginRater, PluginSubject
+from installed import install
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+DOCS = Path(__file__).parents[2] / "docs"
+
+
+@pytest.fixture
+def installing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable[[str, str, str], None]]:
+    """Installs a package whose source is the Python under a heading of a page."""
+    monkeypatch.syspath_prepend(tmp_path)
+    monkeypatch.delitem(sys.modules, "acme", raising=False)
+
+    def add(group: str, page: str, heading: str) -> None:
+        section = (DOCS / page).read_text().partition(f"\n{heading}\n")[2]
+        source = re.findall(r"```python\n(.*?)```", section, re.DOTALL)[0]
+        install(tmp_path, group, "acme = acme:make", source)
+        evalmeta.plugins._found.cache_clear()  # noqa: SLF001 - what is installed does not change otherwise
+
+    yield add
+    monkeypatch.undo()
+    evalmeta.plugins._found.cache_clear()  # noqa: SLF001 - likewise
+
+
+def test_the_subject_of_the_page(installing: Callable[[str, str, str], None], tmp_path: Path) -> None:
+    installing("subjects", "subjects.md", "## Adapters of packages")
+    subject = bind(PluginSubject(adapter="acme", model="small"), root=tmp_path)
+
+    async def answer() -> str:
+        session = await subject.open(Case(1, (Turn("Hi"),)))
+        return (await session.ask("Hi")).outcome
+
+    assert asyncio.run(answer()) == "small says: Hi"
+    with pytest.raises(SettingsError, match="needs a model"):
+        bind(PluginSubject(adapter="acme"), root=tmp_path)
+
+
+def test_the_rater_of_the_page(installing: Callable[[str, str, str], None], tmp_path: Path) -> None:
+    installing("raters", "rating.md", "### Other raters")
+    rater = bind_rater(PluginRater(adapter="acme", words=2), root=tmp_path)
+
+    async def rate(answer: str) -> float | None:
+        return (await rater(Rubric("conciseness", "Hi", answer))).score
+
+    assert asyncio.run(rate("Hello there")) == 5
+    assert asyncio.run(rate("Hello to you")) == 0
