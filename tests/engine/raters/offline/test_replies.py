@@ -18,7 +18,6 @@ def fills(utterance: str, expected: str, actual: str) -> bool:
     [
         ("What is the capital of France?", "Paris", "The capital of France is Paris."),
         ("What is my balance?", "Your balance is $1,250.00.", "You currently have 1250 USD in your account."),
-        ("Who owns the deal?", "Ann Lee owns the deal.", "It is Ann Lee."),
     ],
 )
 def test_the_question_vouches_for_its_own_words(utterance: str, expected: str, actual: str) -> None:
@@ -28,6 +27,8 @@ def test_the_question_vouches_for_its_own_words(utterance: str, expected: str, a
 @pytest.mark.parametrize(
     ("utterance", "expected", "actual"),
     [
+        ("Who bought Initech?", "Acme", "Initech bought Acme."),
+        ("Which firm bought Initech?", "Acme", "Initech bought firm Acme."),
         ("Was my payment late?", "It was received.", "It was received late."),
         ("Who does Maria report to?", "Maria reports to Peter.", "Peter reports to Maria."),
         ("Which is open or closed?", "The shop is open.", "The shop is open, closed."),
@@ -52,6 +53,8 @@ def test_it_vouches_for_nothing_that_changes_the_answer(utterance: str, expected
         ("Yes", "Yes, but only on Mondays.", False),
         ("Yes", "Yes, it is not included.", False),
         ("Yes", "Yes, right?", False),
+        ("Yes", "Yes, for $500.", False),
+        ("No", "No, wait, yes, you can.", False),
         ("Yes, you can.", "Yes, you can.", False),
         ("Tea", "Tea", False),
     ],

@@ -24,7 +24,6 @@ _NARROWING: Final = frozenset(
         "per provided or than not every each since"
     )
 )
-_SUBJECTS: Final = frozenset(word_list("he she it they this that there who his her its their"))
 _LEADING: Final = frozenset(word_list("for in on at by from within until after before every during with to since per"))
 _OPENING: Final = re.compile(r"^\W*(?:yes|no|sorry|unfortunately|sure|of course)\s*[,.!]\s+", re.IGNORECASE)
 _BEFORE_DAY: Final = re.compile(rf"\b(?:on|this|at)\s+(?=\d|(?:{'|'.join(WEEKDAYS)})\b)", re.IGNORECASE)
@@ -168,7 +167,7 @@ def _after(tokens: list[str], known: frozenset[str]) -> Iterator[str]:
     ]
     if not own:
         return
-    if "and" in tail[:2] and not _SUBJECTS.isdisjoint(tail[:4]):
+    if "and" in tail[:2]:
         yield f"a statement is added: {' '.join(tail[:5])}"
     has_digits = any(token[0].isdigit() for token in own)
     if has_digits or tail[0] not in _ADDING or not _NARROWING.isdisjoint(tail[:2]):

@@ -18,10 +18,12 @@ __all__ = ["fills_in", "is_terse", "is_yes_or_no", "left_uncounted"]
 
 # Of `Was it late?` an answer may not take `late`; of `When was it sent?` it may take all.
 _OPEN: Final = re.compile(
-    r"^\W*(?:(?:and|so|hi|hello|please)\W+)?(?:(?:what|who|where|when)(?:'s|\b)|which\b|whose\b"
+    r"^\W*(?:(?:and|so|hi|hello|please)\W+)?(?:(?:what|where|when)(?:'s|\b)|which\b"
     r"|(?:at|on|by|in|from|to|for) (?:what|which|whom)\b|how (?:much|many|long|old|far|often|big|large|high|tall)\b)",
     re.IGNORECASE,
 )
+# Of `Who bought it?` the answer's order of words tells who did; of `What is it?` it does not.
+_BEING: Final = re.compile(r"^\W*(?:and |so )?(?:what|where|when)(?:'s| is| are)\b", re.IGNORECASE)
 _CHOICE: Final = re.compile(r"\b(?:or|and)\b|[.;]\s", re.IGNORECASE)
 _COUNTING: Final = re.compile(r"\bhow (?:much|many)\b", re.IGNORECASE)
 _FEW: Final = 3
@@ -39,6 +41,8 @@ def is_yes_or_no(expected: str, actual: str) -> bool:
     """Says whether a bare yes or no was expected, and the answer opens with it and takes nothing of it back."""
     wanted = phrases.opening(expected)
     if len(raw_words(expected)) != 1 or not wanted or phrases.opening(actual) != wanted or "?" in actual:
+        return False
+    if find_facts(actual) or not {"yes", "wait"}.isdisjoint(raw_words(actual)[1:]):
         return False
     return DOUBTS.isdisjoint(raw_words(actual)) and (wanted == "no" or not negations(actual))
 
@@ -59,6 +63,8 @@ def fills_in(texts: Texts, wanted: list[str], said: list[str]) -> bool:
         return False
     own = _own(texts, wanted)
     if not own or missing_words(own, said) or any(map(negations, texts[:3])):
+        return False
+    if not _BEING.match(texts.utterance) and any(word.isalpha() for word in own):
         return False
     known = {*wanted, *content_words(with_plain_numbers(texts.utterance)), *HARMLESS, *NEUTRAL, "in", "on"}
     if not known.issuperset(said) or _shared(wanted, said) != _shared(said, wanted):
