@@ -124,7 +124,7 @@ def test_a_rater_that_fails_spoils_its_result_alone(kind: type[Moody], mood: obj
 def test_a_rater_that_hangs_spoils_its_result_alone() -> None:
     result = judged(scorers_of(Hanging(None)), seconds=0.05)
     assert [each.verdict for each in result.results] == [Verdict.PASS, Verdict.ERROR, Verdict.PASS]
-    assert "before the time of its case was over" in (result.results[1].error or "")
+    assert "before the time of its case (case_timeout) was over" in (result.results[1].error or "")
     assert (result.verdict, result.error) == (Verdict.ERROR, None)
     assert result.generated is not None
 

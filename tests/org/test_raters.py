@@ -47,7 +47,7 @@ def test_what_a_model_said_in_one_run_is_known_in_the_next(org: Organization) ->
         judge = LlmRater(adapter="llm", model="judge-1", url=server.url)
         ratings = [asyncio.run(rate(replace(org, raters={"judge": judge}))) for _ in range(2)]
 
-    assert ratings == [Rating(4, Verdict.PASS, "2 of 3 samples: It deserves 4.", "llm:judge-1 (prompt v1)")] * 2
+    assert ratings == [Rating(4, Verdict.PASS, "2 of 2 samples: It deserves 4.", "llm:judge-1 (prompt v1)")] * 2
     assert len(server.bodies) == 2
 
 

@@ -32,7 +32,7 @@ __all__ = ["Terms", "close", "converse", "judge_again"]
 
 _T = TypeVar("_T")
 
-_UNJUDGED: Final = "the scorer gave nothing before the time of its case was over"
+_UNJUDGED: Final = "not judged before the time of its case (case_timeout) was over"
 # While a run is stopped, sessions and then the subject are closed, and results are committed in between.
 _HASTY_CLOSE_SECONDS: Final = limits.SHUTDOWN_SECONDS / 4
 

@@ -17,7 +17,7 @@ from evalmeta.engine.scorers.latency import latency_scorer
 from evalmeta.engine.scorers.rated import rated_by
 from evalmeta.engine.scorers.results import broken, undecided
 from evalmeta.engine.scorers.topics import topic_scorer
-from evalmeta.errors import SettingsError
+from evalmeta.errors import RaterError, SettingsError
 from evalmeta.model.expectations import canonical_name, expectation_kind, known_names
 from evalmeta.model.run import TestResult, Verdict
 from evalmeta.model.scoring import Scoring
@@ -120,14 +120,20 @@ def score(
     try:
         result = scorer(expectation, exchange)
     except (Exception, SystemExit, asyncio.CancelledError) as error:  # noqa: BLE001 - a broken scorer spoils one result
-        return broken(expectation, f"the scorer broke: {reason(error)}")
+        return _failed(expectation, exchange, error)
     # Most results come at once, and asking whether something can be awaited takes longer than judging.
     if not isinstance(result, TestResult) and isawaitable(result):
-        return _awaited(expectation, result)
+        return _awaited(expectation, exchange, result)
     return _sound(expectation, result)
 
 
-async def _awaited(expectation: Expectation, result: Awaitable[TestResult]) -> TestResult:
+def _failed(expectation: Expectation, exchange: Exchange, error: BaseException) -> TestResult:
+    """Tells a rater's trouble from a defect of the scorer; the answer is shown beside it."""
+    what = "not rated" if isinstance(error, RaterError) else "the scorer broke"
+    return broken(expectation, f"{what}: {reason(error)}", actual=exchange.generated.outcome)
+
+
+async def _awaited(expectation: Expectation, exchange: Exchange, result: Awaitable[TestResult]) -> TestResult:
     try:
         return _sound(expectation, await result)
     except asyncio.CancelledError:
@@ -136,7 +142,7 @@ async def _awaited(expectation: Expectation, result: Awaitable[TestResult]) -> T
             raise
         return broken(expectation, "the scorer broke: it cancelled itself")
     except (Exception, SystemExit) as error:  # noqa: BLE001 - as in `score`
-        return broken(expectation, f"the scorer broke: {reason(error)}")
+        return _failed(expectation, exchange, error)
 
 
 def _sound(expectation: Expectation, result: object) -> TestResult:

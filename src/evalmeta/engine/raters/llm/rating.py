@@ -142,7 +142,8 @@ class ModelRater:
         score = median(each.score for each in agreeing)
         spoken = min(agreeing, key=lambda each: abs(each.score - score))
         remark = f" ({unread} could not be read)" if unread else ""
-        explanation = f"{len(agreeing)} of {samples} samples{remark}: {spoken.explanation}"
+        asked = len(opinions) + unread
+        explanation = f"{len(agreeing)} of {asked} samples{remark}: {spoken.explanation}"
         return Rating(float(score), verdict, _bounded(explanation), self.name)
 
 
