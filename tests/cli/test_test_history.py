@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from api.test_comparisons import keep, run
-from evalmeta.model.run import RunStatus, Verdict
+from evalmeta.model.run import RunOptions, RunStatus, Verdict
 from evalmeta.package.project import find_project
 
 if TYPE_CHECKING:
@@ -33,7 +33,7 @@ def _project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 def test_runs_are_listed_with_their_trend_the_latest_last(evalmeta: Program) -> None:
     head, *lines = evalmeta("test", "history").out.splitlines()
     assert head.split()[:2] == ["Run", "Test"]
-    assert lines[0].startswith(f"{run(1).id}  Orders   1970-01-01 00:00:01  COMPLETED   dev  2 ")
+    assert lines[0].startswith(f"{run(1).id}  Orders   1970-01-01 00:00:01  COMPLETED         dev  2 ")
     assert [line[head.index("Pass rate") :].strip() for line in lines] == [
         "100 %",
         "",
@@ -41,8 +41,21 @@ def test_runs_are_listed_with_their_trend_the_latest_last(evalmeta: Program) -> 
         "50 %       same",
         "100 %      up 50",
         "0 %",
-        "100 %      same",
+        "100 %",
     ]
+
+
+def test_runs_of_a_part_and_runs_judged_again_are_marked_and_have_no_trend(evalmeta: Program, tmp_path: Path) -> None:
+    part = run(8, PASS, options=RunOptions(cases=(1,)))
+    again = run(9, FAILURE, answers_of=part.id, options=part.options)
+    keep(find_project(tmp_path), part, again, run(10, PASS, FAILURE))
+    head, *lines = evalmeta("test", "history", "-n", "Orders", "--limit", "4").out.splitlines()
+    kinds = [line[head.index("Kind") : head.index("Org")].strip() for line in lines]
+    trends = [line[head.index("Trend") :].strip() for line in lines]
+    assert (kinds, trends) == (["", "part", "part, rescored", ""], ["", "", "", ""])
+    assert evalmeta("test", "history").out.splitlines()[-1].endswith("down 50")
+    found = json.loads(evalmeta("test", "history", "--json").out)["result"][-2]
+    assert (found["partial"], found["answersOf"]) == (True, part.id)
 
 
 def test_the_latest_runs_of_a_test_are_listed_alone(evalmeta: Program) -> None:
@@ -66,6 +79,8 @@ def test_history_is_a_list_of_objects_too(evalmeta: Program) -> None:
         "errors": 0,
         "undecided": 0,
         "passRate": 0.0,
+        "partial": False,
+        "answersOf": None,
     }
     assert (last["status"], last["endTime"]) == ("TERMINATED", None)
 

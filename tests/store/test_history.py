@@ -80,6 +80,16 @@ def test_a_strict_run_counts_what_is_undecided_as_failed_here_and_there(database
     assert [(each.passed, each.failed, each.errors) for each in list_runs(database)] == [(0, 1, 1)] * 2
 
 
+def test_runs_of_a_part_and_runs_judged_again_are_told_apart_here_and_there(database: Database) -> None:
+    part = RunOptions(shard=(1, 2))
+    run_here(database, "Orders", now=1.0, options=part)
+    run_there(database, "Orders", now=2.0)
+    there = Run("4KB5e0000000002AAA", "Orders", "", RunStatus.COMPLETED, 3.0, 2, answers_of="4KB1", options=part)
+    RemoteRuns(database).keep(RemoteRun(URL, "dev", there, (there.id,)))
+    found = [(each.is_partial, each.answers_of, each.is_whole) for each in list_runs(database)]
+    assert found == [(True, None, False), (False, None, True), (True, "4KB1", False)]
+
+
 @pytest.mark.parametrize(("passed", "failed", "rate"), [(0, 0, None), (1, 3, 0.25), (2, 0, 1.0)])
 def test_the_pass_rate_is_over_what_was_decided(passed: int, failed: int, rate: float | None) -> None:
     past = PastRun("", "", "4KB", "Orders", RunStatus.COMPLETED, 1.0, 2.0, 9, passed, failed, 2, 1)

@@ -146,6 +146,11 @@ class RunOptions:
     shard: tuple[int, int] | None = None
     scoring: Scoring = field(default_factory=Scoring)
 
+    @property
+    def is_partial(self) -> bool:
+        """Says whether some cases only are asked."""
+        return self.cases is not None or self.shard is not None
+
 
 @dataclass(frozen=True, slots=True)
 class Summary:

@@ -11,6 +11,7 @@ import orjson
 from evalmeta.model.counting import counted_verdict
 from evalmeta.model.run import RunStatus, Verdict
 from evalmeta.store.runs import Runs
+from evalmeta.wire.connect import read_run
 from evalmeta.wire.runoptions import read_options
 
 if TYPE_CHECKING:
@@ -22,11 +23,11 @@ __all__ = ["CompleteRun", "PastRun", "complete_runs", "list_runs"]
 _LATEST: Final = """
     SELECT * FROM (
       SELECT '' AS org_url, '' AS org_name, id, definition, status, created_at AS started_at, ended_at, total,
-        NULL AS passed, NULL AS failed, NULL AS errors, NULL AS undecided, options
+        NULL AS passed, NULL AS failed, NULL AS errors, NULL AS undecided, 1 AS is_here, answers_of, options
       FROM run
       UNION ALL
       SELECT org_url, org_name, id, definition, status, started_at, ended_at, total, passed, failed, errors, undecided,
-        NULL
+        0, NULL, body
       FROM remote_run
     )
     WHERE ?1 IS NULL OR definition = ?1 COLLATE NOCASE
@@ -50,6 +51,8 @@ class PastRun:
         org_name: what people called the org then; empty for the project's own.
         total: how many case results the run has when it is complete.
         passed: case results as the run counts them; so are `failed`, `errors` and `undecided`.
+        is_partial: whether it asked some of its test's cases only.
+        answers_of: the run whose answers it judged again; None when an agent was asked.
     """
 
     org_url: str
@@ -64,12 +67,19 @@ class PastRun:
     failed: int
     errors: int
     undecided: int
+    is_partial: bool = False
+    answers_of: str | None = None
 
     @property
     def pass_rate(self) -> float | None:
         """Gives passed / (passed + failed), 0 to 1; None when no case was decided."""
         decided = self.passed + self.failed
         return self.passed / decided if decided else None
+
+    @property
+    def is_whole(self) -> bool:
+        """Says whether an agent was asked every case: only such runs can be compared by their pass rates."""
+        return self.status is RunStatus.COMPLETED and not self.is_partial and self.answers_of is None
 
 
 class CompleteRun(NamedTuple):
@@ -96,10 +106,16 @@ def list_runs(database: Database, *, definition: str | None = None, limit: int |
 
 
 def _past_run(database: Database, row: Row) -> PastRun:
-    url, name, run_id, definition, status, started, ended, total, *counts, options = row
-    if options is not None:
-        counts = _counts(database, run_id, read_options(orjson.loads(options)))
-    return PastRun(url, name, run_id, definition, RunStatus(status), started, ended, total, *counts)
+    url, name, run_id, definition, status, started, ended, total, *counts, is_here, answers_of, body = row
+    if is_here:
+        options = read_options(orjson.loads(body))
+        counts = _counts(database, run_id, options)
+    else:
+        run = read_run(orjson.loads(body))
+        options, answers_of = run.options, run.answers_of
+    place = url, name, run_id, definition, RunStatus(status), started, ended, total
+    passed, failed, errors, undecided = counts
+    return PastRun(*place, passed, failed, errors, undecided, options.is_partial, answers_of)
 
 
 def _counts(database: Database, run_id: str, options: RunOptions) -> list[int]:

@@ -19,7 +19,7 @@ __all__ = ["history"]
 
 _RUNS: Final = 20
 _HEADERS: Final = (
-    *("Run", "Test", "Begun (UTC)", "Status", "Org"),
+    *("Run", "Test", "Begun (UTC)", "Status", "Kind", "Org"),
     *("Passed", "Failed", "Errors", "Undecided", "Pass rate", "Trend"),
 )
 
@@ -32,7 +32,8 @@ def history(*, name: str | None, limit: int, as_json: bool) -> None:
     """List past runs, here and in other orgs, the latest last.
 
     The trend is the change of the pass rate, in points, since the run of the same test
-    above it.
+    above it. It leaves out runs that did not complete, those of a part of the cases
+    ("part") and those that judged earlier answers again ("rescored").
     """
     from evalmeta.api import remote_runs  # noqa: PLC0415 - not needed for --help
     from evalmeta.package.project import find_project  # noqa: PLC0415 - likewise
@@ -54,18 +55,24 @@ def _rows(runs: Sequence[PastRun]) -> list[list[str]]:
     for each in runs:
         counts = [f"{number:,}" for number in (each.passed, each.failed, each.errors, each.undecided)]
         rate = each.pass_rate
-        trend = _trend(rates.get(each.definition.casefold()), rate)
+        trend = _trend(rates.get(each.definition.casefold()), rate) if each.is_whole else ""
         place = [
             one_line(each.id),
             one_line(each.definition),
             _time(each.started),
             each.status.value,
+            _kind(each),
             one_line(each.org_name),
         ]
         rows.append([*place, *counts, "" if rate is None else percent(rate), trend])
-        if rate is not None:
+        if rate is not None and each.is_whole:
             rates[each.definition.casefold()] = rate
     return rows
+
+
+def _kind(run: PastRun) -> str:
+    words = {"part": run.is_partial, "rescored": run.answers_of is not None}
+    return ", ".join(word for word, fits in words.items() if fits)
 
 
 def _trend(before: float | None, rate: float | None) -> str:
@@ -98,4 +105,6 @@ def _run_json(run: PastRun) -> JsonObject:
         "errors": run.errors,
         "undecided": run.undecided,
         "passRate": run.pass_rate,
+        "partial": run.is_partial,
+        "answersOf": run.answers_of,
     }
