@@ -37,7 +37,7 @@ TEXT = """{
 """
 
 cases = st.lists(
-    st.builds(CaseCounts, st.integers(1, 999_999_999), st.text(), *[st.integers(0, 9)] * 2),
+    st.builds(CaseCounts, st.integers(1, 999_999_999), st.text(), *[st.integers(0, 9)] * 3),
     unique_by=lambda each: each.number,
 ).map(lambda found: tuple(sorted(found, key=lambda each: each.number)))
 
@@ -56,6 +56,12 @@ def test_a_baseline_reads_back_as_it_was_written(tmp_path: Path, tests: dict[str
     path = tmp_path / "baseline.json"
     write_baseline(path, tests)
     assert read_baseline(path) == tests
+
+
+def test_errors_stand_with_the_cases_that_had_some(tmp_path: Path) -> None:
+    path = tmp_path / "baseline.json"
+    write_baseline(path, {"Orders": (CaseCounts(1, "", 0, 0, errors=2),)})
+    assert '"1": {"utterance": "", "passed": 0, "failed": 0, "errors": 2}' in path.read_text()
 
 
 def test_what_is_no_key_of_ours_is_left_alone(tmp_path: Path) -> None:
@@ -77,6 +83,7 @@ def test_what_is_no_key_of_ours_is_left_alone(tmp_path: Path) -> None:
         ('"failed": 3', '"failed": true', "13:55: tests.Returns.cases.2.failed must be a whole number"),
         ('"failed": 3', '"failed": 0.5', "13:55: tests.Returns.cases.2.failed must be a whole number"),
         ('"10": {"utterance": "", "passed": 0, "failed": 0}', '"10": []', "7:9: tests.Orders.cases.10 must be an obj"),
+        ('"failed": 3', '"failed": 3, "errors": null', "13:68: tests.Returns.cases.2.errors must be a whole number"),
         (TEXT, "[]", "1:1: the file must be an object"),
         (TEXT, "[" * 100_000, ": is no JSON that anybody wrote"),
         (TEXT, f'{{"version": {"9" * 5_000}}}', ": is no JSON that anybody wrote: a number has too many digits"),

@@ -4,6 +4,8 @@ One line for each case, tests by name and cases by number, no times: a commit sh
 
     {"evalmeta": "baseline", "version": 1,
      "tests": {NAME: {"cases": {"1": {"utterance": ..., "passed": 1, "failed": 0}}}}}
+
+A case that also came to errors has "errors", their number.
 """
 
 from __future__ import annotations
@@ -89,6 +91,7 @@ def _block(lines: Iterable[str], indent: int) -> str:
 def _case_lines(cases: Iterable[CaseCounts]) -> Iterator[str]:
     for each in sorted(cases, key=lambda case: case.number):
         counts = f'"passed": {each.passed}, "failed": {each.failed}'
+        counts += f', "errors": {each.errors}' if each.errors else ""
         yield f'        "{each.number}": {{"utterance": {_quote(each.utterance)}, {counts}}}'
 
 
@@ -133,7 +136,8 @@ def _read_case(number: str, value: JsonValue, *where: str) -> CaseCounts:
     if not _is_unicode(utterance):
         raise _ShapeError("has half of a surrogate pair", *where, number, "utterance")
     passed, failed = (_count(case.get(key), *where, number, key) for key in ("passed", "failed"))
-    return CaseCounts(int(number), utterance, passed, failed)
+    errors = _count(case.get("errors", 0), *where, number, "errors")
+    return CaseCounts(int(number), utterance, passed, failed, errors)
 
 
 def _object(value: JsonValue, *keys: str) -> JsonObject:
