@@ -107,7 +107,8 @@ def test_blessing_leaves_other_tests_as_they_are(tmp_path: Path) -> None:
     path = tmp_path / "baseline.json"
     first = bless(path, [run(1, PASS, FAILURE), run(2, PASS, name="Returns")])
     again = bless(path, [run(3, PASS, PASS)])
-    assert (first, again) == (("Created", 2, 3, 1), ("Changed", 2, 3, 0))
+    assert first == ("Created", 2, 3, 1, 0, {"Orders": 0, "Returns": 0})
+    assert again == ("Changed", 2, 3, 0, 0, {"Orders": 0})
     assert bless(path, [run(3, PASS, PASS)]).state == "Unchanged"
 
 
@@ -115,7 +116,27 @@ def test_blessing_leaves_other_tests_as_they_are(tmp_path: Path) -> None:
 def test_a_run_of_some_cases_leaves_the_others_as_they_are(tmp_path: Path, options: RunOptions) -> None:
     path = tmp_path / "baseline.json"
     bless(path, [run(1, FAILURE, PASS)])
-    bless(path, [run(2, PASS, options=options)])
+    assert bless(path, [run(2, PASS, options=options)]).kept == {"Orders": 1}
     assert [case.passed for case in read_baseline(path)["Orders"]] == [1, 1]
     bless(path, [run(3, PASS)])
     assert len(read_baseline(path)["Orders"]) == 1
+
+
+def test_runs_of_all_shards_are_joined(tmp_path: Path) -> None:
+    path, whole = tmp_path / "baseline.json", run(1, PASS, FAILURE)
+    shards = [replace(whole, cases=(case,), options=RunOptions(shard=(case.number, 2))) for case in whole.cases]
+    assert bless(path, shards) == ("Created", 1, 2, 1, 0, {"Orders": 0})
+
+
+def test_a_case_that_came_to_errors_only_is_one_in_the_baseline(tmp_path: Path) -> None:
+    path = tmp_path / "baseline.json"
+    assert bless(path, [run(1, Verdict.ERROR, PASS)]).errors == 1
+    found = compare_with(comparisons.Baseline("b", read_baseline(path)), run(2, PASS, PASS))
+    assert found.cases[0].standing is Standing.ERROR
+
+
+def test_cases_that_a_run_did_not_ask_are_left_out() -> None:
+    whole, part = run(1, PASS, PASS, PASS), run(2, PASS, options=RunOptions(cases=(1,)))
+    assert compare_runs(whole, part).not_asked == (0, 2)
+    assert compare_runs(part, whole).not_asked == (2, 0)
+    assert compare_with(comparisons.baseline_of(part), whole).not_asked == (2, 0)

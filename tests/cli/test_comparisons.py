@@ -12,7 +12,7 @@ from click.testing import CliRunner
 from api.test_comparisons import keep, run
 from evalmeta.api.comparisons import baseline_of, compare_runs
 from evalmeta.api.tests import FinishedRun
-from evalmeta.cli.comparisons import Against, baseline_option, judge_by_baseline, print_comparisons
+from evalmeta.cli.comparisons import Against, Standard, baseline_option, judge_by_baseline, print_comparisons
 from evalmeta.engine.policy import summarise
 from evalmeta.model.run import Verdict
 from org.parts import make_project
@@ -26,7 +26,7 @@ PASS, FAILURE, UNDECIDED = Verdict.PASS, Verdict.FAILURE, Verdict.UNDECIDED
 
 def judged(before: Run, after: Run, *, fail_on: FailOn = "broken", code: int = 100, err: bool = False) -> int:
     finished = FinishedRun(after, summarise(after.cases, after.options))
-    return judge_by_baseline(baseline_of(before), [finished], fail_on=fail_on, code=code, err=err)
+    return judge_by_baseline(Standard(baseline_of(before), fail_on), [finished], code=code, err=err)
 
 
 @pytest.mark.parametrize(
@@ -65,7 +65,36 @@ def test_a_test_that_is_not_in_the_baseline_counts_by_itself(
 
 
 def test_without_a_baseline_runs_exit_as_they_do() -> None:
-    assert judge_by_baseline(None, [], fail_on="broken", code=100, err=False) == 100
+    assert judge_by_baseline(None, [], code=100, err=False) == 100
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "code", "fail_on", "said"),
+    [
+        ([PASS, PASS], [PASS, FAILURE], 0, "broken", "exit 100: 1 case broke against"),
+        ([PASS], [PASS, FAILURE], 0, "broken", "exit 100: 1 failing case is not in"),
+        ([PASS], [PASS, FAILURE, FAILURE], 0, "broken", "exit 100: 2 failing cases are not in"),
+        ([PASS] * 8, [FAILURE] * 8, 0, "significant", "exit 100: worse by more than noise than"),
+        ([PASS, FAILURE], [PASS, FAILURE], 100, "broken", "exit 0: 1 failure is known to"),
+        ([FAILURE, FAILURE], [FAILURE, FAILURE], 100, "broken", "exit 0: 2 failures are known to"),
+        ([PASS], [FAILURE], 100, "significant", "exit 0: nothing that failed is a regression against"),
+    ],
+)
+def test_where_the_comparison_decides_the_last_line_says_why(
+    capsys: pytest.CaptureFixture[str],
+    before: list[Verdict],
+    after: list[Verdict],
+    code: int,
+    fail_on: FailOn,
+    said: str,
+) -> None:
+    judged(run(1, *before), run(2, *after), code=code, fail_on=fail_on)
+    assert capsys.readouterr().out.splitlines()[-1] == f"{said} {run(1).id}"
+
+
+def test_where_the_comparison_decides_nothing_it_says_nothing_of_exits(capsys: pytest.CaptureFixture[str]) -> None:
+    judged(run(1, PASS), run(2, PASS), code=0)
+    assert "exit" not in capsys.readouterr().out
 
 
 @pytest.mark.parametrize("err", [True, False])
@@ -79,14 +108,14 @@ def test_a_comparison_leaves_stdout_to_a_report_for_programs(capsys: pytest.Capt
 
 def test_comparisons_stand_apart(capsys: pytest.CaptureFixture[str]) -> None:
     same = compare_runs(run(1, PASS), run(2, PASS))
-    print_comparisons([same, same])
+    print_comparisons([same, same], fail_on="broken")
     assert capsys.readouterr().out.count("as before\n\nOrders: ") == 1
 
 
 def test_a_run_can_be_what_others_are_compared_with(tmp_path: Path) -> None:
     project = make_project(tmp_path / "project")
     keep(project, run(1, PASS))
-    assert Against(Path(run(1).id), "broken").open(project) == baseline_of(run(1, PASS))
+    assert Against(Path(run(1).id), "broken").open(project) == Standard(baseline_of(run(1, PASS)), "broken")
 
 
 @pytest.mark.parametrize(

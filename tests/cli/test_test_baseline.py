@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from api.test_comparisons import keep, run
-from evalmeta.model.run import RunStatus, Verdict
+from evalmeta.model.run import RunOptions, RunStatus, Verdict
 from evalmeta.package.project import find_project
 
 if TYPE_CHECKING:
@@ -39,8 +39,26 @@ def test_named_runs_are_written_and_other_tests_stay(evalmeta: Program, project:
     keep(project, run(1, FAILURE), run(2, PASS), run(3, PASS, name="Returns"))
     evalmeta("test", "baseline", "-o", FILE)
     found = json.loads(evalmeta("test", "baseline", "-o", FILE, run(1).id, "--json").out)["result"]
-    counts = {"tests": 2, "cases": 2, "failing": 1}
+    counts = {"tests": 2, "cases": 2, "failing": 1, "errors": 0}
     assert found == {"file": FILE, "state": "Changed", **counts, "runs": [{"name": "Orders", "runId": run(1).id}]}
+
+
+def test_a_run_of_a_part_says_what_became_of_the_others(evalmeta: Program, project: Project) -> None:
+    part = RunOptions(shard=(1, 2))
+    keep(project, run(1, PASS, options=part))
+    done = evalmeta("test", "baseline", "-o", FILE)
+    way = f"to join shards, name their runs: evalmeta test baseline -o {FILE} RUN1 RUN2"
+    assert done.err == f"{run(1).id} asked a part of Orders only: {FILE} has no others; {way}\n"
+    keep(project, run(2, PASS, FAILURE), run(3, PASS, options=part))
+    evalmeta("test", "baseline", "-o", FILE, run(2).id)
+    done = evalmeta("test", "baseline", "-o", FILE, run(3).id)
+    assert done.err == f"{run(3).id} asked a part of Orders only: 1 other case of {FILE} stayed as before\n"
+
+
+def test_cases_that_came_to_errors_only_are_told(evalmeta: Program, project: Project) -> None:
+    keep(project, run(1, FAILURE, Verdict.ERROR))
+    told = evalmeta("test", "baseline", "-o", FILE).out
+    assert told == f"Created {FILE}: 1 test, 2 cases, 1 of them failing, 1 with errors only\n"
 
 
 def test_a_run_that_did_not_complete_is_taken_by_name_with_a_warning(evalmeta: Program, project: Project) -> None:

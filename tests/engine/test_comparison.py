@@ -37,8 +37,14 @@ def standing(before: CaseCounts, after: CaseCounts) -> Standing:
         (case(1, 0, 1), case(1, 1, 0), Standing.FIXED),
         (case(1, 0, 1), case(1, 0, 1), Standing.STILL_FAILING),
         (case(1, 3, 2), case(1, 5, 0), Standing.STILL_PASSING),
-        (case(1, 3, 2), case(1, 2, 3), Standing.BROKEN),
-        (case(1, 2, 1), case(1, 2, 2), Standing.BROKEN),
+        (case(1, 3, 2), case(1, 2, 3), Standing.FLAKY),
+        (case(1, 2, 1), case(1, 2, 2), Standing.FLAKY),
+        (case(1, 3, 2), case(1, 4, 1), Standing.FLAKY),
+        (case(1, 5, 0), case(1, 2, 3), Standing.BROKEN),
+        (case(1, 3, 2), case(1, 0, 1), Standing.BROKEN),
+        (case(1, 2, 3), case(1, 5, 0), Standing.FIXED),
+        (case(1, 19, 1), case(1, 1, 19), Standing.BROKEN),
+        (case(1, 90, 10), case(1, 60, 40), Standing.STILL_PASSING),
         (case(1, 1, 0), case(1, 0, 0, errors=1), Standing.ERROR),
         (case(1, 1, 0), case(1, 0, 0, undecided=1), Standing.UNDECIDED),
         (case(1, 0, 0, undecided=1), case(1, 0, 1, errors=1), Standing.UNDECIDED),
@@ -67,7 +73,7 @@ def test_every_case_of_both_sides_is_compared_once(before: list[CaseCounts], aft
 @given(sides)
 def test_nothing_changes_from_a_run_to_itself(side: list[CaseCounts]) -> None:
     found = compared(side, side)
-    still = {Standing.STILL_FAILING, Standing.STILL_PASSING, Standing.ERROR, Standing.UNDECIDED}
+    still = set(Standing) - {Standing.BROKEN, Standing.FIXED, Standing.NEW, Standing.GONE}
     assert {each.standing for each in found.cases} <= still
     assert not found.is_regression("broken")
     assert not found.is_regression("significant")
@@ -102,6 +108,55 @@ def test_what_became_better_by_more_than_noise_is_no_regression() -> None:
 def test_one_broken_case_may_be_noise() -> None:
     found = compared([case(1), case(2)], [case(1), case(2, 0, 1)])
     assert (found.is_regression("broken"), found.is_regression("significant")) == (True, False)
+
+
+def test_many_flaky_cases_that_tip_over_are_worse_as_a_whole() -> None:
+    numbers = range(1, 9)
+    found = compared([case(number, 3, 2) for number in numbers], [case(number, 2, 3) for number in numbers])
+    assert (found.significance.p_value, found.significance.cases) == (mcnemar(0, 8), 8)
+    assert (found.is_regression("broken"), found.is_regression("significant")) == (False, True)
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "expected"),
+    [
+        ([case(1)], [case(1)], (1, 1, 4)),
+        ([case(1, 3)], [case(1, 0, 3)], (3, 1, 4)),
+        ([case(1, 4)], [case(1, 4)], None),
+        ([case(number, 4) for number in range(1, 11)], [case(number, 4) for number in range(1, 11)], (4, 10, 6)),
+        ([case(1, 1)], [case(1, 10)], (1, 1, 4)),
+        ([case(1, 10)], [case(1, 0, 10)], None),
+        ([case(1)], [case(2)], None),
+        ([case(1)], [case(1, 0)], None),
+    ],
+)
+def test_too_few_iterations_are_told_with_how_many_would_do(
+    before: list[CaseCounts], after: list[CaseCounts], expected: tuple[int, int, int] | None
+) -> None:
+    assert compared(before, after).shortage == expected
+
+
+@given(st.integers(1, 12), st.integers(1, 30))
+def test_as_many_iterations_as_are_needed_show_that_one_case_broke(iterations: int, cases: int) -> None:
+    shortage = compared(
+        [case(n, iterations) for n in range(cases)], [case(n, iterations) for n in range(cases)]
+    ).shortage
+    enough = shortage.needed if shortage else iterations
+    after = [case(0, 0, enough), *[case(n, enough) for n in range(1, cases)]]
+    assert compared([case(n, enough) for n in range(cases)], after).is_regression("significant")
+
+
+def test_what_a_run_did_not_ask_is_neither_gone_nor_new() -> None:
+    whole, part = [case(number) for number in range(1, 5)], [case(2), case(3, 0, 1, utterance="Other")]
+    found = compare(whole, part, name="Orders", labels=LABELS, partial=(False, True))
+    assert [(each.standing, each.number) for each in found.cases] == [
+        (Standing.STILL_PASSING, 2),
+        (Standing.NEW, 3),
+        (Standing.GONE, 3),
+    ]
+    assert (found.not_asked, found.rates) == ((0, 2), (1.0, 0.5))
+    back = compare([case(2)], whole, name="Orders", labels=LABELS, partial=(True, False))
+    assert ([each.number for each in back.cases], back.not_asked) == ([2], (3, 0))
 
 
 def test_a_cases_iterations_are_tested_on_their_own() -> None:

@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -8,6 +10,9 @@ from evalmeta.engine.comparison import compare
 from evalmeta.model.statistics import CaseCounts
 from evalmeta.report.comparison import comparison_json, comparison_lines, p_text
 from evalmeta.report.plain import clean
+
+if TYPE_CHECKING:
+    from evalmeta.model.comparison import FailOn
 
 
 def case(number: int, passed: int = 1, failed: int = 0, errors: int = 0, undecided: int = 0) -> CaseCounts:
@@ -22,9 +27,9 @@ BEFORE = [case(1), case(2, 0, 1), case(3, 10), case(4), case(5), case(6), case(7
 AFTER = [case(1, 0, 1), case(2), case(3, 8, 2), case(4, 0, 0, 1), case(5, 0, 0, 0, 1), other(6, 0, 1), case(7)]
 
 
-def lines(before: list[CaseCounts], after: list[CaseCounts]) -> list[str]:
+def lines(before: list[CaseCounts], after: list[CaseCounts], *, fail_on: FailOn = "broken") -> list[str]:
     compared = compare(before, after, name="Orders", labels=("4KB1", "4KB2"))
-    return [each.text for each in comparison_lines(compared)]
+    return [each.text for each in comparison_lines(compared, fail_on=fail_on)]
 
 
 def test_what_became_worse_stands_first_and_what_stayed_is_counted() -> None:
@@ -47,6 +52,51 @@ def test_what_is_more_than_noise_is_said_so() -> None:
     numbers = range(1, 21)
     found = lines([case(number) for number in numbers], [other(number, 0, 1) for number in numbers])
     assert found[-1].endswith("now 0 %: more than noise at p < 0.05 (Fisher's exact test of 40 cases, p < 0.001)")
+
+
+def test_one_case_that_is_more_than_noise_is_named_at_the_end() -> None:
+    others = [case(number, 20) for number in range(2, 6)]
+    found = lines([case(1, 20), *others], [case(1, 0, 20), *others])
+    assert found[-1] == (
+        "  100 % of the cases passed, now 80 %: case 1 changed by more than noise, "
+        "all cases taken together did not (McNemar's exact test of 5 cases, p = 1)"
+    )
+    found = lines(
+        [case(number, 190, 10) for number in range(1, 13)], [case(number, 110, 90) for number in range(1, 13)]
+    )
+    numbers = ", ".join(map(str, range(1, 11)))
+    told = f"but cases {numbers} and 2 more changed by more than noise"
+    assert found[-1] == f"  100 % of the cases pass, as before, {told}"
+
+
+def test_flaky_cases_are_shown_when_their_rate_changed() -> None:
+    assert lines([case(1, 3, 2), case(2, 3, 2)], [case(1, 2, 3), case(2, 3, 2)])[1:] == [
+        "  flaky            1  3/5 -> 2/5       (p = 1)  Question 1",
+        "  0 broken, 0 fixed, 0 still failing, 0 still passing, 2 flaky",
+        "  100 % of the cases passed, now 50 %: could be noise (McNemar's exact test of 2 cases, p = 1)",
+    ]
+
+
+def test_iterations_that_can_prove_nothing_are_told_where_proof_is_asked() -> None:
+    several, one = [case(number, 4) for number in range(1, 11)], [case(1)]
+    assert "  4 iterations cannot show that one case of 10 broke; 6 would, on both sides" in lines(
+        several, several, fail_on="significant"
+    )
+    assert "  1 iteration cannot show that a case broke; 4 would, on both sides" in lines(
+        one, one, fail_on="significant"
+    )
+    assert "cannot show" not in "".join(lines(several, several))
+    compared = compare(one, one, name="Orders", labels=("a", "b"))
+    assert comparison_json(compared, fail_on="broken")["iterationsNeeded"] == 4
+
+
+def test_cases_that_were_not_asked_are_counted() -> None:
+    whole, part = [case(number) for number in range(1, 4)], [case(1)]
+    after = compare(whole, part, name="Orders", labels=("a", "b"), partial=(False, True))
+    before = compare(part, whole[:2], name="Orders", labels=("a", "b"), partial=(True, False))
+    assert [line.text for line in comparison_lines(after)][2] == "  2 cases were not asked"
+    assert [line.text for line in comparison_lines(before)][2] == "  1 case was not asked before"
+    assert comparison_json(after, fail_on="broken")["notAsked"] == {"before": 0, "after": 2}
 
 
 def test_where_nothing_changed_there_is_no_talk_of_noise() -> None:
@@ -96,4 +146,4 @@ def test_json_has_every_case_with_its_counts() -> None:
     }
     assert found["cases"][-1]["after"] is None
     nothing = comparison_json(compare([], [], name="", labels=("", "")), fail_on="significant")
-    assert (nothing["regression"], nothing["significance"]) == (False, None)
+    assert (nothing["regression"], nothing["significance"], nothing["iterationsNeeded"]) == (False, None, None)

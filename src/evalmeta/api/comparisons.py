@@ -34,6 +34,7 @@ __all__ = [
     "bless",
     "compare_runs",
     "compare_with",
+    "is_partial",
     "latest_runs",
     "load_run",
     "name_of",
@@ -50,19 +51,32 @@ class Baseline:
     Attributes:
         label: what it is called: a run's id, or a file's path as it was given.
         tests: the counts of each case, by the test's name.
+        is_partial: whether it is a run that asked some of its cases only.
     """
 
     label: str
     tests: Mapping[str, tuple[CaseCounts, ...]]
+    is_partial: bool = False
 
 
 class Blessed(NamedTuple):
-    """What a baseline file has now: how many tests, how many cases, how many of them failing; and what changed."""
+    """What a baseline file has now, and what changed.
+
+    Attributes:
+        state: what writing did to the file.
+        tests: how many tests it has.
+        cases: how many cases.
+        failing: how many of them fail.
+        errors: how many of them came to errors only.
+        kept: by the name of each test that was written, how many of its cases stayed as they were.
+    """
 
     state: FileState
     tests: int
     cases: int
     failing: int
+    errors: int
+    kept: Mapping[str, int]
 
 
 def load_run(project: Project, run_id: str) -> Run:
@@ -121,7 +135,7 @@ def open_baseline(project: Project, path: Path) -> Baseline:
 
 def baseline_of(run: Run) -> Baseline:
     """Gives a run as what others are compared with."""
-    return Baseline(run.id, {name_of(run): statistics_of(run).cases})
+    return Baseline(run.id, {name_of(run): statistics_of(run).cases}, is_partial(run))
 
 
 def compare_with(baseline: Baseline, run: Run) -> Comparison | None:
@@ -129,14 +143,25 @@ def compare_with(baseline: Baseline, run: Run) -> Comparison | None:
     before = baseline.tests.get(name_of(run))
     if before is None:
         return None
-    return compare(before, statistics_of(run).cases, name=name_of(run), labels=(baseline.label, run.id))
+    return compare(
+        before,
+        statistics_of(run).cases,
+        name=name_of(run),
+        labels=(baseline.label, run.id),
+        partial=(baseline.is_partial, is_partial(run)),
+    )
 
 
 def compare_runs(before: Run, after: Run) -> Comparison:
     """Compares two runs, of one test or of two."""
     names = [name_of(each) for each in (before, after)]
     sides = [statistics_of(each).cases for each in (before, after)]
-    return compare(*sides, name=" and ".join(dict.fromkeys(names)), labels=(before.id, after.id))
+    return compare(
+        *sides,
+        name=" and ".join(dict.fromkeys(names)),
+        labels=(before.id, after.id),
+        partial=(is_partial(before), is_partial(after)),
+    )
 
 
 def bless(path: Path, runs: Iterable[Run]) -> Blessed:
@@ -148,12 +173,17 @@ def bless(path: Path, runs: Iterable[Run]) -> Blessed:
         UsageError: the file is no baseline, or cannot be written.
     """
     tests = read_baseline(path) if path.exists() else {}
+    taken: dict[str, set[int]] = {}
     for run in runs:
         name, cases = name_of(run), statistics_of(run).cases
-        tests[name] = _merged(tests.get(name, ()), cases) if _is_partial(run) else cases
+        tests[name] = _merged(tests.get(name, ()), cases) if is_partial(run) else cases
+        taken.setdefault(name, set()).update(each.number for each in cases)
     state = write_baseline(path, tests)
     counted = [case for cases in tests.values() for case in cases]
-    return Blessed(state, len(tests), len(counted), sum(case.passes is False for case in counted))
+    failing = sum(case.passes is False for case in counted)
+    errors = sum(case.passes is None and case.errors > 0 for case in counted)
+    kept = {name: sum(case.number not in numbers for case in tests[name]) for name, numbers in taken.items()}
+    return Blessed(state, len(tests), len(counted), failing, errors, kept)
 
 
 def statistics_of(run: Run) -> RunStatistics:
@@ -176,8 +206,9 @@ def _complete_runs(project: Project) -> list[CompleteRun]:
         return complete_runs(database)
 
 
-def _is_partial(run: Run) -> bool:
-    return run.options.cases is not None or run.options.shard is not None
+def is_partial(run: Run) -> bool:
+    """Tells whether a run asked some of its test's cases only."""
+    return run.options.is_partial
 
 
 def _merged(known: Iterable[CaseCounts], more: Iterable[CaseCounts]) -> tuple[CaseCounts, ...]:

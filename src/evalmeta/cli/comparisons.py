@@ -104,24 +104,28 @@ def judge_by_baseline(standard: Standard | None, finished: Sequence[FinishedRun]
     compared = [comparison for _, comparison in pairs if comparison is not None]
     if not err and compared:
         click.echo()
-    print_comparisons(compared, err=err)
+    print_comparisons(compared, fail_on=fail_on, err=err)
     for each, comparison in pairs:
         if comparison is None:
             note(f"{each.run.definition} is not in {baseline.label}: its run counts by itself")
     if code not in {EXIT_PASSED, EXIT_EXPECTATION_FAILED}:
         return code
     failed = any(_fails(each, comparison, fail_on) for each, comparison in pairs)
-    return EXIT_EXPECTATION_FAILED if failed else EXIT_PASSED
+    judged = EXIT_EXPECTATION_FAILED if failed else EXIT_PASSED
+    if judged != code:
+        why = _why_failed(compared, fail_on) if failed else _why_forgiven(compared)
+        click.echo(f"exit {judged}: {why} {baseline.label}", err=err)
+    return judged
 
 
-def print_comparisons(comparisons: Iterable[Comparison], *, err: bool = False) -> None:
+def print_comparisons(comparisons: Iterable[Comparison], *, fail_on: FailOn, err: bool = False) -> None:
     """Prints comparisons, one below the other."""
     from evalmeta.report.comparison import comparison_lines  # noqa: PLC0415 - not needed for --help
 
     for place, comparison in enumerate(comparisons):
         if place:
             click.echo(err=err)
-        for style, text in comparison_lines(comparison):
+        for style, text in comparison_lines(comparison, fail_on=fail_on):
             styled = click.style(text, fg=_COLOURS.get(style), bold=style == "title" or None)
             click.echo(styled, err=err, color=wants_colour(err=err))
 
@@ -138,6 +142,29 @@ def remark_on(run: Run) -> None:
 
     if what_happened := incident(run):
         note(f"Warning: {run.id} is not complete, {what_happened}")
+
+
+def _why_failed(comparisons: Sequence[Comparison], fail_on: FailOn) -> str:
+    """Says why a comparison fails what passed by itself, up to the name of what it was compared with."""
+    from evalmeta.model.comparison import Standing  # noqa: PLC0415 - not needed for --help
+    from evalmeta.report.words import count  # noqa: PLC0415 - likewise
+
+    if fail_on == "significant":
+        return "worse by more than noise than"
+    if broken := sum(len(each.of(Standing.BROKEN)) for each in comparisons):
+        return f"{count(broken, 'case')} broke against"
+    new = sum(case.is_new_failure for each in comparisons for case in each.cases)
+    return f"{count(new, 'failing case')} {'is' if new == 1 else 'are'} not in"
+
+
+def _why_forgiven(comparisons: Sequence[Comparison]) -> str:
+    """Says why a comparison forgives what failed by itself, up to the name of what it was compared with."""
+    from evalmeta.report.words import count  # noqa: PLC0415 - not needed for --help
+
+    failing = [case for each in comparisons for case in each.cases if case.after and case.after.failed]
+    if any(not case.before or not case.before.failed for case in failing):
+        return "nothing that failed is a regression against"
+    return f"{count(len(failing), 'failure')} {'is' if len(failing) == 1 else 'are'} known to"
 
 
 def _fails(finished: FinishedRun, comparison: Comparison | None, fail_on: FailOn) -> bool:

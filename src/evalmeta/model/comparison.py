@@ -4,14 +4,23 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from enum import StrEnum
-from typing import TYPE_CHECKING, Final, Literal
+from typing import TYPE_CHECKING, Final, Literal, NamedTuple
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
     from evalmeta.model.statistics import CaseCounts
 
-__all__ = ["SIGNIFICANCE_LEVEL", "CaseComparison", "Comparison", "FailOn", "Significance", "Standing"]
+__all__ = [
+    "SIGNIFICANCE_LEVEL",
+    "CaseComparison",
+    "Comparison",
+    "FailOn",
+    "Shortage",
+    "Significance",
+    "Standing",
+    "flips",
+]
 
 FailOn = Literal["broken", "significant"]
 
@@ -22,13 +31,16 @@ SIGNIFICANCE_LEVEL: Final = 0.05
 class Standing(StrEnum):
     """What became of a case; it passes when it passed in more than half of its decided iterations.
 
-    ERROR and UNDECIDED are cases that one of both runs did not decide, the first for errors.
+    FLAKY is a case that passed in some iterations and failed in others, before and now, and
+    whose rates differ by no more than noise. ERROR and UNDECIDED are cases that one of both
+    runs did not decide, the first for errors.
     """
 
     BROKEN = "broken"
     FIXED = "fixed"
     STILL_FAILING = "still failing"
     STILL_PASSING = "still passing"
+    FLAKY = "flaky"
     NEW = "new"
     GONE = "gone"
     ERROR = "error"
@@ -62,6 +74,11 @@ class CaseComparison:
         return None not in rates and rates[0] != rates[1]
 
     @property
+    def is_significant(self) -> bool:
+        """Says whether its pass rate changed by more than noise."""
+        return self.p_value is not None and self.p_value < SIGNIFICANCE_LEVEL
+
+    @property
     def is_new_failure(self) -> bool:
         """Says whether the case fails and was not there before."""
         return self.before is None and self.after is not None and self.after.passes is False
@@ -87,6 +104,20 @@ class Significance:
         return self.p_value < SIGNIFICANCE_LEVEL
 
 
+class Shortage(NamedTuple):
+    """Iterations that are too few: had one case passed always and failed always now, it could still be noise.
+
+    Attributes:
+        iterations: how many there are on both sides.
+        cases: for how many cases p-values are corrected.
+        needed: how many there must be on both sides.
+    """
+
+    iterations: int
+    cases: int
+    needed: int
+
+
 @dataclass(frozen=True, slots=True)
 class Comparison:
     """A test before and after.
@@ -97,6 +128,8 @@ class Comparison:
         after: the run that was compared.
         cases: in order of number, those that are gone last.
         significance: None when nothing was decided on one side.
+        shortage: None when the iterations are enough to show that one case broke, or no case is on both sides.
+        not_asked: how many cases are left out because the run before, and the run now, did not ask them.
     """
 
     name: str
@@ -104,6 +137,8 @@ class Comparison:
     after: str
     cases: tuple[CaseComparison, ...]
     significance: Significance | None = None
+    shortage: Shortage | None = None
+    not_asked: tuple[int, int] = (0, 0)
 
     def of(self, standing: Standing) -> tuple[CaseComparison, ...]:
         """Gives the cases of which a thing became."""
@@ -128,9 +163,16 @@ class Comparison:
         if self.significance is None or not self.significance.is_significant:
             return False
         if self.significance.test == "mcnemar":
-            return len(self.of(Standing.BROKEN)) > len(self.of(Standing.FIXED))
+            up, down = flips(self.cases)
+            return down > up
         before, after = self.rates
         return (after or 0.0) < (before or 0.0)
+
+
+def flips(cases: Iterable[CaseComparison]) -> tuple[int, int]:
+    """Counts the cases that failed and pass, and those that passed and fail; flaky ones by their majority, too."""
+    sides = [(each.before.passes, each.after.passes) for each in cases if each.before and each.after]
+    return sides.count((False, True)), sides.count((True, False))
 
 
 def _share(sides: Iterable[CaseCounts | None]) -> float | None:
@@ -139,6 +181,6 @@ def _share(sides: Iterable[CaseCounts | None]) -> float | None:
 
 
 def _has_slipped(case: CaseComparison) -> bool:
-    if case.p_value is None or case.p_value >= SIGNIFICANCE_LEVEL or case.before is None or case.after is None:
+    if not case.is_significant or case.before is None or case.after is None:
         return False
     return (case.after.pass_rate or 0.0) < (case.before.pass_rate or 0.0)

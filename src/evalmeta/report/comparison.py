@@ -11,7 +11,7 @@ from evalmeta.report.words import count, percent
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from evalmeta.model.comparison import CaseComparison, Comparison, FailOn, Significance
+    from evalmeta.model.comparison import CaseComparison, Comparison, FailOn, Shortage, Significance
     from evalmeta.model.jsonvalue import JsonObject
     from evalmeta.model.statistics import CaseCounts
 
@@ -20,6 +20,8 @@ __all__ = ["Line", "comparison_json", "comparison_lines", "p_text"]
 _Style = Literal["title", "plain", "worse", "better"]
 _ALWAYS_COUNTED: Final = (Standing.BROKEN, Standing.FIXED, Standing.STILL_FAILING, Standing.STILL_PASSING)
 _SHOWN: Final = (Standing.BROKEN, Standing.FIXED, Standing.ERROR, Standing.UNDECIDED, Standing.NEW, Standing.GONE)
+_SHOWN_WHEN_CHANGED: Final = (Standing.FLAKY, Standing.STILL_FAILING, Standing.STILL_PASSING)
+_SHOWN_NUMBERS: Final = 10
 _STYLES: Final[dict[Standing, _Style]] = {Standing.BROKEN: "worse", Standing.FIXED: "better"}
 _STANDING_CHARS: Final = max(map(len, Standing))
 _TESTS: Final = {"mcnemar": "McNemar's exact test", "fisher": "Fisher's exact test"}
@@ -33,15 +35,23 @@ class Line(NamedTuple):
     text: str
 
 
-def comparison_lines(comparison: Comparison) -> Iterator[Line]:
-    """Writes a comparison: a title, a line for each case of which something became, the counts, what they prove."""
+def comparison_lines(comparison: Comparison, *, fail_on: FailOn = "broken") -> Iterator[Line]:
+    """Writes a comparison: a title, a line for each case of which something became, the counts, what they prove.
+
+    Where only what is significant fails, it says whether the iterations are enough for that.
+    """
     title = f"{comparison.name}: {comparison.after} against {comparison.before}"
     yield Line("title", one_line(title, chars=400))
-    for standing in (*_SHOWN, Standing.STILL_FAILING, Standing.STILL_PASSING):
+    for standing in (*_SHOWN, *_SHOWN_WHEN_CHANGED):
         for case in comparison.of(standing):
             if standing in _SHOWN or case.rate_changed:
                 yield _case_line(case)
     yield Line("plain", f"  {_counts(comparison)}")
+    for number, when in zip(comparison.not_asked, (" before", ""), strict=True):
+        if number:
+            yield Line("plain", f"  {count(number, 'case')} {'was' if number == 1 else 'were'} not asked{when}")
+    if fail_on == "significant" and comparison.shortage is not None:
+        yield Line("plain", f"  {_shortage(comparison.shortage)}")
     yield Line("plain", f"  {_conclusion(comparison)}")
 
 
@@ -55,6 +65,8 @@ def comparison_json(comparison: Comparison, *, fail_on: FailOn) -> JsonObject:
         "regression": comparison.is_regression(fail_on),
         "passingShare": {"before": before, "after": after},
         "significance": _significance_json(comparison.significance),
+        "iterationsNeeded": None if comparison.shortage is None else comparison.shortage.needed,
+        "notAsked": dict(zip(("before", "after"), comparison.not_asked, strict=True)),
         "counts": {standing.value: len(comparison.of(standing)) for standing in Standing},
         "cases": [
             {
@@ -101,11 +113,34 @@ def _conclusion(comparison: Comparison) -> str:
     significance = comparison.significance
     if significance is None or before is None or after is None:
         return "nothing was decided on both sides, so there is nothing to compare"
+    telling = _telling_cases(comparison)
     if before == after and not comparison.of(Standing.BROKEN):
-        return f"{after} of the cases pass, as before"
-    noise = "more than noise at p < 0.05" if significance.is_significant else "could be noise"
-    test = f"{_TESTS[significance.test]} of {count(significance.cases, 'case')}"
-    return f"{before} of the cases passed, now {after}: {noise} ({test}, {p_text(significance.p_value)})"
+        return f"{after} of the cases pass, as before{f', but {telling}' if telling else ''}"
+    test = f"{_TESTS[significance.test]} of {count(significance.cases, 'case')}, {p_text(significance.p_value)}"
+    rates = f"{before} of the cases passed, now {after}"
+    if significance.is_significant:
+        return f"{rates}: more than noise at p < 0.05 ({test})"
+    return (
+        f"{rates}: {telling}, all cases taken together did not ({test})"
+        if telling
+        else f"{rates}: could be noise ({test})"
+    )
+
+
+def _telling_cases(comparison: Comparison) -> str:
+    numbers = [f"{each.number}" for each in comparison.cases if each.is_significant]
+    if not numbers:
+        return ""
+    left = len(numbers) - _SHOWN_NUMBERS
+    more = f" and {left:,} more" if left > 0 else ""
+    cases = "case" if len(numbers) == 1 else "cases"
+    return f"{cases} {', '.join(numbers[:_SHOWN_NUMBERS])}{more} changed by more than noise"
+
+
+def _shortage(shortage: Shortage) -> str:
+    iterations, one = count(shortage.iterations, "iteration"), "a case" if shortage.cases == 1 else "one case"
+    among = "" if shortage.cases == 1 else f" of {shortage.cases:,}"
+    return f"{iterations} cannot show that {one}{among} broke; {shortage.needed:,} would, on both sides"
 
 
 def _significance_json(significance: Significance | None) -> JsonObject | None:

@@ -58,7 +58,7 @@ def compare(runs: tuple[str, ...], *, baseline: Path | None, fail_on: FailOn, as
     if as_json:
         print_json([comparison_json(each, fail_on=fail_on) for each in found], status=code)
     else:
-        print_comparisons(found)
+        print_comparisons(found, fail_on=fail_on)
     return code
 
 
