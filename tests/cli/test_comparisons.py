@@ -12,7 +12,14 @@ from click.testing import CliRunner
 from api.test_comparisons import keep, run
 from evalmeta.api.comparisons import baseline_of, compare_runs
 from evalmeta.api.tests import FinishedRun
-from evalmeta.cli.comparisons import Against, Standard, baseline_option, judge_by_baseline, print_comparisons
+from evalmeta.cli.comparisons import (
+    Against,
+    Standard,
+    baseline_option,
+    code_by_baseline,
+    judge_by_baseline,
+    print_comparisons,
+)
 from evalmeta.engine.policy import summarise
 from evalmeta.model.run import Verdict
 from org.parts import make_project
@@ -26,7 +33,10 @@ PASS, FAILURE, UNDECIDED = Verdict.PASS, Verdict.FAILURE, Verdict.UNDECIDED
 
 def judged(before: Run, after: Run, *, fail_on: FailOn = "broken", code: int = 100, err: bool = False) -> int:
     finished = FinishedRun(after, summarise(after.cases, after.options))
-    return judge_by_baseline(Standard(baseline_of(before), fail_on), [finished], code=code, err=err)
+    standard = Standard(baseline_of(before), fail_on)
+    judged = judge_by_baseline(standard, [finished], code=code, err=err)
+    assert code_by_baseline(standard, [finished], code=code) == judged
+    return judged
 
 
 @pytest.mark.parametrize(

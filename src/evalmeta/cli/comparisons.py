@@ -24,6 +24,7 @@ __all__ = [
     "Against",
     "Standard",
     "baseline_option",
+    "code_by_baseline",
     "exit_code_of",
     "fail_on_option",
     "judge_by_baseline",
@@ -108,14 +109,20 @@ def judge_by_baseline(standard: Standard | None, finished: Sequence[FinishedRun]
     for each, comparison in pairs:
         if comparison is None:
             note(f"{each.run.definition} is not in {baseline.label}: its run counts by itself")
-    if code not in {EXIT_PASSED, EXIT_EXPECTATION_FAILED}:
-        return code
-    failed = any(_fails(each, comparison, fail_on) for each, comparison in pairs)
-    judged = EXIT_EXPECTATION_FAILED if failed else EXIT_PASSED
+    judged = _code(pairs, fail_on, code)
     if judged != code:
-        why = _why_failed(compared, fail_on) if failed else _why_forgiven(compared)
+        why = _why_failed(compared, fail_on) if judged else _why_forgiven(compared)
         click.echo(f"exit {judged}: {why} {baseline.label}", err=err)
     return judged
+
+
+def code_by_baseline(standard: Standard | None, finished: Sequence[FinishedRun], *, code: int) -> int:
+    """Gives the exit code that `judge_by_baseline` gives, and prints nothing."""
+    if standard is None:
+        return code
+    from evalmeta.api.comparisons import compare_with  # noqa: PLC0415 - not needed for --help
+
+    return _code([(each, compare_with(standard.baseline, each.run)) for each in finished], standard.fail_on, code)
 
 
 def print_comparisons(comparisons: Iterable[Comparison], *, fail_on: FailOn, err: bool = False) -> None:
@@ -165,6 +172,13 @@ def _why_forgiven(comparisons: Sequence[Comparison]) -> str:
     if any(not case.before or not case.before.failed for case in failing):
         return "nothing that failed is a regression against"
     return f"{count(len(failing), 'failure')} {'is' if len(failing) == 1 else 'are'} known to"
+
+
+def _code(pairs: Sequence[tuple[FinishedRun, Comparison | None]], fail_on: FailOn, code: int) -> int:
+    if code not in {EXIT_PASSED, EXIT_EXPECTATION_FAILED}:
+        return code
+    failed = any(_fails(each, comparison, fail_on) for each, comparison in pairs)
+    return EXIT_EXPECTATION_FAILED if failed else EXIT_PASSED
 
 
 def _fails(finished: FinishedRun, comparison: Comparison | None, fail_on: FailOn) -> bool:

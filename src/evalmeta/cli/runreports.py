@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import click
 
-from evalmeta.cli.comparisons import judge_by_baseline
+from evalmeta.cli.comparisons import code_by_baseline, judge_by_baseline
 from evalmeta.cli.output import console, note, print_json
 from evalmeta.errors import (
     EXIT_EXPECTATION_FAILED,
@@ -64,19 +64,19 @@ def report_runs(
     project: Project, finished: Sequence[FinishedRun], output: Output, *, standard: Standard | None = None
 ) -> int:
     """Prints runs, writes their files, compares them with a baseline if there is one, and gives the exit code."""
-    code = _show(project, finished, output)
+    reports = [_report(project, each) for each in finished]
+    code = _exit_code(reports)
+    _show(reports, output, status=code_by_baseline(standard, finished, code=code))
     return judge_by_baseline(standard, finished, code=code, err=not output.is_for_people)
 
 
-def _show(project: Project, finished: Sequence[FinishedRun], output: Output) -> int:
+def _show(reports: Sequence[Report], output: Output, *, status: int) -> None:
     from evalmeta import report  # noqa: PLC0415 - not needed for --help
 
-    reports = [_report(project, each) for each in finished]
-    code = _exit_code(reports)
     if output.as_json:
         from evalmeta.report.json import run_json  # noqa: PLC0415 - not needed for --help
 
-        print_json([run_json(each) for each in reports], status=code)
+        print_json([run_json(each) for each in reports], status=status)
     elif output.is_for_people:
         from evalmeta.report.human import print_human  # noqa: PLC0415 - likewise
 
@@ -85,7 +85,6 @@ def _show(project: Project, finished: Sequence[FinishedRun], output: Output) -> 
         click.echo(report.render(output.result_format, reports), nl=False)
     if output.output_dir is not None:
         _write_files(reports, output.result_format, output.output_dir)
-    return code
 
 
 def _report(project: Project, finished: FinishedRun) -> Report:
