@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     from evalmeta.model.run import RunOptions
     from evalmeta.package.project import Project, find_project
     from evalmeta.package.selection import Selection
+    from evalmeta.pytest_plugin.evaluations import evaluation
 
 __version__ = "0.1.0"
 
@@ -53,6 +54,7 @@ __all__ = [
     "deploy",
     "evaluate",
     "evaluate_async",
+    "evaluation",
     "find_project",
     "finish_run",
     "list_tests",
@@ -87,6 +89,7 @@ _HOMES: Final = {
     "evalmeta.model.run": ("RunOptions",),
     "evalmeta.package.project": ("Project", "find_project"),
     "evalmeta.package.selection": ("Selection",),
+    "evalmeta.pytest_plugin.evaluations": ("evaluation",),
 }
 _HOME_OF: Final = {name: home for home, names in _HOMES.items() for name in names}
 

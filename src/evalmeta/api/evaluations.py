@@ -42,7 +42,7 @@ if TYPE_CHECKING:
     One = Definition | Evaluation | Path | str | Iterable[Case]
     Many = Sequence[Definition | Evaluation | Path]
 
-__all__ = ["evaluate", "evaluate_async"]
+__all__ = ["declared_options", "evaluate", "evaluate_async"]
 
 
 class _How(TypedDict, total=False):
@@ -180,7 +180,7 @@ class _Terms(NamedTuple):
 
 
 def _task(assignment: Assignment, options: RunOptions | None, bindings: Bindings) -> _Task:
-    options = options or _declared_options(assignment.settings)
+    options = options or declared_options(assignment.settings)
     if fault := fault_of(options):
         raise UsageError(f"options: {fault}")
     subject = bindings.subject(assignment)
@@ -239,7 +239,8 @@ def _total(task: _Task, summary: Summary, error: str | None) -> int:
     return planned(evaluation, task.options)
 
 
-def _declared_options(settings: Settings) -> RunOptions:
+def declared_options(settings: Settings) -> RunOptions:
+    """Gives the options that [run] and [score] of a project's settings ask for."""
     return RunOptions(**settings.run.model_dump(), scoring=settings.score.scoring())
 
 

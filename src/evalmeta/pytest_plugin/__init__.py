@@ -1,0 +1,98 @@
+"""The plugin for pytest: test cases of definitions as test items, and test functions as evaluations.
+
+pytest loads it at its start, whatever is tested: nothing heavy is imported here.
+"""
+
+from __future__ import annotations
+
+import argparse
+from typing import TYPE_CHECKING
+
+import pytest
+
+from evalmeta.pytest_plugin.evaluations import ITERATION, MARKER, Evaluations, repeat
+from evalmeta.pytest_plugin.terms import check_terms
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from evalmeta.pytest_plugin.definitions import DefinitionFile
+    from evalmeta.pytest_plugin.workers import WorkerNode
+
+__all__: list[str] = []
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    """Adds the options and settings of the plugin."""
+    group = parser.getgroup("evalmeta", "evaluations of agents")
+    group.addoption("--evalmeta", action="store_true", help="collect the test definitions in folders too")
+    group.addoption("--evalmeta-subject", metavar="MODULE:NAME", help="the agent that definitions ask")
+    group.addoption("--evalmeta-iterations", metavar="N", type=_iterations, help="how often each case is asked")
+    group.addoption(
+        "--evalmeta-min-pass-rate", metavar="RATE", type=_rate, help="the share of a case's iterations that must pass"
+    )
+    parser.addini("evalmeta_collect", "collect the test definitions in folders too", type="bool", default=False)
+    parser.addini("evalmeta_subject", "the agent that definitions ask, as MODULE:NAME", default="")
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    """Begins to count evaluations."""
+    config.addinivalue_line("markers", f"{MARKER}: the test is part of an evaluation, made by @evalmeta.evaluation")
+    config.pluginmanager.register(Evaluations(config), "evalmeta-evaluations")
+
+
+def pytest_collect_file(file_path: Path, parent: pytest.Collector) -> DefinitionFile | None:
+    """Collects definitions that were named, and those in folders if that was asked for."""
+    if not _looks_like_definition(file_path.name):
+        return None
+    config = parent.config
+    if not (parent.session.isinitpath(file_path) or config.getoption("evalmeta") or config.getini("evalmeta_collect")):
+        return None
+    from evalmeta.pytest_plugin.definitions import definition_file  # noqa: PLC0415 - only where there are definitions
+
+    return definition_file(file_path, parent)
+
+
+@pytest.hookimpl(trylast=True)
+def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
+    """Repeats the tests of an evaluation, the last of all parameters being the iteration."""
+    repeat(metafunc)
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_configure_node(node: WorkerNode) -> None:
+    """Tells a worker of pytest-xdist how tests are distributed, which it is not told otherwise."""
+    node.workerinput["evalmeta_dist"] = node.config.getoption("dist")
+
+
+@pytest.fixture(name=ITERATION)
+def evalmeta_iteration(request: pytest.FixtureRequest) -> int:
+    """Gives the iteration of an evaluation, from 1."""
+    iteration: int = getattr(request, "param", 1)
+    return iteration
+
+
+def _looks_like_definition(name: str) -> bool:
+    if "Definition" not in name:
+        return False
+    from evalmeta.package.convert import named_by  # noqa: PLC0415 - few files come here
+
+    return named_by(name) is not None
+
+
+def _iterations(text: str) -> int:
+    return int(_checked("iterations", text))
+
+
+def _rate(text: str) -> float:
+    return _checked("min_pass_rate", text)
+
+
+def _checked(name: str, text: str) -> float:
+    try:
+        number = int(text) if name == "iterations" else float(text)
+    except ValueError:
+        raise argparse.ArgumentTypeError(f"{text!r} is no number") from None
+    if fault := check_terms(**{name: number}):
+        raise argparse.ArgumentTypeError(fault)
+    return number

@@ -1,0 +1,244 @@
+"""Definitions as test files: every test case is an item, and those that were selected are asked together."""
+
+from __future__ import annotations
+
+import sys
+from dataclasses import replace
+from typing import TYPE_CHECKING, Final
+
+import pytest
+
+from evalmeta.api.assignments import assignments_of
+from evalmeta.api.evaluations import declared_options, evaluate
+from evalmeta.api.metadata import case_lines, shown
+from evalmeta.engine.policy import summarise
+from evalmeta.errors import EvalmetaError, InvalidMetadata, TooManyErrors
+from evalmeta.model.counting import counted_verdict
+from evalmeta.model.run import RunOptions, Verdict
+from evalmeta.pytest_plugin.explanations import error_text, explanation
+from evalmeta.pytest_plugin.workers import gets_whole_files
+from evalmeta.report.details import case_text, what_failed
+from evalmeta.report.findings.human import render
+from evalmeta.report.plain import one_line
+from evalmeta.report.words import count, percent
+
+if TYPE_CHECKING:
+    from collections.abc import Generator, Iterable, Iterator, Mapping, Sequence
+    from pathlib import Path
+
+    from _pytest._code.code import TerminalRepr
+
+    from evalmeta.api.assignments import Assignment
+    from evalmeta.model.evaluation import Case
+    from evalmeta.model.run import CaseResult, Summary
+
+    Answers = Sequence[CaseResult] | EvalmetaError
+
+__all__ = ["CaseItem", "DefinitionFile", "definition_file"]
+
+_NAME_CHARS: Final = 80
+_ROUND: Final = str.maketrans("[]", "()")
+_PLUGIN: Final = "evalmeta-definitions"
+
+
+class _Unanswered(Exception):
+    """A case ended in an error of the infrastructure."""
+
+
+class _Missed(Exception):
+    """A case was not passed."""
+
+
+def definition_file(path: Path, parent: pytest.Collector) -> DefinitionFile:
+    """Makes the collector of a definition."""
+    plugins = parent.config.pluginmanager
+    if not plugins.has_plugin(_PLUGIN):
+        plugins.register(sys.modules[__name__], _PLUGIN)
+    return DefinitionFile.from_parent(parent, path=path)
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_makereport(
+    item: pytest.Item, call: pytest.CallInfo[None]
+) -> Generator[None, pytest.TestReport, pytest.TestReport]:
+    """Explains why a case was not asked: of what fails in the setup, pytest shows the traceback otherwise."""
+    report = yield
+    if isinstance(item, CaseItem) and report.failed and report.when == "setup" and call.excinfo:
+        report.longrepr = item.repr_failure(call.excinfo)
+    return report
+
+
+class DefinitionFile(pytest.File):
+    """A definition; its cases are asked in one run, when the first of them is set up."""
+
+    options: RunOptions
+    _answers: dict[int, Answers]
+
+    def collect(self) -> Iterator[CaseItem]:
+        """Gives an item for each test case.
+
+        Raises:
+            InvalidMetadata: the definition has errors.
+            UsageError: its project or the project's settings cannot be used.
+        """
+        self._answers = {}
+        assignment = self._assignment()
+        self.options = self._options(assignment)
+        lines = case_lines(self.path)
+        for case in assignment.evaluation.cases:
+            item = CaseItem.from_parent(self, name=_item_name(case), case=case, line=lines.get(case.number, 1))
+            if self.config.pluginmanager.has_plugin("xdist"):
+                item.add_marker(pytest.mark.xdist_group(self.nodeid))
+            yield item
+
+    def answers(self, item: CaseItem) -> Answers:
+        """Gives the results of a case, one of each iteration, or the error that kept it from being asked."""
+        number = item.case.number
+        if number not in self._answers:
+            self._answers |= self._ask([each.case.number for each in self._batch(item)])
+        return self._answers[number]
+
+    def repr_failure(  # type: ignore[override] # as pytest's own
+        self, excinfo: pytest.ExceptionInfo[BaseException]
+    ) -> str | TerminalRepr:
+        """Shows the problems of a definition as `evalmeta validate` does."""
+        error = excinfo.value
+        if isinstance(error, InvalidMetadata):
+            first = next(each for each in error.problems if each.is_error)
+            text = render(error.problems, files=1)
+            return explanation(shown(self.path), first.location.line or 1, message=first.message, text=text)
+        if isinstance(error, EvalmetaError):
+            return explanation(shown(self.path), 1, message=str(error), text=error_text(error))
+        return super().repr_failure(excinfo)
+
+    @property
+    def _subject(self) -> Mapping[str, str] | None:
+        target: str = self.config.getoption("evalmeta_subject") or self.config.getini("evalmeta_subject")
+        return {"adapter": "python", "target": target} if target else None
+
+    def _assignment(self) -> Assignment:
+        name = None if self._subject is None else self._subject["target"]
+        [assignment] = assignments_of([self.path], name=None, root=None, subject_name=name)
+        return assignment
+
+    def _options(self, assignment: Assignment) -> RunOptions:
+        options = declared_options(assignment.settings)
+        iterations: int | None = self.config.getoption("evalmeta_iterations")
+        min_pass_rate: float | None = self.config.getoption("evalmeta_min_pass_rate")
+        return replace(
+            options,
+            iterations=iterations or options.iterations,
+            min_pass_rate=options.min_pass_rate if min_pass_rate is None else min_pass_rate,
+        )
+
+    def _batch(self, item: CaseItem) -> Iterable[CaseItem]:
+        """Lists the items to ask together: no worker may ask what another one runs."""
+        if not gets_whole_files(self.config):
+            return [item]
+        chosen = [each for each in self.session.items if isinstance(each, CaseItem) and each.parent is self]
+        return dict.fromkeys([item, *chosen])
+
+    def _ask(self, numbers: Sequence[int]) -> dict[int, Answers]:
+        options = replace(self.options, cases=tuple(numbers))
+        try:
+            run = evaluate(self.path, self._subject, options=options).run
+        except EvalmetaError as error:
+            return dict.fromkeys(numbers, error)
+        found: dict[int, list[CaseResult]] = {}
+        for each in run.cases:
+            found.setdefault(each.number, []).append(each)
+        stopped = TooManyErrors(f"the case was not asked: {run.error}")
+        return {number: found.get(number, stopped) for number in numbers}
+
+
+class CaseItem(pytest.Item):
+    """A test case of a definition.
+
+    It is asked in the setup, so that what keeps it from being asked is an error in pytest's words too.
+    """
+
+    parent: DefinitionFile
+
+    def __init__(self, *, case: Case, line: int, **keywords: object) -> None:
+        super().__init__(**keywords)  # type: ignore[arg-type] # pytest's own
+        self.case = case
+        self._line = line
+        self._results: Sequence[CaseResult] = ()
+
+    def setup(self) -> None:
+        """Asks the case, with the others of the definition that were selected.
+
+        Raises:
+            EvalmetaError: it could not be asked.
+        """
+        answers = self.parent.answers(self)
+        if isinstance(answers, EvalmetaError):
+            raise answers
+        self._results = answers
+        self.user_properties += _properties(self._summary)
+        if self._summary.errors:
+            raise _Unanswered
+
+    def runtest(self) -> None:
+        """Passes, fails, or is skipped when nothing was decided."""
+        summary = self._summary
+        if summary.pass_rate is None:
+            reason = f"nothing was decided: {what_failed(self._results[0])}"
+            raise pytest.skip.Exception(reason, _use_item_location=True)
+        if not summary.succeeded:
+            raise _Missed
+
+    def reportinfo(self) -> tuple[Path, int, str]:
+        """Gives the place of the case in the file; pytest counts lines from 0."""
+        return self.path, self._line - 1, self.name
+
+    def repr_failure(  # type: ignore[override] # tracebacks have no styles here
+        self, excinfo: pytest.ExceptionInfo[BaseException]
+    ) -> str | TerminalRepr:
+        """Shows what was expected, what came, and why that is no pass."""
+        error, place = excinfo.value, shown(self.path)
+        if isinstance(error, _Unanswered | _Missed):
+            return explanation(place, self._line, message=what_failed(self._open[0]), text=self._text())
+        if isinstance(error, EvalmetaError):
+            text = f"{place}:{self._line}: {error_text(error)}"
+            return explanation(place, self._line, message=str(error), text=text)
+        return super().repr_failure(excinfo)
+
+    @property
+    def _summary(self) -> Summary:
+        return summarise(self._results, self.parent.options)
+
+    @property
+    def _open(self) -> list[CaseResult]:
+        """Lists what is no pass, errors first."""
+        options = self.parent.options
+        found = [each for each in self._results if counted_verdict(each, options) is not Verdict.PASS]
+        return sorted(found, key=lambda each: each.verdict is not Verdict.ERROR)
+
+    def _text(self) -> str:
+        summary, place = self._summary, f"{shown(self.path)}:{self._line}"
+        if len(self._results) == 1:
+            verdict = counted_verdict(self._results[0], self.parent.options)
+            return f"{place}: case {self.case.number}: {verdict}\n{case_text(self._results[0], indent='  ')}"
+        head = f"{place}: case {self.case.number}: {_rate(summary)}"
+        texts = [f"iteration {each.iteration}: {each.verdict}\n{case_text(each, indent='  ')}" for each in self._open]
+        return "\n\n".join([head, *texts])
+
+
+def _item_name(case: Case) -> str:
+    """Gives the number and the question on one line, without what parts node ids and opens parameters in them."""
+    utterance = one_line(" / ".join(turn.utterance for turn in case.turns), chars=_NAME_CHARS)
+    return f"{case.number}: {utterance}".replace("::", ":").translate(_ROUND).rstrip()
+
+
+def _rate(summary: Summary) -> str:
+    words = f"{summary.passed} of {count(summary.total, 'iteration')} passed"
+    errors = f", {count(summary.errors, 'error')}" if summary.errors else ""
+    return f"{words}{errors}; at least {percent(summary.min_pass_rate)} must"
+
+
+def _properties(summary: Summary) -> list[tuple[str, object]]:
+    """Gives what JUnit files say beside the verdict; there is no rate where nothing was decided."""
+    if summary.pass_rate is None or summary.total == 1:
+        return []
+    return [("pass_rate", summary.pass_rate), ("iterations", summary.total)]
