@@ -86,10 +86,7 @@ class DefinitionFile(pytest.File):
         self.options = self._options(assignment)
         lines = case_lines(self.path)
         for case in assignment.evaluation.cases:
-            item = CaseItem.from_parent(self, name=_item_name(case), case=case, line=lines.get(case.number, 1))
-            if self.config.pluginmanager.has_plugin("xdist"):
-                item.add_marker(pytest.mark.xdist_group(self.nodeid))
-            yield item
+            yield CaseItem.from_parent(self, name=_item_name(case), case=case, line=lines.get(case.number, 1))
 
     def answers(self, item: CaseItem) -> Answers:
         """Gives the results of a case, one of each iteration, or the error that kept it from being asked."""

@@ -28,7 +28,6 @@ __all__ = ["ITERATION", "MARKER", "Evaluations", "evaluation", "repeat"]
 MARKER: Final = "evalmeta_evaluation"
 ITERATION: Final = "evalmeta_iteration"
 _NOTE: Final = "evalmeta_note"
-_IS_VERDICT: Final = "evalmeta_is_verdict"
 _NOT_SUPPORTED: Final = "async def functions are not natively supported"
 _Test = TypeVar("_Test")
 
@@ -78,6 +77,7 @@ class Evaluations:
         self._config = config
         self._tallies: dict[str, EvaluationTally] = {}
         self._is_complete = False
+        self._is_deciding = False
 
     def pytest_itemcollected(self, item: pytest.Item) -> None:
         """Refuses what cannot be parametrised, and so not repeated."""
@@ -114,16 +114,17 @@ class Evaluations:
     def pytest_runtestloop(self, session: pytest.Session) -> Generator[None, object, object]:
         """Adds a report for each evaluation when all tests have run; a run that was stopped has no verdicts."""
         result = yield
-        self._is_complete = True
+        self._is_complete = self._is_deciding = True
         for tally in self._tallies.values():
             for report in _reports(tally):
                 session.config.hook.pytest_runtest_logreport(report=report)
+        self._is_deciding = False
         return result
 
     @pytest.hookimpl(tryfirst=True)
     def pytest_report_teststatus(self, report: pytest.CollectReport | pytest.TestReport) -> tuple[str, str, str] | None:
-        """Counts the report of an evaluation, and leaves it out of the progress: no test has run."""
-        return (report.outcome, "", "") if vars(report).get(_IS_VERDICT) else None
+        """Leaves the reports of evaluations out of the progress, for no test has run; the summary shows them."""
+        return (report.outcome, "", "") if self._is_deciding and report.when == "call" else None
 
     def pytest_terminal_summary(self, terminalreporter: pytest.TerminalReporter) -> None:
         """Shows the rate and the failing cases of each evaluation."""
@@ -198,7 +199,7 @@ def _reports(tally: EvaluationTally) -> list[pytest.TestReport]:
     message = tally.rate_line()
     text = "\n".join([f"{first['file']}:{first['line']}: {message}", *(f"  {each}" for each in tally.case_lines())])
     why = None if summary.succeeded else explanation(first["file"], first["line"], message=message, text=text)
-    reports = [
+    return [
         pytest.TestReport(
             nodeid=tally.name,
             location=(first["file"], first["line"] - 1, tally.name.rpartition("::")[2]),
@@ -210,8 +211,6 @@ def _reports(tally: EvaluationTally) -> list[pytest.TestReport]:
         )
         for phase in ("call", "teardown")
     ]
-    vars(reports[0])[_IS_VERDICT] = True
-    return reports
 
 
 def _properties(tally: EvaluationTally) -> list[_Property]:

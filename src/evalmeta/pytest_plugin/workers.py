@@ -9,7 +9,7 @@ if TYPE_CHECKING:
 
 __all__ = ["WorkerNode", "gets_whole_files", "is_worker"]
 
-_WHOLE_FILES: Final = ("each", "loadfile", "loadscope", "loadgroup")
+_WHOLE_FILES: Final = ("each", "loadfile", "loadscope")
 
 
 class WorkerNode(Protocol):

@@ -1,0 +1,533 @@
+from __future__ import annotations
+
+import tomllib
+from importlib import import_module
+from importlib.metadata import EntryPoint
+from pathlib import Path
+from typing import TYPE_CHECKING
+from xml.etree import ElementTree as ET  # noqa: TID251 - what pytest wrote itself
+
+import pytest
+
+import evalmeta
+from evalmeta.errors import UsageError
+from evalmeta.pytest_plugin.terms import check_terms
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    Run = Callable[..., pytest.RunResult]
+
+pytest_plugins = ["pytester"]
+
+ROOT = Path(__file__).parent.parent
+DESK = "desk.aiEvaluationDefinition"
+SETTINGS = '[subjects.Desk]\nadapter = "python"\ntarget = "agent:answer"\n'
+AGENT = """
+from pathlib import Path
+
+def answer(utterance):
+    with (Path(__file__).parent / "asked.txt").open("a") as asked:
+        print(utterance, file=asked)
+    if "broken" in utterance:
+        raise RuntimeError("the agent is down")
+    return {"outcome": "It is on its way.", "topic": "Orders"}
+
+def refund(utterance):
+    return {"outcome": "It is on its way.", "topic": "Refunds"}
+
+answers = iter([{"topic": "Orders"}, {"topic": "Refunds"}, {"topic": "Orders"}])
+
+def moody(utterance):
+    return next(answers)
+"""
+CITIES = """
+import evalmeta
+import pytest
+
+@evalmeta.evaluation(min_pass_rate={rate}, iterations={iterations})
+@pytest.mark.parametrize("city", ["paris", "rome", "oslo", "bern"])
+def test_city(city):
+    assert city != "rome", "rome is not there"
+"""
+
+
+def definition(*cases: tuple[str, str, str], subject: str = "Desk") -> str:
+    content = "".join(
+        f"    <testCase>\n        <number>{number}</number>\n"
+        f"        <inputs><utterance>{utterance}</utterance></inputs>\n"
+        f"        <expectation><name>{name}</name><expectedValue>{value}</expectedValue></expectation>\n"
+        "    </testCase>\n"
+        for number, (utterance, name, value) in enumerate(cases, 1)
+    )
+    return (
+        '<?xml version="1.0" encoding="UTF-8"?>\n'
+        '<AiEvaluationDefinition xmlns="http://soap.sforce.com/2006/04/metadata">\n'
+        f"    <name>desk</name>\n    <subjectName>{subject}</subjectName>\n    <subjectType>AGENT</subjectType>\n"
+        f"{content}</AiEvaluationDefinition>\n"
+    )
+
+
+PASSING = ("Where is my order?", "topic_sequence_match", "Orders")
+FAILING = ("I want a refund", "topic_sequence_match", "Refunds")
+BROKEN = ("Are you broken?", "topic_sequence_match", "Orders")
+RATED = ("Tell me a story", "bot_response_rating", "A story about an order")
+UNDECIDED = ("Be coherent", "coherence", "")
+
+
+@pytest.fixture
+def desk(pytester: pytest.Pytester) -> Callable[..., Path]:
+    """Writes a project with a definition of these cases, and its agent."""
+
+    def write(*cases: tuple[str, str, str], settings: str = SETTINGS, subject: str = "Desk") -> Path:
+        (pytester.path / "evalmeta.toml").write_text(settings)
+        (pytester.path / "agent.py").write_text(AGENT)
+        path = pytester.path / DESK
+        path.write_text(definition(*cases, subject=subject))
+        return path
+
+    return write
+
+
+@pytest.fixture
+def run(pytester: pytest.Pytester, monkeypatch: pytest.MonkeyPatch) -> Run:
+    """Runs pytest as a program of its own, with this plugin, xdist and what pytest has itself."""
+    monkeypatch.setenv("PYTEST_DISABLE_PLUGIN_AUTOLOAD", "1")
+    monkeypatch.setenv("PYTHONPATH", str(Path(evalmeta.__file__).parent.parent))
+    monkeypatch.delenv("PYTEST_ADDOPTS", raising=False)
+    plugins = ["-p", "evalmeta.pytest_plugin", "-p", "xdist.plugin", "-p", "no:cacheprovider"]
+    return lambda *words: pytester.runpytest_subprocess(*plugins, *words, timeout=120)
+
+
+def asked(path: Path) -> list[str]:
+    file = path.parent / "asked.txt"
+    return sorted(file.read_text().splitlines()) if file.exists() else []
+
+
+def properties(case: ET.Element) -> dict[str | None, str | None]:
+    return {each.get("name"): each.get("value") for each in case.iter("property")}
+
+
+def test_the_plugin_is_found_by_its_entry_point() -> None:
+    declared = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]["entry-points"]["pytest11"]
+
+    assert EntryPoint("evalmeta", declared["evalmeta"], "pytest11").load() is import_module("evalmeta.pytest_plugin")
+
+
+def test_starting_pytest_loads_nothing_heavy(pytester: pytest.Pytester, run: Run) -> None:
+    pytester.makepyfile(
+        """
+        import sys
+
+        def test_modules():
+            heavy = {"httpx", "starlette", "pydantic", "lxml", "click", "rich", "evalmeta.api", "evalmeta.engine"}
+            assert not heavy & sys.modules.keys()
+        """
+    )
+
+    run().assert_outcomes(passed=1)
+
+
+def test_a_named_definition_is_one_test_for_each_case(desk: Callable[..., Path], run: Run) -> None:
+    path = desk(PASSING, FAILING, BROKEN, UNDECIDED)
+
+    result = run(DESK, "-v", "-rs")
+
+    result.assert_outcomes(passed=1, failed=1, errors=1, skipped=1)
+    assert asked(path) == ["Are you broken?", "Be coherent", "I want a refund", "Where is my order?"]
+    result.stdout.fnmatch_lines(
+        [
+            f"{DESK}::1: Where is my order? PASSED*",
+            f"{DESK}::2: I want a refund FAILED*",
+            f"{DESK}:16: case 3: ERROR",
+            "*agent.py:8: RuntimeError: the agent is down",
+            f"{DESK}:11: case 2: FAILURE",
+            "  utterance I want a refund",
+            "    expected  Refunds",
+            "    actual    Orders",
+            "    why       expected the topic Refunds, got Orders",
+            f"SKIPPED * {DESK}:21: nothing was decided: coherence: *",
+        ]
+    )
+
+
+@pytest.mark.parametrize("suffix", ["aiEvaluationDefinition-meta.xml", "aiEvaluationDefinition"])
+@pytest.mark.parametrize(("words", "passed"), [([], 0), (["--evalmeta"], 1), (["-o", "evalmeta_collect=true"], 1)])
+def test_definitions_in_folders_are_collected_when_asked_for(
+    desk: Callable[..., Path], run: Run, words: list[str], passed: int, suffix: str
+) -> None:
+    path = desk(PASSING)
+    path.rename(path.with_name(f"desk.{suffix}"))
+
+    run(*words).assert_outcomes(passed=passed)
+
+
+def test_other_definitions_are_none(pytester: pytest.Pytester, run: Run) -> None:
+    (pytester.path / "Definition.txt").touch()
+
+    run("--evalmeta").assert_outcomes()
+
+
+def test_only_selected_cases_are_asked(desk: Callable[..., Path], run: Run) -> None:
+    path = desk(PASSING, FAILING, BROKEN)
+
+    run(DESK, "-k", "refund or nothing").assert_outcomes(failed=1, deselected=2)
+    assert asked(path) == ["I want a refund"]
+
+
+def test_a_node_id_selects_its_case_whatever_the_question(desk: Callable[..., Path], run: Run) -> None:
+    path = desk(("Where is [my] order::1?\n\tTell\u202eme", *PASSING[1:]), FAILING)
+    listed = run(DESK, "--collect-only", "-q").outlines[0]
+
+    assert listed == rf"{DESK}::1: Where is (my) order:1? Tell\u202eme"
+    run(listed).assert_outcomes(passed=1)
+    assert "I want a refund" not in asked(path)
+
+
+def test_cases_are_asked_at_the_same_time(desk: Callable[..., Path], run: Run) -> None:
+    path = desk(PASSING, FAILING)
+    (path.parent / "agent.py").write_text(
+        "import asyncio\nboth = asyncio.Barrier(2)\n"
+        "async def answer(utterance):\n    await both.wait()\n    return {'topic': 'Orders'}\n"
+    )
+
+    run(DESK).assert_outcomes(passed=1, failed=1)
+
+
+@pytest.mark.parametrize("dist", ["load", "loadfile", "worksteal", "loadgroup"])
+def test_workers_ask_each_case_once(desk: Callable[..., Path], run: Run, dist: str) -> None:
+    path = desk(PASSING, FAILING, BROKEN)
+
+    result = run(DESK, "-n", "2", "--dist", dist)
+
+    result.assert_outcomes(passed=1, failed=1, errors=1)
+    assert asked(path) == ["Are you broken?", "I want a refund", "Where is my order?"]
+    result.stdout.fnmatch_lines([f"FAILED {DESK}::2: I want a refund - topic_sequence_match*"])
+
+
+def test_what_is_undecided_fails_where_the_project_says_so(desk: Callable[..., Path], run: Run) -> None:
+    desk(UNDECIDED, settings=f'{SETTINGS}[run]\nundecided = "fail"\n')
+
+    result = run(DESK)
+
+    result.assert_outcomes(failed=1)
+    result.stdout.fnmatch_lines([f"{DESK}:6: case 1: FAILURE"])
+
+
+def test_an_agent_can_be_named_without_a_project(desk: Callable[..., Path], run: Run) -> None:
+    path = desk(FAILING, subject="Nobody")
+    (path.parent / "evalmeta.toml").unlink()
+
+    run(DESK, "--evalmeta-subject", "agent:refund").assert_outcomes(passed=1)
+    run(DESK, "-o", "evalmeta_subject=agent:refund").assert_outcomes(passed=1)
+    run(DESK, "--evalmeta-subject", "agent:answer").assert_outcomes(failed=1)
+
+
+def test_an_agent_that_is_not_bound_is_an_error_with_the_lines_to_add(desk: Callable[..., Path], run: Run) -> None:
+    desk(PASSING, subject="Nobody")
+
+    result = run(DESK)
+
+    result.assert_outcomes(errors=1)
+    result.stdout.fnmatch_lines(
+        [f"{DESK}:6: no adapter is bound to the agent 'Nobody'", "", "Try this:", "*evalmeta.toml*", "*Nobody]*"]
+    )
+
+
+def test_a_case_passes_by_the_share_of_its_iterations(desk: Callable[..., Path], run: Run) -> None:
+    desk(PASSING, settings=SETTINGS.replace("answer", "moody"))
+    words = [DESK, "--evalmeta-iterations", "3", "--evalmeta-min-pass-rate"]
+
+    run(*words, "0.6", "--junitxml=junit.xml").assert_outcomes(passed=1)
+    result = run(*words, "0.7")
+
+    result.assert_outcomes(failed=1)
+    result.stdout.fnmatch_lines(
+        [f"{DESK}:6: case 1: 2 of 3 iterations passed; at least 70 % must", "", "iteration 2: FAILURE"]
+    )
+
+
+def test_the_rate_of_a_case_stands_in_the_junit_file(
+    pytester: pytest.Pytester, desk: Callable[..., Path], run: Run
+) -> None:
+    desk(PASSING, FAILING)
+
+    run(DESK, "--evalmeta-iterations", "2", "--junitxml=junit.xml")
+
+    first, second = ET.parse(pytester.path / "junit.xml").iter("testcase")  # noqa: S314 - as above
+    assert first.get("name") == "1: Where is my order?"
+    assert properties(first) == {"pass_rate": "1.0", "iterations": "2"}
+    assert [each.get("message") for each in second.iter("failure")] == [
+        "topic_sequence_match: expected the topic Refunds, got Orders"
+    ]
+
+
+def test_errors_of_iterations_are_counted_apart(desk: Callable[..., Path], run: Run) -> None:
+    desk(BROKEN)
+
+    result = run(DESK, "--evalmeta-iterations", "2")
+
+    result.assert_outcomes(errors=1)
+    result.stdout.fnmatch_lines(["*: 0 of 2 iterations passed, 2 errors; at least 100 % must"])
+
+
+def test_cases_after_too_many_errors_say_that_they_were_not_asked(desk: Callable[..., Path], run: Run) -> None:
+    desk(BROKEN, PASSING, settings=f"{SETTINGS}[run]\nmax_errors = 1\nconcurrency = 1\n")
+
+    result = run(DESK)
+
+    result.assert_outcomes(errors=2)
+    result.stdout.fnmatch_lines(["*case 1: ERROR", f"{DESK}:11: the case was not asked: *"])
+
+
+def test_a_bad_definition_is_an_error_like_that_of_validate(desk: Callable[..., Path], run: Run) -> None:
+    path = desk(PASSING)
+    path.write_text(path.read_text().replace("topic_sequence_match", "topic_sequence_mach"))
+
+    result = run(DESK)
+
+    result.assert_outcomes(errors=1)
+    result.stdout.fnmatch_lines([f"{DESK}:9:*topic_sequence_mach*", "*topic_sequence_match*", "*1 error*"])
+
+
+def test_a_definition_without_a_project_says_what_to_do(desk: Callable[..., Path], run: Run) -> None:
+    path = desk(PASSING)
+    (path.parent / "evalmeta.toml").unlink()
+
+    result = run(DESK)
+
+    result.assert_outcomes(errors=1)
+    result.stdout.fnmatch_lines(["There is no project in *", "Try this:", "*evalmeta.toml*"])
+
+
+@pytest.mark.parametrize(
+    ("option", "complaint"),
+    [
+        (("--evalmeta-iterations", "0"), "*iterations is 0; whole numbers from 1 to 1000 are allowed"),
+        (("--evalmeta-iterations", "x"), "*'x' is no number"),
+        (("--evalmeta-min-pass-rate", "80"), "*min_pass_rate is 80.0; 0 to 1 are allowed"),
+    ],
+)
+def test_options_out_of_range_are_refused(run: Run, option: tuple[str, str], complaint: str) -> None:
+    result = run(*option)
+
+    assert result.ret == pytest.ExitCode.USAGE_ERROR
+    result.stderr.fnmatch_lines([complaint])
+
+
+@pytest.mark.parametrize("workers", [[], ["-n", "2"]])
+def test_an_evaluation_passes_by_its_rate_although_tests_fail(
+    pytester: pytest.Pytester, run: Run, workers: list[str]
+) -> None:
+    pytester.makepyfile(test_it=CITIES.format(rate=0.75, iterations=3))
+
+    result = run("--junitxml=junit.xml", *workers)
+
+    assert result.ret == pytest.ExitCode.OK
+    result.assert_outcomes(passed=10, xfailed=3)
+    result.stdout.fnmatch_lines(
+        [
+            "PASSED test_it.py::test_city: 75 % (9 of 12); at least 75 % must pass",
+            "  rome (failed in 3 of 3 iterations): AssertionError: rome is not there*",
+        ]
+    )
+
+
+@pytest.mark.parametrize("workers", [[], ["-n", "2"]])
+def test_an_evaluation_below_its_rate_fails_the_session(
+    pytester: pytest.Pytester, run: Run, workers: list[str]
+) -> None:
+    pytester.makepyfile(test_it=CITIES.format(rate=0.8, iterations=1))
+
+    result = run("--junitxml=junit.xml", "-v", *workers)
+
+    assert result.ret == pytest.ExitCode.TESTS_FAILED
+    result.assert_outcomes(passed=3, xfailed=1, failed=1)
+    result.stdout.fnmatch_lines(["FAILED test_it.py::test_city - 75 % (3 of 4); at least 80 % must pass"])
+    cases = {each.get("name"): each for each in ET.parse(pytester.path / "junit.xml").iter("testcase")}  # noqa: S314
+    assert properties(cases["test_city"]) == {
+        "pass_rate": "0.75",
+        "min_pass_rate": "0.8",
+        "passed": "3",
+        "failed": "1",
+        "errors": "0",
+        "failing_cases": "rome",
+    }
+    assert [each.get("message") for each in cases["test_city"].iter("failure")] == [
+        "75 % (3 of 4); at least 80 % must pass"
+    ]
+    assert properties(cases["test_city[rome]"]) == {"evaluation": "test_it.py::test_city", "verdict": "FAILURE"}
+
+
+def test_the_name_of_an_evaluation_selects_its_tests(pytester: pytest.Pytester, run: Run) -> None:
+    pytester.makepyfile(test_it=CITIES.format(rate=0, iterations=2))
+
+    run("test_it.py::test_city").assert_outcomes(passed=7, xfailed=2)
+
+
+def test_errors_fail_the_session_whatever_the_rate(pytester: pytest.Pytester, run: Run) -> None:
+    pytester.makepyfile(
+        test_it="""
+        import evalmeta
+        import pytest
+
+        @pytest.fixture
+        def agent(request):
+            assert request.param != "setup"
+            yield request.param
+            assert request.param != "teardown"
+
+        @evalmeta.evaluation(min_pass_rate=0)
+        @pytest.mark.parametrize("agent", ["setup", "call", "teardown", "none"], indirect=True)
+        def test_agent(agent):
+            if agent == "call":
+                raise ConnectionError("nobody answers")
+        """
+    )
+
+    result = run("--junitxml=junit.xml")
+
+    assert result.ret == pytest.ExitCode.TESTS_FAILED
+    result.assert_outcomes(passed=2, failed=2, errors=2)
+    result.stdout.fnmatch_lines(
+        [
+            "FAILED test_it.py::test_agent: 100 % (1 of 1), 3 errors; at least 0 % must pass",
+            "  call: ConnectionError: nobody answers",
+        ]
+    )
+
+
+def test_what_is_skipped_or_expected_to_fail_does_not_count(pytester: pytest.Pytester, run: Run) -> None:
+    pytester.makepyfile(
+        test_it="""
+        import evalmeta
+        import pytest
+
+        @evalmeta.evaluation(min_pass_rate=0.5)
+        @pytest.mark.parametrize("what", [
+            "good",
+            pytest.param("skipped", marks=pytest.mark.skip),
+            pytest.param("bad", marks=pytest.mark.xfail),
+            pytest.param("strict", marks=pytest.mark.xfail(strict=True)),
+        ])
+        def test_it(what):
+            assert what != "bad"
+
+        @evalmeta.evaluation()
+        def test_nothing():
+            pytest.skip("not today")
+        """
+    )
+
+    result = run()
+
+    result.assert_outcomes(passed=2, skipped=2, xfailed=2)
+    result.stdout.fnmatch_lines(
+        ["PASSED test_it.py::test_it: 50 % (1 of 2); at least 50 % must pass", "  strict: ?XPASS(strict)?*"]
+    )
+    result.stdout.no_fnmatch_line("*test_nothing*")
+
+
+def test_methods_and_single_functions_are_evaluations_too(pytester: pytest.Pytester, run: Run) -> None:
+    pytester.makepyfile(
+        test_it="""
+        import evalmeta
+
+        class TestAgent:
+            @evalmeta.evaluation(min_pass_rate=0.5, iterations=2)
+            def test_method(self, evalmeta_iteration):
+                assert evalmeta_iteration == 1
+
+        @evalmeta.evaluation(min_pass_rate=0)
+        def test_function(evalmeta_iteration):
+            assert evalmeta_iteration == 2
+        """
+    )
+
+    result = run()
+
+    result.assert_outcomes(passed=3, xfailed=2)
+    result.stdout.fnmatch_lines(
+        [
+            "PASSED test_it.py::TestAgent::test_method: 50 % (1 of 2); at least 50 % must pass",
+            "PASSED test_it.py::test_function[[]evaluation]: 0 % (0 of 1); at least 0 % must pass",
+        ]
+    )
+
+
+def test_an_evaluation_that_was_stopped_has_no_verdict(pytester: pytest.Pytester, run: Run) -> None:
+    pytester.makepyfile(test_it=CITIES.format(rate=0.5, iterations=1), test_other="def test_other():\n    assert 0")
+
+    result = run("-x", "test_it.py", "test_other.py")
+
+    result.assert_outcomes(passed=3, xfailed=1, failed=1)
+    result.stdout.fnmatch_lines(["STOPPED test_it.py::test_city: 75 % *"])
+
+
+def test_only_some_failing_cases_are_listed(pytester: pytest.Pytester, run: Run) -> None:
+    pytester.makepyfile(
+        test_it="""
+        import evalmeta
+        import pytest
+
+        @evalmeta.evaluation(min_pass_rate=0)
+        @pytest.mark.parametrize("number", range(25))
+        def test_number(number):
+            pytest.fail("no")
+        """
+    )
+
+    run().stdout.fnmatch_lines(["  19: Failed: no", "  and 5 more cases"])
+
+
+def test_coroutine_functions_without_a_plugin_for_them_are_errors(pytester: pytest.Pytester, run: Run) -> None:
+    pytester.makepyfile(
+        test_it="""
+        import evalmeta
+
+        @evalmeta.evaluation(min_pass_rate=0)
+        async def test_agent():
+            assert False
+        """
+    )
+
+    result = run()
+
+    result.assert_outcomes(failed=2)
+    result.stdout.fnmatch_lines(["*async def functions are not natively supported*"])
+
+
+def test_methods_of_unittest_are_refused(pytester: pytest.Pytester, run: Run) -> None:
+    pytester.makepyfile(
+        test_it="""
+        import unittest
+        import evalmeta
+
+        class TestAgent(unittest.TestCase):
+            @evalmeta.evaluation()
+            def test_method(self):
+                pass
+        """
+    )
+
+    result = run()
+
+    assert result.ret == pytest.ExitCode.USAGE_ERROR
+    result.stderr.fnmatch_lines(["*test_method: @evalmeta.evaluation is not for methods of unittest.TestCase"])
+
+
+@pytest.mark.parametrize(
+    "terms", [{"min_pass_rate": 80}, {"min_pass_rate": -0.1}, {"iterations": 0}, {"iterations": 1_001}]
+)
+def test_terms_out_of_range_are_refused_at_once(terms: dict[str, int]) -> None:
+    with pytest.raises(UsageError, match=r"are allowed$"):
+        evalmeta.evaluation(**terms)
+
+
+def test_iterations_are_whole() -> None:
+    assert check_terms(iterations=1.5) == "iterations is 1.5; whole numbers from 1 to 1000 are allowed"
+
+
+def test_what_is_no_function_is_refused() -> None:
+    with pytest.raises(UsageError, match="is for test functions"):
+        evalmeta.evaluation()(ET)
