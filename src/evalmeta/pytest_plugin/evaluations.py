@@ -130,7 +130,7 @@ class Evaluations:
         """Shows the rate and the failing cases of each evaluation."""
         if not self._tallies:
             return
-        terminalreporter.section("evaluations")
+        terminalreporter.write_sep("=", "evaluations")
         for tally in self._tallies.values():
             word, colour = self._word(tally)
             terminalreporter.write(word, **{colour: True})

@@ -90,8 +90,9 @@ class EvaluationTally:
         failing = self.failing_cases()
         for case, notes in list(failing.items())[:_SHOWN_CASES]:
             asked = sum(note["case"] == case for note in self.notes.values())
-            often = f" (failed in {len(notes)} of {count(asked, 'iteration')})" if asked > 1 else ""
-            yield f"{case or 'failed'}{often}: {notes[0]['reason']}"
+            often = f"failed in {len(notes)} of {count(asked, 'iteration')}" if asked > 1 else ""
+            who = ", ".join(filter(None, (case, often)))
+            yield f"{who}: {notes[0]['reason']}" if who else notes[0]["reason"]
         if len(failing) > _SHOWN_CASES:
             yield f"and {len(failing) - _SHOWN_CASES:,} more cases"
 
