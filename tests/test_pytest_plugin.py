@@ -175,9 +175,11 @@ def test_other_definitions_are_none(pytester: pytest.Pytester, run: Run) -> None
 
 def test_only_selected_cases_are_asked(desk: Callable[..., Path], run: Run) -> None:
     path = desk(PASSING, FAILING, BROKEN)
+    other = path.with_name("other.aiEvaluationDefinition")
+    other.write_text(path.read_text().replace("I want a refund", "No refund"))
 
-    run(DESK, "-k", "refund or nothing").assert_outcomes(failed=1, deselected=2)
-    assert asked(path) == ["I want a refund"]
+    run(DESK, other.name, "-k", "refund or nothing").assert_outcomes(failed=2, deselected=4)
+    assert asked(path) == ["I want a refund", "No refund"]
 
 
 def test_a_node_id_selects_its_case_whatever_the_question(desk: Callable[..., Path], run: Run) -> None:
@@ -293,6 +295,25 @@ def test_a_bad_definition_is_an_error_like_that_of_validate(desk: Callable[..., 
 
     result.assert_outcomes(errors=1)
     result.stdout.fnmatch_lines([f"{DESK}:9:*topic_sequence_mach*", "*topic_sequence_match*", "*1 error*"])
+
+
+@pytest.mark.parametrize(
+    "conftest",
+    [
+        "from evalmeta.pytest_plugin import definitions\ndefinitions.case_lines = lambda path: 1 / 0",
+        "def pytest_runtest_setup(item):\n    1 / 0",
+    ],
+)
+def test_an_error_nobody_expected_shows_where_it_came_from(
+    pytester: pytest.Pytester, desk: Callable[..., Path], run: Run, conftest: str
+) -> None:
+    desk(PASSING)
+    pytester.makeconftest(conftest)
+
+    result = run(DESK)
+
+    result.assert_outcomes(errors=1)
+    result.stdout.fnmatch_lines(["*conftest.py:2: *", "*ZeroDivisionError*"])
 
 
 def test_a_definition_without_a_project_says_what_to_do(desk: Callable[..., Path], run: Run) -> None:

@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING
 import pytest
 
 from evalmeta.pytest_plugin.evaluations import ITERATION, MARKER, Evaluations, repeat
-from evalmeta.pytest_plugin.terms import check_terms
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -89,6 +88,8 @@ def _rate(text: str) -> float:
 
 
 def _checked(name: str, text: str) -> float:
+    from evalmeta.pytest_plugin.terms import check_terms  # noqa: PLC0415 - few calls have these options
+
     try:
         number = int(text) if name == "iterations" else float(text)
     except ValueError:

@@ -8,12 +8,9 @@ from __future__ import annotations
 
 import inspect
 from typing import TYPE_CHECKING, Final, TypeVar, cast
-from unittest import TestCase
 
 import pytest
 
-from evalmeta.errors import UsageError
-from evalmeta.pytest_plugin.terms import check_terms
 from evalmeta.pytest_plugin.workers import is_worker
 
 if TYPE_CHECKING:
@@ -45,6 +42,9 @@ def evaluation(*, min_pass_rate: float = 1.0, iterations: int = 1) -> Callable[[
     Raises:
         UsageError: a number is out of range, or what is decorated is no function.
     """
+    from evalmeta.errors import UsageError  # noqa: PLC0415 - only for evaluations
+    from evalmeta.pytest_plugin.terms import check_terms  # noqa: PLC0415 - likewise
+
     if fault := check_terms(min_pass_rate=min_pass_rate, iterations=iterations):
         raise UsageError(f"@evalmeta.evaluation: {fault}")
 
@@ -81,7 +81,11 @@ class Evaluations:
 
     def pytest_itemcollected(self, item: pytest.Item) -> None:
         """Refuses what cannot be parametrised, and so not repeated."""
-        if item.get_closest_marker(MARKER) and issubclass(getattr(item, "cls", None) or object, TestCase):
+        if not item.get_closest_marker(MARKER):
+            return
+        from unittest import TestCase  # noqa: PLC0415 - only for evaluations
+
+        if issubclass(getattr(item, "cls", None) or object, TestCase):
             raise pytest.UsageError(f"{item.nodeid}: @evalmeta.evaluation is not for methods of unittest.TestCase")
 
     @pytest.hookimpl(wrapper=True, tryfirst=True)
