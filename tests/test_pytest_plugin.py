@@ -94,7 +94,7 @@ def run(pytester: pytest.Pytester, monkeypatch: pytest.MonkeyPatch) -> Run:
     monkeypatch.setenv("PYTEST_DISABLE_PLUGIN_AUTOLOAD", "1")
     monkeypatch.setenv("PYTHONPATH", str(Path(evalmeta.__file__).parent.parent))
     monkeypatch.delenv("PYTEST_ADDOPTS", raising=False)
-    plugins = ["-p", "evalmeta.pytest_plugin", "-p", "xdist.plugin", "-p", "no:cacheprovider"]
+    plugins = ["-p", "evalmeta.pytest_plugin", "-p", "xdist.plugin"]
     return lambda *words: pytester.runpytest_subprocess(*plugins, *words, timeout=120)
 
 
@@ -389,6 +389,16 @@ def test_the_name_of_an_evaluation_selects_its_tests(pytester: pytest.Pytester, 
     pytester.makepyfile(test_it=CITIES.format(rate=0, iterations=2))
 
     run("test_it.py::test_city").assert_outcomes(passed=7, xfailed=2)
+
+
+@pytest.mark.parametrize(("words", "passed"), [(["--last-failed"], 3), (["-p", "no:cacheprovider"], 4)])
+def test_the_tests_of_a_failed_evaluation_run_again_as_the_last_failed(
+    pytester: pytest.Pytester, run: Run, words: list[str], passed: int
+) -> None:
+    pytester.makepyfile(test_it=CITIES.format(rate=0.8, iterations=1) + "\ndef test_other():\n    pass\n")
+
+    run(*words).assert_outcomes(passed=4, xfailed=1, failed=1)
+    run(*words).assert_outcomes(passed=passed, xfailed=1, failed=1)
 
 
 def test_errors_fail_the_session_whatever_the_rate(pytester: pytest.Pytester, run: Run) -> None:

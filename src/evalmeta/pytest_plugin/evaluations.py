@@ -122,6 +122,8 @@ class Evaluations:
         for tally in self._tallies.values():
             for report in _reports(tally):
                 session.config.hook.pytest_runtest_logreport(report=report)
+            if not tally.summary.succeeded:
+                self._run_again(tally)
         self._is_deciding = False
         return result
 
@@ -141,6 +143,13 @@ class Evaluations:
             terminalreporter.write_line(f" {tally.name}: {tally.rate_line()}")
             for line in tally.case_lines():
                 terminalreporter.write_line(f"  {line}")
+
+    def _run_again(self, tally: EvaluationTally) -> None:
+        """Has `--last-failed` select the tests of an evaluation: the name of it is no test's."""
+        kept: object = getattr(self._config.pluginmanager.get_plugin("lfplugin"), "lastfailed", None)
+        if isinstance(kept, dict):
+            kept.pop(tally.name, None)
+            kept.update(dict.fromkeys(tally.notes, True))
 
     def _word(self, tally: EvaluationTally) -> tuple[str, str]:
         if not self._is_complete:
