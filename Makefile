@@ -58,7 +58,7 @@ $(SARIF_SCHEMA): $(VENV)/pip
 	tar -xzOf $(VENV)/microsoft-jest-sarif-1.0.0-beta.0.tgz package/lib/schemas/sarif-2.1.0-rtm.5.json >$@
 
 # Clients written elsewhere and the Node that they need; nothing of theirs runs while they are installed.
-$(CLIENTS): tests/interop/clients/package.json tests/interop/clients/package-lock.json | $(VENV)/pip
+$(CLIENTS): tests/clients_elsewhere/clients/package.json tests/clients_elsewhere/clients/package-lock.json | $(VENV)/pip
 	@mkdir -p $(@D)
 	cp $^ $(@D)
 	npm ci --prefix $(@D) --ignore-scripts --no-audit --no-fund --loglevel=error >/dev/null

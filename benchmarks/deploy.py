@@ -10,9 +10,9 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from clients_elsewhere.node import CLIENTS, Sf
+from clients_elsewhere.orgs import Org
 from definitions import make_definition
-from interop.node import CLIENTS, Sf
-from interop.orgs import Org
 from startup import EVALMETA
 from timing import Pair, compare
 

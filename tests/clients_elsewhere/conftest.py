@@ -6,15 +6,15 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from interop.node import CLIENTS, Sf
-from interop.orgs import idle_org, served_org
-from interop.workspace import Workspace
+from clients_elsewhere.node import CLIENTS, Sf
+from clients_elsewhere.orgs import idle_org, served_org
+from clients_elsewhere.workspace import Workspace
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
 
-    from interop.orgs import Org
+    from clients_elsewhere.orgs import Org
 
 
 @pytest.fixture(scope="session", autouse=True)

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from interop.orgs import Org
+    from clients_elsewhere.orgs import Org
 
 __all__ = ["CLIENTS", "Outcome", "Sf", "run_script"]
 

@@ -2,10 +2,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from interop.workspace import new_name
+from clients_elsewhere.workspace import new_name
 
 if TYPE_CHECKING:
-    from interop.workspace import Workspace
+    from clients_elsewhere.workspace import Workspace
 
 SPEC = """\
 name: Desk Test

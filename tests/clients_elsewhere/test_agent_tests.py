@@ -6,12 +6,12 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from interop.workspace import asking, new_name
+from clients_elsewhere.workspace import asking, new_name
 
 if TYPE_CHECKING:
-    from interop.node import Outcome
-    from interop.orgs import Org
-    from interop.workspace import Workspace
+    from clients_elsewhere.node import Outcome
+    from clients_elsewhere.orgs import Org
+    from clients_elsewhere.workspace import Workspace
 
 RUN, RESULTS = "agent test run", "agent test results"
 

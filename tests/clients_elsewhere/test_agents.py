@@ -4,13 +4,13 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from interop.node import run_script
-from interop.workspace import asking, new_name
+from clients_elsewhere.node import run_script
+from clients_elsewhere.workspace import asking, new_name
 
 if TYPE_CHECKING:
     from types import SimpleNamespace
 
-    from interop.orgs import Org
+    from clients_elsewhere.orgs import Org
 
 NAME, WAITING, CREATED = new_name("Agents"), new_name("Waiting"), new_name("Created")
 

@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING
 from org.parts import KIND
 
 if TYPE_CHECKING:
-    from interop.orgs import Org
-    from interop.workspace import Workspace
+    from clients_elsewhere.orgs import Org
+    from clients_elsewhere.workspace import Workspace
 
 USED = "INVALID_ID_FIELD: The validation was deployed already; validate again"
 

@@ -8,8 +8,8 @@ import pytest
 from org.parts import KIND, definition, package, xml_of
 
 if TYPE_CHECKING:
-    from interop.orgs import Org
-    from interop.workspace import Workspace
+    from clients_elsewhere.orgs import Org
+    from clients_elsewhere.workspace import Workspace
 
 NOBODYS = "00D000000000001!no.bodys_token"
 REST = {"SF_ORG_METADATA_REST_DEPLOY": "true"}

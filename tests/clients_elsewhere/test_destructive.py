@@ -7,7 +7,7 @@ import pytest
 from org.parts import KIND
 
 if TYPE_CHECKING:
-    from interop.workspace import Workspace
+    from clients_elsewhere.workspace import Workspace
 
 
 @pytest.mark.parametrize("when", ["pre", "post"])

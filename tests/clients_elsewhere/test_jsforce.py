@@ -4,14 +4,14 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from interop.node import run_script
-from interop.workspace import new_name
+from clients_elsewhere.node import run_script
+from clients_elsewhere.workspace import new_name
 from org.parts import KIND, definition, package
 
 if TYPE_CHECKING:
     from types import SimpleNamespace
 
-    from interop.orgs import Org
+    from clients_elsewhere.orgs import Org
 
 NAME = new_name("Js")
 

@@ -5,8 +5,8 @@ from typing import TYPE_CHECKING
 from org.parts import KIND
 
 if TYPE_CHECKING:
-    from interop.orgs import Org
-    from interop.workspace import Workspace
+    from clients_elsewhere.orgs import Org
+    from clients_elsewhere.workspace import Workspace
 
 
 def test_the_components_of_a_type_are_listed(workspace: Workspace) -> None:

@@ -2,13 +2,13 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from interop.node import Sf
+from clients_elsewhere.node import Sf
 
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from interop.orgs import Org
-    from interop.workspace import Workspace
+    from clients_elsewhere.orgs import Org
+    from clients_elsewhere.workspace import Workspace
 
 LOGIN = ("org", "login", "access-token", "--no-prompt", "--instance-url")
 

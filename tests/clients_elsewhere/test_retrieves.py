@@ -6,7 +6,7 @@ from zipfile import ZipFile
 from org.parts import KIND, xml_of
 
 if TYPE_CHECKING:
-    from interop.workspace import Workspace
+    from clients_elsewhere.workspace import Workspace
 
 RETRIEVE = "project retrieve start"
 

@@ -4,14 +4,14 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from interop.node import run_script
-from interop.workspace import Workspace, new_name
+from clients_elsewhere.node import run_script
+from clients_elsewhere.workspace import Workspace, new_name
 from org.parts import definition
 
 if TYPE_CHECKING:
     from types import SimpleNamespace
 
-    from interop.node import Sf
+    from clients_elsewhere.node import Sf
 
 GOOD, BAD = new_name("Good"), new_name("Worse")
 

@@ -8,16 +8,16 @@ from html import escape
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from clients_elsewhere.node import Sf
 from evalmeta.model.manifest import Manifest, ManifestTypes
 from evalmeta.xmlio.manifests import write_manifest
-from interop.node import Sf
 from org.parts import KIND, definition
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from interop.node import Outcome
-    from interop.orgs import Org
+    from clients_elsewhere.node import Outcome
+    from clients_elsewhere.orgs import Org
 
 __all__ = ["Workspace", "asking", "new_name"]
 
