@@ -7,6 +7,7 @@ what stops a command.
     ├── UsageError               2   the call, the project or its settings are wrong
     │   ├── ProjectError             no project here, or its sfdx-project.json is wrong
     │   ├── SettingsError            evalmeta.toml is wrong
+    │   ├── FormatError              a file of another format is wrong, or cannot be told from others
     │   ├── SubjectNotBound          no adapter is bound to the agent under test
     │   ├── AmbiguousTestDefinition  a name stands for tests of several types
     │   └── NotFound                 a named thing (definition, run, file) does not exist
@@ -48,6 +49,7 @@ __all__ = [
     "Conflict",
     "DeployFailed",
     "EvalmetaError",
+    "FormatError",
     "Interrupted",
     "InvalidMetadata",
     "LoginFailed",
@@ -116,6 +118,14 @@ class ProjectError(UsageError):
 
 class SettingsError(UsageError):
     """`evalmeta.toml` cannot be read, or holds something evalmeta does not know."""
+
+
+class FormatError(UsageError):
+    """A file of another system's that does not fit its format; `problems` lists every reason with its place."""
+
+    def __init__(self, message: str, *, problems: Sequence[Problem] = (), actions: Sequence[str] = ()) -> None:
+        super().__init__(message, actions=actions)
+        self.problems = tuple(problems)
 
 
 class SubjectNotBound(UsageError):

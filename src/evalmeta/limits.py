@@ -42,6 +42,12 @@ MAX_REPLY_BYTES: Final = 200_000_000
 MAX_SETTINGS_BYTES: Final = 1_000_000
 MAX_RECORDING_BYTES: Final = 200_000_000
 
+# Test specs: 1,000 test cases have about 30,000 values; what aliases repeat is counted each time.
+MAX_SPEC_BYTES: Final = 5_000_000
+MAX_YAML_NODES: Final = 200_000
+MAX_YAML_DEPTH: Final = 32
+MAX_NUMBER_CHARS: Final = 20
+
 # Testing API Developer Guide, "Considerations": 1,000 test cases a definition.
 MAX_TEST_CASES: Final = 1_000
 # The `sf agent test create` command accepts API names of up to 80 characters.

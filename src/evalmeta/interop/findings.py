@@ -1,0 +1,51 @@
+"""What is wrong with a file, collected while it is read."""
+
+from __future__ import annotations
+
+from difflib import get_close_matches
+from typing import TYPE_CHECKING, Final
+
+from evalmeta import limits
+from evalmeta.errors import FormatError
+from evalmeta.model.problem import Location, Problem, Severity
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+__all__ = ["Findings", "did_you_mean"]
+
+_SHOWN_CHARS: Final = 80
+
+
+class Findings:
+    """The problems of one file, in the order in which they were found; at most `limits.MAX_PROBLEMS` are kept."""
+
+    def __init__(self, label: str) -> None:
+        self.label = label
+        self._problems: list[Problem] = []
+
+    def add(self, code: str, message: str, *, line: int = 0, column: int = 0, hint: str = "") -> None:
+        """Adds a problem at a place of the file."""
+        if len(self._problems) < limits.MAX_PROBLEMS:
+            place = Location(self.label, line, column)
+            self._problems.append(Problem(code, Severity.ERROR, place, message, hint))
+
+    def check(self) -> None:
+        """Ends the reading when something was found.
+
+        Raises:
+            FormatError: with every problem.
+        """
+        if not self._problems:
+            return
+        problems = sorted(self._problems, key=lambda problem: problem.location)
+        more = f", and {len(problems) - 1:,} more" if len(problems) > 1 else ""
+        raise FormatError(f"{problems[0].location}: {problems[0].message}{more}", problems=problems)
+
+
+def did_you_mean(word: str, known: Iterable[str]) -> str:
+    """Gives a hint with the known word that is most like `word`, or all of them."""
+    known = list(known)
+    by_small = {each.lower(): each for each in known}
+    close = get_close_matches(word[:_SHOWN_CHARS].lower(), by_small, n=1)
+    return f"Did you mean {by_small[close[0]]!r}?" if close else f"Known: {', '.join(known)}."
