@@ -42,6 +42,7 @@ _COMMANDS: Final = {
     "deploy": "evalmeta.cli.commands.deploy:deploy",
     "diff": "evalmeta.cli.commands.diff:diff",
     "format": "evalmeta.cli.commands.format:format_",
+    "generate": "evalmeta.cli.commands.generate:generate",
     "manifest": "evalmeta.cli.commands.manifest:manifest",
     "org": "evalmeta.cli.commands.org:org",
     "package": "evalmeta.cli.commands.package:package",

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
     from evalmeta.model.registry import ApiVersion
 
-__all__ = ["api_version_option", "selection_options"]
+__all__ = ["answers_options", "api_version_option", "selection_options"]
 
 _T = TypeVar("_T")
 _Command: TypeAlias = "Callable[..., _T]"  # type: ignore[explicit-any]
@@ -67,6 +67,27 @@ def selection_options(
         return decorated
 
     return decorate
+
+
+def answers_options(command: _Command[_T]) -> _Command[_T]:
+    """Adds what a table of the Testing Center does not say of its test, and gives it the command as its `answers`."""
+
+    @wraps(command)
+    def run(
+        *args: object, name: str | None, subject_name: str | None, subject_version: str | None, **others: object
+    ) -> _T:
+        from evalmeta.api.specs import Answers  # noqa: PLC0415 - not needed for --help
+
+        return command(*args, answers=Answers(name, subject_name, subject_version), **others)
+
+    decorated: _Command[_T] = run
+    for option in (
+        click.option("--subject-version", metavar="VERSION", help="A table's test: the agent's version, such as v2."),
+        click.option("--subject-name", metavar="API_NAME", help="A table's test: the agent under test."),
+        click.option("--name", help="A table's test: what it is called.  [default: the file's name]"),
+    ):
+        decorated = option(decorated)
+    return decorated
 
 
 def _read_version(_: click.Context, __: click.Parameter, text: str | None) -> ApiVersion | None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from difflib import get_close_matches
 from typing import TYPE_CHECKING, Final
 
@@ -12,9 +13,10 @@ from evalmeta.model.problem import Location, Problem, Severity
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-__all__ = ["Findings", "did_you_mean"]
+__all__ = ["Findings", "did_you_mean", "foreign_character"]
 
 _SHOWN_CHARS: Final = 80
+_NOT_XML: Final = re.compile("[^\t\n\r -\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 
 
 class Findings:
@@ -49,3 +51,9 @@ def did_you_mean(word: str, known: Iterable[str]) -> str:
     by_small = {each.lower(): each for each in known}
     close = get_close_matches(word[:_SHOWN_CHARS].lower(), by_small, n=1)
     return f"Did you mean {by_small[close[0]]!r}?" if close else f"Known: {', '.join(known)}."
+
+
+def foreign_character(text: str) -> str | None:
+    """Gives the first character of a text that a definition cannot hold, as `U+0001`; None when there is none."""
+    found = _NOT_XML.search(text)
+    return f"U+{ord(found[0]):04X}" if found else None

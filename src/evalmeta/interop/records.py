@@ -2,20 +2,18 @@
 
 from __future__ import annotations
 
-import re
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING
 
-from evalmeta.interop.findings import Findings, did_you_mean
+from evalmeta.interop.findings import did_you_mean, foreign_character
 from evalmeta.interop.yamlreader import Listing, Mapping, Scalar
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
+    from evalmeta.interop.findings import Findings
     from evalmeta.interop.yamlreader import YamlNode
 
 __all__ = ["Record", "kind_of"]
-
-_NOT_XML: Final = re.compile("[^\t\n\r -\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 
 
 class Record:
@@ -120,8 +118,8 @@ class Record:
         elif node.is_unsettled:
             message = f"{name!r} is the {kind_of(node)[2:]} {node.text}, which may be written otherwise"
             self.refuse(node, "spec-number", message, hint=f'Put it in quotes: "{node.text}".')
-        elif found := _NOT_XML.search(node.text):
-            self.refuse(node, "spec-character", f"{name!r} has the character U+{ord(found[0]):04X}, which XML has not")
+        elif found := foreign_character(node.text):
+            self.refuse(node, "spec-character", f"{name!r} has the character {found}, which XML has not")
         elif not node.is_null:
             return node.text
         return None

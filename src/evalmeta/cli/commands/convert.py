@@ -1,4 +1,4 @@
-"""`evalmeta convert`: from source format to metadata format, and back."""
+"""`evalmeta convert`: from source format to metadata format and back, and between definitions and other formats."""
 
 from __future__ import annotations
 
@@ -8,13 +8,18 @@ from typing import TYPE_CHECKING, Final
 
 import click
 
-from evalmeta.cli.options import api_version_option, selection_options
-from evalmeta.cli.output import json_option, print_json, print_table
+from evalmeta.cli.options import answers_options, api_version_option, selection_options
+from evalmeta.cli.output import json_option, note, print_json, print_table
+from evalmeta.interop.formats import FORMATS
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from evalmeta.api.conversions import ConvertedFile
+    from evalmeta.api.specs import Answers
+    from evalmeta.interop.formats import SourceFormat
+    from evalmeta.interop.losses import Written
+    from evalmeta.model.jsonvalue import JsonValue
     from evalmeta.model.registry import ApiVersion
     from evalmeta.package.selection import Selection
 
@@ -25,9 +30,67 @@ _FOLDER: Final = click.Path(path_type=Path, file_okay=False)
 _force_option = click.option("--force", is_flag=True, help="Overwrite files that have other content.")
 
 
-@click.group()
+class _FileGroup(click.Group):
+    """A group whose command `file` need not be named: what is no other command is a file."""
+
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        """Puts `file` before arguments that begin with a file or an option of that command."""
+        if args and args[0] not in {*self.commands, *ctx.help_option_names}:
+            args = ["file", *args]
+        return super().parse_args(ctx, args)
+
+
+@click.group(cls=_FileGroup)
 def convert() -> None:
-    """Convert between source format and metadata format; contents stay as they are, byte for byte."""
+    """Convert a project between source and metadata format, or a file between formats.
+
+    \b
+    evalmeta convert source                     the project as metadata format
+    evalmeta convert metadata --root-dir mdapi  and back
+    evalmeta convert specs/Orders.yaml --to definition
+    """
+
+
+@convert.command()
+@click.argument("path", metavar="SOURCE", type=click.Path(path_type=Path))
+@click.option("--to", "target", type=click.Choice(FORMATS), required=True, help="The format to write.")
+@click.option("-o", "--output-file", type=click.Path(path_type=Path), help="The file to write.  [default: stdout]")
+@click.option("--strict", is_flag=True, help="Refuse to lose anything.")
+@answers_options
+@_force_option
+@json_option
+def file(
+    path: Path,
+    *,
+    target: SourceFormat,
+    output_file: Path | None,
+    strict: bool,
+    answers: Answers,
+    force: bool,
+    as_json: bool,
+) -> None:
+    """Write a definition, a test spec (YAML) or a Testing Center table (CSV) in another format.
+
+    What SOURCE is shows in its content. Everything that the other format cannot hold is
+    listed; with --strict nothing is written then. The word `file` may be left out.
+
+    \b
+    evalmeta convert specs/Orders.yaml --to definition
+    evalmeta convert Orders.aiEvaluationDefinition-meta.xml --to testspec -o specs/Orders.yaml
+    evalmeta convert Orders.csv --to testspec --subject-name Order_Agent --strict
+    """
+    from evalmeta.api import specs  # noqa: PLC0415 - not needed for --help
+
+    written = specs.convert_file(path, target, answers=answers, strict=strict)
+    state = specs.put_converted(output_file, written.content, overwrite=force) if output_file else None
+    for loss in written.losses:
+        note(f"Lost: {loss}")
+    if as_json:
+        print_json(_conversion_json(written, output_file, state))
+    elif output_file is None:
+        click.echo(written.content, nl=False)
+    else:
+        click.echo(f"{state} {output_file}")
 
 
 @convert.command()
@@ -100,6 +163,13 @@ def _with_root(selection: Selection, root_dir: Path | None) -> Selection:
     if not selection.is_everything:
         raise click.UsageError("--root-dir excludes --source-dir, --manifest and --metadata.")
     return Selection(source_dirs=(root_dir,))
+
+
+def _conversion_json(written: Written, output_file: Path | None, state: str | None) -> JsonValue:
+    losses: list[JsonValue] = [{"where": each.where, "what": each.what} for each in written.losses]
+    if output_file is None:
+        return {"losses": losses, "contents": written.content.decode()}
+    return {"losses": losses, "file": str(output_file), "state": state}
 
 
 def _report(done: Sequence[ConvertedFile], *, as_json: bool) -> None:

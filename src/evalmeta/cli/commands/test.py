@@ -11,6 +11,7 @@ from evalmeta.cli.groups import LazyGroup
 __all__ = ["test"]
 
 _COMMANDS: Final = {
+    "create": "evalmeta.cli.commands.test_create:create",
     "list": "evalmeta.cli.commands.test_jobs:list_tests",
     "run": "evalmeta.cli.commands.test_run:run",
     "resume": "evalmeta.cli.commands.test_jobs:resume",

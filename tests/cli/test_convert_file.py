@@ -1,0 +1,104 @@
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING
+
+import pytest
+
+from interop.specs import SPEC, STUDIO_SPEC
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from pathlib import Path
+
+    from conftest import Outcome
+
+    Program = Callable[..., Outcome]
+
+TABLE = "Utterance,Expected Topic\nWhere is it?,Orders\n"
+
+
+@pytest.fixture(autouse=True)
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "spec.yaml").write_text(SPEC)
+    (tmp_path / "table.csv").write_text(TABLE)
+    return tmp_path
+
+
+def test_a_spec_becomes_a_definition_and_comes_back(evalmeta: Program, folder: Path) -> None:
+    there = evalmeta("convert", "spec.yaml", "--to", "definition", "-o", "d.xml")
+    back = evalmeta("convert", "--to", "testspec", "d.xml")
+    (folder / "again.yaml").write_text(back.out)
+
+    assert (there.code, there.out, back.err) == (0, "Created d.xml\n", "")
+    assert evalmeta("convert", "again.yaml", "--to", "definition").out == (folder / "d.xml").read_text()
+
+
+def test_a_table_becomes_a_definition_and_comes_back(evalmeta: Program) -> None:
+    evalmeta("convert", "table.csv", "--to", "definition", "-o", "d.xml", "--subject-name", "Desk")
+    back = evalmeta("convert", "file", "d.xml", "--to", "csv", "--strict")
+
+    assert back.out == "Utterance,Expected Topic,Expected Actions,Expected Response\r\nWhere is it?,Orders,,\r\n"
+
+
+def test_what_is_lost_is_listed(evalmeta: Program) -> None:
+    done = evalmeta("convert", "spec.yaml", "--to", "csv")
+
+    assert done.code == 0
+    assert "Lost: test case 1: the expectation 'string_comparison'; " in done.err
+    assert "Where's my order 7?" in done.out
+
+
+def test_the_report_is_json_too(evalmeta: Program) -> None:
+    printed = json.loads(evalmeta("convert", "spec.yaml", "--to", "csv", "--json").out)["result"]
+    written = json.loads(evalmeta("convert", "spec.yaml", "--to", "csv", "-o", "x.csv", "--json").out)["result"]
+
+    assert printed["contents"].startswith("Conversation History,Utterance,")
+    assert written == {"losses": printed["losses"], "file": "x.csv", "state": "Created"}
+    assert {"where", "what"} == set(written["losses"][0])
+
+
+def test_strict_writes_nothing_when_something_would_be_lost(evalmeta: Program, folder: Path) -> None:
+    done = evalmeta("convert", "spec.yaml", "--to", "csv", "--strict", "-o", "x.csv")
+
+    assert (done.code, (folder / "x.csv").exists()) == (2, False)
+    assert "test case 1: the expectation 'factuality'" in done.err
+
+
+def test_other_content_is_overwritten_only_by_force(evalmeta: Program, folder: Path) -> None:
+    (folder / "d.xml").write_text("mine")
+
+    refused = evalmeta("convert", "spec.yaml", "--to", "definition", "-o", "d.xml")
+    forced = evalmeta("convert", "spec.yaml", "--to", "definition", "-o", "d.xml", "--force")
+
+    assert (refused.code, "d.xml has other content" in refused.err) == (2, True)
+    assert (forced.code, forced.out) == (0, "Changed d.xml\n")
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "arguments", "message"),
+    [
+        ("a.yaml", "name: x\nnmae: y\n", (), "a.yaml:2:1"),
+        ("a.yaml", SPEC, ("--subject-name", "X"), "a.yaml says itself what it is called and what it tests."),
+        ("a.csv", TABLE, (), "a.csv is a table, which does not say what it tests."),
+        ("a.csv", TABLE.replace("ance,", "ance,x,"), ("--subject-name", "X"), "a.csv:1"),
+        ("a.xml", "<x/>", (), "a.xml:1"),
+        ("b.xml", "", (), "there is no file 'a'"),
+    ],
+)
+def test_what_cannot_be_read_is_one_error(
+    evalmeta: Program, folder: Path, name: str, content: str, arguments: tuple[str, ...], message: str
+) -> None:
+    (folder / name).write_text(content)
+    source = name if content else "a"
+
+    done = evalmeta("convert", source, "--to", "definition", "-o", "out", *arguments)
+
+    assert (done.code, message in done.err, (folder / "out").exists()) == (2, True, False)
+
+
+def test_a_spec_of_agentforce_studio_becomes_an_aitestingdefinition(evalmeta: Program, folder: Path) -> None:
+    (folder / "studio.yaml").write_text(STUDIO_SPEC)
+
+    assert "<AiTestingDefinition " in evalmeta("convert", "studio.yaml", "--to", "definition").out
