@@ -15,7 +15,12 @@ if TYPE_CHECKING:
 
     Program = Callable[..., Outcome]
 
-GOOD = SPEC.replace("Desk Test", "Desk_Test").replace(", index: 4", "").replace("    expectedOutcome:\n", "").replace("v2", "v1")
+GOOD = (
+    SPEC.replace("Desk Test", "Desk_Test")
+    .replace(", index: 4", "")
+    .replace("    expectedOutcome:\n", "")
+    .replace("v2", "v1")
+)
 FOLDER = "force-app/main/default/aiEvaluationDefinitions"
 FILE = f"{FOLDER}/Desk_Tests.aiEvaluationDefinition-meta.xml"
 CREATE = ("test", "create", "--spec", "spec.yaml", "--api-name", "Desk_Tests")
