@@ -42,9 +42,9 @@ MAX_REPLY_BYTES: Final = 200_000_000
 MAX_SETTINGS_BYTES: Final = 1_000_000
 MAX_RECORDING_BYTES: Final = 200_000_000
 
-# Test specs: 1,000 test cases have about 30,000 values; what aliases repeat is counted each time.
+# Test specs and tables: 1,000 test cases have about 30,000 values or cells; what aliases repeat counts each time.
 MAX_SPEC_BYTES: Final = 5_000_000
-MAX_YAML_NODES: Final = 200_000
+MAX_SPEC_VALUES: Final = 200_000
 MAX_YAML_DEPTH: Final = 32
 MAX_NUMBER_CHARS: Final = 20
 

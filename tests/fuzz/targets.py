@@ -14,6 +14,10 @@ import orjson
 from evalmeta.engine.policy import summarise
 from evalmeta.engine.references import TooManyMatches, resolve
 from evalmeta.errors import EvalmetaError
+from evalmeta.interop.testing_center_csv import read_testing_center_csv
+from evalmeta.interop.testing_center_csvwriter import write_testing_center_csv
+from evalmeta.interop.testspec import read_testspec
+from evalmeta.interop.testspecwriter import write_testspec
 from evalmeta.model.generated import Action, GeneratedData, invoked_actions, reference_root
 from evalmeta.model.manifest import Manifest, ManifestTypes
 from evalmeta.model.reference import ReferenceSyntax, parse_reference
@@ -42,6 +46,7 @@ from evalmeta.xmlio.definitions import read_definition
 from evalmeta.xmlio.formatter import format_definition, format_manifest
 from evalmeta.xmlio.reader import read_xml
 from fuzz.mutations import mutated
+from interop.specs import SPEC, STUDIO_SPEC
 from package.handmade import Entry, zip_of
 from wire.envelopes import jsforce_call, wsdl_call
 
@@ -115,6 +120,18 @@ def _read_results(data: bytes) -> None:
 def _read_request(data: bytes) -> None:
     with suppress(EvalmetaError):
         read_options(object_at(read_object(data), "runOptions"))
+
+
+def _read_spec(data: bytes) -> None:
+    with suppress(EvalmetaError):
+        definition = read_testspec(data, label="s")
+        read_testspec(write_testspec(definition).content, label="s")
+
+
+def _read_table(data: bytes) -> None:
+    with suppress(EvalmetaError):
+        definition = read_testing_center_csv(data, label="t", name="T", subject_name="S")
+        read_testing_center_csv(write_testing_center_csv(definition).content, label="t", name="T", subject_name="S")
 
 
 _LONGEST_WORD = 60
@@ -240,8 +257,38 @@ _PATH_WORDS = (
 )
 
 
+_SPECS = (*(path.read_bytes() for path in sorted(SAMPLES.rglob("specs/*.yaml"))), SPEC.encode(), STUDIO_SPEC.encode())
+_TABLES = (
+    *(path.read_bytes() for path in sorted(SAMPLES.rglob("specs/*.csv"))),
+    b'Conversation History;Utterance\n"[{""role"": ""user"", ""message"": ""Hi"", ""index"": 0}]";And?\n',
+)
+_YAML_WORDS = (
+    *(
+        b"- ",
+        b": ",
+        b"? ",
+        b"&a ",
+        b"*a",
+        b"!!str ",
+        b"!!python/name:os ",
+        b"|-\n",
+        b">\n",
+        b"---\n",
+        b"...\n",
+        b"<<: ",
+    ),
+    *(b"[", b"]", b"{", b"}", b"'", b'"', b"\t", b"# ", b"%YAML 1.1\n", b"~", b"007", b"1e9", b'"\\ud800"', b'"\\0"'),
+    *(b"[" * 100, b"\xef\xbb\xbf", b"\xff\xfe", b"\xe2\x80\xa8", b"\x00", b"\n  "),
+)
+_TABLE_WORDS = (
+    *(b",", b";", b"\t", b'"', b'""', b"\r", b"\n", b"\x00", b"[[", b"NaN", b"\\ud800", b"1" * 5_000),
+    b"[" * 2_000,
+)
+
 _XML = re.compile(rb"<[^<>]*>|[^<>]+")
 _JSON_VALUES = re.compile(rb'(?<=[:,\[])(?:"(?:[^"\\]|\\.)*"|[\w.+-]+)(?=[,}\]])')
+_YAML = re.compile(rb"\n *|[^\n:]+|:")
+_TABLE = re.compile(rb'[^",;\n]+|.|\n')
 _PATH = re.compile(rb"'[^']*'|\w+|.")
 _BYTES = re.compile(rb"PK..|.", re.DOTALL)
 
@@ -261,5 +308,7 @@ TARGETS = {
     "zip": _target(_read_zip, _ZIPS, _ZIP_WORDS, _BYTES),
     "reference": _target(_follow_reference, _REFERENCES, _PATH_WORDS, _PATH),
     "results": _target(_read_results, _RESULTS, _JSON_WORDS, _JSON_VALUES),
+    "test spec": _target(_read_spec, _SPECS, _YAML_WORDS, _YAML),
+    "table": _target(_read_table, _TABLES, _TABLE_WORDS, _TABLE),
     "run request": _target(_read_request, _REQUESTS, _JSON_WORDS, _JSON_VALUES),
 }

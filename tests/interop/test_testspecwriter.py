@@ -19,7 +19,7 @@ def of_case(*expectations: Expectation, number: int | None = None, inputs: Input
     return Definition("n", "s", test_cases=(TestCase(inputs or Inputs("u"), expectations, number),))
 
 
-@settings(max_examples=EXAMPLES)
+@settings(max_examples=EXAMPLES // 4)
 @given(kinds.flatmap(held_by_specs))
 def test_a_spec_that_became_a_definition_comes_back_as_it_was(definition: Definition) -> None:
     written = write_testspec(definition)
@@ -30,7 +30,7 @@ def test_a_spec_that_became_a_definition_comes_back_as_it_was(definition: Defini
     assert write_testspec(again).content == written.content
 
 
-@settings(max_examples=EXAMPLES)
+@settings(max_examples=EXAMPLES // 4)
 @given(definitions())
 def test_what_is_not_lost_is_kept(definition: Definition) -> None:
     written = write_testspec(definition)

@@ -16,6 +16,7 @@ if TYPE_CHECKING:
 __all__ = ["Findings", "did_you_mean", "foreign_character"]
 
 _SHOWN_CHARS: Final = 80
+_MESSAGE_CHARS: Final = 500
 _NOT_XML: Final = re.compile("[^\t\n\r -\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 
 
@@ -30,7 +31,11 @@ class Findings:
         """Adds a problem at a place of the file."""
         if len(self._problems) < limits.MAX_PROBLEMS:
             place = Location(self.label, line, column)
-            self._problems.append(Problem(code, Severity.ERROR, place, message, hint))
+            self._problems.append(Problem(code, Severity.ERROR, place, message[:_MESSAGE_CHARS], hint))
+
+    def suggest(self, word: str, known: Iterable[str]) -> str:
+        """Gives what `did_you_mean` does, and nothing when no more problems are kept: it takes its time."""
+        return did_you_mean(word, known) if len(self._problems) < limits.MAX_PROBLEMS else ""
 
     def check(self) -> None:
         """Ends the reading when something was found.

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from evalmeta.interop.findings import did_you_mean, foreign_character
+from evalmeta.interop.findings import foreign_character
 from evalmeta.interop.yamlreader import Listing, Mapping, Scalar
 
 if TYPE_CHECKING:
@@ -47,7 +47,7 @@ class Record:
             if key.text in known:
                 self._values[key.text] = value
                 continue
-            hint = (hints or {}).get(key.text) or did_you_mean(key.text, known)
+            hint = (hints or {}).get(key.text) or findings.suggest(key.text, known)
             self.refuse(key, "spec-key", f"{called} has no key {key.text!r}", hint=hint)
 
     def __contains__(self, name: str) -> bool:

@@ -16,7 +16,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
 from evalmeta import limits
-from evalmeta.interop.findings import Findings, did_you_mean, foreign_character
+from evalmeta.interop.findings import Findings, foreign_character
 from evalmeta.interop.testspec import ACTIONS, OUTCOME, TOPIC
 from evalmeta.model.actions import parse_actions, render_actions
 from evalmeta.model.definition import ContextVariable, Definition, Expectation, HistoryMessage, Inputs, TestCase
@@ -73,6 +73,9 @@ def read_testing_center_csv(
     findings = Findings(label)
     rows = list(_rows(data, findings))
     findings.check()
+    if not rows:
+        findings.add("csv-columns", "the file is empty", line=1, hint="Its first line names the columns.")
+    findings.check()
     titles = _titles(rows[0], findings)
     findings.check()
     cases = (_Row(number, row, titles, findings).case() for number, row in enumerate(rows[1:], 1))
@@ -102,30 +105,34 @@ def _rows(data: bytes, findings: Findings) -> Iterator[_Line]:
         return
     delimiter = max(_DELIMITERS, key=lambda each: len(_columns(text[:_HEAD_BYTES], each)))
     reader = csv.reader(io.StringIO(text, newline=""), delimiter=delimiter, strict=True)
-    begins = 1
+    begins, count = 1, 0
     try:
         for cells in reader:
+            count += len(cells)
+            if count > limits.MAX_SPEC_VALUES:
+                findings.add("csv-limit", f"more than {limits.MAX_SPEC_VALUES:,} cells", line=begins)
+                return
             if any(cells):
                 yield _Line(begins, cells)
             begins = reader.line_num + 1
     except csv.Error as error:
         findings.add("csv-syntax", f"this is no CSV: {error}", line=begins)
-    if begins == 1:
-        findings.add("csv-columns", "the file is empty", line=1, hint="Its first line names the columns.")
 
 
 def _titles(head: _Line, findings: Findings) -> list[str]:
     """Gives what each column holds: a value of `CSV_COLUMNS`, or the prefix and a variable's name."""
     found: list[str] = []
+    seen: set[str] = set()
     for place, title in enumerate(head.cells, 1):
         column = _column(title)
         if column is None:
-            hint = did_you_mean(title, [*CSV_COLUMNS, f"{VARIABLE_PREFIX}NAME"])
+            hint = findings.suggest(title, [*CSV_COLUMNS, f"{VARIABLE_PREFIX}NAME"])
             findings.add("csv-columns", f"column {place} has the title {title!r}, which is none", line=1, hint=hint)
-        elif column in found:
+        elif column in seen:
             findings.add("csv-columns", f"column {place}, {title!r}, stands here a second time", line=1)
         found.append(column or "")
-    if "utterance" not in found:
+        seen.add(column or "")
+    if "utterance" not in seen:
         findings.add("csv-columns", "there is no column Utterance", line=1)
     return found
 
@@ -151,8 +158,7 @@ class _Row:
         if any(line.cells[len(titles) :]):
             self._refuse("csv-cells", f"the row has {len(line.cells)} cells for {len(titles)} columns")
         for title, cell in self._cells.items():
-            if found := foreign_character(cell):
-                self._refuse("csv-character", f"{title} has the character {found}, which XML has not")
+            self._check_characters(title, cell)
 
     def case(self) -> TestCase:
         if "utterance" not in self._cells:
@@ -195,7 +201,12 @@ class _Row:
             self._refuse("csv-history", "the conversation history is no JSON list of messages", hint=hint)
             return
         for place, each in enumerate(messages):
+            self._check_characters("history", "".join(map(str, each.values())))
             yield HistoryMessage(each["role"], each["message"], each.get("topic"), each.get("index", place))
+
+    def _check_characters(self, title: str, text: str) -> None:
+        if found := foreign_character(text):
+            self._refuse("csv-character", f"{title} has the character {found}, which XML has not")
 
     def _refuse(self, code: str, message: str, *, hint: str = "") -> None:
         self._findings.add(code, message, line=self._line.number, hint=hint)

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
-from evalmeta.interop.findings import Findings, did_you_mean
+from evalmeta.interop.findings import Findings
 from evalmeta.interop.records import Record
 from evalmeta.interop.yamlreader import Mapping, read_yaml
 from evalmeta.model.actions import render_actions
@@ -127,7 +127,7 @@ def _expectations(case: Record, findings: Findings) -> Iterator[Expectation]:
         yield Expectation(OUTCOME, case.text("expectedOutcome"))
     for node, name in case.texts("metrics"):
         if name not in METRICS:
-            case.refuse(node, "spec-value", f"{name!r} is no metric", hint=did_you_mean(name, METRICS))
+            case.refuse(node, "spec-value", f"{name!r} is no metric", hint=findings.suggest(name, METRICS))
         yield Expectation(name)
 
 
@@ -146,7 +146,7 @@ def _custom(node: YamlNode, findings: Findings) -> Expectation:
     record = Record(node, findings, _CUSTOM, called="a custom evaluation", hints=_CUSTOM_HINTS)
     name = record.required("name")
     if name and name not in OPERATORS:
-        record.refuse(node, "spec-value", f"{name!r} is no custom evaluation", hint=did_you_mean(name, OPERATORS))
+        record.refuse(node, "spec-value", f"{name!r} is no custom evaluation", hint=findings.suggest(name, OPERATORS))
     parameters = tuple(_parameter(each, findings) for each in record.items("parameters"))
     return Expectation(name, label=record.text("label"), parameters=parameters)
 

@@ -198,8 +198,8 @@ class _Builder:
     def _add(self, node: YamlNode, event: Event, anchor: str | None) -> None:
         parent = self._open[-1]
         parent.size += node.size
-        if parent.size > limits.MAX_YAML_NODES:
-            message = f"more than {limits.MAX_YAML_NODES:,} values, those behind aliases counted each time"
+        if parent.size > limits.MAX_SPEC_VALUES:
+            message = f"more than {limits.MAX_SPEC_VALUES:,} values, those behind aliases counted each time"
             self._refuse(event, "yaml-limit", message)
         parent.children.append(node)
         if anchor:
