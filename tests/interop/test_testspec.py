@@ -85,6 +85,16 @@ def test_a_spec_of_agentforce_studio_is_read_whole() -> None:
     )
 
 
+def test_a_key_without_a_value_is_an_expectation_without_one() -> None:
+    spec = f"{CASE}    expectedTopic:\n    expectedActions: ~\n    expectedOutcome: null\n    metrics:\n"
+
+    assert read_testspec(spec.encode(), label="t").test_cases[0].expectations == (
+        Expectation("topic_sequence_match"),
+        Expectation("action_sequence_match"),
+        Expectation("bot_response_rating"),
+    )
+
+
 def test_json_is_read_too() -> None:
     spec = {"name": "T", "subjectType": "AGENT", "subjectName": "A", "testCases": [{"utterance": "é\n"}]}
 
