@@ -89,7 +89,7 @@ class EvalmetaError(Exception):
     """The root of the tree: catch it to catch whatever evalmeta raises on purpose.
 
     Attributes:
-        actions: what to do next, one sentence each, printed under "Try this"; tracebacks show them as notes.
+        actions: what to do next, one sentence each, printed under "Try this".
     """
 
     exit_code: ClassVar[int] = EXIT_FAILED
@@ -97,8 +97,6 @@ class EvalmetaError(Exception):
     def __init__(self, message: str, *, actions: Sequence[str] = ()) -> None:
         super().__init__(message)
         self.actions = tuple(actions)
-        for action in self.actions:
-            self.add_note(f"Try this: {action}")
 
     @property
     def name(self) -> str:

@@ -95,13 +95,19 @@ def check_that_it_goes_on(project: Project, before: list[CaseResult]) -> None:
         assert org.database.query("PRAGMA integrity_check") == [("ok",)]
 
 
+def traces(err: str) -> list[str]:
+    """Gives the places that tracebacks tell of, but for those of coverage, which cannot write its own file either."""
+    places = [line for line in err.splitlines() if line.startswith('  File "')]
+    return [line for line in places if "/coverage/" not in line]
+
+
 def test_a_full_disk_stops_the_run_and_room_lets_it_go_on(tmp_path: Path) -> None:
     project = project_with(tmp_path)
     done = call(project, *RESUME, file_bytes=300_000)
     before = kept(project)
     assert (done.code, GO_ON in done.err) == (4, True), done
     assert "Check that the disk has room" in done.err
-    assert "Traceback" not in done.err
+    assert not traces(done.err)
     assert len(before) < CASES
     check_that_it_goes_on(project, before)
 
