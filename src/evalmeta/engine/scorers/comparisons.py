@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Final, NamedTuple
 
 import orjson
 
@@ -15,12 +15,15 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from evalmeta.engine.scorer import Exchange, Scorer
+    from evalmeta.engine.scorers.criteria import Criterion
     from evalmeta.model.definition import Expectation
     from evalmeta.model.jsonvalue import JsonValue
     from evalmeta.model.run import TestResult
     from evalmeta.model.scoring import Matches
 
 __all__ = ["comparison_scorer"]
+
+_KNOWN: Final = 1_024
 
 
 class _Finding(NamedTuple):
@@ -40,10 +43,22 @@ def comparison_scorer(matches: Matches = "first") -> Scorer:
     FAILURE that says so. An unknown operator, a missing parameter, a reference that
     matches nothing and an expected value that cannot be compared with are ERRORs.
     """
+    # Of the same case in every iteration; to hash parameters takes longer than to compare.
+    known: dict[int, tuple[Expectation, Criterion | str]] = {}
+
+    def prepared(expectation: Expectation, name: str) -> Criterion | str:
+        found = known.get(id(expectation))
+        if found is not None and found[0] is expectation:
+            return found[1]
+        if len(known) >= _KNOWN:
+            known.clear()
+        criterion = criterion_of(name, expectation.parameters)
+        known[id(expectation)] = expectation, criterion
+        return criterion
 
     def score_comparison(expectation: Expectation, exchange: Exchange) -> TestResult:
         name = canonical_name(expectation.name)
-        criterion = criterion_of(name, expectation.parameters)
+        criterion = prepared(expectation, name)
         if isinstance(criterion, str):
             return broken(expectation, criterion)
         compare = _compare_numbers if name == "numeric_comparison" else _compare_strings
