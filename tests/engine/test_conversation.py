@@ -87,6 +87,8 @@ def test_turns_share_a_session_and_their_results_are_joined() -> None:
     assert (agent.opened, agent.asked) == (1, ["first", "second"])
     assert len(result.results) == 2
     assert (result.utterance, result.generated.outcome) == ("second", "An answer to second")
+    assert [(each.utterance, each.generated.outcome) for each in result.earlier] == [("first", "An answer to first")]
+    assert [each.turn for each in result.results] == [1, 2]
 
 
 def test_a_case_that_breaks_off_keeps_what_earlier_turns_gave() -> None:
@@ -94,6 +96,7 @@ def test_a_case_that_breaks_off_keeps_what_earlier_turns_gave() -> None:
     assert (result.verdict, result.error) == (Verdict.ERROR, "ValueError: lost the thread")
     assert [judged.verdict for judged in result.results] == [Verdict.PASS]
     assert (result.utterance, result.generated) == ("second", None)
+    assert [each.utterance for each in result.earlier] == ["first"]
 
 
 def test_a_deadline_that_passes_makes_the_case_an_error() -> None:

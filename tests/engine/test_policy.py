@@ -5,7 +5,7 @@ from hypothesis import strategies as st
 
 from engine.builders import case_result, result
 from evalmeta.engine.policy import summarise
-from evalmeta.model.run import RunOptions, Verdict
+from evalmeta.model.run import CaseResult, RunOptions, TestResult, Verdict
 
 PASS, FAILURE, ERROR, UNDECIDED = Verdict.PASS, Verdict.FAILURE, Verdict.ERROR, Verdict.UNDECIDED
 
@@ -53,3 +53,27 @@ def test_every_case_is_counted_once(verdicts: list[Verdict]) -> None:
     summary = summarise(map(case_result, verdicts), RunOptions())
     counted = summary.passed + summary.failed + summary.errors + summary.undecided
     assert counted == summary.total == len(verdicts)
+
+
+def scored(number: int, iteration: int, score: float) -> CaseResult:
+    verdict = PASS if score >= 0.5 else FAILURE
+    judged = TestResult("overlap", verdict, score=score, threshold=0.5)
+    return CaseResult(number, iteration, "Where is it?", verdict, 0.0, 1.0, (judged,))
+
+
+def test_averaged_results_are_averaged_over_all_iterations() -> None:
+    cases = [scored(1, 1, 0.2), scored(2, 1, 1.0), scored(1, 2, 0.9), scored(2, 2, 1.0)]
+    summary = summarise(cases, RunOptions(iterations=2))
+    assert (summary.passed, summary.failed, summary.succeeded) == (4, 0, True)
+    assert [(each.number, each.score, each.count) for each in summary.averages] == [(1, 0.55, 2), (2, 1.0, 2)]
+
+
+def test_an_average_below_its_threshold_fails_every_iteration_of_its_case() -> None:
+    summary = summarise([scored(1, 1, 0.6), scored(1, 2, 0.2), scored(2, 1, 1.0)], RunOptions(iterations=2))
+    assert (summary.passed, summary.failed, summary.succeeded) == (1, 2, False)
+
+
+def test_what_is_only_measured_is_not_undecided() -> None:
+    case = case_result(PASS, result(PASS), TestResult("latency", UNDECIDED, score=12.0))
+    summary = summarise([case], RunOptions(undecided="fail"))
+    assert (summary.passed, summary.undecided_results) == (1, ())

@@ -6,9 +6,9 @@ import orjson
 from hypothesis import given
 
 from evalmeta.model.generated import Action, GeneratedData
-from evalmeta.model.run import CaseResult, Verdict
+from evalmeta.model.run import CaseResult, TestResult, Verdict
 from evalmeta.store.bodies import decode_case, encode_case
-from evalmeta.wire.connect import write_case
+from evalmeta.wire.connect import read_case, write_case
 from wire.results import cases
 
 
@@ -26,3 +26,10 @@ def test_any_mapping_may_be_an_input() -> None:
     action = Action("GetOrder", MappingProxyType({"id": "1"}))
     case = CaseResult(3, 1, "Where is it?", Verdict.PASS, 1.0, 2.0, (), GeneratedData("Here.", actions=(action,)))
     assert decode_case(encode_case(case)).generated.actions == (Action("GetOrder", {"id": "1"}),)
+
+
+def test_what_averaged_results_have_comes_back() -> None:
+    judged = TestResult("overlap", Verdict.FAILURE, score=0.2, threshold=0.8, turn=2)
+    case = CaseResult(3, 1, "Where is it?", Verdict.FAILURE, 1.0, 2.0, (judged,))
+    assert decode_case(encode_case(case)) == case
+    assert read_case(write_case(case)).results == (judged,)

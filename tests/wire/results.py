@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from hypothesis import strategies as st
 
-from evalmeta.model.generated import Action, GeneratedData, Tokens
-from evalmeta.model.run import CaseResult, Run, RunOptions, RunStatus, TestResult, Verdict
+from evalmeta.model.generated import Action, GeneratedData, Passage, Tokens
+from evalmeta.model.run import CaseResult, EarlierTurn, Run, RunOptions, RunStatus, TestResult, Verdict
 
 texts = st.text(st.characters(exclude_categories=["Cs"])) | st.sampled_from(
     ["&amp;", "&#39;", "&lt;b&gt;", 'It\'s "it" & <more>', "['A', 'B']", "[]", "\u20ac\n", "\x00"]
@@ -34,6 +34,7 @@ answers = st.builds(
     session_id=st.none() | texts,
     tokens=st.none() | st.builds(Tokens, st.none() | counts, counts),
     trace=json_values,
+    retrieved=st.none() | st.lists(st.builds(Passage, texts, st.none() | texts), max_size=2).map(tuple),
 )
 results = st.builds(
     TestResult,
@@ -47,6 +48,7 @@ results = st.builds(
     detail=st.none() | numbers,
     rater=st.none() | texts,
     error=st.none() | texts,
+    turn=st.integers(0, 9),
 ).map(lambda result: result if result.verdict is Verdict.ERROR else result._replace(error=None))
 cases = st.builds(
     CaseResult,
@@ -59,6 +61,8 @@ cases = st.builds(
     results=st.lists(results, max_size=3).map(tuple),
     generated=st.none() | answers,
     error=st.none() | texts,
+    label=texts,
+    earlier=st.lists(st.builds(EarlierTurn, texts, answers), max_size=1).map(tuple),
 )
 options = st.builds(
     RunOptions,

@@ -19,9 +19,17 @@ from wire.test_connect import RUN
 STATUSES = {"NEW": "NEW", "IN_PROGRESS": "IN_PROGRESS", "COMPLETED": "SUCCESS", "ERROR": "FAILED"}
 
 
-def without_labels(run: Run) -> Run:
-    """Scorers have no labels, and an org's own shape has no place for them."""
-    cases = (replace(case, results=tuple(each._replace(label=None) for each in case.results)) for case in run.cases)
+def of_a_definition(run: Run) -> Run:
+    """Scorers have no labels and definitions one turn a case, and an org's own shape has no place for more."""
+    cases = (
+        replace(
+            case,
+            results=tuple(each._replace(label=None, threshold=None, turn=0) for each in case.results),
+            label="",
+            earlier=(),
+        )
+        for case in run.cases
+    )
     return replace(run, cases=tuple(cases))
 
 
@@ -36,7 +44,7 @@ def wild(response: str, *scores: str) -> CaseResult:
     return found
 
 
-@given(runs.map(without_labels))
+@given(runs.map(of_a_definition))
 def test_a_run_comes_over_the_wire_whole(run: Run) -> None:
     assert by_wire(run) == run
 

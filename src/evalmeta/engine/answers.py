@@ -11,7 +11,7 @@ import orjson
 
 from evalmeta import limits
 from evalmeta.errors import SubjectError
-from evalmeta.model.generated import Action, GeneratedData, Tokens
+from evalmeta.model.generated import Action, GeneratedData, Passage, Tokens
 from evalmeta.model.jsonvalue import is_too_deep
 
 if TYPE_CHECKING:
@@ -21,7 +21,10 @@ if TYPE_CHECKING:
 
 __all__ = ["generated_data"]
 
-_ANSWER_KEYS: Final = ("outcome", "answer", "topic", "actions", "latency_ms", "session_id", "tokens", "trace")
+_ANSWER_KEYS: Final = (
+    "outcome", "answer", "topic", "actions", "latency_ms", "session_id", "tokens", "trace", "retrieved",
+)  # fmt: skip
+_PASSAGE_KEYS: Final = ("uri", "doc_uri", "content")
 _ACTION_KEYS: Final = ("name", "input", "output", "latency_ms")
 _TOKEN_KEYS: Final = ("input", "output")
 # What orjson can write.
@@ -34,7 +37,8 @@ def generated_data(answer: object, *, measured_ms: float | None = None) -> Gener
     Takes the answer's text; a mapping with `outcome` (or `answer`) and, if the agent
     tells them, `topic`, `actions` (names, or mappings with `name`, `input`, `output`,
     `latency_ms`), `latency_ms`, `session_id`, `tokens` (a mapping with `input` and
-    `output`) and `trace` (any JSON); or GeneratedData. Inputs, outputs and traces are
+    `output`), `trace` (any JSON) and `retrieved` (mappings with `uri`, or `doc_uri`, and
+    `content`); or GeneratedData. Inputs, outputs and traces are
     copied, so that what the agent does to them later changes nothing.
 
     Raises:
@@ -61,6 +65,7 @@ def _checked(data: GeneratedData, measured_ms: float | None) -> GeneratedData:
         _optional_text(data.session_id, "session_id"),
         _tokens(data.tokens),
         _json(data.trace, "trace"),
+        None if data.retrieved is None else _passages(data.retrieved),
     )
 
 
@@ -77,6 +82,7 @@ def _from_mapping(answer: Mapping[object, object], measured_ms: float | None) ->
         _optional_text(answer.get("session_id"), "session_id"),
         _tokens(answer.get("tokens")),
         _json(answer.get("trace"), "trace"),
+        None if answer.get("retrieved") is None else _passages(answer["retrieved"]),
     )
 
 
@@ -95,6 +101,22 @@ def _count(value: object) -> int | None:
     if value is None or (isinstance(value, int) and not isinstance(value, bool) and 0 <= value < _MOST_TOKENS):
         return value
     raise SubjectError(f"the agent's tokens hold {value!r:.50}; expected a number of tokens")
+
+
+def _passages(passages: object) -> tuple[Passage, ...]:
+    if not isinstance(passages, list | tuple):
+        raise SubjectError(f"what the agent retrieved is {_kind(passages)}; expected a list of mappings")
+    return tuple(map(_passage, passages))
+
+
+def _passage(passage: object) -> Passage:
+    if isinstance(passage, Passage):
+        return Passage(_text(passage.uri, "passage's uri"), _optional_text(passage.content, "passage's content"))
+    if not isinstance(passage, Mapping):
+        raise SubjectError(f"what the agent retrieved holds {_kind(passage)}; expected a mapping with 'uri'")
+    _refuse_unknown(passage, _PASSAGE_KEYS, "a passage")
+    uri = passage.get("uri", passage.get("doc_uri"))
+    return Passage(_text(uri, "passage's uri"), _optional_text(passage.get("content"), "passage's content"))
 
 
 def _actions(actions: object) -> tuple[Action, ...]:

@@ -16,7 +16,8 @@ from evalmeta.engine.reasons import reason
 from evalmeta.engine.scorer import Exchange, score
 from evalmeta.engine.scorers.results import broken
 from evalmeta.errors import SubjectBusy, SubjectUnreachable
-from evalmeta.model.run import CaseResult, TestResult, Verdict, case_verdict
+from evalmeta.model.counting import case_verdict
+from evalmeta.model.run import CaseResult, EarlierTurn, TestResult, Verdict
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Coroutine, Mapping, Sequence
@@ -78,45 +79,77 @@ async def converse(item: WorkItem, subject: Subject, terms: Terms) -> CaseResult
 async def judge_again(
     item: WorkItem, recorded: CaseResult | None, scorers: Mapping[str, Scorer], *, seconds: float
 ) -> CaseResult:
-    """Judges what an earlier run recorded for a case: its last answer, by what the last turn expects.
+    """Judges what an earlier run recorded for a case: every answer by what its turn expects.
 
-    A case without an answer is ERROR, with the reason that was recorded; a result that
-    is not there within the seconds is ERROR too.
+    A case without all of its answers is ERROR, with the reason that was recorded; a
+    result that is not there within the seconds is ERROR too.
     """
     case, now = item.case, time.time()
-    utterance = case.turns[-1].utterance if case.turns else ""
-    error = _not_recorded(recorded, utterance)
-    if recorded is None or recorded.generated is None or error:
-        return CaseResult(case.number, item.iteration, utterance, Verdict.ERROR, now, now, error=error)
-    results: list[TestResult] = []
-    exchange = Exchange(case, recorded.utterance, recorded.generated)
-    with suppress(TimeoutError):
-        await Deadline(seconds).keep(
-            _judge(case.turns[-1].expectations if case.turns else (), exchange, scorers, results)
+    answers = _recorded_answers(recorded)
+    error = _not_recorded(recorded, case, answers)
+    if recorded is None or error:
+        utterance = case.turns[-1].utterance if case.turns else ""
+        return CaseResult(
+            case.number, item.iteration, utterance, Verdict.ERROR, now, now, error=error, label=case.label
         )
+    results: list[TestResult] = []
+    with suppress(TimeoutError):
+        await Deadline(seconds).keep(_judge_turns(case, answers, scorers, results))
     judged = replace(recorded, iteration=item.iteration, results=tuple(results), error=None)
     return replace(judged, verdict=case_verdict(results))
 
 
-def _not_recorded(recorded: CaseResult | None, utterance: str) -> str | None:
+async def _judge_turns(
+    case: Case, answers: Sequence[EarlierTurn], scorers: Mapping[str, Scorer], results: list[TestResult]
+) -> None:
+    for place, (turn, answer) in enumerate(zip(case.turns, answers, strict=True), 1):
+        exchange = Exchange(case, answer.utterance, answer.generated)
+        number = place if len(case.turns) > 1 else 0
+        await _judge(turn.expectations, exchange, scorers, results, turn=number)
+
+
+def _recorded_answers(recorded: CaseResult | None) -> tuple[EarlierTurn, ...]:
     if recorded is None or recorded.generated is None:
+        return ()
+    return (*recorded.earlier, EarlierTurn(recorded.utterance, recorded.generated))
+
+
+def _not_recorded(recorded: CaseResult | None, case: Case, answers: Sequence[EarlierTurn]) -> str | None:
+    """Says why the recorded answers are not those to a case's turns; None when they are."""
+    if not answers:
         return (recorded and recorded.error) or "no answer to this case was recorded"
-    return None if recorded.utterance == utterance else f"the recorded answer is to {recorded.utterance[:100]!r}"
+    for answer, turn in zip(answers, case.turns, strict=False):
+        if answer.utterance != turn.utterance:
+            return f"the recorded answer is to {answer.utterance[:100]!r}"
+    if len(answers) != len(case.turns):
+        why = (recorded and recorded.error) or f"the case has {len(case.turns)} turns"
+        return f"{len(answers)} answers were recorded: {why}"
+    return None
 
 
 async def _judge(
-    expectations: Sequence[Expectation], exchange: Exchange, scorers: Mapping[str, Scorer], results: list[TestResult]
+    expectations: Sequence[Expectation],
+    exchange: Exchange,
+    scorers: Mapping[str, Scorer],
+    results: list[TestResult],
+    *,
+    turn: int = 0,
 ) -> None:
     """Adds a result for every expectation; what is cancelled meanwhile leaves those ERROR that were not there yet."""
     waiting: dict[int, asyncio.Future[TestResult]] = {}
+    first = len(results)
     for expectation in expectations:
         result = score(expectation, exchange, scorers=scorers)
         if not isinstance(result, TestResult):
             waiting[len(results)] = asyncio.ensure_future(result)
             result = broken(expectation, _UNJUDGED)
         results.append(result)
-    if waiting:
-        await _wait_for(waiting, results)
+    try:
+        if waiting:
+            await _wait_for(waiting, results)
+    finally:
+        if turn:
+            results[first:] = [each._replace(turn=turn) for each in results[first:]]
 
 
 async def _wait_for(waiting: Mapping[int, asyncio.Future[TestResult]], results: list[TestResult]) -> None:
@@ -142,8 +175,8 @@ class _Conversation:
     """One attempt at a case, and how far it came; that is kept when it breaks off."""
 
     __slots__ = (
-        "_answered", "_case", "_deadline", "_generated", "_judged", "_results", "_session", "_terms", "_utterance",
-        "failures", "may_pass",
+        "_answered", "_case", "_deadline", "_earlier", "_generated", "_judged", "_results", "_session", "_terms",
+        "_utterance", "failures", "may_pass",
     )  # fmt: skip
 
     def __init__(self, case: Case, terms: Terms, failures: int) -> None:
@@ -154,6 +187,7 @@ class _Conversation:
         self._utterance = case.turns[0].utterance if case.turns else ""
         self._answered = 0.0
         self._generated: GeneratedData | None = None
+        self._earlier: list[EarlierTurn] = []
         self._judged: Turn | None = None
         self._results: list[TestResult] = []
         self.failures = failures
@@ -186,6 +220,8 @@ class _Conversation:
             tuple(self._results),
             self._generated,
             error,
+            self._case.label,
+            tuple(self._earlier),
         )
 
     def _too_late(self, begun: float) -> str | None:
@@ -207,17 +243,19 @@ class _Conversation:
     async def _ask_all(self, subject: Subject) -> None:
         session, _ = await self._admitted(lambda: subject.open(self._case), is_question=False)
         self._session = session
-        for turn in self._case.turns:
-            await self._take_turn(turn, session)
+        for place, turn in enumerate(self._case.turns, 1):
+            await self._take_turn(turn, session, place if len(self._case.turns) > 1 else 0)
 
-    async def _take_turn(self, turn: Turn, session: Session) -> None:
+    async def _take_turn(self, turn: Turn, session: Session, place: int) -> None:
+        if self._generated is not None:
+            self._earlier.append(EarlierTurn(self._utterance, self._generated))
         self._utterance, self._generated = turn.utterance, None
         answer, elapsed = await self._admitted(lambda: session.ask(turn.utterance))
         self._answered = time.monotonic()
         self._generated = generated_data(answer, measured_ms=round(elapsed * 1000, 1))
         exchange = Exchange(self._case, turn.utterance, self._generated)
         self._judged = turn
-        await _judge(turn.expectations, exchange, self._terms.scorers, self._results)
+        await _judge(turn.expectations, exchange, self._terms.scorers, self._results, turn=place)
         self._judged = None
 
     async def _admitted(self, ask: Callable[[], Awaitable[_T]], *, is_question: bool = True) -> tuple[_T, float]:

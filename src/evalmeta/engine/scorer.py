@@ -157,20 +157,26 @@ def _sound(expectation: Expectation, result: object) -> TestResult:
 
 def _is_plain(result: TestResult) -> bool:
     """Tells quickly, of nearly every result, that `_fault` finds none."""
-    name, verdict, expected, actual, score, explanation, label, detail, rater, error = result
+    name, verdict, expected, actual, score, explanation, label, detail, rater, error, threshold, _ = result
     try:
         texts = f"{label or ''}".join((name, expected, actual, explanation))
     except TypeError:
         return False
     are_numbers = (score is None or type(score) is float) and (detail is None or type(detail) is float)
     is_known = type(verdict) is Verdict and rater is None and error is None and (label is None or type(label) is str)
-    return is_known and are_numbers and texts.isascii() and math.isfinite((score or 0) + (detail or 0))
+    return (
+        is_known
+        and threshold is None
+        and are_numbers
+        and texts.isascii()
+        and math.isfinite((score or 0) + (detail or 0))
+    )
 
 
 def _fault(result: TestResult) -> str | None:
     if type(result.verdict) is not Verdict:
         return f"its verdict is {result.verdict!r:.50}"
-    for number in (result.score, result.detail):
+    for number in (result.score, result.detail, result.threshold):
         if number is not None and not _is_number(number):
             return f"its score is {number!r:.50}"
     for text in (result.name, result.expected, result.actual, result.explanation):

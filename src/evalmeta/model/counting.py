@@ -1,20 +1,98 @@
-"""What a case counts as: its own verdict, or the stricter one that a run asked for."""
+"""What results come to: the verdict of a case, means over turns and iterations, and what a case counts as."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from evalmeta.model.run import Verdict
 
 if TYPE_CHECKING:
-    from evalmeta.model.run import CaseResult, RunOptions
+    from collections.abc import Iterable
 
-__all__ = ["counted_verdict"]
+    from evalmeta.model.run import CaseResult, RunOptions, TestResult
+
+__all__ = ["Mean", "case_verdict", "counted_verdict", "means_of", "worst"]
+
+_TOLERANCE: Final = 1e-9
+
+
+class Mean:
+    """The mean of results that are judged together, as they come; results without a score are left out.
+
+    The mean must reach the threshold of the last result; where a result has shown that less is better,
+    by passing below its threshold or failing above it, it must not exceed it (ADK does the same).
+    """
+
+    __slots__ = ("_is_lower_better", "_total", "count", "threshold")
+
+    def __init__(self) -> None:
+        self._total = 0.0
+        self._is_lower_better = False
+        self.count = 0
+        self.threshold = 0.0
+
+    def add(self, result: TestResult) -> None:
+        """Takes a result that has a threshold."""
+        if result.threshold is None:
+            return
+        self.threshold = result.threshold
+        if result.score is None:
+            return
+        self._total += result.score
+        self.count += 1
+        is_above, is_below = result.score > result.threshold, result.score < result.threshold
+        self._is_lower_better |= is_below if result.verdict is Verdict.PASS else is_above
+
+    @property
+    def score(self) -> float | None:
+        """Gives the mean; None when nothing had a score."""
+        return self._total / self.count if self.count else None
+
+    @property
+    def verdict(self) -> Verdict:
+        """Gives PASS or FAILURE; UNDECIDED when nothing had a score."""
+        if not self.count:
+            return Verdict.UNDECIDED
+        distance = self._total / self.count - self.threshold
+        return Verdict.PASS if (-distance if self._is_lower_better else distance) >= -_TOLERANCE else Verdict.FAILURE
+
+
+def means_of(results: Iterable[TestResult]) -> dict[str, Mean]:
+    """Gives the mean of every name whose results are averaged, in the order of their first results."""
+    means: dict[str, Mean] = {}
+    for result in results:
+        if result.threshold is not None:
+            means.setdefault(result.name, Mean()).add(result)
+    return means
+
+
+def case_verdict(results: Iterable[TestResult]) -> Verdict:
+    """Gives the verdict of a case that was asked: the worst of FAILURE, ERROR, PASS and UNDECIDED, in this order.
+
+    Results with a threshold count by their mean. Nothing decided, or nothing expected, is UNDECIDED.
+    """
+    results = list(results)
+    verdicts = {result.verdict for result in results}
+    if len(verdicts) > 1 and any(result.threshold is not None for result in results):
+        verdicts = {each.verdict for each in results if each.threshold is None or each.verdict is Verdict.ERROR}
+        verdicts.update(mean.verdict for mean in means_of(results).values())
+    return worst(verdicts)
+
+
+def worst(verdicts: Iterable[Verdict]) -> Verdict:
+    """Gives the worst of FAILURE, ERROR, PASS and UNDECIDED, in this order; UNDECIDED of nothing."""
+    verdicts = set(verdicts)
+    for verdict in (Verdict.FAILURE, Verdict.ERROR, Verdict.PASS):
+        if verdict in verdicts:
+            return verdict
+    return Verdict.UNDECIDED
 
 
 def counted_verdict(case: CaseResult, options: RunOptions) -> Verdict:
     """Gives the verdict that is counted: with `undecided="fail"`, what is undecided makes a case fail."""
     if options.undecided != "fail" or case.verdict is Verdict.ERROR:
         return case.verdict
-    undecided = case.verdict is Verdict.UNDECIDED or any(result.verdict is Verdict.UNDECIDED for result in case.results)
+    undecided = case.verdict is Verdict.UNDECIDED or any(
+        result.verdict is Verdict.UNDECIDED and not result.is_measured for result in case.results
+    )
     return Verdict.FAILURE if undecided else case.verdict

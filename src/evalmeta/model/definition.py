@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Final
 from evalmeta.model.registry import EVALUATION_DEFINITION
 
 if TYPE_CHECKING:
+    from evalmeta.model.jsonvalue import JsonObject
     from evalmeta.model.registry import MetadataType
 
 __all__ = [
@@ -41,6 +42,10 @@ class Parameter:
     is_reference: bool | None = None
 
 
+def _no_terms() -> JsonObject:
+    return {}
+
+
 @dataclass(frozen=True, slots=True)
 class Expectation:
     """What a test case expects (AiEvaluationExpectation, AiTestCaseScorer).
@@ -50,6 +55,7 @@ class Expectation:
         label: what results call a custom criterion.
         parameters: of a custom criterion.
         scorer_type: Standard or Custom, for scorers only.
+        terms: what definitions have no place for and other formats tell a scorer, as JSON by name.
     """
 
     name: str
@@ -57,6 +63,7 @@ class Expectation:
     label: str | None = None
     parameters: tuple[Parameter, ...] = ()
     scorer_type: str | None = None
+    terms: JsonObject = field(default_factory=_no_terms)
 
     @property
     def is_custom(self) -> bool:

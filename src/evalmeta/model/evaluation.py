@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
 from evalmeta.model.actions import parse_actions, render_actions
@@ -14,27 +14,45 @@ if TYPE_CHECKING:
     from collections.abc import Iterable
 
     from evalmeta.model.definition import Definition, Expectation, HistoryMessage, Inputs
+    from evalmeta.model.generated import GeneratedData
+    from evalmeta.model.jsonvalue import JsonObject
 
 __all__ = ["Case", "Evaluation", "Turn", "evaluation_of"]
 
 
 @dataclass(frozen=True, slots=True)
 class Turn:
-    """One question to the agent and what its answer must satisfy."""
+    """One question to the agent and what its answer must satisfy.
+
+    Attributes:
+        recorded: the answer that the file has already; None when there is none.
+    """
 
     utterance: str
     expectations: tuple[Expectation, ...] = ()
+    recorded: GeneratedData | None = None
+
+
+def _no_state() -> JsonObject:
+    return {}
 
 
 @dataclass(frozen=True, slots=True)
 class Case:
-    """One case: turns in one session, begun with history and context variables."""
+    """One case: turns in one session, begun with history, context variables and state.
+
+    Attributes:
+        label: what its file calls it, for people; the number is what tells it from others.
+        state: what the session begins with, as JSON, by name; agents get it as context, beside the variables.
+    """
 
     number: int
     turns: tuple[Turn, ...]
     history: tuple[HistoryMessage, ...] = ()
     context_variables: tuple[ContextVariable, ...] = ()
     tags: tuple[str, ...] = ()
+    label: str = ""
+    state: JsonObject = field(default_factory=_no_state)
 
 
 @dataclass(frozen=True, slots=True)

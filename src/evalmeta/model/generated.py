@@ -10,7 +10,7 @@ if TYPE_CHECKING:
 
     from evalmeta.model.jsonvalue import JsonObject, JsonValue
 
-__all__ = ["Action", "GeneratedData", "Tokens", "invoked_actions", "reference_root"]
+__all__ = ["Action", "GeneratedData", "Passage", "Tokens", "invoked_actions", "reference_root"]
 
 
 def _no_input() -> Mapping[str, JsonValue]:
@@ -41,6 +41,19 @@ class Tokens:
 
 
 @dataclass(frozen=True, slots=True)
+class Passage:
+    """A piece of a document that the agent has retrieved for its answer.
+
+    Attributes:
+        uri: the document that it comes from.
+        content: its text; None when it was not told.
+    """
+
+    uri: str
+    content: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
 class GeneratedData:
     """What came back from the agent.
 
@@ -53,6 +66,7 @@ class GeneratedData:
         session_id: the agent's own name for the conversation.
         tokens: what the answer cost.
         trace: what the agent tells of its way to the answer, as JSON; kept as it came.
+        retrieved: the passages of documents that the answer was made from; None when it was not told.
     """
 
     outcome: str
@@ -62,6 +76,7 @@ class GeneratedData:
     session_id: str | None = None
     tokens: Tokens | None = None
     trace: JsonValue = None
+    retrieved: tuple[Passage, ...] | None = None
 
 
 def invoked_actions(generated: GeneratedData) -> JsonValue:

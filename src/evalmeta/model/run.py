@@ -10,12 +10,12 @@ from evalmeta import limits
 from evalmeta.model.scoring import Scoring
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
-
     from evalmeta.model.generated import GeneratedData
 
 __all__ = [
+    "Average",
     "CaseResult",
+    "EarlierTurn",
     "Run",
     "RunOptions",
     "RunStatus",
@@ -23,7 +23,6 @@ __all__ = [
     "TestResult",
     "Undecided",
     "Verdict",
-    "case_verdict",
 ]
 
 
@@ -66,6 +65,9 @@ class TestResult(NamedTuple):
         explanation: why, in words a person can act on.
         detail: a finer score beside the verdict, such as the partial match of actions.
         rater: which rater judged, for what is rated.
+        threshold: of results that are averaged: what the mean of their scores, over the turns of a case and
+            all iterations, must reach. None for a result that counts by itself.
+        turn: the turn that was judged, from 1, in a case of several; 0 in a case of one.
     """
 
     name: str
@@ -78,27 +80,37 @@ class TestResult(NamedTuple):
     detail: float | None = None
     rater: str | None = None
     error: str | None = None
+    threshold: float | None = None
+    turn: int = 0
 
-
-def case_verdict(results: Iterable[TestResult]) -> Verdict:
-    """Gives the verdict of a case that was asked: the worst of FAILURE, ERROR, PASS and UNDECIDED, in this order.
-
-    Nothing decided, or nothing expected, is UNDECIDED.
-    """
-    verdicts = {result.verdict for result in results}
-    for verdict in (Verdict.FAILURE, Verdict.ERROR, Verdict.PASS):
-        if verdict in verdicts:
-            return verdict
-    return Verdict.UNDECIDED
+    @property
+    def is_measured(self) -> bool:
+        """Says whether it tells a number and judges nothing: then nothing was left undecided."""
+        return self.verdict is Verdict.UNDECIDED and self.score is not None
 
 
 # Its name begins as those of test classes do.
 TestResult.__test__ = False  # type: ignore[attr-defined]
 
 
+class EarlierTurn(NamedTuple):
+    """A turn before the last of a case: what was asked, and what came back."""
+
+    utterance: str
+    generated: GeneratedData
+
+
 @dataclass(frozen=True, slots=True)
 class CaseResult:
-    """One case of one iteration: what was asked, what came back, how it was judged."""
+    """One case of one iteration: what was asked, what came back, how it was judged.
+
+    Attributes:
+        utterance: what was asked last.
+        results: of all turns, in their order.
+        generated: the answer to the last question that was asked; None when there is none.
+        label: what the case's file calls it.
+        earlier: the turns before the last that was asked.
+    """
 
     number: int
     iteration: int
@@ -109,6 +121,8 @@ class CaseResult:
     results: tuple[TestResult, ...] = ()
     generated: GeneratedData | None = None
     error: str | None = None
+    label: str = ""
+    earlier: tuple[EarlierTurn, ...] = ()
 
 
 Undecided = Literal["ignore", "fail"]
@@ -153,12 +167,36 @@ class RunOptions:
 
 
 @dataclass(frozen=True, slots=True)
+class Average:
+    """The mean of one kind of result over the turns and iterations of a case, and whether it reaches its threshold.
+
+    Attributes:
+        number: the case's.
+        label: what the case's file calls it.
+        name: the results'.
+        score: the mean; None when no result had a score.
+        count: over how many results.
+    """
+
+    number: int
+    label: str
+    name: str
+    score: float | None
+    threshold: float
+    count: int
+    verdict: Verdict
+
+
+@dataclass(frozen=True, slots=True)
 class Summary:
     """Counts over all cases and iterations, and whether the run passed.
+
+    A case whose results are averaged counts, in every iteration, by its means over all of them.
 
     Attributes:
         pass_rate: passed / (passed + failed), 0 to 1; None when no case was decided.
         undecided_results: names of results that nothing could judge, with their counts.
+        averages: of cases whose results are averaged, by number and name.
     """
 
     total: int
@@ -170,6 +208,7 @@ class Summary:
     min_pass_rate: float
     succeeded: bool
     undecided_results: tuple[tuple[str, int], ...] = ()
+    averages: tuple[Average, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

@@ -19,9 +19,10 @@ import orjson
 from evalmeta import limits
 from evalmeta.errors import MessageUnreadable
 from evalmeta.model.actions import parse_actions, render_actions
-from evalmeta.model.generated import Action, GeneratedData, Tokens, invoked_actions
+from evalmeta.model.counting import case_verdict
+from evalmeta.model.generated import Action, GeneratedData, Passage, Tokens, invoked_actions
 from evalmeta.model.jsonvalue import is_too_deep
-from evalmeta.model.run import CaseResult, Run, RunStatus, TestResult, Verdict, case_verdict
+from evalmeta.model.run import CaseResult, EarlierTurn, Run, RunStatus, TestResult, Verdict
 from evalmeta.wire.jsonfields import (
     integer,
     list_of_objects,
@@ -97,7 +98,20 @@ def write_case(case: CaseResult) -> JsonObject:
         "testResults": [_write_result(each, times) for each in case.results],
         "iteration": case.iteration,
         "verdict": case.verdict.value,
+        **_case_extras(case),
     }
+
+
+def _case_extras(case: CaseResult) -> JsonObject:
+    """Gives what cases of definitions do not have, and nothing for them."""
+    extras: dict[str, JsonValue] = {}
+    if case.label:
+        extras["name"] = case.label
+    if case.earlier:
+        extras["earlierTurns"] = [
+            {"utterance": each.utterance, "generatedData": write_generated(each.generated)} for each in case.earlier
+        ]
+    return extras
 
 
 def write_run(run: Run, *, escape: bool, stand_ins: Sequence[CaseResult] = ()) -> JsonObject:
@@ -189,6 +203,11 @@ def read_case(source: JsonObject, *, place: int = 1) -> CaseResult:
         results=results,
         generated=generated,
         error=_left_at(status) if error is None else error,
+        label=text(source, "name"),
+        earlier=tuple(
+            EarlierTurn(text(each, "utterance"), read_generated(object_at(each, "generatedData")))
+            for each in list_of_objects(source, "earlierTurns")
+        ),
     )
 
 
@@ -222,7 +241,13 @@ def read_generated(source: JsonObject) -> GeneratedData:
         session_id=optional_text(source, "sessionId"),
         tokens=_read_tokens(object_at(source, "tokens")),
         trace=_read_trace(source),
+        retrieved=_read_passages(source) if "retrieved" in source else None,
     )
+
+
+def _read_passages(source: JsonObject) -> tuple[Passage, ...]:
+    found = list_of_objects(source, "retrieved")
+    return tuple(Passage(text(each, "uri"), optional_text(each, "content")) for each in found)
 
 
 def _read_tokens(source: JsonObject) -> Tokens | None:
@@ -272,6 +297,8 @@ def _extras(generated: GeneratedData) -> JsonObject:
         extras["tokens"] = {"input": generated.tokens.input, "output": generated.tokens.output}
     if generated.trace is not None:
         extras["trace"] = generated.trace
+    if generated.retrieved is not None:
+        extras["retrieved"] = [{"uri": each.uri, "content": each.content} for each in generated.retrieved]
     return extras
 
 
@@ -290,6 +317,8 @@ def _write_result(result: TestResult, times: Mapping[str, str]) -> JsonObject:
         "errorMessage": _message_of(result),
         "partialScore": result.detail,
         "rater": result.rater,
+        **({} if result.threshold is None else {"threshold": result.threshold}),
+        **({"turn": result.turn} if result.turn else {}),
     }
 
 
@@ -318,6 +347,8 @@ def _read_result(source: JsonObject) -> TestResult:
         detail=optional_number(source, "partialScore"),
         rater=optional_text(source, "rater"),
         error=message if verdict is Verdict.ERROR else None,
+        threshold=optional_number(source, "threshold"),
+        turn=integer(source, "turn", 0),
     )
 
 

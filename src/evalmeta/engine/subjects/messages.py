@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import json
 from typing import TYPE_CHECKING, TypeAlias
 
 if TYPE_CHECKING:
     from evalmeta.model.evaluation import Case
     from evalmeta.model.generated import GeneratedData
+    from evalmeta.model.jsonvalue import JsonValue
 
-__all__ = ["Message", "context_of", "exchanged", "history_of"]
+__all__ = ["Message", "context_of", "exchanged", "history_of", "plain_text"]
 
 Message: TypeAlias = dict[str, str | None]
 
@@ -26,6 +28,11 @@ def exchanged(utterance: str, generated: GeneratedData) -> tuple[Message, Messag
     )
 
 
-def context_of(case: Case) -> dict[str, str]:
-    """Gives the values of the context variables by their names."""
-    return {variable.name: variable.value for variable in case.context_variables}
+def context_of(case: Case) -> dict[str, JsonValue]:
+    """Gives by their names what the session's state holds, and the values of the context variables."""
+    return {**case.state, **{variable.name: variable.value for variable in case.context_variables}}
+
+
+def plain_text(value: JsonValue) -> str:
+    """Gives a value as text: a text as it is, anything else as JSON."""
+    return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)

@@ -8,7 +8,7 @@ from urllib.parse import urlsplit
 from evalmeta.engine.answers import generated_data
 from evalmeta.engine.endpoints import open_endpoint
 from evalmeta.engine.subjects.headers import filled_headers
-from evalmeta.engine.subjects.messages import context_of
+from evalmeta.engine.subjects.messages import context_of, plain_text
 from evalmeta.engine.subjects.toolcalls import arguments_of
 from evalmeta.errors import SettingsError, SubjectError
 from evalmeta.model.secrecy import redacted
@@ -82,7 +82,7 @@ class _Session:
 
 
 def _opening(system: str, case: Case) -> list[JsonObject]:
-    context = "".join(f"\n{name}: {value}" for name, value in context_of(case).items())
+    context = "".join(f"\n{name}: {plain_text(value)}" for name, value in context_of(case).items())
     told = [system, context and f"Context:{context}"]
     opening: list[JsonObject] = [{"role": "system", "content": text} for text in told if text]
     for entry in case.history:

@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from evalmeta.engine.subjects.messages import Message
     from evalmeta.model.evaluation import Case
     from evalmeta.model.generated import GeneratedData
+    from evalmeta.model.jsonvalue import JsonValue
     from evalmeta.model.settings import PythonSubject
 
 __all__ = ["bind_python", "subject_of"]
@@ -144,7 +145,7 @@ async def _close(thing: object, calls: Calls) -> None:
         await calls.call(_method(thing, "close"))
 
 
-def _accepted(function: Function, history: list[Message], context: dict[str, str]) -> dict[str, object]:
+def _accepted(function: Function, history: list[Message], context: dict[str, JsonValue]) -> dict[str, object]:
     try:
         parameters = inspect.signature(function).parameters.values()
     except (TypeError, ValueError):
