@@ -26,12 +26,24 @@ class Findings:
     def __init__(self, label: str) -> None:
         self.label = label
         self._problems: list[Problem] = []
+        self._notes: list[Problem] = []
+
+    @property
+    def notes(self) -> tuple[Problem, ...]:
+        """Gives the warnings, by their places."""
+        return tuple(sorted(self._notes, key=lambda problem: problem.location))
 
     def add(self, code: str, message: str, *, line: int = 0, column: int = 0, hint: str = "") -> None:
         """Adds a problem at a place of the file."""
         if len(self._problems) < limits.MAX_PROBLEMS:
             place = Location(self.label, line, column)
             self._problems.append(Problem(code, Severity.ERROR, place, message[:_MESSAGE_CHARS], hint))
+
+    def note(self, code: str, message: str, *, line: int = 0, column: int = 0, hint: str = "") -> None:
+        """Adds a warning, which stops nothing."""
+        if len(self._notes) < limits.MAX_PROBLEMS:
+            place = Location(self.label, line, column)
+            self._notes.append(Problem(code, Severity.WARNING, place, message[:_MESSAGE_CHARS], hint))
 
     def suggest(self, word: str, known: Iterable[str]) -> str:
         """Gives what `did_you_mean` does, and nothing when no more problems are kept: it takes its time."""

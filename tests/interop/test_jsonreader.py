@@ -1,0 +1,90 @@
+from __future__ import annotations
+
+import json
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from evalmeta.errors import FormatError
+from evalmeta.interop.findings import Findings
+from evalmeta.interop.jsonreader import read_json
+from evalmeta.interop.jsonrecords import JsonRecord
+
+texts = st.text(st.characters(exclude_categories=["Cs"]), max_size=6)
+values = st.recursive(
+    st.none() | st.booleans() | st.integers(-9, 9) | texts,
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(texts, inner, max_size=3),
+    max_leaves=12,
+)
+
+
+def paths(value: object, path: tuple[str | int, ...] = ()) -> list[tuple[tuple[str | int, ...], object]]:
+    pairs = value.items() if isinstance(value, dict) else enumerate(value) if isinstance(value, list) else ()
+    return [(path, value), *(found for key, inner in pairs for found in paths(inner, (*path, key)))]
+
+
+@given(values, st.sampled_from([None, 2]))
+def test_every_value_is_found_where_it_stands(value: object, indent: int | None) -> None:
+    text = json.dumps(value, indent=indent, ensure_ascii=False)
+    file = read_json(text.encode(), label="x.json")
+    lines = text.split("\n")
+    for path, inner in paths(value):
+        line, column = file.place(path)
+        rest = "\n".join([lines[line - 1][column - 1 :], *lines[line:]])
+        assert json.JSONDecoder().raw_decode(rest)[0] == inner
+
+
+def test_the_lines_of_a_list_are_those_of_its_items() -> None:
+    file = read_json(b'{"cases": [\n  {"a": [1,\n 2]},\n\n  3, "]"\n]}', label="x.json")
+    assert file.lines_of(("cases",)) == [2, 5, 5]
+    assert file.lines_of(()) == []
+
+
+@pytest.mark.parametrize(
+    ("data", "message"),
+    [
+        (b'{"a": 1,\n "b": }', "x.json:2:7: this is no JSON: "),
+        (b"", "x.json:1:1: this is no JSON: "),
+        (b"[" * 2000 + b"]" * 2000, "x.json:1"),
+        (b'{"a": "\xff"}', "x.json:1"),
+    ],
+)
+def test_what_is_no_json_is_told_with_its_place(data: bytes, message: str) -> None:
+    with pytest.raises(FormatError) as caught:
+        read_json(data, label="x.json")
+    assert str(caught.value).startswith(message)
+
+
+def record(text: str) -> tuple[JsonRecord, Findings]:
+    findings = Findings("x.json")
+    return JsonRecord(read_json(text.encode(), label="x.json"), (), findings, called="a turn"), findings
+
+
+def test_keys_are_read_in_every_spelling() -> None:
+    found, _ = record('{"user_content": "hi"}')
+    assert found.text("userContent", "user_content") == "hi"
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("[]", "x.json:1:1: a turn is a list, not an object"),
+        ('{\n  "name": 1}', "x.json:2:11: 'name' of a turn is a number, not a text"),
+        ("{}", "x.json:1:1: a turn needs 'name'"),
+    ],
+)
+def test_what_does_not_fit_is_a_problem_with_its_place(text: str, message: str) -> None:
+    found, findings = record(text)
+    assert found.required_text("name") == ""
+    with pytest.raises(FormatError) as caught:
+        findings.check()
+    assert str(caught.value) == message
+
+
+def test_unknown_keys_are_warnings_with_the_nearest_known_one() -> None:
+    found, findings = record('{"nmae": "x"}')
+    found.note_unknown("name")
+    [note] = findings.notes
+    assert (note.message, note.hint) == ("a turn has no key 'nmae'; it is passed over", "Did you mean 'name'?")
+    findings.check()
