@@ -24,6 +24,7 @@ __all__ = [
     "Profile",
     "PythonSubject",
     "RaterSettings",
+    "RecordedSubject",
     "ReplaySubject",
     "RuleSetting",
     "RulesRater",
@@ -135,6 +136,12 @@ class AgentforceSubject(_Table):
     traces: bool = True
 
 
+class RecordedSubject(_Table):
+    """The answers that an evaluation's own file has already."""
+
+    adapter: Literal["recorded"]
+
+
 class PluginSubject(_Table):
     """An adapter that an installed package adds; it reads its own keys."""
 
@@ -188,6 +195,7 @@ SUBJECT_ADAPTERS: Final[Mapping[str, type[BaseModel]]] = {
     "http": HttpSubject,
     "command": CommandSubject,
     "agentforce": AgentforceSubject,
+    "recorded": RecordedSubject,
 }
 RATER_ADAPTERS: Final[Mapping[str, type[BaseModel]]] = {"rules": RulesRater, "llm": LlmRater}
 
@@ -209,6 +217,7 @@ SubjectSettings = Annotated[
     | Annotated[HttpSubject, Tag("http")]
     | Annotated[CommandSubject, Tag("command")]
     | Annotated[AgentforceSubject, Tag("agentforce")]
+    | Annotated[RecordedSubject, Tag("recorded")]
     | Annotated[PluginSubject, Tag("plugin")],
     _told_by_adapter(SUBJECT_ADAPTERS),
 ]

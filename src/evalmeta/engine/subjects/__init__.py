@@ -10,6 +10,7 @@ from evalmeta.model.settings import (
     HttpSubject,
     OpenAISubject,
     PythonSubject,
+    RecordedSubject,
     ReplaySubject,
 )
 
@@ -45,6 +46,10 @@ def bind(settings: SubjectSettings, *, root: Path, sign_in: SignIn | None = None
             from evalmeta.engine.subjects.replay import bind_replay  # noqa: PLC0415
 
             subject = bind_replay(settings, root=root)
+        case RecordedSubject():
+            from evalmeta.engine.subjects.recorded import bind_recorded  # noqa: PLC0415
+
+            subject = bind_recorded()
         case OpenAISubject():
             from evalmeta.engine.subjects.openai import bind_openai  # noqa: PLC0415 - likewise
 
