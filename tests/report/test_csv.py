@@ -13,7 +13,7 @@ from evalmeta.model.generated import GeneratedData, Tokens
 from evalmeta.model.run import TestResult, Verdict
 from evalmeta.report.csv import COLUMNS, render
 from evalmeta.report.plain import clean
-from evalmeta.report.report import Report, counted_verdict
+from evalmeta.report.report import Report, verdict_of
 
 
 def read(*reports: Report) -> list[dict[str, str]]:
@@ -66,12 +66,11 @@ def test_a_cell_is_no_longer_than_excel_takes() -> None:
 def test_texts_and_verdicts_read_back(reports: list[Report]) -> None:
     rows = read(*reports)
     expected = [
-        (clean(case.utterance), str(counted_verdict(case, report.run.options)), *judged)
+        (clean(case.utterance), str(verdict_of(report, case)), *judged)
         for report in reports
         for case in report.run.cases
         for judged in (
-            [(str(each.verdict), clean(each.actual)) for each in case.results]
-            or [(str(counted_verdict(case, report.run.options)), "")]
+            [(str(each.verdict), clean(each.actual)) for each in case.results] or [(str(verdict_of(report, case)), "")]
         )
     ]
     names = ("utterance", "case_verdict", "verdict", "actual")

@@ -11,7 +11,7 @@ from evalmeta.model.generated import Action, GeneratedData, Tokens
 from evalmeta.model.run import TestResult, Verdict
 from evalmeta.report.jsonl import render
 from evalmeta.report.plain import clean
-from evalmeta.report.report import Report, counted_verdict
+from evalmeta.report.report import Report, verdict_of
 
 ANSWER = {"outcome", "topic", "actions", "latency_ms", "tokens"}
 KEYS = {"definition", "iteration", "number", "verdict", "utterance", "error", "results"} | ANSWER
@@ -54,4 +54,4 @@ def test_every_case_is_one_line_with_all_keys(reports: list[Report]) -> None:
     cases = [(report, case) for report in reports for case in report.run.cases]
     assert all(line.keys() == KEYS for line in lines)
     assert [line["utterance"] for line in lines] == [case.utterance for _, case in cases]
-    assert [line["verdict"] for line in lines] == [counted_verdict(case, report.run.options) for report, case in cases]
+    assert [line["verdict"] for line in lines] == [verdict_of(report, case) for report, case in cases]

@@ -11,7 +11,7 @@ import report_runs as make
 from evalmeta.model.run import RunStatus, Verdict
 from evalmeta.report.markdown import render
 from evalmeta.report.plain import clean
-from evalmeta.report.report import Report, counted_verdict
+from evalmeta.report.report import Report, verdict_of
 
 HOSTILE = st.sampled_from(
     ["</pre></details><script>", "| a | b |", "```\n# x", "@octocat #1", "[a](http://b)", "![x](y)", "<!--", "a\n\nb\n"]
@@ -68,9 +68,7 @@ def _check(reports: list[Report]) -> None:
     assert not {"fence", "code_block", "hr", "blockquote_open"} & {*kinds}
     blocks = [token.content.strip() for token in tokens if token.type == "html_block"]
     assert [block for block in blocks if not _is_ours(block)] == []
-    open_cases = sum(
-        counted_verdict(case, report.run.options) is not Verdict.PASS for report in reports for case in report.run.cases
-    )
+    open_cases = sum(verdict_of(report, case) is not Verdict.PASS for report in reports for case in report.run.cases)
     assert len(blocks) == 3 * open_cases
     inner = [child for token in tokens for child in token.children or []]
     assert {child.type for child in inner} <= INLINE

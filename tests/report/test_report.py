@@ -5,15 +5,14 @@ from dataclasses import replace
 from hypothesis import given
 
 import report_runs as make
-from evalmeta.engine.policy import summarise
 from evalmeta.model.run import Run, RunOptions, RunStatus, Verdict
-from evalmeta.report.report import counted_verdict, decision, duration, has_passed, incident, place
+from evalmeta.report.report import decision, duration, has_passed, incident, place, verdict_of
 
 
 @given(make.runs)
 def test_cases_are_counted_as_the_policy_counts_them(run: Run) -> None:
-    verdicts = [counted_verdict(case, run.options) for case in run.cases]
-    summary = summarise(run.cases, run.options)
+    report = make.report_of(run)
+    verdicts, summary = [verdict_of(report, case) for case in run.cases], report.summary
     counts = tuple(map(verdicts.count, (Verdict.PASS, Verdict.FAILURE, Verdict.ERROR, Verdict.UNDECIDED)))
     assert counts == (summary.passed, summary.failed, summary.errors, summary.undecided)
 

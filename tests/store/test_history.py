@@ -80,6 +80,20 @@ def test_a_strict_run_counts_what_is_undecided_as_failed_here_and_there(database
     assert [(each.passed, each.failed, each.errors) for each in list_runs(database)] == [(0, 1, 1)] * 2
 
 
+def test_a_case_that_is_averaged_counts_by_its_mean_here_and_there(database: Database) -> None:
+    options = RunOptions(iterations=2)
+    scores = ((Verdict.FAILURE, 0.4), (Verdict.PASS, 1.0))
+    averaged = [
+        CaseResult(1, iteration, "", verdict, 1.0, 2.0, (TestResult("overlap", verdict, score=score, threshold=0.5),))
+        for iteration, (verdict, score) in enumerate(scores, 1)
+    ]
+    here = run_here(database, "Orders", now=1.0, options=options)
+    RunJournal(database, here, "w").append(averaged)
+    run = Run("4KB5e0000000001AAA", "Orders", "", RunStatus.COMPLETED, 2.0, 2, options=options, cases=tuple(averaged))
+    RemoteRuns(database).keep(RemoteRun(URL, "dev", run, (run.id,)))
+    assert [(each.passed, each.failed) for each in list_runs(database)] == [(2, 0), (2, 0)]
+
+
 def test_runs_of_a_part_and_runs_judged_again_are_told_apart_here_and_there(database: Database) -> None:
     part = RunOptions(shard=(1, 2))
     run_here(database, "Orders", now=1.0, options=part)

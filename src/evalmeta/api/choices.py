@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from evalmeta.api.comparisons import load_run
 from evalmeta.errors import SettingsError, UsageError
+from evalmeta.model.averages import counted_verdicts
 from evalmeta.model.caselist import CaseList, parse_case_list
-from evalmeta.model.counting import counted_verdict
 from evalmeta.model.registry import type_of_run
 from evalmeta.model.run import Verdict
 
@@ -109,7 +109,7 @@ def _tagged(tag: str, entry: str) -> CaseList:
 
 def _failed(run: Run) -> frozenset[int]:
     bad = {Verdict.FAILURE, Verdict.ERROR}
-    return frozenset(case.number for case in run.cases if counted_verdict(case, run.options) in bad)
+    return frozenset(number for number, verdict in counted_verdicts(run.cases, run.options) if verdict in bad)
 
 
 def _union(sets: Iterable[frozenset[int] | None]) -> frozenset[int] | None:

@@ -5,13 +5,14 @@ from __future__ import annotations
 from collections import Counter
 from typing import TYPE_CHECKING, Final
 
-from evalmeta.model.counting import Mean, counted_verdict, worst
-from evalmeta.model.run import Average, Summary, Verdict
+from evalmeta.model.averages import AveragedCases
+from evalmeta.model.counting import counted_verdict
+from evalmeta.model.run import Summary, Verdict
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from evalmeta.model.run import CaseResult, RunOptions, TestResult
+    from evalmeta.model.run import CaseResult, RunOptions
 
 __all__ = ["Tally", "summarise"]
 
@@ -25,29 +26,22 @@ class Tally:
         self._options = options
         self._verdicts: Counter[Verdict] = Counter()
         self._undecided: Counter[str] = Counter()
-        self._averaged: dict[int, _AveragedCase] = {}
+        self._averaged = AveragedCases(options)
 
     def add(self, case: CaseResult) -> None:
         """Counts one case; with `undecided="fail"` an undecided result makes it a failed one."""
-        is_averaged = False
         for result in case.results:
-            if result.threshold is not None:
-                is_averaged = True
             if result.verdict is Verdict.UNDECIDED and not result.is_measured:
                 self._undecided[result.name] += 1
         verdict = counted_verdict(case, self._options)
-        if is_averaged and verdict is not Verdict.ERROR:
-            self._averaged.setdefault(case.number, _AveragedCase(case.label)).add(
-                case, strict=self._options.undecided == "fail"
-            )
-        else:
+        if not self._averaged.take(case, verdict):
             self._verdicts[verdict] += 1
 
     def summary(self) -> Summary:
         """Gives the counts so far; a run succeeds when its pass rate is reached and nothing was an error."""
-        verdicts = self._verdicts.copy()
-        for averaged in self._averaged.values():
-            verdicts[averaged.verdict()] += averaged.iterations
+        verdicts, averaged = self._verdicts.copy(), self._averaged.verdicts()
+        for number, iterations in self._averaged.iterations().items():
+            verdicts[averaged[number]] += iterations
         passed, failed, errors = (verdicts[each] for each in (Verdict.PASS, Verdict.FAILURE, Verdict.ERROR))
         pass_rate = passed / (passed + failed) if passed + failed else None
         return Summary(
@@ -60,9 +54,8 @@ class Tally:
             min_pass_rate=self._options.min_pass_rate,
             succeeded=not errors and self._reaches(pass_rate, verdicts.total()),
             undecided_results=tuple(sorted(self._undecided.items())),
-            averages=tuple(
-                average for number, each in sorted(self._averaged.items()) for average in each.averages(number)
-            ),
+            averages=self._averaged.averages(),
+            averaged=averaged,
         )
 
     def _reaches(self, pass_rate: float | None, total: int) -> bool:
@@ -70,41 +63,6 @@ class Tally:
         if pass_rate is None:
             return not total
         return pass_rate >= self._options.min_pass_rate - _TOLERANCE
-
-
-class _AveragedCase:
-    """A case some of whose results are averaged over all iterations."""
-
-    __slots__ = ("_label", "_means", "_others", "iterations")
-
-    def __init__(self, label: str) -> None:
-        self._label = label
-        self._means: dict[str, Mean] = {}
-        self._others: set[Verdict] = set()
-        self.iterations = 0
-
-    def add(self, case: CaseResult, *, strict: bool) -> None:
-        self.iterations += 1
-        for result in case.results:
-            if result.threshold is not None:
-                self._means.setdefault(result.name, Mean()).add(result)
-            self._add_other(result, strict=strict)
-
-    def _add_other(self, result: TestResult, *, strict: bool) -> None:
-        if result.verdict is Verdict.UNDECIDED and strict and not result.is_measured:
-            self._others.add(Verdict.FAILURE)
-        elif result.threshold is None or result.verdict is Verdict.ERROR:
-            self._others.add(result.verdict)
-
-    def verdict(self) -> Verdict:
-        """Gives the verdict over all iterations."""
-        return worst({*self._others, *(mean.verdict for mean in self._means.values())})
-
-    def averages(self, number: int) -> list[Average]:
-        return [
-            Average(number, self._label, name, mean.score, mean.threshold, mean.count, mean.verdict)
-            for name, mean in self._means.items()
-        ]
 
 
 def summarise(cases: Iterable[CaseResult], options: RunOptions) -> Summary:

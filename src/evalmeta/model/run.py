@@ -10,6 +10,8 @@ from evalmeta import limits
 from evalmeta.model.scoring import Scoring
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from evalmeta.model.generated import GeneratedData
 
 __all__ = [
@@ -197,6 +199,7 @@ class Summary:
         pass_rate: passed / (passed + failed), 0 to 1; None when no case was decided.
         undecided_results: names of results that nothing could judge, with their counts.
         averages: of cases whose results are averaged, by number and name.
+        averaged: what these cases count as, by number.
     """
 
     total: int
@@ -209,6 +212,7 @@ class Summary:
     succeeded: bool
     undecided_results: tuple[tuple[str, int], ...] = ()
     averages: tuple[Average, ...] = ()
+    averaged: Mapping[int, Verdict] = field(default_factory=dict[int, Verdict])
 
 
 @dataclass(frozen=True, slots=True)

@@ -13,7 +13,7 @@ from evalmeta.api.evaluations import declared_options, evaluate
 from evalmeta.api.metadata import case_lines, shown
 from evalmeta.engine.policy import summarise
 from evalmeta.errors import EvalmetaError, InvalidMetadata, TooManyErrors
-from evalmeta.model.counting import counted_verdict
+from evalmeta.model.averages import verdict_in
 from evalmeta.model.run import RunOptions, Verdict
 from evalmeta.pytest_plugin.explanations import error_text, explanation
 from evalmeta.pytest_plugin.workers import gets_whole_files
@@ -208,14 +208,14 @@ class CaseItem(pytest.Item):
     @property
     def _open(self) -> list[CaseResult]:
         """Lists what is no pass, errors first."""
-        options = self.parent.options
-        found = [each for each in self._results if counted_verdict(each, options) is not Verdict.PASS]
+        averaged, options = self._summary.averaged, self.parent.options
+        found = [each for each in self._results if verdict_in(averaged, each, options) is not Verdict.PASS]
         return sorted(found, key=lambda each: each.verdict is not Verdict.ERROR)
 
     def _text(self) -> str:
         summary, place = self._summary, f"{shown(self.path)}:{self._line}"
         if len(self._results) == 1:
-            verdict = counted_verdict(self._results[0], self.parent.options)
+            verdict = verdict_in(summary.averaged, self._results[0], self.parent.options)
             return f"{place}: case {self.case.number}: {verdict}\n{case_text(self._results[0], indent='  ')}"
         head = f"{place}: case {self.case.number}: {_rate(summary)}"
         texts = [f"iteration {each.iteration}: {each.verdict}\n{case_text(each, indent='  ')}" for each in self._open]

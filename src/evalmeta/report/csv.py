@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Final
 
 from evalmeta.model.expectations import expectation_kind
 from evalmeta.report.plain import clean
-from evalmeta.report.report import counted_verdict
+from evalmeta.report.report import verdict_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -64,7 +64,7 @@ def render(reports: Sequence[Report]) -> str:
 
 
 def _rows(report: Report, case: CaseResult) -> Iterator[list[str]]:
-    run, verdict = report.run, counted_verdict(case, report.run.options)
+    run, verdict = report.run, verdict_of(report, case)
     outcome = case.generated.outcome if case.generated else ""
     start = [_cell(run.definition), _cell(run.id), f"{case.iteration}", f"{case.number}", _cell(case.utterance)]
     start += [_cell(outcome), verdict]

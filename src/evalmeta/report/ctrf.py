@@ -13,7 +13,7 @@ from evalmeta.model.run import Verdict
 from evalmeta.report.details import case_name, case_text, what_failed
 from evalmeta.report.jsontext import json_text
 from evalmeta.report.plain import clean, shorten
-from evalmeta.report.report import counted_verdict, decision, duration, has_passed, incident
+from evalmeta.report.report import decision, duration, has_passed, incident, verdict_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -96,7 +96,7 @@ def _tests(report: Report) -> Iterator[JsonObject]:
 
 
 def _test(report: Report, case: CaseResult, *, is_flaky: bool) -> JsonObject:
-    verdict = counted_verdict(case, report.run.options)
+    verdict = verdict_of(report, case)
     failed = {"message": what_failed(case), "trace": case_text(case)} if verdict is not Verdict.PASS else {}
     return {
         "name": case_name(case, report.run),

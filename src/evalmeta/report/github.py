@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from evalmeta.model.run import Verdict
 from evalmeta.report.details import shows_iterations, what_failed
 from evalmeta.report.plain import clean, one_line
-from evalmeta.report.report import counted_verdict, decision, has_passed
+from evalmeta.report.report import decision, has_passed, verdict_of
 from evalmeta.report.words import count
 from evalmeta.report.workflowcommands import workflow_command
 
@@ -45,7 +45,7 @@ def _broken_cases(report: Report) -> list[list[CaseResult]]:
     """Gives the results that are failures or errors, those of one case together."""
     found: dict[int, list[CaseResult]] = {}
     for case in report.run.cases:
-        if counted_verdict(case, report.run.options) in {Verdict.FAILURE, Verdict.ERROR}:
+        if verdict_of(report, case) in {Verdict.FAILURE, Verdict.ERROR}:
             found.setdefault(case.number, []).append(case)
     return list(found.values())
 

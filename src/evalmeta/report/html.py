@@ -14,7 +14,7 @@ from evalmeta.model.expectations import expectation_kind
 from evalmeta.model.run import Verdict
 from evalmeta.report.human import WORDS, totals
 from evalmeta.report.plain import clean, one_line, shorten
-from evalmeta.report.report import counted_verdict, decision, duration, has_passed, place
+from evalmeta.report.report import decision, duration, has_passed, place, verdict_of
 from evalmeta.report.words import count, percent, seconds
 from evalmeta.wire.timestamps import to_timestamp
 
@@ -94,7 +94,7 @@ def _template() -> Template:
 def _cases(report: Report) -> list[_Case]:
     found: dict[int, list[tuple[CaseResult, Verdict]]] = {}
     for case in report.run.cases:
-        found.setdefault(case.number, []).append((case, counted_verdict(case, report.run.options)))
+        found.setdefault(case.number, []).append((case, verdict_of(report, case)))
     return [_case(report, iterations) for iterations in found.values()]
 
 

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Final
 from evalmeta.model.run import Verdict
 from evalmeta.report.details import case_number, case_text, undecided_reasons
 from evalmeta.report.plain import one_line
-from evalmeta.report.report import counted_verdict, decision, duration, has_passed, has_rate, place
+from evalmeta.report.report import decision, duration, has_passed, has_rate, place, verdict_of
 from evalmeta.report.statistics import statistics_lines
 from evalmeta.report.words import count, percent, seconds
 
@@ -94,7 +94,7 @@ def _lines(report: Report) -> Iterator[str]:
 
 
 def _case_lines(report: Report, case: CaseResult) -> Iterator[str]:
-    verdict = counted_verdict(case, report.run.options)
+    verdict = verdict_of(report, case)
     start = f"{WORDS[verdict]:{_WORD_CHARS}} {case_number(case, report.run)}"
     if verdict is Verdict.PASS:
         yield f"{start} {one_line(case.utterance)}".rstrip()

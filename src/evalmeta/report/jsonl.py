@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from evalmeta.report.jsontext import json_text
-from evalmeta.report.report import counted_verdict
+from evalmeta.report.report import verdict_of
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -33,7 +33,7 @@ def _case(report: Report, case: CaseResult) -> JsonObject:
         "definition": report.run.definition,
         "iteration": case.iteration,
         "number": case.number,
-        "verdict": str(counted_verdict(case, report.run.options)),
+        "verdict": str(verdict_of(report, case)),
         "utterance": case.utterance,
         **_answer(case.generated),
         "error": case.error,

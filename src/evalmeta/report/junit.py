@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from evalmeta.model.run import Verdict
 from evalmeta.report.details import case_name, case_text, open_results, what_failed
 from evalmeta.report.plain import clean
-from evalmeta.report.report import counted_verdict, decision, duration, has_passed, incident
+from evalmeta.report.report import decision, duration, has_passed, incident, verdict_of
 from evalmeta.wire.timestamps import to_timestamp
 from evalmeta.xmlio.writer import node
 from evalmeta.xmlio.writer import render as render_xml
@@ -42,7 +42,7 @@ def render(reports: Sequence[Report]) -> str:
 
 
 def _counts(report: Report) -> Counter[str]:
-    counts = Counter(str(counted_verdict(case, report.run.options)) for case in report.run.cases)
+    counts = Counter(str(verdict_of(report, case)) for case in report.run.cases)
     if incident(report.run):
         counts[Verdict.ERROR] += 1
     return counts
@@ -92,7 +92,7 @@ def _testcase(report: Report, case: CaseResult) -> Node:
     if report.file and line:
         attributes["line"] = f"{line}"
     attributes["time"] = f"{max(0.0, case.ended - case.started):.3f}"
-    return node("testcase", list(_outcome(case, counted_verdict(case, run.options))), **attributes)
+    return node("testcase", list(_outcome(case, verdict_of(report, case))), **attributes)
 
 
 def _outcome(case: CaseResult, verdict: Verdict) -> Iterator[Node]:

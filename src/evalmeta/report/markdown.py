@@ -10,7 +10,7 @@ from evalmeta.model.run import Verdict
 from evalmeta.report.details import case_number, case_text, undecided_reasons
 from evalmeta.report.human import WORDS, totals
 from evalmeta.report.plain import one_line
-from evalmeta.report.report import counted_verdict, decision, duration, has_passed, place
+from evalmeta.report.report import decision, duration, has_passed, place, verdict_of
 from evalmeta.report.words import count, percent, seconds
 
 if TYPE_CHECKING:
@@ -72,9 +72,7 @@ def _cells(report: Report) -> Iterator[str]:
 
 def _section(report: Report) -> Iterator[str]:
     open_cases = [
-        (case, verdict)
-        for case in report.run.cases
-        if (verdict := counted_verdict(case, report.run.options)) is not Verdict.PASS
+        (case, verdict) for case in report.run.cases if (verdict := verdict_of(report, case)) is not Verdict.PASS
     ]
     yield f"\n### {_code(one_line(report.run.definition))}\n\n{_prose(one_line(decision(report), chars=400))}\n"
     for name, number, reason in undecided_reasons(report):

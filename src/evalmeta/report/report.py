@@ -5,17 +5,17 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from evalmeta.model.counting import counted_verdict
+from evalmeta.model.averages import verdict_in
 from evalmeta.model.run import RunStatus
 from evalmeta.report.words import count, percent
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
-    from evalmeta.model.run import CaseResult, Run, Summary
+    from evalmeta.model.run import CaseResult, Run, Summary, Verdict
     from evalmeta.model.statistics import RunStatistics
 
-__all__ = ["Report", "counted_verdict", "decision", "duration", "has_passed", "has_rate", "incident", "place"]
+__all__ = ["Report", "decision", "duration", "has_passed", "has_rate", "incident", "place", "verdict_of"]
 
 
 def _no_lines() -> Mapping[int, int]:
@@ -82,6 +82,11 @@ def place(report: Report, case: CaseResult) -> str | None:
     """Gives `file:line` of a case, or the file alone when the line is unknown."""
     line = report.lines.get(case.number)
     return f"{report.file}:{line}" if report.file and line else report.file
+
+
+def verdict_of(report: Report, case: CaseResult) -> Verdict:
+    """Gives what a case counts as in the run's summary."""
+    return verdict_in(report.summary.averaged, case, report.run.options)
 
 
 def _merit(summary: Summary) -> str:

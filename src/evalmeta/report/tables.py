@@ -14,7 +14,7 @@ from evalmeta.model.run import Verdict
 from evalmeta.report.details import blocks, case_number, shows_iterations, what_failed
 from evalmeta.report.human import WORDS, heading, summary_lines, totals
 from evalmeta.report.plain import clean, one_line, shorten
-from evalmeta.report.report import counted_verdict, has_passed, place
+from evalmeta.report.report import has_passed, place, verdict_of
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -45,7 +45,7 @@ def print_tables(reports: Sequence[Report], console: Console) -> None:
         if report.run.cases:
             console.print(_table(report))
         for case in report.run.cases:
-            verdict = counted_verdict(case, report.run.options)
+            verdict = verdict_of(report, case)
             if verdict is not Verdict.PASS:
                 console.print(_panel(report, case, verdict))
         console.print(_summary(report))
@@ -64,7 +64,7 @@ def _table(report: Report) -> Table:
     table.add_column("verdict", no_wrap=True)
     table.add_column("what failed", ratio=2, no_wrap=True, overflow="ellipsis")
     for case in report.run.cases:
-        verdict = counted_verdict(case, report.run.options)
+        verdict = verdict_of(report, case)
         told = "" if verdict is Verdict.PASS else what_failed(case)
         cells = [f"{case.number}", *([f"{case.iteration}"] if iterations else []), one_line(case.utterance)]
         table.add_row(*map(_text, cells), _text(WORDS[verdict], _STYLES[verdict]), _text(told))

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from evalmeta.model.run import Verdict
 from evalmeta.report.details import case_name, open_results, what_failed
 from evalmeta.report.plain import one_line, quote, shorten
-from evalmeta.report.report import counted_verdict, decision, incident, place
+from evalmeta.report.report import decision, incident, place, verdict_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -50,7 +50,7 @@ def _incident_point(number: int, report: Report) -> Iterator[str]:
 
 
 def _case_point(number: int, report: Report, case: CaseResult) -> Iterator[str]:
-    verdict = counted_verdict(case, report.run.options)
+    verdict = verdict_of(report, case)
     name = _escape(case_name(case, report.run))
     match verdict:
         case Verdict.PASS:

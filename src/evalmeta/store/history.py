@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 
 import orjson
 
-from evalmeta.model.counting import counted_verdict
+from evalmeta.model.averages import counted_verdicts
 from evalmeta.model.run import RunStatus, Verdict
 from evalmeta.store.runs import Runs
 from evalmeta.wire.connect import read_run
@@ -120,10 +120,10 @@ def _past_run(database: Database, row: Row) -> PastRun:
 
 def _counts(database: Database, run_id: str, options: RunOptions) -> list[int]:
     found: Counter[str] = Counter()
-    if options.undecided == "fail":
-        # Only the results tell which cases are undecided in part.
-        found.update(counted_verdict(case, options).value for case in Runs(database).stream(run_id))
-    else:
-        sql = "SELECT verdict, count(*) FROM case_result WHERE run_id = ? GROUP BY verdict"
-        found.update(dict(database.query(sql, (run_id,))))
+    sql = "SELECT verdict, count(*) FROM case_result WHERE run_id = ? GROUP BY verdict"
+    found.update(dict(database.query(sql, (run_id,))))
+    # Only the results tell which cases are undecided in part, and which are averaged over their iterations.
+    if options.undecided == "fail" or (options.iterations > 1 and found[Verdict.PASS] < found.total()):
+        judged = counted_verdicts(Runs(database).stream(run_id), options)
+        found = Counter(verdict.value for _, verdict in judged)
     return [found[each.value] for each in (Verdict.PASS, Verdict.FAILURE, Verdict.ERROR, Verdict.UNDECIDED)]

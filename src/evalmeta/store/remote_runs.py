@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Final
 
 import orjson
 
-from evalmeta.model.counting import counted_verdict
+from evalmeta.model.averages import counted_verdicts
 from evalmeta.model.run import Verdict
 from evalmeta.store.database import open_database
 from evalmeta.wire.connect import read_run, write_run
@@ -55,7 +55,7 @@ class RemoteRuns:
     def keep(self, remote: RemoteRun) -> None:
         """Keeps a run as it is now, in place of what was known of it."""
         run = remote.run
-        verdicts = Counter(counted_verdict(case, run.options) for case in run.cases)
+        verdicts = Counter(verdict for _, verdict in counted_verdicts(run.cases, run.options))
         sql = """
             INSERT OR REPLACE INTO remote_run
               (org_url, id, org_name, definition, status, started_at, ended_at, total,
