@@ -171,6 +171,11 @@ def test_a_case_whose_rate_rose_is_no_regression() -> None:
     assert not compared([case(1, 2, 8)], [case(1, 10)]).is_regression("significant")
 
 
+def test_what_is_averaged_over_iterations_has_no_p_value() -> None:
+    [found] = compared([case(1, 9)], [case(1, 0, 9, is_averaged=True)]).cases
+    assert (found.standing, found.p_value) == (Standing.BROKEN, None)
+
+
 @pytest.mark.parametrize(
     ("before", "after"), [([case(1)], [case(1, 0, 1)]), ([case(1, 3)], [case(1, 0)]), ([case(1, 3)], [case(2, 3)])]
 )

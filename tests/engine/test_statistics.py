@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 
 import pytest
 from hypothesis import given
@@ -9,8 +10,8 @@ from hypothesis import strategies as st
 from engine.builders import case_result, result
 from evalmeta.engine.statistics import RunTally, collect, fisher, mcnemar, percentile, wilson
 from evalmeta.model.generated import GeneratedData, Tokens
-from evalmeta.model.run import CaseResult, RunOptions, Verdict
-from evalmeta.model.statistics import CaseCounts, Interval, Latency
+from evalmeta.model.run import CaseResult, EarlierTurn, RunOptions, TestResult, Verdict
+from evalmeta.model.statistics import CaseCounts, Interval, Latency, Measure
 
 PASS, FAILURE, ERROR, UNDECIDED = Verdict.PASS, Verdict.FAILURE, Verdict.ERROR, Verdict.UNDECIDED
 
@@ -132,6 +133,31 @@ def test_cases_are_counted_over_iterations() -> None:
 def test_what_nothing_could_judge_fails_where_the_run_is_strict() -> None:
     case = case_result(PASS, result(PASS), result(UNDECIDED, "coherence"))
     assert collect([case], RunOptions(undecided="fail")).cases[0].failed == 1
+
+
+def test_a_case_that_is_averaged_is_one_observation_and_counted_as_the_summary_does() -> None:
+    judged = [
+        TestResult("overlap", FAILURE, score=0.4, threshold=0.5),
+        TestResult("overlap", PASS, score=1, threshold=0.5),
+    ]
+    found = collect([case_result(each.verdict, each) for each in judged], RunOptions(iterations=2))
+    assert found.cases == (CaseCounts(1, "Where is it?", 2, is_averaged=True),)
+    assert (found.interval, found.intervals, found.flaky) == (None, (None,), ())
+
+
+def test_what_is_measured_has_a_mean() -> None:
+    measured = [TestResult(name, UNDECIDED, score=score) for name, score in (("recall", 1), ("cost", 3), ("recall", 0))]
+    found = collect([case_result(PASS, *measured, result(PASS))], RunOptions())
+    assert found.measures == (Measure("recall", 0.5, 2), Measure("cost", 3.0, 1))
+
+
+def test_answers_of_all_turns_count() -> None:
+    case = replace(
+        answered(20.0, tokens=Tokens(1, 2)),
+        earlier=(EarlierTurn("Hi", GeneratedData("x", latency_ms=10.0, tokens=Tokens(3, 4))),),
+    )
+    found = collect([case], RunOptions())
+    assert (found.answers, found.timed, found.tokens) == (2, 2, Tokens(4, 6))
 
 
 def test_a_run_that_decided_nothing_has_no_interval() -> None:

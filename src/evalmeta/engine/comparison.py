@@ -135,8 +135,8 @@ def _tested(case: CaseComparison) -> CaseComparison:
 
 
 def _p_value(case: CaseComparison) -> float | None:
-    """Tests the iterations of one case; a single question on each side proves nothing."""
-    if case.before is None or case.after is None:
+    """Tests the iterations of one case; a single question on each side, or a mean over all, proves nothing."""
+    if case.before is None or case.after is None or case.before.is_averaged or case.after.is_averaged:
         return None
     decided = case.before.decided, case.after.decided
     if min(decided) < 1 or max(decided) == 1:

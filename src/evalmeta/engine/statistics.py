@@ -16,13 +16,14 @@ from array import array
 from statistics import NormalDist
 from typing import TYPE_CHECKING, Final
 
+from evalmeta.model.averages import AveragedCases
 from evalmeta.model.counting import counted_verdict
 from evalmeta.model.generated import Tokens
 from evalmeta.model.run import Verdict
-from evalmeta.model.statistics import CaseCounts, Interval, Latency, RunStatistics
+from evalmeta.model.statistics import CaseCounts, Interval, Latency, Measure, RunStatistics
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Iterable, Iterator, Sequence
 
     from evalmeta.model.generated import GeneratedData
     from evalmeta.model.run import CaseResult, RunOptions
@@ -100,6 +101,8 @@ class RunTally:
     def __init__(self, options: RunOptions) -> None:
         self._options = options
         self._counts: dict[int, list[int]] = {}
+        self._averaged = AveragedCases(options)
+        self._measures: dict[str, tuple[float, int]] = {}
         self._utterances: dict[int, str] = {}
         self._latencies = array("d")
         self._answers = self._told = 0
@@ -109,26 +112,43 @@ class RunTally:
     def add(self, case: CaseResult) -> None:
         """Counts one case of one iteration; with `undecided="fail"` an undecided result makes it a failed one."""
         self._utterances.setdefault(case.number, case.utterance)
-        self._counts.setdefault(case.number, [0, 0, 0, 0])[_PLACES[counted_verdict(case, self._options)]] += 1
+        counts, verdict = self._counts.setdefault(case.number, [0, 0, 0, 0]), counted_verdict(case, self._options)
+        if not self._averaged.take(case, verdict):
+            counts[_PLACES[verdict]] += 1
+        for turn in case.earlier:
+            self._add_answer(turn.generated)
         if case.generated is not None:
             self._add_answer(case.generated)
+        for result in case.results:
+            if result.score is not None and result.is_measured:
+                total, count = self._measures.get(result.name, (0.0, 0))
+                self._measures[result.name] = total + result.score, count + 1
 
     def statistics(self) -> RunStatistics:
         """Gives the numbers so far."""
-        cases = tuple(
-            CaseCounts(number, self._utterances[number], *counts) for number, counts in sorted(self._counts.items())
-        )
+        cases = tuple(self._cases())
         passed, decided = sum(each.passed for each in cases), sum(each.decided for each in cases)
         return RunStatistics(
             cases=cases,
-            intervals=tuple(_interval(each.passed, each.decided) for each in cases),
-            interval=_interval(passed, decided),
+            intervals=tuple(None if _is_one(each) else _interval(each.passed, each.decided) for each in cases),
+            interval=None if any(map(_is_one, cases)) else _interval(passed, decided),
             latency=_latency(self._latencies),
             timed=len(self._latencies),
             tokens=Tokens(self._input, self._output) if self._told else None,
             answers=self._answers,
             told_tokens=self._told,
+            measures=tuple(Measure(name, total / count, count) for name, (total, count) in self._measures.items()),
         )
+
+    def _cases(self) -> Iterator[CaseCounts]:
+        verdicts, iterations = self._averaged.verdicts(), self._averaged.iterations()
+        for number, counts in sorted(self._counts.items()):
+            found = counts.copy()
+            if number in verdicts:
+                found[_PLACES[verdicts[number]]] += iterations[number]
+            passed, failed, errors, undecided = found
+            utterance, is_averaged = self._utterances[number], number in verdicts
+            yield CaseCounts(number, utterance, passed, failed, errors, undecided, is_averaged)
 
     def _add_answer(self, generated: GeneratedData) -> None:
         self._answers += 1
@@ -148,6 +168,11 @@ def collect(cases: Iterable[CaseResult], options: RunOptions) -> RunStatistics:
     for case in cases:
         tally.add(case)
     return tally.statistics()
+
+
+def _is_one(case: CaseCounts) -> bool:
+    """Tells whether several iterations are one observation: they are averaged, so no interval follows from them."""
+    return case.is_averaged and case.decided > 1
 
 
 def _interval(passed: int, decided: int) -> Interval | None:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, NamedTuple
 if TYPE_CHECKING:
     from evalmeta.model.generated import Tokens
 
-__all__ = ["CaseCounts", "Interval", "Latency", "RunStatistics"]
+__all__ = ["CaseCounts", "Interval", "Latency", "Measure", "RunStatistics"]
 
 
 class Interval(NamedTuple):
@@ -28,8 +28,21 @@ class Latency(NamedTuple):
 
 
 @dataclass(frozen=True, slots=True)
+class Measure:
+    """The mean of what was measured under one name and not judged, over `count` results."""
+
+    name: str
+    mean: float
+    count: int
+
+
+@dataclass(frozen=True, slots=True)
 class CaseCounts:
-    """What one case came to over all iterations; verdicts as the run counts them."""
+    """What one case came to over all iterations; verdicts as the run counts them.
+
+    Attributes:
+        is_averaged: whether it counts by means over all iterations: then these are one observation, not several.
+    """
 
     number: int
     utterance: str
@@ -37,6 +50,7 @@ class CaseCounts:
     failed: int = 0
     errors: int = 0
     undecided: int = 0
+    is_averaged: bool = False
 
     @property
     def decided(self) -> int:
@@ -67,12 +81,13 @@ class RunStatistics:
         cases: counts of each case, in order of number.
         intervals: where each case's pass rate is believed to be, with 95 % confidence, in the same order; None
             where nothing was decided.
-        interval: the same of the run's pass rate.
+        interval: the same of the run's pass rate; None where cases are averaged over several iterations.
         latency: of the answers whose latency is known; None when that is none.
         timed: how many answers these are.
         tokens: the sums over the answers that told; None is unknown.
         answers: how many answers came.
         told_tokens: how many answers told something of tokens.
+        measures: the means of what was measured and not judged, in the order of their first results.
     """
 
     cases: tuple[CaseCounts, ...]
@@ -83,6 +98,7 @@ class RunStatistics:
     tokens: Tokens | None
     answers: int
     told_tokens: int
+    measures: tuple[Measure, ...] = ()
 
     @property
     def flaky(self) -> tuple[CaseCounts, ...]:

@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from evalmeta.engine.subject import Session, Subject
+    from evalmeta.model.jsonvalue import JsonObject
     from evalmeta.model.login import SignedIn
 
 T = TypeVar("T")
@@ -120,6 +121,19 @@ def test_a_session_starts_with_variables_and_the_agents_user(api: AgentApi) -> N
         {"name": "$Context.RoutableId", "type": "Text", "value": "0Mw1"},
         {"name": "Is_VIP", "type": "Boolean", "value": True},
         {"name": "Count", "type": "Number", "value": 3},
+    ]
+
+
+def test_plain_values_of_the_state_are_variables_too(api: AgentApi) -> None:
+    state: JsonObject = {"vip": True, "orders": 3, "sum": 1.5, "answer": "true", "id": "x", "none": None, "cart": ["a"]}
+    case = Case(1, CASE.turns, context_variables=(ContextVariable("id", "y"),), state=state)
+    ask(api, settings(variable_types={"sum": "Text"}), case)
+    assert api.started[0]["variables"] == [
+        {"name": "vip", "type": "Boolean", "value": True},
+        {"name": "orders", "type": "Number", "value": 3},
+        {"name": "sum", "type": "Text", "value": "1.5"},
+        {"name": "answer", "type": "Text", "value": "true"},
+        {"name": "id", "type": "Text", "value": "y"},
     ]
 
 

@@ -10,7 +10,9 @@ from typing import TYPE_CHECKING, Final, Literal, TypeAlias
 
 from evalmeta.engine.endpoints import open_endpoint
 from evalmeta.engine.subjects.apitokens import ApiTokens, passes_of_environment, passes_of_org, refused
+from evalmeta.engine.subjects.messages import plain_text
 from evalmeta.errors import MessageUnreadable, SettingsError, SubjectBusy, SubjectError, SubjectRefused, UsageError
+from evalmeta.model.definition import ContextVariable
 from evalmeta.model.generated import GeneratedData
 from evalmeta.wire import agentapi
 from evalmeta.wire.addresses import org_url
@@ -24,7 +26,7 @@ if TYPE_CHECKING:
     from evalmeta.engine.subject import Session, Subject
     from evalmeta.engine.subjects.apitokens import Pass, Passes
     from evalmeta.model.evaluation import Case
-    from evalmeta.model.jsonvalue import JsonObject
+    from evalmeta.model.jsonvalue import JsonObject, JsonValue
     from evalmeta.model.login import SignIn
     from evalmeta.model.settings import AgentforceSubject
     from evalmeta.wire.agentapi import AgentReply, Plan
@@ -203,10 +205,28 @@ class _Session:
 
 
 def _variables(case: Case, types: Mapping[str, str]) -> list[JsonObject]:
+    """Gives the plain values of the session's state and the context variables; of one name the variable counts."""
+    given = {each.name for each in case.context_variables}
+    state = {name: value for name, value in case.state.items() if name not in given and _type_of(value)}
+    held = [ContextVariable(name, plain_text(value)) for name, value in state.items()]
+    types = {**{name: _type_of(value) for name, value in state.items()}, **types}
     try:
-        return agentapi.variables(case.context_variables, types)
+        return agentapi.variables([*held, *case.context_variables], types)
     except ValueError as error:
         raise SubjectError(f"{error}; evalmeta.toml says so in variable_types") from None
+
+
+def _type_of(value: JsonValue) -> str:
+    """Gives the Agent API's type of a value; an empty one for what it has none for."""
+    match value:
+        case bool():
+            return "Boolean"
+        case int() | float():
+            return "Number"
+        case str():
+            return "Text"
+        case _:
+            return ""
 
 
 def _object(reply: Reply) -> JsonObject:
