@@ -19,6 +19,7 @@ what stops a command.
     │   ├── SubjectBusy              it says to come later; what was asked is undone
     │   ├── SubjectRefused           it says no
     │   └── SubjectUnreachable       the connection to it failed in passing
+    ├── AgentFailed              1   what is known of an agent's answer is its error (a test fails by it)
     ├── TooManyErrors            1   a run that stopped because too many of its cases ended in errors
     ├── RaterError               1   an answer could not be rated (a result becomes ERROR)
     ├── OrgError                 4   the org, or the way to it
@@ -44,6 +45,7 @@ if TYPE_CHECKING:
     from evalmeta.model.problem import Problem
 
 __all__ = [
+    "AgentFailed",
     "AmbiguousTestDefinition",
     "ArchiveError",
     "Conflict",
@@ -196,6 +198,10 @@ class SubjectRefused(SubjectError):
 
 class SubjectUnreachable(SubjectError):
     """The way to the agent failed in passing, perhaps after it was asked: the runner begins the case anew."""
+
+
+class AgentFailed(EvalmetaError, AssertionError):
+    """The agent ended in an error instead of an answer: a test that asks for the answer fails, as by an assertion."""
 
 
 class TooManyErrors(EvalmetaError):
