@@ -176,6 +176,8 @@ RATER_CONCURRENCY: Final = 8
 # The most that is sent of one case, about 50,000 tokens; and what a model may write about it.
 MAX_RUBRIC_CHARS: Final = 200_000
 MAX_JUDGEMENT_CHARS: Final = 100_000
+# How many passages, or rubrics, of one answer are judged one by one: each costs some questions.
+MAX_JUDGED_PARTS: Final = 200
 JOURNAL_BATCH: Final = 1_000
 # Results that come within this time are committed together; a commit is a write to the disk that everything waits for.
 JOURNAL_SECONDS: Final = 0.05

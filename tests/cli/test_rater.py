@@ -28,6 +28,14 @@ def test_a_prompt_is_shown_as_the_model_gets_it(evalmeta: Program, name: str) ->
     assert json.loads(done.out.partition("## Schema of the answer\n")[2]) == judgement_schema()
 
 
+def test_a_prompt_of_another_system_has_its_own_data_and_schema(evalmeta: Program) -> None:
+    out = evalmeta("rater", "show", "response/llm_judged/groundedness/rating").out
+
+    assert '"content": "<the passage\'s text>"' in out
+    assert '"guidelines"' not in out
+    assert json.loads(out.partition("## Schema of the answer\n")[2])["properties"]["label"]["enum"] == ["yes", "no"]
+
+
 def test_without_a_metric_every_prompt_is_shown(evalmeta: Program) -> None:
     heads = [line for line in evalmeta("rater", "show").out.splitlines() if line.startswith("# ")]
     assert heads == [f"# {metric}, prompt v1" for metric in METRICS]
@@ -36,9 +44,10 @@ def test_without_a_metric_every_prompt_is_shown(evalmeta: Program) -> None:
 def test_prompts_can_be_had_as_json(evalmeta: Program) -> None:
     result = json.loads(evalmeta("rater", "show", "coherence", "--json").out)["result"]
 
-    assert (result["version"], result["schema"]) == (1, judgement_schema())
+    assert result["version"] == 1
     [prompt] = result["prompts"]
     assert (prompt["metric"], prompt["system"]) == ("coherence", system_message("coherence"))
+    assert prompt["schema"] == judgement_schema()
     assert json.loads(prompt["user"])["question"] == "<the utterance>"
 
 

@@ -44,7 +44,7 @@ async def slow_broken_scorer(_expectation: Expectation, _exchange: Exchange) -> 
 
 def test_there_is_a_scorer_for_every_expectation() -> None:
     expected = {expectation_kind(name).name for name in known_names()}
-    assert set(SCORERS) == {*expected, *scorer_names("AGENT"), *scorer_names("PROMPT")}
+    assert {*expected, *scorer_names("AGENT"), *scorer_names("PROMPT")} <= set(SCORERS)
 
 
 @pytest.mark.parametrize("name", known_names())

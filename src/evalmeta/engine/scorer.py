@@ -13,6 +13,7 @@ from evalmeta.engine.reasons import reason
 from evalmeta.engine.scorers.actions import action_scorer
 from evalmeta.engine.scorers.comparisons import comparison_scorer
 from evalmeta.engine.scorers.handoffs import score_handoff
+from evalmeta.engine.scorers.judged import judge_scorers
 from evalmeta.engine.scorers.latency import latency_scorer
 from evalmeta.engine.scorers.rated import rated_by
 from evalmeta.engine.scorers.results import broken, undecided
@@ -83,6 +84,7 @@ def _own_scorers(scoring: Scoring, rater: Rater) -> Mapping[str, Scorer]:
         "agent_handoff_match": score_handoff,
         "response_match": rated,
         "task_resolution": rated,
+        **judge_scorers(rater, threshold=scoring.threshold),
     }
 
 

@@ -70,14 +70,13 @@ def _known(metric: str) -> str:
 def _page(metric: str) -> str:
     import json  # noqa: PLC0415 - not needed for --help
 
-    from evalmeta.engine.raters.llm.judgement import judgement_schema  # noqa: PLC0415 - likewise
-    from evalmeta.engine.raters.llm.prompts import PROMPT_VERSION, system_message  # noqa: PLC0415 - likewise
+    from evalmeta.engine.raters.llm.prompts import PROMPT_VERSION, answer_schema, system_message  # noqa: PLC0415
 
     parts = (
         f"# {metric}, prompt v{PROMPT_VERSION}",
         f"## System message\n\n{system_message(metric).rstrip()}",
         f"## User message, with your texts in it\n\n{_example(metric)}",
-        f"## Schema of the answer\n\n{json.dumps(judgement_schema(), indent=2)}",
+        f"## Schema of the answer\n\n{json.dumps(answer_schema(metric), indent=2)}",
     )
     return "\n\n".join(parts)
 
@@ -86,7 +85,7 @@ def _example(metric: str) -> str:
     from evalmeta.engine.raters.llm.prompts import rubric_message  # noqa: PLC0415 - not needed for --help
     from evalmeta.engine.raters.rater import Rubric  # noqa: PLC0415 - likewise
     from evalmeta.model.definition import HistoryMessage  # noqa: PLC0415 - likewise
-    from evalmeta.model.generated import Action  # noqa: PLC0415 - likewise
+    from evalmeta.model.generated import Action, Passage  # noqa: PLC0415 - likewise
 
     rubric = Rubric(
         metric,
@@ -95,18 +94,25 @@ def _example(metric: str) -> str:
         "<the expectedValue>",
         (HistoryMessage("<user or agent>", "<what was said before>"),),
         (Action("<the action's name>", {}, "<what it gave>"),),
+        passages=(Passage("<the document's address>", "<the passage's text>"),),
+        facts=("<an expected fact>",),
+        guidelines=("<a guideline>",),
     )
     return rubric_message(rubric)
 
 
 def _prompts_json(metrics: Sequence[str]) -> JsonObject:
-    from evalmeta.engine.raters.llm.judgement import judgement_schema  # noqa: PLC0415 - not needed for --help
-    from evalmeta.engine.raters.llm.prompts import PROMPT_VERSION, system_message  # noqa: PLC0415 - likewise
+    from evalmeta.engine.raters.llm.prompts import PROMPT_VERSION, answer_schema, system_message  # noqa: PLC0415
 
     return {
         "version": PROMPT_VERSION,
-        "schema": judgement_schema(),
         "prompts": [
-            {"metric": metric, "system": system_message(metric), "user": _example(metric)} for metric in metrics
+            {
+                "metric": metric,
+                "system": system_message(metric),
+                "user": _example(metric),
+                "schema": answer_schema(metric),
+            }
+            for metric in metrics
         ],
     }

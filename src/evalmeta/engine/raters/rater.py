@@ -9,7 +9,7 @@ if TYPE_CHECKING:
     from collections.abc import Awaitable
 
     from evalmeta.model.definition import HistoryMessage
-    from evalmeta.model.generated import Action
+    from evalmeta.model.generated import Action, Passage
     from evalmeta.model.run import Verdict
 
 __all__ = ["Rater", "Rating", "Rubric"]
@@ -20,13 +20,20 @@ class Rubric:
     """What is to be rated, and by what.
 
     Attributes:
-        metric: the expectation's canonical name, such as `bot_response_rating` or `coherence`.
+        metric: the expectation's canonical name, such as `bot_response_rating`, `coherence` or
+            `response/llm_judged/safety/rating`.
         utterance: what the agent was asked.
         actual: what it answered.
         expected: a model answer, or a description of one; empty when the definition gives none.
         history: what was said before.
         actions: what the agent did for the answer; their outputs are its facts.
         threshold: the rating, 0 to 5, from which on the answer passes.
+        passages: what was retrieved for the answer, or the one passage that is to be judged.
+        facts: what a correct answer must say, where no whole answer is expected.
+        guidelines: rules that must all hold, or the one that is to be judged.
+        samples: how often a rater that rates by samples takes one; None leaves it to the rater.
+        is_pooled: whether every one of these samples is taken and counts: no majority ends them early, and
+            one that cannot be read is left out.
     """
 
     metric: str
@@ -36,6 +43,11 @@ class Rubric:
     history: tuple[HistoryMessage, ...] = ()
     actions: tuple[Action, ...] = ()
     threshold: float = 3.0
+    passages: tuple[Passage, ...] = ()
+    facts: tuple[str, ...] = ()
+    guidelines: tuple[str, ...] = ()
+    samples: int | None = None
+    is_pooled: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,6 +59,7 @@ class Rating:
         explanation: the rule that decided and its evidence.
         rater: the name of the rater that judged.
         rule: the rule that decided, where the rater goes by rules.
+        share: of samples that were pooled, the share that passes, 0 to 1.
     """
 
     score: float | None
@@ -54,6 +67,7 @@ class Rating:
     explanation: str
     rater: str
     rule: str = ""
+    share: float | None = None
 
 
 class Rater(Protocol):

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from evalmeta.engine.scorer import Exchange, Scorer
     from evalmeta.model.definition import Expectation
 
-__all__ = ["rated_by"]
+__all__ = ["rated_by", "sound_rating"]
 
 _MOST: Final = 5
 
@@ -63,10 +63,7 @@ def _result(expectation: Expectation, actual: str, rating: object) -> TestResult
     if rating is None:
         explanation = f"{expectation.name} needs an LLM rater, and none judges this run"
         return undecided(expectation, explanation, expected=expected, actual=actual)
-    if not isinstance(rating, Rating):
-        raise RaterError(f"the rater gave {type(rating).__name__}, which is no Rating")
-    if rating.score is not None and not 0 <= rating.score <= _MOST:
-        raise RaterError(f"{rating.rater} rated {rating.score}; ratings go from 0 to {_MOST}")
+    rating = sound_rating(rating)
     return TestResult(
         expectation.name,
         rating.verdict,
@@ -77,3 +74,16 @@ def _result(expectation: Expectation, actual: str, rating: object) -> TestResult
         label=expectation.label,
         rater=rating.rater,
     )
+
+
+def sound_rating(rating: object) -> Rating:
+    """Gives what a rater gave, if it is a rating.
+
+    Raises:
+        RaterError: it is none, or its score is not from 0 to 5.
+    """
+    if not isinstance(rating, Rating):
+        raise RaterError(f"the rater gave {type(rating).__name__}, which is no Rating")
+    if rating.score is not None and not 0 <= rating.score <= _MOST:
+        raise RaterError(f"{rating.rater} rated {rating.score}; ratings go from 0 to {_MOST}")
+    return rating

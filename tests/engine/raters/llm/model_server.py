@@ -72,6 +72,16 @@ def judging(rating: int = 5, **fields: object) -> bytes:
     return saying(json.dumps(judgement(rating, **fields)))
 
 
+def ruling(label: str, *items: str, rationale: str = "That is why.", **fields: object) -> JsonObject:
+    """What a model should answer to a question with few answers; the items are given by their labels."""
+    told = [{"item": f"thing {number}", "reason": "so", "label": each} for number, each in enumerate(items, 1)]
+    return {"items": told, "rationale": rationale, "label": label, **fields}
+
+
+def ruled(label: str, *items: str, **fields: object) -> bytes:
+    return saying(json.dumps(ruling(label, *items, **fields)))
+
+
 def saying(text: str | None, *, finish_reason: str = "stop", **message: object) -> bytes:
     choice = {"index": 0, "finish_reason": finish_reason, "message": {"role": "assistant", "content": text, **message}}
     reply = {

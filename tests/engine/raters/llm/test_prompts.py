@@ -11,7 +11,9 @@ from jsonschema import Draft202012Validator
 from engine.raters.llm.model_server import judgement
 from evalmeta.engine.raters.llm.judgement import judgement_schema, read_judgement
 from evalmeta.engine.raters.llm.prompts import METRICS, PROMPT_VERSION, rubric_message, system_message
+from evalmeta.engine.raters.llm.questions import QUESTIONS
 from evalmeta.engine.raters.rater import Rubric
+from evalmeta.engine.scorer import SCORERS
 from evalmeta.model.definition import HistoryMessage
 from evalmeta.model.expectations import expectation_kind
 from evalmeta.model.generated import Action
@@ -27,7 +29,9 @@ def test_a_prompt_that_changes_is_another_version(metric: str) -> None:
 
 
 def test_every_metric_is_an_expectation() -> None:
-    assert [metric for metric in METRICS if (kind := expectation_kind(metric)) is None or kind.name != metric] == []
+    ours = [metric for metric in METRICS if metric not in QUESTIONS]
+    assert [metric for metric in ours if (kind := expectation_kind(metric)) is None or kind.name != metric] == []
+    assert set(METRICS) <= set(SCORERS)
 
 
 def test_the_model_gets_what_was_said_and_done() -> None:

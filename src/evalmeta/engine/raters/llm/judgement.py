@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-import json
 import math
-import re
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Annotated, Final
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, WithJsonSchema
 
-from evalmeta import limits
+from evalmeta.engine.raters.llm.replies import read_reply
 from evalmeta.model.run import Verdict
 
 if TYPE_CHECKING:
@@ -22,10 +20,6 @@ if TYPE_CHECKING:
 __all__ = ["Criterion", "Judgement", "Opinion", "judgement_schema", "opinion_of", "read_judgement"]
 
 _BEST: Final = 5
-_END_OF_THOUGHTS: Final = "</think>"
-"""What models that think aloud write before their answer."""
-_CANDIDATES: Final = 100
-_KEY: Final = re.compile(r'\{\s*"[^"]*"\s*:')
 _EVIDENCE: Final = 3
 _FACTS_COUNT: Final = frozenset({"bot_response_rating", "response_match", "factuality"})
 
@@ -61,7 +55,7 @@ class Opinion:
     """What one judgement comes to under a threshold; the score is 0 to 5."""
 
     verdict: Verdict
-    score: int
+    score: float
     explanation: str
 
 
@@ -72,21 +66,8 @@ def judgement_schema() -> JsonObject:
 
 
 def read_judgement(text: str) -> Judgement | None:
-    """Finds the judgement in a model's text, with or without other words around it.
-
-    None when there is none, when there are several that differ (one of them may be a
-    quotation), when it stands behind the start of a broken object (it may be a quotation
-    in that), or when the text is longer than `MAX_JUDGEMENT_CHARS`.
-    """
-    if len(text) > limits.MAX_JUDGEMENT_CHARS:
-        return None
-    found = [each for value in _objects(_without_thoughts(text)) if (each := _checked(value))]
-    return found[0] if found and all(each == found[0] for each in found) else None
-
-
-def _without_thoughts(text: str) -> str:
-    """Cuts off what was thought aloud; a text that begins with JSON may quote the mark from the answer."""
-    return text if text.lstrip().startswith(("{", "```")) else text.rpartition(_END_OF_THOUGHTS)[2]
+    """Finds the judgement in a model's text; None when there is not one and one only, see `read_reply`."""
+    return read_reply(text, _checked)
 
 
 def opinion_of(judgement: Judgement, rubric: Rubric) -> Opinion:
@@ -117,23 +98,6 @@ def _vetoes(judgement: Judgement, rubric: Rubric) -> Iterator[str]:
 
 def _listed(items: list[str]) -> str:
     return ", ".join(f'"{item}"' for item in items[:_EVIDENCE]) + (", …" if len(items) > _EVIDENCE else "")
-
-
-def _objects(text: str) -> Iterator[JsonValue]:
-    """Gives the JSON objects in a text, none that stands in another, and none after the start of a broken one."""
-    decoder, at = json.JSONDecoder(), text.find("{")
-    for _ in range(_CANDIDATES):
-        if at < 0:
-            return
-        try:
-            value, end = decoder.raw_decode(text, at)
-        except (ValueError, RecursionError):
-            if _KEY.match(text, at):
-                return
-            end = at + 1
-        else:
-            yield value
-        at = text.find("{", end)
 
 
 def _checked(value: JsonValue) -> Judgement | None:

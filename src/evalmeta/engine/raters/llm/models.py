@@ -8,27 +8,34 @@ from dataclasses import dataclass
 from http import HTTPStatus
 from typing import TYPE_CHECKING, Final, Protocol
 
-from evalmeta.engine.raters.llm.judgement import judgement_schema
 from evalmeta.errors import RaterError, SettingsError, SubjectRefused
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
-
     from evalmeta.engine.endpoints import Endpoint
     from evalmeta.model.jsonvalue import JsonObject, JsonValue
     from evalmeta.model.settings import LlmRater
 
 __all__ = ["EndpointModel", "Model", "Question", "bind_model", "refusal"]
 
+# OpenAI, "Structured model outputs": the ways to ask for JSON, the strictest first.
+_FORMS: Final = ("json_schema", "json_object", "text")
 _UNKNOWN_FORMAT: Final = frozenset({HTTPStatus.BAD_REQUEST, HTTPStatus.UNPROCESSABLE_ENTITY})
 
 
 @dataclass(frozen=True, slots=True)
 class Question:
-    """What a model is asked: the instructions, what they are about, and the how manieth time it is, from 1."""
+    """What a model is asked.
+
+    Attributes:
+        system: the instructions.
+        message: what they are about.
+        schema: the JSON Schema of the answer.
+        sample: the how manieth time it is asked, from 1.
+    """
 
     system: str
     message: str
+    schema: JsonObject
     sample: int = 1
 
 
@@ -96,7 +103,7 @@ class EndpointModel:
         self._endpoint = endpoint
         self._model = settings.model
         self._settings: JsonObject = {} if settings.temperature is None else {"temperature": settings.temperature}
-        self._formats: tuple[JsonObject, ...] = _formats()
+        self._forms: tuple[str, ...] = _FORMS
 
     async def ask(self, question: Question, /) -> str:
         """Asks for JSON by a schema, or in the strictest way that the server knows; see `Model.ask`."""
@@ -108,8 +115,8 @@ class EndpointModel:
 
     async def _send(self, question: Question) -> JsonValue:
         # Samples are asked for at the same time, so another question may have changed what is known meanwhile.
-        formats = self._formats
-        strictest, *others = formats
+        forms = self._forms
+        strictest, *others = forms
         try:
             return await self._send_in(strictest, question)
         except SubjectRefused as error:
@@ -119,27 +126,25 @@ class EndpointModel:
                 with suppress(SubjectRefused):
                     reply = await self._send_in(form, question)
                     # It is not asked again in a way that it refuses.
-                    self._formats = formats[at:]
+                    self._forms = forms[at:]
                     return reply
             raise
 
-    async def _send_in(self, form: Mapping[str, JsonValue], question: Question) -> JsonValue:
+    async def _send_in(self, form: str, question: Question) -> JsonValue:
         messages: JsonValue = [
             {"role": "system", "content": question.system},
             {"role": "user", "content": question.message},
         ]
-        body: dict[str, JsonValue] = {"model": self._model, "messages": messages, **self._settings, **form}
+        asked_for = _response_format(form, question.schema)
+        body: JsonObject = {"model": self._model, "messages": messages, **self._settings, **asked_for}
         return (await self._endpoint.send(body, "/chat/completions")).value
 
 
-def _formats() -> tuple[JsonObject, ...]:
-    """Gives the ways to ask for JSON, the strictest first (OpenAI, "Structured model outputs")."""
-    schema: JsonObject = {"name": "judgement", "strict": True, "schema": judgement_schema()}
-    return (
-        {"response_format": {"type": "json_schema", "json_schema": schema}},
-        {"response_format": {"type": "json_object"}},
-        {},
-    )
+def _response_format(form: str, schema: JsonObject) -> JsonObject:
+    if form == "json_schema":
+        described: JsonObject = {"name": "judgement", "strict": True, "schema": schema}
+        return {"response_format": {"type": form, "json_schema": described}}
+    return {"response_format": {"type": form}} if form == "json_object" else {}
 
 
 def _text(reply: JsonValue, model: str) -> str:

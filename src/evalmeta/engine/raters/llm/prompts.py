@@ -1,5 +1,7 @@
 """What a language model is told when it rates an answer: one prompt for each metric, all of one version.
 
+Those of ADK and Databricks are in `questions.py`.
+
 Whoever changes a text or the schema of the answer raises `PROMPT_VERSION`: ratings name it.
 """
 
@@ -11,6 +13,8 @@ from typing import TYPE_CHECKING, Final
 
 from evalmeta import limits
 from evalmeta.engine.raters.llm.judgement import judgement_schema
+from evalmeta.engine.raters.llm.questions import QUESTIONS, asked_fields, inquiry_message
+from evalmeta.engine.raters.llm.rulings import ruling_schema
 from evalmeta.errors import RaterError
 
 if TYPE_CHECKING:
@@ -19,7 +23,7 @@ if TYPE_CHECKING:
     from evalmeta.engine.raters.rater import Rubric
     from evalmeta.model.jsonvalue import JsonObject
 
-__all__ = ["METRICS", "PROMPT_VERSION", "rubric_message", "system_message"]
+__all__ = ["METRICS", "PROMPT_VERSION", "answer_schema", "rubric_message", "system_message"]
 
 PROMPT_VERSION: Final = 1
 
@@ -125,12 +129,14 @@ _PROMPTS: Final[Mapping[str, _Prompt]] = {
     "task_resolution": _TASK_RESOLUTION,
 }
 
-METRICS: Final = tuple(_PROMPTS)
-"""The canonical names of what a language model can rate."""
+METRICS: Final = (*_PROMPTS, *QUESTIONS)
+"""The canonical names of what a language model can rate, those of other systems last."""
 
 
 def system_message(metric: str) -> str:
     """Gives what the model is told to do; the metric is one of `METRICS`."""
+    if metric in QUESTIONS:
+        return inquiry_message(QUESTIONS[metric])
     prompt = _PROMPTS[metric]
     return _FRAME.format(
         task=prompt.task,
@@ -139,6 +145,11 @@ def system_message(metric: str) -> str:
         rating=prompt.rating,
         schema=json.dumps(judgement_schema()),
     )
+
+
+def answer_schema(metric: str) -> JsonObject:
+    """Gives the JSON Schema of what the model says; the metric is one of `METRICS`."""
+    return ruling_schema(QUESTIONS[metric].form) if metric in QUESTIONS else judgement_schema()
 
 
 def rubric_message(rubric: Rubric) -> str:
@@ -152,13 +163,15 @@ def rubric_message(rubric: Rubric) -> str:
     text = json.dumps(_fields(rubric), ensure_ascii=False, indent=1)
     if len(text) > limits.MAX_RUBRIC_CHARS:
         raise RaterError(
-            f"the answer, its expectation, history and actions have {len(text):,} characters together; "
+            f"the answer, its expectation, history, actions and passages have {len(text):,} characters together; "
             f"at most {limits.MAX_RUBRIC_CHARS:,} are sent to a model"
         )
     return text
 
 
 def _fields(rubric: Rubric) -> JsonObject:
+    if rubric.metric in QUESTIONS:
+        return asked_fields(QUESTIONS[rubric.metric], rubric)
     return {
         "question": rubric.utterance,
         "answer": rubric.actual,

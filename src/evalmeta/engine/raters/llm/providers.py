@@ -8,7 +8,6 @@ from http import HTTPStatus
 from typing import TYPE_CHECKING, Final, TypeAlias
 
 from evalmeta import limits
-from evalmeta.engine.raters.llm.judgement import judgement_schema
 from evalmeta.engine.raters.llm.models import refusal
 from evalmeta.errors import SettingsError, SubjectBusy, SubjectError, SubjectUnreachable
 from evalmeta.model.secrecy import redacted, redacted_bytes
@@ -22,6 +21,7 @@ if TYPE_CHECKING:
     from pydantic_ai.settings import ModelSettings
 
     from evalmeta.engine.raters.llm.models import Question
+    from evalmeta.model.jsonvalue import JsonObject
     from evalmeta.model.settings import LlmRater
 
     _AnyModel: TypeAlias = Model[object]
@@ -85,7 +85,7 @@ class ProviderModel:
                 self._model,
                 [request],
                 model_settings=self._model_settings(),
-                model_request_parameters=_parameters(self._model),
+                model_request_parameters=_parameters(self._model, question.schema),
             )
         return _text(response, self._settings.model)
 
@@ -100,13 +100,13 @@ class ProviderModel:
         return {"timeout": self._settings.timeout, "temperature": self._settings.temperature}
 
 
-def _parameters(model: _AnyModel) -> ModelRequestParameters:
+def _parameters(model: _AnyModel, schema: JsonObject) -> ModelRequestParameters:
     from pydantic_ai.models import ModelRequestParameters  # noqa: PLC0415 - is loaded by now
     from pydantic_ai.output import OutputObjectDefinition  # noqa: PLC0415 - likewise
 
     if not model.profile.get("supports_json_schema_output"):
         return ModelRequestParameters()
-    form = OutputObjectDefinition(json_schema=dict(judgement_schema()), name="judgement", strict=True)
+    form = OutputObjectDefinition(json_schema=dict(schema), name="judgement", strict=True)
     return ModelRequestParameters(output_mode="native", output_object=form)
 
 

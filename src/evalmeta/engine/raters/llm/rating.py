@@ -11,9 +11,9 @@ from typing import TYPE_CHECKING, Final
 
 from evalmeta import limits
 from evalmeta.engine.pacing import Pacer, pause_after
-from evalmeta.engine.raters.llm.judgement import Judgement, Opinion, opinion_of, read_judgement
 from evalmeta.engine.raters.llm.models import Question, bind_model
-from evalmeta.engine.raters.llm.prompts import METRICS, PROMPT_VERSION, rubric_message, system_message
+from evalmeta.engine.raters.llm.opinions import Reply, read_opinion
+from evalmeta.engine.raters.llm.prompts import METRICS, PROMPT_VERSION, answer_schema, rubric_message, system_message
 from evalmeta.engine.raters.rater import Rating
 from evalmeta.errors import EvalmetaError, RaterError, SubjectBusy, SubjectError, SubjectUnreachable
 from evalmeta.model.run import Verdict
@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from collections.abc import Awaitable
 
     from evalmeta.engine.raters.cache import RatingCache
+    from evalmeta.engine.raters.llm.judgement import Opinion
     from evalmeta.engine.raters.llm.models import Model
     from evalmeta.engine.raters.rater import Rubric
     from evalmeta.model.settings import LlmRater
@@ -68,40 +69,46 @@ class ModelRater:
         await self._model.close()
 
     async def _rate(self, rubric: Rubric) -> Rating:
-        system, message = system_message(rubric.metric), rubric_message(rubric)
+        system, message, schema = system_message(rubric.metric), rubric_message(rubric), answer_schema(rubric.metric)
         opinions: list[Opinion] = []
-        asked, samples = 0, self._settings.samples
-        while wave := min(_missing(opinions, samples), samples - asked):
-            questions = [Question(system, message, number) for number in range(asked + 1, asked + wave + 1)]
-            judgements = await asyncio.gather(*map(self._sample, questions), return_exceptions=True)
-            opinions += [opinion_of(each, rubric) for each in _read(judgements)]
+        asked, samples = 0, self._samples(rubric)
+        while wave := min(_wanted(opinions, samples, is_pooled=rubric.is_pooled), samples - asked):
+            numbers = range(asked + 1, asked + wave + 1)
+            questions = [Question(system, message, schema, number) for number in numbers]
+            replies = await asyncio.gather(
+                *(self._sample(question, rubric) for question in questions), return_exceptions=True
+            )
+            opinions += [each.opinion for each in _read(replies)]
             asked += wave
-        return self._rating(opinions, unread=asked - len(opinions))
+        return self._rating(opinions, rubric, unread=asked - len(opinions))
 
-    async def _sample(self, question: Question) -> Judgement | None:
-        """Gives one judgement, known or new; None when the model's text cannot be read."""
+    def _samples(self, rubric: Rubric) -> int:
+        return self._settings.samples if rubric.samples is None else rubric.samples
+
+    async def _sample(self, question: Question, rubric: Rubric) -> Reply | None:
+        """Gives one opinion, known or new; None when the model's text cannot be read."""
         key = _key(question, self._settings)
         known = self._known(key)
-        if known:
-            return known
+        reply = read_opinion(known, rubric) if known else None
+        if reply:
+            return reply
         for _ in range(_READINGS):
-            judgement = read_judgement(await self._ask(question))
-            if judgement:
-                self._keep(key, judgement)
-                return judgement
+            reply = read_opinion(await self._ask(question), rubric)
+            if reply:
+                self._keep(key, reply.body)
+                return reply
         return None
 
-    def _known(self, key: str) -> Judgement | None:
+    def _known(self, key: str) -> str | None:
         # A cache that is out of order costs money, and no rating.
         with suppress(EvalmetaError):
-            text = self._cache.find(key) if self._cache is not None else None
-            return read_judgement(text) if text else None
+            return self._cache.find(key) if self._cache is not None else None
         return None
 
-    def _keep(self, key: str, judgement: Judgement) -> None:
+    def _keep(self, key: str, body: str) -> None:
         with suppress(EvalmetaError):
             if self._cache is not None:
-                self._cache.keep(key, judgement.model_dump_json())
+                self._cache.keep(key, body)
 
     async def _ask(self, question: Question) -> str:
         attempt = 1
@@ -132,10 +139,10 @@ class ModelRater:
         self._pacer.accepted()
         return text
 
-    def _rating(self, opinions: list[Opinion], *, unread: int) -> Rating:
-        samples = self._settings.samples
+    def _rating(self, opinions: list[Opinion], rubric: Rubric, *, unread: int) -> Rating:
+        samples = self._samples(rubric)
         # Of an even number of samples half may pass; but where one was not read, it could have decided.
-        if unread and _missing(opinions, samples):
+        if not opinions or (unread and _wanted(opinions, samples) and not rubric.is_pooled):
             raise RaterError(f"{self.name}: {unread} of {samples} samples are no judgement that can be read")
         verdict = _decided(opinions)
         agreeing = [each for each in opinions if each.verdict is verdict]
@@ -144,7 +151,8 @@ class ModelRater:
         remark = f" ({unread} could not be read)" if unread else ""
         asked = len(opinions) + unread
         explanation = f"{len(agreeing)} of {asked} samples{remark}: {spoken.explanation}"
-        return Rating(float(score), verdict, _bounded(explanation), self.name)
+        share = _passed(opinions) / len(opinions) if rubric.is_pooled else None
+        return Rating(float(score), verdict, _bounded(explanation), self.name, share=share)
 
 
 def _may_pass(error: SubjectError) -> bool:
@@ -161,22 +169,28 @@ def _majority(samples: int) -> int:
     return samples // 2 + 1
 
 
-def _missing(opinions: list[Opinion], samples: int) -> int:
-    """Tells how many samples more the larger side needs for the majority."""
-    passed = sum(each.verdict is Verdict.PASS for each in opinions)
+def _wanted(opinions: list[Opinion], samples: int, *, is_pooled: bool = False) -> int:
+    """Tells how many samples more the larger side needs for the majority; of pooled ones, all."""
+    if is_pooled:
+        return samples
+    passed = _passed(opinions)
     return _majority(samples) - max(passed, len(opinions) - passed)
 
 
+def _passed(opinions: list[Opinion]) -> int:
+    return sum(each.verdict is Verdict.PASS for each in opinions)
+
+
 def _decided(opinions: list[Opinion]) -> Verdict:
-    passed = sum(each.verdict is Verdict.PASS for each in opinions)
+    passed = _passed(opinions)
     return Verdict.PASS if passed > len(opinions) - passed else Verdict.FAILURE
 
 
-def _read(judgements: list[Judgement | BaseException | None]) -> list[Judgement]:
-    for each in judgements:
+def _read(replies: list[Reply | BaseException | None]) -> list[Reply]:
+    for each in replies:
         if isinstance(each, BaseException):
             raise each
-    return [each for each in judgements if isinstance(each, Judgement)]
+    return [each for each in replies if isinstance(each, Reply)]
 
 
 def _key(question: Question, settings: LlmRater) -> str:

@@ -58,7 +58,9 @@ _PASS_FROM: Final = 3.0 / BEST
 _FAIL_BELOW: Final = 0.1
 _FEW: Final = 3
 _MANY: Final = 300
-_RATED: Final = frozenset({"bot_response_rating", "response_match"})
+_RATED: Final = frozenset(
+    {"bot_response_rating", "response_match", "final_response_match_v2", "response/llm_judged/correctness/rating"}
+)
 _POINTING: Final = frozenset(word_list("it its it's that that's this they them one here there yes no sure done"))
 _NAMING: Final = re.compile(
     r"\b(?:lists?|listing|contacts?|who|names?|owners?|members?|people|persons?)\b", re.IGNORECASE
@@ -77,7 +79,7 @@ class Rules:
 
     def __call__(self, rubric: Rubric) -> Rating | None:
         """Gives what `rate` says; None for a metric that no rule can judge."""
-        if rubric.metric not in _RATED:
+        if rubric.metric not in _RATED or rubric.facts:
             return None
         rating = rate(rubric.expected, rubric.actual, utterance=rubric.utterance, cosine=self.cosine)
         if rating.verdict is Verdict.PASS and (rating.score or 0) < rubric.threshold:
