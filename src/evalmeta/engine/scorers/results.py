@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import TYPE_CHECKING
 
 from evalmeta.model.run import TestResult, Verdict
@@ -9,7 +10,7 @@ from evalmeta.model.run import TestResult, Verdict
 if TYPE_CHECKING:
     from evalmeta.model.definition import Expectation
 
-__all__ = ["broken", "judged", "undecided"]
+__all__ = ["averaged", "broken", "judged", "threshold_of", "undecided"]
 
 
 def judged(
@@ -33,6 +34,29 @@ def judged(
         expectation.label,
         detail,
     )
+
+
+def averaged(
+    expectation: Expectation, *, score: float, expected: str, actual: str, explanation: str, detail: float | None = None
+) -> TestResult:
+    """Gives PASS when the score reaches the threshold of the terms, or else FAILURE; the mean of the case decides.
+
+    Without a threshold the score is measured: UNDECIDED, and told.
+    """
+    threshold = threshold_of(expectation)
+    passed = threshold is not None and score >= threshold
+    verdict = Verdict.PASS if passed else Verdict.UNDECIDED if threshold is None else Verdict.FAILURE
+    return TestResult(
+        expectation.name, verdict, expected, actual, score, explanation, expectation.label, detail, threshold=threshold
+    )
+
+
+def threshold_of(expectation: Expectation) -> float | None:
+    """Gives the threshold that the terms set; None when they set none."""
+    threshold = expectation.terms.get("threshold")
+    if isinstance(threshold, bool) or not isinstance(threshold, int | float) or not math.isfinite(threshold):
+        return None
+    return float(threshold)
 
 
 def undecided(
