@@ -11,7 +11,7 @@ from evalmeta.engine.scorers.results import broken, judged, undecided
 from evalmeta.model.actions import parse_actions, render_actions
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
+    from collections.abc import Callable, Hashable, Mapping, Sequence
 
     from evalmeta.engine.scorer import Exchange, Scorer
     from evalmeta.model.definition import Expectation
@@ -76,26 +76,26 @@ def action_scorer(match: ActionMatch = "exact") -> Scorer:
     return score_actions
 
 
-def similarity(wanted: Sequence[str], taken: Sequence[str]) -> float:
+def similarity(wanted: Sequence[Hashable], taken: Sequence[Hashable]) -> float:
     """Gives the F1 of the longest common subsequence, 0 to 1: 2 x common / (wanted + taken); 1 for two empty lists."""
     if wanted == taken:
         return 1.0
     return 2 * common_length(wanted, taken) / (len(wanted) + len(taken))
 
 
-def common_length(left: Sequence[str], right: Sequence[str]) -> int:
+def common_length(left: Sequence[Hashable], right: Sequence[Hashable]) -> int:
     """Gives the length of the longest common subsequence.
 
     Bit-parallel, after Hyyrö, "Bit-parallel LCS-length computation revisited" (2004):
     one word operation for many items, so that long lists cost little.
     """
-    positions: Counter[str] = Counter()
-    for index, name in enumerate(left):
-        positions[name] |= 1 << index
+    positions: Counter[Hashable] = Counter()
+    for index, item in enumerate(left):
+        positions[item] |= 1 << index
     everything = (1 << len(left)) - 1
     row = everything
-    for name in right:
-        matches = row & positions[name]
+    for item in right:
+        matches = row & positions[item]
         row = ((row + matches) | (row - matches)) & everything
     return len(left) - row.bit_count()
 

@@ -1,0 +1,203 @@
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from engine.builders import exchange
+from evalmeta.engine.scorers.trajectories import score_trajectory
+from evalmeta.model.definition import Expectation
+from evalmeta.model.generated import Action, GeneratedData
+from evalmeta.model.run import TestResult, Verdict
+
+MODES = ("EXACT", "IN_ORDER", "ANY_ORDER")
+JSON = st.recursive(
+    st.none() | st.booleans() | st.integers(-2, 2) | st.sampled_from([0.0, 1.0, 1.5, "1", ""]),
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.sampled_from("ab"), inner, max_size=2),
+    max_leaves=6,
+)
+CALLS = st.lists(st.tuples(st.sampled_from("AB"), st.dictionaries(st.just("x"), JSON, max_size=1)), max_size=5)
+
+
+def judge(wanted: object, *taken: tuple[str, dict[str, object]], **terms: object) -> TestResult:
+    calls = [{"name": name, "args": args} for name, args in wanted] if isinstance(wanted, list) else wanted
+    expectation = Expectation("tool_trajectory_avg_score", terms={"calls": calls, "threshold": 1.0, **terms})
+    generated = GeneratedData("", actions=tuple(Action(name, args) for name, args in taken))
+    return score_trajectory(expectation, exchange(generated))
+
+
+def named(names: str) -> list[tuple[str, dict[str, object]]]:
+    return [(name, {}) for name in names]
+
+
+@pytest.mark.parametrize(
+    ("wanted", "taken", "modes"),
+    [
+        ("", "", {"EXACT", "IN_ORDER", "ANY_ORDER"}),
+        ("", "A", {"IN_ORDER", "ANY_ORDER"}),
+        ("A", "", set()),
+        ("AB", "AB", {"EXACT", "IN_ORDER", "ANY_ORDER"}),
+        ("AB", "XAYBZ", {"IN_ORDER", "ANY_ORDER"}),
+        ("AB", "BA", {"ANY_ORDER"}),
+        ("AB", "ABB", {"IN_ORDER", "ANY_ORDER"}),
+        ("ABB", "AB", set()),
+        ("ABA", "AAB", {"ANY_ORDER"}),
+        ("AB", "AC", set()),
+    ],
+)
+def test_every_way_of_matching_passes_what_it_says(wanted: str, taken: str, modes: set[str]) -> None:
+    results = {mode: judge(named(wanted), *named(taken), match_type=mode) for mode in MODES}
+    assert {mode for mode, result in results.items() if result.verdict is Verdict.PASS} == modes
+    assert all(result.score == float(mode in modes) for mode, result in results.items())
+    assert all(result.explanation for result in results.values())
+
+
+@pytest.mark.parametrize(
+    ("one", "other", "are_same"),
+    [
+        (1, 1.0, True),
+        (True, 1, False),
+        (False, 0, False),
+        ([True], [1], False),
+        ({"a": [1, {"b": None}]}, {"a": [1.0, {"b": None}]}, True),
+        ({"a": 1, "b": 2}, {"b": 2, "a": 1}, True),
+        ([1, 2], [2, 1], False),
+        ("1", 1, False),
+        (None, False, False),
+        ([], {}, False),
+        (["list", 1], [["list", 1]], False),
+    ],
+)
+def test_arguments_are_compared_as_json(one: object, other: object, *, are_same: bool) -> None:
+    for mode in MODES:
+        result = judge([("A", {"x": one})], ("A", {"x": other}), match_type=mode)
+        assert result.verdict is (Verdict.PASS if are_same else Verdict.FAILURE)
+        assert result.detail == float(are_same)
+
+
+def test_a_missing_argument_is_not_null() -> None:
+    assert judge([("A", {})], ("A", {"x": None})).explanation.endswith("x is null, which is not expected")
+
+
+def test_arguments_can_be_ignored() -> None:
+    result = judge([("A", {"x": 1})], ("A", {"x": 2}), ignore_args=True)
+    assert (result.verdict, result.explanation) == (
+        Verdict.PASS,
+        "the calls are as expected; arguments are not compared",
+    )
+
+
+def test_ids_are_never_compared_and_arguments_may_be_left_out() -> None:
+    for calls in ([{"name": "A", "id": "call-1"}], [{"name": "A", "args": None}]):
+        assert judge(tuple(calls), ("A", {})).verdict is Verdict.PASS
+
+
+def test_calls_are_shown_as_people_write_them() -> None:
+    result = judge([("roll_die", {"sides": 6, "to": "x"}), ("f", {})], ("check", {"nums": [1, {"a": True}]}))
+    assert result.expected == '[roll_die(sides=6, to="x"), f()]'
+    assert result.actual == '[check(nums=[1, {"a": true}])]'
+    assert len(judge([], ("A", {"x": "y" * 10_000})).actual) < 200
+
+
+@pytest.mark.parametrize(
+    ("wanted", "taken", "mode", "explanation"),
+    [
+        ("A", "A", "EXACT", "the calls are as expected"),
+        ("", "", "EXACT", "no calls were expected"),
+        ("", "A", "EXACT", "unexpected: A()"),
+        ("", "A", "IN_ORDER", "no calls were expected; unexpected (allowed): A()"),
+        ("AB", "A", "EXACT", "missing: B()"),
+        ("AB", "AC", "EXACT", "call 2 is C(), not B(); missing: B(); unexpected: C()"),
+        ("AB", "BA", "EXACT", "call 1 is B(), not A()"),
+        ("ABC", "ACXB", "IN_ORDER", "order: no C() after A(), B(); unexpected (allowed): X()"),
+        ("AB", "AX", "IN_ORDER", "missing: B(); unexpected (allowed): X()"),
+        ("ABB", "BA", "ANY_ORDER", "missing: B()"),
+        ("AB", "XBA", "ANY_ORDER", "the calls are as expected; unexpected (allowed): X()"),
+    ],
+)
+def test_a_difference_is_explained(wanted: str, taken: str, mode: str, explanation: str) -> None:
+    assert judge(named(wanted), *named(taken), match_type=mode).explanation == explanation
+
+
+@pytest.mark.parametrize(
+    ("wanted", "taken", "told"),
+    [
+        ({"sides": 6}, {"sides": 8}, "sides is 8, not 6"),
+        ({"a": {"b": [1, 2]}}, {"a": {"b": [1, True]}}, "a.b[1] is true, not 2"),
+        ({"a": "1"}, {"a": 1}, 'a is 1, not "1"'),
+        ({"a": 1}, {"b": 1}, "a is missing, expected 1, b is 1, which is not expected"),
+        ({"a": [1]}, {"a": [1, 2]}, "a is [1, 2], not [1]"),
+    ],
+)
+def test_the_argument_that_differs_is_named_and_how(wanted: object, taken: object, told: str) -> None:
+    result = judge([("A", {}), ("roll", wanted)], ("A", {}), ("roll", taken))
+    assert result.explanation.startswith("call 2 is roll(")
+    assert result.explanation.endswith(f"; roll: {told}")
+    assert judge([("roll", wanted)], ("roll", taken), match_type="ANY_ORDER").explanation == f"roll: {told}"
+
+
+def test_the_detail_tells_a_partial_match() -> None:
+    assert judge([("A", {}), ("B", {"x": 1})], ("A", {}), ("B", {"x": 2})).detail == 0.5
+
+
+def test_the_mean_of_a_case_decides() -> None:
+    result = judge(named("A"), *named("B"), threshold=0.5)
+    assert (result.verdict, result.score, result.threshold) == (Verdict.FAILURE, 0.0, 0.5)
+
+
+def test_without_expected_calls_nothing_is_decided() -> None:
+    result = judge(None, ("A", {}))
+    assert (result.verdict, result.score, result.threshold) == (Verdict.UNDECIDED, None, 1.0)
+    assert (result.explanation, result.actual) == ("the case gives no expected calls", "[A()]")
+
+
+def test_missing_calls_count_as_none_where_the_terms_say_so() -> None:
+    assert judge(None, ("A", {}), missing="empty").verdict is Verdict.FAILURE
+    assert judge(None, missing="empty").verdict is Verdict.PASS
+
+
+@pytest.mark.parametrize("calls", ["A", 3, {"name": "A"}, (1,), ({"args": {}},), ({"name": "A", "args": [1]},)])
+def test_calls_that_cannot_be_read_are_an_error(calls: object) -> None:
+    result = judge(calls)
+    assert result.verdict is Verdict.ERROR
+    assert '"name"' in result.explanation
+
+
+@pytest.mark.parametrize("match_type", ["exact", 0, None])
+def test_an_unknown_way_of_matching_is_an_error(match_type: object) -> None:
+    result = judge([], match_type=match_type)
+    assert result.verdict is Verdict.ERROR
+    assert "EXACT, IN_ORDER, ANY_ORDER" in result.explanation
+
+
+def test_long_lists_are_told_in_part() -> None:
+    explanation = judge(named("A" * 500), *named("B" * 500)).explanation
+    assert explanation.count("and 490 more") == 2
+    assert len(explanation) < 300
+
+
+def _is_same(one: object, other: object) -> bool:
+    if isinstance(one, bool) or isinstance(other, bool):
+        return one is other
+    if isinstance(one, dict) and isinstance(other, dict):
+        return one.keys() == other.keys() and all(_is_same(one[key], other[key]) for key in one)
+    if isinstance(one, list) and isinstance(other, list):
+        return len(one) == len(other) and all(map(_is_same, one, other))
+    return one == other
+
+
+@given(CALLS, CALLS)
+def test_every_failure_says_what_differs(
+    wanted: list[tuple[str, dict[str, object]]], taken: list[tuple[str, dict[str, object]]]
+) -> None:
+    results = {mode: judge(wanted, *taken, match_type=mode) for mode in MODES}
+    same = len(wanted) == len(taken) and all(
+        one == other and _is_same(args, others) for (one, args), (other, others) in zip(wanted, taken, strict=True)
+    )
+    passed = {mode for mode, result in results.items() if result.verdict is Verdict.PASS}
+    assert ("EXACT" in passed) == same == (results["EXACT"].detail == 1)
+    assert "EXACT" not in passed or "IN_ORDER" in passed
+    assert "IN_ORDER" not in passed or "ANY_ORDER" in passed
+    for result in results.values():
+        told = {part.partition(":")[0] for part in result.explanation.split("; ")}
+        assert result.verdict is Verdict.PASS or told - {"unexpected (allowed)", "the calls are as expected"}
