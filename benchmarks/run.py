@@ -8,6 +8,7 @@ import sys
 import deploy
 import engine
 import package
+import rouge
 import startup
 import validate
 import worst
@@ -29,6 +30,7 @@ def main() -> None:
         *((engine.measure_peer,) if engine.is_possible() else ()),
         engine.measure_slow,
         engine.measure_memory,
+        rouge.measure,
         *((deploy.measure_one, deploy.measure_many) if deploy.is_possible() else ()),
     )
     for measure in measures:
