@@ -103,7 +103,7 @@ async def _judge_turns(
     case: Case, answers: Sequence[EarlierTurn], scorers: Mapping[str, Scorer], results: list[TestResult]
 ) -> None:
     for place, (turn, answer) in enumerate(zip(case.turns, answers, strict=True), 1):
-        exchange = Exchange(case, answer.utterance, answer.generated)
+        exchange = Exchange(case, answer.utterance, answer.generated, tuple(answers[: place - 1]))
         number = place if len(case.turns) > 1 else 0
         await _judge(turn.expectations, exchange, scorers, results, turn=number)
 
@@ -253,7 +253,7 @@ class _Conversation:
         answer, elapsed = await self._admitted(lambda: session.ask(turn.utterance))
         self._answered = time.monotonic()
         self._generated = generated_data(answer, measured_ms=round(elapsed * 1000, 1))
-        exchange = Exchange(self._case, turn.utterance, self._generated)
+        exchange = Exchange(self._case, turn.utterance, self._generated, tuple(self._earlier))
         self._judged = turn
         await _judge(turn.expectations, exchange, self._terms.scorers, self._results, turn=place)
         self._judged = None

@@ -12,12 +12,17 @@ from evalmeta.engine.raters.offline.rules import Rules
 from evalmeta.engine.reasons import reason
 from evalmeta.engine.scorers.actions import action_scorer
 from evalmeta.engine.scorers.comparisons import comparison_scorer
+from evalmeta.engine.scorers.functions import score_by_function
 from evalmeta.engine.scorers.handoffs import score_handoff
 from evalmeta.engine.scorers.judged import judge_scorers
 from evalmeta.engine.scorers.latency import latency_scorer
+from evalmeta.engine.scorers.measures import input_tokens, latency_seconds, measure_scorer, output_tokens, total_tokens
+from evalmeta.engine.scorers.overlap import score_response_match
 from evalmeta.engine.scorers.rated import rated_by
 from evalmeta.engine.scorers.results import broken, undecided
+from evalmeta.engine.scorers.retrieval import score_document_recall
 from evalmeta.engine.scorers.topics import topic_scorer
+from evalmeta.engine.scorers.trajectories import score_trajectory
 from evalmeta.errors import RaterError, SettingsError
 from evalmeta.model.expectations import canonical_name, expectation_kind, known_names
 from evalmeta.model.run import TestResult, Verdict
@@ -31,6 +36,7 @@ if TYPE_CHECKING:
     from evalmeta.model.definition import Expectation
     from evalmeta.model.evaluation import Case
     from evalmeta.model.generated import GeneratedData
+    from evalmeta.model.run import EarlierTurn
 
 __all__ = ["SCORERS", "Exchange", "Scorer", "make_scorers", "score"]
 
@@ -39,11 +45,12 @@ _MOST: Final = 2**63
 
 
 class Exchange(NamedTuple):
-    """One turn: what was asked, in which case, and what came back."""
+    """One turn: what was asked, in which case, what came back, and the turns before it."""
 
     case: Case
     utterance: str
     generated: GeneratedData
+    earlier: tuple[EarlierTurn, ...] = ()
 
 
 class Scorer(Protocol):
@@ -85,6 +92,13 @@ def _own_scorers(scoring: Scoring, rater: Rater) -> Mapping[str, Scorer]:
         "response_match": rated,
         "task_resolution": rated,
         **judge_scorers(rater, threshold=scoring.threshold),
+        "tool_trajectory_avg_score": score_trajectory,
+        "response_match_score": score_response_match,
+        "retrieval/ground_truth/document_recall": score_document_recall,
+        "agent/total_token_count": measure_scorer(total_tokens, unit="tokens"),
+        "agent/input_token_count": measure_scorer(input_tokens, unit="tokens"),
+        "agent/output_token_count": measure_scorer(output_tokens, unit="tokens"),
+        "agent/latency_seconds": measure_scorer(latency_seconds, unit="s", digits=3),
     }
 
 
@@ -110,8 +124,10 @@ def score(
     The result comes at once unless the scorer has to wait; every scorer in `SCORERS`
     answers at once. `scorers` holds one scorer for each canonical expectation name. A
     scorer of the org's own is judged by the one that a package adds under its name, or
-    else is UNDECIDED.
+    else is UNDECIDED. An expectation whose terms name a function is judged by that.
     """
+    if expectation.terms and "function" in expectation.terms:
+        return _awaited(expectation, exchange, score_by_function(expectation, exchange))
     name = canonical_name(expectation.name)
     scorer = scorers.get(name)
     if expectation.is_custom and (scorer is None or expectation_kind(name) is not None):

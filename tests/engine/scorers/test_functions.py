@@ -1,0 +1,217 @@
+from __future__ import annotations
+
+import asyncio
+from typing import TYPE_CHECKING
+
+import pytest
+
+from engine.builders import Agent, exchange, run
+from evalmeta.engine.scorer import score
+from evalmeta.model.definition import Expectation
+from evalmeta.model.evaluation import Case, Evaluation, Turn
+from evalmeta.model.generated import Action, GeneratedData
+from evalmeta.model.run import TestResult, Verdict
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+ANSWER = GeneratedData("It has shipped.", actions=(Action("find", {"id": 7}),))
+SOURCE = '''\
+import enum
+import threading
+from dataclasses import dataclass
+
+class EvalStatus(enum.Enum):
+    PASSED = 1
+    FAILED = 2
+    NOT_EVALUATED = 3
+
+@dataclass
+class EvaluationResult:
+    overall_score: float | None = None
+    overall_eval_status: EvalStatus = EvalStatus.NOT_EVALUATED
+    per_invocation_results: list = ()
+
+NOTHING = 3
+
+def describe(eval_metric, actual_invocations, expected_invocations, conversation_scenario):
+    """Gives 0.75 when everything is told as ADK tells it."""
+    assert eval_metric.metric_name == "own" and eval_metric.threshold is None
+    assert eval_metric.criterion["threshold"] == eval_metric.criterion.threshold == 0.5
+    assert "function" not in eval_metric.criterion and not hasattr(eval_metric.criterion, "other")
+    actual, = actual_invocations
+    assert actual.user_content.parts[0].text == "Where is it?" and actual.user_content.role == "user"
+    assert actual.final_response.parts[0].text == "It has shipped."
+    assert [(use.name, use.args) for use in actual.intermediate_data.tool_uses] == [("find", {"id": 7})]
+    expected, = expected_invocations
+    assert expected.user_content.parts[0].text == "Where is it?"
+    assert expected.final_response.parts[0].text == "Shipped."
+    assert [use.name for use in expected.intermediate_data.tool_uses] == ["find", "tell"]
+    assert conversation_scenario is None
+    return 0.75
+
+async def wait(*_):
+    return 0.25
+
+def thread(*_):
+    return threading.current_thread() is not threading.main_thread()
+
+def value(metric, *_):
+    return metric.criterion["value"]
+
+def result(metric, *_):
+    return EvaluationResult(metric.criterion["score"], EvalStatus[metric.criterion["status"]])
+
+def parts(*_):
+    return {"per_invocation_results": [{"score": 1.0}, {"score": None}, {"score": 0.5}]}
+
+def conversation(metric, actual, expected, _):
+    told = [(each.user_content.parts[0].text, each.final_response.parts[0].text) for each in actual]
+    wanted = [each.final_response and each.final_response.parts[0].text for each in expected]
+    assert told == [("one", "To one"), ("two", "To two")] and wanted == [None, "Two"], (told, wanted)
+    assert [each.intermediate_data for each in expected] == [None, None]
+    return 1
+
+def fail(*_):
+    raise ValueError("no such thing")
+'''
+
+
+@pytest.fixture
+def module(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, request: pytest.FixtureRequest) -> str:
+    """A module in the current directory; every test has one with a name of its own."""
+    name = f"own_{abs(hash(request.node.nodeid))}"
+    (tmp_path / f"{name}.py").write_text(SOURCE)
+    monkeypatch.chdir(tmp_path)
+    return name
+
+
+def judge(function: object, reference: str | None = "Shipped.", **terms: object) -> TestResult:
+    expectation = Expectation("own", reference, "L", terms={"function": function, **terms})
+
+    async def wait() -> TestResult:
+        result = score(expectation, exchange(ANSWER))
+        return result if isinstance(result, TestResult) else await result
+
+    return asyncio.run(wait())
+
+
+def test_a_function_is_told_what_adk_tells_it(module: str) -> None:
+    calls = [{"name": "find", "args": {"id": 7}}, {"name": "tell"}]
+    result = judge(f"{module}.describe", threshold=0.5, calls=calls)
+    assert (result.verdict, result.score, result.threshold) == (Verdict.PASS, 0.75, 0.5), result.explanation
+    assert (result.name, result.label) == ("own", "L")
+    assert (result.expected, result.actual) == ("Shipped.", "It has shipped.")
+    assert result.explanation == f"{module}.describe gave 0.75; the threshold is 0.5"
+
+
+def test_a_function_may_wait(module: str) -> None:
+    result = judge(f"{module}.wait", threshold=0.5)
+    assert (result.verdict, result.score) == (Verdict.FAILURE, 0.25)
+
+
+def test_a_function_that_blocks_has_a_thread(module: str) -> None:
+    assert judge(f"{module}.thread").verdict is Verdict.PASS
+
+
+@pytest.mark.parametrize(
+    ("value", "threshold", "verdict", "number"),
+    [
+        (True, None, Verdict.PASS, 1.0),
+        (False, 0.5, Verdict.FAILURE, 0.0),
+        (3, None, Verdict.UNDECIDED, 3.0),
+        (3, 3, Verdict.PASS, 3.0),
+        ({"overall_score": 0.4}, 0.5, Verdict.FAILURE, 0.4),
+        ({"overall_score": 0.4, "overall_eval_status": 1}, 0.5, Verdict.PASS, 0.4),
+        ({"overall_score": 9, "overall_eval_status": "failed"}, 0.5, Verdict.FAILURE, 9.0),
+        ({"overall_eval_status": "FAILED"}, 0.5, Verdict.FAILURE, None),
+        ({"overall_eval_status": 3}, 0.5, Verdict.UNDECIDED, None),
+    ],
+)
+def test_what_a_function_gives_is_understood(
+    module: str, value: object, threshold: float | None, verdict: Verdict, number: float | None
+) -> None:
+    result = judge(f"{module}.value", value=value, threshold=threshold)
+    assert (result.verdict, result.score) == (verdict, number)
+
+
+@pytest.mark.parametrize(
+    ("number", "status", "verdict"),
+    [
+        (0.4, "PASSED", Verdict.PASS),
+        (0.6, "FAILED", Verdict.FAILURE),
+        (0.6, "NOT_EVALUATED", Verdict.PASS),
+        (None, "NOT_EVALUATED", Verdict.UNDECIDED),
+    ],
+)
+def test_a_status_decides_before_the_threshold_does(
+    module: str, number: float | None, status: str, verdict: Verdict
+) -> None:
+    result = judge(f"{module}.result", score=number, status=status, threshold=0.5)
+    assert (result.verdict, result.score) == (verdict, number)
+
+
+def test_without_a_score_of_all_the_mean_of_the_parts_counts(module: str) -> None:
+    assert judge(f"{module}.parts").score == 0.75
+
+
+@pytest.mark.parametrize(
+    ("value", "told"),
+    [
+        ("good", "it gave str. Let it give a number"),
+        (None, "it gave NoneType"),
+        (float("nan"), "its score is nan"),
+        ({"overall_score": "0.5"}, "its score is '0.5'"),
+    ],
+)
+def test_what_is_no_judgement_is_an_error_that_says_what_would_be(module: str, value: object, told: str) -> None:
+    result = judge(f"{module}.value", value=value)
+    assert result.verdict is Verdict.ERROR
+    assert told in result.explanation
+
+
+def test_a_function_that_raises_is_an_error_with_its_place(module: str) -> None:
+    result = judge(f"{module}.fail")
+    line = SOURCE[: SOURCE.index("raise")].count("\n") + 1
+    assert result.verdict is Verdict.ERROR
+    assert result.explanation == (
+        f"the function '{module}.fail' cannot judge: {module}.py:{line}: ValueError: no such thing"
+    )
+
+
+@pytest.mark.parametrize(
+    ("function", "told"),
+    [
+        ("{}.nothing", "has no 'nothing'. Correct the name"),
+        ("{}.NOTHING", "it is int, which cannot be called"),
+        ("{}.inner.fn", "there is no module"),
+        ("no_such_package.metrics.fn", "there is no module 'no_such_package'. Correct the name, or run evalmeta in"),
+        ("broken.fn", "the module 'broken' does not load: SyntaxError"),
+        ("incomplete.fn", "does not load: ModuleNotFoundError: No module named 'no_such_thing'"),
+        ("fn", "Name it as package.module.function"),
+        (3, "Name it as package.module.function"),
+    ],
+)
+def test_a_function_that_cannot_be_found_is_an_error_that_says_what_to_do(
+    tmp_path: Path, module: str, function: object, told: str
+) -> None:
+    (tmp_path / "broken.py").write_text("def fn(:\n")
+    (tmp_path / "incomplete.py").write_text("import no_such_thing\n")
+    result = judge(function.format(module) if isinstance(function, str) else function)
+    assert result.verdict is Verdict.ERROR
+    assert told in result.explanation
+
+
+def test_a_function_for_conversations_gets_all_turns(module: str) -> None:
+    async def answer(utterance: str) -> GeneratedData:
+        return GeneratedData(f"To {utterance}")
+
+    turns = [{"utterance": "one"}, {"utterance": "two", "reference": "Two"}]
+    own = Expectation("own", terms={"function": f"{module}.conversation", "threshold": 1, "invocations": turns})
+    case = Case(1, (Turn("one"), Turn("two", (own,))))
+    (result,) = run(Agent(answer), Evaluation("E", "A", [case]))[0].results
+    assert (result.verdict, result.turn) == (Verdict.PASS, 2), result.explanation
+
+
+def test_invocations_that_are_no_list_are_an_error(module: str) -> None:
+    assert judge(f"{module}.wait", invocations="one").verdict is Verdict.ERROR
