@@ -1,0 +1,187 @@
+"""Eval sets written for ADK: from definitions, every loss named, and from cases that ADK's files have."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+
+import orjson
+
+from evalmeta.interop.adkcases import AdkCase, AdkTurn, Session
+from evalmeta.interop.adkcontent import Call
+from evalmeta.interop.adkkeys import snake
+from evalmeta.interop.losses import Loss, Written, number_losses, place_of
+from evalmeta.model.actions import parse_actions
+from evalmeta.model.expectations import canonical_name
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+    from evalmeta.interop.adklegacy import Dialect
+    from evalmeta.model.definition import Definition, Expectation, Inputs, TestCase
+    from evalmeta.model.jsonvalue import JsonObject, JsonValue
+
+__all__ = ["write_adk", "write_adk_cases"]
+
+_ACTIONS: Final = "action_sequence_match"
+_OUTCOME: Final = "bot_response_rating"
+_USER: Final = "user"
+_NAMES_ONLY: Final = (
+    "that arguments of actions are not compared; say so in test_config.json:"
+    ' {"criteria": {"tool_trajectory_avg_score": {"threshold": 1.0, "ignore_args": true}}}'
+)
+
+
+def write_adk(definition: Definition, *, dialect: Dialect = "python") -> Written:
+    """Writes a definition as an eval set: a case for each test case.
+
+    A test case whose history is the one before it, with its question and its expected
+    answer, is the next turn of the same case; `definitions.definition_of` takes turns apart
+    in this way. What judges an eval set stands in a `test_config.json` beside it.
+
+    Args:
+        definition: what is written.
+        dialect: which program reads it: adk-python has the keys in snake_case, adk-ts in
+            camelCase, and neither takes the other's.
+    """
+    losses = list(_definition_losses(definition))
+    cases: list[AdkCase] = []
+    before: _Link | None = None
+    for place, case in enumerate(definition.test_cases, 1):
+        losses += number_losses(case, place)
+        link = _Link(case, definition.subject_name, place_of(case, place))
+        losses += link.losses
+        if before and link.follows(before):
+            cases[-1] = AdkCase(cases[-1].eval_id, (*cases[-1].turns, link.turn), cases[-1].session)
+        else:
+            losses += link.history_losses()
+            cases.append(AdkCase(f"case-{len(cases) + 1}", (*link.questions(), link.turn), link.session))
+        before = link
+    if any(turn.calls for case in cases for turn in case.turns):
+        losses.append(Loss("definition", _NAMES_ONLY))
+    content = write_adk_cases(cases, name=definition.name, description=definition.description, dialect=dialect)
+    return Written(content, tuple(losses))
+
+
+def write_adk_cases(
+    cases: Sequence[AdkCase], *, name: str, description: str | None = None, dialect: Dialect = "python"
+) -> bytes:
+    """Writes cases as an eval set in the spelling of a dialect; times are 0: the same cases are the same file."""
+    found: dict[str, JsonValue] = {"evalSetId": name, "name": name}
+    if description is not None:
+        found["description"] = description
+    found |= {"evalCases": [_case_json(case) for case in cases], "creationTimestamp": 0}
+    spelt = found if dialect == "typescript" else _in_snake_case(found)
+    return orjson.dumps(spelt, option=orjson.OPT_INDENT_2 | orjson.OPT_APPEND_NEWLINE)
+
+
+class _Link:
+    """One test case on its way into a conversation."""
+
+    def __init__(self, case: TestCase, subject_name: str, where: str) -> None:
+        self._inputs = case.inputs
+        self._where = where
+        self.losses: list[Loss] = []
+        self.turn = AdkTurn(_question(case.inputs), *self._expected(case.expectations))
+        state = {each.name: each.value for each in case.inputs.context_variables}
+        if len(state) < len(case.inputs.context_variables):
+            self._lose("context variables of the same name but the last")
+        for topic in dict.fromkeys(each.topic for each in case.inputs.conversation_history if each.topic is not None):
+            self._lose(f"the topic {topic!r} of the history")
+        for each in case.inputs.prompt_inputs:
+            self._lose(f"that {each.reference_name!r} is an input of a prompt; it is part of the question")
+        self.session = Session(subject_name, _USER, state)
+
+    def follows(self, before: _Link) -> bool:
+        """Says whether its history is what was said until the end of another test case."""
+        answer = before.turn.reference
+        said = [*_said(before._inputs), ("user", before.turn.utterance), ("agent", answer)]
+        return answer is not None and _said(self._inputs) == said and self.session == before.session
+
+    def questions(self) -> Iterator[AdkTurn]:
+        """Yields the user's messages of the history as turns without expectations: ADK has no other place for them."""
+        for each in self._inputs.conversation_history:
+            if each.role != "agent" and each.message:
+                yield AdkTurn(each.message)
+
+    def history_losses(self) -> Iterator[Loss]:
+        """Yields what is lost of a history that no earlier test case is."""
+        history = self._inputs.conversation_history
+        if any(each.role == "agent" for each in history):
+            yield Loss(self._where, "what the agent says in the history; the user's messages are asked again")
+        elif history:
+            yield Loss(self._where, "that the history was said before; its messages are asked")
+
+    def _expected(self, expectations: Sequence[Expectation]) -> tuple[str | None, tuple[Call, ...] | None]:
+        """Gives the expected answer and calls; everything else is lost."""
+        reference: str | None = None
+        calls: tuple[Call, ...] | None = None
+        for each in expectations:
+            name, value = canonical_name(each.name), each.expected_value
+            names = parse_actions(value) if name == _ACTIONS and value is not None else None
+            if name == _OUTCOME and value is not None and reference is None:
+                reference = value
+            elif names is not None and calls is None:
+                calls = tuple(Call(action, {}) for action in names)
+            else:
+                self._lose(f"the expectation {each.name!r}, for which ADK has no place")
+                continue
+            if each.name != name:
+                self._lose(f"the name {each.name!r}; {name!r} means the same")
+            if each.label is not None:
+                self._lose(f"the label {each.label!r} of {each.name!r}")
+        return reference, calls
+
+    def _lose(self, what: str) -> None:
+        loss = Loss(self._where, what)
+        if loss not in self.losses:
+            self.losses.append(loss)
+
+
+def _definition_losses(definition: Definition) -> Iterator[Loss]:
+    if definition.subject_version is not None:
+        yield Loss("definition", f"the subject's version {definition.subject_version!r}")
+    if definition.subject_type != "AGENT":
+        yield Loss("definition", f"the subject's type {definition.subject_type}")
+    if not definition.test_cases:
+        yield Loss("definition", "the subject's name, which cases have; and an eval set without cases cannot be read")
+
+
+def _question(inputs: Inputs) -> str:
+    return inputs.utterance or "\n".join(f"{each.reference_name}: {each.value}" for each in inputs.prompt_inputs)
+
+
+def _said(inputs: Inputs) -> list[tuple[str | None, str | None]]:
+    return [(each.role, each.message) for each in inputs.conversation_history]
+
+
+def _case_json(case: AdkCase) -> JsonObject:
+    turns: list[JsonValue] = [_turn_json(turn) for turn in case.turns]
+    found: dict[str, JsonValue] = {"evalId": case.eval_id, "conversation": turns}
+    if case.session:
+        session = case.session
+        found["sessionInput"] = {"appName": session.app_name, "userId": session.user_id, "state": session.state}
+    return found
+
+
+def _turn_json(turn: AdkTurn) -> JsonObject:
+    found: dict[str, JsonValue] = {"creationTimestamp": 0, "userContent": _content("user", turn.utterance)}
+    if turn.reference is not None:
+        found["finalResponse"] = _content("model", turn.reference)
+    if turn.calls is not None or turn.replies:
+        uses: JsonObject = {} if turn.calls is None else {"toolUses": [each.as_json() for each in turn.calls]}
+        replies: list[JsonValue] = [[each.author, [{"text": each.text}]] for each in turn.replies]
+        found["intermediateData"] = {**uses, "intermediateResponses": replies}
+    return found
+
+
+def _content(role: str, text: str) -> JsonObject:
+    return {"role": role, "parts": [{"text": text}]}
+
+
+def _in_snake_case(value: JsonValue) -> JsonValue:
+    """Gives a value with ADK's own keys in snake_case; what is the user's own keeps its spelling."""
+    if isinstance(value, dict):
+        return {
+            snake(key): inner if key in {"state", "args"} else _in_snake_case(inner) for key, inner in value.items()
+        }
+    return [_in_snake_case(each) for each in value] if isinstance(value, list) else value
