@@ -46,6 +46,8 @@ MAX_RECORDING_BYTES: Final = 200_000_000
 MAX_SPEC_BYTES: Final = 5_000_000
 MAX_SPEC_VALUES: Final = 200_000
 MAX_YAML_DEPTH: Final = 32
+# One row of an evaluation set in JSON Lines: a trace with many spans has some MB.
+MAX_ROW_BYTES: Final = 16_000_000
 MAX_NUMBER_CHARS: Final = 20
 
 # Testing API Developer Guide, "Considerations": 1,000 test cases a definition.

@@ -33,6 +33,11 @@ class Findings:
         """Gives the warnings, by their places."""
         return tuple(sorted(self._notes, key=lambda problem: problem.location))
 
+    @property
+    def is_full(self) -> bool:
+        """Says whether no more problems are kept: then their places need not be looked for."""
+        return len(self._problems) >= limits.MAX_PROBLEMS
+
     def add(self, code: str, message: str, *, line: int = 0, column: int = 0, hint: str = "") -> None:
         """Adds a problem at a place of the file."""
         if len(self._problems) < limits.MAX_PROBLEMS:

@@ -40,20 +40,20 @@ class JsonFile:
         self.first_line = first_line
         self._source = source
         self._text: str | None = None
+        self._starts: dict[int, list[int]] = {}
 
     def place(self, path: Sequence[str | int]) -> tuple[int, int]:
         """Gives line and column, from 1, of the value at keys and indexes; of the innermost that is there."""
         if self._text is None:
             self._text = self._source.decode("utf-8", "replace")
-        at = _found(self._text, path)
-        before = self._text[:at]
-        return self.first_line + before.count("\n"), at - before.rfind("\n")
+        at = _found(self._text, path, self._starts)
+        return self.first_line + self._text.count("\n", 0, at), at - self._text.rfind("\n", 0, at)
 
     def lines_of(self, path: Sequence[str | int]) -> list[int]:
         """Gives the lines that the items of a list begin at, in one pass; none when there is no list."""
         if self._text is None:
             self._text = self._source.decode("utf-8", "replace")
-        text, at, lines = self._text, _found(self._text, path), []
+        text, at, lines = self._text, _found(self._text, path, self._starts), []
         if text[at : at + 1] != "[":
             return []
         line, seen, at = self.first_line, 0, _skip(text, at + 1)
@@ -96,11 +96,11 @@ def _refuse(label: str, code: str, message: str, line: int, column: int) -> NoRe
     raise AssertionError(message)  # pragma: no cover - `check` has raised
 
 
-def _found(text: str, path: Sequence[str | int]) -> int:
-    """Gives where the value at a path begins, going as far as the path leads."""
+def _found(text: str, path: Sequence[str | int], starts: dict[int, list[int]]) -> int:
+    """Gives where the value at a path begins, going as far as the path leads; keeps where items of lists begin."""
     at = _skip(text, 0)
     for step in path:
-        inner = _member(text, at, step) if isinstance(step, str) else _item(text, at, step)
+        inner = _member(text, at, step) if isinstance(step, str) else _item(text, at, step, starts)
         if inner is None:
             return at
         at = inner
@@ -121,13 +121,14 @@ def _member(text: str, at: int, key: str) -> int | None:
     return found
 
 
-def _item(text: str, at: int, index: int) -> int | None:
+def _item(text: str, at: int, index: int, starts: dict[int, list[int]]) -> int | None:
     if text[at : at + 1] != "[":
         return None
-    at = _skip(text, at + 1)
-    for _ in range(index):
-        at = _next(text, at)
-    return None if text[at : at + 1] in {"", "]"} else at
+    # Problems come in the order of the items, and what stands before has been gone through for the last one.
+    found = starts.setdefault(at, [_skip(text, at + 1)])
+    while len(found) <= index and text[found[-1] : found[-1] + 1] not in {"", "]"}:
+        found.append(_next(text, found[-1]))
+    return None if index >= len(found) or text[found[index] : found[index] + 1] in {"", "]"} else found[index]
 
 
 def _next(text: str, at: int) -> int:

@@ -11,6 +11,7 @@ from engine.builders import evaluation, run
 from engine.subjects.conversations import KEY, bodies, says, talk
 from evalmeta.engine.subjects import bind
 from evalmeta.errors import SettingsError, SubjectBusy, SubjectError
+from evalmeta.model.definition import HistoryMessage
 from evalmeta.model.evaluation import Case, Turn
 from evalmeta.model.generated import Action, Tokens
 from evalmeta.model.run import Verdict
@@ -62,6 +63,17 @@ def test_a_case_without_history_and_context_sends_the_utterance_alone() -> None:
         talk(agent(f"{server.url}/v1/chat/completions?api-version=1"), "Ready?", case=Case(1, (Turn("Ready?"),)))
     assert server.requests[0].startswith(b"POST /v1/chat/completions?api-version=1 ")
     assert bodies(server)[0]["messages"] == [{"role": "user", "content": "Ready?"}]
+
+
+def test_system_messages_of_a_history_stay_the_system_s() -> None:
+    history = (HistoryMessage("system", "Be kind."), HistoryMessage("tool", "4711"))
+    with replying_with(completion({"content": "Yes."})) as server:
+        talk(agent(server.url), "Ready?", case=Case(1, (Turn("Ready?"),), history))
+    assert bodies(server)[0]["messages"] == [
+        {"role": "system", "content": "Be kind."},
+        {"role": "user", "content": "4711"},
+        {"role": "user", "content": "Ready?"},
+    ]
 
 
 def test_tool_calls_are_actions_and_are_not_repeated_to_the_endpoint() -> None:

@@ -26,6 +26,8 @@ __all__ = ["bind_openai"]
 
 _PATH: Final = "/chat/completions"
 _SHOWN_CHARS: Final = 300
+# What a tool has said is told as the user's: the protocol wants the call that it answers, and no history has it.
+_ROLES: Final = {"agent": "assistant", "system": "system"}
 
 
 def bind_openai(settings: OpenAISubject) -> Subject:
@@ -86,7 +88,7 @@ def _opening(system: str, case: Case) -> list[JsonObject]:
     told = [system, context and f"Context:{context}"]
     opening: list[JsonObject] = [{"role": "system", "content": text} for text in told if text]
     for entry in case.history:
-        role = "assistant" if (entry.role or "").lower() == "agent" else "user"
+        role = _ROLES.get((entry.role or "").lower(), "user")
         opening.append({"role": role, "content": entry.message or ""})
     return opening
 

@@ -1,0 +1,323 @@
+"""One row of an evaluation set as a case: the columns of Agent Evaluation (MLflow 2), and rows of MLflow 3."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final, NamedTuple
+
+from evalmeta import limits
+from evalmeta.errors import FormatError
+from evalmeta.interop.databricksmetrics import Asks, expectations_of
+from evalmeta.interop.databricksrequests import Asked, read_inputs, read_request
+from evalmeta.interop.jsonrecords import json_kind
+from evalmeta.interop.mlflowtexts import decoded, known_text, response_text
+from evalmeta.interop.mlflowtraces import read_trace
+from evalmeta.model.evaluation import Case, Turn
+from evalmeta.model.generated import GeneratedData, Passage
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from evalmeta.interop.databricksmetrics import Wanted
+    from evalmeta.interop.databricksrequests import Path
+    from evalmeta.interop.findings import Findings
+    from evalmeta.interop.jsonreader import JsonFile
+    from evalmeta.interop.mlflowtraces import MlflowTrace
+    from evalmeta.model.jsonvalue import JsonObject, JsonValue
+
+__all__ = ["COLUMNS", "GENAI_COLUMNS", "Row", "RowTerms", "read_row"]
+
+COLUMNS: Final = (
+    "request_id",
+    "request",
+    "response",
+    "expected_facts",
+    "expected_response",
+    "guidelines",
+    "expected_retrieved_context",
+    "retrieved_context",
+    "trace",
+)
+"""The columns of Agent Evaluation."""
+
+GENAI_COLUMNS: Final = ("inputs", "outputs", "expectations", "tags", "trace")
+"""The columns of `mlflow.genai.evaluate`."""
+
+_KNOWN: Final = tuple(dict.fromkeys((*COLUMNS, *GENAI_COLUMNS)))
+_EXPECTATIONS: Final = ("expected_response", "expected_facts", "guidelines", "expected_retrieved_context")
+_ROW_HINT: Final = "A row has 'request', and 'response' or 'trace' when its answer is given."
+
+
+class Row(NamedTuple):
+    """A row, and where it stands.
+
+    Attributes:
+        number: its place among the rows, from 1.
+        file: what it was read from.
+        path: the keys and indexes that lead to it there.
+    """
+
+    number: int
+    file: JsonFile
+    path: Path = ()
+
+
+class RowTerms(NamedTuple):
+    """How rows are read.
+
+    Attributes:
+        wanted: what is judged.
+        is_asked: whether an agent is asked, so that given answers do not matter.
+        noted: what was warned of already, which is not repeated for every row.
+    """
+
+    wanted: Wanted
+    is_asked: bool
+    noted: set[str]
+
+
+def read_row(row: Row, terms: RowTerms, findings: Findings) -> Case:
+    """Reads a row as a case of one turn; what is wrong with it goes to the findings, with its place."""
+    return _RowReader(row, terms, findings).case()
+
+
+class _RowReader:
+    def __init__(self, row: Row, terms: RowTerms, findings: Findings) -> None:
+        self._row = row
+        self._terms = terms
+        self._findings = findings
+        value = row.file.value
+        for step in row.path:
+            value = value[step]  # type: ignore[index] # the path leads to what is there
+        self._is_object = isinstance(value, dict)
+        self._values: JsonObject = value if isinstance(value, dict) else {}
+        if not self._is_object:
+            self._refuse(f"it is {json_kind(value)}, not an object", code="json-type", hint=_ROW_HINT)
+
+    def case(self) -> Case:
+        if not self._is_object:
+            return Case(self._row.number, ())
+        self._note_unknown()
+        is_genai = self._has("inputs") or (
+            not self._has("request") and (self._has("outputs") or self._has("expectations"))
+        )
+        if is_genai and self._has("request"):
+            self._refuse("it has both 'request' and 'inputs', which are of two formats", ("inputs",))
+        trace = self._trace()
+        asked = self._asked(is_genai=is_genai, trace=trace)
+        recorded = None if self._terms.is_asked else self._recorded(is_genai=is_genai, trace=trace)
+        asks = self._genai_asks(recorded) if is_genai else self._asks(recorded)
+        turn = Turn(asked.utterance, expectations_of(asks, self._terms.wanted), recorded)
+        tags = tuple(f"{key}={each}" for key, each in self._object("tags").items())
+        label = self._text("request_id") or (trace.id if trace else "")
+        return Case(self._row.number, (turn,), asked.history, tags=tags, label=label, state=asked.state)
+
+    def _asked(self, *, is_genai: bool, trace: MlflowTrace | None) -> Asked:
+        for column, read in (("inputs", read_inputs), ("request", read_request)):
+            if self._has(column) and is_genai == (column == "inputs"):
+                return read(
+                    self._values[column],
+                    lambda what, path, hint, column=column: self._refuse(what, (column, *path), hint=hint),  # type: ignore[misc]
+                )
+        if trace is None and not self._has("trace"):
+            self._refuse(f"it has neither {'inputs' if is_genai else 'request'!r} nor 'trace'", hint=_ROW_HINT)
+        elif trace is not None and trace.request is None:
+            self._refuse("its trace does not say what was asked; add a 'request'", ("trace",))
+        elif trace is not None:
+            return read_inputs(
+                trace.request, lambda what, _, hint: self._refuse(f"its trace: {what}", ("trace",), hint=hint)
+            )
+        return Asked("", (), {})
+
+    def _trace(self) -> MlflowTrace | None:
+        if not self._has("trace"):
+            return None
+        try:
+            return read_trace(self._values["trace"])
+        except FormatError as error:
+            self._refuse(f"'trace': {error}", ("trace",), code="databricks-trace", hint=error.actions[0])
+            return None
+
+    def _recorded(self, *, is_genai: bool, trace: MlflowTrace | None) -> GeneratedData | None:
+        response = self._outputs() if is_genai else self._response()
+        retrieved = None if is_genai else self._passages("retrieved_context")
+        if trace is None:
+            return None if response is None else GeneratedData(response, retrieved=retrieved)
+        told = trace.generated
+        return GeneratedData(
+            told.outcome if response is None else response,
+            None,
+            told.actions,
+            told.latency_ms,
+            told.session_id,
+            told.tokens,
+            told.trace,
+            told.retrieved if retrieved is None else retrieved,
+        )
+
+    def _response(self) -> str | None:
+        value = self._values.get("response")
+        if value is None or isinstance(value, str):
+            return value
+        text = known_text(value)
+        if text is None:
+            self._mistyped(("response",), value, "a text")
+        return text
+
+    def _outputs(self) -> str | None:
+        value = self._values.get("outputs")
+        if isinstance(value, str) and isinstance(inner := decoded(value), dict | list):
+            return known_text(inner) or value
+        return None if value is None else response_text(value)
+
+    def _asks(self, recorded: GeneratedData | None) -> Asks:
+        facts, response = self._texts(("expected_facts",)), self._text("expected_response")
+        if facts and response is not None:
+            self._refuse(
+                "it has both 'expected_facts' and 'expected_response', and at most one may be there",
+                ("expected_facts",),
+                code="databricks-expected",
+                hint="Keep 'expected_facts': they say more exactly what is expected.",
+            )
+        return self._gathered(recorded, (), response, facts)
+
+    def _genai_asks(self, recorded: GeneratedData | None) -> Asks:
+        expected = self._object("expectations")
+        for key in expected:
+            if key not in _EXPECTATIONS and self._is_news(f"expectations.{key}"):
+                self._note(f"no metric judges by {key!r} of 'expectations'; it is passed over", ("expectations", key))
+        response = expected.get("expected_response")
+        if response is not None and not isinstance(response, str):
+            self._mistyped(("expectations", "expected_response"), response, "a text")
+            response = None
+        return self._gathered(recorded, ("expectations",), response, self._texts(("expectations", "expected_facts")))
+
+    def _gathered(
+        self, recorded: GeneratedData | None, within: Path, response: str | None, facts: Sequence[str]
+    ) -> Asks:
+        guidelines = self._guidelines((*within, "guidelines"))
+        uris = [each.uri for each in self._passages(*within, "expected_retrieved_context") or ()]
+        is_there = {
+            "request": True,
+            "response": True,
+            "retrieved_context": recorded is None or recorded.retrieved is not None,
+            "tokens": recorded is None or recorded.tokens is not None,
+            "latency": recorded is None or recorded.latency_ms is not None,
+            "expected": response is not None or bool(facts),
+            "guidelines": bool(guidelines),
+            "expected_retrieved_context": bool(uris),
+        }
+        return Asks({name for name, has in is_there.items() if has}, response, facts, guidelines, uris)
+
+    # Values of columns.
+
+    def _has(self, column: str) -> bool:
+        return self._values.get(column) is not None
+
+    def _at(self, path: Path) -> JsonValue:
+        value: JsonValue = self._values
+        for step in path:
+            value = decoded(value)
+            value = value.get(step) if isinstance(value, dict) and isinstance(step, str) else None
+        return value
+
+    def _text(self, column: str) -> str | None:
+        value = self._values.get(column)
+        if value is None or isinstance(value, str):
+            return value
+        self._mistyped((column,), value, "a text")
+        return None
+
+    def _list(self, path: Path, of: str) -> Sequence[JsonValue]:
+        """Gives a list, which may be written as JSON; an empty one when there is none."""
+        value = decoded(self._at(path))
+        if value is None or value == "":
+            return ()
+        if isinstance(value, list):
+            return value
+        self._mistyped(path, value, f"a list of {of}")
+        return ()
+
+    def _texts(self, path: Path, of: str = "texts") -> list[str]:
+        found = []
+        for place, each in enumerate(self._list(path, of)):
+            if isinstance(each, str):
+                found.append(each)
+            else:
+                self._mistyped((*path, place), each, "a text")
+        return found
+
+    def _object(self, column: str) -> JsonObject:
+        value = decoded(self._values.get(column))
+        if value is None or isinstance(value, dict):
+            return value or {}
+        self._mistyped((column,), value, "an object")
+        return {}
+
+    def _guidelines(self, path: Path) -> Mapping[str, Sequence[str]]:
+        """Gives guidelines in groups: a list, lists by name, or, of MLflow 3, one text."""
+        value = decoded(self._at(path))
+        if isinstance(value, str) and value and len(path) > 1:
+            return {"": [value]}
+        if isinstance(value, dict):
+            groups = {name: self._texts((*path, name), "guidelines") for name in value}
+        else:
+            groups = {"": self._texts(path, "guidelines")}
+        return {name: group for name, group in groups.items() if group}
+
+    def _passages(self, *path: str | int) -> tuple[Passage, ...] | None:
+        """Gives what was or should be retrieved; None when the column is not there."""
+        if self._at(path) is None:
+            return None
+        places = enumerate(self._list(path, "objects with 'doc_uri'"))
+        return tuple(found for place, each in places if (found := self._passage(each, (*path, place))))
+
+    def _passage(self, value: JsonValue, path: Path) -> Passage | None:
+        if not isinstance(value, dict):
+            self._mistyped(path, value, "an object with 'doc_uri'")
+            return None
+        uri, content = value.get("doc_uri"), value.get("content")
+        if not isinstance(uri, str):
+            what = "has no 'doc_uri'" if uri is None else f"has a 'doc_uri' that is {json_kind(uri)}, not a text"
+            self._refuse(f"{_shown(path)} {what}", path, code="json-missing" if uri is None else "json-type")
+            return None
+        if content is not None and not isinstance(content, str):
+            self._mistyped((*path, "content"), content, "a text")
+            return None
+        return Passage(uri, content)
+
+    # Problems.
+
+    def _note_unknown(self) -> None:
+        for key in self._values:
+            if key not in _KNOWN and self._is_news(key):
+                hint = self._findings.suggest(key, _KNOWN)
+                self._note(
+                    f"there is no column {key!r}; it is passed over", (key,), code="databricks-column", hint=hint
+                )
+
+    def _is_news(self, key: str) -> bool:
+        if key in self._terms.noted or len(self._terms.noted) >= limits.MAX_PROBLEMS:
+            return False
+        self._terms.noted.add(key)
+        return True
+
+    def _mistyped(self, path: Path, value: JsonValue, expected: str) -> None:
+        hint = "A text must hold it as JSON." if isinstance(value, str) else ""
+        self._refuse(f"{_shown(path)} is {json_kind(value)}, not {expected}", path, code="json-type", hint=hint)
+
+    def _refuse(self, message: str, path: Path = (), *, code: str = "databricks-row", hint: str = "") -> None:
+        if self._findings.is_full:
+            return
+        line, column = self._row.file.place((*self._row.path, *path))
+        self._findings.add(code, f"row {self._row.number}: {message}", line=line, column=column, hint=hint)
+
+    def _note(self, message: str, path: Path, *, code: str = "databricks-row", hint: str = "") -> None:
+        line, column = self._row.file.place((*self._row.path, *path))
+        self._findings.note(code, f"row {self._row.number}: {message}", line=line, column=column, hint=hint)
+
+
+def _shown(path: Path) -> str:
+    """Gives a path as people write it: `'retrieved_context[0].content'`."""
+    first, *others = path
+    inner = "".join(f"[{step}]" if isinstance(step, int) else f".{step}" for step in others)
+    return f"'{first}{inner}'"
