@@ -130,7 +130,7 @@ def test_a_folder_with_one_definition_is_one_thing(project: Project) -> None:
 
 
 def test_a_folder_with_several_belongs_in_a_list(project: Project) -> None:
-    with pytest.raises(UsageError, match=r"has 2 definitions, and one is expected: give a list, \[Path\("):
+    with pytest.raises(UsageError, match=r"has 2 tests, and one is expected: give a list, \[Path\("):
         evaluate(project.root, answer)
 
 
@@ -322,7 +322,7 @@ def test_what_failed_is_reported_with_its_place_in_the_file(project: Project) ->
     [
         ([], RunOptions(), "nothing to evaluate was given"),
         (3, RunOptions(), "int cannot be evaluated"),
-        (["x"], RunOptions(), "there is no file or folder 'x'"),
+        (["x"], RunOptions(), "there is no file 'x'"),
         ((), RunOptions(), "nothing to evaluate was given"),
         (iter([3]), RunOptions(), "int is no Case"),
         ([case(), case()], RunOptions(), "two cases have the number 1"),
@@ -343,7 +343,7 @@ def test_a_list_has_no_name() -> None:
 
 
 def test_a_folder_without_definitions_is_no_success(tmp_path: Path) -> None:
-    with pytest.raises(NotFound, match="there are no definitions in"):
+    with pytest.raises(NotFound, match="there are no tests in"):
         evaluate([tmp_path], answer)
 
 

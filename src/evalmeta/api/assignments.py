@@ -6,10 +6,12 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cache
 from pathlib import Path
-from typing import TYPE_CHECKING, Final, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
-from evalmeta.api.metadata import bytes_of, files_to_check, validate
-from evalmeta.errors import InvalidMetadata, NotFound, ProjectError, UsageError
+from evalmeta.api.documents import find_tests, refuse_errors
+from evalmeta.api.metadata import bytes_of, shown, validate
+from evalmeta.errors import ProjectError, UsageError
+from evalmeta.interop.files import read_document
 from evalmeta.model.definition import Definition
 from evalmeta.model.evaluation import Case, Evaluation, evaluation_of
 from evalmeta.model.registry import EVALUATION_DEFINITION, NEWEST_API_VERSION
@@ -17,19 +19,17 @@ from evalmeta.model.settings import Settings
 from evalmeta.org.evaluations import read_evaluation
 from evalmeta.package.convert import named_by
 from evalmeta.package.project import find_project
-from evalmeta.package.resolver import find_components
 from evalmeta.package.versions import version_in_force
 from evalmeta.validation.validator import judgement_of, validate_component
 from evalmeta.xmlio.definitions import write_definition
 
 if TYPE_CHECKING:
-    from evalmeta.model.problem import Problem
+    from evalmeta.interop.document import Document
     from evalmeta.model.registry import MetadataType
     from evalmeta.package.project import Project
 
 __all__ = ["Assignment", "assignments_of", "is_list"]
 
-_SHOWN_PROBLEMS: Final = 20
 _Source = Definition | Evaluation | Path | str | Iterable[Case]
 
 
@@ -42,7 +42,8 @@ class Assignment(NamedTuple):
         root: the folder that subjects are found from.
         settings: of the project there, or the defaults.
         state_dir: the project's own folder for state; None without a project.
-        file: the definition's file, if it has one.
+        file: the file that it was read from, if there is one.
+        document: what a file says that is no definition.
     """
 
     evaluation: Evaluation
@@ -52,6 +53,7 @@ class Assignment(NamedTuple):
     settings: Settings
     state_dir: Path | None
     file: Path | None = None
+    document: Document | None = None
 
 
 class Place(NamedTuple):
@@ -126,15 +128,15 @@ class _Scout:
         self._needs_project = needs_project
         self._find = cache(self._place)
 
-    def place(self, folder: Path | None = None) -> Place:
+    def place(self, folder: Path | None = None, *, may_be_none: bool = False) -> Place:
         """Gives the root that was named, or that of the project around a folder; raises like `find_project`."""
-        return self._find(self._root or folder or Path.cwd())
+        return self._find(self._root or folder or Path.cwd(), self._needs_project and not may_be_none)
 
-    def _place(self, start: Path) -> Place:
+    def _place(self, start: Path, needs_project: bool) -> Place:  # noqa: FBT001 - kept by both
         try:
             project = find_project(start)
         except ProjectError:
-            if self._needs_project:
+            if needs_project:
                 raise
             return Place(start.resolve(), None)
         return Place(project.root, project)
@@ -142,12 +144,12 @@ class _Scout:
 
 def _one(what: _Source, name: str | None, scout: _Scout, subject_name: str | None) -> Assignment:
     if isinstance(what, str | Path):
-        files = _files(Path(what))
+        files = find_tests([Path(what)])
         if len(files) != 1:
             raise UsageError(
-                f"{str(what)!r} has {len(files)} definitions, and one is expected: give a list, [Path({str(what)!r})]"
+                f"{str(what)!r} has {len(files)} tests, and one is expected: give a list, [Path({str(what)!r})]"
             )
-        return _from_files(files, scout, name)[0]
+        return _from_files(files, scout, name, subject_name=subject_name)[0]
     if isinstance(what, Definition):
         return _from_definition(what, name, scout)
     if isinstance(what, Evaluation):
@@ -163,7 +165,7 @@ def _one(what: _Source, name: str | None, scout: _Scout, subject_name: str | Non
 
 def _some(thing: _Source, scout: _Scout, subject_name: str | None) -> list[Assignment]:
     if isinstance(thing, str | Path):
-        return _from_files(_files(Path(thing)), scout)
+        return _from_files(find_tests([Path(thing)]), scout, subject_name=subject_name)
     return [_one(thing, None, scout, subject_name)]
 
 
@@ -172,34 +174,37 @@ def _checked(cases: Iterable[Case]) -> Iterable[Case]:
     return iter(_Cases(cases)) if isinstance(cases, Iterator) else _Cases(cases)
 
 
-def _files(path: Path) -> list[Path]:
-    """Lists the definitions that a path stands for; those of a project as its settings have it."""
-    files = _project_files(path) if path.is_dir() else None
-    if files is None:
-        files = [each for each in files_to_check([path]) if named_by(each.name)]
-    if not files:
-        raise NotFound(f"there are no definitions in {str(path)!r}")
-    return files
+def _from_files(
+    files: Sequence[Path], scout: _Scout, name: str | None = None, *, subject_name: str | None = None
+) -> list[Assignment]:
+    definitions = [each for each in files if named_by(each.name)]
+    refuse_errors(validate(definitions).problems if definitions else ())
+    return [_from_file(file, scout, name, subject_name) for file in files]
 
 
-def _project_files(folder: Path) -> list[Path] | None:
-    try:
-        project = find_project(folder)
-    except ProjectError:
-        return None
-    return [each.path for each in find_components(project)] if project.root == folder.resolve() else None
-
-
-def _from_files(files: Sequence[Path], scout: _Scout, name: str | None = None) -> list[Assignment]:
-    _refuse(validate(files).problems)
-    return [_from_file(file, scout, name) for file in files]
-
-
-def _from_file(file: Path, scout: _Scout, name: str | None) -> Assignment:
-    named, content = named_by(file.name), bytes_of(file)
-    kind, full_name = named or (EVALUATION_DEFINITION, file.stem)
+def _from_file(file: Path, scout: _Scout, name: str | None, subject_name: str | None) -> Assignment:
+    named = named_by(file.name)
+    if named is None:
+        return _from_document(file, scout, name or file.name, subject_name)
+    content = bytes_of(file)
+    kind, full_name = named
     evaluation = read_evaluation(content, name or full_name)
     return scout.place(file.parent).assignment(evaluation, content, kind)._replace(file=file)
+
+
+def _from_document(file: Path, scout: _Scout, name: str, subject_name: str | None) -> Assignment:
+    document = read_document(file, label=shown(file), name=name)
+    place = scout.place(file.parent, may_be_none=document.is_answered)
+    evaluation = document.evaluation
+    if not evaluation.subject_name:
+        evaluation = replace(evaluation, subject_name=subject_name or _only_subject(place))
+    return place.assignment(evaluation, None, EVALUATION_DEFINITION)._replace(file=file, document=document)
+
+
+def _only_subject(place: Place) -> str:
+    """Gives the agent that a project binds, where it binds one; else a word for whoever answers."""
+    bound = place.project.settings.subjects if place.project else {}
+    return next(iter(bound)) if len(bound) == 1 else "the agent"
 
 
 def _from_definition(definition: Definition, name: str | None, scout: _Scout) -> Assignment:
@@ -213,16 +218,5 @@ def _from_definition(definition: Definition, name: str | None, scout: _Scout) ->
         judgement=judgement_of(project.declared if project else None),
         api_version=version_in_force(project) if project else NEWEST_API_VERSION,
     )
-    _refuse(problems)
+    refuse_errors(problems)
     return place.assignment(evaluation_of(definition, name=full_name), content, definition.type)
-
-
-def _refuse(problems: Sequence[Problem]) -> None:
-    errors = [each for each in problems if each.is_error]
-    if not errors:
-        return
-    lines = [f"{each} {each.hint}".rstrip() for each in errors[:_SHOWN_PROBLEMS]]
-    if len(errors) > _SHOWN_PROBLEMS:
-        lines.append(f"and {len(errors) - _SHOWN_PROBLEMS:,} more")
-    message = "\n".join(["the definitions have errors; nothing was asked:", *lines])
-    raise InvalidMetadata(message, problems=problems)

@@ -13,7 +13,14 @@ from evalmeta.engine.raters import bind_rater
 from evalmeta.engine.subjects import bind
 from evalmeta.engine.subjects.python import subject_of
 from evalmeta.errors import SettingsError
-from evalmeta.model.settings import RATER_ADAPTERS, SUBJECT_ADAPTERS, PluginRater, PluginSubject, Settings
+from evalmeta.model.settings import (
+    RATER_ADAPTERS,
+    SUBJECT_ADAPTERS,
+    PluginRater,
+    PluginSubject,
+    RecordedSubject,
+    Settings,
+)
 from evalmeta.org.evaluations import bind_subject, rater_settings
 from evalmeta.org.sessions import sign_in
 from evalmeta.package.configfile import key_name
@@ -85,6 +92,8 @@ class Bindings:
         if self._subject is not None:
             return _given_subject(self._subject, assignment.root)
         name, kind = assignment.evaluation.subject_name, assignment.evaluation.subject_type
+        if assignment.document and assignment.document.is_answered and name not in assignment.settings.subjects:
+            return bind(RecordedSubject(adapter="recorded"), root=assignment.root)
         return bind_subject(assignment.settings.subjects, name, root=assignment.root, subject_type=kind)
 
     def _new_rater(self, assignment: Assignment, name: str) -> Rater:

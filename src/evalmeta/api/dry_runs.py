@@ -6,6 +6,7 @@ from collections import Counter
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
+from evalmeta.api.documents import with_document
 from evalmeta.api.sides import fetch
 from evalmeta.engine.plan import choose
 from evalmeta.model.evaluation import evaluation_of
@@ -18,7 +19,7 @@ if TYPE_CHECKING:
     from evalmeta.api.choices import Choice
     from evalmeta.api.tests import AgentTest
     from evalmeta.client.connection import Connection
-    from evalmeta.model.evaluation import Case
+    from evalmeta.model.evaluation import Case, Evaluation
     from evalmeta.model.registry import MetadataType
     from evalmeta.model.run import RunOptions
 
@@ -57,13 +58,23 @@ async def plan_runs(
     Raises:
         OrgError: the org cannot be reached or refuses a call.
     """
-    kinds = dict.fromkeys(test.type for test in tests)
-    contents = {kind: await _contents(connection, kind, tests) for kind in kinds}
+    deployed = [test for test in tests if test.file is None]
+    kinds = dict.fromkeys(test.type for test in deployed)
+    contents = {kind: await _contents(connection, kind, deployed) for kind in kinds}
+    evaluations = {test.key: test.file.evaluation for test in tests if test.file}
+    for test in deployed:
+        if content := contents[test.type].get(test.full_name):
+            definition = sketch_definition(read_xml(content, label=test.full_name))
+            evaluations[test.key] = evaluation_of(definition, name=test.full_name)
     return [
-        _planned(test, contents[test.type][test.full_name], replace(options, cases=choice.numbers(test)))
+        _planned(test, evaluations[test.key], replace(_own(options, test), cases=choice.numbers(test)))
         for test in tests
-        if test.full_name in contents[test.type]
+        if test.key in evaluations
     ]
+
+
+def _own(options: RunOptions, test: AgentTest) -> RunOptions:
+    return with_document(options, test.file.document) if test.file else options
 
 
 async def _contents(connection: Connection, kind: MetadataType, tests: Sequence[AgentTest]) -> dict[str, bytes]:
@@ -71,9 +82,7 @@ async def _contents(connection: Connection, kind: MetadataType, tests: Sequence[
     return {each.full_name: each.content for each in await fetch(connection, kind, names)}
 
 
-def _planned(test: AgentTest, content: bytes, options: RunOptions) -> PlannedRun:
-    definition = sketch_definition(read_xml(content, label=test.full_name))
-    evaluation = evaluation_of(definition, name=test.full_name)
+def _planned(test: AgentTest, evaluation: Evaluation, options: RunOptions) -> PlannedRun:
     cases = tuple(choose(evaluation, options))
     judged = Counter(each.name for case in cases for turn in case.turns for each in turn.expectations)
     left_out = sum(1 for _ in evaluation.cases) - len(cases)

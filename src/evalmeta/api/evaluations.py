@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, NamedTuple, TypedDict, overload
 
 from evalmeta.api.assignments import assignments_of, is_list
 from evalmeta.api.bindings import Bindings
+from evalmeta.api.documents import with_document
 from evalmeta.api.journals import in_memory, nothing_to_ask, planned, stored
 from evalmeta.api.results import FinishedRun, FinishedRuns
 from evalmeta.engine.loop import run_to_end
@@ -80,14 +81,15 @@ def evaluate(  # noqa: PLR0913 - as documented
     That cases fail is no error: `succeeded` of what is returned tells, and `report()` why.
 
     Args:
-        what: a definition, the path of one, an `Evaluation`, or cases, which may come from an
-            iterator of any length; or a list of these but the last, in which folders stand for all
-            definitions in them. A list gives `FinishedRuns`, a tuple.
+        what: a definition, the path of one or of a test in any other format, an `Evaluation`, or cases,
+            which may come from an iterator of any length; or a list of these but the last, in which
+            folders stand for all tests in them. A list gives `FinishedRuns`, a tuple.
         subject: the agent: a function or an object with `open`, as the adapter `python` takes them; a
             table of settings such as `{"adapter": "http", "url": ...}`; or an `engine.subject.Subject`.
-            None asks what the project's `evalmeta.toml` binds to the definition's `subjectName`.
+            None asks what the project's `evalmeta.toml` binds to the definition's `subjectName`, and takes
+            the answers that a file has itself where it binds none.
         name: what to call the evaluation, instead of its own name.
-        options: how to run and what passes; None takes [run] and [score] of the project.
+        options: how to run and what passes; None takes what the file says, and [run] and [score] of the project.
         on_results: is told of results after they were kept, some at a time, in the order they were finished.
         rater: rates answers: a function of a `Rubric` that gives a `Rating`, or a table of settings.
             None takes the one that `options.scoring.rater` names.
@@ -180,11 +182,16 @@ class _Terms(NamedTuple):
 
 
 def _task(assignment: Assignment, options: RunOptions | None, bindings: Bindings) -> _Task:
-    options = options or declared_options(assignment.settings)
+    options = options or _declared(assignment)
     if fault := fault_of(options):
         raise UsageError(f"options: {fault}")
     subject = bindings.subject(assignment)
     return _Task(assignment, options, subject, make_scorers(options.scoring, bindings.rater(assignment, options)))
+
+
+def _declared(assignment: Assignment) -> RunOptions:
+    options = declared_options(assignment.settings)
+    return options if assignment.document is None else with_document(options, assignment.document)
 
 
 async def _carry_out(task: _Task, terms: _Terms) -> FinishedRun:

@@ -20,11 +20,13 @@ __all__ = ["DefinitionChanged", "check_unchanged", "extend", "rescore"]
 class DefinitionChanged(UsageError):
     """A run cannot go on: what it asks is not what is deployed now. `difference` says how they differ."""
 
-    def __init__(self, run_id: str, difference: Difference | None) -> None:
-        what = "is not deployed any more" if difference is None else "has changed since the run began"
+    def __init__(self, run_id: str, difference: Difference | None, *, is_file: bool = False) -> None:
+        changed = is_file or difference is not None
+        what = "has changed since the run began" if changed else "is not deployed any more"
+        actions = ["Go on by the definition as it was: --ignore-changes.", "Or begin a new run: evalmeta test run"]
         super().__init__(
-            f"the definition of run {run_id} {what}",
-            actions=["Go on by the definition as it was: --ignore-changes.", "Or begin a new run: evalmeta test run"],
+            f"the {'file' if is_file else 'definition'} of run {run_id} {what}",
+            actions=["Begin a new run: evalmeta test run FILE"] if is_file else actions,
         )
         self.difference = difference
 
@@ -68,6 +70,11 @@ async def rescore(connection: Connection, run_id: str, options: RunOptions, *, a
 def _refuse_changes(run_id: str, found: DefinitionOfRun) -> None:
     if found.now is None:
         raise DefinitionChanged(run_id, None)
+    if found.then.startswith(b"{") or found.now.startswith(b"{"):
+        # Of a file that is not deployed only a hash is kept.
+        if found.then != found.now:
+            raise DefinitionChanged(run_id, None, is_file=True)
+        return
     difference = compare_contents(("as the run began", found.then), ("deployed now", found.now))
     if difference is not None and not difference.is_form_only:
         raise DefinitionChanged(run_id, difference)

@@ -20,6 +20,7 @@ from evalmeta.org.evaluations import bind_subject
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
+    from evalmeta.api.documents import FileTest
     from evalmeta.client.connection import Connection
     from evalmeta.model.registry import MetadataType
     from evalmeta.model.run import Run, RunOptions
@@ -43,10 +44,11 @@ __all__ = [
 
 
 class AgentTest(NamedTuple):
-    """A test in an org."""
+    """A test in an org, or in a file that is not deployed."""
 
     type: MetadataType
     full_name: str
+    file: FileTest | None = None
 
     @property
     def key(self) -> str:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import click
 
 from evalmeta.cli.output import print_json
-from evalmeta.cli.runs import check_selection
+from evalmeta.cli.runs import check_selection, chosen_tests
 from evalmeta.cli.targets import connected
 
 if TYPE_CHECKING:
@@ -24,33 +24,33 @@ __all__ = ["make_plan", "print_plan"]
 
 
 def print_plan(
-    project: Project, target: Target | None, planned: Sequence[PlannedRun], options: RunOptions, *, as_json: bool
+    project: Project, target: Target | None, planned: Sequence[PlannedRun], order: Order, *, as_json: bool
 ) -> None:
     """Prints what a run would ask."""
     if as_json:
         print_json([_json(each) for each in planned])
         return
     for each in planned:
-        click.echo("\n".join(_lines(each, _bound(project, target, each))))
-    click.echo(_total(planned, options))
+        click.echo("\n".join(_lines(each, _bound(project, target, each, order))))
+    click.echo(_total(planned, order.options))
 
 
 async def make_plan(project: Project, target: Target | None, order: Order) -> list[PlannedRun]:
     """Gives what a run would ask; raises what a run that is started would."""
-    from evalmeta.api import dry_runs, tests  # noqa: PLC0415 - not needed for --help
+    from evalmeta.api import dry_runs  # noqa: PLC0415 - not needed for --help
     from evalmeta.org.evaluations import rater_settings  # noqa: PLC0415 - likewise
 
     if target is None:
         rater_settings(project.settings.raters, order.options.scoring.rater)
     async with connected(project, target) as connection:
         check_selection(connection, order)
-        chosen = await tests.select_tests(connection, order.choice.names)
+        chosen = await chosen_tests(connection, order)
         return await dry_runs.plan_runs(connection, chosen, order.choice, order.options)
 
 
-def _bound(project: Project, target: Target | None, planned: PlannedRun) -> str:
+def _bound(project: Project, target: Target | None, planned: PlannedRun, order: Order) -> str:
     """Says by what an agent would be asked; of agents in other orgs nothing is known."""
-    if target is not None:
+    if target is not None or any(each.name == planned.definition and each.subject for each in order.files):
         return ""
     settings = project.settings.subjects.get(planned.subject_name)
     return f" (adapter {settings.adapter})" if settings else " (no adapter is bound to it)"

@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
     from evalmeta.api.choices import Choice
+    from evalmeta.api.documents import FileTest
     from evalmeta.api.targets import Target
     from evalmeta.api.tests import AgentTest, FinishedRun
     from evalmeta.client.connection import Connection
@@ -34,6 +35,7 @@ __all__ = [
     "RunsOutcome",
     "StartedRun",
     "check_selection",
+    "chosen_tests",
     "finish_run",
     "leave_runs",
     "org_at",
@@ -64,6 +66,7 @@ class Order(NamedTuple):
 
     Attributes:
         choice: which tests, and which of their cases.
+        files: tests in files, instead of those in the org.
         wait: seconds; None starts runs and leaves them.
         is_quiet: stdout is for the report alone.
     """
@@ -72,6 +75,7 @@ class Order(NamedTuple):
     options: RunOptions
     wait: float | None
     is_quiet: bool = False
+    files: tuple[FileTest, ...] = ()
 
 
 class RunsOutcome(NamedTuple):
@@ -89,14 +93,14 @@ async def run_tests(project: Project, target: Target | None, order: Order) -> Ru
     started. A test that cannot be started does not keep the others from running; one of which
     no case is chosen is skipped.
     """
-    from evalmeta.api import changes, tests  # noqa: PLC0415 - not needed for --help
+    from evalmeta.api import changes  # noqa: PLC0415 - not needed for --help
 
     outcome, wait = RunsOutcome([], [], []), order.wait
     async with connected(project, target, detached=wait is None) as connection:
         org = org_at(connection, project, target)
-        chosen = await tests.select_tests(connection, order.choice.names)
+        chosen = await chosen_tests(connection, order)
         check_selection(connection, order)
-        for name in await changes.find_undeployed(connection, project, chosen):
+        for name in () if order.files else await changes.find_undeployed(connection, project, chosen):
             note(f"Warning: {name} differs from the org's; deploy to test your changes: evalmeta deploy")
         _tell_options(connection, order.options)
         if wait is None:
@@ -105,6 +109,16 @@ async def run_tests(project: Project, target: Target | None, order: Order) -> Ru
             await _run_all(org, chosen, order, outcome, wait=wait)
     await leave_runs(project, target, outcome.errors)
     return outcome
+
+
+async def chosen_tests(connection: Connection, order: Order) -> list[AgentTest]:
+    """Gives the tests that are to be run: those in files, or those in the org as `select_tests` does."""
+    from evalmeta.api import tests  # noqa: PLC0415 - not needed for --help
+    from evalmeta.model.registry import EVALUATION_DEFINITION  # noqa: PLC0415 - likewise
+
+    if order.files:
+        return [tests.AgentTest(EVALUATION_DEFINITION, each.name, each) for each in order.files]
+    return await tests.select_tests(connection, order.choice.names)
 
 
 def check_selection(connection: Connection, order: Order) -> None:
@@ -158,11 +172,17 @@ async def _run_all(org: Org, chosen: Sequence[AgentTest], order: Order, outcome:
             left = max(0.0, deadline - time.monotonic())
             try:
                 with _left_over([each.full_name for each in chosen[place + 1 :]]):
-                    done = await finish_run(org, started, progress, options=options, wait=left)
+                    done = await finish_run(org, started, progress, options=_policy(options, test), wait=left)
             except WaitRanOut as over:
                 outcome.errors.append(waited_for(over, wait))
                 return
             outcome.finished.append(done)
+
+
+def _policy(options: RunOptions, test: AgentTest) -> RunOptions:
+    from evalmeta.api.documents import with_document  # noqa: PLC0415 - not needed for --help
+
+    return with_document(options, test.file.document) if test.file else options
 
 
 async def _start(org: Org, test: AgentTest, order: Order, outcome: RunsOutcome) -> StartedRun | None:
@@ -170,7 +190,11 @@ async def _start(org: Org, test: AgentTest, order: Order, outcome: RunsOutcome) 
 
     options = replace(order.options, cases=order.choice.numbers(test))
     try:
-        if org.elsewhere is None:
+        if test.file:
+            options = _policy(options, test)
+            run_id = await tests.start_run(org.connection, test.full_name, options=options, file=test.file.order)
+            started = StartedRun(run_id, test.full_name)
+        elif org.elsewhere is None:
             run_id = await tests.start_run(org.connection, test.full_name, kind=test.type, options=options)
             started = StartedRun(run_id, test.full_name)
         else:

@@ -47,7 +47,12 @@ class Progress:
 
 
 async def start_run(
-    connection: Connection, name: str, *, kind: MetadataType = EVALUATION_DEFINITION, options: RunOptions | None = None
+    connection: Connection,
+    name: str,
+    *,
+    kind: MetadataType = EVALUATION_DEFINITION,
+    options: RunOptions | None = None,
+    file: JsonObject | None = None,
 ) -> str:
     """Starts a run of a deployed definition of a type and gives its id.
 
@@ -56,6 +61,7 @@ async def start_run(
         name: the definition's full name.
         kind: its type.
         options: how to run it; they are sent to evalmeta's own orgs only.
+        file: run this file instead, which only a project's embedded org does: `path`, `subjectName` and `subject`.
 
     Raises:
         NotFound: no such definition is in the org.
@@ -64,10 +70,9 @@ async def start_run(
         OrgError: the org cannot be reached or refuses the call.
     """
     extra = {"runOptions": write_options(options)} if options is not None and connection.is_ours else {}
+    what: JsonObject = {kind.run_key: name} if file is None else {"evaluationFile": file}
     reply = await persist(
-        lambda: connection.post(runs_path(kind), {kind.run_key: name, **extra}),
-        every=connection.poll_seconds,
-        changes=True,
+        lambda: connection.post(runs_path(kind), {**what, **extra}), every=connection.poll_seconds, changes=True
     )
     run_id = text(reply, "runId")
     if run_id:

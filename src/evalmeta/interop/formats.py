@@ -2,22 +2,116 @@
 
 from __future__ import annotations
 
-from typing import Final, Literal
+import csv
+import re
+from typing import TYPE_CHECKING, Final, Literal
+
+import orjson
 
 from evalmeta.interop.testing_center_csv import is_testing_center_csv
 
-__all__ = ["FORMATS", "SourceFormat", "recognise"]
+if TYPE_CHECKING:
+    from evalmeta.model.jsonvalue import JsonObject, JsonValue
 
-SourceFormat = Literal["definition", "testspec", "csv"]
-FORMATS: Final[tuple[SourceFormat, ...]] = ("definition", "testspec", "csv")
+__all__ = ["FORMATS", "HEAD_BYTES", "SourceFormat", "recognise"]
+
+SourceFormat = Literal["definition", "testspec", "csv", "adk", "databricks", "ballerina"]
+FORMATS: Final[tuple[SourceFormat, ...]] = ("definition", "testspec", "csv", "adk", "databricks", "ballerina")
+
+HEAD_BYTES: Final = 1_000_000
+"""How much of a file tells its format, unless it is one JSON value that is longer."""
 
 _UTF8_MARK: Final = b"\xef\xbb\xbf"
 _UTF16_MARKS: Final = (b"\xff\xfe", b"\xfe\xff")
+_PARQUET_MARK: Final = b"PAR1"
+_KEY: Final = re.compile(rb'"([A-Za-z_]+)"\s*:')
+_KEY_BYTES: Final = 20_000
+
+# Which format an object with a key is of; the first key that is there decides.
+_OF_OBJECTS: Final[dict[str, SourceFormat]] = {
+    "evalCases": "adk",
+    "eval_cases": "adk",
+    "evalSetId": "adk",
+    "eval_set_id": "adk",
+    "testCases": "testspec",
+    "subjectName": "testspec",
+    "threads": "ballerina",
+    "entries": "ballerina",
+    "request": "databricks",
+    "inputs": "databricks",
+    "trace": "databricks",
+    "rows": "databricks",
+    "info": "databricks",
+}
+# The same of the objects of a list.
+_OF_ITEMS: Final[dict[str, SourceFormat]] = {
+    "query": "adk",
+    "initial_session": "adk",
+    "data": "adk",
+    "request": "databricks",
+    "inputs": "databricks",
+    "trace": "databricks",
+    "info": "databricks",
+    "input": "ballerina",
+}
 
 
-def recognise(data: bytes) -> SourceFormat:
-    """Tells a format: XML is a definition, a first line with the column Utterance a table; anything else is a spec."""
+def recognise(data: bytes) -> SourceFormat | None:
+    """Tells the format of a file by its bytes, or by the first `HEAD_BYTES` of a longer one; None for no known one.
+
+    XML is a definition; a first line with the column Utterance makes a table of the
+    Testing Center, one with the column request an evaluation set of Databricks; JSON is
+    told by its keys, and anything else is a test spec.
+    """
     begin = data.removeprefix(_UTF8_MARK).lstrip()
     if begin.startswith((b"<", *_UTF16_MARKS)):
         return "definition"
-    return "csv" if is_testing_center_csv(data) else "testspec"
+    if begin.startswith(_PARQUET_MARK):
+        return "databricks"
+    if begin.startswith((b"{", b"[")):
+        return _of_json(begin)
+    if is_testing_center_csv(data):
+        return "csv"
+    return "databricks" if {"request", "inputs", "trace"} & _columns(begin) else "testspec"
+
+
+def _columns(begin: bytes) -> set[str]:
+    first = begin.split(b"\n", 1)[0].decode("utf-8", "replace")
+    return {each.strip() for each in next(csv.reader([first]), [])} if "," in first else {first.strip()}
+
+
+def _of_json(begin: bytes) -> SourceFormat | None:
+    try:
+        return _of_value(orjson.loads(begin))
+    except orjson.JSONDecodeError:
+        pass
+    line, _, rest = begin.partition(b"\n")
+    if rest:
+        try:
+            # Several values, one a line, are JSON Lines.
+            found = orjson.loads(line)
+        except orjson.JSONDecodeError:
+            return _of_damaged(begin)
+        return "databricks" if isinstance(found, dict) and _of_value(found) in {None, "databricks"} else None
+    return _of_damaged(begin)
+
+
+def _of_value(value: JsonValue) -> SourceFormat | None:
+    if isinstance(value, dict):
+        return _of_keys(value, _OF_OBJECTS)
+    first = value[0] if isinstance(value, list) and value else None
+    if isinstance(first, list):
+        return "ballerina"
+    return _of_keys(first, _OF_ITEMS) if isinstance(first, dict) else None
+
+
+def _of_keys(value: JsonObject, formats: dict[str, SourceFormat]) -> SourceFormat | None:
+    return next((found for key, found in formats.items() if key in value), None)
+
+
+def _of_damaged(begin: bytes) -> SourceFormat | None:
+    """Tells by its first keys what a damaged, or a cut, file was to be; whoever reads it says what is wrong with it."""
+    formats = _OF_OBJECTS if begin.startswith(b"{") else _OF_ITEMS
+    keys = (found[1].decode() for found in _KEY.finditer(begin[:_KEY_BYTES]))
+    # A spec may be written in YAML's own kind of braces.
+    return next((formats[key] for key in keys if key in formats), "testspec" if begin.startswith(b"{") else "adk")

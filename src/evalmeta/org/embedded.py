@@ -37,7 +37,9 @@ async def embedded_org(project: Project, *, detached: bool = False) -> AsyncIter
     workers = DetachedWorker(project.root, project.state_dir) if detached else InProcessWorkers()
     queue = JobQueue()
     settings = project.settings
-    org = Organization(database, project.root, settings.subjects, workers.launch, queue.wake, raters=settings.raters)
+    org = Organization(
+        database, project.root, settings.subjects, workers.launch, queue.wake, raters=settings.raters, reads_files=True
+    )
     queue.org = org
     if isinstance(workers, InProcessWorkers):
         workers.org = org

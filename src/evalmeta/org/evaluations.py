@@ -17,6 +17,7 @@ from evalmeta.model.registry import EVALUATION_DEFINITION, TESTING_DEFINITION
 from evalmeta.model.run import RunStatus
 from evalmeta.model.settings import AgentforceSubject, RulesRater
 from evalmeta.model.user import ADMIN
+from evalmeta.org.files import file_of, keep_file, read_file_of_run
 from evalmeta.org.leases import is_free, keep_lease, new_worker
 from evalmeta.org.sessions import check_login, sign_in
 from evalmeta.package.markers import SETTINGS_FILE
@@ -32,6 +33,7 @@ if TYPE_CHECKING:
     from evalmeta.engine.raters.rater import Rater
     from evalmeta.engine.subject import Session, Subject
     from evalmeta.model.evaluation import Case, Evaluation
+    from evalmeta.model.jsonvalue import JsonObject
     from evalmeta.model.registry import MetadataType
     from evalmeta.model.run import Run, RunOptions
     from evalmeta.model.settings import RaterSettings, SubjectSettings
@@ -43,6 +45,7 @@ __all__ = [
     "check_options",
     "check_subject",
     "count_results",
+    "evaluation_of_content",
     "evaluation_of_run",
     "fault_of",
     "is_abandoned",
@@ -50,6 +53,7 @@ __all__ = [
     "rater_settings",
     "read_evaluation",
     "start",
+    "start_file",
     "work",
 ]
 
@@ -69,9 +73,38 @@ def start(org: Organization, kind: MetadataType, name: str, options: RunOptions,
     content = org.components.content(kind.name, name)
     if content is None:
         raise NotFound(f"Invalid {_IDENTIFIERS[kind]} identifier: {name} not found in this org")
+    return _begin(org, kind, name, content, options, user)
+
+
+def start_file(
+    org: Organization, file: str, options: RunOptions, *, subject_name: str, subject: JsonObject | None = None
+) -> str:
+    """Makes a run of a file that is not deployed, gives it a worker, and returns its id.
+
+    Args:
+        org: the project's own org, embedded.
+        file: the file, from the project's folder on.
+        options: how to run it.
+        subject_name: what the agent is called.
+        subject: the agent's settings; None when the project binds it by its name.
+
+    Raises:
+        OrgFault: the org is served to others, and reads no files for them; or an option is beyond its limit.
+        NotFound: there is no such file.
+        FormatError: it cannot be read.
+        SubjectNotBound: its subject has no adapter.
+        SettingsError: its adapter cannot be used.
+    """
+    if not org.reads_files:
+        raise OrgFault("this org runs what is deployed, no files", code="INVALID_INPUT")
+    kept = keep_file(org.root, file, subject_name=subject_name, subject=subject)
+    return _begin(org, EVALUATION_DEFINITION, file, kept.content(), options, ADMIN)
+
+
+def _begin(org: Organization, kind: MetadataType, name: str, content: bytes, options: RunOptions, user: User) -> str:
     check_options(org, options)
-    evaluation = read_evaluation(content, name)
-    check_subject(org, evaluation)
+    evaluation = evaluation_of_content(org, content, name)
+    check_subject(org, evaluation, content)
     total = count_results(evaluation, options)
     run_id = org.runs.start(kind, evaluation, content, options, total=total, now=time.time(), user=user)
     org.launch(run_id)
@@ -120,11 +153,12 @@ async def _carry_out(org: Organization, run: Run, journal: RunJournal) -> None:
     from evalmeta.engine.runner import execute, rescore  # noqa: PLC0415 - 85 ms, which only a worker needs
     from evalmeta.engine.scorer import make_scorers  # noqa: PLC0415 - likewise
 
-    evaluation, options = evaluation_of_run(org, run), run.options
+    content, options = org.runs.content(run.id), run.options
+    evaluation = evaluation_of_content(org, content, run.definition)
     async with rater_of(org, options) as rater:
         scorers = make_scorers(options.scoring, rater)
         if run.answers_of is None:
-            subject = _subject(org, run.subject_name)
+            subject = _subject(org, run.subject_name, content)
             await execute(evaluation, subject, journal, options=options, scorers=scorers)
         else:
             answers = partial(org.runs.case, run.answers_of)
@@ -132,8 +166,19 @@ async def _carry_out(org: Organization, run: Run, journal: RunJournal) -> None:
 
 
 def evaluation_of_run(org: Organization, run: Run) -> Evaluation:
-    """Gives what a run asks: its definition as it was when the run was made."""
-    return read_evaluation(org.runs.content(run.id), run.definition)
+    """Gives what a run asks: its definition, or file, as it was when the run was made.
+
+    Raises:
+        SettingsError: the file has changed.
+        NotFound: the file is gone.
+    """
+    return evaluation_of_content(org, org.runs.content(run.id), run.definition)
+
+
+def evaluation_of_content(org: Organization, content: bytes, name: str) -> Evaluation:
+    """Gives what a run asks whose content is a definition, or stands for a file; raises like `evaluation_of_run`."""
+    kept = file_of(content)
+    return read_evaluation(content, name) if kept is None else read_file_of_run(org.root, kept, name)
 
 
 def is_abandoned(org: Organization, run: Run) -> bool:
@@ -159,15 +204,15 @@ def check_options(org: Organization, options: RunOptions) -> None:
     _rater_settings(org, options)
 
 
-def check_subject(org: Organization, evaluation: Evaluation) -> None:
-    """Makes sure that an evaluation's agent can be asked.
+def check_subject(org: Organization, evaluation: Evaluation, content: bytes) -> None:
+    """Makes sure that the agent of an evaluation, which a run's content stands for, can be asked.
 
     Raises:
         SubjectNotBound: no adapter is bound to it.
         SettingsError: the adapter cannot be used.
     """
     bind_subject(
-        org.subjects,
+        _bound(org, evaluation.subject_name, content),
         evaluation.subject_name,
         root=org.root,
         subject_type=evaluation.subject_type,
@@ -279,9 +324,15 @@ async def rater_of(org: Organization, options: RunOptions) -> AsyncIterator[Rate
         await close(rater)
 
 
-def _subject(org: Organization, subject_name: str) -> Subject:
+def _bound(org: Organization, subject_name: str, content: bytes) -> Mapping[str, SubjectSettings]:
+    """Gives the subjects that a run can name: those of the project, or the one that its content has."""
+    kept = file_of(content)
+    return org.subjects if kept is None or kept.subject is None else {subject_name: kept.subject}
+
+
+def _subject(org: Organization, subject_name: str, content: bytes) -> Subject:
     try:
-        return bind_subject(org.subjects, subject_name, root=org.root)
+        return bind_subject(_bound(org, subject_name, content), subject_name, root=org.root)
     except EvalmetaError as error:
         return _Unusable(org.without_paths(str(error)))
 

@@ -48,6 +48,7 @@ class Organization:
         launch: gives a run a worker; called with the run's id.
         wake: says that jobs may wait.
         settings_name: the file that binds subjects, as callers know it.
+        reads_files: whether runs may be of files on this machine, which is for the embedded org alone.
         token: the admin's own, made anew for every process; others have theirs in the database.
     """
 
@@ -58,6 +59,7 @@ class Organization:
     wake: Callable[[], None] = lambda: None
     settings_name: str = SETTINGS_FILE
     raters: Mapping[str, RaterSettings] = field(default_factory=dict)
+    reads_files: bool = False
     token: str = field(default_factory=_new_token, repr=False)
 
     @property

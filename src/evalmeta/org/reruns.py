@@ -7,21 +7,24 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, NamedTuple
 
 from evalmeta import limits
-from evalmeta.errors import OrgFault
+from evalmeta.errors import NotFound, OrgFault
+from evalmeta.interop.files import digest_of
 from evalmeta.model.registry import type_of_run
 from evalmeta.model.user import ADMIN
 from evalmeta.org.evaluations import (
     check_options,
     check_subject,
     count_results,
+    evaluation_of_content,
     evaluation_of_run,
     is_abandoned,
-    read_evaluation,
 )
+from evalmeta.org.files import file_of
 
 if TYPE_CHECKING:
     from evalmeta.model.run import Run, RunOptions
     from evalmeta.model.user import User
+    from evalmeta.org.files import FileOfRun
     from evalmeta.org.organization import Organization
 
 __all__ = ["DefinitionOfRun", "extend", "look_at_definition", "rescore"]
@@ -57,7 +60,7 @@ def extend(org: Organization, run: Run, *, iterations: int) -> None:
         message = f"Run {run.id} can be extended to {possible} iterations, not to {iterations}"
         raise OrgFault(message, code="INVALID_API_INPUT")
     check_options(org, run.options)
-    check_subject(org, evaluation_of_run(org, run))
+    check_subject(org, evaluation_of_run(org, run), org.runs.content(run.id))
     total = run.total // run.options.iterations * iterations
     if not org.runs.extend(run.id, replace(run.options, iterations=iterations), total=total):
         raise OrgFault(f"Run {run.id} is not over", code="INVALID_STATUS")
@@ -89,7 +92,7 @@ def rescore(org: Organization, run: Run, options: RunOptions, *, as_deployed: bo
         options, iterations=asked.iterations, cases=asked.cases, shard=asked.shard, seed=None, max_errors=None
     )
     check_options(org, options)
-    evaluation = read_evaluation(content, run.definition)
+    evaluation = evaluation_of_content(org, content, run.definition)
     total = count_results(evaluation, options)
     run_id = org.runs.start(
         kind, evaluation, content, options, total=total, now=time.time(), user=user, answers_of=run.answers_of or run.id
@@ -99,5 +102,15 @@ def rescore(org: Organization, run: Run, options: RunOptions, *, as_deployed: bo
 
 
 def _deployed(org: Organization, run: Run) -> bytes | None:
+    kept = file_of(org.runs.content(run.id))
+    if kept is not None:
+        return _as_it_is(org, kept)
     kind = type_of_run(run.id)
     return None if kind is None else org.components.content(kind.name, run.definition)
+
+
+def _as_it_is(org: Organization, kept: FileOfRun) -> bytes | None:
+    try:
+        return replace(kept, digest=digest_of(org.root / kept.file)).content()
+    except NotFound:
+        return None

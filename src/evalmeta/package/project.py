@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Final
 
 from evalmeta.errors import NotFound, ProjectError
 from evalmeta.model.registry import TYPES
-from evalmeta.package.markers import PROJECT_FILE, SETTINGS_FILE
+from evalmeta.package.markers import PROJECT_FILE, SETTINGS_FILE, STATE_FOLDER
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -54,15 +54,17 @@ class Project:
     def state_dir(self) -> Path:
         """Gives the folder for state: EVALMETA_HOME when it is set and not empty, else `.evalmeta` in the root."""
         home = os.environ.get("EVALMETA_HOME")
-        return Path(home).absolute() if home else self.root / ".evalmeta"
+        return Path(home).absolute() if home else self.root / STATE_FOLDER
 
 
-def find_project(start: Path) -> Project:
+def find_project(start: Path, *, or_folder: bool = False) -> Project:
     """Finds the project that a file or folder belongs to.
 
     The nearest folder, from `start` up, with `sfdx-project.json`, `evalmeta.toml`,
     `package.xml` or `aiEvaluationDefinitions` is the root. The last two also occur
-    inside DX projects, so a `sfdx-project.json` above them comes first.
+    inside DX projects, so a `sfdx-project.json` above them comes first. Without any of
+    them, the folder itself is a project when runs have left their state in it, or when
+    `or_folder` says so.
 
     Raises:
         NotFound: `start` does not exist.
@@ -72,6 +74,8 @@ def find_project(start: Path) -> Project:
     try:
         folders = _folders(start)
         root = _root_among(folders)
+        if root is None and (or_folder or (folders[0] / STATE_FOLDER).is_dir()):
+            root = folders[0]
         if root is None:
             raise _no_project(folders[0])
         return _open_project(root)

@@ -9,7 +9,7 @@ import click
 
 from evalmeta.cli.comparisons import Against, baseline_option
 from evalmeta.cli.dryruns import make_plan, print_plan
-from evalmeta.cli.groups import OptionsOnly
+from evalmeta.cli.filetests import read_files, subject_option
 from evalmeta.cli.jobs import wait_option
 from evalmeta.cli.loop import run_async
 from evalmeta.cli.output import note, print_error, print_json
@@ -37,7 +37,8 @@ if TYPE_CHECKING:
 __all__ = ["run"]
 
 
-@click.command("run", cls=OptionsOnly, instead="-n")
+@click.command("run")
+@click.argument("paths", nargs=-1, metavar="[PATH]...", type=click.Path(path_type=Path))
 @click.option(
     "-n",
     "--api-name",
@@ -45,6 +46,7 @@ __all__ = ["run"]
     multiple=True,
     help="A test to run, Type:Name when tests of two types have the name; repeat it for more. All without it.",
 )
+@subject_option
 @wait_option("not at all; the run goes on by itself")
 @selection_options
 @running_options
@@ -59,8 +61,10 @@ __all__ = ["run"]
 @baseline_option
 @report_options
 def run(  # noqa: PLR0913 - one parameter for each option, or group of them
+    paths: tuple[Path, ...],
     names: tuple[str, ...],
     *,
+    subject: str | None,
     wait: float | None,
     selection: Selection,
     running: Mapping[str, object],
@@ -73,10 +77,15 @@ def run(  # noqa: PLR0913 - one parameter for each option, or group of them
     against: Against | None,
     output: Output,
 ) -> int:
-    """Run agent tests that are in the org.
+    """Run agent tests that are in the org, or in files of any format.
+
+    A folder stands for the definitions in it, and for *.test.json and *.evalset.json. What files have runs in the
+    embedded org, without being deployed.
 
     \b
     evalmeta test run --wait
+    evalmeta test run evaluation/ --subject my_agent:answer --wait
+    evalmeta test run eval_set.jsonl --wait
     evalmeta test run --wait 10
     evalmeta test run -n Order_Desk --case 3 --wait
     evalmeta test run --wait --result-format junit --output-dir results
@@ -87,11 +96,12 @@ def run(  # noqa: PLR0913 - one parameter for each option, or group of them
     """
     from evalmeta.package.project import find_project  # noqa: PLC0415 - not needed for --help
 
-    project = find_project(Path.cwd())
+    project = find_project(Path.cwd(), or_folder=bool(paths))
     options = options_of(project, scoring, running, policy, selection=selection)
     standard = against.open(project) if against else None
     if extend is not None:
-        _check_extend(running, {**policy, **scoring}, selects=bool(names or dry_run or selection != Selection()))
+        selects = bool(paths or names or dry_run or selection != Selection())
+        _check_extend(running, {**policy, **scoring}, selects=selects)
         _, place = locate_run(extend, target_org)
         more = extend_run(
             project,
@@ -105,16 +115,21 @@ def run(  # noqa: PLR0913 - one parameter for each option, or group of them
         return _report(project, run_async(more), output, standard)
     if ignore_changes:
         raise UsageError("--ignore-changes goes with --extend: other runs are of what is deployed")
-    target = choose_target(project, target_org)
+    if paths and (names or target_org not in {None, "embedded"}):
+        raise UsageError("files are run in the embedded org: leave out --api-name and --target-org")
+    if subject is not None and not paths:
+        raise UsageError("--subject is for files: what is deployed names its agent")
+    target = None if paths else choose_target(project, target_org)
     choice = selection.choose(project, names)
     if choice is None:
         return _report(project, RunsOutcome([], [], []), output, standard)
-    order = Order(choice, options, wait, is_quiet=not output.is_for_people)
+    files = read_files(project, paths, subject=subject, said={**running, **policy})
+    order = Order(choice, options, wait, is_quiet=not output.is_for_people, files=files)
     if dry_run:
         planned = run_async(make_plan(project, target, order))
         if not any(each.cases for each in planned):
             _tell_nothing(selection)
-        print_plan(project, target, planned, options, as_json=output.as_json)
+        print_plan(project, target, planned, order, as_json=output.as_json)
         return 0
     outcome = run_async(run_tests(project, target, order))
     if not any(outcome):

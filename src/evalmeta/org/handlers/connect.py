@@ -14,7 +14,7 @@ from starlette.exceptions import HTTPException
 from evalmeta import limits
 from evalmeta.errors import OrgFault
 from evalmeta.model.registry import TESTING_DEFINITION, type_at_path, type_of_run
-from evalmeta.org.evaluations import is_abandoned, start
+from evalmeta.org.evaluations import is_abandoned, start, start_file
 from evalmeta.org.handlers.bodies import read_body
 from evalmeta.org.handlers.rest import guarded, json_reply
 from evalmeta.org.reruns import extend, look_at_definition, rescore
@@ -35,7 +35,7 @@ if TYPE_CHECKING:
 
     from evalmeta.model.jsonvalue import JsonObject
     from evalmeta.model.registry import MetadataType
-    from evalmeta.model.run import CaseResult, Run, TestResult
+    from evalmeta.model.run import CaseResult, Run, RunOptions, TestResult
     from evalmeta.model.user import User
     from evalmeta.org.organization import Organization
 
@@ -46,7 +46,10 @@ _PLACE: Final = re.compile("([0-9]{1,9})-([0-9]{1,9})")
 
 
 async def post_run(request: Request) -> Response:
-    """Starts a run: the definition's name under the key of its type, and `runOptions` as an extension."""
+    """Starts a run: the definition's name under the key of its type, and `runOptions` as an extension.
+
+    Another extension is `evaluationFile`, with `path`, `subjectName` and `subject`, instead of a name.
+    """
     kind = _kind(request)
 
     async def answer(org: Organization, user: User) -> Response:
@@ -54,11 +57,25 @@ async def post_run(request: Request) -> Response:
         name, options = text(body, kind.run_key), read_options(object_at(body, "runOptions"))
         # Workers are begun from the event loop.
         idle = replace(org, launch=lambda _: None)
-        run_id = await in_thread(idle, lambda own: start(own, kind, name, options, user=user))
+        file = object_at(body, "evaluationFile")
+        if file:
+            run_id = await in_thread(idle, lambda own: _start_file(own, file, options))
+        else:
+            run_id = await in_thread(idle, lambda own: start(own, kind, name, options, user=user))
         org.launch(run_id)
         return json_reply({"runId": run_id, "status": "CREATED" if _is_testing(kind) else "NEW"}, status=201)
 
     return await guarded(request, answer, oldest=kind.since)
+
+
+def _start_file(org: Organization, file: JsonObject, options: RunOptions) -> str:
+    return start_file(
+        org,
+        text(file, "path"),
+        options,
+        subject_name=text(file, "subjectName"),
+        subject=object_at(file, "subject") or None,
+    )
 
 
 async def get_definition(request: Request) -> Response:

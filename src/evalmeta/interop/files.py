@@ -1,0 +1,147 @@
+"""Files of every format, read into what the engine runs."""
+
+from __future__ import annotations
+
+import os
+import stat
+from hashlib import sha256
+from typing import TYPE_CHECKING, Final
+
+from evalmeta import limits
+from evalmeta.errors import FormatError, NotFound
+from evalmeta.interop.document import Document
+from evalmeta.interop.formats import HEAD_BYTES, recognise
+from evalmeta.model.evaluation import evaluation_of
+from evalmeta.xmlio.definitions import read_definition
+from evalmeta.xmlio.reader import read_xml
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from pathlib import Path
+
+    from evalmeta.interop.adkconfig import AdkConfig
+    from evalmeta.interop.formats import SourceFormat
+
+__all__ = ["ADK_CONFIG", "digest_of", "format_of", "is_test_file", "read_document"]
+
+ADK_CONFIG: Final = "test_config.json"
+"""What stands beside ADK's files and says by which criteria they are judged."""
+
+_CHUNK_BYTES: Final = 1_000_000
+_KNOWN: Final = """\
+It can be a definition (XML), a test spec (YAML), a table of the Testing Center (CSV), an eval set of ADK (evalCases), \
+an evaluation set of Databricks (request), or threads or entries of Ballerina."""
+_ENDINGS: Final = (".test.json", ".evalset.json")
+
+
+def is_test_file(name: str) -> bool:
+    """Says whether a file's name is one that ADK or Ballerina gives to tests."""
+    return name.endswith(_ENDINGS)
+
+
+def format_of(path: Path, *, label: str) -> SourceFormat:
+    """Tells the format of a file by its content.
+
+    Raises:
+        NotFound: there is no such file, or it cannot be read.
+        FormatError: it is of no known format.
+    """
+    head = _bytes_of(path, HEAD_BYTES)
+    found = recognise(head)
+    if found is None and len(head) >= HEAD_BYTES:
+        found = recognise(_bytes_of(path, limits.MAX_JSON_BYTES))
+    if found is None:
+        raise FormatError(f"{label} is of no format that evalmeta knows", actions=[_KNOWN])
+    return found
+
+
+def read_document(path: Path, *, label: str, name: str) -> Document:
+    """Reads a file of any format; what beside it belongs to it is read too.
+
+    Args:
+        path: the file.
+        label: its path, for messages.
+        name: what the evaluation is called.
+
+    Raises:
+        NotFound: there is no such file, or it cannot be read.
+        FormatError: it is of no known format, or does not fit it; `problems` says why and where.
+        InvalidMetadata: it is a definition that cannot be read.
+    """
+    # A format is loaded when a file needs it.
+    match format_of(path, label=label):
+        case "definition":
+            definition = read_definition(read_xml(_bytes_of(path, limits.MAX_XML_BYTES), label=label))
+            return Document(evaluation_of(definition, name=name))
+        case "testspec":
+            from evalmeta.interop.testspec import read_testspec  # noqa: PLC0415
+
+            spec = read_testspec(_bytes_of(path, limits.MAX_SPEC_BYTES), label=label)
+            return Document(evaluation_of(spec, name=name))
+        case "csv":
+            from evalmeta.interop.testing_center_csv import read_testing_center_csv  # noqa: PLC0415
+
+            data = _bytes_of(path, limits.MAX_SPEC_BYTES)
+            table = read_testing_center_csv(data, label=label, name=path.stem, subject_name="")
+            return Document(evaluation_of(table, name=name))
+        case "adk":
+            from evalmeta.interop.adk import read_adk  # noqa: PLC0415
+
+            data = _bytes_of(path, limits.MAX_JSON_BYTES)
+            return read_adk(data, label=label, name=name, config=_adk_config(path, label))
+        case "ballerina":
+            from evalmeta.interop.ballerina import read_ballerina  # noqa: PLC0415
+
+            return read_ballerina(_bytes_of(path, limits.MAX_JSON_BYTES), label=label, name=name)
+        case "databricks":
+            from evalmeta.interop.databricks import read_databricks_file  # noqa: PLC0415
+
+            return read_databricks_file(path, label=label, name=name)
+
+
+def digest_of(path: Path) -> str:
+    """Gives a hash of a file and of what beside it belongs to it: as long as it is the same, so are the cases.
+
+    Raises:
+        NotFound: there is no such file, or it cannot be read.
+    """
+    digest = sha256()
+    for each in _chunks(path):
+        digest.update(each)
+    config = path.with_name(ADK_CONFIG)
+    if is_test_file(path.name) and config.is_file():
+        digest.update(_bytes_of(config, limits.MAX_JSON_BYTES))
+    return digest.hexdigest()
+
+
+def _adk_config(path: Path, label: str) -> AdkConfig:
+    from evalmeta.interop.adkconfig import DEFAULT_CONFIG, read_test_config  # noqa: PLC0415 - as above
+
+    config = path.with_name(ADK_CONFIG)
+    if not config.exists():
+        return DEFAULT_CONFIG
+    beside = os.path.join(os.path.dirname(label), ADK_CONFIG)  # noqa: PTH118, PTH120 - a label is no path
+    return read_test_config(_bytes_of(config, limits.MAX_JSON_BYTES), label=beside)
+
+
+def _bytes_of(path: Path, most: int) -> bytes:
+    """Reads a file as far as `most` bytes and one more."""
+    return b"".join(_chunks(path, most + 1))
+
+
+def _chunks(path: Path, most: int | None = None) -> Iterator[bytes]:
+    left = most
+    try:
+        if stat.S_ISFIFO(path.stat().st_mode):
+            raise NotFound(f"{str(path)!r} is a pipe", actions=["Write it to a file first, and name that."])
+        with path.open("rb") as file:
+            while left is None or left > 0:
+                chunk = file.read(_CHUNK_BYTES if left is None else min(_CHUNK_BYTES, left))
+                if not chunk:
+                    return
+                left = None if left is None else left - len(chunk)
+                yield chunk
+    except FileNotFoundError:
+        raise NotFound(f"there is no file {str(path)!r}") from None
+    except OSError as error:
+        raise NotFound(f"{str(path)!r} cannot be read: {error.strerror}") from None

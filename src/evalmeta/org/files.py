@@ -1,0 +1,89 @@
+"""Runs of files that are not deployed: what is kept of such a file, and reading it again."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Final
+
+import orjson
+from pydantic import TypeAdapter, ValidationError
+
+from evalmeta.errors import OrgFault, SettingsError
+from evalmeta.interop.files import digest_of, read_document
+from evalmeta.model.settings import SubjectSettings
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from evalmeta.model.evaluation import Evaluation
+    from evalmeta.model.jsonvalue import JsonObject
+
+__all__ = ["FileOfRun", "file_of", "keep_file", "read_file_of_run"]
+
+_MARK: Final = b'{"file":'
+
+
+@dataclass(frozen=True, slots=True)
+class FileOfRun:
+    """What a run keeps of its file: not the cases themselves, for there may be any number.
+
+    Attributes:
+        file: relative to the project's folder if it is in there.
+        digest: a hash of the content that it had.
+        subject_name: what the agent is called.
+        subject: the agent's settings; None when the project binds it by its name.
+    """
+
+    file: str
+    digest: str
+    subject_name: str
+    subject: SubjectSettings | None = None
+
+    def content(self) -> bytes:
+        """Gives what is kept, as JSON."""
+        subject = None if self.subject is None else self.subject.model_dump(mode="json", exclude_unset=True)
+        return orjson.dumps(
+            {"file": self.file, "digest": self.digest, "subjectName": self.subject_name, "subject": subject}
+        )
+
+
+def keep_file(root: Path, file: str, *, subject_name: str, subject: JsonObject | None) -> FileOfRun:
+    """Gives what a run keeps of a file as it is now.
+
+    Raises:
+        NotFound: there is no such file.
+        OrgFault: the subject's settings are wrong.
+    """
+    try:
+        settings = None if subject is None else TypeAdapter[SubjectSettings](SubjectSettings).validate_python(subject)
+    except ValidationError as error:
+        raise OrgFault(
+            f"the subject's settings are wrong: {error.error_count()} faults", code="INVALID_INPUT"
+        ) from None
+    return FileOfRun(file, digest_of(root / file), subject_name, settings)
+
+
+def file_of(content: bytes) -> FileOfRun | None:
+    """Gives the file that a run's content stands for; None when the content is a definition."""
+    if not content.startswith(_MARK):
+        return None
+    source = orjson.loads(content)
+    subject = source["subject"]
+    settings = None if subject is None else TypeAdapter[SubjectSettings](SubjectSettings).validate_python(subject)
+    return FileOfRun(source["file"], source["digest"], source["subjectName"], settings)
+
+
+def read_file_of_run(root: Path, kept: FileOfRun, name: str) -> Evaluation:
+    """Reads the cases of a run's file again.
+
+    Raises:
+        SettingsError: the file has changed since the run began.
+        NotFound: it is gone.
+        FormatError: it cannot be read.
+    """
+    if digest_of(root / kept.file) != kept.digest:
+        raise SettingsError(
+            f"{kept.file} has changed since the run began", actions=["Begin a new run: evalmeta test run FILE"]
+        )
+    document = read_document(root / kept.file, label=kept.file, name=name)
+    return replace(document.evaluation, subject_name=kept.subject_name)

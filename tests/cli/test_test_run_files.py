@@ -1,0 +1,117 @@
+"""`evalmeta test run PATH...`: files that are not deployed."""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING
+
+import pytest
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from pathlib import Path
+
+    from cli.conftest import Outcome
+
+    Program = Callable[..., Outcome]
+
+AGENT = """
+def answer(utterance):
+    return {"outcome": "It is on its way.", "topic": "Orders", "actions": []}
+"""
+SPEC = """\
+name: Orders
+subjectType: AGENT
+subjectName: Order_Desk
+testCases:
+  - utterance: Where is my order?
+    expectedTopic: {topic}
+"""
+SUBJECT = ("--subject", "desk:answer")
+
+
+@pytest.fixture(autouse=True)
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A plain folder, no project, with an agent."""
+    (tmp_path / "desk.py").write_text(AGENT)
+    (tmp_path / "orders.yaml").write_text(SPEC.format(topic="Orders"))
+    (tmp_path / "returns.yaml").write_text(SPEC.format(topic="Returns"))
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.syspath_prepend(str(tmp_path))
+    return tmp_path
+
+
+def test_a_file_is_run_where_there_is_no_project(evalmeta: Program) -> None:
+    done = evalmeta("test", "run", "orders.yaml", *SUBJECT, "--wait")
+    assert done.code == 0
+    assert "orders.yaml: subject desk:answer, run 4KB" in done.out
+
+
+def test_several_files_are_several_runs_and_one_verdict(evalmeta: Program) -> None:
+    done = evalmeta("test", "run", "orders.yaml", "returns.yaml", *SUBJECT, "--wait", "--json")
+    runs = json.loads(done.out)["result"]
+    assert done.code == 100
+    assert [(run["evalmeta"]["definition"], run["testCases"][0]["verdict"]) for run in runs] == [
+        ("orders.yaml", "PASS"),
+        ("returns.yaml", "FAILURE"),
+    ]
+
+
+def test_the_agent_that_the_file_names_is_asked_where_the_project_binds_it(evalmeta: Program, folder: Path) -> None:
+    (folder / "evalmeta.toml").write_text('[subjects.Order_Desk]\nadapter = "python"\ntarget = "desk:answer"\n')
+    done = evalmeta("test", "run", "orders.yaml", "--wait")
+    assert (done.code, "subject Order_Desk" in done.out) == (0, True)
+
+
+def test_an_agent_that_nobody_binds_is_told(evalmeta: Program) -> None:
+    done = evalmeta("test", "run", "orders.yaml", "--wait")
+    assert done.code == 2
+    assert "no adapter is bound to the agent 'Order_Desk'" in done.err
+
+
+def test_history_and_more_iterations_know_runs_of_files(evalmeta: Program, folder: Path) -> None:
+    evalmeta("test", "run", "orders.yaml", *SUBJECT, "--wait")
+    assert "orders.yaml" in evalmeta("test", "history").out
+    more = evalmeta("test", "run", "--extend", "4KB000000000001GAA", "--iterations", "2", "--wait", "--json")
+    assert [case["iteration"] for case in json.loads(more.out)["result"][0]["testCases"]] == [1, 2]
+    (folder / "orders.yaml").write_text(SPEC.format(topic="Returns"))
+    changed = evalmeta("test", "run", "--extend", "4KB000000000001GAA", "--iterations", "3", "--wait")
+    assert changed.code == 2
+    assert "the file of run 4KB000000000001GAA has changed since the run began" in changed.err
+
+
+def test_answers_are_judged_again_as_long_as_the_file_is_the_same(evalmeta: Program, folder: Path) -> None:
+    evalmeta("test", "run", "orders.yaml", *SUBJECT, "--wait")
+    assert evalmeta("test", "rescore", "4KB000000000001GAA").code == 0
+    (folder / "orders.yaml").unlink()
+    gone = evalmeta("test", "rescore", "4KB000000000001GAA")
+    assert (gone.code, "there is no file" in gone.err) == (2, True)
+
+
+def test_a_dry_run_says_what_would_be_asked(evalmeta: Program) -> None:
+    planned = evalmeta("test", "run", "orders.yaml", *SUBJECT, "--dry-run", "--json")
+    [run] = json.loads(planned.out)["result"]
+    assert (run["definition"], run["questions"], run["expectations"]) == ("orders.yaml", 1, {"topic_sequence_match": 1})
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (("gone.yaml",), "there is no file 'gone.yaml'"),
+        (("Order_Desk",), "Is it a test in the org? Then: -n Order_Desk"),
+        (("orders.yaml", "-n", "Orders"), "files are run in the embedded org"),
+        (("orders.yaml", "-o", "staging"), "files are run in the embedded org"),
+        (("--subject", "desk:answer"), "--subject is for files"),
+        ((".",), "there are no tests in"),
+        (("odd.json",), "odd.json is of no format that evalmeta knows"),
+    ],
+)
+def test_what_cannot_be_run_is_told_and_leaves_nothing(
+    evalmeta: Program, folder: Path, arguments: tuple[str, ...], message: str
+) -> None:
+    (folder / "evalmeta.toml").touch()
+    (folder / "odd.json").write_text('{"a": 1}')
+    done = evalmeta("test", "run", *arguments, "--wait")
+    assert done.code == 2
+    assert message in done.err
+    assert not (folder / ".evalmeta").exists()
