@@ -173,6 +173,20 @@ def test_other_definitions_are_none(pytester: pytest.Pytester, run: Run) -> None
     run("--evalmeta").assert_outcomes()
 
 
+def test_files_of_other_formats_are_collected_too(desk: Callable[..., Path], run: Run) -> None:
+    folder = desk(PASSING).parent
+    spec = "name: Orders\nsubjectType: AGENT\nsubjectName: Desk\ntestCases:\n"
+    case = "  - utterance: Where is my order?\n    expectedTopic: {}\n"
+    (folder / "orders.yaml").write_text(spec + case.format("Orders") + case.format("Refunds"))
+    (folder / "other.yaml").write_text("stages: []\n")
+    (folder / "set.test.json").write_text('{"a": 1}')
+    outcome = run("orders.yaml")
+    outcome.assert_outcomes(passed=1, failed=1)
+    outcome.stdout.fnmatch_lines(["*expected the topic Refunds, got Orders*"])
+    run("other.yaml").assert_outcomes()
+    run("--evalmeta").stdout.fnmatch_lines(["*set.test.json is of no format that evalmeta knows*"])
+
+
 def test_only_selected_cases_are_asked(desk: Callable[..., Path], run: Run) -> None:
     path = desk(PASSING, FAILING, BROKEN)
     other = path.with_name("other.aiEvaluationDefinition")
@@ -300,7 +314,7 @@ def test_a_bad_definition_is_an_error_like_that_of_validate(desk: Callable[..., 
 @pytest.mark.parametrize(
     "conftest",
     [
-        "from evalmeta.pytest_plugin import definitions\ndefinitions.case_lines = lambda path: 1 / 0",
+        "from evalmeta.pytest_plugin import files\nfiles.case_lines = lambda path: 1 / 0",
         "def pytest_runtest_setup(item):\n    1 / 0",
     ],
 )

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from evalmeta.interop.adkconfig import AdkConfig
     from evalmeta.interop.formats import SourceFormat
 
-__all__ = ["ADK_CONFIG", "digest_of", "format_of", "is_test_file", "read_document"]
+__all__ = ["ADK_CONFIG", "digest_of", "format_of", "is_test_file", "looks_like_evaluation", "read_document"]
 
 ADK_CONFIG: Final = "test_config.json"
 """What stands beside ADK's files and says by which criteria they are judged."""
@@ -37,6 +37,15 @@ _ENDINGS: Final = (".test.json", ".evalset.json")
 def is_test_file(name: str) -> bool:
     """Says whether a file's name is one that ADK or Ballerina gives to tests."""
     return name.endswith(_ENDINGS)
+
+
+def looks_like_evaluation(path: Path) -> bool:
+    """Tells by a file's content whether it is surely of a known format; any YAML could be a test spec."""
+    try:
+        head = _bytes_of(path, HEAD_BYTES)
+        return recognise(head) not in {None, "testspec"} or b"testCases" in head
+    except NotFound:
+        return False
 
 
 def format_of(path: Path, *, label: str) -> SourceFormat:

@@ -1,4 +1,4 @@
-"""The plugin for pytest: test cases of definitions as test items, and test functions as evaluations.
+"""The plugin for pytest: cases of definitions and other files as test items, and test functions as evaluations.
 
 pytest loads it at its start, whatever is tested: nothing heavy is imported here.
 """
@@ -6,7 +6,7 @@ pytest loads it at its start, whatever is tested: nothing heavy is imported here
 from __future__ import annotations
 
 import argparse
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 import pytest
 
@@ -15,23 +15,25 @@ from evalmeta.pytest_plugin.evaluations import ITERATION, MARKER, Evaluations, r
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from evalmeta.pytest_plugin.definitions import DefinitionFile
+    from evalmeta.pytest_plugin.files import EvaluationFile
     from evalmeta.pytest_plugin.workers import WorkerNode
 
 __all__: list[str] = []
+
+_SUFFIXES: Final = frozenset({".yaml", ".yml", ".json", ".jsonl", ".csv", ".parquet"})
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
     """Adds the options and settings of the plugin."""
     group = parser.getgroup("evalmeta", "evaluations of agents")
-    group.addoption("--evalmeta", action="store_true", help="collect the test definitions in folders too")
-    group.addoption("--evalmeta-subject", metavar="MODULE:NAME", help="the agent that definitions ask")
+    group.addoption("--evalmeta", action="store_true", help="collect definitions and eval sets in folders too")
+    group.addoption("--evalmeta-subject", metavar="MODULE:NAME", help="the agent that files ask")
     group.addoption("--evalmeta-iterations", metavar="N", type=_iterations, help="how often each case is asked")
     group.addoption(
         "--evalmeta-min-pass-rate", metavar="RATE", type=_rate, help="the share of a case's iterations that must pass"
     )
-    parser.addini("evalmeta_collect", "collect the test definitions in folders too", type="bool", default=False)
-    parser.addini("evalmeta_subject", "the agent that definitions ask, as MODULE:NAME", default="")
+    parser.addini("evalmeta_collect", "collect definitions and eval sets in folders too", type="bool", default=False)
+    parser.addini("evalmeta_subject", "the agent that files ask, as MODULE:NAME", default="")
 
 
 def pytest_configure(config: pytest.Config) -> None:
@@ -40,16 +42,19 @@ def pytest_configure(config: pytest.Config) -> None:
     config.pluginmanager.register(Evaluations(config), "evalmeta-evaluations")
 
 
-def pytest_collect_file(file_path: Path, parent: pytest.Collector) -> DefinitionFile | None:
-    """Collects definitions that were named, and those in folders if that was asked for."""
-    if not _looks_like_definition(file_path.name):
-        return None
+def pytest_collect_file(file_path: Path, parent: pytest.Collector) -> EvaluationFile | None:
+    """Collects files that were named, and in folders definitions, ADK's and Ballerina's if that was asked for."""
     config = parent.config
-    if not (parent.session.isinitpath(file_path) or config.getoption("evalmeta") or config.getini("evalmeta_collect")):
+    if parent.session.isinitpath(file_path):
+        is_wanted = _is_evaluation(file_path)
+    else:
+        is_asked_for = config.getoption("evalmeta") or config.getini("evalmeta_collect")
+        is_wanted = is_asked_for and _is_called_evaluation(file_path.name)
+    if not is_wanted:
         return None
-    from evalmeta.pytest_plugin.definitions import definition_file  # noqa: PLC0415 - only where there are definitions
+    from evalmeta.pytest_plugin.files import evaluation_file  # noqa: PLC0415 - only where there are such files
 
-    return definition_file(file_path, parent)
+    return evaluation_file(file_path, parent)
 
 
 @pytest.hookimpl(trylast=True)
@@ -71,7 +76,20 @@ def evalmeta_iteration(request: pytest.FixtureRequest) -> int:
     return iteration
 
 
-def _looks_like_definition(name: str) -> bool:
+def _is_evaluation(path: Path) -> bool:
+    """Tells a file that was named by its name, or by its content where others have such names too."""
+    if _is_called_evaluation(path.name):
+        return True
+    if path.suffix not in _SUFFIXES:
+        return False
+    from evalmeta.interop.files import looks_like_evaluation  # noqa: PLC0415 - few files come here
+
+    return looks_like_evaluation(path)
+
+
+def _is_called_evaluation(name: str) -> bool:
+    if name.endswith((".test.json", ".evalset.json")):
+        return True
     if "Definition" not in name:
         return False
     from evalmeta.package.convert import named_by  # noqa: PLC0415 - few files come here

@@ -1,4 +1,4 @@
-"""Definitions as test files: every test case is an item, and those that were selected are asked together."""
+"""Files of any format as test files: every case is an item, and those that were selected are asked together."""
 
 from __future__ import annotations
 
@@ -9,10 +9,11 @@ from typing import TYPE_CHECKING, Final
 import pytest
 
 from evalmeta.api.assignments import assignments_of
+from evalmeta.api.documents import with_document
 from evalmeta.api.evaluations import declared_options, evaluate
 from evalmeta.api.metadata import case_lines, shown
 from evalmeta.engine.policy import summarise
-from evalmeta.errors import EvalmetaError, InvalidMetadata, TooManyErrors
+from evalmeta.errors import EvalmetaError, FormatError, InvalidMetadata, TooManyErrors
 from evalmeta.model.averages import verdict_in
 from evalmeta.model.run import RunOptions, Verdict
 from evalmeta.pytest_plugin.explanations import error_text, explanation
@@ -34,7 +35,7 @@ if TYPE_CHECKING:
 
     Answers = Sequence[CaseResult] | EvalmetaError
 
-__all__ = ["CaseItem", "DefinitionFile", "definition_file"]
+__all__ = ["CaseItem", "EvaluationFile", "evaluation_file"]
 
 _NAME_CHARS: Final = 80
 _ROUND: Final = str.maketrans("[]", "()")
@@ -49,12 +50,12 @@ class _Missed(Exception):
     """A case was not passed."""
 
 
-def definition_file(path: Path, parent: pytest.Collector) -> DefinitionFile:
-    """Makes the collector of a definition."""
+def evaluation_file(path: Path, parent: pytest.Collector) -> EvaluationFile:
+    """Makes the collector of a file."""
     plugins = parent.config.pluginmanager
     if not plugins.has_plugin(_PLUGIN):
         plugins.register(sys.modules[__name__], _PLUGIN)
-    return DefinitionFile.from_parent(parent, path=path)
+    return EvaluationFile.from_parent(parent, path=path)
 
 
 @pytest.hookimpl(wrapper=True)
@@ -68,23 +69,26 @@ def pytest_runtest_makereport(
     return report
 
 
-class DefinitionFile(pytest.File):
-    """A definition; its cases are asked in one run, when the first of them is set up."""
+class EvaluationFile(pytest.File):
+    """A file; its cases are asked in one run, when the first of them is set up."""
 
     options: RunOptions
     _answers: dict[int, Answers]
 
     def collect(self) -> Iterator[CaseItem]:
-        """Gives an item for each test case.
+        """Gives an item for each case.
 
         Raises:
-            InvalidMetadata: the definition has errors.
+            InvalidMetadata: it is a definition with errors.
+            FormatError: it does not fit its format.
             UsageError: its project or the project's settings cannot be used.
         """
         self._answers = {}
         assignment = self._assignment()
         self.options = self._options(assignment)
-        lines = case_lines(self.path)
+        lines = case_lines(self.path) if assignment.document is None else assignment.document.lines
+        for note in assignment.document.notes if assignment.document else ():
+            self.warn(pytest.PytestWarning(f"{note} {note.hint}".rstrip()))
         for case in assignment.evaluation.cases:
             yield CaseItem.from_parent(self, name=_item_name(case), case=case, line=lines.get(case.number, 1))
 
@@ -98,9 +102,9 @@ class DefinitionFile(pytest.File):
     def repr_failure(  # type: ignore[override] # as pytest's own
         self, excinfo: pytest.ExceptionInfo[BaseException]
     ) -> str | TerminalRepr:
-        """Shows the problems of a definition as `evalmeta validate` does."""
+        """Shows the problems of a file as `evalmeta validate` does."""
         error = excinfo.value
-        if isinstance(error, InvalidMetadata):
+        if isinstance(error, InvalidMetadata | FormatError) and error.problems:
             first = next(each for each in error.problems if each.is_error)
             text = render(error.problems, files=1)
             return explanation(shown(self.path), first.location.line or 1, message=first.message, text=text)
@@ -120,6 +124,8 @@ class DefinitionFile(pytest.File):
 
     def _options(self, assignment: Assignment) -> RunOptions:
         options = declared_options(assignment.settings)
+        if assignment.document:
+            options = with_document(options, assignment.document)
         iterations: int | None = self.config.getoption("evalmeta_iterations")
         min_pass_rate: float | None = self.config.getoption("evalmeta_min_pass_rate")
         return replace(
@@ -149,12 +155,12 @@ class DefinitionFile(pytest.File):
 
 
 class CaseItem(pytest.Item):
-    """A test case of a definition.
+    """A case of a file.
 
     It is asked in the setup, so that what keeps it from being asked is an error in pytest's words too.
     """
 
-    parent: DefinitionFile
+    parent: EvaluationFile
 
     def __init__(self, *, case: Case, line: int, **keywords: object) -> None:
         super().__init__(**keywords)  # type: ignore[arg-type] # pytest's own
@@ -163,7 +169,7 @@ class CaseItem(pytest.Item):
         self._results: Sequence[CaseResult] = ()
 
     def setup(self) -> None:
-        """Asks the case, with the others of the definition that were selected.
+        """Asks the case, with the others of the file that were selected.
 
         Raises:
             EvalmetaError: it could not be asked.
@@ -223,9 +229,9 @@ class CaseItem(pytest.Item):
 
 
 def _item_name(case: Case) -> str:
-    """Gives the number and the question on one line, without what parts node ids and opens parameters in them."""
-    utterance = one_line(" / ".join(turn.utterance for turn in case.turns), chars=_NAME_CHARS)
-    return f"{case.number}: {utterance}".replace("::", ":").translate(_ROUND).rstrip()
+    """Gives the number and what the case is called, or else asks, without what parts node ids or opens parameters."""
+    words = one_line(case.label or " / ".join(turn.utterance for turn in case.turns), chars=_NAME_CHARS)
+    return f"{case.number}: {words}".replace("::", ":").translate(_ROUND).rstrip()
 
 
 def _rate(summary: Summary) -> str:
