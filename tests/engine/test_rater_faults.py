@@ -22,7 +22,7 @@ from evalmeta.model.run import CaseResult, RunOptions, TestResult, Verdict
 from evalmeta.model.scoring import Scoring
 from evalmeta.report import FORMATS, render
 from evalmeta.store.bodies import decode_case, encode_case
-from evalmeta.wire.connect import read_case, write_case
+from evalmeta.wire.results import read_case, write_case
 from report_runs import report
 
 if TYPE_CHECKING:

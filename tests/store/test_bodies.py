@@ -8,7 +8,7 @@ from hypothesis import given
 from evalmeta.model.generated import Action, GeneratedData
 from evalmeta.model.run import CaseResult, TestResult, Verdict
 from evalmeta.store.bodies import decode_case, encode_case
-from evalmeta.wire.connect import read_case, write_case
+from evalmeta.wire.results import read_case, write_case
 from wire.results import cases
 
 

@@ -13,16 +13,11 @@ from hypothesis import strategies as st
 from evalmeta.errors import MessageUnreadable
 from evalmeta.model.generated import Action, GeneratedData
 from evalmeta.model.run import CaseResult, Run, RunOptions, RunStatus, TestResult, Verdict
-from evalmeta.wire.connect import (
-    read_case,
-    read_generated,
-    read_options,
-    read_run,
-    write_case,
-    write_options,
-    write_run,
-)
+from evalmeta.wire.connect import read_run, write_run
+from evalmeta.wire.generated import read_generated
 from evalmeta.wire.jsonfields import read_object
+from evalmeta.wire.results import read_case, write_case
+from evalmeta.wire.runoptions import read_options, write_options
 from wire.results import cases, json_values, options, runs
 
 CALL = Action("Find", {"id": "7"}, {"found": True}, 120.0)

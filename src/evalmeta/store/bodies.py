@@ -11,7 +11,7 @@ import orjson
 
 from evalmeta.model.generated import Action, GeneratedData, Passage, Tokens
 from evalmeta.model.run import CaseResult, EarlierTurn, TestResult, Verdict
-from evalmeta.wire.connect import read_case
+from evalmeta.wire.results import read_case
 
 if TYPE_CHECKING:
     from evalmeta.model.jsonvalue import JsonObject, JsonValue

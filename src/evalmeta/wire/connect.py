@@ -9,109 +9,26 @@ HTML-escaped as orgs send it; in files it is plain, and `evalmeta` says so.
 from __future__ import annotations
 
 import html
-import math
-from contextlib import suppress
-from dataclasses import replace
 from typing import TYPE_CHECKING, Final
 
-import orjson
-
-from evalmeta import limits
 from evalmeta.errors import MessageUnreadable
-from evalmeta.model.actions import parse_actions, render_actions
-from evalmeta.model.counting import case_verdict
-from evalmeta.model.generated import Action, GeneratedData, Passage, Tokens, invoked_actions
-from evalmeta.model.jsonvalue import is_too_deep
-from evalmeta.model.run import CaseResult, EarlierTurn, Run, RunStatus, TestResult, Verdict
-from evalmeta.wire.jsonfields import (
-    integer,
-    list_of_objects,
-    object_at,
-    optional_integer,
-    optional_number,
-    optional_text,
-    text,
-    value_at,
-)
+from evalmeta.model.run import Run, RunStatus
+from evalmeta.wire.jsonfields import integer, list_of_objects, object_at, optional_text, text
+from evalmeta.wire.results import JUDGED, STANDS_FOR, read_case, write_case
 from evalmeta.wire.runoptions import read_options, write_options
 from evalmeta.wire.timestamps import from_timestamp, to_timestamp
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
+    from collections.abc import Callable, Sequence
 
     from evalmeta.model.jsonvalue import JsonObject, JsonValue
+    from evalmeta.model.run import CaseResult
 
     Translation = Callable[[str], str]
 
-__all__ = [
-    "escape_html",
-    "read_case",
-    "read_case_verdict",
-    "read_generated",
-    "read_run",
-    "read_verdict",
-    "write_case",
-    "write_generated",
-    "write_run",
-]
+__all__ = ["escape_html", "read_run", "write_run"]
 
-_STANDS_FOR: Final = "standsFor"
-_RESULTS: Final = {Verdict.PASS: "PASS", Verdict.FAILURE: "FAILURE"}
-# What orgs say of a rating that the definition gives nothing to rate by; the sf CLI asks for one in every case.
-_SKIPPED: Final = "missing expected input"
-_JUDGED: Final = frozenset({"", "COMPLETED", "ERROR"})
 _ESCAPED_TEXTS: Final = ("actualValue", "expectedValue", "metricExplainability")
-# Readers look into it without asking whether it is there, so that a case without an answer has every key.
-_NO_DATA: Final[JsonObject] = {
-    "type": "AGENT",
-    "topic": None,
-    "actionsSequence": "[]",
-    "invokedActions": "",
-    "outcome": None,
-    "sessionId": None,
-    "latencyMilliseconds": None,
-}
-_VERDICTS: Final = {
-    "PASS": Verdict.PASS,
-    "PASSED": Verdict.PASS,
-    "FAILURE": Verdict.FAILURE,
-    "FAILED": Verdict.FAILURE,
-    "FAIL": Verdict.FAILURE,
-    "ERROR": Verdict.ERROR,
-    # Of following instructions.
-    "HIGH": Verdict.PASS,
-    "LOW": Verdict.FAILURE,
-}
-
-
-def write_case(case: CaseResult) -> JsonObject:
-    """Writes one case result as plain JSON values."""
-    started, ended = to_timestamp(case.started), to_timestamp(case.ended)
-    times = {"startTime": started, "endTime": ended}
-    return {
-        "testNumber": case.number,
-        "status": "ERROR" if case.generated is None else "COMPLETED",
-        **times,
-        "errorMessage": case.error,
-        "inputs": {"utterance": case.utterance},
-        "generatedData": _NO_DATA if case.generated is None else write_generated(case.generated),
-        "testResults": [_write_result(each, times) for each in case.results],
-        "iteration": case.iteration,
-        "verdict": case.verdict.value,
-        **_case_extras(case),
-    }
-
-
-def _case_extras(case: CaseResult) -> JsonObject:
-    """Gives what cases of definitions do not have, and nothing for them."""
-    extras: dict[str, JsonValue] = {}
-    if case.label:
-        extras["name"] = case.label
-    if case.earlier:
-        extras["earlierTurns"] = [
-            {"utterance": each.utterance, "generatedData": write_generated(each.generated)} for each in case.earlier
-        ]
-    return extras
 
 
 def write_run(run: Run, *, escape: bool, stand_ins: Sequence[CaseResult] = ()) -> JsonObject:
@@ -125,11 +42,11 @@ def write_run(run: Run, *, escape: bool, stand_ins: Sequence[CaseResult] = ()) -
         stand_ins: what clients that show every case and every expectation are told
             instead of a broken case, or of one without a result; `read_run` undoes it.
     """
-    instead = {(each.iteration, each.number): {**write_case(each), _STANDS_FOR: "nothing"} for each in stand_ins}
+    instead = {(each.iteration, each.number): {**write_case(each), STANDS_FOR: "nothing"} for each in stand_ins}
     cases = []
     for each in run.cases:
         stand_in = instead.pop((each.iteration, each.number), None)
-        cases.append({**stand_in, _STANDS_FOR: "a case"} if stand_in else write_case(each))
+        cases.append({**stand_in, STANDS_FOR: "a case"} if stand_in else write_case(each))
     cases += instead.values()
     return {
         "status": RunStatus.COMPLETED.value if escape and run.status is RunStatus.ERROR else run.status.value,
@@ -168,7 +85,7 @@ def read_run(source: JsonObject, *, run_id: str = "", definition: str = "") -> R
     cases = tuple(
         read_case(_plain_case(each, own), place=place)
         for place, each in enumerate(listed, 1)
-        if each.get(_STANDS_FOR) != "nothing" and not _is_pending(each, status)
+        if each.get(STANDS_FOR) != "nothing" and not _is_pending(each, status)
     )
     return Run(
         id=text(own, "runId") or run_id,
@@ -186,204 +103,9 @@ def read_run(source: JsonObject, *, run_id: str = "", definition: str = "") -> R
     )
 
 
-def read_case(source: JsonObject, *, place: int = 1) -> CaseResult:
-    """Reads one case result from plain JSON values; `place` numbers a case that has no number."""
-    started = from_timestamp(text(source, "startTime")) or 0.0
-    results = _read_results(source)
-    generated = _read_generated_if_any(object_at(source, "generatedData"), results)
-    status, error = text(source, "status").upper(), optional_text(source, "errorMessage")
-    broken = status not in {"", "COMPLETED"} or generated is None
-    return CaseResult(
-        number=integer(source, "testNumber", place),
-        iteration=integer(source, "iteration", 1),
-        utterance=text(object_at(source, "inputs"), "utterance"),
-        verdict=read_case_verdict(text(source, "verdict"), results, broken=broken),
-        started=started,
-        ended=from_timestamp(text(source, "endTime")) or started,
-        results=results,
-        generated=generated,
-        error=_left_at(status) if error is None else error,
-        label=text(source, "name"),
-        earlier=tuple(
-            EarlierTurn(text(each, "utterance"), read_generated(object_at(each, "generatedData")))
-            for each in list_of_objects(source, "earlierTurns")
-        ),
-    )
-
-
 def _is_pending(case: JsonObject, run: RunStatus) -> bool:
     """Tells whether a case has no result yet, or will never have one because its run was canceled."""
-    return text(case, "status").upper() not in _JUDGED and run not in {RunStatus.COMPLETED, RunStatus.ERROR}
-
-
-def _left_at(status: str) -> str | None:
-    return None if status in _JUDGED else f"the run ended and left this case at {status}"
-
-
-def _read_results(source: JsonObject) -> tuple[TestResult, ...]:
-    """Reads a case's results; those that only repeat the error of the case are left out."""
-    if _STANDS_FOR in source:
-        return ()
-    return tuple(_read_result(each) for each in list_of_objects(source, "testResults"))
-
-
-def read_generated(source: JsonObject) -> GeneratedData:
-    """Reads generatedData: actionsSequence says which actions were taken, invokedActions what they did."""
-    invoked = [_read_action(each) for each in _flatten(_opened(value_at(source, "invokedActions")))]
-    sequence = value_at(source, "actionsSequence")
-    told = sequence == render_actions(each.name for each in invoked)
-    names = None if told else _action_names(sequence)
-    return GeneratedData(
-        outcome=text(source, "outcome") or text(source, "generatedResponse"),
-        topic=optional_text(source, "topic"),
-        actions=tuple(invoked) if names is None else tuple(_take(invoked, name) for name in names),
-        latency_ms=optional_number(source, "latencyMilliseconds"),
-        session_id=optional_text(source, "sessionId"),
-        tokens=_read_tokens(object_at(source, "tokens")),
-        trace=_read_trace(source),
-        retrieved=_read_passages(source) if "retrieved" in source else None,
-    )
-
-
-def _read_passages(source: JsonObject) -> tuple[Passage, ...]:
-    found = list_of_objects(source, "retrieved")
-    return tuple(Passage(text(each, "uri"), optional_text(each, "content")) for each in found)
-
-
-def _read_tokens(source: JsonObject) -> Tokens | None:
-    spent = [optional_integer(source, key) for key in ("input", "output")]
-    return None if spent == [None, None] else Tokens(*spent)
-
-
-def _read_trace(source: JsonObject) -> JsonValue:
-    trace = source.get("trace")
-    if is_too_deep(trace):
-        raise MessageUnreadable("the trace is nested too deeply")
-    return trace
-
-
-def _read_generated_if_any(source: JsonObject, results: tuple[TestResult, ...]) -> GeneratedData | None:
-    told = any(isinstance(source.get(key), str) for key in ("outcome", "generatedResponse", "topic"))
-    generated = _timed(read_generated(source), results)
-    return generated if told or generated.actions else None
-
-
-def _timed(generated: GeneratedData, results: tuple[TestResult, ...]) -> GeneratedData:
-    """Takes the latency from the result that measured it when generatedData does not say."""
-    if generated.latency_ms is not None:
-        return generated
-    measured = (each.score for each in results if each.name == "output_latency_milliseconds")
-    return replace(generated, latency_ms=next(measured, None))
-
-
-def write_generated(generated: GeneratedData) -> JsonObject:
-    """Writes generatedData."""
-    return {
-        "type": "AGENT",
-        "topic": generated.topic,
-        "actionsSequence": render_actions(action.name for action in generated.actions),
-        "invokedActions": orjson.dumps(invoked_actions(generated)).decode(),
-        "outcome": generated.outcome,
-        "sessionId": generated.session_id,
-        "latencyMilliseconds": generated.latency_ms,
-        **_extras(generated),
-    }
-
-
-def _extras(generated: GeneratedData) -> JsonObject:
-    """Gives what few agents tell, and nothing for the others."""
-    extras: dict[str, JsonValue] = {}
-    if generated.tokens is not None:
-        extras["tokens"] = {"input": generated.tokens.input, "output": generated.tokens.output}
-    if generated.trace is not None:
-        extras["trace"] = generated.trace
-    if generated.retrieved is not None:
-        extras["retrieved"] = [{"uri": each.uri, "content": each.content} for each in generated.retrieved]
-    return extras
-
-
-def _write_result(result: TestResult, times: Mapping[str, str]) -> JsonObject:
-    return {
-        "name": result.name,
-        "metricLabel": result.label or result.name,
-        "expectedValue": result.expected,
-        "actualValue": result.actual,
-        "score": result.score,
-        "result": _RESULTS.get(result.verdict),
-        "metricExplainability": result.explanation,
-        "status": "ERROR" if result.verdict is Verdict.ERROR else "COMPLETED",
-        **times,
-        "errorCode": None if result.error is None else 1,
-        "errorMessage": _message_of(result),
-        "partialScore": result.detail,
-        "rater": result.rater,
-        **({} if result.threshold is None else {"threshold": result.threshold}),
-        **({"turn": result.turn} if result.turn else {}),
-    }
-
-
-def _message_of(result: TestResult) -> str | None:
-    """Gives the words without which the sf CLI calls whatever has not passed an unknown error."""
-    match result.verdict:
-        case Verdict.FAILURE:
-            return result.explanation or None
-        case Verdict.UNDECIDED:
-            return f"undecided: {result.explanation or 'nothing here can judge it'}"
-        case _:
-            return result.error
-
-
-def _read_result(source: JsonObject) -> TestResult:
-    name, label = text(source, "name"), text(source, "metricLabel")
-    verdict, message = _result_verdict(source), optional_text(source, "errorMessage")
-    return TestResult(
-        name=name,
-        verdict=verdict,
-        expected=text(source, "expectedValue"),
-        actual=text(source, "actualValue"),
-        score=_score(source),
-        explanation=text(source, "metricExplainability") or (message or "" if _was_skipped(source) else ""),
-        label=label if "partialScore" in source and label != name else None,
-        detail=optional_number(source, "partialScore"),
-        rater=optional_text(source, "rater"),
-        error=message if verdict is Verdict.ERROR else None,
-        threshold=optional_number(source, "threshold"),
-        turn=integer(source, "turn", 0),
-    )
-
-
-def _score(source: JsonObject) -> float | None:
-    """Gives a score on whatever scale it has: a number, or text that is one."""
-    for key in ("score", "metricScore"):
-        with suppress(ValueError):
-            found = optional_number(source, key)
-            score = float(text(source, key)) if found is None else found
-            if math.isfinite(score):
-                return score
-    return None
-
-
-def _was_skipped(source: JsonObject) -> bool:
-    said = text(source, "errorMessage")
-    return text(source, "status").upper() == "ERROR" and _SKIPPED in said and not text(source, "expectedValue").strip()
-
-
-def _result_verdict(source: JsonObject) -> Verdict:
-    if text(source, "status").upper() == "ERROR":
-        return Verdict.UNDECIDED if _was_skipped(source) else Verdict.ERROR
-    return read_verdict(text(source, "result") or text(source, "metricScore"))
-
-
-def read_verdict(word: str) -> Verdict:
-    """Reads any of the words that results have been seen with, in any case; all else is undecided."""
-    return _VERDICTS.get(word.upper(), Verdict.UNDECIDED)
-
-
-def read_case_verdict(stated: str, results: tuple[TestResult, ...], *, broken: bool) -> Verdict:
-    """Reads a case's verdict: the stated one, or else what its results come to; a broken case is an error."""
-    if stated in Verdict.__members__:
-        return Verdict(stated)
-    return Verdict.ERROR if broken else case_verdict(results)
+    return text(case, "status").upper() not in JUDGED and run not in {RunStatus.COMPLETED, RunStatus.ERROR}
 
 
 def _run_status(word: str) -> RunStatus:
@@ -392,54 +114,6 @@ def _run_status(word: str) -> RunStatus:
         return RunStatus(word.upper())
     except ValueError:
         return RunStatus.IN_PROGRESS
-
-
-def _read_action(source: JsonObject) -> Action:
-    function = object_at(source, "function")
-    latency = source.get("executionLatency")
-    given, output = object_at(function, "input"), value_at(function, "output")
-    if is_too_deep(given) or is_too_deep(output):
-        raise MessageUnreadable(f"an action's input or output is nested more than {limits.MAX_JSON_DEPTH} levels deep")
-    return Action(
-        name=text(function, "name"),
-        input=given,
-        output=None if output == {} else output,
-        latency_ms=float(latency) if isinstance(latency, int | float) else None,
-    )
-
-
-def _flatten(value: JsonValue) -> list[JsonObject]:
-    """Gives the calls inside any nesting of lists, in order."""
-    found: list[JsonObject] = []
-    waiting = [value]
-    while waiting:
-        here = waiting.pop()
-        if isinstance(here, dict):
-            found.append(here)
-        elif isinstance(here, list):
-            waiting.extend(reversed(here))
-    return found
-
-
-def _opened(value: JsonValue) -> JsonValue:
-    if not isinstance(value, str) or not value.strip():
-        return value
-    try:
-        opened: JsonValue = orjson.loads(value)
-    except orjson.JSONDecodeError:
-        return None
-    return opened
-
-
-def _action_names(value: JsonValue) -> tuple[str, ...] | None:
-    if isinstance(value, str):
-        return parse_actions(value)
-    return tuple(each for each in value if isinstance(each, str)) if isinstance(value, list) else None
-
-
-def _take(invoked: list[Action], name: str) -> Action:
-    place = next((index for index, action in enumerate(invoked) if action.name == name), None)
-    return Action(name) if place is None else invoked.pop(place)
 
 
 def escape_html(plain: str) -> str:

@@ -15,8 +15,10 @@ import orjson
 
 from evalmeta.errors import MessageUnreadable
 from evalmeta.model.run import CaseResult, Run, RunStatus, TestResult, Verdict
-from evalmeta.wire.connect import escape_html, read_case_verdict, read_generated, read_verdict, write_generated
+from evalmeta.wire.connect import escape_html
+from evalmeta.wire.generated import read_generated, write_generated
 from evalmeta.wire.jsonfields import integer, list_of_objects, object_at, optional_number, optional_text, text, value_at
+from evalmeta.wire.results import read_case_verdict, read_verdict
 from evalmeta.wire.runoptions import read_options, write_options
 from evalmeta.wire.timestamps import from_timestamp, to_timestamp
 
