@@ -15,13 +15,18 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from evalmeta.client.connection import Connection
+    from evalmeta.package.project import Project
 
 SPEC = "name: Orders\nsubjectType: AGENT\nsubjectName: Desk\ntestCases:\n  - utterance: Where is it?\n"
 
 
 @pytest.fixture
 def file(tmp_path: Path) -> Path:
-    path = tmp_path / "orders.yaml"
+    return write(tmp_path)
+
+
+def write(folder: Path) -> Path:
+    path = folder / "orders.yaml"
     path.write_text(SPEC)
     return path
 
@@ -58,15 +63,20 @@ def begin(connection: Connection) -> Awaitable[str]:
     return start_run(connection, "orders.yaml", file=ORDER)
 
 
-def test_only_the_embedded_org_reads_files(file: Path) -> None:
-    project = make_project(file.parent)
+@pytest.fixture
+def project(tmp_path: Path) -> Project:
+    made = make_project(tmp_path / "project")
+    write(made.root)
+    return made
+
+
+def test_only_the_embedded_org_reads_files(project: Project) -> None:
     assert embedded(project, begin).startswith("4KB")
     with opened_of(project) as org, pytest.raises(OrgFault, match="this org runs what is deployed, no files"):
         ask(org, begin)
 
 
-def test_a_run_of_a_file_that_is_left_is_carried_out_by_a_process_of_its_own(file: Path) -> None:
-    project = make_project(file.parent)
+def test_a_run_of_a_file_that_is_left_is_carried_out_by_a_process_of_its_own(project: Project) -> None:
 
     run_id = embedded(project, begin, detached=True)
     run = embedded(project, lambda connection: follow_up(connection, run_id))

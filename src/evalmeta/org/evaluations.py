@@ -96,7 +96,7 @@ def start_file(
         SettingsError: its adapter cannot be used.
     """
     if not org.reads_files:
-        raise OrgFault("this org runs what is deployed, no files", code="INVALID_INPUT")
+        raise OrgFault("this org runs what is deployed, no files", code="INVALID_API_INPUT")
     kept = keep_file(org.root, file, subject_name=subject_name, subject=subject)
     return _begin(org, EVALUATION_DEFINITION, file, kept.content(), options, ADMIN)
 

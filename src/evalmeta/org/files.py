@@ -58,7 +58,7 @@ def keep_file(root: Path, file: str, *, subject_name: str, subject: JsonObject |
         settings = None if subject is None else TypeAdapter[SubjectSettings](SubjectSettings).validate_python(subject)
     except ValidationError as error:
         raise OrgFault(
-            f"the subject's settings are wrong: {error.error_count()} faults", code="INVALID_INPUT"
+            f"the subject's settings are wrong: {error.error_count()} faults", code="INVALID_API_INPUT"
         ) from None
     return FileOfRun(file, digest_of(root / file), subject_name, settings)
 
