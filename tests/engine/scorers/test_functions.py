@@ -6,11 +6,13 @@ from typing import TYPE_CHECKING
 import pytest
 
 from engine.builders import Agent, exchange, run
+from evalmeta.engine.journal import MemoryJournal
+from evalmeta.engine.runner import rescore
 from evalmeta.engine.scorer import score
 from evalmeta.model.definition import Expectation
 from evalmeta.model.evaluation import Case, Evaluation, Turn
 from evalmeta.model.generated import Action, GeneratedData
-from evalmeta.model.run import TestResult, Verdict
+from evalmeta.model.run import RunOptions, TestResult, Verdict
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -71,6 +73,9 @@ def conversation(metric, actual, expected, _):
     assert told == [("one", "To one"), ("two", "To two")] and wanted == [None, "Two"], (told, wanted)
     assert [each.intermediate_data for each in expected] == [None, None]
     return 1
+
+def knows_of_calls(metric, actual, expected, _):
+    return expected[0].intermediate_data is not None
 
 def fail(*_):
     raise ValueError("no such thing")
@@ -202,15 +207,24 @@ def test_a_function_that_cannot_be_found_is_an_error_that_says_what_to_do(
     assert told in result.explanation
 
 
+@pytest.mark.parametrize(("calls", "verdict"), [([], Verdict.PASS), (None, Verdict.FAILURE)])
+def test_a_function_can_tell_no_calls_from_calls_that_nobody_gave(module: str, calls: object, verdict: Verdict) -> None:
+    assert judge(f"{module}.knows_of_calls", calls=calls).verdict is verdict
+
+
 def test_a_function_for_conversations_gets_all_turns(module: str) -> None:
     async def answer(utterance: str) -> GeneratedData:
         return GeneratedData(f"To {utterance}")
 
     turns = [{"utterance": "one"}, {"utterance": "two", "reference": "Two"}]
     own = Expectation("own", terms={"function": f"{module}.conversation", "threshold": 1, "invocations": turns})
-    case = Case(1, (Turn("one"), Turn("two", (own,))))
-    (result,) = run(Agent(answer), Evaluation("E", "A", [case]))[0].results
-    assert (result.verdict, result.turn) == (Verdict.PASS, 2), result.explanation
+    conversation = Evaluation("E", "A", [Case(1, (Turn("one"), Turn("two", (own,))))])
+    (asked,) = run(Agent(answer), conversation)
+    journal = MemoryJournal()
+    asyncio.run(rescore(conversation, lambda _iteration, _number: asked, journal, options=RunOptions()))
+    for result in (*asked.results, *journal.results[0].results):
+        assert (result.verdict, result.turn) == (Verdict.PASS, 2), result.explanation
+    assert len(journal.results[0].results) == 1
 
 
 def test_invocations_that_are_no_list_are_an_error(module: str) -> None:
