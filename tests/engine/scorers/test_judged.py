@@ -7,18 +7,22 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from engine.builders import case
+from engine.builders import Agent, case
 from engine.raters.llm.model_server import ModelServer, failing, model_serving, ruled, ruling, saying, serving
 from evalmeta import limits
+from evalmeta.engine.journal import MemoryJournal
+from evalmeta.engine.policy import summarise
 from evalmeta.engine.raters.llm.questions import QUESTIONS
 from evalmeta.engine.raters.llm.rating import bind_llm
 from evalmeta.engine.raters.rater import Rating
+from evalmeta.engine.runner import execute
 from evalmeta.engine.scorer import SCORERS, Exchange, make_scorers, score
 from evalmeta.engine.scorers.judgedmetrics import METRICS
 from evalmeta.model.counting import means_of
 from evalmeta.model.definition import Expectation
+from evalmeta.model.evaluation import Evaluation
 from evalmeta.model.generated import Action, GeneratedData, Passage
-from evalmeta.model.run import TestResult, Verdict
+from evalmeta.model.run import RunOptions, Summary, TestResult, Verdict
 from evalmeta.model.scoring import Scoring
 from evalmeta.model.settings import LlmRater
 
@@ -537,13 +541,14 @@ def test_a_rating_of_0_to_5_is_a_yes_from_the_threshold_on(
 
 def test_another_rater_is_told_everything() -> None:
     rater = Fixed(Rating(4.0, Verdict.PASS, "fine", "panel"))
-    terms = {"facts": ["a"], "guidelines": ["b"], "num_samples": 7}
-    judge_with(rater, Expectation(MATCH, "On Monday.", terms=terms))
-    [rubric] = rater.asked
+    judge_with(rater, Expectation(MATCH, "On Monday.", terms={"guidelines": ["b"], "num_samples": 7}))
+    judge_with(rater, Expectation(CORRECTNESS, "On Monday.", terms={"facts": ["a"]}))
+    rubric, correctness = rater.asked
 
     assert (rubric.utterance, rubric.actual, rubric.expected) == (QUESTION, ANSWER, "On Monday.")
-    assert (rubric.facts, rubric.guidelines, rubric.passages) == (("a",), ("b",), PASSAGES)
+    assert (rubric.facts, rubric.guidelines, rubric.passages) == ((), ("b",), PASSAGES)
     assert (rubric.samples, rubric.is_pooled, rubric.actions) == (7, True, GENERATED.actions)
+    assert (correctness.facts, correctness.expected, correctness.samples) == (("a",), "", None)
 
 
 def test_another_rater_judges_each_passage() -> None:
@@ -567,6 +572,67 @@ def test_a_grade_needs_a_score() -> None:
         Verdict.ERROR,
         "not rated: panel gave no score, and this metric is one",
     )
+
+
+def test_what_was_expected_is_shown() -> None:
+    assert judge_offline(Expectation(CORRECTNESS, terms={"facts": ["a", "b"]})).expected == "a\nb"
+    assert judge_offline(Expectation(TOOL_RUBRICS, terms={"rubrics": RUBRICS})).expected.startswith("The answer is p")
+
+
+@pytest.mark.parametrize("supported", [3, 6, 12])
+def test_a_share_that_misses_its_threshold_by_rounding_only_reaches_it(supported: int) -> None:
+    labels = ["supported"] * supported + ["unsupported"] * (17 - supported)
+    with model_serving(ruled("no", *labels)) as server:
+        result = judge(server, Expectation(HALLUCINATIONS, terms={"threshold": supported / 17}))
+    assert (result.verdict, result.score) == (Verdict.PASS, supported / 17)
+
+
+# Of whole conversations.
+
+
+def converse(server: ModelServer, *answers: str) -> Summary:
+    """Runs one case of a turn for each answer; all are compared with the same reference."""
+    expectation = Expectation(MATCH, "On Monday.", terms={"threshold": 0.5})
+    waiting = list(answers)
+
+    async def answer(_utterance: str) -> GeneratedData:
+        return GeneratedData(waiting.pop(0))
+
+    async def go() -> MemoryJournal:
+        rater = bind_llm(LlmRater(adapter="llm", model="judge-1", url=server.url))
+        conversation = Evaluation("Orders", "", (case(*answers, expectations=(expectation,)),))
+        journal = MemoryJournal()
+        try:
+            scorers = make_scorers(Scoring(), rater)
+            await execute(conversation, Agent(answer), journal, options=RunOptions(), scorers=scorers)
+        finally:
+            await rater.close()
+        return journal
+
+    return summarise(asyncio.run(go()).results, RunOptions())
+
+
+def valid_on_monday(request: bytes) -> bytes:
+    said = str(request_data(request)["answer"])
+    return failing(500, "broken") if "break" in said else ruled("yes" if "Monday" in said else "no")
+
+
+@pytest.mark.parametrize(
+    ("answers", "mean", "passed"),
+    [(["Monday.", "Friday."], 0.5, True), (["Monday.", "Friday.", "No idea."], 1 / 3, False)],
+    ids=["reached", "missed"],
+)
+def test_the_mean_over_turns_decides(answers: list[str], mean: float, *, passed: bool) -> None:
+    with serving(valid_on_monday) as server:
+        summary = converse(server, *answers)
+    [average] = summary.averages
+    assert (average.score, summary.succeeded, summary.errors) == (pytest.approx(mean), passed, 0)
+
+
+def test_a_turn_that_could_not_be_judged_is_an_error_of_its_case() -> None:
+    with serving(valid_on_monday) as server:
+        summary = converse(server, "Monday.", "Please break.")
+    assert (summary.errors, summary.succeeded) == (1, False)
 
 
 def test_every_metric_has_a_prompt_and_a_scorer() -> None:

@@ -29,7 +29,7 @@ class Rubric:
         actions: what the agent did for the answer; their outputs are its facts.
         threshold: the rating, 0 to 5, from which on the answer passes.
         passages: what was retrieved for the answer, or the one passage that is to be judged.
-        facts: what a correct answer must say, where no whole answer is expected.
+        facts: what a correct answer must say; where there are some, `expected` is empty.
         guidelines: rules that must all hold, or the one that is to be judged.
         samples: how often a rater that rates by samples takes one; None leaves it to the rater.
         is_pooled: whether every one of these samples is taken and counts: no majority ends them early, and

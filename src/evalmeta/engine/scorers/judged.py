@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 from evalmeta import limits
 from evalmeta.engine.raters.rater import Rubric
 from evalmeta.engine.scorers.judgedmetrics import LACKS, METRICS, Metric, Part, Reading, is_yes
+from evalmeta.engine.scorers.judgedparts import JudgedPart, write_parts
 from evalmeta.engine.scorers.judgedterms import read_terms
 from evalmeta.engine.scorers.rated import sound_rating
 from evalmeta.engine.scorers.results import undecided
@@ -20,14 +21,13 @@ if TYPE_CHECKING:
 
     from evalmeta.engine.raters.rater import Rater, Rating
     from evalmeta.engine.scorer import Exchange, Scorer
+    from evalmeta.engine.scorers.judgedterms import JudgedTerms
     from evalmeta.model.definition import Expectation
 
 __all__ = ["judge_scorers"]
 
 _TOLERANCE: Final = 1e-9
 _ADK_SAMPLES: Final = 5
-# Of the rationale of one part: there may be many of them.
-_MOST_CHARS: Final = limits.MAX_ERROR_CHARS // 4
 
 
 class _Question(NamedTuple):
@@ -67,7 +67,12 @@ def _question(expectation: Expectation, metric: Metric, reading: Reading, rubric
     if len(parts) > limits.MAX_JUDGED_PARTS:
         raise RaterError(f"there are {len(parts):,} to judge one by one; at most {limits.MAX_JUDGED_PARTS} are judged")
     actual = ", ".join(each.uri for each in rubric.passages) if metric.shows_passages else rubric.actual
-    return _Question(expectation, metric, reading, expectation.expected_value or "", actual, tuple(parts), remark)
+    expected = expectation.expected_value or _expected(reading.terms)
+    return _Question(expectation, metric, reading, expected, actual, tuple(parts), remark)
+
+
+def _expected(terms: JudgedTerms) -> str:
+    return "\n".join((*terms.facts, *terms.guidelines, *(each.text for each in terms.rubrics)))
 
 
 def _remark(metric: Metric, exchange: Exchange) -> str:
@@ -82,7 +87,7 @@ def _rubric(expectation: Expectation, exchange: Exchange, metric: Metric, readin
         expectation.name,
         exchange.utterance,
         generated.outcome,
-        (expectation.expected_value or "").strip(),
+        "" if terms.facts else (expectation.expected_value or "").strip(),
         exchange.case.history,
         generated.actions,
         _rating_threshold(metric, reading),
@@ -131,7 +136,7 @@ def _result(question: _Question, given: Sequence[object]) -> TestResult:
     unsure = next((each for each in ratings if each.verdict is Verdict.UNDECIDED and each.score is None), None)
     if unsure:
         return _undecided(question, unsure.explanation)._replace(rater=unsure.rater)
-    score = question.metric.score(ratings, question.reading)
+    score = _snapped(question.metric.score(ratings, question.reading), question.reading.terms.threshold)
     return TestResult(
         question.expectation.name,
         _verdict(question, ratings, score),
@@ -145,10 +150,15 @@ def _result(question: _Question, given: Sequence[object]) -> TestResult:
     )
 
 
+def _snapped(score: float, wanted: float | None) -> float:
+    """Gives the threshold for a score that only misses it by rounding."""
+    return wanted if wanted is not None and abs(score - wanted) <= _TOLERANCE else score
+
+
 def _verdict(question: _Question, ratings: Sequence[Rating], score: float) -> Verdict:
     wanted = question.reading.terms.threshold
     if wanted is not None:
-        return Verdict.PASS if score >= wanted - _TOLERANCE else Verdict.FAILURE
+        return Verdict.PASS if score >= wanted else Verdict.FAILURE
     if not question.metric.is_decided:
         return Verdict.UNDECIDED
     return Verdict.PASS if all(is_yes(each, question.reading) for each in ratings) else Verdict.FAILURE
@@ -159,20 +169,15 @@ def _mean_threshold(question: _Question) -> float | None:
 
 
 def _explanation(question: _Question, ratings: Sequence[Rating]) -> str:
-    """Gives the rationale; of parts one line for each, with its number, yes or no, its name and the rationale."""
+    """Gives the rationale; of parts one line for each."""
     if not question.metric.parts:
         return f"{ratings[0].explanation}{question.remark}"
-    words = ["yes" if is_yes(each, question.reading) else "no" for each in ratings]
-    lines = [
-        f"{number}. {word}, {part.name}: {_line(rating.explanation)}"
-        for number, (word, part, rating) in enumerate(zip(words, question.parts, ratings, strict=True), 1)
+    given = zip(question.parts, ratings, strict=True)
+    parts = [
+        JudgedPart("yes" if is_yes(rating, question.reading) else "no", part.name, rating.explanation)
+        for part, rating in given
     ]
-    return "\n".join((f"{words.count('yes')} of {len(words)}{question.remark}", *lines))
-
-
-def _line(text: str) -> str:
-    words = " ".join(text.split())
-    return words if len(words) <= _MOST_CHARS else f"{words[: _MOST_CHARS - 1]}…"
+    return write_parts(parts, remark=question.remark)
 
 
 def _undecided(question: _Question, explanation: str) -> TestResult:

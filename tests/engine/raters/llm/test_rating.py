@@ -123,10 +123,11 @@ def rate_as_told(texts: list[str]) -> Rating:
 
 
 def test_it_stops_when_the_majority_agrees() -> None:
-    with model_serving(judging(5), judging(4), judging(0)) as server:
+    # Samples are asked for at the same time, and either may be answered first.
+    with model_serving(judging(5, reason="Right."), judging(4, reason="Right."), judging(0)) as server:
         rating = rate(server)
 
-    assert rating == Rating(4.5, Verdict.PASS, "2 of 2 samples: It deserves 5.", "llm:judge-1 (prompt v1)")
+    assert rating == Rating(4.5, Verdict.PASS, "2 of 2 samples: Right.", "llm:judge-1 (prompt v1)")
     assert len(server.bodies) == 2
 
 
