@@ -368,6 +368,7 @@ def test_an_evaluation_passes_by_its_rate_although_tests_fail(
     result.stdout.fnmatch_lines(
         [
             "PASSED test_it.py::test_city: 75 % (9 of 12); at least 75 % must pass",
+            "  by iteration: 3 of 4, 3 of 4, 3 of 4",
             "  rome, failed in 3 of 3 iterations: AssertionError: rome is not there*",
         ]
     )
@@ -392,11 +393,18 @@ def test_an_evaluation_below_its_rate_fails_the_session(
         "failed": "1",
         "errors": "0",
         "failing_cases": "rome",
+        "iterations": "1",
+        "outcomes": "3 of 4",
+        "inputs": '[{"city": "paris"}, {"city": "rome"}, {"city": "oslo"}, {"city": "bern"}]',
     }
     assert [each.get("message") for each in cases["test_city"].iter("failure")] == [
         "75 % (3 of 4); at least 80 % must pass"
     ]
-    assert properties(cases["test_city[rome]"]) == {"evaluation": "test_it.py::test_city", "verdict": "FAILURE"}
+    assert properties(cases["test_city[rome]"]) == {
+        "evaluation": "test_it.py::test_city",
+        "verdict": "FAILURE",
+        "inputs": '{"city": "rome"}',
+    }
 
 
 def test_the_name_of_an_evaluation_selects_its_tests(pytester: pytest.Pytester, run: Run) -> None:

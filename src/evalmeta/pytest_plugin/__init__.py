@@ -32,6 +32,12 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     group.addoption(
         "--evalmeta-min-pass-rate", metavar="RATE", type=_rate, help="the share of a case's iterations that must pass"
     )
+    group.addoption(
+        "--evalmeta-report-dir",
+        metavar="DIR",
+        help="write a report of the evaluations, named by its time, into a folder",
+    )
+    group.addoption("--evalmeta-baseline", metavar="FILE", help="compare evaluations with such a report")
     parser.addini("evalmeta_collect", "collect definitions and eval sets in folders too", type="bool", default=False)
     parser.addini("evalmeta_subject", "the agent that files ask, as MODULE:NAME", default="")
 

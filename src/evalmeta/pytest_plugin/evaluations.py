@@ -14,8 +14,10 @@ import pytest
 from evalmeta.pytest_plugin.workers import is_worker
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Generator
+    from collections.abc import Callable, Generator, Mapping, Sequence
+    from pathlib import Path
 
+    from evalmeta.model.statistics import CaseCounts
     from evalmeta.pytest_plugin.tallies import CaseNote, EvaluationTally
 
     _Property = tuple[str, object]
@@ -29,30 +31,42 @@ _NOT_SUPPORTED: Final = "async def functions are not natively supported"
 _Test = TypeVar("_Test")
 
 
-def evaluation(*, min_pass_rate: float = 1.0, iterations: int = 1) -> Callable[[_Test], _Test]:
+def evaluation(
+    *,
+    min_pass_rate: float | None = None,
+    iterations: int | None = None,
+    confidence: float | None = None,
+    runs: int | None = None,
+) -> Callable[[_Test], _Test]:
     """Makes a test function one evaluation, which passes when enough of its parameter sets and iterations do.
 
     A test fails by an assertion or `pytest.fail`, and then only counts. Any other exception
     is an error: it fails the session, whatever the rate, as it does without the decorator.
 
     Args:
-        min_pass_rate: the share of tests, 0 to 1, that must pass, of those that pass or fail.
+        min_pass_rate: the share of tests, 0 to 1, that must pass, of those that pass or fail; 1 when not given.
         iterations: how often each parameter set is tested; the fixture `evalmeta_iteration` tells which time it is.
+        confidence: another word for `min_pass_rate`.
+        runs: another word for `iterations`.
 
     Raises:
-        UsageError: a number is out of range, or what is decorated is no function.
+        UsageError: a number is out of range, two words for the same say different things, or what is
+            decorated is no function.
     """
     from evalmeta.errors import UsageError  # noqa: PLC0415 - only for evaluations
-    from evalmeta.pytest_plugin.terms import check_terms  # noqa: PLC0415 - likewise
+    from evalmeta.pytest_plugin.terms import settle_terms  # noqa: PLC0415 - likewise
 
-    if fault := check_terms(min_pass_rate=min_pass_rate, iterations=iterations):
-        raise UsageError(f"@evalmeta.evaluation: {fault}")
+    terms = settle_terms(
+        rates={"min_pass_rate": min_pass_rate, "confidence": confidence}, times={"iterations": iterations, "runs": runs}
+    )
+    if isinstance(terms, str):
+        raise UsageError(f"@evalmeta.evaluation: {terms}")
 
     def mark(function: _Test) -> _Test:
         if not inspect.isfunction(function):
             raise UsageError(f"@evalmeta.evaluation is for test functions, and {function!r} is none")
         marker = getattr(pytest.mark, MARKER)
-        marked: _Test = marker(min_pass_rate=min_pass_rate, iterations=iterations)(function)
+        marked: _Test = marker(**terms._asdict())(function)
         return marked
 
     return mark
@@ -78,6 +92,27 @@ class Evaluations:
         self._tallies: dict[str, EvaluationTally] = {}
         self._is_complete = False
         self._is_deciding = False
+        self._report = ""
+        self._baseline: Mapping[str, Sequence[CaseCounts]] = {}
+
+    def pytest_sessionstart(self) -> None:
+        """Reads the baseline and makes the folder for the report: what cannot be used is told before any test runs."""
+        if is_worker(self._config):
+            return
+        given, folder = self._option("evalmeta_baseline"), self._option("evalmeta_report_dir")
+        from evalmeta.errors import EvalmetaError  # noqa: PLC0415 - errors are light
+
+        try:
+            if folder:
+                folder.mkdir(parents=True, exist_ok=True)
+            if given:
+                from evalmeta.store.baselines import read_baseline  # noqa: PLC0415 - only for baselines
+
+                self._baseline = read_baseline(given)
+        except OSError as error:
+            raise pytest.UsageError(f"{folder}: no reports can be written there: {error.strerror}") from None
+        except EvalmetaError as error:
+            raise pytest.UsageError(str(error)) from None
 
     def pytest_itemcollected(self, item: pytest.Item) -> None:
         """Refuses what cannot be parametrised, and so not repeated."""
@@ -97,7 +132,7 @@ class Evaluations:
         marker = item.get_closest_marker(MARKER)
         verdict = _verdict(report, call) if marker else None
         if marker and verdict:
-            note = _note(item, marker.kwargs["min_pass_rate"], verdict, _reason(report, call))
+            note = _note(item, marker, verdict, _reason(report, call))
             vars(report)[_NOTE] = note
             _note_properties(item, report, note)
             if verdict == "FAILURE":
@@ -141,8 +176,40 @@ class Evaluations:
             word, colour = self._word(tally)
             terminalreporter.write(word, **{colour: True})
             terminalreporter.write_line(f" {tally.name}: {tally.rate_line()}")
-            for line in tally.case_lines():
+            for line in (*tally.detail_lines(), *self._against_baseline(tally)):
                 terminalreporter.write_line(f"  {line}")
+        if self._report:
+            terminalreporter.write_line(self._report)
+
+    @pytest.hookimpl(tryfirst=True)
+    def pytest_sessionfinish(self, session: pytest.Session) -> None:
+        """Writes the session's report, if one is wanted and there were evaluations."""
+        folder = self._option("evalmeta_report_dir")
+        if not (folder and self._tallies):
+            return
+        from evalmeta.errors import ProjectError  # noqa: PLC0415 - only for reports
+        from evalmeta.pytest_plugin.sessionreports import write_session_report  # noqa: PLC0415 - likewise
+
+        try:
+            path = write_session_report(folder, self._tallies.values(), is_complete=self._is_complete)
+            self._report = f"report: {path}"
+        except ProjectError as error:
+            self._report = f"no report: {error}"
+            session.exitstatus = pytest.ExitCode.USAGE_ERROR
+
+    def _option(self, name: str) -> Path | None:
+        """Gives the path that an option names, from where pytest was called."""
+        given: str | None = self._config.getoption(name)
+        return self._config.invocation_params.dir / given if given else None
+
+    def _against_baseline(self, tally: EvaluationTally) -> list[str]:
+        """Says how an evaluation compares with what the baseline has of it."""
+        before = self._baseline.get(tally.name)
+        if before is None:
+            return []
+        from evalmeta.pytest_plugin.baselines import comparison_with  # noqa: PLC0415 - only for baselines
+
+        return comparison_with(before, tally, label=str(self._config.getoption("evalmeta_baseline")))
 
     def _run_again(self, tally: EvaluationTally) -> None:
         """Has `--last-failed` select the tests of an evaluation: the name of it is no test's."""
@@ -160,6 +227,8 @@ class Evaluations:
 def _note_properties(item: pytest.Item, report: pytest.TestReport, note: CaseNote) -> None:
     """Gives the note to what writes files: they have the properties that the last report of an item has."""
     added: dict[str, object] = {"evaluation": note["evaluation"], "verdict": note["verdict"]}
+    if note["inputs"] is not None:
+        added["inputs"] = note["inputs"]
     kept = [each for each in item.user_properties if each[0] not in added]
     item.user_properties[:] = [*kept, *added.items()]
     report.user_properties = list(item.user_properties)
@@ -185,18 +254,24 @@ def _reason(report: pytest.TestReport, call: pytest.CallInfo[None]) -> str:
     return one_line(call.excinfo.exconly(tryshort=True) if call.excinfo else str(report.longrepr))
 
 
-def _note(item: pytest.Item, min_pass_rate: float, verdict: str, reason: str) -> CaseNote:
+def _note(item: pytest.Item, marker: pytest.Mark, verdict: str, reason: str) -> CaseNote:
+    from evalmeta.pytest_plugin.inputs import inputs_text  # noqa: PLC0415 - only for evaluations
+
     file, line, _ = item.location
     callspec = getattr(item, "callspec", None)
-    iteration: int = callspec.params.get(ITERATION, 1) if callspec else 1
+    parameters: dict[str, object] = dict(callspec.params) if callspec else {}
+    iteration = cast("int", parameters.pop(ITERATION, 1))
     case: str = f"-{callspec.id}" if callspec else ""
     function = getattr(item, "originalname", item.name)
     return {
         "evaluation": f"{item.parent.nodeid}::{function}" if item.parent else item.nodeid,
         "nodeid": item.nodeid,
         "case": case.removesuffix(f"-iteration{iteration}").removeprefix("-"),
+        "place": [callspec.indices[name] for name in parameters] if callspec else [],
+        "inputs": inputs_text(parameters) if parameters else None,
         "iteration": iteration,
-        "min_pass_rate": min_pass_rate,
+        "iterations": marker.kwargs["iterations"],
+        "min_pass_rate": marker.kwargs["min_pass_rate"],
         "verdict": verdict,
         "reason": reason,
         "file": file,
@@ -210,7 +285,7 @@ def _reports(tally: EvaluationTally) -> list[pytest.TestReport]:
 
     summary, first = tally.summary, tally.first
     message = tally.rate_line()
-    text = "\n".join([f"{first['file']}:{first['line']}: {message}", *(f"  {each}" for each in tally.case_lines())])
+    text = "\n".join([f"{first['file']}:{first['line']}: {message}", *(f"  {each}" for each in tally.detail_lines())])
     why = None if summary.succeeded else explanation(first["file"], first["line"], message=message, text=text)
     return [
         pytest.TestReport(
@@ -226,7 +301,13 @@ def _reports(tally: EvaluationTally) -> list[pytest.TestReport]:
     ]
 
 
+def _inputs(tally: EvaluationTally) -> list[str]:
+    return [notes[0]["inputs"] or "{}" for notes in tally.cases().values()]
+
+
 def _properties(tally: EvaluationTally) -> list[_Property]:
+    from evalmeta.pytest_plugin.inputs import NO_INPUTS  # noqa: PLC0415 - only for evaluations
+
     summary = tally.summary
     return [
         ("pass_rate", "" if summary.pass_rate is None else summary.pass_rate),
@@ -235,4 +316,7 @@ def _properties(tally: EvaluationTally) -> list[_Property]:
         ("failed", summary.failed),
         ("errors", summary.errors),
         ("failing_cases", ", ".join(filter(None, tally.failing_cases()))),
+        ("iterations", tally.first["iterations"]),
+        ("outcomes", ", ".join(tally.outcomes())),
+        ("inputs", NO_INPUTS if tally.first["inputs"] is None else f"[{', '.join(_inputs(tally))}]"),
     ]
