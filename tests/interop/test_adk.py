@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from evalmeta.errors import FormatError
-from evalmeta.interop.adk import is_adk, read_adk, read_adk_cases
+from evalmeta.interop.adk import is_adk, read_adk, read_adk_file
 from evalmeta.interop.adkconfig import DEFAULT_CONFIG, AdkConfig, read_test_config
 from evalmeta.model.definition import Expectation
 from interop.adkfiles import (
@@ -242,7 +242,7 @@ def test_groups_of_rows_are_cases_with_their_sessions() -> None:
 
 
 def test_what_is_said_on_the_way_is_kept_for_the_new_form() -> None:
-    [found] = read_adk_cases(LEGACY_PYTHON, label="a.test.json")
+    [found] = read_adk_file(LEGACY_PYTHON, label="a.test.json").cases
 
     assert found.turns[0].replies == (("home", "One moment."),)
 

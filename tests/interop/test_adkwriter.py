@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from evalmeta.interop.adk import read_adk, read_adk_cases
+from evalmeta.interop.adk import read_adk, read_adk_file
 from evalmeta.interop.adkwriter import write_adk, write_adk_cases
 from evalmeta.interop.definitions import definition_of
 from evalmeta.model.actions import render_actions
@@ -122,9 +122,9 @@ def test_python_has_snake_case_and_typescript_camel_case() -> None:
 @pytest.mark.parametrize("data", [FULL, eval_set(MULTI_TURN, STATEFUL), LEGACY_PYTHON])
 @pytest.mark.parametrize("dialect", ["python", "typescript"])
 def test_cases_of_a_file_are_written_again(data: bytes, dialect: str) -> None:
-    cases = read_adk_cases(data, label="a.test.json")
+    cases = read_adk_file(data, label="a.test.json").cases
     written = write_adk_cases(cases, name="a", dialect=dialect)  # type: ignore[arg-type]
-    again = read_adk_cases(written, label="b.test.json")
+    again = read_adk_file(written, label="b.test.json").cases
 
     assert [told(each) for each in again] == [told(each) for each in cases]
 

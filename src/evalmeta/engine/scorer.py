@@ -16,7 +16,14 @@ from evalmeta.engine.scorers.functions import score_by_function
 from evalmeta.engine.scorers.handoffs import score_handoff
 from evalmeta.engine.scorers.judged import judge_scorers
 from evalmeta.engine.scorers.latency import latency_scorer
-from evalmeta.engine.scorers.measures import input_tokens, latency_seconds, measure_scorer, output_tokens, total_tokens
+from evalmeta.engine.scorers.measures import (
+    input_tokens,
+    latency_seconds,
+    measure_scorer,
+    output_tokens,
+    tool_calls,
+    total_tokens,
+)
 from evalmeta.engine.scorers.overlap import score_response_match
 from evalmeta.engine.scorers.rated import rated_by
 from evalmeta.engine.scorers.results import broken, undecided
@@ -99,6 +106,9 @@ def _own_scorers(scoring: Scoring, rater: Rater) -> Mapping[str, Scorer]:
         "agent/input_token_count": measure_scorer(input_tokens, unit="tokens"),
         "agent/output_token_count": measure_scorer(output_tokens, unit="tokens"),
         "agent/latency_seconds": measure_scorer(latency_seconds, unit="s", digits=3),
+        "token_usage_v1": measure_scorer(total_tokens, unit="tokens"),
+        "tool_call_count_v1": measure_scorer(tool_calls, unit="calls"),
+        "invocation_duration_v1": measure_scorer(latency_seconds, unit="s", digits=3),
     }
 
 

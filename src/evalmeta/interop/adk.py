@@ -5,7 +5,7 @@ Which criteria judge them stands in another file, `test_config.json`; `adkconfig
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final, Literal
+from typing import TYPE_CHECKING, Final, Literal, NamedTuple
 
 import orjson
 
@@ -31,8 +31,9 @@ if TYPE_CHECKING:
     from evalmeta.interop.adkrubrics import Rubric
     from evalmeta.interop.jsonreader import JsonFile
     from evalmeta.model.jsonvalue import JsonObject, JsonValue
+    from evalmeta.model.problem import Problem
 
-__all__ = ["LEGACY", "AdkDialect", "is_adk", "read_adk", "read_adk_cases"]
+__all__ = ["LEGACY", "AdkDialect", "AdkFile", "is_adk", "read_adk", "read_adk_file"]
 
 AdkDialect = Literal["auto", "python", "typescript"]
 
@@ -77,44 +78,58 @@ def read_adk(
             `problems` has every reason with line and column.
     """
     findings = Findings(label)
-    found, lines = _cases(read_json(data, label=label), findings, dialect)
-    _note_missing(found, config, findings)
-    _note_idle(found, lines, config, findings)
+    file = _read(read_json(data, label=label), findings, dialect)
+    _note_missing(file.cases, config, findings)
+    _note_idle(file, config, findings)
     findings.check()
-    cases = tuple(_case(number, each, config) for number, each in enumerate(found, 1))
+    cases = tuple(_case(number, each, config) for number, each in enumerate(file.cases, 1))
     return Document(
-        Evaluation(name, _subject_name(found), cases),
+        Evaluation(name, _subject_name(file.cases), cases),
         notes=(*config.notes, *findings.notes),
-        lines=dict(enumerate(lines, 1)),
+        lines=dict(enumerate(file.lines, 1)),
     )
 
 
-def read_adk_cases(data: bytes, *, label: str, dialect: AdkDialect = "auto") -> tuple[AdkCase, ...]:
-    """Reads the cases of a file as they are, without criteria; takes and raises what `read_adk` does."""
+class AdkFile(NamedTuple):
+    """A file as it is.
+
+    Attributes:
+        dialect: of an array that came before eval sets, in which way it was read; None of an eval set.
+        lines: the line of each case.
+        notes: warnings.
+    """
+
+    cases: Sequence[AdkCase]
+    dialect: Dialect | None
+    lines: Sequence[int]
+    notes: tuple[Problem, ...] = ()
+
+
+def read_adk_file(data: bytes, *, label: str, dialect: AdkDialect = "auto") -> AdkFile:
+    """Reads the cases of a file, without what judges them; takes and raises what `read_adk` does."""
     findings = Findings(label)
-    found, _ = _cases(read_json(data, label=label), findings, dialect)
+    found = _read(read_json(data, label=label), findings, dialect)
     findings.check()
-    return tuple(found)
+    return found._replace(notes=findings.notes)
 
 
-def _cases(file: JsonFile, findings: Findings, dialect: AdkDialect) -> tuple[Sequence[AdkCase], Sequence[int]]:
+def _read(file: JsonFile, findings: Findings, dialect: AdkDialect) -> AdkFile:
     value, keys = file.value, Keys()
     if isinstance(value, list):
-        return _legacy_cases(file, findings, keys, dialect)
+        return _read_legacy(file, findings, keys, dialect)
     if isinstance(value, dict) and "conversation" in value and _SET_KEYS.isdisjoint(value):
         message = "this is a case alone, not an eval set"
         findings.add("adk-form", message, line=file.first_line, column=1, hint="Put it into the list 'evalCases'.")
-        return [], []
+        return AdkFile((), None, ())
     if isinstance(value, dict):
-        return read_eval_set(file, findings, keys)
+        cases, lines = read_eval_set(file, findings, keys)
+        return AdkFile(cases, None, lines)
     message = f"an eval set is {json_kind(value)}, not an object"
     findings.add("json-type", message, line=file.first_line, column=1, hint=_EVAL_SET)
-    return [], []
+    return AdkFile((), None, ())
 
 
-def _legacy_cases(
-    file: JsonFile, findings: Findings, keys: Keys, dialect: AdkDialect
-) -> tuple[Sequence[AdkCase], Sequence[int]]:
+def _read_legacy(file: JsonFile, findings: Findings, keys: Keys, dialect: AdkDialect) -> AdkFile:
     legacy = read_legacy(file, findings, keys, dialect=None if dialect == "auto" else dialect)
     message = f"the form of the file is deprecated; {_READ[legacy.dialect]}"
     if legacy.is_grouped:
@@ -123,7 +138,7 @@ def _legacy_cases(
     if legacy.is_guess:
         hint = f"Nothing in it tells which; with the dialect typescript each row is a case. {hint}"
     findings.note(LEGACY, message, line=file.first_line, column=1, hint=hint)
-    return legacy.cases, legacy.lines
+    return AdkFile(legacy.cases, legacy.dialect, legacy.lines)
 
 
 def _subject_name(cases: Sequence[AdkCase]) -> str:
@@ -153,11 +168,11 @@ _NEEDED: Final = {
 _MISSING: Final = {TRAJECTORY: "no calls are expected instead", RESPONSE_MATCH: "its score is 0"}
 
 
-def _note_idle(cases: Sequence[AdkCase], lines: Sequence[int], config: AdkConfig, findings: Findings) -> None:
+def _note_idle(file: AdkFile, config: AdkConfig, findings: Findings) -> None:
     """Warns of cases that no criterion has the data of: they are asked, and nothing is judged."""
     if config.missing == "adk" or any(each.name not in _NEEDED for each in config.criteria):
         return
-    for case, line in zip(cases, lines, strict=True):
+    for case, line in zip(file.cases, file.lines, strict=True):
         if case.turns and not any(_has_data(each, case, turn) for each in config.criteria for turn in case.turns):
             message = f"case {case.eval_id!r} is asked and not judged: it has the data of no criterion"
             findings.note("adk-idle", message, line=line, column=1)

@@ -24,6 +24,9 @@ def judge(name: str, generated: GeneratedData) -> TestResult:
         ("agent/input_token_count", 1_200_000, "1200000", "tokens"),
         ("agent/output_token_count", 34, "34", "tokens"),
         ("agent/latency_seconds", 1.2345, "1.234", "s"),
+        ("token_usage_v1", 1_200_034, "1200034", "tokens"),
+        ("tool_call_count_v1", 0, "0", "calls"),
+        ("invocation_duration_v1", 1.2345, "1.234", "s"),
     ],
 )
 def test_a_number_is_told_and_not_judged(name: str, number: float, actual: str, unit: str) -> None:

@@ -1,4 +1,4 @@
-"""Measures: what an answer cost in tokens and in time, told and not judged."""
+"""Measures: what an answer cost in tokens, calls and time, told and not judged."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from evalmeta.model.generated import GeneratedData
     from evalmeta.model.run import TestResult
 
-__all__ = ["input_tokens", "latency_seconds", "measure_scorer", "output_tokens", "total_tokens"]
+__all__ = ["input_tokens", "latency_seconds", "measure_scorer", "output_tokens", "tool_calls", "total_tokens"]
 
 _MILLISECONDS: Final = 1_000
 
@@ -50,3 +50,8 @@ def output_tokens(generated: GeneratedData) -> int | None:
 def latency_seconds(generated: GeneratedData) -> float | None:
     """Gives the seconds that the answer took; None when nobody measured them."""
     return None if generated.latency_ms is None else generated.latency_ms / _MILLISECONDS
+
+
+def tool_calls(generated: GeneratedData) -> int:
+    """Gives how many actions the agent took."""
+    return len(generated.actions)

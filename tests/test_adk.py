@@ -1,0 +1,468 @@
+"""Every example of ADK's page "Testing Agents", with the outcome that the page states, and how ADK counts."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import re
+from typing import TYPE_CHECKING
+
+import pytest
+
+from evalmeta import adk
+from evalmeta.errors import FormatError, NotFound, UsageError
+from evalmeta.interop.adk import read_adk_file
+from evalmeta.model.run import RunOptions, Verdict
+from interop.adkfiles import (
+    FULL,
+    GREETING,
+    LEGACY_PYTHON,
+    LEGACY_TS,
+    LONDON,
+    MULTI_TURN,
+    SEARCH,
+    STATEFUL,
+    case,
+    eval_set,
+    turn,
+)
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from pathlib import Path
+
+    from evalmeta.api.results import FinishedRuns
+
+ANSWERS = {
+    "What is the weather in London?": ("The weather in London", [("get_weather", {"city": "London"})]),
+    "Hello!": ("Hello! How can I help you today?", []),
+    "Search for TypeScript tutorials": ("Here you are.", [("web_search", {"query": "TypeScript tutorials"})]),
+    "Turn on the lamp": ("Done.", [("switch", {"on": True})]),
+    "And off": ("It is off.", []),
+}
+
+
+def agent(utterance: str) -> dict[str, object]:
+    said, calls = ANSWERS.get(utterance, ("I do not know.", []))
+    return {"outcome": said, "actions": [{"name": name, "input": args} for name, args in calls]}
+
+
+@pytest.fixture
+def write(tmp_path: Path) -> Callable[..., Path]:
+    def put(data: bytes, name: str = "a.test.json", **config: object) -> Path:
+        path = tmp_path / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_bytes(data)
+        if config:
+            (path.parent / "test_config.json").write_text(json.dumps(config))
+        return path
+
+    return put
+
+
+def averages(runs: FinishedRuns) -> dict[tuple[str, str], tuple[float | None, str]]:
+    return {(each.label, each.name): (each.score, each.verdict.value) for run in runs for each in run.summary.averages}
+
+
+def failure(asked: object, path: Path, *, num_runs: int = 1) -> adk.EvaluationFailed:
+    with pytest.raises(adk.EvaluationFailed) as caught:
+        adk.evaluate(asked, path, num_runs)
+    return caught.value
+
+
+def test_the_full_example_passes(write: Callable[..., Path]) -> None:
+    runs = adk.evaluate(agent, write(FULL))
+
+    assert averages(runs) == {
+        ("case-1", "tool_trajectory_avg_score"): (1.0, "PASS"),
+        ("case-1", "response_match_score"): (1.0, "PASS"),
+    }
+    assert [run.run.definition for run in runs] == ["a"]
+    assert runs[0].summary.total == 2
+
+
+def test_an_answer_alone_is_compared(write: Callable[..., Path]) -> None:
+    assert averages(adk.evaluate(agent, write(eval_set(GREETING)))) == {
+        ("greeting-test", "response_match_score"): (1.0, "PASS")
+    }
+
+
+def test_calls_alone_are_compared(write: Callable[..., Path]) -> None:
+    assert averages(adk.evaluate(agent, write(eval_set(SEARCH)))) == {
+        ("search-test", "tool_trajectory_avg_score"): (1.0, "PASS")
+    }
+
+
+def test_a_conversation_is_one_session_whose_turns_are_averaged(write: Callable[..., Path]) -> None:
+    sessions: list[list[str]] = []
+
+    class Weather:
+        def open(self) -> Weather.Session:
+            sessions.append([])
+            return Weather.Session(sessions[-1])
+
+        class Session:
+            def __init__(self, asked: list[str]) -> None:
+                self.asked = asked
+
+            def ask(self, utterance: str) -> dict[str, object]:
+                self.asked.append(utterance)
+                city, text = ("London", "sunny, 22°C") if "London" in utterance else ("Tokyo", "cloudy, 18°C")
+                call = {"name": "get_weather", "input": {"city": city}}
+                return {"outcome": f"The weather in {city} is {text}.", "actions": [call]}
+
+    runs = adk.evaluate(Weather(), write(eval_set(MULTI_TURN)))
+
+    assert sessions == [["What is the weather in London?", "What about Tokyo?"]] * 2
+    assert averages(runs)["multi-turn-test", "response_match_score"] == (1.0, "PASS")
+    assert [each.count for each in runs[0].summary.averages] == [4, 4]
+
+
+def test_a_session_has_its_state(write: Callable[..., Path]) -> None:
+    def bank(_: str, *, context: dict[str, object]) -> str:
+        return f"Your account balance is ${context['account_balance']:,}."
+
+    assert averages(adk.evaluate(bank, write(eval_set(STATEFUL)))) == {
+        ("stateful-test", "response_match_score"): (1.0, "PASS")
+    }
+
+
+def test_the_criteria_of_the_folder_hold(write: Callable[..., Path]) -> None:
+    path = write(eval_set(GREETING), criteria={"response_match_score": 0.6})
+
+    assert averages(adk.evaluate(lambda _: "Hello! How can I help?", path))[
+        "greeting-test", "response_match_score"
+    ] == (pytest.approx(5 / 6), "PASS")
+
+
+def test_the_defaults_hold_where_the_folder_has_none(write: Callable[..., Path]) -> None:
+    error = failure(
+        lambda _: "The weather in London is sunny, 22°C.", write(eval_set(case("w", turn("?", LONDON_SAID))))
+    )
+
+    assert "response_match_score for w failed: expected 0.8, got 0.667" in str(error)
+
+
+LONDON_SAID = "The weather in London"
+
+
+def test_a_folder_is_searched_and_each_file_has_the_criteria_of_its_own(
+    write: Callable[..., Path], tmp_path: Path
+) -> None:
+    write(eval_set(GREETING), "tests/basic.test.json", criteria={"response_match_score": 0.1})
+    write(eval_set(GREETING), "tests/deep/er/edge-cases.test.json")
+    write(b"no test", "tests/notes.json")
+    write(b"no test", "tests/sets.evalset.json")
+    error = failure(lambda _: "Hello!", tmp_path / "tests")
+
+    assert [run.run.definition for run in error.runs] == ["basic", "deep/er/edge-cases"]
+    assert [run.succeeded for run in error.runs] == [True, False]
+    assert str(error).startswith(
+        f"1 failed or could not be evaluated\n{tmp_path}/tests/deep/er/edge-cases.test.json:\n"
+        "  response_match_score for greeting-test failed: expected 0.8, got 0.25\n"
+    )
+
+
+def test_a_broken_config_is_an_error_and_nothing_is_asked(write: Callable[..., Path], tmp_path: Path) -> None:
+    write(FULL, "one/a.test.json", criteria={"response_match_scor": 0.8})
+    write(b'{"evalSetId": "x", "evalCases": []}', "two/b.test.json")
+    asked: list[str] = []
+
+    with pytest.raises(FormatError) as caught:
+        adk.evaluate(asked.append, tmp_path)
+
+    assert asked == []
+    assert str(caught.value) == (
+        "nothing was asked:\n"
+        f"  {tmp_path}/one/test_config.json:1:38: 'response_match_scor' is no metric."
+        " Did you mean 'response_match_score'?\n"
+        f"  {tmp_path}/two/b.test.json:1:33: 'evalCases' is empty: nothing would be asked."
+    )
+
+
+def test_a_folder_without_tests_is_an_error(tmp_path: Path) -> None:
+    with pytest.raises(NotFound, match=r"there is no \*\.test\.json in"):
+        adk.evaluate(agent, tmp_path)
+    with pytest.raises(NotFound, match="there is no file"):
+        adk.evaluate(agent, tmp_path / "a.test.json")
+
+
+def test_a_file_may_have_any_name(write: Callable[..., Path]) -> None:
+    assert adk.evaluate(agent, write(FULL, "home.evalset.json"))[0].run.definition == "home"
+
+
+def test_rows_of_typescript_are_cases_and_deprecated(write: Callable[..., Path]) -> None:
+    path = write(LEGACY_TS.replace(b'"reference": "Hello!"', b'"reference": "Hello! How can I help you today?"'))
+    with pytest.warns(DeprecationWarning, match="each of its rows is a case, as in TypeScript"):
+        runs = adk.evaluate(agent, path)
+
+    assert {label for label, _ in averages(runs)} == {"eval-0", "eval-1"}
+    assert runs.succeeded
+
+
+def test_rows_of_python_are_turns_of_one_case_called_by_the_file(write: Callable[..., Path]) -> None:
+    path = write(LEGACY_PYTHON)
+    with pytest.warns(DeprecationWarning, match="its rows are the turns of one case, as in Python"):
+        runs = adk.evaluate(agent, path)
+
+    assert averages(runs) == {
+        (str(path), "tool_trajectory_avg_score"): (1.0, "PASS"),
+        (str(path), "response_match_score"): (1.0, "PASS"),
+    }
+
+
+def test_scores_of_all_turns_and_runs_are_pooled(write: Callable[..., Path]) -> None:
+    """1.1 Aggregation: the mean of 1, 0, 1, 1 reaches 0.75, although one turn of one run failed."""
+    calls = iter([["a"], ["x"], ["a"], ["b"]])
+
+    def changing(_: str) -> dict[str, object]:
+        return {"outcome": "", "actions": next(calls)}
+
+    asked = case("c", turn("1", None, [("a", {})]), turn("2", None, [("b", {})]))
+    path = write(eval_set(asked), criteria={"tool_trajectory_avg_score": 0.75})
+    [run] = adk.evaluate(changing, path, options=RunOptions(concurrency=1))
+
+    assert [(each.score, each.count, each.verdict) for each in run.summary.averages] == [(0.75, 4, Verdict.PASS)]
+
+
+def test_each_metric_of_each_case_has_a_verdict_and_all_failures_are_told(write: Callable[..., Path]) -> None:
+    path = write(eval_set(case("one", LONDON), GREETING, SEARCH))
+    error = failure(lambda _: "Hello! How can I help you today?", path)
+
+    assert re.findall(r"^  (\S+ for \S+ failed: .*)$", str(error), re.MULTILINE) == [
+        "tool_trajectory_avg_score for one failed: expected 1, got 0",
+        "response_match_score for one failed: expected 0.8, got 0",
+        "tool_trajectory_avg_score for search-test failed: expected 1, got 0",
+    ]
+    assert str(error).startswith("3 failed or could not be evaluated\n")
+
+
+def test_cases_that_could_not_be_evaluated_are_told_beside_the_failures(write: Callable[..., Path]) -> None:
+    def broken(utterance: str) -> str:
+        if utterance == "Hello!":
+            raise ValueError("no model")
+        return "nothing"
+
+    error = failure(broken, write(eval_set(case("one", turn("Hi", "Hi")), GREETING)))
+
+    assert re.search(r"^  greeting-test could not be evaluated: .*ValueError: no model", str(error), re.MULTILINE)
+    assert "response_match_score for one failed: expected 0.8, got 0" in str(error)
+
+
+def test_missing_data_is_not_evaluated_unless_adk_is_followed(write: Callable[..., Path]) -> None:
+    """1.1 takes missing calls for none and a missing reference for 0; 1.2 leaves them out, and so do we."""
+    asked = case("c", turn("Hello!", "Hello! How can I help you today?"), turn("Turn on the lamp"))
+    path = write(eval_set(asked), criteria={"tool_trajectory_avg_score": 1.0, "response_match_score": 0.8})
+    with pytest.warns(UserWarning, match="no case has expected tool calls"):
+        loose = adk.evaluate(agent, path, 1)
+    assert averages(loose) == {
+        ("c", "tool_trajectory_avg_score"): (None, "UNDECIDED"),
+        ("c", "response_match_score"): (1.0, "PASS"),
+    }
+
+    with (
+        pytest.warns(UserWarning, match="no calls are expected instead"),
+        pytest.raises(adk.EvaluationFailed) as caught,
+    ):
+        adk.evaluate(agent, path, 1, missing="adk")
+    assert averages(caught.value.runs) == {
+        ("c", "tool_trajectory_avg_score"): (0.5, "FAILURE"),
+        ("c", "response_match_score"): (0.5, "FAILURE"),
+    }
+
+
+def test_answers_stay_with_their_turns_where_some_have_none(write: Callable[..., Path]) -> None:
+    """1.2 pairs by position after turns without an answer have dropped out; here each keeps its own."""
+    said = {"a": "one", "b": "two", "c": "three"}
+    path = write(eval_set(case("m", turn("a"), turn("b", "two"), turn("c", "three"))))
+
+    assert averages(adk.evaluate(said.__getitem__, path, 1)) == {("m", "response_match_score"): (1.0, "PASS")}
+
+
+def test_arguments_are_compared_whatever_the_order_of_their_keys(write: Callable[..., Path]) -> None:
+    """1.2 compares nested arguments as text."""
+    expected = [("find", {"where": {"x": 1, "y": 2}})]
+    taken = {"outcome": "", "actions": [{"name": "find", "input": {"where": {"y": 2, "x": 1}}}]}
+    path = write(eval_set(case("c", turn("Hi", None, expected))))
+
+    assert averages(adk.evaluate(lambda _: taken, path, 1)) == {("c", "tool_trajectory_avg_score"): (1.0, "PASS")}
+
+
+@pytest.mark.parametrize(
+    ("match_type", "taken", "score"),
+    [
+        ("EXACT", ["a", "b"], 1.0),
+        ("EXACT", ["a", "x", "b"], 0.0),
+        ("IN_ORDER", ["a", "x", "b"], 1.0),
+        ("IN_ORDER", ["b", "a"], 0.0),
+        ("ANY_ORDER", ["x", "b", "a"], 1.0),
+        ("ANY_ORDER", ["a", "x"], 0.0),
+    ],
+)
+def test_calls_are_matched_as_the_criterion_says(
+    write: Callable[..., Path], match_type: str, taken: list[str], score: float
+) -> None:
+    criterion = {"threshold": 0.0, "match_type": match_type}
+    path = write(
+        eval_set(case("c", turn("Hi", None, [("a", {}), ("b", {})]))), criteria={"tool_trajectory_avg_score": criterion}
+    )
+    runs = adk.evaluate(lambda _: {"outcome": "", "actions": taken}, path, 1)
+
+    assert averages(runs)["c", "tool_trajectory_avg_score"][0] == score
+
+
+def test_words_are_counted_as_typescript_does_where_the_config_says_so(write: Callable[..., Path]) -> None:
+    """1.2: words count once and are not stemmed."""
+    data = eval_set(case("c", turn("Hi", "run run running")))
+    python = failure(lambda _: "running", write(data, criteria={"response_match_score": 0.8}))
+    typescript = {"criteria": {"response_match_score": 0.8}, "evalmeta": {"tokens": "typescript"}}
+    other = failure(lambda _: "running", write(data, **typescript))
+
+    assert averages(python.runs)["c", "response_match_score"][0] == 0.5
+    assert averages(other.runs)["c", "response_match_score"][0] == pytest.approx(2 / 3)
+
+
+def test_judged_metrics_take_the_rater_that_is_given(write: Callable[..., Path]) -> None:
+    from evalmeta.engine.raters.rater import Rating, Rubric  # noqa: PLC0415
+
+    def judge(rubric: Rubric) -> Rating:
+        good = rubric.actual == rubric.expected
+        return Rating(5.0 if good else 0.0, Verdict.PASS if good else Verdict.FAILURE, "", "judge")
+
+    path = write(eval_set(GREETING), criteria={"final_response_match_v2": 0.8})
+    assert averages(adk.evaluate(agent, path, 1, rater=judge)) == {
+        ("greeting-test", "final_response_match_v2"): (1.0, "PASS")
+    }
+    unjudged = write(eval_set(GREETING), criteria={"safety_v1": 0.8})
+    assert "nothing could be judged" in str(failure(agent, unjudged))
+
+
+def test_a_metric_of_ones_own_judges_the_conversation(
+    write: Callable[..., Path], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    custom = {"turns": {"code_config": {"name": "adk_checks.turns"}}}
+    path = write(eval_set(MULTI_TURN), criteria={"turns": 2}, custom_metrics=custom)
+    (path.parent / "adk_checks.py").write_text(
+        "def turns(metric, made, expected, scenario):\n"
+        "    return len(made) if [e.final_response is not None for e in expected] == [True, True] else 0\n"
+    )
+    monkeypatch.syspath_prepend(path.parent)
+
+    assert averages(adk.evaluate(agent, path, 1)) == {("multi-turn-test", "turns"): (2.0, "PASS")}
+
+
+def test_efficiency_is_measured_and_never_fails(write: Callable[..., Path]) -> None:
+    path = write(FULL, criteria={"tool_call_count_v1": None, "response_match_score": 0.8})
+    [run] = adk.evaluate(agent, path, 1)
+
+    assert [(each.name, each.score, each.verdict) for each in run.run.cases[0].results] == [
+        ("tool_call_count_v1", 1.0, Verdict.UNDECIDED),
+        ("response_match_score", 1.0, Verdict.PASS),
+    ]
+
+
+def test_agents_may_be_objects_with_ask(write: Callable[..., Path]) -> None:
+    class Runner:
+        def ask(self, utterance: str) -> dict[str, object]:
+            return agent(utterance)
+
+    assert adk.evaluate(Runner(), write(FULL)).succeeded
+
+
+def test_agents_may_be_named(write: Callable[..., Path], tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "adk_agents.py").write_text("def greet(utterance):\n    return 'Hello! How can I help you today?'\n")
+    (tmp_path / "sfdx-project.json").write_text('{"packageDirectories": [{"path": "."}]}')
+    (tmp_path / "evalmeta.toml").write_text('[subjects.desk]\nadapter = "python"\ntarget = "adk_agents:greet"\n')
+    monkeypatch.chdir(tmp_path)
+    greeting = write(eval_set(GREETING))
+
+    assert adk.evaluate("adk_agents:greet", greeting).succeeded
+    assert adk.evaluate("desk", greeting).succeeded
+    named = write(eval_set({**GREETING, "sessionInput": {"appName": "desk", "userId": "u", "state": {}}}))
+    assert adk.evaluate(None, named)[0].run.subject_name == "desk"
+
+
+def test_what_cannot_be_asked_is_told(write: Callable[..., Path]) -> None:
+    class LlmAgent:
+        async def run_async(self) -> None: ...
+
+    with pytest.raises(UsageError, match="names no app, and no agent was given"):
+        adk.evaluate(None, write(FULL))
+    with pytest.raises(UsageError, match="the agent is LlmAgent, which google-adk's Runner asks"):
+        adk.evaluate(LlmAgent(), write(FULL))
+    with pytest.raises(UsageError, match="iterations"):
+        adk.evaluate(agent, write(FULL), 0)
+
+
+def test_adks_class_is_awaited_and_prints_the_report(
+    write: Callable[..., Path], capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = write(FULL)
+    assert asyncio.run(adk.AgentEvaluator.evaluate(agent, path)).succeeded
+    assert "a: subject agent, run " in capsys.readouterr().out
+    asyncio.run(adk.AgentEvaluator.evaluate(agent, path, 1, print_detailed_results=False))
+    assert capsys.readouterr().out == ""
+    assert asyncio.run(adk.evaluate_async(agent, path)).succeeded
+
+
+def test_an_eval_set_need_not_be_a_file() -> None:
+    class Model:
+        def model_dump_json(self) -> str:
+            return FULL.decode()
+
+    async def evaluate(eval_set: object, **how: object) -> FinishedRuns:
+        return await adk.AgentEvaluator.evaluate_eval_set(agent, eval_set, print_detailed_results=False, **how)  # type: ignore[arg-type]
+
+    assert asyncio.run(evaluate(json.loads(FULL))).succeeded
+    assert asyncio.run(evaluate(Model(), criteria={"response_match_score": 1})).succeeded
+    assert asyncio.run(
+        evaluate(Model(), eval_config={"criteria": {"safety_v1": 1, "response_match_score": 1}})
+    ).succeeded
+    with pytest.raises(UsageError, match="object cannot be read as JSON"):
+        asyncio.run(evaluate(object()))
+
+
+def test_sessions_of_old_files_begin_as_a_file_says(write: Callable[..., Path], tmp_path: Path) -> None:
+    session = tmp_path / "session.json"
+    session.write_text('{"app_name": "home", "user_id": "u", "state": {"room": "hall"}}')
+    seen: list[object] = []
+
+    def home(utterance: str, *, context: dict[str, object]) -> dict[str, object]:
+        seen.append(context)
+        return agent(utterance)
+
+    with pytest.warns(DeprecationWarning, match="its rows are the turns"):
+        runs = adk.evaluate(home, write(LEGACY_PYTHON), 1, initial_session_file=session)
+    assert (seen, runs[0].run.subject_name) == ([{"room": "hall"}] * 2, "home")
+    with pytest.raises(UsageError, match="is an eval set, whose cases say themselves"):
+        adk.evaluate(agent, write(FULL), initial_session_file=session)
+
+
+@pytest.mark.parametrize(("data", "key"), [(LEGACY_PYTHON, "eval_cases"), (LEGACY_TS, "evalCases")])
+def test_old_files_become_eval_sets(write: Callable[..., Path], tmp_path: Path, data: bytes, key: str) -> None:
+    old, new = write(data, "old.test.json"), tmp_path / "new.test.json"
+    adk.AgentEvaluator.migrate_eval_data_to_new_schema(old, new)
+    before = read_adk_file(data, label=str(old))
+    after = read_adk_file(new.read_bytes(), label=str(new))
+
+    assert key in json.loads(new.read_bytes())
+    assert (after.dialect, after.notes) == (None, ())
+    assert [(each.eval_id, [asked[:3] for asked in map(parts, each.turns)]) for each in after.cases] == [
+        (each.eval_id, [asked[:3] for asked in map(parts, each.turns)]) for each in before.cases
+    ]
+    with pytest.raises(FormatError, match="is an eval set already; nothing was written"):
+        adk.migrate_eval_data_to_new_schema(new, old)
+    assert old.read_bytes() == data
+
+
+def parts(asked: object) -> tuple[object, ...]:
+    return tuple(getattr(asked, name) for name in ("utterance", "reference", "calls"))
+
+
+def test_old_files_become_eval_sets_with_the_session_that_is_given(write: Callable[..., Path], tmp_path: Path) -> None:
+    session = tmp_path / "session.json"
+    session.write_text('{"app_name": "home", "user_id": "u", "state": {"room": "hall"}}')
+    adk.migrate_eval_data_to_new_schema(write(LEGACY_PYTHON), tmp_path / "new.test.json", session)
+
+    written = json.loads((tmp_path / "new.test.json").read_bytes())
+    assert written["eval_cases"][0]["session_input"] == {"app_name": "home", "user_id": "u", "state": {"room": "hall"}}
