@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     Path: TypeAlias = tuple[str | int, ...]
     Refuse: TypeAlias = Callable[[str, Path, str], None]
 
-__all__ = ["Asked", "read_inputs", "read_request"]
+__all__ = ["Asked", "is_request", "read_inputs", "read_request"]
 
 _ROLES: Final = {
     "user": "user",
@@ -55,10 +55,9 @@ def read_request(value: JsonValue, refuse: Refuse) -> Asked:
         refuse: takes what is wrong: a message, keys and indexes that lead to the value, a hint.
     """
     if isinstance(value, str):
-        inner = decoded(value)
-        if not isinstance(inner, dict) or not {"query", *_CONVERSATIONS} & inner.keys():
+        if not is_request(value):
             return _said(value, refuse)
-        value = inner
+        value = decoded(value)
     if not isinstance(value, dict):
         refuse(f"the request is {json_kind(value)}, not a text or an object", (), "")
         return Asked("", (), {})
@@ -72,6 +71,12 @@ def read_request(value: JsonValue, refuse: Refuse) -> Asked:
             'Write {"messages": [{"role": "user", "content": "..."}]}, or the question as a text.',
         )
     return asked or Asked("", (), {})
+
+
+def is_request(text: str) -> bool:
+    """Says whether a text is the JSON text of a request, and not what is asked itself."""
+    value = decoded(text)
+    return isinstance(value, dict) and not {"query", *_CONVERSATIONS}.isdisjoint(value)
 
 
 def read_inputs(value: JsonValue, refuse: Refuse) -> Asked:
@@ -118,7 +123,7 @@ def _conversation(value: JsonObject, refuse: Refuse) -> Asked | None:
         says = "are none" if last is None else f"end with one of role {last.role!r}"
         refuse(f"the messages {says}, and an agent is asked what a user says last", (key,), "")
         return Asked("", (), {})
-    return Asked(last.message or "", tuple(messages[:-1]), _without(value, key))
+    return Asked(_said(last.message or "", refuse).utterance, tuple(messages[:-1]), _without(value, key))
 
 
 def _query(value: JsonObject, names: Sequence[str], refuse: Refuse) -> Asked | None:

@@ -1,0 +1,170 @@
+"""Results under the names of Agent Evaluation: a row for each request, and what a run comes to.
+
+Judges answer yes or no, with a rationale; what nothing could judge is neither, and its error message says why.
+A row passes when no judge says no; the judge that says no and stands first in `_ROOT_CAUSES` is the root cause:
+what is retrieved badly cannot be answered well. Of the passages it is enough that one is relevant.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from statistics import fmean
+from typing import TYPE_CHECKING, Final, TypeAlias
+
+from evalmeta.interop.databricksmetrics import (
+    CHUNK_RELEVANCE,
+    CONTEXT_SUFFICIENCY,
+    CORRECTNESS,
+    DOCUMENT_RECALL,
+    GLOBAL_GUIDELINES,
+    GROUNDEDNESS,
+    GUIDELINES,
+    RELEVANCE,
+    SAFETY,
+)
+from evalmeta.model.run import Verdict
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping, Sequence
+
+    from evalmeta.model.definition import Expectation
+    from evalmeta.model.evaluation import Case
+    from evalmeta.model.jsonvalue import JsonValue
+    from evalmeta.model.run import CaseResult, TestResult
+
+    ResultRow: TypeAlias = dict[str, JsonValue]
+
+__all__ = ["result_rows", "run_metrics"]
+
+_RATING: Final = "/rating"
+_ROOT_CAUSES: Final = (
+    CONTEXT_SUFFICIENCY,
+    CHUNK_RELEVANCE,
+    GROUNDEDNESS,
+    CORRECTNESS,
+    RELEVANCE,
+    SAFETY,
+    GUIDELINES,
+    GLOBAL_GUIDELINES,
+)
+_CHUNK_LINE: Final = re.compile(r"\d+\. (yes|no), (.*)")
+_ROLES: Final = {"agent": "assistant"}
+
+
+def run_metrics(results: Iterable[CaseResult]) -> dict[str, float]:
+    """Gives what a run comes to: of judges the share of yes, 0 to 1, of numbers their average.
+
+    What was not judged or not measured counts in neither; a metric that no row has is not there.
+    """
+    numbers: dict[str, list[float]] = {}
+    for result in (each for case in results for each in case.results):
+        if result.name.endswith(_RATING):
+            if (word := _yes_or_no(result)) is not None:
+                numbers.setdefault(f"{_labelled(result)}/percentage", []).append(float(word == "yes"))
+        elif result.score is not None:
+            numbers.setdefault(f"{result.name}/average", []).append(result.score)
+    return {name: fmean(each) for name, each in numbers.items()}
+
+
+def result_rows(cases: Iterable[Case], results: Sequence[CaseResult]) -> list[ResultRow]:
+    """Gives a row for every result, all with the same columns, in the order of the results."""
+    by_number = {case.number: case for case in cases}
+    rows = [_row(by_number[each.number], each) for each in results]
+    columns = dict.fromkeys(key for row in rows for key in row)
+    return [{column: row.get(column) for column in columns} for row in rows]
+
+
+def _row(case: Case, result: CaseResult) -> ResultRow:
+    row: ResultRow = {"request_id": case.label or str(case.number), "request": _request(case, result.utterance)}
+    generated = result.generated
+    row["response"] = generated.outcome if generated else None
+    retrieved = generated.retrieved if generated else None
+    if retrieved is not None:
+        row["retrieved_context"] = [{"doc_uri": each.uri, "content": each.content} for each in retrieved]
+    if generated and generated.trace is not None:
+        row["trace"] = json.dumps(generated.trace, ensure_ascii=False)
+    if result.error is not None:
+        row["model_error_message"] = result.error
+    for expectation in case.turns[0].expectations:
+        row |= _expected(expectation)
+    for each in result.results:
+        row |= _judged(each, [passage.uri for passage in retrieved or () if passage.content is not None])
+    return {**row, **_overall(result.results)}
+
+
+def _request(case: Case, utterance: str) -> JsonValue:
+    if not case.history:
+        return utterance
+    history = [(_ROLES.get(each.role or "", each.role), each.message) for each in case.history]
+    return {"messages": [{"role": role, "content": text} for role, text in (*history, ("user", utterance))]}
+
+
+def _expected(expectation: Expectation) -> Mapping[str, JsonValue]:
+    """Gives the columns of the row that an expectation was made from."""
+    terms = expectation.terms
+    if expectation.name in {CORRECTNESS, CONTEXT_SUFFICIENCY}:
+        told = {"expected_response": expectation.expected_value, "expected_facts": terms.get("facts")}
+        return {key: value for key, value in told.items() if value is not None}
+    if expectation.name == DOCUMENT_RECALL:
+        uris = terms.get("uris")
+        return {
+            "expected_retrieved_context": [{"doc_uri": uri} for uri in uris if uri] if isinstance(uris, list) else []
+        }
+    return {}
+
+
+def _judged(result: TestResult, uris: Sequence[str]) -> Mapping[str, JsonValue]:
+    if result.name == CHUNK_RELEVANCE:
+        return _chunks(result, uris)
+    if not result.name.endswith(_RATING):
+        return {result.name: result.score}
+    base, word = _labelled(result).removesuffix(_RATING), _yes_or_no(result)
+    told: dict[str, JsonValue] = {f"{base}/rating": word}
+    told[f"{base}/rationale"] = result.explanation if word else None
+    if word is None:
+        told[f"{base}/error_message"] = result.error or result.explanation
+    return told
+
+
+def _chunks(result: TestResult, uris: Sequence[str]) -> Mapping[str, JsonValue]:
+    """Gives a rating and a rationale for each passage: the scorer tells them on a line each."""
+    base = CHUNK_RELEVANCE.removesuffix("/precision")
+    told: dict[str, JsonValue] = {f"{base}/precision": result.score}
+    if result.score is None:
+        return {**told, f"{base}/error_message": result.error or result.explanation}
+    found = [match for line in result.explanation.split("\n") if (match := _CHUNK_LINE.fullmatch(line))]
+    told[f"{base}/ratings"] = [match[1] for match in found]
+    told[f"{base}/rationales"] = [match[2].removeprefix(f"{uri}: ") for match, uri in zip(found, uris, strict=False)]
+    return told
+
+
+def _overall(results: Sequence[TestResult]) -> Mapping[str, JsonValue]:
+    """Gives whether the judges agree that all is well, and which of them says first why not."""
+    words = {result.name: word for result in results if (word := _assessed(result)) is not None}
+    for name in _ROOT_CAUSES:
+        for result in results:
+            if result.name == name and _assessed(result) == "no":
+                return {
+                    "overall_assessment/rating": "no",
+                    "overall_assessment/rationale": result.explanation,
+                    "root_cause_assessment/root_cause": name.split("/")[2],
+                }
+    return {"overall_assessment/rating": "yes" if words else None}
+
+
+def _assessed(result: TestResult) -> str | None:
+    if result.name == CHUNK_RELEVANCE:
+        return None if result.score is None else "yes" if result.score > 0 else "no"
+    return _yes_or_no(result) if result.name in _ROOT_CAUSES else None
+
+
+def _yes_or_no(result: TestResult) -> str | None:
+    return {Verdict.PASS: "yes", Verdict.FAILURE: "no"}.get(result.verdict)
+
+
+def _labelled(result: TestResult) -> str:
+    """Gives a judge's name, with that of its group of guidelines where it has one."""
+    if not result.label:
+        return result.name
+    return f"{result.name.removesuffix(_RATING)}/{result.label}{_RATING}"
