@@ -1,0 +1,59 @@
+"""What the page "Coming from ADK" prints works as it is printed."""
+
+from __future__ import annotations
+
+import ast
+import re
+from pathlib import Path
+
+import pytest
+
+from evalmeta.interop.adkconfig import read_test_config
+from interop.adkfiles import FULL
+
+PAGE = (Path(__file__).parents[2] / "docs/coming-from-adk.md").read_text()
+
+
+def blocks(language: str) -> list[str]:
+    return re.findall(rf"```{language}\n(.*?)```", PAGE, re.DOTALL)
+
+
+def test_the_test_of_the_page_passes_and_fails_as_its_eval_set_says(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "evaluation/tests").mkdir(parents=True)
+    (tmp_path / "evaluation/tests/basic.test.json").write_bytes(FULL)
+    monkeypatch.chdir(tmp_path)
+    names: dict[str, object] = {}
+    exec(compile(blocks("python")[0], "page", "exec"), names)  # noqa: S102 - the page's own
+    test = names["test_weather"]
+    assert callable(test)
+
+    test()
+    (tmp_path / "evaluation/tests/basic.test.json").write_bytes(FULL.replace(b"London", b"Rome"))
+    with pytest.raises(AssertionError, match="tool_trajectory_avg_score for case-1 failed: expected 1, got 0"):
+        test()
+
+
+def test_the_runner_of_the_page_is_python() -> None:
+    assert [type(node).__name__ for node in ast.parse(blocks("python")[1]).body] == [
+        "ImportFrom",
+        "ImportFrom",
+        "ClassDef",
+        "ClassDef",
+    ]
+
+
+def test_the_criteria_of_the_page_are_read_without_a_warning() -> None:
+    config = read_test_config(blocks("json")[0].encode(), label="page")
+
+    assert ([each.name for each in config.criteria], config.notes) == (
+        [
+            "tool_trajectory_avg_score",
+            "response_match_score",
+            "final_response_match_v2",
+            "brevity",
+            "tool_call_count_v1",
+        ],
+        (),
+    )
