@@ -7,8 +7,9 @@ from dataclasses import replace
 from hypothesis import strategies as st
 
 from evalmeta.engine.policy import summarise
+from evalmeta.engine.statistics import collect
 from evalmeta.model.generated import GeneratedData
-from evalmeta.model.run import CaseResult, Run, RunOptions, RunStatus, TestResult, Verdict
+from evalmeta.model.run import CaseResult, EarlierTurn, Run, RunOptions, RunStatus, TestResult, Verdict
 from evalmeta.report.report import Report
 
 STARTED = 1_795_187_104.0
@@ -106,6 +107,40 @@ def rated(min_pass_rate: float) -> Report:
     passed = [case(number, Verdict.PASS, TOPIC_PASSED, iteration=i) for number, i in ((1, 1), (2, 1), (1, 2))]
     failed = case(2, Verdict.FAILURE, TOPIC_FAILED, iteration=2)
     return report(*passed, failed, options=RunOptions(iterations=2, min_pass_rate=min_pass_rate))
+
+
+def judged(name: str, score: float, threshold: float = 0.8, *, turn: int = 0) -> TestResult:
+    verdict = Verdict.PASS if score >= threshold else Verdict.FAILURE
+    explanation = f"{score:g} of the words are there"
+    return TestResult(
+        name, verdict, "It is on its way.", "No idea.", score, explanation, threshold=threshold, turn=turn
+    )
+
+
+def conversation(iteration: int, *scores: float) -> CaseResult:
+    """Gives a case of two turns, judged in each by what is averaged and at last by what is not."""
+    first, second = (judged("response_match_score", score, turn=turn) for turn, score in enumerate(scores, 1))
+    topic = TOPIC_PASSED._replace(turn=2)
+    recall = TestResult("retrieval/ground_truth/document_recall", Verdict.UNDECIDED, score=0.5, turn=2)
+    verdict = Verdict.PASS if sum(scores) >= 2 * 0.8 else Verdict.FAILURE
+    results = (first, second, topic, recall)
+    return replace(
+        case(2, verdict, *results, utterance="And where is it now?", iteration=iteration),
+        label="multi-turn-test",
+        earlier=(EarlierTurn("I bought a lamp.", GeneratedData("Good choice.", latency_ms=12.0)),),
+    )
+
+
+def conversations() -> Report:
+    """Gives two iterations of two cases with labels: one passes by its mean, a conversation misses it."""
+    greetings = [
+        replace(case(1, each.verdict, each, utterance="Hi!", iteration=iteration), label="greeting-test")
+        for iteration, each in enumerate((judged("response_match_score", score) for score in (0.7, 1.0)), 1)
+    ]
+    options = RunOptions(iterations=2)
+    found = greetings[0], conversation(1, 0.4, 0.9), greetings[1], conversation(2, 0.7, 0.9)
+    made = report(*found, options=options)
+    return replace(made, file=FILE, lines=LINES, statistics=collect(found, options))
 
 
 def broken_off() -> Report:

@@ -18,6 +18,10 @@ if TYPE_CHECKING:
 COMMAND = re.compile(r"::(error|warning|notice) (?:file=[^:,]*,)?(?:line=\d+,)?title=[^:,]*::[^\r\n]*")
 
 
+def test_conversations_github(snapshot: str) -> None:
+    assert render([make.conversations()]) == snapshot
+
+
 def test_mixed_github(snapshot: str) -> None:
     assert render([make.mixed(), make.rated(0.7)]) == snapshot
 

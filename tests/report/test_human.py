@@ -18,6 +18,10 @@ if TYPE_CHECKING:
     from evalmeta.report.report import Report
 
 
+def test_conversations_human(snapshot: str) -> None:
+    assert render([make.conversations()]) == snapshot
+
+
 def test_mixed_run(snapshot: str) -> None:
     assert render([make.mixed()]) == snapshot
 

@@ -14,7 +14,11 @@ from evalmeta.report.plain import clean
 from evalmeta.report.report import Report, verdict_of
 
 ANSWER = {"outcome", "topic", "actions", "latency_ms", "tokens"}
-KEYS = {"definition", "iteration", "number", "verdict", "utterance", "error", "results"} | ANSWER
+KEYS = {"definition", "iteration", "number", "verdict", "utterance", "error", "results", "label", "earlier"} | ANSWER
+
+
+def test_conversations_jsonl(snapshot: str) -> None:
+    assert render([make.conversations()]) == snapshot
 
 
 def test_a_line_has_what_was_said_done_and_judged() -> None:

@@ -17,7 +17,7 @@ CHILDREN = {
     "testsuites": {"testsuite"},
     "testsuite": {"properties", "testcase"},
     "properties": {"property"},
-    "testcase": {"failure", "error", "skipped"},
+    "testcase": {"properties", "failure", "error", "skipped"},
 }
 REQUIRED = {
     "testsuites": {"name", "tests", "failures", "errors", "skipped", "time"},
@@ -28,6 +28,10 @@ REQUIRED = {
     "error": {"message", "type"},
     "skipped": {"message"},
 }
+
+
+def test_conversations_junit(snapshot: str) -> None:
+    assert render([make.conversations()]) == snapshot
 
 
 def test_mixed_junit(snapshot: str) -> None:

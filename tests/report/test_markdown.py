@@ -20,6 +20,10 @@ PARSER = MarkdownIt("commonmark").enable(["table", "strikethrough"])
 INLINE = {"text", "code_inline", "html_inline", "softbreak", "text_special"}
 
 
+def test_conversations_markdown(snapshot: str) -> None:
+    assert render([make.conversations()]) == snapshot
+
+
 def test_mixed_markdown(snapshot: str) -> None:
     assert render([make.mixed(), make.rated(0.7)]) == snapshot
 
@@ -61,9 +65,10 @@ def _check(reports: list[Report]) -> None:
     assert clean(text) == text
     tokens = PARSER.parse(text)
     kinds = [token.type for token in tokens]
-    assert kinds.count("table_open") == 1
-    assert kinds.count("tr_open") == 1 + len(reports)
-    assert kinds.count("td_open") == 9 * len(reports)
+    averages = [len(each.summary.averages) for each in reports if each.summary.averages]
+    assert kinds.count("table_open") == 1 + len(averages)
+    assert kinds.count("tr_open") == 1 + len(reports) + len(averages) + sum(averages)
+    assert kinds.count("td_open") == 9 * len(reports) + 6 * sum(averages)
     assert kinds.count("heading_open") == len(reports)
     assert not {"fence", "code_block", "hr", "blockquote_open"} & {*kinds}
     blocks = [token.content.strip() for token in tokens if token.type == "html_block"]

@@ -13,7 +13,11 @@ from evalmeta.report.report import Report, incident
 from evalmeta.report.tap import render
 
 POINT = re.compile(r"(not )?ok (\d+) - .+")
-LINE = re.compile(r'  +(- )?[a-z]+: ("(?:[^"\\]|\\.)*"|[A-Za-z]+)|  (---|\.\.\.|results:)|#.*')
+LINE = re.compile(r'  +(- )?[a-z]+: ("(?:[^"\\]|\\.)*"|[A-Za-z]+|\d+)|  (---|\.\.\.|averages:|earlier:|results:)|#.*')
+
+
+def test_conversations_tap(snapshot: str) -> None:
+    assert render([make.conversations()]) == snapshot
 
 
 def test_mixed_tap(snapshot: str) -> None:

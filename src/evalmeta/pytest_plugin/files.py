@@ -201,7 +201,7 @@ class CaseItem(pytest.Item):
         """Shows what was expected, what came, and why that is no pass."""
         error, place = excinfo.value, shown(self.path)
         if isinstance(error, _Unanswered | _Missed):
-            return explanation(place, self._line, message=what_failed(self._open[0]), text=self._text())
+            return explanation(place, self._line, message=what_failed(self._open[0], self._summary), text=self._text())
         if isinstance(error, EvalmetaError):
             text = f"{place}:{self._line}: {error_text(error)}"
             return explanation(place, self._line, message=str(error), text=text)
@@ -222,9 +222,12 @@ class CaseItem(pytest.Item):
         summary, place = self._summary, f"{shown(self.path)}:{self._line}"
         if len(self._results) == 1:
             verdict = verdict_in(summary.averaged, self._results[0], self.parent.options)
-            return f"{place}: case {self.case.number}: {verdict}\n{case_text(self._results[0], indent='  ')}"
+            return f"{place}: case {self.case.number}: {verdict}\n{case_text(self._results[0], summary, indent='  ')}"
         head = f"{place}: case {self.case.number}: {_rate(summary)}"
-        texts = [f"iteration {each.iteration}: {each.verdict}\n{case_text(each, indent='  ')}" for each in self._open]
+        texts = [
+            f"iteration {each.iteration}: {each.verdict}\n{case_text(each, summary, indent='  ')}"
+            for each in self._open
+        ]
         return "\n\n".join([head, *texts])
 
 

@@ -8,6 +8,7 @@ import re
 from typing import TYPE_CHECKING, Final
 
 from evalmeta.model.expectations import expectation_kind
+from evalmeta.report.conversations import exchange_of, exchanges
 from evalmeta.report.plain import clean
 from evalmeta.report.report import verdict_of
 
@@ -15,6 +16,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
     from evalmeta.model.run import CaseResult, TestResult
+    from evalmeta.report.conversations import Exchange
     from evalmeta.report.report import Report
 
 __all__ = ["COLUMNS", "render"]
@@ -39,6 +41,9 @@ COLUMNS: Final = (
     "latency_ms",
     "input_tokens",
     "output_tokens",
+    "turn",
+    "threshold",
+    "case_label",
 )
 # OWASP, "CSV Injection": what makes a spreadsheet take a cell for a formula. The apostrophe is here so that
 # taking one away always gives the text back.
@@ -50,7 +55,8 @@ _CELL_CHARS: Final = 32_767
 def render(reports: Sequence[Report]) -> str:
     r"""Writes CSV as in RFC 4180: lines end with CR LF, the first names the columns; the text is meant for UTF-8.
 
-    A case without results has one row, with its verdict. A text that a spreadsheet would
+    A case without results has one row, with its verdict. In a case of several turns the utterance, the
+    answer and its cost are those of the turn that the row's result judges. A text that a spreadsheet would
     take for a formula begins with an apostrophe; what could act on a terminal stands as an
     escape such as `\x1b`. An empty cell is unknown, which is not 0.
     """
@@ -65,14 +71,21 @@ def render(reports: Sequence[Report]) -> str:
 
 def _rows(report: Report, case: CaseResult) -> Iterator[list[str]]:
     run, verdict = report.run, verdict_of(report, case)
-    outcome = case.generated.outcome if case.generated else ""
-    start = [_cell(run.definition), _cell(run.id), f"{case.iteration}", f"{case.number}", _cell(case.utterance)]
-    start += [_cell(outcome), verdict]
-    end = _cost(case)
+    start = [_cell(run.definition), _cell(run.id), f"{case.iteration}", f"{case.number}"]
+    label = _cell(case.label)
     if not case.results:
-        yield [*start, "", "", verdict, "", "", "", "", _cell(case.error), "", *end]
+        last = exchanges(case)[-1]
+        broken = ["", "", verdict, "", "", "", "", _cell(case.error), ""]
+        yield [*start, *_told(last), verdict, *broken, *_cost(last), "", "", label]
     for result in case.results:
-        yield [*start, *_judgement(result, case), *end]
+        exchange = exchange_of(case, result)
+        end = [f"{result.turn}" if result.turn > 0 else "", _number(result.threshold), label]
+        yield [*start, *_told(exchange), verdict, *_judgement(result, case), *_cost(exchange), *end]
+
+
+def _told(exchange: Exchange) -> list[str]:
+    outcome = exchange.generated.outcome if exchange.generated else ""
+    return [_cell(exchange.utterance), _cell(outcome)]
 
 
 def _judgement(result: TestResult, case: CaseResult) -> list[str]:
@@ -82,12 +95,12 @@ def _judgement(result: TestResult, case: CaseResult) -> list[str]:
     return [_cell(result.name), _cell(label), result.verdict, _number(result.score), *map(_cell, texts)]
 
 
-def _cost(case: CaseResult) -> list[str]:
-    if case.generated is None:
+def _cost(exchange: Exchange) -> list[str]:
+    if exchange.generated is None:
         return ["", "", ""]
-    tokens = case.generated.tokens
+    tokens = exchange.generated.tokens
     counts = (tokens.input, tokens.output) if tokens else (None, None)
-    return [_number(each) for each in (case.generated.latency_ms, *counts)]
+    return [_number(each) for each in (exchange.generated.latency_ms, *counts)]
 
 
 def _number(value: float | None) -> str:

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Final
 
 from evalmeta import __version__
 from evalmeta.model.run import Verdict
+from evalmeta.report.averages import averages_json, averages_of, measures_json
 from evalmeta.report.details import case_name, case_text, what_failed
 from evalmeta.report.jsontext import json_text
 from evalmeta.report.plain import clean, shorten
@@ -69,6 +70,9 @@ def _summary(reports: Sequence[Report], tests: Sequence[JsonObject]) -> JsonObje
 
 def _run(report: Report) -> JsonObject:
     run, summary = report.run, report.summary
+    averages: JsonObject = {"averages": [*averages_json(summary.averages)]} if summary.averages else {}
+    measures = report.statistics.measures if report.statistics else ()
+    measured: JsonObject = {"measures": [*measures_json(measures)]} if measures else {}
     return {
         "id": clean(run.id),
         "definition": clean(run.definition),
@@ -81,6 +85,8 @@ def _run(report: Report) -> JsonObject:
         "minPassRate": summary.min_pass_rate,
         "errors": summary.errors,
         "undecided": summary.undecided,
+        **averages,
+        **measured,
     }
 
 
@@ -97,7 +103,11 @@ def _tests(report: Report) -> Iterator[JsonObject]:
 
 def _test(report: Report, case: CaseResult, *, is_flaky: bool) -> JsonObject:
     verdict = verdict_of(report, case)
-    failed = {"message": what_failed(case), "trace": case_text(case)} if verdict is not Verdict.PASS else {}
+    failed = (
+        {"message": what_failed(case, report.summary), "trace": case_text(case, report.summary)}
+        if verdict is not Verdict.PASS
+        else {}
+    )
     return {
         "name": case_name(case, report.run),
         "status": _STATUS[verdict],
@@ -109,7 +119,7 @@ def _test(report: Report, case: CaseResult, *, is_flaky: bool) -> JsonObject:
         "flaky": is_flaky,
         "parameters": {"utterance": shorten(case.utterance)},
         "steps": [_step(result) for result in case.results],
-        "extra": _extra(case),
+        "extra": _extra(report, case),
         **failed,
         **_place(report, case),
     }
@@ -123,7 +133,7 @@ def _place(report: Report, case: CaseResult) -> JsonObject:
 
 
 def _step(result: TestResult) -> JsonObject:
-    extra: JsonObject = {
+    extra: dict[str, JsonValue] = {
         "verdict": str(result.verdict),
         "expected": shorten(result.expected),
         "actual": shorten(result.actual),
@@ -131,11 +141,24 @@ def _step(result: TestResult) -> JsonObject:
         "score": result.score,
         "rater": None if result.rater is None else clean(result.rater),
     }
+    if result.turn:
+        extra["turn"] = result.turn
+    if result.threshold is not None:
+        extra["threshold"] = result.threshold
     return {"name": clean(result.name), "status": _STATUS[result.verdict], "extra": extra}
 
 
-def _extra(case: CaseResult) -> JsonObject:
+def _extra(report: Report, case: CaseResult) -> JsonObject:
     extra: dict[str, JsonValue] = {"number": case.number, "iteration": case.iteration}
+    if case.label:
+        extra["label"] = clean(case.label)
+    if case.earlier:
+        extra["earlierTurns"] = [
+            {"utterance": shorten(each.utterance), "answer": shorten(each.generated.outcome)} for each in case.earlier
+        ]
+    averages = averages_of(report.summary, case)
+    if averages:
+        extra["averages"] = [*averages_json(averages)]
     if case.generated is None:
         return extra
     tokens = case.generated.tokens

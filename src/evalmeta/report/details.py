@@ -7,12 +7,15 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 
 from evalmeta.model.expectations import expectation_kind
 from evalmeta.model.run import Verdict
+from evalmeta.report.averages import averages_of, mean_text, missed_averages, result_text
+from evalmeta.report.conversations import asked, exchanges, results_of
 from evalmeta.report.plain import one_line, wrap
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Sequence
 
-    from evalmeta.model.run import CaseResult, Run, TestResult
+    from evalmeta.model.run import Average, CaseResult, Run, Summary, TestResult
+    from evalmeta.report.conversations import Exchange
     from evalmeta.report.report import Report
 
 __all__ = [
@@ -49,7 +52,8 @@ class Reasons(NamedTuple):
 
 def open_results(case: CaseResult) -> tuple[TestResult, ...]:
     """Gives the results that are no PASS: failures first, then errors, then what is undecided."""
-    return tuple(result for verdict in _ORDER for result in case.results if result.verdict is verdict)
+    found = [result for result in case.results if not result.is_measured]
+    return tuple(result for verdict in _ORDER for result in found if result.verdict is verdict)
 
 
 def shows_iterations(run: Run) -> bool:
@@ -58,40 +62,61 @@ def shows_iterations(run: Run) -> bool:
 
 
 def case_number(case: CaseResult, run: Run) -> str:
-    """Gives a case's number and, where there are several, its iteration."""
-    return f"{case.number} (iteration {case.iteration})" if shows_iterations(run) else f"{case.number}"
-
-
-def case_name(case: CaseResult, run: Run) -> str:
-    """Gives a case's name on one line: number, utterance and, where there are several, the iteration."""
-    name = f"{case.number}: {one_line(case.utterance) or '(no utterance)'}"
+    """Gives a case's number, its label if it has one and, where there are several, its iteration."""
+    name = f"{case.number} {one_line(case.label)}".rstrip()
     return f"{name} (iteration {case.iteration})" if shows_iterations(run) else name
 
 
-def what_failed(case: CaseResult) -> str:
-    """Says on one line what was not passed and why: the first result in full, the others by number."""
+def case_name(case: CaseResult, run: Run) -> str:
+    """Gives a case's name on one line: number, label, utterances and, where there are several, the iteration."""
+    name = f"{case.number} {one_line(case.label)}".rstrip() + f": {one_line(asked(case)) or '(no utterance)'}"
+    return f"{name} (iteration {case.iteration})" if shows_iterations(run) else name
+
+
+def what_failed(case: CaseResult, summary: Summary | None = None) -> str:
+    """Says on one line what was not passed and why: the first in full, the others by number.
+
+    What a case counts by in the run's `summary` comes first: the means that it misses.
+    """
     if case.error:
         return one_line(case.error)
+    missed = _missed(case, summary)
+    results = [each for each in open_results(case) if not (missed and _is_averaged(each))]
+    told = [f"{each.name}: {mean_text(each)}" for each in missed] + [_told(each) for each in results]
+    if told:
+        others = len(told) - 1
+        return f"{one_line(told[0])} (and {others} more)" if others else one_line(told[0])
+    if any(each.is_measured for each in case.results):
+        return "nothing was judged, only measured"
+    return "another iteration did not pass" if case.results else "nothing was expected"
+
+
+def blocks(case: CaseResult, summary: Summary | None = None) -> Iterator[tuple[str, list[Field]]]:
+    """Yields a title and fields: first, without a title, those of the case, then those of each open result.
+
+    In a case of several turns each turn has a title, and its results follow. The means by which a case counts
+    in the run's `summary` come with the case.
+    """
     results = open_results(case)
-    if not results:
-        return "nothing was expected"
-    first, others = results[0], len(results) - 1
-    line = one_line(f"{first.name}: {first.explanation or first.error or first.verdict.lower()}")
-    return f"{line} (and {others} more)" if others else line
+    means = [Field("mean", f"{each.name} {mean_text(each)}: {each.verdict}") for each in _averages(case, summary)]
+    if not case.earlier:
+        yield "", [*_case_fields(case, results), *means]
+        for result in results:
+            yield f"{_title(result)}: {result.verdict}", list(_result_fields(result))
+        return
+    yield "", [*_errors(case), *means]
+    for exchange in exchanges(case):
+        own = results_of(exchange, case, results)
+        yield f"turn {exchange.turn}", list(_exchange_fields(exchange, own))
+        for result in own:
+            place = f" in turn {result.turn}" if result.turn else ""
+            yield f"{_title(result)}{place}: {result.verdict}", list(_result_fields(result))
 
 
-def blocks(case: CaseResult) -> Iterator[tuple[str, list[Field]]]:
-    """Yields a title and fields: first, without a title, those of the case, then those of each open result."""
-    results = open_results(case)
-    yield "", list(_case_fields(case, results))
-    for result in results:
-        yield f"{_title(result)}: {result.verdict}", list(_result_fields(result))
-
-
-def case_text(case: CaseResult, *, indent: str = "") -> str:
+def case_text(case: CaseResult, summary: Summary | None = None, *, indent: str = "") -> str:
     """Gives everything in `blocks` as indented, wrapped lines; the text is clean."""
     lines = []
-    for title, fields in blocks(case):
+    for title, fields in blocks(case, summary):
         inner = indent + "  " * bool(title)
         if title:
             lines.append(indent + one_line(title))
@@ -104,7 +129,7 @@ def undecided_reasons(report: Report) -> tuple[Reasons, ...]:
     found: dict[str, Counter[str]] = {}
     for case in report.run.cases:
         for result in case.results:
-            if result.verdict is Verdict.UNDECIDED:
+            if result.verdict is Verdict.UNDECIDED and not result.is_measured:
                 found.setdefault(result.name, Counter())[one_line(result.explanation)] += 1
     return tuple(
         Reasons(name, number, _commonest(found.get(name))) for name, number in report.summary.undecided_results
@@ -117,10 +142,20 @@ def _commonest(reasons: Counter[str] | None) -> str:
 
 
 def _case_fields(case: CaseResult, results: tuple[TestResult, ...]) -> Iterator[Field]:
-    yield Field("utterance", case.utterance or "(no utterance)")
+    first, *others = _exchange_fields(exchanges(case)[-1], results)
+    yield first
+    yield from _errors(case)
+    yield from others
+
+
+def _errors(case: CaseResult) -> Iterator[Field]:
     if case.error:
         yield Field("error", case.error)
-    answer = case.generated.outcome if case.generated else None
+
+
+def _exchange_fields(exchange: Exchange, results: Sequence[TestResult]) -> Iterator[Field]:
+    yield Field("utterance", exchange.utterance or "(no utterance)")
+    answer = exchange.generated.outcome if exchange.generated else None
     if answer and not any(_is_comparable(result) and result.actual == answer for result in results):
         yield Field("answer", answer)
 
@@ -129,6 +164,8 @@ def _result_fields(result: TestResult) -> Iterator[Field]:
     if _is_comparable(result):
         yield Field("expected", result.expected or "(empty)")
         yield Field("actual", result.actual or "(empty)")
+    if result.threshold is not None:
+        yield Field("score", result_text(result))
     if result.explanation:
         yield Field("why", result.explanation)
     if result.error and result.error != result.explanation:
@@ -137,6 +174,23 @@ def _result_fields(result: TestResult) -> Iterator[Field]:
         yield Field("partial", f"{result.detail:.2f}")
     if result.rater:
         yield Field("rated", f"by {result.rater}" if result.score is None else f"{result.score:g} by {result.rater}")
+
+
+def _missed(case: CaseResult, summary: Summary | None) -> tuple[Average, ...]:
+    return () if summary is None else missed_averages(summary, case)
+
+
+def _averages(case: CaseResult, summary: Summary | None) -> tuple[Average, ...]:
+    return () if summary is None else averages_of(summary, case)
+
+
+def _is_averaged(result: TestResult) -> bool:
+    return result.verdict is Verdict.FAILURE and result.threshold is not None
+
+
+def _told(result: TestResult) -> str:
+    place = f" in turn {result.turn}" if result.turn else ""
+    return f"{result.name}{place}: {result.explanation or result.error or result.verdict.lower()}"
 
 
 def _is_comparable(result: TestResult) -> bool:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from evalmeta.model.run import Verdict
+from evalmeta.report.conversations import asked
 from evalmeta.report.details import shows_iterations, what_failed
 from evalmeta.report.plain import clean, one_line
 from evalmeta.report.report import decision, has_passed, verdict_of
@@ -36,7 +37,7 @@ def _commands(report: Report) -> Iterator[str]:
     level = "notice" if passed or not report.run.status.is_over else "error"
     yield workflow_command(level, clean(decision(report)), [*_place(report, None), ("title", title)])
     for cases in _broken_cases(report):
-        text = f"{_where(report, cases)}{what_failed(cases[0])}"
+        text = f"{_where(report, cases)}{what_failed(cases[0], report.summary)}"
         properties = [*_place(report, cases[0].number), ("title", _title(cases[0]))]
         yield workflow_command("warning" if passed else "error", text, properties)
 
@@ -57,7 +58,8 @@ def _where(report: Report, cases: list[CaseResult]) -> str:
 
 
 def _title(case: CaseResult) -> str:
-    return f"{case.number}: {one_line(case.utterance) or '(no utterance)'}"
+    name = f"{case.number} {one_line(case.label)}".rstrip()
+    return f"{name}: {one_line(asked(case)) or '(no utterance)'}"
 
 
 def _place(report: Report, number: int | None) -> Iterator[tuple[str, str]]:

@@ -12,10 +12,12 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 from evalmeta import __version__
 from evalmeta.model.expectations import expectation_kind
 from evalmeta.model.run import Verdict
+from evalmeta.report.averages import averages_of, mean_cells, mean_text, result_text, shown_averages
+from evalmeta.report.conversations import asked, exchanges, results_of
 from evalmeta.report.human import WORDS, totals
 from evalmeta.report.plain import clean, one_line, shorten
 from evalmeta.report.report import decision, duration, has_passed, place, verdict_of
-from evalmeta.report.words import count, percent, seconds
+from evalmeta.report.words import count, decimal, percent, seconds
 from evalmeta.wire.timestamps import to_timestamp
 
 if TYPE_CHECKING:
@@ -23,7 +25,7 @@ if TYPE_CHECKING:
 
     from jinja2 import Template
 
-    from evalmeta.model.run import CaseResult, TestResult
+    from evalmeta.model.run import Average, CaseResult, TestResult
     from evalmeta.report.report import Report
 
 __all__ = ["render"]
@@ -38,12 +40,18 @@ class _Case(NamedTuple):
     number: int
     verdict: Verdict
     utterance: str
+    label: str
     place: str | None
+    averages: tuple[Average, ...]
     iterations: list[tuple[CaseResult, Verdict]]
 
     @property
     def verdicts(self) -> list[Verdict]:
         return [verdict for _, verdict in self.iterations]
+
+    @property
+    def is_conversation(self) -> bool:
+        return any(case.earlier for case, _ in self.iterations)
 
     @property
     def is_mixed(self) -> bool:
@@ -84,9 +92,12 @@ def _template() -> Template:
     )
     environment.filters |= {"clean": clean, "count": count, "line": one_line, "long_line": _long_line, "text": shorten}
     environment.filters |= {"percent": percent, "seconds": seconds, "milliseconds": _milliseconds, "label": _label}
-    environment.filters |= {"time": _time, "number": _number}
+    environment.filters |= {"time": _time, "number": _number, "decimal": decimal}
     functions = (decision, duration, has_passed, totals, _cases, _expectations, _tally)
     environment.globals |= {function.__name__.lstrip("_"): function for function in functions}
+    environment.globals |= {"exchanges": exchanges, "mean_cells": mean_cells}
+    environment.globals |= {"mean_text": mean_text, "result_text": result_text, "results_of": results_of}
+    environment.globals |= {"shown_averages": shown_averages}
     environment.globals |= {"words": WORDS, "verdicts": _WORST_FIRST}
     return environment.get_template("run.html.j2")
 
@@ -100,8 +111,9 @@ def _cases(report: Report) -> list[_Case]:
 
 def _case(report: Report, iterations: list[tuple[CaseResult, Verdict]]) -> _Case:
     first = iterations[0][0]
+    averages = next(filter(None, (averages_of(report.summary, case) for case, _ in iterations)), ())
     worst = min((verdict for _, verdict in iterations), key=_WORST_FIRST.index)
-    return _Case(first.number, worst, first.utterance, place(report, first), iterations)
+    return _Case(first.number, worst, asked(first), first.label, place(report, first), averages, iterations)
 
 
 def _tally(cases: Sequence[_Case], verdict: Verdict) -> int:
@@ -110,10 +122,10 @@ def _tally(cases: Sequence[_Case], verdict: Verdict) -> int:
 
 def _expectations(report: Report) -> Iterator[_Expectation]:
     found: dict[str, dict[Verdict, int]] = {}
-    for case in report.run.cases:
-        for result in case.results:
-            counts = found.setdefault(result.name, dict.fromkeys(Verdict, 0))
-            counts[result.verdict] += 1
+    judged = (result for case in report.run.cases for result in case.results if not result.is_measured)
+    for result in judged:
+        counts = found.setdefault(result.name, dict.fromkeys(Verdict, 0))
+        counts[result.verdict] += 1
     yield from (_Expectation(name, counts) for name, counts in found.items())
 
 

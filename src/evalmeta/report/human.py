@@ -5,6 +5,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final
 
 from evalmeta.model.run import Verdict
+from evalmeta.report.averages import case_cell, mean_cells, measure_lines, shown_averages
+from evalmeta.report.conversations import asked
 from evalmeta.report.details import case_number, case_text, undecided_reasons
 from evalmeta.report.plain import one_line
 from evalmeta.report.report import decision, duration, has_passed, has_rate, place, verdict_of
@@ -64,6 +66,11 @@ def summary_lines(report: Report) -> Iterator[str]:
     for line in () if report.statistics is None else statistics_lines(run, report.statistics):
         yield f"  {line}"
     yield f"  took {seconds(duration(run))}"
+    yield from _average_lines(report)
+    measures = list(measure_lines(report))
+    if measures:
+        yield "  measured, which passes or fails nothing:"
+    yield from (f"    {line}" for line in measures)
     if summary.undecided_results:
         strict = run.options.undecided == "fail"
         yield f"  undecided results, which {'make a case fail' if strict else 'never count as passed'}:"
@@ -97,11 +104,32 @@ def _case_lines(report: Report, case: CaseResult) -> Iterator[str]:
     verdict = verdict_of(report, case)
     start = f"{WORDS[verdict]:{_WORD_CHARS}} {case_number(case, report.run)}"
     if verdict is Verdict.PASS:
-        yield f"{start} {one_line(case.utterance)}".rstrip()
+        yield f"{start} {one_line(asked(case))}".rstrip()
         return
     where = place(report, case)
     yield f"{start} {one_line(where, chars=400)}" if where else start
-    yield case_text(case, indent=_DETAILS_INDENT)
+    yield case_text(case, report.summary, indent=_DETAILS_INDENT)
+
+
+def _average_lines(report: Report) -> Iterator[str]:
+    averages, left_out = shown_averages(report)
+    if not averages:
+        return
+    yield f"  averages over {_averaged_over(report)}:"
+    rows = [("case", "name", "mean", "threshold", "over", "")]
+    for each in averages:
+        over = count(each.count, "result")
+        score, threshold = mean_cells(each)
+        rows.append((case_cell(each), one_line(each.name), score, threshold, over, WORDS[each.verdict]))
+    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
+    for row in rows:
+        yield "    " + "  ".join(f"{cell:{width}}" for cell, width in zip(row, widths, strict=True)).rstrip()
+    if left_out:
+        yield f"    and {count(left_out, 'more average')}"
+
+
+def _averaged_over(report: Report) -> str:
+    return "turns and iterations" if report.run.options.iterations > 1 else "the turns of a case"
 
 
 def _counts(report: Report) -> str:

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 import orjson
 
+from evalmeta.report.averages import averages_json
 from evalmeta.report.plain import escape_unsafe
 from evalmeta.report.statistics import statistics_json
 from evalmeta.wire.connect import write_run
@@ -32,11 +33,11 @@ def render(reports: Sequence[Report]) -> str:
 
 
 def run_json(report: Report) -> JsonObject:
-    """Gives a run's results object, with its numbers as `evalmeta.statistics` where they were collected."""
+    """Gives a run's results object; where known, its `evalmeta` has `averages`, and its numbers as `statistics`."""
     run = write_run(report.run, escape=False)
-    if report.statistics is None:
-        return run
-    return {
-        **run,
-        "evalmeta": {**object_at(run, "evalmeta"), "statistics": statistics_json(report.run, report.statistics)},
-    }
+    own = dict(object_at(run, "evalmeta"))
+    if report.summary.averages:
+        own["averages"] = [*averages_json(report.summary.averages)]
+    if report.statistics is not None:
+        own["statistics"] = statistics_json(report.run, report.statistics)
+    return {**run, "evalmeta": own}

@@ -38,6 +38,8 @@ def _case(report: Report, case: CaseResult) -> JsonObject:
         **_answer(case.generated),
         "error": case.error,
         "results": [_result(result) for result in case.results],
+        "label": case.label or None,
+        "earlier": [{"utterance": each.utterance, **_answer(each.generated)} for each in case.earlier],
     }
 
 
@@ -70,4 +72,6 @@ def _result(result: TestResult) -> JsonObject:
         "detail": result.detail,
         "rater": result.rater,
         "error": result.error,
+        "threshold": result.threshold,
+        "turn": result.turn or None,
     }

@@ -6,9 +6,12 @@ from collections import Counter
 from typing import TYPE_CHECKING
 
 from evalmeta.model.run import Verdict
+from evalmeta.report.averages import averages_of, case_of, mean_text, missed_averages
+from evalmeta.report.conversations import exchanges
 from evalmeta.report.details import case_name, case_text, open_results, what_failed
-from evalmeta.report.plain import clean
+from evalmeta.report.plain import clean, shorten
 from evalmeta.report.report import decision, duration, has_passed, incident, verdict_of
+from evalmeta.report.words import count, decimal
 from evalmeta.wire.timestamps import to_timestamp
 from evalmeta.xmlio.writer import node
 from evalmeta.xmlio.writer import render as render_xml
@@ -82,6 +85,11 @@ def _properties(report: Report) -> Iterator[tuple[str, str]]:
     yield "decision", decision(report)
     for name, number in summary.undecided_results:
         yield f"undecided-{clean(name)}", f"{number}"
+    for each in summary.averages:
+        told = f"{mean_text(each)}, over {count(each.count, 'result')}: {each.verdict}"
+        yield f"average-{clean(each.name)}-of-{case_of(each)}", told
+    for measure in report.statistics.measures if report.statistics else ():
+        yield f"measured-{clean(measure.name)}", f"{decimal(measure.mean)}, over {count(measure.count, 'result')}"
 
 
 def _testcase(report: Report, case: CaseResult) -> Node:
@@ -92,16 +100,36 @@ def _testcase(report: Report, case: CaseResult) -> Node:
     if report.file and line:
         attributes["line"] = f"{line}"
     attributes["time"] = f"{max(0.0, case.ended - case.started):.3f}"
-    return node("testcase", list(_outcome(case, verdict_of(report, case))), **attributes)
+    told = [node("property", name=name, value=clean(value)) for name, value in _case_properties(report, case)]
+    content = [*([node("properties", told)] if told else []), *_outcome(report, case, verdict_of(report, case))]
+    return node("testcase", content, **attributes)
 
 
-def _outcome(case: CaseResult, verdict: Verdict) -> Iterator[Node]:
+def _case_properties(report: Report, case: CaseResult) -> Iterator[tuple[str, str]]:
+    """Yields what a case of several turns, with a label or with means has more than others."""
+    if case.label:
+        yield "label", case.label
+    for each in exchanges(case) if case.earlier else ():
+        yield f"turn-{each.turn}-utterance", shorten(each.utterance)
+        if each.generated is not None:
+            yield f"turn-{each.turn}-answer", shorten(each.generated.outcome)
+    for average in averages_of(report.summary, case):
+        yield f"average-{clean(average.name)}", mean_text(average)
+
+
+def _outcome(report: Report, case: CaseResult, verdict: Verdict) -> Iterator[Node]:
     if verdict is Verdict.PASS:
         return
     if verdict is Verdict.UNDECIDED:
-        yield node("skipped", case_text(case), message=what_failed(case))
+        yield node("skipped", case_text(case, report.summary), message=what_failed(case, report.summary))
         return
     results = open_results(case)
-    names = dict.fromkeys(clean(result.name) for result in results if result.verdict is results[0].verdict)
+    found = [result.name for result in results if result.verdict is results[0].verdict]
+    names = dict.fromkeys(map(clean, [*(each.name for each in missed_averages(report.summary, case)), *found]))
     element, cause = ("failure", "expectation") if verdict is Verdict.FAILURE else ("error", "case")
-    yield node(element, case_text(case), message=what_failed(case), type=", ".join(names) or cause)
+    yield node(
+        element,
+        case_text(case, report.summary),
+        message=what_failed(case, report.summary),
+        type=", ".join(names) or cause,
+    )

@@ -7,11 +7,13 @@ import re
 from typing import TYPE_CHECKING, Final
 
 from evalmeta.model.run import Verdict
+from evalmeta.report.averages import case_cell, mean_cells, shown_averages
+from evalmeta.report.conversations import asked
 from evalmeta.report.details import case_number, case_text, undecided_reasons
 from evalmeta.report.human import WORDS, totals
 from evalmeta.report.plain import one_line
 from evalmeta.report.report import decision, duration, has_passed, place, verdict_of
-from evalmeta.report.words import count, percent, seconds
+from evalmeta.report.words import count, decimal, percent, seconds
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -30,6 +32,7 @@ _HEAD: Final = (
     "|---|---|--:|--:|--:|--:|--:|--:|--:|",
 )
 _SIGNS: Final = {True: "✅", False: "❌"}
+_MEANS: Final = {Verdict.PASS: "✅", Verdict.FAILURE: "❌", Verdict.ERROR: "❌", Verdict.UNDECIDED: "❔"}
 
 
 def render(reports: Sequence[Report]) -> str:
@@ -75,6 +78,7 @@ def _section(report: Report) -> Iterator[str]:
         (case, verdict) for case in report.run.cases if (verdict := verdict_of(report, case)) is not Verdict.PASS
     ]
     yield f"\n### {_code(one_line(report.run.definition))}\n\n{_prose(one_line(decision(report), chars=400))}\n"
+    yield from filter(None, (_averages(report), _measures(report)))
     for name, number, reason in undecided_reasons(report):
         yield f"\n- undecided: {_code(one_line(name))}, {count(number, 'result')}: {_prose(reason)}\n"
     for case, verdict in open_cases:
@@ -82,12 +86,39 @@ def _section(report: Report) -> Iterator[str]:
 
 
 def _details(report: Report, case: CaseResult, verdict: Verdict) -> str:
-    head = f"<b>{WORDS[verdict]}</b> {case_number(case, report.run)} {_html_code(one_line(case.utterance))}"
+    head = f"<b>{WORDS[verdict]}</b> {_name(case, report)} {_html_code(one_line(asked(case)))}"
     where = place(report, case)
     at = f"\n{_code(one_line(where, chars=400))}\n" if where else ""
     # An empty line ends an HTML block of Markdown, but not one that begins with <pre>.
-    text = html.escape(case_text(case), quote=False)
+    text = html.escape(case_text(case, report.summary), quote=False)
     return f"\n<details><summary>{head}</summary>\n{at}\n<pre>{text}</pre>\n\n</details>\n"
+
+
+def _name(case: CaseResult, report: Report) -> str:
+    return html.escape(case_number(case, report.run), quote=False)
+
+
+def _averages(report: Report) -> str:
+    """Writes a table of the means that there are; of many, those that missed come first."""
+    averages, left_out = shown_averages(report)
+    if not averages:
+        return ""
+    rows = ["| | case | average | mean | threshold | results |", "|---|---|---|--:|--:|--:|"]
+    for each in averages:
+        cells = _code(case_cell(each)), _code(one_line(each.name)), *mean_cells(each), f"{each.count:,}"
+        rows.append(f"| {_MEANS[each.verdict]} | {' | '.join(cells)} |")
+    more = f"\nand {count(left_out, 'more average')}\n" if left_out else ""
+    return "\n" + "".join(f"{row}\n" for row in rows) + more
+
+
+def _measures(report: Report) -> str:
+    """Writes a table of what was measured and not judged."""
+    measures = report.statistics.measures if report.statistics else ()
+    if not measures:
+        return ""
+    rows = ["| measured | mean | results |", "|---|--:|--:|"]
+    rows += [f"| {_code(one_line(each.name))} | {decimal(each.mean)} | {each.count:,} |" for each in measures]
+    return "\n" + "".join(f"{row}\n" for row in rows)
 
 
 def _html_code(text: str) -> str:

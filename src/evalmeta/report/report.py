@@ -3,19 +3,23 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from evalmeta.model.averages import verdict_in
-from evalmeta.model.run import RunStatus
+from evalmeta.model.run import RunStatus, Verdict
+from evalmeta.report.averages import missed_text
 from evalmeta.report.words import count, percent
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
-    from evalmeta.model.run import CaseResult, Run, Summary, Verdict
+    from evalmeta.model.run import CaseResult, Run, Summary
     from evalmeta.model.statistics import RunStatistics
 
 __all__ = ["Report", "decision", "duration", "has_passed", "has_rate", "incident", "place", "verdict_of"]
+
+
+_SHOWN_AVERAGES: Final = 3
 
 
 def _no_lines() -> Mapping[int, int]:
@@ -98,6 +102,13 @@ def _merit(summary: Summary) -> str:
     return f"{reached}, though {count(summary.failed, 'case')} failed"
 
 
+def _missed(summary: Summary) -> Iterator[str]:
+    missed = [each for each in summary.averages if each.verdict is Verdict.FAILURE]
+    yield from map(missed_text, missed[:_SHOWN_AVERAGES])
+    if len(missed) > _SHOWN_AVERAGES:
+        yield f"{count(len(missed) - _SHOWN_AVERAGES, 'more average')} missed"
+
+
 def _obstacles(report: Report) -> Iterator[str]:
     summary, what_happened = report.summary, incident(report.run)
     if what_happened:
@@ -113,3 +124,4 @@ def _obstacles(report: Report) -> Iterator[str]:
     else:
         rate, asked = percent(summary.pass_rate), percent(summary.min_pass_rate)
         yield f"the pass rate of {rate} is below the {asked} asked for"
+    yield from _missed(summary)

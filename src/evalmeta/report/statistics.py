@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
+from evalmeta.report.averages import measures_json
 from evalmeta.report.words import count, percent
 
 if TYPE_CHECKING:
@@ -64,6 +65,8 @@ def statistics_json(run: Run, statistics: RunStatistics) -> JsonObject:
             }
             for each, interval in zip(statistics.cases, statistics.intervals, strict=True)
         ]
+    if statistics.measures:
+        found["measures"] = [*measures_json(statistics.measures)]
     return found
 
 

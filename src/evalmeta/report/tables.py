@@ -11,6 +11,7 @@ from rich.table import Table
 from rich.text import Text
 
 from evalmeta.model.run import Verdict
+from evalmeta.report.conversations import asked
 from evalmeta.report.details import blocks, case_number, shows_iterations, what_failed
 from evalmeta.report.human import WORDS, heading, summary_lines, totals
 from evalmeta.report.plain import clean, one_line, shorten
@@ -60,20 +61,24 @@ def _table(report: Report) -> Table:
     table.add_column("#", justify="right", no_wrap=True)
     if iterations:
         table.add_column("iteration", justify="right", no_wrap=True)
+    labels = any(case.label for case in report.run.cases)
+    if labels:
+        table.add_column("case", ratio=2, no_wrap=True, overflow="ellipsis")
     table.add_column("utterance", ratio=3, no_wrap=True, overflow="ellipsis")
     table.add_column("verdict", no_wrap=True)
     table.add_column("what failed", ratio=2, no_wrap=True, overflow="ellipsis")
     for case in report.run.cases:
         verdict = verdict_of(report, case)
-        told = "" if verdict is Verdict.PASS else what_failed(case)
-        cells = [f"{case.number}", *([f"{case.iteration}"] if iterations else []), one_line(case.utterance)]
+        told = "" if verdict is Verdict.PASS else what_failed(case, report.summary)
+        cells = [f"{case.number}", *([f"{case.iteration}"] if iterations else [])]
+        cells += [*([one_line(case.label)] if labels else []), one_line(asked(case))]
         table.add_row(*map(_text, cells), _text(WORDS[verdict], _STYLES[verdict]), _text(told))
     return table
 
 
 def _panel(report: Report, case: CaseResult, verdict: Verdict) -> Panel:
     parts: list[Text | Table] = []
-    for title, fields in blocks(case):
+    for title, fields in blocks(case, report.summary):
         if title:
             parts += [Text(), _text(one_line(title), "bold")]
         parts.append(_grid(fields))

@@ -6,6 +6,7 @@ from itertools import count
 from typing import TYPE_CHECKING
 
 from evalmeta.model.run import Verdict
+from evalmeta.report.averages import averages_of, mean_text, result_text
 from evalmeta.report.details import case_name, open_results, what_failed
 from evalmeta.report.plain import one_line, quote, shorten
 from evalmeta.report.report import decision, incident, place, verdict_of
@@ -56,21 +57,35 @@ def _case_point(number: int, report: Report, case: CaseResult) -> Iterator[str]:
         case Verdict.PASS:
             yield f"ok {number} - {name}"
         case Verdict.UNDECIDED:
-            yield f"ok {number} - {name} # SKIP {_escape(what_failed(case))}"
+            yield f"ok {number} - {name} # SKIP {_escape(what_failed(case, report.summary))}"
         case _:
             yield f"not ok {number} - {name}"
             yield from _block(_diagnostics(report, case, verdict))
 
 
 def _diagnostics(report: Report, case: CaseResult, verdict: Verdict) -> Iterator[str]:
-    yield f"message: {quote(what_failed(case))}"
+    yield f"message: {quote(what_failed(case, report.summary))}"
     yield f"severity: {'error' if verdict is Verdict.ERROR else 'fail'}"
     where = place(report, case)
     if where:
         yield f"at: {quote(where)}"
+    if case.label:
+        yield f"label: {quote(case.label)}"
+    if case.earlier:
+        yield "earlier:"
+    for turn in case.earlier:
+        yield f"  - utterance: {quote(shorten(turn.utterance))}"
+        yield f"    answer: {quote(shorten(turn.generated.outcome))}"
     yield f"utterance: {quote(shorten(case.utterance))}"
     if case.generated:
         yield f"answer: {quote(shorten(case.generated.outcome))}"
+    averages = averages_of(report.summary, case)
+    if averages:
+        yield "averages:"
+    for average in averages:
+        yield f"  - name: {quote(average.name)}"
+        yield f"    mean: {quote(mean_text(average))}"
+        yield f"    result: {average.verdict}"
     results = open_results(case)
     if results:
         yield "results:"
@@ -81,6 +96,10 @@ def _diagnostics(report: Report, case: CaseResult, verdict: Verdict) -> Iterator
 def _result(result: TestResult) -> Iterator[str]:
     yield f"  - name: {quote(result.name)}"
     yield f"    result: {result.verdict}"
+    if result.turn > 0:
+        yield f"    turn: {result.turn}"
+    if result.threshold is not None:
+        yield f"    score: {quote(result_text(result))}"
     yield f"    expected: {quote(shorten(result.expected))}"
     yield f"    actual: {quote(shorten(result.actual))}"
     yield f"    explanation: {quote(shorten(result.explanation or result.error or ''))}"

@@ -5,15 +5,29 @@ from __future__ import annotations
 import math
 from typing import Final
 
-__all__ = ["count", "percent", "seconds"]
+__all__ = ["count", "decimal", "percent", "seconds", "told_apart"]
 
 _MINUTE: Final = 60
 _SHOW_MILLISECONDS: Final = 10
+_SMALLEST: Final = 0.001
 
 
 def count(number: int, noun: str) -> str:
     """Gives `1 case`, `2 cases`."""
     return f"{number:,} {noun}" if number == 1 else f"{number:,} {noun}s"
+
+
+def decimal(number: float) -> str:
+    """Gives `0.667`, `1,234.5`: at most three places, or two digits of what is smaller."""
+    if not math.isfinite(number) or 0 < abs(number) < _SMALLEST:
+        return f"{number:.2g}"
+    return f"{number:,.3f}".rstrip("0").rstrip(".")
+
+
+def told_apart(first: float, second: float) -> tuple[str, str]:
+    """Gives two numbers as `decimal` does, or in full where they would look the same and are not."""
+    short = decimal(first), decimal(second)
+    return short if short[0] != short[1] or first == second else (f"{first!r}", f"{second!r}")
 
 
 def percent(share: float) -> str:
