@@ -102,3 +102,22 @@ def test_a_spec_of_agentforce_studio_becomes_an_aitestingdefinition(evalmeta: Pr
     (folder / "studio.yaml").write_text(STUDIO_SPEC)
 
     assert "<AiTestingDefinition " in evalmeta("convert", "studio.yaml", "--to", "definition").out
+
+
+THREADS = """{"id": "desk", "name": "Desk", "description": "", "threads": [{"id": "t", "description": "", "traces": [
+{"id": "1", "userMessage": {"role": "user", "content": "Where is it?"}, "iterations": [], "tools": [],
+ "output": {"role": "assistant", "content": "Here."}, "startTime": [0, 0], "endTime": [1, 0]}]}]}"""
+
+
+def test_a_set_of_another_system_becomes_a_definition_and_says_what_is_lost(evalmeta: Program, folder: Path) -> None:
+    (folder / "desk.evalset.json").write_text(THREADS)
+    nameless = evalmeta("convert", "desk.evalset.json", "--to", "definition")
+    assert (nameless.code, "does not say what it tests" in nameless.err) == (2, True)
+
+    done = evalmeta("convert", "desk.evalset.json", "--to", "definition", "--subject-name", "Desk", "-o", "d.xml")
+    assert (done.code, "Lost: test case 1: its recorded answer" in done.err) == (0, True)
+    back = evalmeta("convert", "d.xml", "--to", "adk", "--dialect", "typescript")
+    [case] = json.loads(back.out)["evalCases"]
+    assert case["conversation"][0]["finalResponse"]["parts"] == [{"text": "Here."}]
+    strict = evalmeta("convert", "desk.evalset.json", "--to", "adk", "--strict")
+    assert (strict.code, strict.out) == (2, "")

@@ -1,4 +1,4 @@
-"""Definitions from and to other formats: test specs and tables of the Testing Center."""
+"""Definitions from and to other formats."""
 
 from __future__ import annotations
 
@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING
 
 from evalmeta.api.metadata import bytes_of, shown
 from evalmeta.errors import FormatError, InvalidMetadata, UsageError
-from evalmeta.interop.formats import recognise
+from evalmeta.interop.definitions import definition_of
+from evalmeta.interop.files import format_of, read_document
 from evalmeta.interop.losses import Written
 from evalmeta.model.registry import TESTING_DEFINITION
 from evalmeta.package.convert import target_path
@@ -22,19 +23,30 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
     from pathlib import Path
 
-    from evalmeta.interop.formats import SourceFormat
+    from evalmeta.interop.adklegacy import Dialect
+    from evalmeta.interop.formats import SourceFormat, TargetFormat
     from evalmeta.interop.losses import Loss
     from evalmeta.model.definition import Definition
     from evalmeta.model.problem import Problem
     from evalmeta.package.files import FileState
     from evalmeta.package.project import Project
 
-__all__ = ["Answers", "Draft", "convert_file", "draft_test", "put_converted", "read_source", "save_draft", "write_as"]
+__all__ = [
+    "Answers",
+    "Draft",
+    "Source",
+    "convert_file",
+    "draft_test",
+    "put_converted",
+    "read_source",
+    "save_draft",
+    "write_as",
+]
 
 
 @dataclass(frozen=True, slots=True)
 class Answers:
-    """What a table does not say of its definition, as the Testing Center's wizard asks for it.
+    """What a table, or an evaluation set of another system, does not say of its definition.
 
     Attributes:
         name: None for the file's name.
@@ -64,69 +76,126 @@ class Draft:
     problems: tuple[Problem, ...]
 
 
-def read_source(path: Path, answers: Answers = Answers()) -> Definition:
-    """Reads a definition, a test spec or a table of the Testing Center, told apart by their content.
+@dataclass(frozen=True, slots=True)
+class Source:
+    """A definition that was read from a file of any format.
+
+    Attributes:
+        losses: what a definition cannot hold of the file.
+        notes: warnings about the file.
+    """
+
+    definition: Definition
+    losses: tuple[Loss, ...] = ()
+    notes: tuple[Problem, ...] = ()
+
+
+def read_source(path: Path, answers: Answers = Answers(), *, needs_subject: bool = True) -> Source:
+    """Reads a file of any format as a definition; the format shows in the content.
+
+    Args:
+        path: the file.
+        answers: what the file does not say.
+        needs_subject: whether it must be known which agent is tested.
 
     Raises:
         NotFound: there is no such file.
         FormatError: it fits none of the formats; `problems` says why and where.
-        UsageError: a table without a subject; or answers to what the file says itself.
+        UsageError: nobody says which agent is tested; or answers to what the file says itself.
     """
-    from evalmeta.interop.testing_center_csv import read_testing_center_csv  # noqa: PLC0415 - one format of several
-    from evalmeta.interop.testspec import read_testspec  # noqa: PLC0415 - likewise
+    label = shown(path)
+    source_format = format_of(path, label=label)
+    if source_format in {"definition", "testspec"}:
+        if not answers.is_nothing:
+            raise UsageError(f"{label} says itself what it is called and what it tests.")
+        return Source(_read_metadata(path, label, source_format))
+    if source_format == "csv":
+        return Source(_read_table(path, label, answers, needs_subject=needs_subject))
+    document = read_document(path, label=label, name=answers.name or path.name.split(".")[0])
+    subject_name = answers.subject_name or document.evaluation.subject_name
+    if needs_subject and not subject_name:
+        raise _no_subject(label, "says")
+    definition, losses = definition_of(document, subject_name=subject_name or "agent")
+    return Source(replace(definition, subject_version=answers.subject_version), losses, document.notes)
 
-    data, label = bytes_of(path), shown(path)
-    source_format = recognise(data)
-    if source_format != "csv" and not answers.is_nothing:
-        raise UsageError(f"{label} says itself what it is called and what it tests.")
+
+def _read_metadata(path: Path, label: str, source_format: SourceFormat) -> Definition:
+    data = bytes_of(path)
     if source_format == "definition":
         return _read_definition(data, label)
-    if source_format == "testspec":
-        return read_testspec(data, label=label)
-    if not answers.subject_name:
-        raise UsageError(
-            f"{label} is a table, which does not say what it tests.",
-            actions=["Name the agent: --subject-name My_Agent."],
-        )
+    from evalmeta.interop.testspec import read_testspec  # noqa: PLC0415 - one format of several
+
+    return read_testspec(data, label=label)
+
+
+def _read_table(path: Path, label: str, answers: Answers, *, needs_subject: bool) -> Definition:
+    from evalmeta.interop.testing_center_csv import read_testing_center_csv  # noqa: PLC0415 - one format of several
+
+    if needs_subject and not answers.subject_name:
+        raise _no_subject(label, "is a table, which does not say")
     return read_testing_center_csv(
-        data,
+        bytes_of(path),
         label=label,
         name=answers.name or path.stem,
-        subject_name=answers.subject_name,
+        subject_name=answers.subject_name or "agent",
         subject_version=answers.subject_version,
     )
 
 
-def write_as(definition: Definition, target: SourceFormat) -> Written:
-    """Writes a definition in a format, and says what the format cannot hold of it."""
-    from evalmeta.interop.testing_center_csvwriter import write_testing_center_csv  # noqa: PLC0415 - one of several
-    from evalmeta.interop.testspecwriter import write_testspec  # noqa: PLC0415 - likewise
-
-    if target == "definition":
-        return Written(write_definition(definition))
-    return write_testspec(definition) if target == "testspec" else write_testing_center_csv(definition)
+def _no_subject(label: str, says: str) -> UsageError:
+    what = f"{label} {says} what it tests." if "not" in says else f"{label} does not say what it tests."
+    return UsageError(what, actions=["Name the agent: --subject-name My_Agent."])
 
 
-def convert_file(path: Path, target: SourceFormat, *, answers: Answers = Answers(), strict: bool = False) -> Written:
+def write_as(definition: Definition, target: TargetFormat, *, dialect: Dialect = "python") -> Written:
+    """Writes a definition in a format, and says what the format cannot hold of it; `dialect` is ADK's."""
+    # A format is loaded when it is written.
+    match target:
+        case "definition":
+            return Written(write_definition(definition))
+        case "testspec":
+            from evalmeta.interop.testspecwriter import write_testspec  # noqa: PLC0415
+
+            return write_testspec(definition)
+        case "csv":
+            from evalmeta.interop.testing_center_csvwriter import write_testing_center_csv  # noqa: PLC0415
+
+            return write_testing_center_csv(definition)
+        case "adk":
+            from evalmeta.interop.adkwriter import write_adk  # noqa: PLC0415
+
+            return write_adk(definition, dialect=dialect)
+        case "databricks":
+            from evalmeta.interop.databrickswriter import write_databricks  # noqa: PLC0415
+
+            return write_databricks(definition)
+
+
+def convert_file(
+    path: Path, target: TargetFormat, *, answers: Answers = Answers(), strict: bool = False, dialect: Dialect = "python"
+) -> Written:
     """Reads a file of any known format and writes it in another; nothing is put on disk.
 
     Args:
         path: the file.
         target: the format to write.
-        answers: what a table does not say.
+        answers: what a table, or an evaluation set of another system, does not say.
         strict: refuse to lose anything.
+        dialect: which of ADK's programs reads what is written.
 
     Raises:
         FormatError: it cannot be read; or, with `strict`, something would be lost.
         EvalmetaError: as `read_source`.
     """
-    written = write_as(read_source(path, answers), target)
-    if strict and written.losses:
+    source = read_source(path, answers, needs_subject=target in {"definition", "testspec"})
+    written = write_as(source.definition, target, dialect=dialect)
+    losses = (*source.losses, *written.losses)
+    if strict and losses:
         raise FormatError(
-            f"{shown(path)} cannot be written as {target} without a loss:{_listed(written.losses)}",
+            f"{shown(path)} cannot be written as {target} without a loss:{_listed(losses)}",
             actions=["Convert it without --strict to leave that out."],
         )
-    return written
+    return replace(written, losses=losses)
 
 
 def put_converted(path: Path, content: bytes, *, overwrite: bool) -> FileState:

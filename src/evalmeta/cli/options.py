@@ -70,7 +70,7 @@ def selection_options(
 
 
 def answers_options(command: _Command[_T]) -> _Command[_T]:
-    """Adds what a table of the Testing Center does not say of its test, and gives it the command as its `answers`."""
+    """Adds what files of some formats do not say of their tests, and gives it the command as its `answers`."""
 
     @wraps(command)
     def run(
@@ -82,9 +82,11 @@ def answers_options(command: _Command[_T]) -> _Command[_T]:
 
     decorated: _Command[_T] = run
     for option in (
-        click.option("--subject-version", metavar="VERSION", help="A table's test: the agent's version, such as v2."),
-        click.option("--subject-name", metavar="API_NAME", help="A table's test: the agent under test."),
-        click.option("--name", help="A table's test: what it is called.  [default: the file's name]"),
+        click.option(
+            "--subject-version", metavar="VERSION", help="The agent's version, such as v2, where the file names none."
+        ),
+        click.option("--subject-name", metavar="API_NAME", help="The agent under test, where the file names none."),
+        click.option("--name", help="The test's name, where the file has none.  [default: the file's]"),
     ):
         decorated = option(decorated)
     return decorated

@@ -10,14 +10,15 @@ import click
 
 from evalmeta.cli.options import answers_options, api_version_option, selection_options
 from evalmeta.cli.output import json_option, note, print_json, print_table
-from evalmeta.interop.formats import FORMATS
+from evalmeta.interop.formats import TARGET_FORMATS
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from evalmeta.api.conversions import ConvertedFile
     from evalmeta.api.specs import Answers
-    from evalmeta.interop.formats import SourceFormat
+    from evalmeta.interop.adklegacy import Dialect
+    from evalmeta.interop.formats import TargetFormat
     from evalmeta.interop.losses import Written
     from evalmeta.model.jsonvalue import JsonValue
     from evalmeta.model.registry import ApiVersion
@@ -53,35 +54,45 @@ def convert() -> None:
 
 @convert.command()
 @click.argument("path", metavar="SOURCE", type=click.Path(path_type=Path))
-@click.option("--to", "target", type=click.Choice(FORMATS), required=True, help="The format to write.")
+@click.option("--to", "target", type=click.Choice(TARGET_FORMATS), required=True, help="The format to write.")
 @click.option("-o", "--output-file", type=click.Path(path_type=Path), help="The file to write.  [default: stdout]")
 @click.option("--strict", is_flag=True, help="Refuse to lose anything.")
+@click.option(
+    "--dialect",
+    type=click.Choice(("python", "typescript")),
+    default="python",
+    show_default=True,
+    help="Which of ADK's programs is to read it, with --to adk.",
+)
 @answers_options
 @_force_option
 @json_option
-def file(
+def file(  # noqa: PLR0913 - one for each option
     path: Path,
     *,
-    target: SourceFormat,
+    target: TargetFormat,
+    dialect: Dialect,
     output_file: Path | None,
     strict: bool,
     answers: Answers,
     force: bool,
     as_json: bool,
 ) -> None:
-    """Write a definition, a test spec (YAML) or a Testing Center table (CSV) in another format.
+    """Write a file of one format in another.
 
-    What SOURCE is shows in its content. Everything that the other format cannot hold is
+    SOURCE can be a definition, a test spec (YAML), a Testing Center table (CSV), or a file of ADK, Databricks or
+    Ballerina; what it is shows in its content. Everything that the other format cannot hold is
     listed; with --strict nothing is written then. The word `file` may be left out.
 
     \b
     evalmeta convert specs/Orders.yaml --to definition
     evalmeta convert Orders.aiEvaluationDefinition-meta.xml --to testspec -o specs/Orders.yaml
     evalmeta convert Orders.csv --to testspec --subject-name Order_Agent --strict
+    evalmeta convert weather.test.json --to definition --subject-name Weather_Agent
     """
     from evalmeta.api import specs  # noqa: PLC0415 - not needed for --help
 
-    written = specs.convert_file(path, target, answers=answers, strict=strict)
+    written = specs.convert_file(path, target, answers=answers, strict=strict, dialect=dialect)
     state = specs.put_converted(output_file, written.content, overwrite=force) if output_file else None
     for loss in written.losses:
         note(f"Lost: {loss}")

@@ -9,6 +9,7 @@ from typing import Final
 import click
 
 from evalmeta.cli.output import json_option, note, print_json
+from evalmeta.cli.sources import show_source
 
 __all__ = ["generate"]
 
@@ -56,7 +57,9 @@ def spec(ctx: click.Context, /, from_definition: Path | None, **_: object) -> No
         definition = outlines.definition_of(outline)
     else:
         answers = specs.Answers(outline.name, outline.subject_name, outline.subject_version)
-        definition = specs.read_source(from_definition, answers)
+        source = specs.read_source(from_definition, answers)
+        show_source(source)
+        definition = source.definition
     written = specs.write_as(definition, "testspec")
     for loss in written.losses:
         note(f"Lost: {loss}")

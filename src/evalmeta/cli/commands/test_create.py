@@ -11,6 +11,7 @@ from evalmeta.cli.commands.deploy import start
 from evalmeta.cli.jobs import wait_option
 from evalmeta.cli.options import answers_options, api_version_option
 from evalmeta.cli.output import json_option, note, print_json, print_problems
+from evalmeta.cli.sources import show_source
 from evalmeta.cli.targets import target_org_option
 from evalmeta.errors import EXIT_FAILED, EXIT_PASSED
 
@@ -45,7 +46,7 @@ def create(
     as_json: bool,
     **deploying: object,
 ) -> int:
-    """Write a test spec into the project as a definition, and deploy that.
+    """Write a test spec, or a file of another format, into the project as a definition, and deploy that.
 
     A spec with errors, or a definition that the check refuses, changes nothing.
 
@@ -56,8 +57,9 @@ def create(
     from evalmeta.api import specs  # noqa: PLC0415 - not needed for --help
     from evalmeta.package.project import find_project  # noqa: PLC0415 - likewise
 
-    definition = specs.read_source(spec, answers)
-    draft = specs.draft_test(find_project(Path.cwd()), definition, api_name)
+    source = specs.read_source(spec, answers)
+    show_source(source)
+    draft = specs.draft_test(find_project(Path.cwd()), source.definition, api_name)
     if preview:
         return _preview(draft, as_json=as_json)
     state = specs.save_draft(draft, overwrite=force)
