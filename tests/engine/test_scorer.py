@@ -1,26 +1,25 @@
 from __future__ import annotations
 
 import asyncio
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import pytest
 
-from engine.builders import TOPIC, criterion, exchange
+from engine.builders import TOPIC, case, criterion, exchange
 from evalmeta.engine.raters.offline.rules import Rules
-from evalmeta.engine.scorer import SCORERS, make_scorers, score
+from evalmeta.engine.scorer import SCORERS, Exchange, make_scorers, score
 from evalmeta.errors import SettingsError
-from evalmeta.model.definition import Expectation
+from evalmeta.model.definition import Expectation, HistoryMessage
 from evalmeta.model.expectations import expectation_kind, known_names, scorer_names
 from evalmeta.model.generated import Action, GeneratedData
-from evalmeta.model.run import TestResult, Verdict
+from evalmeta.model.run import EarlierTurn, TestResult, Verdict
 from evalmeta.model.scoring import Scoring
 from evalmeta.plugins import _found
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
     from pathlib import Path
-
-    from evalmeta.engine.scorer import Exchange
 
 EXCHANGE = exchange(GeneratedData("Shipped.", "Orders"))
 
@@ -180,3 +179,14 @@ def test_what_is_no_scorer_is_refused_by_name(install: Callable[..., None], targ
     install(Courtesy=target)
     with pytest.raises(SettingsError, match=f"'Courtesy' of the entry points .*{complaint}"):
         make_scorers(Scoring(), Rules())
+
+
+def test_the_history_of_a_turn_has_the_turns_before_it() -> None:
+    asked = replace(case("And now?"), history=(HistoryMessage("user", "Hello"), HistoryMessage("agent", "Hi")))
+    turn = Exchange(asked, "And now?", GeneratedData("x"), (EarlierTurn("Where?", GeneratedData("Here.", "Orders")),))
+    assert [(each.role, each.message, each.topic) for each in turn.history] == [
+        ("user", "Hello", None),
+        ("agent", "Hi", None),
+        ("user", "Where?", None),
+        ("agent", "Here.", "Orders"),
+    ]

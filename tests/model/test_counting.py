@@ -57,3 +57,7 @@ def test_less_is_better_where_a_result_has_shown_it() -> None:
     [mean] = means_of([averaged(0.1, PASS), averaged(0.8, FAILURE)]).values()
     assert (mean.score, mean.verdict) == (pytest.approx(0.45), PASS)
     assert case_verdict([averaged(0.4, PASS), averaged(0.8, FAILURE)]) is FAILURE
+
+
+def test_a_pass_just_below_its_threshold_turns_nothing_round() -> None:
+    assert case_verdict([averaged(0.5 - 1e-12, PASS), averaged(0.9, PASS), averaged(0.1, FAILURE)]) is PASS

@@ -31,6 +31,7 @@ from evalmeta.engine.scorers.retrieval import score_document_recall
 from evalmeta.engine.scorers.topics import topic_scorer
 from evalmeta.engine.scorers.trajectories import score_trajectory
 from evalmeta.errors import RaterError, SettingsError
+from evalmeta.model.definition import HistoryMessage
 from evalmeta.model.expectations import canonical_name, expectation_kind, known_names
 from evalmeta.model.run import TestResult, Verdict
 from evalmeta.model.scoring import Scoring
@@ -58,6 +59,21 @@ class Exchange(NamedTuple):
     utterance: str
     generated: GeneratedData
     earlier: tuple[EarlierTurn, ...] = ()
+
+    @property
+    def history(self) -> tuple[HistoryMessage, ...]:
+        """Gives what was said before the question: the case's history, and the turns since."""
+        if not self.earlier:
+            return self.case.history
+        said = (
+            message
+            for turn in self.earlier
+            for message in (
+                HistoryMessage("user", turn.utterance),
+                HistoryMessage("agent", turn.generated.outcome, turn.generated.topic),
+            )
+        )
+        return (*self.case.history, *said)
 
 
 class Scorer(Protocol):

@@ -40,8 +40,8 @@ class Mean:
             return
         self._total += result.score
         self.count += 1
-        is_above, is_below = result.score > result.threshold, result.score < result.threshold
-        self._is_lower_better |= is_below if result.verdict is Verdict.PASS else is_above
+        distance = result.score - result.threshold
+        self._is_lower_better |= (distance if result.verdict is Verdict.FAILURE else -distance) > _TOLERANCE
 
     @property
     def score(self) -> float | None:

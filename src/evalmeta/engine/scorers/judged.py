@@ -88,7 +88,7 @@ def _rubric(expectation: Expectation, exchange: Exchange, metric: Metric, readin
         exchange.utterance,
         generated.outcome,
         "" if terms.facts else (expectation.expected_value or "").strip(),
-        exchange.case.history,
+        exchange.history,
         generated.actions,
         _rating_threshold(metric, reading),
         tuple(each for each in generated.retrieved or () if each.content is not None),
@@ -110,7 +110,7 @@ def _ask(question: _Question, rater: Rater) -> TestResult | Awaitable[TestResult
     first, *others = question.parts
     rating = rater(first.rubric)
     if rating is None:
-        return _undecided(question, f"{question.expectation.name} needs an LLM rater, and none judges this run")
+        return _undecided(question, "it needs an LLM rater, and none judges this run")
     ratings = [rating, *(rater(each.rubric) for each in others)]
     # Nothing has to be awaited when an offline rater judges.
     if any(isawaitable(each) for each in ratings):

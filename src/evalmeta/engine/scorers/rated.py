@@ -48,7 +48,7 @@ def _rubric(expectation: Expectation, exchange: Exchange, expected: str, thresho
         exchange.utterance,
         exchange.generated.outcome,
         expected,
-        exchange.case.history,
+        exchange.history,
         exchange.generated.actions,
         threshold,
     )
