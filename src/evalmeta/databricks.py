@@ -20,6 +20,7 @@ from typing import TYPE_CHECKING, Final, cast
 
 from evalmeta.api.evaluations import evaluate_async as run_evaluation
 from evalmeta.engine.loop import run_to_end
+from evalmeta.engine.scorers.judgedparts import read_parts
 from evalmeta.engine.subjects.recorded import bind_recorded
 from evalmeta.errors import UsageError
 from evalmeta.interop.databricks import read_databricks_file, read_databricks_rows
@@ -135,7 +136,7 @@ async def evaluate_async(  # noqa: PLR0913 - as above
     subject = bind_recorded() if model is None else model
     finished = await run_evaluation(evaluation, subject, options=options, rater=rater, journal=journal, root=root)
     results = finished.run.cases
-    rows = result_rows(evaluation.cases, results)
+    rows = result_rows(evaluation.cases, results, read_parts=read_parts)
     return EvaluationResult(run_metrics(results), {"eval_results": _table(rows)}, finished, document.notes)
 
 

@@ -17,7 +17,6 @@ from hypothesis import strategies as st
 from evalmeta import limits
 from evalmeta.errors import FormatError, NotFound, UsageError
 from evalmeta.interop.databricks import read_databricks, read_databricks_file, read_databricks_rows
-from evalmeta.interop.databricksfiles import is_databricks
 from evalmeta.interop.databricksframes import rows_of
 from evalmeta.interop.databricksmetrics import (
     CHUNK_RELEVANCE,
@@ -34,6 +33,7 @@ from evalmeta.interop.databricksmetrics import (
     SAFETY,
     TOTAL_TOKENS,
 )
+from evalmeta.interop.formats import recognise
 from evalmeta.model.definition import Expectation, HistoryMessage
 from evalmeta.model.generated import GeneratedData, Passage, Tokens
 
@@ -497,7 +497,7 @@ def test_every_kind_of_file_gives_the_same_cases(form: str, tmp_path: Path) -> N
     file.write_bytes(content)
     expected = list(read(*ROWS).evaluation.cases)
 
-    assert is_databricks(content)
+    assert recognise(content) == "databricks"
     document = read_databricks(content, label="rows", name="set")
     streamed = read_databricks_file(file, label="rows", name="set")
     assert list(document.evaluation.cases) == list(streamed.evaluation.cases) == expected
@@ -512,25 +512,11 @@ def test_lines_of_rows_are_known() -> None:
     assert dict(read_databricks(content_of("parquet", ROWS), label="l", name="s").lines) == {}
 
 
-@pytest.mark.parametrize(
-    ("data", "is_one"),
-    [
-        (b'[{"request_id": "1", "n": -3.5, "x": null, "request": "q"}]', True),
-        (b'{"inputs": {}}', True),
-        (b'{"data": [{"trace": ""}]}', True),
-        (b"request;response\n", True),
-        (b"PAR1", True),
-        (b'[{"query": "q", "reference": "r"}]', False),
-        (b'{"eval_set_id": "e", "eval_cases": []}', False),
-        (b'{"threads": [{"request": 1}]}', False),
-        (b"<a/>", False),
-        (b"Utterance,Expected Topic\n", False),
-        (b"name: x\nrequest: y\n", False),
-        (b"", False),
-    ],
-)
-def test_an_evaluation_set_is_told_by_its_first_row(data: bytes, *, is_one: bool) -> None:
-    assert is_databricks(data) is is_one
+def test_traces_by_themselves_are_rows() -> None:
+    line = json.dumps(TRACE).encode()
+    for data, count in ((line, 1), (line + b"\n" + line, 2), (b"[" + line + b"]", 1)):
+        cases = list(read_databricks(data, label="l", name="s").evaluation.cases)
+        assert [each.turns[0].utterance for each in cases] == ["traced?"] * count
 
 
 def test_a_file_with_one_row_is_read() -> None:

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from evalmeta.interop.findings import Findings
     from evalmeta.model.jsonvalue import JsonObject
 
-__all__ = ["PlacedRow", "RowFormat", "format_of", "is_databricks", "rows_in", "streamed_rows"]
+__all__ = ["PlacedRow", "RowFormat", "format_of", "rows_in", "streamed_rows"]
 
 RowFormat = Literal["json", "jsonl", "csv", "parquet"]
 
@@ -37,9 +37,6 @@ _HEAD_BYTES: Final = 1_000_000
 _WRAPPERS: Final = ("rows", "data")
 _WRAPPED: Final = re.compile(rb'\{\s*"(?:rows|data)"\s*:\s*\[\s*')
 _TELLING: Final = ("request", "inputs", "trace")
-_TELLING_KEY: Final = re.compile(
-    rb'\{\s*(?:"\w+"\s*:\s*(?:"(?:[^"\\]|\\.)*"|[\w.-]+|null)\s*,\s*){0,20}"(?:request|inputs|trace)"\s*:'
-)
 _DELIMITERS: Final = ",;\t"
 _PARQUET_BATCH: Final = 100
 
@@ -53,23 +50,6 @@ class PlacedRow(JsonFile):
     def place(self, path: Sequence[str | int]) -> tuple[int, int]:  # noqa: ARG002 - as `JsonFile` has it
         """Gives the row's line."""
         return self.first_line, 0
-
-
-def is_databricks(data: bytes) -> bool:
-    """Tells by a file's beginning whether it is an evaluation set: its first row has a request, inputs or a trace."""
-    head = data[:_HEAD_BYTES].removeprefix(_UTF8_MARK).lstrip()
-    if head.startswith(_PARQUET):
-        return True
-    if head[:1] in {b"[", b"{"}:
-        begin = head[1:].lstrip() if head[:1] == b"[" else _unwrapped(head)
-        return _TELLING_KEY.match(begin) is not None
-    first = head.split(b"\n", 1)[0].decode("utf-8", "replace")
-    return any(not {*_TELLING}.isdisjoint(map(_title, _cells(first, each))) for each in _DELIMITERS)
-
-
-def _unwrapped(head: bytes) -> bytes:
-    found = _WRAPPED.match(head)
-    return head[found.end() :] if found else head
 
 
 def format_of(head: bytes, *, name: str = "") -> RowFormat:
@@ -122,7 +102,7 @@ def _json_rows(data: bytes, label: str, findings: Findings) -> Iterator[Row]:
     if isinstance(rows, dict):
         wrapper = next((key for key in _WRAPPERS if isinstance(rows.get(key), list)), None)
         if wrapper is None:
-            if not {*COLUMNS, *GENAI_COLUMNS}.isdisjoint(rows):
+            if not {*COLUMNS, *GENAI_COLUMNS, "info"}.isdisjoint(rows):
                 yield Row(1, file)
                 return
         else:

@@ -89,7 +89,7 @@ class _RowReader:
         for step in row.path:
             value = value[step]  # type: ignore[index] # the path leads to what is there
         self._is_object = isinstance(value, dict)
-        self._values: JsonObject = value if isinstance(value, dict) else {}
+        self._values: JsonObject = _columns(value) if isinstance(value, dict) else {}
         if not self._is_object:
             self._refuse(f"it is {json_kind(value)}, not an object", code="json-type", hint=_ROW_HINT)
 
@@ -314,6 +314,12 @@ class _RowReader:
     def _note(self, message: str, path: Path, *, code: str = "databricks-row", hint: str = "") -> None:
         line, column = self._row.file.place((*self._row.path, *path))
         self._findings.note(code, f"row {self._row.number}: {message}", line=line, column=column, hint=hint)
+
+
+def _columns(value: JsonObject) -> JsonObject:
+    """Gives a row's columns; a trace by itself is a row with nothing else."""
+    is_trace = {"info", "data"} <= value.keys() and {*_KNOWN}.isdisjoint(value)
+    return {"trace": value} if is_trace else value
 
 
 def _shown(path: Path) -> str:

@@ -8,7 +8,6 @@ what is retrieved badly cannot be answered well. Of the passages it is enough th
 from __future__ import annotations
 
 import json
-import re
 from statistics import fmean
 from typing import TYPE_CHECKING, Final, TypeAlias
 
@@ -26,7 +25,7 @@ from evalmeta.interop.databricksmetrics import (
 from evalmeta.model.run import Verdict
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping, Sequence
+    from collections.abc import Callable, Iterable, Mapping, Sequence
 
     from evalmeta.model.definition import Expectation
     from evalmeta.model.evaluation import Case
@@ -34,6 +33,7 @@ if TYPE_CHECKING:
     from evalmeta.model.run import CaseResult, TestResult
 
     ResultRow: TypeAlias = dict[str, JsonValue]
+    ReadParts: TypeAlias = Callable[[str], Sequence[tuple[str, str, str]]]
 
 __all__ = ["result_rows", "run_metrics"]
 
@@ -48,7 +48,6 @@ _ROOT_CAUSES: Final = (
     GUIDELINES,
     GLOBAL_GUIDELINES,
 )
-_CHUNK_LINE: Final = re.compile(r"\d+\. (yes|no), (.*)")
 _ROLES: Final = {"agent": "assistant"}
 
 
@@ -67,15 +66,18 @@ def run_metrics(results: Iterable[CaseResult]) -> dict[str, float]:
     return {name: fmean(each) for name, each in numbers.items()}
 
 
-def result_rows(cases: Iterable[Case], results: Sequence[CaseResult]) -> list[ResultRow]:
-    """Gives a row for every result, all with the same columns, in the order of the results."""
+def result_rows(cases: Iterable[Case], results: Sequence[CaseResult], *, read_parts: ReadParts) -> list[ResultRow]:
+    """Gives a row for every result, all with the same columns, in the order of the results.
+
+    `read_parts` takes the explanation of what was judged one by one apart: label, name and rationale of each.
+    """
     by_number = {case.number: case for case in cases}
-    rows = [_row(by_number[each.number], each) for each in results]
+    rows = [_row(by_number[each.number], each, read_parts) for each in results]
     columns = dict.fromkeys(key for row in rows for key in row)
     return [{column: row.get(column) for column in columns} for row in rows]
 
 
-def _row(case: Case, result: CaseResult) -> ResultRow:
+def _row(case: Case, result: CaseResult, read_parts: ReadParts) -> ResultRow:
     row: ResultRow = {"request_id": case.label or str(case.number), "request": _request(case, result.utterance)}
     generated = result.generated
     row["response"] = generated.outcome if generated else None
@@ -89,7 +91,7 @@ def _row(case: Case, result: CaseResult) -> ResultRow:
     for expectation in case.turns[0].expectations:
         row |= _expected(expectation)
     for each in result.results:
-        row |= _judged(each, [passage.uri for passage in retrieved or () if passage.content is not None])
+        row |= _judged(each, read_parts)
     return {**row, **_overall(result.results)}
 
 
@@ -114,9 +116,9 @@ def _expected(expectation: Expectation) -> Mapping[str, JsonValue]:
     return {}
 
 
-def _judged(result: TestResult, uris: Sequence[str]) -> Mapping[str, JsonValue]:
+def _judged(result: TestResult, read_parts: ReadParts) -> Mapping[str, JsonValue]:
     if result.name == CHUNK_RELEVANCE:
-        return _chunks(result, uris)
+        return _chunks(result, read_parts)
     if not result.name.endswith(_RATING):
         return {result.name: result.score}
     base, word = _labelled(result).removesuffix(_RATING), _yes_or_no(result)
@@ -127,15 +129,15 @@ def _judged(result: TestResult, uris: Sequence[str]) -> Mapping[str, JsonValue]:
     return told
 
 
-def _chunks(result: TestResult, uris: Sequence[str]) -> Mapping[str, JsonValue]:
-    """Gives a rating and a rationale for each passage: the scorer tells them on a line each."""
+def _chunks(result: TestResult, read_parts: ReadParts) -> Mapping[str, JsonValue]:
+    """Gives a rating and a rationale for each passage with content, in their order."""
     base = CHUNK_RELEVANCE.removesuffix("/precision")
     told: dict[str, JsonValue] = {f"{base}/precision": result.score}
     if result.score is None:
         return {**told, f"{base}/error_message": result.error or result.explanation}
-    found = [match for line in result.explanation.split("\n") if (match := _CHUNK_LINE.fullmatch(line))]
-    told[f"{base}/ratings"] = [match[1] for match in found]
-    told[f"{base}/rationales"] = [match[2].removeprefix(f"{uri}: ") for match, uri in zip(found, uris, strict=False)]
+    parts = read_parts(result.explanation)
+    told[f"{base}/ratings"] = [label for label, _, _ in parts]
+    told[f"{base}/rationales"] = [rationale for _, _, rationale in parts]
     return told
 
 

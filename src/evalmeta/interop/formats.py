@@ -27,6 +27,7 @@ _UTF16_MARKS: Final = (b"\xff\xfe", b"\xfe\xff")
 _PARQUET_MARK: Final = b"PAR1"
 _KEY: Final = re.compile(rb'"([A-Za-z_]+)"\s*:')
 _KEY_BYTES: Final = 20_000
+_DELIMITERS: Final = ",;\t"
 
 # Which format an object with a key is of; the first key that is there decides.
 _OF_OBJECTS: Final[dict[str, SourceFormat]] = {
@@ -78,7 +79,7 @@ def recognise(data: bytes) -> SourceFormat | None:
 
 def _columns(begin: bytes) -> set[str]:
     first = begin.split(b"\n", 1)[0].decode("utf-8", "replace")
-    return {each.strip() for each in next(csv.reader([first]), [])} if "," in first else {first.strip()}
+    return {cell.strip() for mark in _DELIMITERS for cell in next(csv.reader([first], delimiter=mark), [])}
 
 
 def _of_json(begin: bytes) -> SourceFormat | None:
