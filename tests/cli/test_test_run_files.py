@@ -47,6 +47,18 @@ def test_a_file_is_run_where_there_is_no_project(evalmeta: Program) -> None:
     assert "orders.yaml: subject desk:answer, run 4KB" in done.out
 
 
+def test_an_agent_in_the_current_folder_is_found_from_a_project_above_it(
+    evalmeta: Program, folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (folder / "evalmeta.toml").touch()
+    below = folder / "checks"
+    below.mkdir()
+    (below / "local_desk.py").write_text(AGENT)
+    monkeypatch.chdir(below)
+    done = evalmeta("test", "run", "../orders.yaml", "--subject", "local_desk:answer", "--wait")
+    assert (done.code, "subject local_desk:answer" in done.out) == (0, True)
+
+
 def test_several_files_are_several_runs_and_one_verdict(evalmeta: Program) -> None:
     done = evalmeta("test", "run", "orders.yaml", "returns.yaml", *SUBJECT, "--wait", "--json")
     runs = json.loads(done.out)["result"]

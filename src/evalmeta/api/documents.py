@@ -152,7 +152,7 @@ def read_test(project: Project, path: Path, *, subject: str | None = None) -> Fi
 def _subject(project: Project, document: Document, chosen: str | None, label: str) -> tuple[str, JsonObject | None]:
     bound, named = project.settings.subjects, document.evaluation.subject_name
     if chosen is not None and ":" in chosen:
-        return chosen, {"adapter": "python", "target": chosen}
+        return chosen, {"adapter": "python", "target": _target(project, chosen)}
     if chosen is not None or named in bound:
         return chosen or named, None
     if document.is_answered:
@@ -162,6 +162,19 @@ def _subject(project: Project, document: Document, chosen: str | None, label: st
     if named:
         return named, None
     raise _unbound(label, tuple(bound))
+
+
+def _target(project: Project, chosen: str) -> str:
+    """Gives a target as the project's folder sees it; one that is only in the current folder is meant from there on."""
+    module, here = chosen.split(":", 1)[0].split(".", 1)[0], Path.cwd().resolve()
+    is_below = here != project.root and here.is_relative_to(project.root)
+    if not is_below or _has_module(project.root, module) or not _has_module(here, module):
+        return chosen
+    return ".".join((*here.relative_to(project.root).parts, chosen))
+
+
+def _has_module(folder: Path, module: str) -> bool:
+    return (folder / f"{module}.py").is_file() or (folder / module).is_dir()
 
 
 def _unbound(label: str, bound: tuple[str, ...]) -> SubjectNotBound:
