@@ -81,6 +81,13 @@ def test_an_agent_that_nobody_binds_is_told(evalmeta: Program) -> None:
     assert "no adapter is bound to the agent 'Order_Desk'" in done.err
 
 
+def test_reports_name_the_line_of_a_case(evalmeta: Program, folder: Path) -> None:
+    (folder / "set.json").write_text('{"entries": [\n{"input": "Where?", "expectedTools": ["find"]}]}')
+    done = evalmeta("test", "run", "set.json", *SUBJECT, "--wait", "--result-format", "junit")
+    assert 'file="set.json" line="2"' in done.out
+    assert evalmeta("test", "run", "set.json", *SUBJECT, "--wait").out.count("set.json\n") == 0
+
+
 def test_history_and_more_iterations_know_runs_of_files(evalmeta: Program, folder: Path) -> None:
     evalmeta("test", "run", "orders.yaml", *SUBJECT, "--wait")
     assert "orders.yaml" in evalmeta("test", "history").out

@@ -7,8 +7,9 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
+from evalmeta import limits
 from evalmeta.api.metadata import files_to_check, shown, validate
-from evalmeta.errors import InvalidMetadata, NotFound, ProjectError, SubjectNotBound
+from evalmeta.errors import EvalmetaError, InvalidMetadata, NotFound, ProjectError, SubjectNotBound
 from evalmeta.interop.files import is_test_file, read_document
 from evalmeta.package.convert import named_by
 from evalmeta.package.markers import SETTINGS_FILE
@@ -16,7 +17,7 @@ from evalmeta.package.project import find_project
 from evalmeta.package.resolver import find_components
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Iterator, Mapping, Sequence
 
     from evalmeta.interop.document import Document
     from evalmeta.model.evaluation import Evaluation
@@ -25,7 +26,7 @@ if TYPE_CHECKING:
     from evalmeta.model.run import RunOptions
     from evalmeta.package.project import Project
 
-__all__ = ["FileTest", "document_at", "find_tests", "read_test", "refuse_errors", "with_document"]
+__all__ = ["FileTest", "document_at", "find_tests", "place_of_run", "read_test", "refuse_errors", "with_document"]
 
 _SHOWN_PROBLEMS: Final = 20
 _PASSED_OVER: Final = frozenset({"node_modules", "__pycache__"})
@@ -184,6 +185,21 @@ def _unbound(label: str, bound: tuple[str, ...]) -> SubjectNotBound:
     return SubjectNotBound(
         f"{label} does not say which agent to ask", actions=["Name a Python function: --subject my_agent:answer", known]
     )
+
+
+def place_of_run(project: Project, definition: str) -> tuple[Path, Mapping[int, int]] | None:
+    """Gives the file that a run was of, if it was of one that is still there, and the lines of its cases.
+
+    A large file is not read again for them.
+    """
+    path = project.root / definition
+    if "." not in definition or not path.is_file():
+        return None
+    try:
+        small = path.stat().st_size <= limits.MAX_SPEC_BYTES
+        return path, read_document(path, label=definition, name=definition).lines if small else {}
+    except (EvalmetaError, OSError):
+        return path, {}
 
 
 def with_document(options: RunOptions, document: Document) -> RunOptions:

@@ -89,6 +89,7 @@ def _show(reports: Sequence[Report], output: Output, *, status: int) -> None:
 
 def _report(project: Project, finished: FinishedRun) -> Report:
     from evalmeta.api.comparisons import statistics_of  # noqa: PLC0415 - not needed for --help
+    from evalmeta.api.documents import place_of_run  # noqa: PLC0415 - likewise
     from evalmeta.api.metadata import case_lines, shown  # noqa: PLC0415 - likewise
     from evalmeta.model.registry import type_of_run  # noqa: PLC0415 - likewise
     from evalmeta.package.resolver import find_components  # noqa: PLC0415 - likewise
@@ -100,7 +101,10 @@ def _report(project: Project, finished: FinishedRun) -> Report:
         kind, name = type_of_run(finished.run.id), finished.run.definition
         paths = [each.path for each in find_components(project) if (each.type, each.full_name) == (kind, name)]
     report = Report(finished.run, finished.summary, statistics=statistics_of(finished.run))
-    return replace(report, file=shown(paths[0]), lines=case_lines(paths[0])) if paths else report
+    if paths:
+        return replace(report, file=shown(paths[0]), lines=case_lines(paths[0]))
+    place = place_of_run(project, finished.run.definition)
+    return replace(report, file=shown(place[0]), lines=place[1]) if place else report
 
 
 def _write_files(reports: Sequence[Report], result_format: str, output_dir: Path) -> None:

@@ -90,7 +90,7 @@ def totals(reports: Sequence[Report]) -> str:
 
 def _lines(report: Report) -> Iterator[str]:
     yield heading(report)
-    if report.file:
+    if report.file and report.file != report.run.definition:
         yield one_line(report.file, chars=400)
     yield ""
     for case in report.run.cases:
