@@ -81,6 +81,16 @@ def test_an_agent_that_nobody_binds_is_told(evalmeta: Program) -> None:
     assert "no adapter is bound to the agent 'Order_Desk'" in done.err
 
 
+def test_answers_of_a_file_do_not_matter_where_an_agent_is_asked(evalmeta: Program, folder: Path) -> None:
+    (folder / "set.jsonl").write_text('{"request": "Where?", "response": "Nowhere."}\n')
+    for subject, outcome in (((), "Nowhere."), (SUBJECT, "It is on its way.")):
+        done = evalmeta("test", "run", "set.jsonl", *subject, "--wait", "--json")
+        [case] = json.loads(done.out)["result"][0]["testCases"]
+        assert case["generatedData"]["outcome"] == outcome
+        names = {each["name"] for each in case["testResults"]}
+        assert ("agent/latency_seconds" in names) is bool(subject)
+
+
 def test_reports_name_the_line_of_a_case(evalmeta: Program, folder: Path) -> None:
     (folder / "set.json").write_text('{"entries": [\n{"input": "Where?", "expectedTools": ["find"]}]}')
     done = evalmeta("test", "run", "set.json", *SUBJECT, "--wait", "--result-format", "junit")

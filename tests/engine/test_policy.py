@@ -77,3 +77,5 @@ def test_what_is_only_measured_is_not_undecided() -> None:
     case = case_result(PASS, result(PASS), TestResult("latency", UNDECIDED, score=12.0))
     summary = summarise([case], RunOptions(undecided="fail"))
     assert (summary.passed, summary.undecided_results) == (1, ())
+    untold = case_result(PASS, result(PASS), result(UNDECIDED, "agent/total_token_count"))
+    assert summarise([untold], RunOptions(undecided="fail")).passed == 1

@@ -193,7 +193,7 @@ def _from_file(file: Path, scout: _Scout, name: str | None, subject_name: str | 
 
 
 def _from_document(file: Path, scout: _Scout, name: str, subject_name: str | None) -> Assignment:
-    document = read_document(file, label=shown(file), name=name)
+    document = read_document(file, label=shown(file), name=name, is_asked=subject_name is not None)
     place = scout.place(file.parent, may_be_none=document.is_answered)
     evaluation = document.evaluation
     if not evaluation.subject_name:

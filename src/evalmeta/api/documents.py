@@ -113,8 +113,8 @@ def _walk(folder: Path) -> Iterator[Path]:
         yield from (Path(where, each) for each in files)
 
 
-def document_at(path: Path, *, name: str) -> Document:
-    """Reads a file of any format; a definition is checked as `validate` does.
+def document_at(path: Path, *, name: str, is_asked: bool = False) -> Document:
+    """Reads a file of any format as `read_document` does; a definition is checked as `validate` does.
 
     Raises:
         NotFound: there is no such file.
@@ -123,7 +123,7 @@ def document_at(path: Path, *, name: str) -> Document:
     """
     if named_by(path.name):
         refuse_errors(validate([path]).problems)
-    return read_document(path, label=shown(path), name=name)
+    return read_document(path, label=shown(path), name=name, is_asked=is_asked)
 
 
 def read_test(project: Project, path: Path, *, subject: str | None = None) -> FileTest:
@@ -144,7 +144,7 @@ def read_test(project: Project, path: Path, *, subject: str | None = None) -> Fi
     """
     real = path.resolve()
     name = real.relative_to(project.root).as_posix() if real.is_relative_to(project.root) else str(real)
-    document = document_at(path, name=name)
+    document = document_at(path, name=name, is_asked=subject is not None)
     subject_name, settings = _subject(project, document, subject, shown(path))
     evaluation = replace(document.evaluation, subject_name=subject_name)
     return FileTest(real, name, replace(document, evaluation=evaluation), subject_name, settings)

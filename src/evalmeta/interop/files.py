@@ -64,13 +64,14 @@ def format_of(path: Path, *, label: str) -> SourceFormat:
     return found
 
 
-def read_document(path: Path, *, label: str, name: str) -> Document:
+def read_document(path: Path, *, label: str, name: str, is_asked: bool = False) -> Document:
     """Reads a file of any format; what beside it belongs to it is read too.
 
     Args:
         path: the file.
         label: its path, for messages.
         name: what the evaluation is called.
+        is_asked: whether an agent is asked, so that answers which the file has do not matter.
 
     Raises:
         NotFound: there is no such file, or it cannot be read.
@@ -105,7 +106,7 @@ def read_document(path: Path, *, label: str, name: str) -> Document:
         case "databricks":
             from evalmeta.interop.databricks import read_databricks_file  # noqa: PLC0415
 
-            return read_databricks_file(path, label=label, name=name)
+            return read_databricks_file(path, label=label, name=name, is_asked=is_asked)
 
 
 def digest_of(path: Path) -> str:

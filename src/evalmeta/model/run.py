@@ -7,6 +7,7 @@ from enum import StrEnum
 from typing import TYPE_CHECKING, Literal, NamedTuple
 
 from evalmeta import limits
+from evalmeta.model.expectations import MEASURES
 from evalmeta.model.scoring import Scoring
 
 if TYPE_CHECKING:
@@ -87,8 +88,8 @@ class TestResult(NamedTuple):
 
     @property
     def is_measured(self) -> bool:
-        """Says whether it tells a number and judges nothing: then nothing was left undecided."""
-        return self.verdict is Verdict.UNDECIDED and self.score is not None
+        """Says whether it tells a number, or would, and judges nothing: then nothing was left undecided."""
+        return self.verdict is Verdict.UNDECIDED and (self.score is not None or self.name in MEASURES)
 
 
 # Its name begins as those of test classes do.

@@ -10,7 +10,7 @@ from pydantic import TypeAdapter, ValidationError
 
 from evalmeta.errors import OrgFault, SettingsError
 from evalmeta.interop.files import digest_of, read_document
-from evalmeta.model.settings import SubjectSettings
+from evalmeta.model.settings import RecordedSubject, SubjectSettings
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -85,5 +85,6 @@ def read_file_of_run(root: Path, kept: FileOfRun, name: str) -> Evaluation:
         raise SettingsError(
             f"{kept.file} has changed since the run began", actions=["Begin a new run: evalmeta test run FILE"]
         )
-    document = read_document(root / kept.file, label=kept.file, name=name)
+    is_asked = not isinstance(kept.subject, RecordedSubject)
+    document = read_document(root / kept.file, label=kept.file, name=name, is_asked=is_asked)
     return replace(document.evaluation, subject_name=kept.subject_name)
