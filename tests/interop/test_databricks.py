@@ -400,6 +400,10 @@ def test_answers_count_when_every_row_has_one() -> None:
             {"request": "q", "retrieved_context": [{"doc_uri": "u", "content": 1}]},
             "1:69 row 1: 'retrieved_context[0].content' is a number, not a text",
         ),
+        (
+            {"inputs": "q", "expectations": {"expected_response": 1}},
+            "1:56 row 1: 'expectations.expected_response' is a number, not a text",
+        ),
         ({"request": "q", "tags": "t"}, "1:27 row 1: 'tags' is a text, not an object"),
         ("row", "1:2 row 1: it is a text, not an object"),
     ],
@@ -461,6 +465,22 @@ def test_a_row_of_mlflow_3_is_read_whole() -> None:
     ]
 
 
+@pytest.mark.parametrize(
+    ("outputs", "text"),
+    [
+        ('{"choices": [{"message": {"content": "a"}}]}', "a"),
+        ('{"content": ""}', ""),
+        ('{"sum": 3}', '{"sum": 3}'),
+        ("plain", "plain"),
+        ({"sum": 3}, '{"sum": 3}'),
+    ],
+)
+def test_outputs_are_text_where_they_have_one(outputs: JsonValue, text: str) -> None:
+    recorded = case_of({"inputs": "q", "outputs": outputs}).turns[0].recorded
+    assert recorded is not None
+    assert recorded.outcome == text
+
+
 # Files.
 
 ROWS: list[JsonObject] = [
@@ -510,6 +530,7 @@ def test_lines_of_rows_are_known() -> None:
     assert dict(read_databricks(content_of("json", ROWS), label="l", name="s").lines) == {1: 2, 2: 9}
     assert dict(read_databricks(content_of("csv", ROWS), label="l", name="s").lines) == {1: 2, 2: 3}
     assert dict(read_databricks(content_of("parquet", ROWS), label="l", name="s").lines) == {}
+    assert read_databricks(content_of("jsonl", ROWS), label="l", name="s").lines.get(3) is None
 
 
 def test_traces_by_themselves_are_rows() -> None:
@@ -575,6 +596,11 @@ def test_problems_of_a_large_list_are_told_in_one_pass() -> None:
     found = problems(f"[{rows}]")
     assert len(found) == limits.MAX_PROBLEMS
     assert found[-1].startswith("set.json:1000:13 row 1000")
+
+
+def test_a_table_that_is_too_long_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(limits, "MAX_JSON_BYTES", 10)
+    assert problems("request\na long question\n") == ["set.json the file is larger than 10 bytes"]
 
 
 def test_a_cell_may_be_as_long_as_a_trace() -> None:

@@ -162,6 +162,11 @@ def test_the_latency_is_told_or_else_that_of_the_root(info: dict[str, JsonValue]
     assert read_trace(trace(span("root", ms=7), **info)).generated.latency_ms == latency
 
 
+def test_long_numbers_may_be_texts() -> None:
+    root = {**span("root"), "start_time_unix_nano": "1000000000", "end_time_unix_nano": "1500000000"}
+    assert read_trace(trace(root)).generated.latency_ms == 500
+
+
 def test_a_tool_has_the_name_that_its_call_says() -> None:
     tool = span("execute_tool", spanType="TOOL", spanInputs={"call": {"tool_name": "find"}})
     assert [each.name for each in read_trace(trace(tool)).generated.actions] == ["find"]

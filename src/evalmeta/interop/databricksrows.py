@@ -165,8 +165,10 @@ class _RowReader:
 
     def _outputs(self) -> str | None:
         value = self._values.get("outputs")
-        if isinstance(value, str) and isinstance(inner := decoded(value), dict | list):
-            return known_text(inner) or value
+        if isinstance(value, str):
+            inner = decoded(value)
+            text = known_text(inner) if isinstance(inner, dict | list) else None
+            return value if text is None else text
         return None if value is None else response_text(value)
 
     def _asks(self, recorded: GeneratedData | None) -> Asks:
