@@ -18,6 +18,7 @@ _MEDIA: Final = (
     *("inlineData", "fileData", "functionCall", "functionResponse", "executableCode", "codeExecutionResult"),
     *("toolCall", "toolResponse"),
 )
+_MEDIA_KEYS: Final = frozenset(spelling for name in _MEDIA for spelling in both(name))
 _PART: Final = ("text", "thought", "thoughtSignature", "videoMetadata", "mediaResolution", "partMetadata", *_MEDIA)
 _CALL: Final = ("id", "name", "args", "partialArgs", "willContinue")
 _EVENT: Final = ("author", "content")
@@ -54,7 +55,7 @@ def read_content(record: JsonRecord, keys: Keys) -> Content:
     others: list[str] = []
     for part in record.records("parts", called="a part"):
         keys.check(part, *_PART)
-        others += (part.key(*both(name)) for name in _MEDIA if part.has(*both(name)))
+        others += (key for key, value in part.values.items() if key in _MEDIA_KEYS and value is not None)
         text = part.text("text")
         if text is not None and not part.boolean("thought"):
             texts.append(text)

@@ -28,6 +28,11 @@ def both(name: str) -> tuple[str, ...]:
     return (name,) if other == name else (name, other)
 
 
+@cache
+def _spellings(names: tuple[str, ...]) -> frozenset[str]:
+    return frozenset(spelling for name in names for spelling in both(name))
+
+
 class Keys:
     """Warns of keys that a kind of object does not have, of each of them once in a file."""
 
@@ -36,7 +41,7 @@ class Keys:
 
     def check(self, record: JsonRecord, *names: str) -> None:
         """Warns of every key that is none of `names` in either spelling; what is null counts as left out."""
-        known = {spelling for name in names for spelling in both(name)}
+        known = _spellings(names)
         for key, value in record.values.items():
             place = (record.called, key)
             if key in known or value is None or place in self._told:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import re
 from json.decoder import scanstring  # type: ignore[attr-defined] # not in the type stubs; documented by its use in json
-from typing import TYPE_CHECKING, Final, NoReturn
+from typing import TYPE_CHECKING, Final, NamedTuple, NoReturn
 
 import orjson
 
@@ -25,6 +25,13 @@ _SPACE: Final = re.compile(r"[ \t\r\n]*")
 _DECODER: Final = json.JSONDecoder(strict=False)
 
 
+class _Seen(NamedTuple):
+    """Where values begin that were gone through: the items of the list, and the keys of the object, at an offset."""
+
+    items: dict[int, list[int]]
+    members: dict[tuple[int, str], int | None]
+
+
 class JsonFile:
     """A JSON file, read.
 
@@ -40,20 +47,24 @@ class JsonFile:
         self.first_line = first_line
         self._source = source
         self._text: str | None = None
-        self._starts: dict[int, list[int]] = {}
+        self._seen = _Seen({}, {})
+        self._counted = (0, first_line)
 
     def place(self, path: Sequence[str | int]) -> tuple[int, int]:
         """Gives line and column, from 1, of the value at keys and indexes; of the innermost that is there."""
         if self._text is None:
             self._text = self._source.decode("utf-8", "replace")
-        at = _found(self._text, path, self._starts)
-        return self.first_line + self._text.count("\n", 0, at), at - self._text.rfind("\n", 0, at)
+        at = _found(self._text, path, self._seen)
+        # Problems come in the order of their places: lines are counted from the last one on.
+        seen, line = self._counted if self._counted[0] <= at else (0, self.first_line)
+        self._counted = (at, line + self._text.count("\n", seen, at))
+        return self._counted[1], at - self._text.rfind("\n", 0, at)
 
     def lines_of(self, path: Sequence[str | int]) -> list[int]:
         """Gives the lines that the items of a list begin at, in one pass; none when there is no list."""
         if self._text is None:
             self._text = self._source.decode("utf-8", "replace")
-        text, at, lines = self._text, _found(self._text, path, self._starts), []
+        text, at, lines = self._text, _found(self._text, path, self._seen), []
         if text[at : at + 1] != "[":
             return []
         line, seen, at = self.first_line, 0, _skip(text, at + 1)
@@ -96,36 +107,39 @@ def _refuse(label: str, code: str, message: str, line: int, column: int) -> NoRe
     raise AssertionError(message)  # pragma: no cover - `check` has raised
 
 
-def _found(text: str, path: Sequence[str | int], starts: dict[int, list[int]]) -> int:
-    """Gives where the value at a path begins, going as far as the path leads; keeps where items of lists begin."""
+def _found(text: str, path: Sequence[str | int], seen: _Seen) -> int:
+    """Gives where the value at a path begins, going as far as the path leads."""
     at = _skip(text, 0)
     for step in path:
-        inner = _member(text, at, step) if isinstance(step, str) else _item(text, at, step, starts)
+        inner = _member(text, at, step, seen) if isinstance(step, str) else _item(text, at, step, seen)
         if inner is None:
             return at
         at = inner
     return at
 
 
-def _member(text: str, at: int, key: str) -> int | None:
+def _member(text: str, begin: int, key: str, seen: _Seen) -> int | None:
     """Gives where the value of a key begins; of the last one when a key comes twice, as readers take it."""
-    if text[at : at + 1] != "{":
+    if text[begin : begin + 1] != "{":
         return None
-    found, at = None, _skip(text, at + 1)
+    if (begin, key) in seen.members:
+        return seen.members[begin, key]
+    found, at = None, _skip(text, begin + 1)
     while text[at : at + 1] == '"':
         name, at = scanstring(text, at + 1, False)
         value = _skip(text, _skip(text, at) + 1)
         if name == key:
             found = value
         at = _next(text, value)
+    seen.members[begin, key] = found
     return found
 
 
-def _item(text: str, at: int, index: int, starts: dict[int, list[int]]) -> int | None:
+def _item(text: str, at: int, index: int, seen: _Seen) -> int | None:
     if text[at : at + 1] != "[":
         return None
     # Problems come in the order of the items, and what stands before has been gone through for the last one.
-    found = starts.setdefault(at, [_skip(text, at + 1)])
+    found = seen.items.setdefault(at, [_skip(text, at + 1)])
     while len(found) <= index and text[found[-1] : found[-1] + 1] not in {"", "]"}:
         found.append(_next(text, found[-1]))
     return None if index >= len(found) or text[found[index] : found[index] + 1] in {"", "]"} else found[index]
