@@ -219,7 +219,8 @@ from contextlib import suppress
 from pathlib import Path
 from evalmeta.errors import EvalmetaError
 from evalmeta.model.registry import EVALUATION_DEFINITION
-from evalmeta.validation.validator import validate_component, validate_manifest
+from evalmeta.validation.manifests import validate_manifest
+from evalmeta.validation.validator import validate_component
 from evalmeta.wire.messages import AsyncResult
 from evalmeta.wire.soap import read_call, read_results
 

@@ -26,7 +26,8 @@ from evalmeta.model.run import CaseResult, Run, RunStatus, TestResult, Verdict
 from evalmeta.package.archive import build_zip, read_zip
 from evalmeta.report import FORMATS, render
 from evalmeta.report.report import Report
-from evalmeta.validation.validator import validate_component, validate_manifest
+from evalmeta.validation.manifests import validate_manifest
+from evalmeta.validation.validator import validate_component
 from evalmeta.wire import soap
 from evalmeta.wire.connect import read_run, write_run
 from evalmeta.wire.jsonfields import object_at, read_object

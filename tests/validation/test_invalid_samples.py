@@ -16,8 +16,10 @@ from evalmeta.package.labels import shown
 from evalmeta.package.markers import PROJECT_FILE
 from evalmeta.package.project import find_project
 from evalmeta.package.resolver import resolve
+from evalmeta.validation.judgement import Judgement
+from evalmeta.validation.manifests import validate_manifest
 from evalmeta.validation.rules import CODES, FIXED_CODES
-from evalmeta.validation.validator import Checked, Judgement, check_component, validate_manifest, validate_together
+from evalmeta.validation.validator import Checked, check_component, validate_together
 from evalmeta.xmlio.manifests import index_members
 from evalmeta.xmlio.reader import read_xml
 

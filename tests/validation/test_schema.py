@@ -5,8 +5,9 @@ from lxml import etree
 
 from evalmeta import limits
 from evalmeta.model.registry import EVALUATION_DEFINITION, TYPES
+from evalmeta.validation.manifests import validate_manifest
 from evalmeta.validation.schema import check_schema, schema_dir
-from evalmeta.validation.validator import validate_component, validate_manifest
+from evalmeta.validation.validator import validate_component
 from evalmeta.xmlio.reader import NAMESPACE, read_xml
 
 HEAD = "<name>n</name><subjectName>s</subjectName><subjectType>AGENT</subjectType>"

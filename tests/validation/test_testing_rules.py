@@ -3,7 +3,8 @@ from __future__ import annotations
 import pytest
 
 from evalmeta.model.registry import EVALUATION_DEFINITION, TESTING_DEFINITION, ApiVersion
-from evalmeta.validation.validator import Judgement, validate_component
+from evalmeta.validation.judgement import Judgement
+from evalmeta.validation.validator import validate_component
 from evalmeta.xmlio.reader import NAMESPACE
 
 INPUTS = "<inputs><utterance>Hi</utterance></inputs>"

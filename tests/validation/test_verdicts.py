@@ -5,7 +5,8 @@ from typing import TYPE_CHECKING
 from evalmeta import limits
 from evalmeta.model.registry import EVALUATION_DEFINITION, NEWEST_API_VERSION, ApiVersion
 from evalmeta.validation import verdicts
-from evalmeta.validation.validator import Judgement, check_component, validate_component
+from evalmeta.validation.judgement import Judgement
+from evalmeta.validation.validator import check_component, validate_component
 from evalmeta.validation.verdicts import is_clean, remember_clean, verdict_key
 from org.parts import definition
 

@@ -11,7 +11,8 @@ import pytest
 from evalmeta import limits
 from evalmeta.errors import InvalidMetadata
 from evalmeta.model.registry import EVALUATION_DEFINITION
-from evalmeta.validation.validator import validate_component, validate_manifest
+from evalmeta.validation.manifests import validate_manifest
+from evalmeta.validation.validator import validate_component
 from evalmeta.xmlio.formatter import format_definition
 from worst_cases import DEFINITIONS, Worst, worst_definitions, worst_manifests
 

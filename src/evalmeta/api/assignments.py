@@ -20,7 +20,8 @@ from evalmeta.org.evaluations import read_evaluation
 from evalmeta.package.convert import named_by
 from evalmeta.package.project import find_project
 from evalmeta.package.versions import version_in_force
-from evalmeta.validation.validator import judgement_of, validate_component
+from evalmeta.validation.judgement import judgement_of
+from evalmeta.validation.validator import validate_component
 from evalmeta.xmlio.definitions import write_definition
 
 if TYPE_CHECKING:

@@ -9,7 +9,7 @@ from evalmeta.api.metadata import bytes_of, files_to_check, shown
 from evalmeta.errors import InvalidMetadata
 from evalmeta.package.convert import named_by
 from evalmeta.package.files import put_file
-from evalmeta.validation.validator import validate_manifest
+from evalmeta.validation.manifests import validate_manifest
 from evalmeta.xmlio.formatter import format_definition, format_manifest
 
 if TYPE_CHECKING:

@@ -20,14 +20,9 @@ from evalmeta.package.convert import named_by
 from evalmeta.package.labels import shown
 from evalmeta.package.project import find_project
 from evalmeta.package.versions import version_in_force
-from evalmeta.validation.validator import (
-    Checked,
-    Judgement,
-    check_component,
-    judgement_of,
-    validate_manifest,
-    validate_together,
-)
+from evalmeta.validation.judgement import Judgement, judgement_of
+from evalmeta.validation.manifests import validate_manifest
+from evalmeta.validation.validator import Checked, check_component, validate_together
 from evalmeta.validation.verdicts import remember_clean
 from evalmeta.xmlio.reader import read_xml
 from evalmeta.xmlio.sketch import sketch_definition

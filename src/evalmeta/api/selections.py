@@ -17,7 +17,7 @@ from evalmeta.package.resolver import api_version_of, choose, find_components, l
 from evalmeta.package.resolver import resolve as resolve_components
 from evalmeta.package.selection import Selection, components_under
 from evalmeta.package.versions import version_in_force
-from evalmeta.validation.validator import validate_manifest
+from evalmeta.validation.manifests import validate_manifest
 from evalmeta.xmlio.manifests import index_members
 from evalmeta.xmlio.reader import read_xml
 

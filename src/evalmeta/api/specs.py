@@ -15,7 +15,8 @@ from evalmeta.package.convert import target_path
 from evalmeta.package.files import put_file, state_of
 from evalmeta.package.resolver import api_version_of, find_components
 from evalmeta.validation.definition_rules import is_api_name
-from evalmeta.validation.validator import judgement_of, validate_component
+from evalmeta.validation.judgement import judgement_of
+from evalmeta.validation.validator import validate_component
 from evalmeta.xmlio.definitions import read_definition, write_definition
 from evalmeta.xmlio.reader import read_xml
 

@@ -9,7 +9,9 @@ from evalmeta.model.manifest import WILDCARD
 from evalmeta.model.registry import NEWEST_API_VERSION, metadata_type, parse_api_version
 from evalmeta.package.archive import read_zip
 from evalmeta.package.convert import META_XML_SUFFIX, full_name_of
-from evalmeta.validation.validator import Judgement, validate_component, validate_manifest
+from evalmeta.validation.judgement import Judgement
+from evalmeta.validation.manifests import validate_manifest
+from evalmeta.validation.validator import validate_component
 from evalmeta.wire.messages import DeployMessage
 
 if TYPE_CHECKING:

@@ -1,92 +1,39 @@
-"""Definitions and manifests in, problems out, every one with its place."""
+"""Definitions in, problems out, every one with its place."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field, replace
-from difflib import get_close_matches
-from itertools import chain, islice
+from itertools import islice
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 from evalmeta import limits
-from evalmeta.errors import InvalidMetadata, SettingsError
-from evalmeta.model.manifest import WILDCARD
+from evalmeta.errors import InvalidMetadata
 from evalmeta.model.problem import Location, Problem, Severity
-from evalmeta.model.registry import (
-    NEWEST_API_VERSION,
-    TESTING_DEFINITION,
-    TYPES,
-    is_other_type,
-    metadata_type,
-    nearest_type_name,
-    parse_api_version,
-)
+from evalmeta.model.registry import NEWEST_API_VERSION, TESTING_DEFINITION
 from evalmeta.validation.definition_rules import DefinitionScope
-from evalmeta.validation.finding import Complaint, quote
+from evalmeta.validation.documents import first_problems, read_rooted
+from evalmeta.validation.finding import Complaint
+from evalmeta.validation.judgement import Judgement
 from evalmeta.validation.project_rules import NamedFile
-from evalmeta.validation.rules import (
-    CODES,
-    FIXED_CODES,
-    PROJECT_RULES,
-    Rule,
-    rules_for,
-    rules_for_case,
-    rules_for_definition,
-)
+from evalmeta.validation.rules import PROJECT_RULES, Rule, rules_for, rules_for_case, rules_for_definition
 from evalmeta.validation.schema import check_schema
 from evalmeta.validation.verdicts import is_clean, remember_clean, verdict_key
 from evalmeta.validation.wording import tell_count
-from evalmeta.xmlio.document import local_name
-from evalmeta.xmlio.reader import NAMESPACE, read_xml
+from evalmeta.xmlio.reader import NAMESPACE
 from evalmeta.xmlio.sketch import sketch_definition
 
 if TYPE_CHECKING:
-    from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
+    from collections.abc import Container, Iterable, Iterator, Sequence
 
     from evalmeta.model.definition import Definition
-    from evalmeta.model.manifest import Manifest
     from evalmeta.model.registry import ApiVersion, MetadataType
-    from evalmeta.model.settings import Profile, RuleSetting, Settings
     from evalmeta.validation.finding import Finding
     from evalmeta.xmlio.document import Document, Step
 
-__all__ = [
-    "Checked",
-    "Judgement",
-    "check_component",
-    "judgement_of",
-    "validate_component",
-    "validate_manifest",
-    "validate_together",
-]
+__all__ = ["Checked", "check_component", "validate_component", "validate_together"]
 
 # The end of xsi:type under any prefix; a namespace may be spelt with character references, a name may not.
 _TYPE_ATTRIBUTE: Final = b":type"
-_MANIFEST_XSD: Final = "package.xsd"
 _FAR_DOWN: Final = 10_000
-
-
-def _no_settings() -> Mapping[str, RuleSetting]:
-    return {}
-
-
-@dataclass(frozen=True, slots=True)
-class Judgement:
-    """How findings are weighed: a profile, and severities of single codes that override it."""
-
-    profile: Profile = "documented"
-    rules: Mapping[str, RuleSetting] = field(default_factory=_no_settings)
-
-    @property
-    def is_complete(self) -> bool:
-        """Says whether no rule is switched off."""
-        return "off" not in self.rules.values()
-
-    def severity(self, rule: Rule) -> Severity | None:
-        """Gives a rule's severity, None when it is switched off."""
-        setting = self.rules.get(rule.code)
-        if setting == "off":
-            return None
-        return Severity(setting) if setting else rule.severity(self.profile)
 
 
 class Checked(NamedTuple):
@@ -101,37 +48,13 @@ class Checked(NamedTuple):
     clean: bytes | None = None
 
 
-def judgement_of(settings: Settings | None) -> Judgement:
-    """Takes the judgement from a project's settings, or the default one when there are none.
-
-    Raises:
-        SettingsError: a code that is no rule, or one that cannot be set.
-    """
-    if settings is None:
-        return Judgement()
-    for code in settings.validate_.rules:
-        if code not in CODES:
-            raise _no_rule(code)
-    return Judgement(settings.validate_.profile, settings.validate_.rules)
-
-
-def _no_rule(code: str) -> SettingsError:
-    if code in FIXED_CODES:
-        return SettingsError(
-            f"evalmeta.toml: [validate.rules] sets {code!r}, which nothing changes", actions=[f"Remove {code!r}."]
-        )
-    close = get_close_matches(code, CODES, n=1)
-    action = f"Did you mean {close[0]!r}?" if close else f"Known: {', '.join(sorted(CODES))}."
-    return SettingsError(f"evalmeta.toml: [validate.rules] names no rule {code!r}", actions=[action])
-
-
 def validate_component(
     kind: MetadataType,
     content: bytes,
     *,
     label: str,
     full_name: str,
-    judgement: Judgement = Judgement(),
+    judgement: Judgement = Judgement(),  # noqa: B008 - immutable
     api_version: ApiVersion = NEWEST_API_VERSION,
 ) -> list[Problem]:
     """Lists every problem of a component's file, in the order of the file.
@@ -162,13 +85,13 @@ def check_component(
     """Does what `validate_component` does, and gives what `validate_together` needs of the file."""
     component = f"{kind.name}:{full_name}"
     try:
-        document = _read(content, label, f"{{{NAMESPACE}}}{kind.name}")
+        document = read_rooted(content, label, f"{{{NAMESPACE}}}{kind.name}")
     except InvalidMetadata as error:
         return Checked(tuple(_name_component(error.problems, component)), None)
     definition, complaints = _structure(document, kind)
     unread = {complaint.unread for complaint in complaints}
     scope = DefinitionScope(definition, full_name, api_version)
-    found = _first(_weighed(scope, document, judgement, unread))
+    found = first_problems(_weighed(scope, document, judgement, unread))
     problems = _name_component([*(complaint.problem for complaint in complaints), *found], component)
     name = definition.name.strip()
     file = NamedFile(component, name, _name_place(document)) if name else None
@@ -188,41 +111,6 @@ def validate_together(files: Sequence[NamedFile], judgement: Judgement) -> list[
                 for file, message, hint in find(files)
             ]
     return problems
-
-
-def validate_manifest(
-    data: bytes, *, label: str, destructive: bool = False, mixed: bool = False
-) -> tuple[Manifest | None, list[Problem]]:
-    """Reads a manifest and lists its problems; the manifest is None when it cannot be read.
-
-    Args:
-        data: the file's bytes.
-        label: the file's name as messages show it.
-        destructive: whether it says what to delete: every component by its name, and no version is needed.
-        mixed: whether it may name types of Salesforce's own that evalmeta does not handle, with a warning.
-    """
-    from evalmeta.xmlio.manifests import MANIFEST_ROOT, read_manifest  # noqa: PLC0415 - definitions do without
-
-    try:
-        document = _read(data, label, MANIFEST_ROOT)
-    except InvalidMetadata as error:
-        return None, list(error.problems)
-    complaints = check_schema(document, _MANIFEST_XSD)
-    if complaints:
-        return None, [complaint.problem for complaint in complaints]
-    manifest = read_manifest(document)
-    check_rest = _check_wildcards if destructive else _check_version
-    found = chain(_check_types(manifest, document, mixed=mixed), check_rest(manifest, document))
-    return manifest, _first(found)
-
-
-def _read(data: bytes, label: str, root: str) -> Document:
-    document = read_xml(data, label=label)
-    _check_root(document, root)
-    # Every element has its tag: nothing needs counting where there are few.
-    if data.count(b"<") > limits.MAX_XML_CHILDREN:
-        _check_extent(document)
-    return document
 
 
 def _structure(document: Document, kind: MetadataType) -> tuple[Definition, list[Complaint]]:
@@ -314,94 +202,3 @@ def _hint(rule: Rule, finding: Finding, judgement: Judgement) -> str:
 def _name_component(problems: Iterable[Problem], component: str) -> list[Problem]:
     named = [Problem(each.code, each.severity, each.location, each.message, each.hint, component) for each in problems]
     return sorted(named, key=lambda problem: problem.location)
-
-
-def _check_root(document: Document, expected: str) -> None:
-    if document.root.tag == expected:
-        return
-    name = expected.rpartition("}")[2]
-    found = local_name(document.root)
-    if found == name:
-        message = f"<{name}> is not in the namespace {NAMESPACE}"
-    else:
-        message = f"the root element is <{found}>; <{name}> is due"
-    hint = f'Begin the file with <{name} xmlns="{NAMESPACE}">.'
-    problem = Problem("xml-root", Severity.ERROR, document.location(), message, hint)
-    raise InvalidMetadata(str(problem), problems=[problem], actions=[hint])
-
-
-def _check_extent(document: Document) -> None:
-    widest = max(document.root.iter(), key=len)
-    if len(widest) <= limits.MAX_XML_CHILDREN:
-        return
-    message = f"<{local_name(widest)}> holds {len(widest):,} elements; at most {limits.MAX_XML_CHILDREN:,} are read"
-    hint = "Split the file into several."
-    problem = Problem("xml-too-large", Severity.ERROR, document.location(widest), message, hint)
-    raise InvalidMetadata(str(problem), problems=[problem], actions=[hint])
-
-
-def _first(found: Iterable[Problem]) -> list[Problem]:
-    """Takes as many problems as are told of one file, in its order; the last of them says when there are more."""
-    found = iter(found)
-    problems = sorted(islice(found, limits.MAX_PROBLEMS), key=lambda each: each.location)
-    if next(found, None):
-        more = f"There are more problems: {limits.MAX_PROBLEMS:,} are told of a file at a time."
-        problems[-1] = replace(problems[-1], hint=f"{problems[-1].hint} {more}".lstrip())
-    return problems
-
-
-def _check_types(manifest: Manifest, document: Document, *, mixed: bool) -> Iterator[Problem]:
-    for place, types in enumerate(manifest.types):
-        if metadata_type(types.name) is None:
-            location = document.location(document.find([("types", place), ("name", 0)]))
-            tell = _other_type if mixed and is_other_type(types.name) else _unknown_type
-            yield tell(types.name, location)
-        for index, member in enumerate(types.members):
-            if not member:
-                location = document.location(document.find([("types", place), ("members", index)]))
-                hint = "Name a component, or write * for all of the type."
-                yield Problem("manifest-member-empty", Severity.ERROR, location, "a member is empty", hint)
-
-
-def _other_type(name: str, location: Location) -> Problem:
-    message = f"the type {quote(name)} is left out: it is none that evalmeta handles"
-    return Problem("manifest-type-other", Severity.WARNING, location, message, "Leave it to the sf CLI.")
-
-
-def _unknown_type(name: str, location: Location) -> Problem:
-    near = nearest_type_name(name)
-    handled = ", ".join(row.name for row in TYPES)
-    hint = f"Did you mean {near}?" if near else f"Keep a manifest of its own for {handled}."
-    message = f"the metadata type {quote(name)} is not one that evalmeta handles"
-    return Problem("manifest-type-unknown", Severity.ERROR, location, message, hint)
-
-
-def _check_wildcards(manifest: Manifest, document: Document) -> Iterator[Problem]:
-    for place, types in enumerate(manifest.types):
-        for index, member in enumerate(types.members):
-            if WILDCARD in member:
-                location = document.location(document.find([("types", place), ("members", index)]))
-                message = f"destructive changes take no wildcard, and {quote(member)} is one"
-                hint = "Name each component that is to be deleted."
-                yield Problem("destructive-wildcard", Severity.ERROR, location, message, hint)
-
-
-def _check_version(manifest: Manifest, document: Document) -> Iterator[Problem]:
-    if manifest.version is None:
-        hint = f"Add <version>{NEWEST_API_VERSION}</version>."
-        location = document.location()
-        yield Problem("manifest-version-missing", Severity.ERROR, location, "the manifest has no <version>", hint)
-        return
-    location = document.location(document.find([("version", 0)]))
-    version = parse_api_version(manifest.version)
-    if version is None:
-        message = f"{quote(manifest.version)} is no API version"
-        hint = f"Write it as {NEWEST_API_VERSION}."
-        yield Problem("manifest-version-invalid", Severity.ERROR, location, message, hint)
-        return
-    known = [row for types in manifest.types if (row := metadata_type(types.name))]
-    newest = max(known, key=lambda row: row.since, default=None if manifest.types else TYPES[0])
-    if newest and version < newest.since:
-        message = f"{newest.name} needs API version {newest.since} or later; the manifest says {version}"
-        hint = f"Write <version>{newest.since}</version>."
-        yield Problem("manifest-version-old", Severity.ERROR, location, message, hint)
