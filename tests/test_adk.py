@@ -351,6 +351,26 @@ def test_a_metric_of_ones_own_judges_the_conversation(
     assert averages(adk.evaluate(agent, path, 1)) == {("multi-turn-test", "turns"): (2.0, "PASS")}
 
 
+def test_a_metric_without_a_mean_fails_by_itself(write: Callable[..., Path], monkeypatch: pytest.MonkeyPatch) -> None:
+    custom = {"tone": {"code_config": {"name": "adk_tones.tone"}}, "lost": {"code_config": {"name": "adk_tones.lost"}}}
+    path = write(eval_set(GREETING), criteria={"tone": 1, "lost": 1}, custom_metrics=custom)
+    (path.parent / "adk_tones.py").write_text("def tone(*_):\n    return {'overall_eval_status': 'FAILED'}\n")
+    monkeypatch.syspath_prepend(path.parent)
+    error = str(failure(agent, path, num_runs=2))
+
+    assert "\n  tone for greeting-test failed: adk_tones.tone gave no score" in error
+    assert error.count("lost for greeting-test could not be judged: the function 'adk_tones.lost' cannot judge") == 1
+
+
+def test_a_run_that_stopped_says_why(write: Callable[..., Path]) -> None:
+    def broken(_: str) -> str:
+        raise ValueError("no model")
+
+    with pytest.raises(adk.EvaluationFailed, match="greeting-test could not be evaluated") as caught:
+        adk.evaluate(broken, write(eval_set(GREETING, SEARCH)), options=RunOptions(max_errors=1, concurrency=1))
+    assert str(caught.value.runs[0].run.error) in str(caught.value)
+
+
 def test_efficiency_is_measured_and_never_fails(write: Callable[..., Path]) -> None:
     path = write(FULL, criteria={"tool_call_count_v1": None, "response_match_score": 0.8})
     [run] = adk.evaluate(agent, path, 1)

@@ -254,9 +254,7 @@ def _tests(path: Path, how: How) -> list[_Test]:
             source = _Source(str(file), name, _bytes(file), config_in(file.parent))
             tests.append(_Test(str(file), _document(source, how, session)))
         except FormatError as error:
-            problems += (each for each in error.problems or () if each not in problems)
-            if not error.problems:
-                raise
+            problems += (each for each in error.problems if each not in problems)
     if problems:
         lines = "".join(f"\n  {each.location}: {each.message}. {each.hint}".rstrip() for each in problems)
         raise FormatError(f"nothing was asked:{lines}", problems=problems)

@@ -173,6 +173,24 @@ def test_keys_with_null_are_as_if_they_were_not_there() -> None:
     assert list(document.evaluation.cases)[0].turns[1].expectations == ()  # noqa: RUF015 - cases are an iterable
 
 
+def test_an_answer_without_a_text_is_no_answer_and_told() -> None:
+    silent = {**turn("Hi"), "finalResponse": {"parts": [{"functionCall": {"name": "a"}}]}}
+    document = read(eval_set(case("c", silent, turn("b", "B"), finalSessionState={"a": 1})))
+
+    assert next(iter(document.evaluation.cases)).turns[0].expectations == ()
+    assert [each.message for each in document.notes] == [
+        "the final response has functionCall and no text; no answer is compared with it",
+        "'finalSessionState' is passed over: nothing judges by it",
+    ]
+
+
+def test_outputs_of_tools_are_not_replaced_and_told() -> None:
+    tool = {"tool_name": "t", "tool_input": {}, "mock_tool_output": "x"}
+    document = read(json.dumps([{"query": "a", "expected_tool_use": [tool]}]).encode())
+
+    assert document.notes[-1].message == "'mock_tool_output' is passed over: tools are not replaced"
+
+
 def test_unknown_keys_are_told_once_with_the_nearest_known_one() -> None:
     odd = {**turn("Hi", "Hello"), "finalRespons": 1}
     document = read(eval_set(case("a", odd), case("b", odd), eval_case=1))
