@@ -11,7 +11,7 @@ import pytest
 
 from evalmeta import adk
 from evalmeta.errors import FormatError, NotFound, UsageError
-from evalmeta.interop.adk import read_adk_file
+from evalmeta.interop.adk.reader import read_adk_file
 from evalmeta.model.run import RunOptions, Verdict
 from interop.adkfiles import (
     FULL,

@@ -12,7 +12,7 @@ import pytest
 from evalmeta import databricks
 from evalmeta.engine.raters.rater import Rating
 from evalmeta.errors import FormatError, NotFound, RaterError, UsageError
-from evalmeta.interop.databricksmetrics import METRICS
+from evalmeta.interop.databricks.metrics import METRICS
 from evalmeta.model.run import RunOptions, Verdict
 
 if TYPE_CHECKING:

@@ -22,11 +22,11 @@ import orjson
 from evalmeta import limits
 from evalmeta.api import evaluations
 from evalmeta.errors import FormatError, NotFound, UsageError
-from evalmeta.interop.adk import LEGACY, read_adk, read_adk_file
-from evalmeta.interop.adkcases import Session, read_session
-from evalmeta.interop.adkconfig import CONFIG_NAME, DEFAULT_CONFIG, read_test_config
-from evalmeta.interop.adkkeys import Keys
-from evalmeta.interop.adkwriter import write_adk_cases
+from evalmeta.interop.adk.cases import Session, read_session
+from evalmeta.interop.adk.config import CONFIG_NAME, DEFAULT_CONFIG, read_test_config
+from evalmeta.interop.adk.keys import Keys
+from evalmeta.interop.adk.reader import LEGACY, read_adk, read_adk_file
+from evalmeta.interop.adk.writer import write_adk_cases
 from evalmeta.interop.findings import Findings
 from evalmeta.interop.jsonreader import read_json
 from evalmeta.interop.jsonrecords import JsonRecord
@@ -38,8 +38,8 @@ if TYPE_CHECKING:
     from typing import Unpack
 
     from evalmeta.api.results import FinishedRun, FinishedRuns
-    from evalmeta.interop.adk import AdkDialect
-    from evalmeta.interop.adkconfig import AdkConfig, Missing
+    from evalmeta.interop.adk.config import AdkConfig, Missing
+    from evalmeta.interop.adk.reader import AdkDialect
     from evalmeta.interop.document import Document
     from evalmeta.model.evaluation import Evaluation
     from evalmeta.model.problem import Problem

@@ -20,8 +20,8 @@ import orjson
 
 from evalmeta import limits
 from evalmeta.engine.answers import generated_data
-from evalmeta.interop.ballerinareader import read_threads, read_trace
-from evalmeta.interop.ballerinatraces import (
+from evalmeta.interop.ballerina.threads import read_threads, read_trace
+from evalmeta.interop.ballerina.traces import (
     ChatAssistantMessage,
     ChatFunctionMessage,
     ChatMessage,

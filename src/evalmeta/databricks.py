@@ -23,16 +23,16 @@ from evalmeta.engine.loop import run_to_end
 from evalmeta.engine.scorers.judgedparts import read_parts
 from evalmeta.engine.subjects.recorded import bind_recorded
 from evalmeta.errors import UsageError
-from evalmeta.interop.databricks import read_databricks_file, read_databricks_rows
-from evalmeta.interop.databricksframes import rows_of
-from evalmeta.interop.databrickstables import result_rows, run_metrics
+from evalmeta.interop.databricks.frames import rows_of
+from evalmeta.interop.databricks.reader import read_databricks_file, read_databricks_rows
+from evalmeta.interop.databricks.tables import result_rows, run_metrics
 from evalmeta.interop.findings import did_you_mean
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from evalmeta.api.results import FinishedRun
-    from evalmeta.interop.databricksmetrics import Guidelines
+    from evalmeta.interop.databricks.metrics import Guidelines
     from evalmeta.interop.document import Document
     from evalmeta.model.jsonvalue import JsonValue
     from evalmeta.model.problem import Problem

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from evalmeta.interop.adkconfig import read_test_config
+from evalmeta.interop.adk.config import read_test_config
 from interop.adkfiles import FULL
 
 PAGE = (Path(__file__).parents[2] / "docs/coming-from-adk.md").read_text()

@@ -4,8 +4,8 @@ import json
 
 import pytest
 
-from evalmeta.interop.adk import read_adk
-from evalmeta.interop.adkconfig import read_test_config
+from evalmeta.interop.adk.config import read_test_config
+from evalmeta.interop.adk.reader import read_adk
 from evalmeta.interop.definitions import definition_of
 from evalmeta.interop.document import Document
 from evalmeta.model.definition import ContextVariable, Definition, Expectation, HistoryMessage, Inputs, TestCase

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
     from pathlib import Path
 
-    from evalmeta.interop.adklegacy import Dialect
+    from evalmeta.interop.adk.legacy import Dialect
     from evalmeta.interop.formats import SourceFormat, TargetFormat
     from evalmeta.interop.losses import Loss
     from evalmeta.model.definition import Definition
@@ -163,11 +163,11 @@ def write_as(definition: Definition, target: TargetFormat, *, dialect: Dialect =
 
             return write_testing_center_csv(definition)
         case "adk":
-            from evalmeta.interop.adkwriter import write_adk  # noqa: PLC0415
+            from evalmeta.interop.adk.writer import write_adk  # noqa: PLC0415
 
             return write_adk(definition, dialect=dialect)
         case "databricks":
-            from evalmeta.interop.databrickswriter import write_databricks  # noqa: PLC0415
+            from evalmeta.interop.databricks.writer import write_databricks  # noqa: PLC0415
 
             return write_databricks(definition)
 

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
 
-    from evalmeta.interop.adkconfig import AdkConfig
+    from evalmeta.interop.adk.config import AdkConfig
     from evalmeta.interop.formats import SourceFormat
 
 __all__ = ["ADK_CONFIG", "digest_of", "format_of", "is_test_file", "looks_like_evaluation", "read_document"]
@@ -95,16 +95,16 @@ def read_document(path: Path, *, label: str, name: str, is_asked: bool = False) 
             table = read_testing_center_csv(data, label=label, name=path.stem, subject_name="")
             return Document(evaluation_of(table, name=name))
         case "adk":
-            from evalmeta.interop.adk import read_adk  # noqa: PLC0415
+            from evalmeta.interop.adk.reader import read_adk  # noqa: PLC0415
 
             data = _bytes_of(path, limits.MAX_JSON_BYTES)
             return read_adk(data, label=label, name=name, config=_adk_config(path, label))
         case "ballerina":
-            from evalmeta.interop.ballerina import read_ballerina  # noqa: PLC0415
+            from evalmeta.interop.ballerina.reader import read_ballerina  # noqa: PLC0415
 
             return read_ballerina(_bytes_of(path, limits.MAX_JSON_BYTES), label=label, name=name)
         case "databricks":
-            from evalmeta.interop.databricks import read_databricks_file  # noqa: PLC0415
+            from evalmeta.interop.databricks.reader import read_databricks_file  # noqa: PLC0415
 
             return read_databricks_file(path, label=label, name=name, is_asked=is_asked)
 
@@ -125,7 +125,7 @@ def digest_of(path: Path) -> str:
 
 
 def _adk_config(path: Path, label: str) -> AdkConfig:
-    from evalmeta.interop.adkconfig import DEFAULT_CONFIG, read_test_config  # noqa: PLC0415 - as above
+    from evalmeta.interop.adk.config import DEFAULT_CONFIG, read_test_config  # noqa: PLC0415 - as above
 
     config = path.with_name(ADK_CONFIG)
     if not config.exists():

@@ -11,8 +11,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final
 
 from evalmeta.interop.findings import Findings
-from evalmeta.interop.records import Record
 from evalmeta.interop.yamlreader import Mapping, read_yaml
+from evalmeta.interop.yamlrecords import Record
 from evalmeta.model.actions import render_actions
 from evalmeta.model.definition import (
     ContextVariable,

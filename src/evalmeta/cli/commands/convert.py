@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
     from evalmeta.api.conversions import ConvertedFile
     from evalmeta.api.specs import Answers
-    from evalmeta.interop.adklegacy import Dialect
+    from evalmeta.interop.adk.legacy import Dialect
     from evalmeta.interop.formats import TargetFormat
     from evalmeta.interop.losses import Written
     from evalmeta.model.jsonvalue import JsonValue

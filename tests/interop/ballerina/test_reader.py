@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from evalmeta.errors import FormatError
-from evalmeta.interop.ballerina import is_ballerina, read_ballerina
+from evalmeta.interop.ballerina.reader import is_ballerina, read_ballerina
 from evalmeta.model.definition import Expectation
 from evalmeta.model.generated import Action
 from interop.ballerinasets import ADD, SUBTRACT, assistant, evalset, iteration, result, trace, user

@@ -9,8 +9,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from evalmeta.errors import FormatError
-from evalmeta.interop.adk import is_adk, read_adk, read_adk_file
-from evalmeta.interop.adkconfig import DEFAULT_CONFIG, AdkConfig, read_test_config
+from evalmeta.interop.adk.config import DEFAULT_CONFIG, AdkConfig, read_test_config
+from evalmeta.interop.adk.reader import is_adk, read_adk, read_adk_file
 from evalmeta.model.definition import Expectation
 from interop.adkfiles import (
     FULL,

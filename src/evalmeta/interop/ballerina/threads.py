@@ -6,7 +6,7 @@ import math
 from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING, Final
 
-from evalmeta.interop.ballerinatraces import (
+from evalmeta.interop.ballerina.traces import (
     ChatAssistantMessage,
     ChatFunctionMessage,
     ChatSystemMessage,
@@ -23,7 +23,7 @@ from evalmeta.interop.jsonrecords import JsonRecord, json_kind
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from evalmeta.interop.ballerinatraces import ChatMessage, IterationOutput
+    from evalmeta.interop.ballerina.traces import ChatMessage, IterationOutput
     from evalmeta.interop.findings import Findings
     from evalmeta.interop.jsonreader import JsonFile
     from evalmeta.model.jsonvalue import JsonValue

@@ -12,9 +12,9 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
 from evalmeta.errors import NotFound
-from evalmeta.interop.databricksfiles import PlacedRow, format_of, rows_in, streamed_rows
-from evalmeta.interop.databricksmetrics import wanted_metrics
-from evalmeta.interop.databricksrows import Row, RowTerms, read_row
+from evalmeta.interop.databricks.files import PlacedRow, format_of, rows_in, streamed_rows
+from evalmeta.interop.databricks.metrics import wanted_metrics
+from evalmeta.interop.databricks.rows import Row, RowTerms, read_row
 from evalmeta.interop.document import Document
 from evalmeta.interop.findings import Findings
 from evalmeta.model.evaluation import Case, Evaluation
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
     from pathlib import Path
 
-    from evalmeta.interop.databricksmetrics import Guidelines, Wanted
+    from evalmeta.interop.databricks.metrics import Guidelines, Wanted
     from evalmeta.model.jsonvalue import JsonObject
 
 __all__ = ["read_databricks", "read_databricks_file", "read_databricks_rows"]

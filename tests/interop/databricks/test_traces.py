@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from evalmeta.errors import FormatError
-from evalmeta.interop.mlflowtraces import read_trace
+from evalmeta.interop.databricks.traces import read_trace
 from evalmeta.model.generated import Action, Passage, Tokens
 
 if TYPE_CHECKING:

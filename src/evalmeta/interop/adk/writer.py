@@ -6,9 +6,9 @@ from typing import TYPE_CHECKING, Final
 
 import orjson
 
-from evalmeta.interop.adkcases import AdkCase, AdkTurn, Session
-from evalmeta.interop.adkcontent import Call
-from evalmeta.interop.adkkeys import snake
+from evalmeta.interop.adk.cases import AdkCase, AdkTurn, Session
+from evalmeta.interop.adk.content import Call
+from evalmeta.interop.adk.keys import snake
 from evalmeta.interop.losses import Loss, Written, number_losses, place_of
 from evalmeta.model.actions import parse_actions
 from evalmeta.model.expectations import canonical_name
@@ -16,7 +16,7 @@ from evalmeta.model.expectations import canonical_name
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-    from evalmeta.interop.adklegacy import Dialect
+    from evalmeta.interop.adk.legacy import Dialect
     from evalmeta.model.definition import Definition, Expectation, Inputs, TestCase
     from evalmeta.model.jsonvalue import JsonObject, JsonValue
 

@@ -9,11 +9,11 @@ from typing import TYPE_CHECKING, Final, Literal, NamedTuple
 
 import orjson
 
-from evalmeta.interop.adkcases import read_eval_set
-from evalmeta.interop.adkconfig import DEFAULT_CONFIG, FINAL_RESPONSE_MATCH, RESPONSE_MATCH, TRAJECTORY
-from evalmeta.interop.adkkeys import Keys, both
-from evalmeta.interop.adklegacy import read_legacy
-from evalmeta.interop.adkrubrics import RUBRIC_TYPES, rubric_terms
+from evalmeta.interop.adk.cases import read_eval_set
+from evalmeta.interop.adk.config import DEFAULT_CONFIG, FINAL_RESPONSE_MATCH, RESPONSE_MATCH, TRAJECTORY
+from evalmeta.interop.adk.keys import Keys, both
+from evalmeta.interop.adk.legacy import read_legacy
+from evalmeta.interop.adk.rubrics import RUBRIC_TYPES, rubric_terms
 from evalmeta.interop.document import Document
 from evalmeta.interop.findings import Findings
 from evalmeta.interop.jsonreader import read_json
@@ -24,11 +24,11 @@ from evalmeta.model.evaluation import Case, Evaluation, Turn
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-    from evalmeta.interop.adkcases import AdkCase, AdkTurn
-    from evalmeta.interop.adkconfig import AdkConfig, Criterion
-    from evalmeta.interop.adkcontent import Call
-    from evalmeta.interop.adklegacy import Dialect
-    from evalmeta.interop.adkrubrics import Rubric
+    from evalmeta.interop.adk.cases import AdkCase, AdkTurn
+    from evalmeta.interop.adk.config import AdkConfig, Criterion
+    from evalmeta.interop.adk.content import Call
+    from evalmeta.interop.adk.legacy import Dialect
+    from evalmeta.interop.adk.rubrics import Rubric
     from evalmeta.interop.jsonreader import JsonFile
     from evalmeta.model.jsonvalue import JsonObject, JsonValue
     from evalmeta.model.problem import Problem

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from evalmeta.errors import FormatError
-from evalmeta.interop.adkconfig import DEFAULT_CONFIG, AdkConfig, Criterion, read_test_config, write_test_config
+from evalmeta.interop.adk.config import DEFAULT_CONFIG, AdkConfig, Criterion, read_test_config, write_test_config
 
 
 def read(value: object) -> AdkConfig:

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Final
 
 import orjson
 
-from evalmeta.interop.databricksrequests import is_request
+from evalmeta.interop.databricks.requests import is_request
 from evalmeta.interop.losses import Loss, Written, number_losses, place_of
 from evalmeta.model.expectations import canonical_name
 

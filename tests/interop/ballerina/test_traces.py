@@ -8,8 +8,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from evalmeta.errors import AgentFailed, FormatError
-from evalmeta.interop.ballerinareader import read_threads
-from evalmeta.interop.ballerinatraces import (
+from evalmeta.interop.ballerina.threads import read_threads
+from evalmeta.interop.ballerina.traces import (
     ChatAssistantMessage,
     ChatFunctionMessage,
     ChatSystemMessage,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final, NamedTuple
 
-from evalmeta.interop.adkkeys import Keys, both
+from evalmeta.interop.adk.keys import Keys, both
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -7,8 +7,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from evalmeta.interop.adk import read_adk, read_adk_file
-from evalmeta.interop.adkwriter import write_adk, write_adk_cases
+from evalmeta.interop.adk.reader import read_adk, read_adk_file
+from evalmeta.interop.adk.writer import write_adk, write_adk_cases
 from evalmeta.interop.definitions import definition_of
 from evalmeta.model.actions import render_actions
 from evalmeta.model.definition import (
@@ -25,7 +25,7 @@ from interop.adkfiles import FULL, LEGACY_PYTHON, MULTI_TURN, STATEFUL, eval_set
 from strategies import EXAMPLES, definitions, xml_texts
 
 if TYPE_CHECKING:
-    from evalmeta.interop.adkcases import AdkCase
+    from evalmeta.interop.adk.cases import AdkCase
 
 spoken = xml_texts.filter(bool)
 answers = st.none() | xml_texts

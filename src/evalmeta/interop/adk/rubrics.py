@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final, NamedTuple
 
-from evalmeta.interop.adkkeys import both
+from evalmeta.interop.adk.keys import both
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from evalmeta.interop.adkkeys import Keys
+    from evalmeta.interop.adk.keys import Keys
     from evalmeta.interop.jsonrecords import JsonRecord
     from evalmeta.model.jsonvalue import JsonValue
 

@@ -11,8 +11,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final
 
 from evalmeta import limits
-from evalmeta.interop.ballerinareader import read_threads
-from evalmeta.interop.ballerinatraces import TraceError, all_tool_calls, execution_seconds, tool_results
+from evalmeta.interop.ballerina.threads import read_threads
+from evalmeta.interop.ballerina.traces import TraceError, all_tool_calls, execution_seconds, tool_results
 from evalmeta.interop.document import Document
 from evalmeta.interop.findings import Findings
 from evalmeta.interop.jsonreader import read_json
@@ -25,7 +25,7 @@ from evalmeta.model.generated import Action, GeneratedData
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-    from evalmeta.interop.ballerinatraces import ConversationThread, FunctionCall, Trace
+    from evalmeta.interop.ballerina.traces import ConversationThread, FunctionCall, Trace
     from evalmeta.interop.jsonreader import JsonFile
     from evalmeta.model.jsonvalue import JsonValue
 

@@ -8,16 +8,16 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final, NamedTuple
 
-from evalmeta.interop.adkcontent import read_content, read_intermediate
-from evalmeta.interop.adkkeys import Keys, both
-from evalmeta.interop.adkrubrics import read_rubrics
+from evalmeta.interop.adk.content import read_content, read_intermediate
+from evalmeta.interop.adk.keys import Keys, both
+from evalmeta.interop.adk.rubrics import read_rubrics
 from evalmeta.interop.jsonrecords import JsonRecord
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-    from evalmeta.interop.adkcontent import Call
-    from evalmeta.interop.adkrubrics import Rubric
+    from evalmeta.interop.adk.content import Call
+    from evalmeta.interop.adk.rubrics import Rubric
     from evalmeta.interop.findings import Findings
     from evalmeta.interop.jsonreader import JsonFile
     from evalmeta.model.jsonvalue import JsonObject

@@ -8,9 +8,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final, Literal, NamedTuple
 
-from evalmeta.interop.adkcases import AdkCase, AdkTurn, Reply, read_session, refuse_doubles
-from evalmeta.interop.adkcontent import Call
-from evalmeta.interop.adkkeys import Keys, both
+from evalmeta.interop.adk.cases import AdkCase, AdkTurn, Reply, read_session, refuse_doubles
+from evalmeta.interop.adk.content import Call
+from evalmeta.interop.adk.keys import Keys, both
 from evalmeta.interop.jsonrecords import JsonRecord
 
 if TYPE_CHECKING:

@@ -13,8 +13,8 @@ from typing import TYPE_CHECKING, Final, Literal
 
 from evalmeta import limits
 from evalmeta.errors import FormatError, UsageError
-from evalmeta.interop.databricksframes import plain_row
-from evalmeta.interop.databricksrows import COLUMNS, GENAI_COLUMNS, Row
+from evalmeta.interop.databricks.frames import plain_row
+from evalmeta.interop.databricks.rows import COLUMNS, GENAI_COLUMNS, Row
 from evalmeta.interop.findings import did_you_mean
 from evalmeta.interop.jsonreader import JsonFile, read_json
 from evalmeta.interop.jsonrecords import json_kind

@@ -11,7 +11,7 @@ import json
 from statistics import fmean
 from typing import TYPE_CHECKING, Final, TypeAlias
 
-from evalmeta.interop.databricksmetrics import (
+from evalmeta.interop.databricks.metrics import (
     CHUNK_RELEVANCE,
     CONTEXT_SUFFICIENCY,
     CORRECTNESS,

@@ -6,22 +6,22 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 
 from evalmeta import limits
 from evalmeta.errors import FormatError
-from evalmeta.interop.databricksmetrics import Asks, expectations_of
-from evalmeta.interop.databricksrequests import Asked, read_inputs, read_request
+from evalmeta.interop.databricks.metrics import Asks, expectations_of
+from evalmeta.interop.databricks.requests import Asked, read_inputs, read_request
+from evalmeta.interop.databricks.texts import decoded, known_text, response_text
+from evalmeta.interop.databricks.traces import read_trace
 from evalmeta.interop.jsonrecords import json_kind
-from evalmeta.interop.mlflowtexts import decoded, known_text, response_text
-from evalmeta.interop.mlflowtraces import read_trace
 from evalmeta.model.evaluation import Case, Turn
 from evalmeta.model.generated import GeneratedData, Passage
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from evalmeta.interop.databricksmetrics import Wanted
-    from evalmeta.interop.databricksrequests import Path
+    from evalmeta.interop.databricks.metrics import Wanted
+    from evalmeta.interop.databricks.requests import Path
+    from evalmeta.interop.databricks.traces import MlflowTrace
     from evalmeta.interop.findings import Findings
     from evalmeta.interop.jsonreader import JsonFile
-    from evalmeta.interop.mlflowtraces import MlflowTrace
     from evalmeta.model.jsonvalue import JsonObject, JsonValue
 
 __all__ = ["COLUMNS", "GENAI_COLUMNS", "Row", "RowTerms", "read_row"]

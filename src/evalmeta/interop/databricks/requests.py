@@ -10,9 +10,9 @@ from __future__ import annotations
 import json
 from typing import TYPE_CHECKING, Final, NamedTuple, TypeAlias
 
+from evalmeta.interop.databricks.texts import content_text, decoded
 from evalmeta.interop.findings import did_you_mean
 from evalmeta.interop.jsonrecords import json_kind
-from evalmeta.interop.mlflowtexts import content_text, decoded
 from evalmeta.model.definition import HistoryMessage
 
 if TYPE_CHECKING:

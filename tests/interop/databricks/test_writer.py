@@ -5,8 +5,8 @@ import json
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from evalmeta.interop.databricks import read_databricks
-from evalmeta.interop.databrickswriter import write_databricks
+from evalmeta.interop.databricks.reader import read_databricks
+from evalmeta.interop.databricks.writer import write_databricks
 from evalmeta.interop.definitions import definition_of
 from evalmeta.model.definition import (
     ContextVariable,

@@ -14,8 +14,8 @@ from typing import TYPE_CHECKING, Final
 
 from evalmeta import limits
 from evalmeta.errors import FormatError
+from evalmeta.interop.databricks.texts import decoded, response_text
 from evalmeta.interop.jsonrecords import json_kind
-from evalmeta.interop.mlflowtexts import decoded, response_text
 from evalmeta.model.generated import Action, GeneratedData, Passage, Tokens
 
 if TYPE_CHECKING:

@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING, Final, Literal, NamedTuple
 import orjson
 
 from evalmeta import limits
-from evalmeta.interop.adkkeys import Keys, both
-from evalmeta.interop.adkrubrics import RUBRIC_TYPES, read_rubrics
+from evalmeta.interop.adk.keys import Keys, both
+from evalmeta.interop.adk.rubrics import RUBRIC_TYPES, read_rubrics
 from evalmeta.interop.findings import Findings
 from evalmeta.interop.jsonreader import read_json
 from evalmeta.interop.jsonrecords import JsonRecord, json_kind
@@ -21,7 +21,7 @@ from evalmeta.interop.jsonrecords import JsonRecord, json_kind
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
-    from evalmeta.interop.adkrubrics import Rubric
+    from evalmeta.interop.adk.rubrics import Rubric
     from evalmeta.model.jsonvalue import JsonObject, JsonValue
     from evalmeta.model.problem import Problem
 

@@ -16,9 +16,8 @@ from hypothesis import strategies as st
 
 from evalmeta import limits
 from evalmeta.errors import FormatError, NotFound, UsageError
-from evalmeta.interop.databricks import read_databricks, read_databricks_file, read_databricks_rows
-from evalmeta.interop.databricksframes import rows_of
-from evalmeta.interop.databricksmetrics import (
+from evalmeta.interop.databricks.frames import rows_of
+from evalmeta.interop.databricks.metrics import (
     CHUNK_RELEVANCE,
     CONTEXT_SUFFICIENCY,
     CORRECTNESS,
@@ -33,6 +32,7 @@ from evalmeta.interop.databricksmetrics import (
     SAFETY,
     TOTAL_TOKENS,
 )
+from evalmeta.interop.databricks.reader import read_databricks, read_databricks_file, read_databricks_rows
 from evalmeta.interop.formats import recognise
 from evalmeta.model.definition import Expectation, HistoryMessage
 from evalmeta.model.generated import GeneratedData, Passage, Tokens
@@ -627,7 +627,7 @@ def test_a_file_that_was_changed_meanwhile_is_refused_where_it_is(tmp_path: Path
 READ = """
 import resource, sys
 from pathlib import Path
-from evalmeta.interop.databricks import read_databricks_file
+from evalmeta.interop.databricks.reader import read_databricks_file
 def read(path):
     document = read_databricks_file(Path(path), label=path, name="x")
     return sum(1 for case in document.evaluation.cases)

@@ -1,0 +1,1 @@
+"""Ballerina: conversations, agents' traces and datasets."""

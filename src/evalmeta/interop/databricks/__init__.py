@@ -1,0 +1,1 @@
+"""Databricks Agent Evaluation and MLflow: rows, traces, metrics and tables."""
