@@ -91,6 +91,20 @@ def test_answers_of_a_file_do_not_matter_where_an_agent_is_asked(evalmeta: Progr
         assert ("agent/latency_seconds" in names) is bool(subject)
 
 
+def test_a_project_says_what_files_do_not(evalmeta: Program, folder: Path) -> None:
+    (folder / "evalmeta.toml").write_text('[databricks]\nglobal_guidelines = ["Be kind"]\nmetrics = ["safety", "global_guideline_adherence"]\n')
+    (folder / "set.jsonl").write_text('{"request": "Where?", "response": "Nowhere."}\n')
+    done = evalmeta("test", "run", "set.jsonl", "--dry-run", "--json")
+    assert sorted(json.loads(done.out)["result"][0]["expectations"]) == [
+        "response/llm_judged/global_guideline_adherence/rating",
+        "response/llm_judged/safety/rating",
+    ]
+    (folder / "evalmeta.toml").write_text('[adk]\ndialect = "typescript"\n')
+    (folder / "old.test.json").write_text('[{"query": "a", "reference": "b"}, {"query": "c", "reference": "d"}]')
+    done = evalmeta("test", "run", "old.test.json", *SUBJECT, "--wait", "--json")
+    assert [case["name"] for case in json.loads(done.out)["result"][0]["testCases"]] == ["eval-0", "eval-1"]
+
+
 def test_reports_name_the_line_of_a_case(evalmeta: Program, folder: Path) -> None:
     (folder / "set.json").write_text('{"entries": [\n{"input": "Where?", "expectedTools": ["find"]}]}')
     done = evalmeta("test", "run", "set.json", *SUBJECT, "--wait", "--result-format", "junit")

@@ -12,6 +12,7 @@ from evalmeta.api.documents import find_tests, refuse_errors
 from evalmeta.api.metadata import bytes_of, shown, validate
 from evalmeta.errors import ProjectError, UsageError
 from evalmeta.interop.files import read_document
+from evalmeta.interop.reading import reading_of
 from evalmeta.model.definition import Definition
 from evalmeta.model.evaluation import Case, Evaluation, evaluation_of
 from evalmeta.model.registry import EVALUATION_DEFINITION, NEWEST_API_VERSION
@@ -194,8 +195,12 @@ def _from_file(file: Path, scout: _Scout, name: str | None, subject_name: str | 
 
 
 def _from_document(file: Path, scout: _Scout, name: str, subject_name: str | None) -> Assignment:
-    document = read_document(file, label=shown(file), name=name, is_asked=subject_name is not None)
-    place = scout.place(file.parent, may_be_none=document.is_answered)
+    place = scout.place(file.parent, may_be_none=True)
+    settings = place.project.settings if place.project else Settings()
+    reading = reading_of(settings, is_asked=subject_name is not None)
+    document = read_document(file, label=shown(file), name=name, reading=reading)
+    if not document.is_answered:
+        place = scout.place(file.parent)
     evaluation = document.evaluation
     if not evaluation.subject_name:
         evaluation = replace(evaluation, subject_name=subject_name or _only_subject(place))

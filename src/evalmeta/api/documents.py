@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
@@ -11,6 +11,7 @@ from evalmeta import limits
 from evalmeta.api.metadata import files_to_check, shown, validate
 from evalmeta.errors import EvalmetaError, InvalidMetadata, NotFound, ProjectError, SubjectNotBound
 from evalmeta.interop.files import is_test_file, read_document
+from evalmeta.interop.reading import Reading, reading_of
 from evalmeta.package.convert import named_by
 from evalmeta.package.markers import SETTINGS_FILE
 from evalmeta.package.project import find_project
@@ -40,6 +41,7 @@ class FileTest:
         name: the file, from the project's folder on where it is in there.
         subject_name: what the agent is called.
         subject: the agent's settings; None when the project binds it by its name.
+        reading: what the project says of such files.
     """
 
     path: Path
@@ -47,6 +49,7 @@ class FileTest:
     document: Document
     subject_name: str
     subject: JsonObject | None = None
+    reading: Reading = field(default_factory=Reading)
 
     @property
     def evaluation(self) -> Evaluation:
@@ -57,7 +60,7 @@ class FileTest:
     def order(self) -> JsonObject:
         """Gives what an org is told of it."""
         subject = {} if self.subject is None else {"subject": self.subject}
-        return {"path": self.name, "subjectName": self.subject_name, **subject}
+        return {"path": self.name, "subjectName": self.subject_name, "reading": self.reading.json(), **subject}
 
 
 def find_tests(paths: Sequence[Path]) -> list[Path]:
@@ -113,7 +116,7 @@ def _walk(folder: Path) -> Iterator[Path]:
         yield from (Path(where, each) for each in files)
 
 
-def document_at(path: Path, *, name: str, is_asked: bool = False) -> Document:
+def document_at(path: Path, *, name: str, reading: Reading) -> Document:
     """Reads a file of any format as `read_document` does; a definition is checked as `validate` does.
 
     Raises:
@@ -123,7 +126,7 @@ def document_at(path: Path, *, name: str, is_asked: bool = False) -> Document:
     """
     if named_by(path.name):
         refuse_errors(validate([path]).problems)
-    return read_document(path, label=shown(path), name=name, is_asked=is_asked)
+    return read_document(path, label=shown(path), name=name, reading=reading)
 
 
 def read_test(project: Project, path: Path, *, subject: str | None = None) -> FileTest:
@@ -144,10 +147,11 @@ def read_test(project: Project, path: Path, *, subject: str | None = None) -> Fi
     """
     real = path.resolve()
     name = real.relative_to(project.root).as_posix() if real.is_relative_to(project.root) else str(real)
-    document = document_at(path, name=name, is_asked=subject is not None)
+    reading = reading_of(project.settings, is_asked=subject is not None)
+    document = document_at(path, name=name, reading=reading)
     subject_name, settings = _subject(project, document, subject, shown(path))
     evaluation = replace(document.evaluation, subject_name=subject_name)
-    return FileTest(real, name, replace(document, evaluation=evaluation), subject_name, settings)
+    return FileTest(real, name, replace(document, evaluation=evaluation), subject_name, settings, reading)
 
 
 def _subject(project: Project, document: Document, chosen: str | None, label: str) -> tuple[str, JsonObject | None]:

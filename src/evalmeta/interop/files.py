@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import stat
+from dataclasses import replace
 from hashlib import sha256
 from typing import TYPE_CHECKING, Final
 
@@ -11,6 +12,7 @@ from evalmeta import limits
 from evalmeta.errors import FormatError, NotFound
 from evalmeta.interop.document import Document
 from evalmeta.interop.formats import HEAD_BYTES, recognise
+from evalmeta.interop.reading import Reading
 from evalmeta.model.evaluation import evaluation_of
 from evalmeta.xmlio.definitions import read_definition
 from evalmeta.xmlio.reader import read_xml
@@ -64,14 +66,14 @@ def format_of(path: Path, *, label: str) -> SourceFormat:
     return found
 
 
-def read_document(path: Path, *, label: str, name: str, is_asked: bool = False) -> Document:
+def read_document(path: Path, *, label: str, name: str, reading: Reading = Reading()) -> Document:  # noqa: B008
     """Reads a file of any format; what beside it belongs to it is read too.
 
     Args:
         path: the file.
         label: its path, for messages.
         name: what the evaluation is called.
-        is_asked: whether an agent is asked, so that answers which the file has do not matter.
+        reading: what the project says of such files.
 
     Raises:
         NotFound: there is no such file, or it cannot be read.
@@ -98,7 +100,10 @@ def read_document(path: Path, *, label: str, name: str, is_asked: bool = False) 
             from evalmeta.interop.adk.reader import read_adk  # noqa: PLC0415
 
             data = _bytes_of(path, limits.MAX_JSON_BYTES)
-            return read_adk(data, label=label, name=name, config=_adk_config(path, label))
+            config = _adk_config(path, label)
+            if reading.missing:
+                config = replace(config, missing=reading.missing)
+            return read_adk(data, label=label, name=name, config=config, dialect=reading.dialect)
         case "ballerina":
             from evalmeta.interop.ballerina.reader import read_ballerina  # noqa: PLC0415
 
@@ -106,7 +111,14 @@ def read_document(path: Path, *, label: str, name: str, is_asked: bool = False) 
         case "databricks":
             from evalmeta.interop.databricks.reader import read_databricks_file  # noqa: PLC0415
 
-            return read_databricks_file(path, label=label, name=name, is_asked=is_asked)
+            return read_databricks_file(
+                path,
+                label=label,
+                name=name,
+                global_guidelines=reading.global_guidelines or None,
+                metrics=reading.metrics,
+                is_asked=reading.is_asked,
+            )
 
 
 def digest_of(path: Path) -> str:

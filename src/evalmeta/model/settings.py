@@ -14,10 +14,12 @@ from evalmeta.model.scoring import ActionMatch, Matches, Scoring, ScoringProfile
 __all__ = [
     "RATER_ADAPTERS",
     "SUBJECT_ADAPTERS",
+    "AdkDialect",
     "AgentforceSubject",
     "CommandSubject",
     "HttpSubject",
     "LlmRater",
+    "MissingData",
     "OpenAISubject",
     "PluginRater",
     "PluginSubject",
@@ -35,6 +37,8 @@ __all__ = [
 ]
 
 Profile = Literal["documented", "orgs"]
+AdkDialect = Literal["auto", "python", "typescript"]
+MissingData = Literal["undecided", "adk"]
 RuleSetting = Literal["error", "warning", "off"]
 VariableType = Literal["Text", "Number", "Boolean", "Date", "DateTime", "Money", "Ref", "Object", "List", "Json"]
 
@@ -264,6 +268,20 @@ class ScoreSettings(_Table):
         return Scoring(**self.model_dump())
 
 
+class AdkSettings(_Table):
+    """How files of ADK are read: what rows mean that came before eval sets, and turns without a criterion's data."""
+
+    dialect: AdkDialect = "auto"
+    missing: MissingData | None = None
+
+
+class DatabricksSettings(_Table):
+    """What evaluation sets of Databricks do not say: guidelines for every answer, and which metrics are wanted."""
+
+    global_guidelines: tuple[str, ...] = ()
+    metrics: tuple[str, ...] | None = None
+
+
 class OrgSettings(_Table):
     """Which org commands talk to: an alias or username of a login; empty is the embedded org."""
 
@@ -277,6 +295,8 @@ class Settings(_Table):
     run: RunSettings = RunSettings()
     score: ScoreSettings = ScoreSettings()
     org: OrgSettings = OrgSettings()
+    adk: AdkSettings = AdkSettings()
+    databricks: DatabricksSettings = DatabricksSettings()
     subjects: dict[str, SubjectSettings] = Field(default_factory=dict)
     raters: dict[str, RaterSettings] = Field(default_factory=dict)
     tags: dict[str, tuple[str, ...]] = Field(default_factory=dict)

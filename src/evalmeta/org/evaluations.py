@@ -12,6 +12,7 @@ from evalmeta import limits
 from evalmeta.engine.plan import choose
 from evalmeta.engine.reasons import reason
 from evalmeta.errors import EvalmetaError, NotFound, OrgFault, SettingsError, StoreError, SubjectError, SubjectNotBound
+from evalmeta.interop.reading import Reading
 from evalmeta.model.evaluation import evaluation_of
 from evalmeta.model.registry import EVALUATION_DEFINITION, TESTING_DEFINITION
 from evalmeta.model.run import RunStatus
@@ -77,7 +78,13 @@ def start(org: Organization, kind: MetadataType, name: str, options: RunOptions,
 
 
 def start_file(
-    org: Organization, file: str, options: RunOptions, *, subject_name: str, subject: JsonObject | None = None
+    org: Organization,
+    file: str,
+    options: RunOptions,
+    *,
+    subject_name: str,
+    subject: JsonObject | None = None,
+    reading: Reading = Reading(),  # noqa: B008 - immutable
 ) -> str:
     """Makes a run of a file that is not deployed, gives it a worker, and returns its id.
 
@@ -87,6 +94,7 @@ def start_file(
         options: how to run it.
         subject_name: what the agent is called.
         subject: the agent's settings; None when the project binds it by its name.
+        reading: what the project says of such files.
 
     Raises:
         OrgFault: the org is served to others, and reads no files for them; or an option is beyond its limit.
@@ -97,7 +105,7 @@ def start_file(
     """
     if not org.reads_files:
         raise OrgFault("this org runs what is deployed, no files", code="INVALID_API_INPUT")
-    kept = keep_file(org.root, file, subject_name=subject_name, subject=subject)
+    kept = keep_file(org.root, file, subject_name=subject_name, subject=subject, reading=reading)
     return _begin(org, EVALUATION_DEFINITION, file, kept.content(), options, ADMIN)
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Final
 
 import orjson
@@ -10,7 +10,8 @@ from pydantic import TypeAdapter, ValidationError
 
 from evalmeta.errors import OrgFault, SettingsError
 from evalmeta.interop.files import digest_of, read_document
-from evalmeta.model.settings import RecordedSubject, SubjectSettings
+from evalmeta.interop.reading import Reading, reading_from
+from evalmeta.model.settings import SubjectSettings
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -32,22 +33,37 @@ class FileOfRun:
         digest: a hash of the content that it had.
         subject_name: what the agent is called.
         subject: the agent's settings; None when the project binds it by its name.
+        reading: what the project said of such files.
     """
 
     file: str
     digest: str
     subject_name: str
     subject: SubjectSettings | None = None
+    reading: Reading = field(default_factory=Reading)
 
     def content(self) -> bytes:
         """Gives what is kept, as JSON."""
         subject = None if self.subject is None else self.subject.model_dump(mode="json", exclude_unset=True)
         return orjson.dumps(
-            {"file": self.file, "digest": self.digest, "subjectName": self.subject_name, "subject": subject}
+            {
+                "file": self.file,
+                "digest": self.digest,
+                "subjectName": self.subject_name,
+                "subject": subject,
+                "reading": self.reading.json(),
+            }
         )
 
 
-def keep_file(root: Path, file: str, *, subject_name: str, subject: JsonObject | None) -> FileOfRun:
+def keep_file(
+    root: Path,
+    file: str,
+    *,
+    subject_name: str,
+    subject: JsonObject | None,
+    reading: Reading = Reading(),  # noqa: B008
+) -> FileOfRun:
     """Gives what a run keeps of a file as it is now.
 
     Raises:
@@ -60,7 +76,7 @@ def keep_file(root: Path, file: str, *, subject_name: str, subject: JsonObject |
         raise OrgFault(
             f"the subject's settings are wrong: {error.error_count()} faults", code="INVALID_API_INPUT"
         ) from None
-    return FileOfRun(file, digest_of(root / file), subject_name, settings)
+    return FileOfRun(file, digest_of(root / file), subject_name, settings, reading)
 
 
 def file_of(content: bytes) -> FileOfRun | None:
@@ -70,7 +86,8 @@ def file_of(content: bytes) -> FileOfRun | None:
     source = orjson.loads(content)
     subject = source["subject"]
     settings = None if subject is None else TypeAdapter[SubjectSettings](SubjectSettings).validate_python(subject)
-    return FileOfRun(source["file"], source["digest"], source["subjectName"], settings)
+    reading = reading_from(source["reading"])
+    return FileOfRun(source["file"], source["digest"], source["subjectName"], settings, reading)
 
 
 def read_file_of_run(root: Path, kept: FileOfRun, name: str) -> Evaluation:
@@ -85,6 +102,5 @@ def read_file_of_run(root: Path, kept: FileOfRun, name: str) -> Evaluation:
         raise SettingsError(
             f"{kept.file} has changed since the run began", actions=["Begin a new run: evalmeta test run FILE"]
         )
-    is_asked = not isinstance(kept.subject, RecordedSubject)
-    document = read_document(root / kept.file, label=kept.file, name=name, is_asked=is_asked)
+    document = read_document(root / kept.file, label=kept.file, name=name, reading=kept.reading)
     return replace(document.evaluation, subject_name=kept.subject_name)

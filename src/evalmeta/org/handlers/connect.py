@@ -13,6 +13,7 @@ from starlette.exceptions import HTTPException
 
 from evalmeta import limits
 from evalmeta.errors import OrgFault
+from evalmeta.interop.reading import reading_from
 from evalmeta.model.registry import TESTING_DEFINITION, type_at_path, type_of_run
 from evalmeta.org.evaluations import is_abandoned, start, start_file
 from evalmeta.org.handlers.bodies import read_body
@@ -75,6 +76,7 @@ def _start_file(org: Organization, file: JsonObject, options: RunOptions) -> str
         options,
         subject_name=text(file, "subjectName"),
         subject=object_at(file, "subject") or None,
+        reading=reading_from(object_at(file, "reading")),
     )
 
 
