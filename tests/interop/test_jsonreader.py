@@ -1,6 +1,8 @@
 from __future__ import annotations
 
+import cProfile
 import json
+import pstats
 
 import pytest
 from hypothesis import given
@@ -88,3 +90,32 @@ def test_unknown_keys_are_warnings_with_the_nearest_known_one() -> None:
     [note] = findings.notes
     assert (note.message, note.hint) == ("a turn has no key 'nmae'; it is passed over", "Did you mean 'name'?")
     findings.check()
+
+
+def test_values_are_found_in_any_order_beside_the_first_line_of_the_file() -> None:
+    file = read_json(b'{"a": [\n 1,\n {"b":\n 2, "b": 3}],\n "c": 4}', label="x.jsonl", first_line=5)
+    wanted = {
+        ("a", 1, "b"): (8, 10),
+        ("c",): (9, 7),
+        ("a", 0): (6, 2),
+        (): (5, 1),
+        ("a", 7): (5, 7),
+        ("a", "b"): (5, 7),
+    }
+    assert {path: file.place(path) for path in wanted} == wanted
+
+
+def note_all(data: object, findings: Findings) -> None:
+    file = read_json(json.dumps(data, indent=1).encode(), label="x.json")
+    for case in JsonRecord(file, (), findings, called="the file").records("cases", called="a case"):
+        case.note_unknown("utterance")
+        case.required_text("utterance")
+
+
+def test_a_file_is_gone_through_once_however_many_problems_it_has() -> None:
+    findings, profile = Findings("x.json"), cProfile.Profile()
+    profile.runcall(note_all, {"cases": [{f"key{place}": 1 for place in range(40)}] * 1_000, "more": 1}, findings)
+    found = pstats.Stats(profile).stats  # type: ignore[attr-defined] # not in the type stubs
+    decoded = sum(count for (_, _, name), (count, *_) in found.items() if name == "raw_decode")
+    assert 2_000 < decoded < 50_000
+    assert (len(findings.notes), findings.is_full, findings.has_all_notes) == (1_000, True, True)

@@ -38,6 +38,11 @@ class Findings:
         """Says whether no more problems are kept: then their places need not be looked for."""
         return len(self._problems) >= limits.MAX_PROBLEMS
 
+    @property
+    def has_all_notes(self) -> bool:
+        """Says whether no more warnings are kept, likewise."""
+        return len(self._notes) >= limits.MAX_PROBLEMS
+
     def add(self, code: str, message: str, *, line: int = 0, column: int = 0, hint: str = "") -> None:
         """Adds a problem at a place of the file."""
         if len(self._problems) < limits.MAX_PROBLEMS:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import re
 from json.decoder import scanstring  # type: ignore[attr-defined] # not in the type stubs; documented by its use in json
-from typing import TYPE_CHECKING, Final, NamedTuple, NoReturn
+from typing import TYPE_CHECKING, Final, NoReturn
 
 import orjson
 
@@ -25,13 +25,6 @@ _SPACE: Final = re.compile(r"[ \t\r\n]*")
 _DECODER: Final = json.JSONDecoder(strict=False)
 
 
-class _Seen(NamedTuple):
-    """Where values begin that were gone through: the items of the list, and the keys of the object, at an offset."""
-
-    items: dict[int, list[int]]
-    members: dict[tuple[int, str], int | None]
-
-
 class JsonFile:
     """A JSON file, read.
 
@@ -47,24 +40,21 @@ class JsonFile:
         self.first_line = first_line
         self._source = source
         self._text: str | None = None
-        self._seen = _Seen({}, {})
-        self._counted = (0, first_line)
+        # Files may have as many problems as values: what has been gone through is not gone through again.
+        self._members: dict[int, dict[str, int]] = {}
+        self._items: dict[int, list[int]] = {}
+        self._seen = 0, first_line
 
     def place(self, path: Sequence[str | int]) -> tuple[int, int]:
         """Gives line and column, from 1, of the value at keys and indexes; of the innermost that is there."""
-        if self._text is None:
-            self._text = self._source.decode("utf-8", "replace")
-        at = _found(self._text, path, self._seen)
-        # Problems come in the order of their places: lines are counted from the last one on.
-        seen, line = self._counted if self._counted[0] <= at else (0, self.first_line)
-        self._counted = (at, line + self._text.count("\n", seen, at))
-        return self._counted[1], at - self._text.rfind("\n", 0, at)
+        text = self._decoded()
+        at = self._found(text, path)
+        return self._line(text, at), at - text.rfind("\n", 0, at)
 
     def lines_of(self, path: Sequence[str | int]) -> list[int]:
         """Gives the lines that the items of a list begin at, in one pass; none when there is no list."""
-        if self._text is None:
-            self._text = self._source.decode("utf-8", "replace")
-        text, at, lines = self._text, _found(self._text, path, self._seen), []
+        text = self._decoded()
+        at, lines = self._found(text, path), []
         if text[at : at + 1] != "[":
             return []
         line, seen, at = self.first_line, 0, _skip(text, at + 1)
@@ -73,6 +63,44 @@ class JsonFile:
             lines.append(line)
             at = _next(text, at)
         return lines
+
+    def _decoded(self) -> str:
+        if self._text is None:
+            self._text = self._source.decode("utf-8", "replace")
+        return self._text
+
+    def _line(self, text: str, at: int) -> int:
+        """Counts from the last place that was asked for, which is near."""
+        seen, line = self._seen
+        line += text.count("\n", seen, at) if at >= seen else -text.count("\n", at, seen)
+        self._seen = at, line
+        return line
+
+    def _found(self, text: str, path: Sequence[str | int]) -> int:
+        """Gives where the value at a path begins, going as far as the path leads."""
+        at = _skip(text, 0)
+        for step in path:
+            inner = self._member(text, at, step) if isinstance(step, str) else self._item(text, at, step)
+            if inner is None:
+                return at
+            at = inner
+        return at
+
+    def _member(self, text: str, at: int, key: str) -> int | None:
+        if text[at : at + 1] != "{":
+            return None
+        members = self._members.get(at)
+        if members is None:
+            members = self._members[at] = _members(text, at)
+        return members.get(key)
+
+    def _item(self, text: str, at: int, index: int) -> int | None:
+        if text[at : at + 1] != "[":
+            return None
+        found = self._items.setdefault(at, [_skip(text, at + 1)])
+        while len(found) <= index and text[found[-1] : found[-1] + 1] not in {"", "]"}:
+            found.append(_next(text, found[-1]))
+        return None if index >= len(found) or text[found[index] : found[index] + 1] in {"", "]"} else found[index]
 
 
 def read_json(data: bytes, *, label: str, first_line: int = 1) -> JsonFile:
@@ -107,42 +135,14 @@ def _refuse(label: str, code: str, message: str, line: int, column: int) -> NoRe
     raise AssertionError(message)  # pragma: no cover - `check` has raised
 
 
-def _found(text: str, path: Sequence[str | int], seen: _Seen) -> int:
-    """Gives where the value at a path begins, going as far as the path leads."""
-    at = _skip(text, 0)
-    for step in path:
-        inner = _member(text, at, step, seen) if isinstance(step, str) else _item(text, at, step, seen)
-        if inner is None:
-            return at
-        at = inner
-    return at
-
-
-def _member(text: str, begin: int, key: str, seen: _Seen) -> int | None:
-    """Gives where the value of a key begins; of the last one when a key comes twice, as readers take it."""
-    if text[begin : begin + 1] != "{":
-        return None
-    if (begin, key) in seen.members:
-        return seen.members[begin, key]
-    found, at = None, _skip(text, begin + 1)
+def _members(text: str, at: int) -> dict[str, int]:
+    """Gives where the values of an object begin; of the last one when a key comes twice, as readers take it."""
+    found, at = {}, _skip(text, at + 1)
     while text[at : at + 1] == '"':
         name, at = scanstring(text, at + 1, False)
-        value = _skip(text, _skip(text, at) + 1)
-        if name == key:
-            found = value
-        at = _next(text, value)
-    seen.members[begin, key] = found
+        found[name] = _skip(text, _skip(text, at) + 1)
+        at = _next(text, found[name])
     return found
-
-
-def _item(text: str, at: int, index: int, seen: _Seen) -> int | None:
-    if text[at : at + 1] != "[":
-        return None
-    # Problems come in the order of the items, and what stands before has been gone through for the last one.
-    found = seen.items.setdefault(at, [_skip(text, at + 1)])
-    while len(found) <= index and text[found[-1] : found[-1] + 1] not in {"", "]"}:
-        found.append(_next(text, found[-1]))
-    return None if index >= len(found) or text[found[index] : found[index] + 1] in {"", "]"} else found[index]
 
 
 def _next(text: str, at: int) -> int:

@@ -131,13 +131,15 @@ class JsonRecord:
 
     def note(self, code: str, message: str, *names: str, hint: str = "") -> None:
         """Notes a warning in the same way."""
+        if self._findings.has_all_notes:
+            return
         line, column = self.file.place((*self.path, self.key(*names)) if names else self.path)
         self._findings.note(code, message, line=line, column=column, hint=hint)
 
     def note_unknown(self, *known: str) -> None:
         """Warns of every key that is not known, and names the nearest one that is."""
         for key in self.values:
-            if key not in known:
+            if key not in known and not self._findings.has_all_notes:
                 hint = self._findings.suggest(key, known)
                 self.note("json-key", f"{self.called} has no key {key!r}; it is passed over", key, hint=hint)
 
@@ -150,6 +152,8 @@ class JsonRecord:
         self.refuse("json-type", f"{name!r} of {self.called} is {json_kind(value)}, not {expected}", name)
 
     def _add(self, code: str, message: str, path: Sequence[str | int], *, hint: str = "") -> None:
+        if self._findings.is_full:
+            return
         line, column = self.file.place(path)
         self._findings.add(code, message, line=line, column=column, hint=hint)
 
