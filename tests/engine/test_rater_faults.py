@@ -142,6 +142,15 @@ def test_a_rater_that_hangs_ends_when_answers_are_judged_again() -> None:
     assert again.verdict is Verdict.ERROR
 
 
+def test_turns_that_no_time_is_left_for_are_errors_when_answers_are_judged_again() -> None:
+    item, scorers = WorkItem(1, case("first", "second", expectations=EXPECTED)), scorers_of(Hanging(None))
+    recorded = judged(scorers_of(Moody(GOOD)), "first", "second")
+    again = asyncio.run(judge_again(item, recorded, scorers, seconds=0.05))
+    assert [(each.turn, each.verdict) for each in again.results] == [
+        (1, Verdict.PASS), (1, Verdict.ERROR), (1, Verdict.PASS), *[(2, Verdict.ERROR)] * 3,
+    ]  # fmt: skip
+
+
 def test_a_run_that_is_stopped_while_a_rater_hangs_stops() -> None:
     async def stop() -> None:
         run = execute(

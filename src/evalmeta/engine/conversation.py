@@ -95,6 +95,7 @@ async def judge_again(
     results: list[TestResult] = []
     with suppress(TimeoutError):
         await Deadline(seconds).keep(_judge_turns(case, answers, scorers, results))
+    results += _unjudged(case)[len(results) :]
     judged = replace(recorded, iteration=item.iteration, results=tuple(results), error=None)
     return replace(judged, verdict=case_verdict(results))
 
@@ -104,8 +105,20 @@ async def _judge_turns(
 ) -> None:
     for place, (turn, answer) in enumerate(zip(case.turns, answers, strict=True), 1):
         exchange = Exchange(case, answer.utterance, answer.generated, tuple(answers[: place - 1]))
-        number = place if len(case.turns) > 1 else 0
-        await _judge(turn.expectations, exchange, scorers, results, turn=number)
+        await _judge(turn.expectations, exchange, scorers, results, turn=_turn_number(case, place))
+
+
+def _unjudged(case: Case) -> list[TestResult]:
+    """Gives what every expectation of a case comes to that no time is left for."""
+    return [
+        broken(expectation, _UNJUDGED)._replace(turn=_turn_number(case, place))
+        for place, turn in enumerate(case.turns, 1)
+        for expectation in turn.expectations
+    ]
+
+
+def _turn_number(case: Case, place: int) -> int:
+    return place if len(case.turns) > 1 else 0
 
 
 def _recorded_answers(recorded: CaseResult | None) -> tuple[EarlierTurn, ...]:
@@ -244,7 +257,7 @@ class _Conversation:
         session, _ = await self._admitted(lambda: subject.open(self._case), is_question=False)
         self._session = session
         for place, turn in enumerate(self._case.turns, 1):
-            await self._take_turn(turn, session, place if len(self._case.turns) > 1 else 0)
+            await self._take_turn(turn, session, _turn_number(self._case, place))
 
     async def _take_turn(self, turn: Turn, session: Session, place: int) -> None:
         if self._generated is not None:
