@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import json
+import os
 import subprocess
 import sys
 from contextlib import suppress
@@ -636,6 +637,14 @@ before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
 large = read(sys.argv[2])
 print(small, large, resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before)
 """
+
+
+def test_a_list_that_is_too_large_is_not_read_to_its_end(tmp_path: Path) -> None:
+    path = tmp_path / "large.json"
+    path.write_text('[{"request": "Where is it?"}')
+    os.truncate(path, 100_000_000_000)
+    with pytest.raises(FormatError, match="the file is larger than 54,000,000 bytes"):
+        read_databricks_file(path, label="large.json", name="large")
 
 
 def test_a_large_file_is_read_in_flat_memory(tmp_path: Path) -> None:

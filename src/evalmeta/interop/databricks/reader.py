@@ -11,6 +11,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
+from evalmeta import limits
 from evalmeta.errors import NotFound
 from evalmeta.interop.databricks.files import PlacedRow, format_of, rows_in, streamed_rows
 from evalmeta.interop.databricks.metrics import wanted_metrics
@@ -95,15 +96,13 @@ def read_databricks_file(
     """
     try:
         with path.open("rb") as file:
-            form = format_of(file.read(_HEAD_BYTES), name=path.name)
-        if form not in {"jsonl", "parquet"}:
+            head = file.read(_HEAD_BYTES)
+            form = format_of(head, name=path.name)
+            is_streamed = form in {"jsonl", "parquet"}
+            data = b"" if is_streamed else head + file.read(limits.MAX_JSON_BYTES)
+        if not is_streamed:
             return read_databricks(
-                path.read_bytes(),
-                label=label,
-                name=name,
-                global_guidelines=global_guidelines,
-                metrics=metrics,
-                is_asked=is_asked,
+                data, label=label, name=name, global_guidelines=global_guidelines, metrics=metrics, is_asked=is_asked
             )
         wanted = wanted_metrics(metrics, global_guidelines)
         cases = _FileCases(
