@@ -92,7 +92,9 @@ def test_answers_of_a_file_do_not_matter_where_an_agent_is_asked(evalmeta: Progr
 
 
 def test_a_project_says_what_files_do_not(evalmeta: Program, folder: Path) -> None:
-    (folder / "evalmeta.toml").write_text('[databricks]\nglobal_guidelines = ["Be kind"]\nmetrics = ["safety", "global_guideline_adherence"]\n')
+    (folder / "evalmeta.toml").write_text(
+        '[databricks]\nglobal_guidelines = ["Be kind"]\nmetrics = ["safety", "global_guideline_adherence"]\n'
+    )
     (folder / "set.jsonl").write_text('{"request": "Where?", "response": "Nowhere."}\n')
     done = evalmeta("test", "run", "set.jsonl", "--dry-run", "--json")
     assert sorted(json.loads(done.out)["result"][0]["expectations"]) == [
@@ -121,6 +123,23 @@ def test_history_and_more_iterations_know_runs_of_files(evalmeta: Program, folde
     changed = evalmeta("test", "run", "--extend", "4KB000000000001GAA", "--iterations", "3", "--wait")
     assert changed.code == 2
     assert "the file of run 4KB000000000001GAA has changed since the run began" in changed.err
+    (folder / "orders.yaml").unlink()
+    gone = evalmeta("test", "run", "--extend", "4KB000000000001GAA", "--iterations", "3", "--wait")
+    assert (gone.code, "--ignore-changes" in gone.err) == (2, False)
+    assert "the file of run 4KB000000000001GAA is not there any more" in gone.err
+
+
+def test_what_belongs_to_a_file_stands_beside_its_link(evalmeta: Program, folder: Path) -> None:
+    turn = {"user_content": {"parts": [{"text": "hi"}]}, "final_response": {"parts": [{"text": "It is here."}]}}
+    cases = {"eval_set_id": "greetings", "eval_cases": [{"eval_id": "greet", "conversation": [turn]}]}
+    for where, threshold in (("shared", 0.9), ("here", 0.5)):
+        (folder / where).mkdir()
+        criteria = json.dumps({"criteria": {"response_match_score": threshold}})
+        (folder / where / "test_config.json").write_text(criteria)
+    (folder / "shared" / "greetings.test.json").write_text(json.dumps(cases))
+    (folder / "here" / "greetings.test.json").symlink_to(folder / "shared" / "greetings.test.json")
+    codes = [evalmeta("test", "run", each, *SUBJECT, "--wait").code for each in ("shared", "here")]
+    assert codes == [100, 0]
 
 
 def test_answers_are_judged_again_as_long_as_the_file_is_the_same(evalmeta: Program, folder: Path) -> None:
@@ -128,7 +147,9 @@ def test_answers_are_judged_again_as_long_as_the_file_is_the_same(evalmeta: Prog
     assert evalmeta("test", "rescore", "4KB000000000001GAA").code == 0
     (folder / "orders.yaml").unlink()
     gone = evalmeta("test", "rescore", "4KB000000000001GAA")
-    assert (gone.code, "there is no file" in gone.err) == (2, True)
+    assert (gone.code, "orders.yaml is not there any more" in gone.err) == (2, True)
+    now = evalmeta("test", "rescore", "4KB000000000001GAA", "--as-deployed")
+    assert (now.code, "orders.yaml is not there any more" in now.err) == (2, True)
 
 
 def test_a_dry_run_says_what_would_be_asked(evalmeta: Program) -> None:

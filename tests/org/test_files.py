@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import json
 from typing import TYPE_CHECKING
 
 import pytest
@@ -49,6 +50,25 @@ def test_a_file_that_has_changed_is_not_gone_on_with(file: Path) -> None:
     file.write_text(SPEC + "  - utterance: And now?\n")
     with pytest.raises(SettingsError, match=r"orders\.yaml has changed since the run began"):
         read_file_of_run(file.parent, kept, "orders.yaml")
+
+
+def test_a_file_that_is_gone_is_not_gone_on_with(file: Path) -> None:
+    kept = keep_file(file.parent, file.name, subject_name="desk", subject=None)
+    file.unlink()
+    with pytest.raises(SettingsError, match=r"orders\.yaml is not there any more"):
+        read_file_of_run(file.parent, kept, "orders.yaml")
+
+
+def test_criteria_that_have_changed_are_not_gone_on_with(tmp_path: Path) -> None:
+    turn = {"user_content": {"parts": [{"text": "hi"}]}, "final_response": {"parts": [{"text": "Hello."}]}}
+    cases = {"eval_set_id": "greetings", "eval_cases": [{"eval_id": "greet", "conversation": [turn]}]}
+    (tmp_path / "greetings.json").write_text(json.dumps(cases))
+    criteria = tmp_path / "test_config.json"
+    criteria.write_text('{"criteria": {"response_match_score": 0.5}}')
+    kept = keep_file(tmp_path, "greetings.json", subject_name="desk", subject=None)
+    criteria.write_text('{"criteria": {"response_match_score": 0.9}}')
+    with pytest.raises(SettingsError, match=r"greetings\.json has changed"):
+        read_file_of_run(tmp_path, kept, "greetings.json")
 
 
 def test_settings_that_are_wrong_are_refused(file: Path) -> None:

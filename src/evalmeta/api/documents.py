@@ -145,7 +145,8 @@ def read_test(project: Project, path: Path, *, subject: str | None = None) -> Fi
         InvalidMetadata: it is a definition with errors.
         SubjectNotBound: it is not said who is asked.
     """
-    real = path.resolve()
+    # What belongs to a file stands beside it, not beside what it is a link to.
+    real = path.parent.resolve() / path.name
     name = real.relative_to(project.root).as_posix() if real.is_relative_to(project.root) else str(real)
     reading = reading_of(project.settings, is_asked=subject is not None)
     document = document_at(path, name=name, reading=reading)

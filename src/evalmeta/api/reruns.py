@@ -20,12 +20,14 @@ __all__ = ["DefinitionChanged", "check_unchanged", "extend", "rescore"]
 class DefinitionChanged(UsageError):
     """A run cannot go on: what it asks is not what is deployed now. `difference` says how they differ."""
 
-    def __init__(self, run_id: str, difference: Difference | None, *, is_file: bool = False) -> None:
-        changed = is_file or difference is not None
-        what = "has changed since the run began" if changed else "is not deployed any more"
+    def __init__(
+        self, run_id: str, difference: Difference | None = None, *, is_gone: bool = False, is_file: bool = False
+    ) -> None:
+        what = "file" if is_file else "definition"
+        gone = "is not there any more" if is_file else "is not deployed any more"
         actions = ["Go on by the definition as it was: --ignore-changes.", "Or begin a new run: evalmeta test run"]
         super().__init__(
-            f"the {'file' if is_file else 'definition'} of run {run_id} {what}",
+            f"the {what} of run {run_id} {gone if is_gone else 'has changed since the run began'}",
             actions=["Begin a new run: evalmeta test run FILE"] if is_file else actions,
         )
         self.difference = difference
@@ -68,12 +70,13 @@ async def rescore(connection: Connection, run_id: str, options: RunOptions, *, a
 
 
 def _refuse_changes(run_id: str, found: DefinitionOfRun) -> None:
+    # Of a file that is not deployed only a hash is kept.
+    is_file = found.then.startswith(b"{")
     if found.now is None:
-        raise DefinitionChanged(run_id, None)
-    if found.then.startswith(b"{") or found.now.startswith(b"{"):
-        # Of a file that is not deployed only a hash is kept.
+        raise DefinitionChanged(run_id, is_gone=True, is_file=is_file)
+    if is_file:
         if found.then != found.now:
-            raise DefinitionChanged(run_id, None, is_file=True)
+            raise DefinitionChanged(run_id, is_file=True)
         return
     difference = compare_contents(("as the run began", found.then), ("deployed now", found.now))
     if difference is not None and not difference.is_form_only:

@@ -115,7 +115,7 @@ def read_source(path: Path, answers: Answers = Answers(), *, needs_subject: bool
     document = read_document(path, label=label, name=answers.name or path.name.split(".")[0])
     subject_name = answers.subject_name or document.evaluation.subject_name
     if needs_subject and not subject_name:
-        raise _no_subject(label, "says")
+        raise _no_subject(f"{label} does not say")
     definition, losses = definition_of(document, subject_name=subject_name or "agent")
     return Source(replace(definition, subject_version=answers.subject_version), losses, document.notes)
 
@@ -133,7 +133,7 @@ def _read_table(path: Path, label: str, answers: Answers, *, needs_subject: bool
     from evalmeta.interop.testing_center_csv import read_testing_center_csv  # noqa: PLC0415 - one format of several
 
     if needs_subject and not answers.subject_name:
-        raise _no_subject(label, "is a table, which does not say")
+        raise _no_subject(f"{label} is a table, which does not say")
     return read_testing_center_csv(
         bytes_of(path),
         label=label,
@@ -143,9 +143,8 @@ def _read_table(path: Path, label: str, answers: Answers, *, needs_subject: bool
     )
 
 
-def _no_subject(label: str, says: str) -> UsageError:
-    what = f"{label} {says} what it tests." if "not" in says else f"{label} does not say what it tests."
-    return UsageError(what, actions=["Name the agent: --subject-name My_Agent."])
+def _no_subject(what: str) -> UsageError:
+    return UsageError(f"{what} what it tests.", actions=["Name the agent: --subject-name My_Agent."])
 
 
 def write_as(definition: Definition, target: TargetFormat, *, dialect: Dialect = "python") -> Written:

@@ -131,7 +131,7 @@ def digest_of(path: Path) -> str:
     for each in _chunks(path):
         digest.update(each)
     config = path.with_name(ADK_CONFIG)
-    if is_test_file(path.name) and config.is_file():
+    if config.is_file():
         digest.update(_bytes_of(config, limits.MAX_JSON_BYTES))
     return digest.hexdigest()
 

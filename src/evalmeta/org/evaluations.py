@@ -177,8 +177,7 @@ def evaluation_of_run(org: Organization, run: Run) -> Evaluation:
     """Gives what a run asks: its definition, or file, as it was when the run was made.
 
     Raises:
-        SettingsError: the file has changed.
-        NotFound: the file is gone.
+        SettingsError: the file has changed, or is gone.
     """
     return evaluation_of_content(org, org.runs.content(run.id), run.definition)
 

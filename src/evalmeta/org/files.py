@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Final
 import orjson
 from pydantic import TypeAdapter, ValidationError
 
-from evalmeta.errors import OrgFault, SettingsError
+from evalmeta.errors import NotFound, OrgFault, SettingsError
 from evalmeta.interop.files import digest_of, read_document
 from evalmeta.interop.reading import Reading, reading_from
 from evalmeta.model.settings import SubjectSettings
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from evalmeta.model.evaluation import Evaluation
     from evalmeta.model.jsonvalue import JsonObject
 
-__all__ = ["FileOfRun", "file_of", "keep_file", "read_file_of_run"]
+__all__ = ["FileOfRun", "digest_now", "file_of", "keep_file", "read_file_of_run"]
 
 _MARK: Final = b'{"file":'
 
@@ -90,17 +90,24 @@ def file_of(content: bytes) -> FileOfRun | None:
     return FileOfRun(source["file"], source["digest"], source["subjectName"], settings, reading)
 
 
+def digest_now(root: Path, kept: FileOfRun) -> str | None:
+    """Gives the hash of the content that a run's file has now; None when it is gone."""
+    try:
+        return digest_of(root / kept.file)
+    except NotFound:
+        return None
+
+
 def read_file_of_run(root: Path, kept: FileOfRun, name: str) -> Evaluation:
     """Reads the cases of a run's file again.
 
     Raises:
-        SettingsError: the file has changed since the run began.
-        NotFound: it is gone.
+        SettingsError: the file has changed since the run began, or is gone.
         FormatError: it cannot be read.
     """
-    if digest_of(root / kept.file) != kept.digest:
-        raise SettingsError(
-            f"{kept.file} has changed since the run began", actions=["Begin a new run: evalmeta test run FILE"]
-        )
+    now = digest_now(root, kept)
+    if now != kept.digest:
+        what = "is not there any more" if now is None else "has changed since the run began"
+        raise SettingsError(f"{kept.file} {what}", actions=["Begin a new run: evalmeta test run FILE"])
     document = read_document(root / kept.file, label=kept.file, name=name, reading=kept.reading)
     return replace(document.evaluation, subject_name=kept.subject_name)

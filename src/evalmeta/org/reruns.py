@@ -7,8 +7,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, NamedTuple
 
 from evalmeta import limits
-from evalmeta.errors import NotFound, OrgFault
-from evalmeta.interop.files import digest_of
+from evalmeta.errors import OrgFault
 from evalmeta.model.registry import type_of_run
 from evalmeta.model.user import ADMIN
 from evalmeta.org.evaluations import (
@@ -19,7 +18,7 @@ from evalmeta.org.evaluations import (
     evaluation_of_run,
     is_abandoned,
 )
-from evalmeta.org.files import file_of
+from evalmeta.org.files import digest_now, file_of
 
 if TYPE_CHECKING:
     from evalmeta.model.run import Run, RunOptions
@@ -86,7 +85,8 @@ def rescore(org: Organization, run: Run, options: RunOptions, *, as_deployed: bo
     content = _deployed(org, run) if as_deployed else org.runs.content(run.id)
     kind = type_of_run(run.id)
     if content is None or kind is None:
-        raise OrgFault(f"{run.definition} is not deployed any more", code="NOT_FOUND")
+        what = "deployed" if file_of(org.runs.content(run.id)) is None else "there"
+        raise OrgFault(f"{run.definition} is not {what} any more", code="NOT_FOUND")
     asked = run.options
     options = replace(
         options, iterations=asked.iterations, cases=asked.cases, shard=asked.shard, seed=None, max_errors=None
@@ -110,7 +110,5 @@ def _deployed(org: Organization, run: Run) -> bytes | None:
 
 
 def _as_it_is(org: Organization, kept: FileOfRun) -> bytes | None:
-    try:
-        return replace(kept, digest=digest_of(org.root / kept.file)).content()
-    except NotFound:
-        return None
+    digest = digest_now(org.root, kept)
+    return None if digest is None else replace(kept, digest=digest).content()
