@@ -107,6 +107,44 @@ def test_a_project_says_what_files_do_not(evalmeta: Program, folder: Path) -> No
     assert [case["name"] for case in json.loads(done.out)["result"][0]["testCases"]] == ["eval-0", "eval-1"]
 
 
+SET = '{"entries": [{"id": "greeting", "input": "Hello", "expectedTools": []}, {"id": "lost", "input": "Where?"}]}'
+
+
+@pytest.mark.parametrize("case", ["lost", "set.json:lost", "set:lost", "set.json:2", "2"])
+def test_a_case_of_a_file_is_chosen_by_its_label_or_number(evalmeta: Program, folder: Path, case: str) -> None:
+    (folder / "set.json").write_text(SET)
+    done = evalmeta("test", "run", "set.json", *SUBJECT, "--case", case, "--dry-run", "--json")
+    assert json.loads(done.out)["result"][0]["cases"] == [{"number": 2, "name": "lost", "utterances": ["Where?"]}]
+
+
+def test_a_dry_run_shows_labels(evalmeta: Program, folder: Path) -> None:
+    (folder / "set.json").write_text(SET)
+    assert "   1 greeting: Hello\n" in evalmeta("test", "run", "set.json", *SUBJECT, "--dry-run").out
+
+
+def test_a_case_that_is_not_there_is_told_with_the_way_to_those_that_are(evalmeta: Program, folder: Path) -> None:
+    (folder / "set.json").write_text(SET)
+    label = evalmeta("test", "run", "set.json", *SUBJECT, "--case", "greetings", "--wait")
+    assert (label.code, "Did you mean 'greeting'?" in label.err) == (2, True)
+    number = evalmeta("test", "run", "set.json", *SUBJECT, "--case", "9", "--wait")
+    assert "evalmeta test run set.json --subject desk:answer --dry-run" in number.err
+
+
+def test_an_agent_that_is_named_by_its_file_is_told_how_to_name_it(evalmeta: Program) -> None:
+    done = evalmeta("test", "run", "orders.yaml", "--subject", "desk.py:answer", "--wait")
+    assert (done.code, "Write desk:answer" in done.err) == (2, True)
+
+
+def test_what_others_call_iterations_is_told(evalmeta: Program) -> None:
+    done = evalmeta("test", "run", "orders.yaml", "--num-runs", "2")
+    assert (done.code, "Here it is --iterations." in done.err) == (2, True)
+
+
+def test_a_warning_has_its_hint_on_a_line_of_its_own(evalmeta: Program, folder: Path) -> None:
+    (folder / "set.json").write_text('{"entries": [{"input": "Hello", "expectedTool": []}]}')
+    assert "\n  → Did you mean 'expectedTools'?\n" in evalmeta("test", "run", "set.json", *SUBJECT, "--dry-run").err
+
+
 def test_reports_name_the_line_of_a_case(evalmeta: Program, folder: Path) -> None:
     (folder / "set.json").write_text('{"entries": [\n{"input": "Where?", "expectedTools": ["find"]}]}')
     done = evalmeta("test", "run", "set.json", *SUBJECT, "--wait", "--result-format", "junit")

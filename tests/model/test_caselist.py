@@ -29,6 +29,18 @@ def test_what_is_no_list_is_told_with_an_example(text: str) -> None:
         parse_case_list(text)
 
 
+@pytest.mark.parametrize("text", ["greeting", "set.test.json:greeting", "two words", "Order_Desk:"])
+def test_a_label_is_taken_where_labels_are(text: str) -> None:
+    assert parse_case_list(f" {text} ", takes_labels=True) == CaseList("", None, text)
+    assert parse_case_list("Order_Desk:3", takes_labels=True) == CaseList("Order_Desk", frozenset({3}))
+
+
+@pytest.mark.parametrize("text", ["", "3-1", "1,"])
+def test_numbers_that_are_no_list_are_no_label(text: str) -> None:
+    with pytest.raises(ValueError, match="is no list of cases"):
+        parse_case_list(text, takes_labels=True)
+
+
 @pytest.mark.parametrize("name", ["Order_Desk", "AiTestingDefinition:Visits"])
 def test_a_name_alone_can_stand_for_all_cases(name: str) -> None:
     assert parse_case_list(name, is_named=True) == CaseList(name, None)

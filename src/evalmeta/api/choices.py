@@ -1,4 +1,4 @@
-"""Which tests, and which of their cases, a run is about: by name, by number, by tag, by what failed before."""
+"""Which tests, and which of their cases, a run is about: by name, number, label, tag, by what failed before."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ from difflib import get_close_matches
 from typing import TYPE_CHECKING, NamedTuple
 
 from evalmeta.api.comparisons import load_run
+from evalmeta.api.metadata import shown
 from evalmeta.errors import SettingsError, UsageError
 from evalmeta.model.averages import counted_verdicts
 from evalmeta.model.caselist import CaseList, parse_case_list
@@ -14,13 +15,14 @@ from evalmeta.model.registry import type_of_run
 from evalmeta.model.run import Verdict
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Iterable, Iterator, Sequence
 
+    from evalmeta.api.documents import FileTest
     from evalmeta.api.tests import AgentTest
     from evalmeta.model.run import Run
     from evalmeta.package.project import Project
 
-__all__ = ["Choice", "Failures", "by_tags", "failed_in"]
+__all__ = ["Choice", "Failures", "by_tags", "failed_in", "in_files"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,6 +87,15 @@ def by_tags(project: Project, tags: Iterable[str]) -> list[CaseList]:
     return lists
 
 
+def in_files(lists: Sequence[CaseList], files: Sequence[FileTest]) -> tuple[CaseList, ...]:
+    """Gives lists with the numbers of cases that were named by their labels, and with the files' own names.
+
+    Raises:
+        UsageError: no case has the label; names the one that is most like it.
+    """
+    return tuple(found for each in lists for found in _in_files(each, files))
+
+
 def failed_in(project: Project, run_ids: Iterable[str]) -> list[Failures]:
     """Gives for each run what failed or ended in an error in it.
 
@@ -95,6 +106,31 @@ def failed_in(project: Project, run_ids: Iterable[str]) -> list[Failures]:
     """
     runs = [load_run(project, run_id) for run_id in run_ids]
     return [Failures(run, _failed(run)) for run in runs]
+
+
+def _in_files(chosen: CaseList, files: Sequence[FileTest]) -> Iterator[CaseList]:
+    if not chosen.label:
+        named = [each.name for each in files if chosen.name and chosen.name in _names(each)]
+        yield from (chosen._replace(name=name) for name in named or [chosen.name])
+        return
+    found = [CaseList(each.name, numbers) for each in files if (numbers := _labelled(chosen.label, each))]
+    if not files:
+        raise UsageError(f"{chosen.label!r} is no list of cases such as 3, 1,4-7 or Order_Desk:3")
+    if not found:
+        message = f"{chosen.label!r} is neither a list of cases such as 3, 1,4-7 or NAME:3 nor the label of a case"
+        near = get_close_matches(chosen.label, {case.label for each in files for case in each.evaluation.cases}, n=1)
+        raise UsageError(message, actions=[f"Did you mean {near[0]!r}?"] if near else [])
+    yield from found
+
+
+def _labelled(label: str, file: FileTest) -> frozenset[int]:
+    wanted = {label} | {label.removeprefix(f"{name}:") for name in _names(file)}
+    return frozenset(case.number for case in file.evaluation.cases if case.label in wanted)
+
+
+def _names(file: FileTest) -> set[str]:
+    """Gives what people call a file: its path in the project or from here, its name, and that without suffixes."""
+    return {file.name, shown(file.path), file.path.name, file.path.name.split(".", 1)[0]}
 
 
 def _tagged(tag: str, entry: str) -> CaseList:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Final
 
 from evalmeta import limits
 from evalmeta.api.metadata import files_to_check, shown, validate
-from evalmeta.errors import EvalmetaError, InvalidMetadata, NotFound, ProjectError, SubjectNotBound
+from evalmeta.errors import EvalmetaError, InvalidMetadata, NotFound, ProjectError, SubjectNotBound, UsageError
 from evalmeta.interop.files import is_test_file, read_document
 from evalmeta.interop.reading import Reading, reading_of
 from evalmeta.package.convert import named_by
@@ -144,6 +144,7 @@ def read_test(project: Project, path: Path, *, subject: str | None = None) -> Fi
         FormatError: it is of no known format, or does not fit it.
         InvalidMetadata: it is a definition with errors.
         SubjectNotBound: it is not said who is asked.
+        UsageError: the agent is named by a file.
     """
     # What belongs to a file stands beside it, not beside what it is a link to.
     real = path.parent.resolve() / path.name
@@ -158,6 +159,7 @@ def read_test(project: Project, path: Path, *, subject: str | None = None) -> Fi
 def _subject(project: Project, document: Document, chosen: str | None, label: str) -> tuple[str, JsonObject | None]:
     bound, named = project.settings.subjects, document.evaluation.subject_name
     if chosen is not None and ":" in chosen:
+        _refuse_path(chosen)
         return chosen, {"adapter": "python", "target": _target(project, chosen)}
     if chosen is not None or named in bound:
         return chosen or named, None
@@ -168,6 +170,15 @@ def _subject(project: Project, document: Document, chosen: str | None, label: st
     if named:
         return named, None
     raise _unbound(label, tuple(bound))
+
+
+def _refuse_path(chosen: str) -> None:
+    module, _, name = chosen.rpartition(":")
+    if module.endswith(".py"):
+        dotted = ".".join(Path(module).with_suffix("").parts)
+        raise UsageError(
+            f"the agent {chosen!r} is named by a file, and a module is expected", actions=[f"Write {dotted}:{name}"]
+        )
 
 
 def _target(project: Project, chosen: str) -> str:

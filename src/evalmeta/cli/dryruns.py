@@ -67,7 +67,8 @@ def _lines(planned: PlannedRun, bound: str) -> Iterator[str]:
     yield one_line(f"{planned.definition}: subject {planned.subject_name}{bound}", chars=200)
     yield f"  {count(len(planned.cases), 'case')}{left_out}"
     for case in planned.cases:
-        yield f"  {case.number:>4} {one_line(' / '.join(turn.utterance for turn in case.turns))}"
+        label = f"{one_line(case.label)}: " if case.label else ""
+        yield f"  {case.number:>4} {label}{one_line(' / '.join(turn.utterance for turn in case.turns))}"
     if planned.expectations:
         names = (f"{name} ({times:,})" if times > 1 else name for name, times in planned.expectations.items())
         yield f"  judged: {', '.join(names)}"
@@ -92,7 +93,8 @@ def _json(planned: PlannedRun) -> JsonObject:
         "iterations": planned.iterations,
         "questions": planned.questions,
         "cases": [
-            {"number": case.number, "utterances": [turn.utterance for turn in case.turns]} for case in planned.cases
+            {"number": case.number, "name": case.label, "utterances": [turn.utterance for turn in case.turns]}
+            for case in planned.cases
         ],
         "leftOut": planned.left_out,
         "expectations": planned.expectations,

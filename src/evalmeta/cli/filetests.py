@@ -40,7 +40,7 @@ def read_files(
     tests = [read_test(project, path, subject=subject) for path in find_tests(paths)]
     for each in tests:
         for problem in each.document.notes:
-            note(f"{problem} {problem.hint}".rstrip())
+            note(f"{problem}\n  → {problem.hint}" if problem.hint else str(problem))
     return tuple(_by_what_was_said(each, said) for each in tests)
 
 

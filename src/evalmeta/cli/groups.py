@@ -11,7 +11,7 @@ import click
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-__all__ = ["LazyGroup", "OptionsOnly"]
+__all__ = ["LazyGroup", "OptionsOnly", "Suggesting"]
 
 
 class LazyGroup(click.Group):
@@ -52,6 +52,27 @@ class LazyGroup(click.Group):
             hint = f"Did you mean {close[0]!r}?" if close else self._otherwise
             raise click.UsageError(f"No such command {name!r}. {hint}".strip(), ctx)
         return super().resolve_command(ctx, args)
+
+
+class Suggesting(click.Command):
+    """A command that knows what others call its options: `instead` has the own one for each of theirs."""
+
+    def __init__(self, *args: object, instead: Mapping[str, str], **settings: object) -> None:
+        super().__init__(*args, **settings)  # type: ignore[arg-type] # as above
+        self._instead = instead
+
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        """Reads the options.
+
+        Raises:
+            click.UsageError: there is no such option; says what it is called here.
+        """
+        try:
+            return super().parse_args(ctx, args)
+        except click.NoSuchOption as error:
+            if own := self._instead.get(error.option_name):
+                raise click.UsageError(f"{error.message} Here it is {own}.", ctx) from None
+            raise
 
 
 class OptionsOnly(click.Command):

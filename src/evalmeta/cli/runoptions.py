@@ -14,9 +14,10 @@ from evalmeta.model.caselist import CaseList, parse_case_list, parse_shard
 from evalmeta.model.scoring import ACTION_MATCHES, SCORING_PROFILES
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Callable, Mapping, Sequence
 
     from evalmeta.api.choices import Choice, Failures
+    from evalmeta.api.documents import FileTest
     from evalmeta.model.run import RunOptions
     from evalmeta.package.project import Project
 
@@ -48,24 +49,24 @@ class Selection(NamedTuple):
         """Tells whether it is no mistake when nothing is left to ask."""
         return bool(self.shard or self.failed_from)
 
-    def choose(self, project: Project, names: tuple[str, ...]) -> Choice | None:
-        """Gives the choice, None when nothing failed in the runs that were named.
+    def choose(self, project: Project, names: tuple[str, ...], files: Sequence[FileTest] = ()) -> Choice | None:
+        """Gives the choice, of files by their labels too; None when nothing failed in the runs that were named.
 
         Tells of runs that failures are taken from but nothing failed in, or not all is known of.
-        Raises like `by_tags` and `failed_in`.
+        Raises like `by_tags`, `failed_in` and `in_files`.
         """
-        from evalmeta.api.choices import Choice, by_tags, failed_in  # noqa: PLC0415 - not needed for --help
+        from evalmeta.api.choices import Choice, by_tags, failed_in, in_files  # noqa: PLC0415 - not needed for --help
 
         choice, found = Choice(names).narrowed(by_tags(project, self.tags)), failed_in(project, self.failed_from)
         for each in found:
             _tell_of(each)
         failed = [each.cases for each in found if each.numbers]
-        return None if found and not failed else choice.narrowed(failed).narrowed(self.cases)
+        return None if found and not failed else choice.narrowed(failed).narrowed(in_files(self.cases, files))
 
 
 def _read_case_list(_: click.Context, __: click.Parameter, texts: tuple[str, ...]) -> tuple[CaseList, ...]:
     try:
-        return tuple(parse_case_list(text) for text in texts)
+        return tuple(parse_case_list(text, takes_labels=True) for text in texts)
     except ValueError as error:
         raise click.BadParameter(str(error)) from None
 
@@ -135,7 +136,7 @@ _SELECTION: Final = (
         multiple=True,
         callback=_read_case_list,
         metavar="LIST",
-        help="Ask only these: 3, 1,4-7, or NAME:3 for one test's. Repeat it for more.",
+        help="Ask only these: 3, 1,4-7, NAME:3 for one test's, or a case's label in a file. Repeat it for more.",
     ),
     click.option("--tag", "tags", multiple=True, help="Ask only what evalmeta.toml has under this tag."),
     click.option(

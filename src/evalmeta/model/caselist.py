@@ -1,4 +1,4 @@
-"""Lists of test cases as people write them: `3`, `1,4-7`, and `Order_Desk:3` for one definition's."""
+"""Lists of test cases as people write them: `3`, `1,4-7`, `Order_Desk:3` for one definition's, and labels."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ from evalmeta.model.registry import metadata_type
 __all__ = ["CaseList", "parse_case_list", "parse_shard"]
 
 _RANGE: Final = re.compile(r"(\d{1,9})(?:-(\d{1,9}))?", re.ASCII)
+_LIST: Final = re.compile(r"[\d,\s-]+", re.ASCII)
 _SHARD: Final = re.compile(r"(\d{1,4})/(\d{1,4})", re.ASCII)
 
 
@@ -20,19 +21,28 @@ class CaseList(NamedTuple):
     Attributes:
         name: of the definition, `Type:Name` where two have it; empty for every definition.
         numbers: None for all of them.
+        label: what the case, or `FILE:` and the case, is called; then the numbers are not known yet.
     """
 
     name: str
     numbers: frozenset[int] | None
+    label: str = ""
 
 
-def parse_case_list(text: str, *, is_named: bool = False) -> CaseList:
-    """Reads a list; with `is_named` a definition's name alone means all its cases.
+def parse_case_list(text: str, *, is_named: bool = False, takes_labels: bool = False) -> CaseList:
+    """Reads a list.
+
+    Args:
+        text: the list.
+        is_named: whether a definition's name alone means all its cases.
+        takes_labels: whether what is no list of numbers is the label of a case.
 
     Raises:
         ValueError: it is none; says what one looks like.
     """
     name, colon, numbers = text.strip().rpartition(":")
+    if takes_labels and text.strip() and not _LIST.fullmatch(numbers):
+        return CaseList("", None, text.strip())
     if is_named and not _RANGE.match(numbers) and (not colon or metadata_type(name)):
         return CaseList(text.strip(), None)
     if (colon and not name) or not numbers:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -10,6 +11,7 @@ import click
 from evalmeta.cli.comparisons import Against, baseline_option
 from evalmeta.cli.dryruns import make_plan, print_plan
 from evalmeta.cli.filetests import read_files, subject_option
+from evalmeta.cli.groups import Suggesting
 from evalmeta.cli.jobs import wait_option
 from evalmeta.cli.loop import run_async
 from evalmeta.cli.output import note, print_error, print_json
@@ -37,7 +39,7 @@ if TYPE_CHECKING:
 __all__ = ["run"]
 
 
-@click.command("run")
+@click.command("run", cls=Suggesting, instead={"--num-runs": "--iterations", "--runs": "--iterations"})
 @click.argument("paths", nargs=-1, metavar="[PATH]...", type=click.Path(path_type=Path))
 @click.option(
     "-n",
@@ -120,26 +122,27 @@ def run(  # noqa: PLR0913 - one parameter for each option, or group of them
     if subject is not None and not paths:
         raise UsageError("--subject is for files: what is deployed names its agent")
     target = None if paths else choose_target(project, target_org)
-    choice = selection.choose(project, names)
+    files = read_files(project, paths, subject=subject, said={**running, **policy})
+    choice = selection.choose(project, names, files)
     if choice is None:
         return _report(project, RunsOutcome([], [], []), output, standard)
-    files = read_files(project, paths, subject=subject, said={**running, **policy})
     order = Order(choice, options, wait, is_quiet=not output.is_for_people, files=files)
     if dry_run:
         planned = run_async(make_plan(project, target, order))
         if not any(each.cases for each in planned):
-            _tell_nothing(selection)
+            _tell_nothing(selection, paths, subject)
         print_plan(project, target, planned, order, as_json=output.as_json)
         return 0
     outcome = run_async(run_tests(project, target, order))
     if not any(outcome):
-        _tell_nothing(selection)
+        _tell_nothing(selection, paths, subject)
     return _report(project, outcome, output, standard)
 
 
-def _tell_nothing(selection: Selection) -> None:
+def _tell_nothing(selection: Selection, paths: tuple[Path, ...], subject: str | None) -> None:
     if not selection.may_be_empty:
-        way_out = "See what there is, without --case and --tag: evalmeta test run --dry-run"
+        words = shlex.join([*map(str, paths), *(("--subject", subject) if subject else ()), "--dry-run"])
+        way_out = f"See what there is, without --case and --tag: evalmeta test run {words}"
         raise UsageError("no test has a case that is chosen", actions=[way_out])
     note("Nothing is left to ask.")
 
