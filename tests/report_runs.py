@@ -121,7 +121,9 @@ def conversation(iteration: int, *scores: float) -> CaseResult:
     """Gives a case of two turns, judged in each by what is averaged and at last by what is not."""
     first, second = (judged("response_match_score", score, turn=turn) for turn, score in enumerate(scores, 1))
     topic = TOPIC_PASSED._replace(turn=2)
-    recall = TestResult("retrieval/ground_truth/document_recall", Verdict.UNDECIDED, score=0.5, turn=2)
+    recall = TestResult(
+        "retrieval/ground_truth/document_recall", Verdict.UNDECIDED, score=0.5, turn=2, is_measured=True
+    )
     verdict = Verdict.PASS if sum(scores) >= 2 * 0.8 else Verdict.FAILURE
     results = (first, second, topic, recall)
     return replace(

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
         (("org", "strat"), "Did you mean 'start'?"),
         (("xyzzy",), "No such command 'xyzzy'.\n"),
         (("deploy", "package.xml"), "Files are named with --manifest or --source-dir"),
-        (("test", "run", "Orders", "--wait"), "Unexpected 'Orders'; to name it: -n Orders"),
+        (("test", "run", "Orders", "--wait"), "Is it a test in the org? Then: -n Orders"),
     ],
 )
 def test_a_word_that_was_not_understood_is_told_with_what_may_be_meant(

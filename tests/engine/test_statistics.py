@@ -146,7 +146,10 @@ def test_a_case_that_is_averaged_is_one_observation_and_counted_as_the_summary_d
 
 
 def test_what_is_measured_has_a_mean() -> None:
-    measured = [TestResult(name, UNDECIDED, score=score) for name, score in (("recall", 1), ("cost", 3), ("recall", 0))]
+    measured = [
+        TestResult(name, UNDECIDED, score=score, is_measured=True)
+        for name, score in (("recall", 1), ("cost", 3), ("recall", 0))
+    ]
     found = collect([case_result(PASS, *measured, result(PASS))], RunOptions())
     assert found.measures == (Measure("recall", 0.5, 2), Measure("cost", 3.0, 1))
 

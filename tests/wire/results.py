@@ -49,6 +49,7 @@ results = st.builds(
     rater=st.none() | texts,
     error=st.none() | texts,
     turn=st.integers(0, 9),
+    is_measured=st.booleans(),
     threshold=st.none() | numbers,
 ).map(lambda result: result if result.verdict is Verdict.ERROR else result._replace(error=None))
 cases = st.builds(

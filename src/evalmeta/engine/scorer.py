@@ -201,7 +201,7 @@ def _sound(expectation: Expectation, result: object) -> TestResult:
 
 def _is_plain(result: TestResult) -> bool:
     """Tells quickly, of nearly every result, that `_fault` finds none."""
-    name, verdict, expected, actual, score, explanation, label, detail, rater, error, threshold, _ = result
+    name, verdict, expected, actual, score, explanation, label, detail, rater, error, threshold, _, _ = result
     try:
         texts = f"{label or ''}".join((name, expected, actual, explanation))
     except TypeError:

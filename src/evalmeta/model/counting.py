@@ -17,17 +17,18 @@ _TOLERANCE: Final = 1e-9
 
 
 class Mean:
-    """The mean of results that are judged together, as they come; results without a score are left out.
+    """The mean of results that are judged together, as they come.
 
+    One that nobody could judge is left out, and keeps the mean from being a pass.
     The mean must reach the threshold of the last result; where a result has shown that less is better,
     by passing below its threshold or failing above it, it must not exceed it (ADK does the same).
     """
 
-    __slots__ = ("_is_lower_better", "_total", "count", "threshold")
+    __slots__ = ("_is_lower_better", "_total", "_was_unjudged", "count", "threshold")
 
     def __init__(self) -> None:
         self._total = 0.0
-        self._is_lower_better = False
+        self._is_lower_better = self._was_unjudged = False
         self.count = 0
         self.threshold = 0.0
 
@@ -37,6 +38,7 @@ class Mean:
             return
         self.threshold = result.threshold
         if result.score is None:
+            self._was_unjudged |= result.verdict is Verdict.UNDECIDED
             return
         self._total += result.score
         self.count += 1
@@ -50,11 +52,13 @@ class Mean:
 
     @property
     def verdict(self) -> Verdict:
-        """Gives PASS or FAILURE; UNDECIDED when nothing had a score."""
+        """Gives PASS or FAILURE; UNDECIDED when nothing had a score, or some of what would pass could not be judged."""
         if not self.count:
             return Verdict.UNDECIDED
         distance = self._total / self.count - self.threshold
-        return Verdict.PASS if (-distance if self._is_lower_better else distance) >= -_TOLERANCE else Verdict.FAILURE
+        if (-distance if self._is_lower_better else distance) < -_TOLERANCE:
+            return Verdict.FAILURE
+        return Verdict.UNDECIDED if self._was_unjudged else Verdict.PASS
 
 
 def means_of(results: Iterable[TestResult]) -> dict[str, Mean]:

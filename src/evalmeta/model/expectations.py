@@ -12,7 +12,6 @@ from dataclasses import dataclass
 from typing import Final, Literal
 
 __all__ = [
-    "MEASURES",
     "NUMERIC_OPERATORS",
     "OPERATORS",
     "PARAMETER_NAMES",
@@ -74,19 +73,6 @@ _KINDS: Final = (
 _EXPECTATIONS: Final = {name: kind for kind in _KINDS if kind.is_expectation for name in (kind.name, *kind.aliases)}
 _SCORERS: Final = {kind.name: kind for kind in _KINDS if kind.subjects}
 _BY_NAME: Final = _SCORERS | _EXPECTATIONS
-
-MEASURES: Final = frozenset(
-    {
-        "agent/total_token_count",
-        "agent/input_token_count",
-        "agent/output_token_count",
-        "agent/latency_seconds",
-        "token_usage_v1",
-        "tool_call_count_v1",
-        "invocation_duration_v1",
-    }
-)
-"""What evaluation sets of other systems measure and never judge."""
 
 STRING_OPERATORS: Final = ("equals", "contains", "startswith", "endswith")
 NUMERIC_OPERATORS: Final = ("equals", "greater_than_or_equal", "greater_than", "less_than", "less_than_or_equal")

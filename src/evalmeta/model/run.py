@@ -7,7 +7,6 @@ from enum import StrEnum
 from typing import TYPE_CHECKING, Literal, NamedTuple
 
 from evalmeta import limits
-from evalmeta.model.expectations import MEASURES
 from evalmeta.model.scoring import Scoring
 
 if TYPE_CHECKING:
@@ -71,6 +70,7 @@ class TestResult(NamedTuple):
         threshold: of results that are averaged: what the mean of their scores, over the turns of a case and
             all iterations, must reach. None for a result that counts by itself.
         turn: the turn that was judged, from 1, in a case of several; 0 in a case of one.
+        is_measured: whether it tells a number and judges nothing; then it is UNDECIDED, and no open question.
     """
 
     name: str
@@ -85,11 +85,7 @@ class TestResult(NamedTuple):
     error: str | None = None
     threshold: float | None = None
     turn: int = 0
-
-    @property
-    def is_measured(self) -> bool:
-        """Says whether it tells a number, or would, and judges nothing: then nothing was left undecided."""
-        return self.verdict is Verdict.UNDECIDED and (self.score is not None or self.name in MEASURES)
+    is_measured: bool = False
 
 
 # Its name begins as those of test classes do.

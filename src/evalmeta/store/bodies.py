@@ -23,7 +23,7 @@ if TYPE_CHECKING:
         str, str | None, list[_Action], float | None, str | None, _Tokens | None, JsonValue,
         *tuple[_Passages, ...],
     ]  # fmt: skip
-    _Result: TypeAlias = tuple[str | float | None, ...]
+    _Result: TypeAlias = tuple[str | float | bool | None, ...]
     _Turns: TypeAlias = list[tuple[str, _Generated]]
     _Plain: TypeAlias = tuple[
         int, int, str, Verdict, float, float, list[_Result], _Generated | None, str | None,
@@ -42,7 +42,7 @@ def encode_case(case: CaseResult) -> bytes:
         case.verdict,
         case.started,
         case.ended,
-        [result[: 10 if result.threshold is None and not result.turn else 12] for result in case.results],
+        [result[: _length(result)] for result in case.results],
         None if generated is None else _from_generated(generated),
         case.error,
     )
@@ -50,6 +50,13 @@ def encode_case(case: CaseResult) -> bytes:
         return orjson.dumps(body, default=dict)
     turns: _Turns = [(each.utterance, _from_generated(each.generated)) for each in case.earlier]
     return orjson.dumps((*body, case.label, turns), default=dict)
+
+
+def _length(result: TestResult) -> int:
+    """Gives how many of a result's places are more than defaults."""
+    if result.is_measured:
+        return 13
+    return 10 if result.threshold is None and not result.turn else 12
 
 
 def decode_case(body: bytes) -> CaseResult:

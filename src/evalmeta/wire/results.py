@@ -1,7 +1,7 @@
 """One case's result as the Testing API has it, and what evalmeta adds to it.
 
 Keys of our own are `iteration`, `verdict`, `name` and `earlierTurns` of a case, and `partialScore`, `rater`,
-`threshold` and `turn` of a result.
+`threshold`, `turn` and `measured` of a result.
 """
 
 from __future__ import annotations
@@ -154,6 +154,7 @@ def _write_result(result: TestResult, times: Mapping[str, str]) -> JsonObject:
         "rater": result.rater,
         **({} if result.threshold is None else {"threshold": result.threshold}),
         **({"turn": result.turn} if result.turn else {}),
+        **({"measured": True} if result.is_measured else {}),
     }
 
 
@@ -184,6 +185,7 @@ def _read_result(source: JsonObject) -> TestResult:
         error=message if verdict is Verdict.ERROR else None,
         threshold=optional_number(source, "threshold"),
         turn=integer(source, "turn", 0),
+        is_measured=source.get("measured") is True,
     )
 
 

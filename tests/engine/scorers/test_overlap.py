@@ -146,7 +146,7 @@ def test_only_some_missing_words_are_shown() -> None:
 
 def test_without_a_reference_nothing_is_decided() -> None:
     result = judge(None, "anything")
-    assert (result.verdict, result.score, result.threshold) == (Verdict.UNDECIDED, None, 0.8)
+    assert (result.verdict, result.score, result.threshold) == (Verdict.UNDECIDED, None, None)
     assert result.explanation == "the case gives no reference to compare the answer with"
 
 

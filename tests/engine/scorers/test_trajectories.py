@@ -147,7 +147,7 @@ def test_the_mean_of_a_case_decides() -> None:
 
 def test_without_expected_calls_nothing_is_decided() -> None:
     result = judge(None, ("A", {}))
-    assert (result.verdict, result.score, result.threshold) == (Verdict.UNDECIDED, None, 1.0)
+    assert (result.verdict, result.score, result.threshold) == (Verdict.UNDECIDED, None, None)
     assert (result.explanation, result.actual) == ("the case gives no expected calls", "[A()]")
 
 

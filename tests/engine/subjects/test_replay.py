@@ -19,7 +19,7 @@ from evalmeta.engine.subjects.recordings import Recording, read_recordings
 from evalmeta.engine.subjects.replay import bind_replay
 from evalmeta.errors import SettingsError, SubjectError
 from evalmeta.model.generated import Action, GeneratedData, Tokens
-from evalmeta.model.run import CaseResult, Run, RunStatus, Verdict
+from evalmeta.model.run import CaseResult, EarlierTurn, Run, RunStatus, Verdict
 from evalmeta.model.settings import ReplaySubject
 from evalmeta.report.jsonl import render
 from evalmeta.report.report import Report
@@ -258,6 +258,21 @@ def test_results_as_json_lines_are_replayed_case_by_case(tmp_path: Path) -> None
     recordings = read_recordings(path)
     assert recordings.take("q", number=3) == Recording(error="gone", number=3)
     assert recordings.take("q", number=2) == Recording(GeneratedData("first", "T", (FOUND,), 5.0), number=2)
+
+
+@pytest.mark.parametrize("form", ["jsonl", "json"])
+def test_all_turns_of_a_result_are_replayed(tmp_path: Path, form: str) -> None:
+    earlier = (EarlierTurn("first", GeneratedData("one", latency_ms=1.0)),)
+    case = CaseResult(
+        2, 1, "second", Verdict.PASS, 0, 0, (), GeneratedData("two", latency_ms=2.0), label="talk", earlier=earlier
+    )
+    run = Run("r", "d", "s", RunStatus.COMPLETED, 0, 1, cases=(case,))
+    path = tmp_path / "run.json"
+    document = json.dumps(write_run(run, escape=True))
+    path.write_text(document if form == "json" else render([Report(run, summarise([case], run.options))]))
+    recordings = read_recordings(path)
+    said = [recordings.take(each, number=2) for each in ("first", "second")]
+    assert [each and each.generated and each.generated.outcome for each in said] == ["one", "two"]
 
 
 @given(st.binary() | st.recursive(st.none() | st.booleans() | st.integers() | st.text(), st.lists).map(json.dumps))

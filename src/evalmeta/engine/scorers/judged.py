@@ -57,7 +57,8 @@ def _scorer(metric: Metric, rater: Rater, threshold: float) -> Scorer:
         rubric = _rubric(expectation, exchange, metric, reading)
         question = _question(expectation, metric, reading, rubric, _remark(metric, exchange))
         lack = next((words for need in metric.needs if (words := LACKS[need](rubric, reading.terms))), "")
-        return _undecided(question, lack) if lack else _ask(question, rater)
+        # What has no data is no part of a mean; what nobody can judge keeps one from being a pass.
+        return _undecided(question, lack)._replace(threshold=None) if lack else _ask(question, rater)
 
     return score_judged
 
@@ -137,9 +138,10 @@ def _result(question: _Question, given: Sequence[object]) -> TestResult:
     if unsure:
         return _undecided(question, unsure.explanation)._replace(rater=unsure.rater)
     score = _snapped(question.metric.score(ratings, question.reading), question.reading.terms.threshold)
+    verdict = _verdict(question, ratings, score)
     return TestResult(
         question.expectation.name,
-        _verdict(question, ratings, score),
+        verdict,
         question.expected,
         question.actual,
         score,
@@ -147,6 +149,7 @@ def _result(question: _Question, given: Sequence[object]) -> TestResult:
         question.expectation.label,
         rater=ratings[0].rater,
         threshold=_mean_threshold(question),
+        is_measured=verdict is Verdict.UNDECIDED,
     )
 
 

@@ -6,7 +6,7 @@ from functools import lru_cache
 from typing import TYPE_CHECKING
 
 from evalmeta.engine.numbers import parse_number
-from evalmeta.engine.scorers.results import broken, judged, undecided
+from evalmeta.engine.scorers.results import broken, judged, measured, undecided
 
 if TYPE_CHECKING:
     from evalmeta.engine.scorer import Exchange, Scorer
@@ -32,7 +32,7 @@ def latency_scorer(*, judges: bool = True) -> Scorer:
         actual = f"{latency:.0f}" if latency >= 1 else f"{latency:.3f}"
         if not judges:
             explanation = f"{actual} ms, measured and not judged"
-            return undecided(expectation, explanation, expected=expected, actual=actual, score=latency)
+            return measured(expectation, latency, explanation, expected=expected, actual=actual)
         if not expected:
             explanation = f"{actual} ms, no threshold is set"
             return judged(expectation, passed=True, expected="", actual=actual, explanation=explanation, score=latency)

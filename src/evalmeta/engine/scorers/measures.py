@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
-from evalmeta.engine.scorers.results import undecided
+from evalmeta.engine.scorers.results import measured
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -25,9 +25,9 @@ def measure_scorer(measure: Callable[[GeneratedData], float | None], *, unit: st
     def score_measure(expectation: Expectation, exchange: Exchange) -> TestResult:
         number = measure(exchange.generated)
         if number is None:
-            return undecided(expectation, "the agent did not tell")
+            return measured(expectation, None, "the agent did not tell")
         actual = f"{number:.{digits}f}"
-        return undecided(expectation, f"{actual} {unit}, measured and not judged", actual=actual, score=float(number))
+        return measured(expectation, float(number), f"{actual} {unit}, measured and not judged", actual=actual)
 
     return score_measure
 

@@ -13,7 +13,7 @@ from functools import lru_cache
 from itertools import islice
 from typing import TYPE_CHECKING, Final, NamedTuple
 
-from evalmeta.engine.scorers.results import averaged, broken, threshold_of, undecided
+from evalmeta.engine.scorers.results import averaged, broken, undecided
 from evalmeta.engine.scorers.stemming import stem
 
 if TYPE_CHECKING:
@@ -82,8 +82,7 @@ def score_response_match(expectation: Expectation, exchange: Exchange) -> TestRe
         return broken(expectation, f"tokens is {tokens!r:.50}; it can be {', '.join(_WORDS)}", actual=actual)
     reference = expectation.expected_value
     if reference is None and expectation.terms.get("missing") != "zero":
-        result = undecided(expectation, _NO_REFERENCE, actual=actual)
-        return result._replace(threshold=threshold_of(expectation))
+        return undecided(expectation, _NO_REFERENCE, actual=actual)
     found, missing = _compare(reference or "", actual, words)
     return averaged(
         expectation,

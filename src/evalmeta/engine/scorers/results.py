@@ -10,7 +10,7 @@ from evalmeta.model.run import TestResult, Verdict
 if TYPE_CHECKING:
     from evalmeta.model.definition import Expectation
 
-__all__ = ["averaged", "broken", "judged", "threshold_of", "undecided"]
+__all__ = ["averaged", "broken", "judged", "measured", "threshold_of", "undecided"]
 
 
 def judged(
@@ -47,7 +47,16 @@ def averaged(
     passed = threshold is not None and score >= threshold
     verdict = Verdict.PASS if passed else Verdict.UNDECIDED if threshold is None else Verdict.FAILURE
     return TestResult(
-        expectation.name, verdict, expected, actual, score, explanation, expectation.label, detail, threshold=threshold
+        expectation.name,
+        verdict,
+        expected,
+        actual,
+        score,
+        explanation,
+        expectation.label,
+        detail,
+        threshold=threshold,
+        is_measured=threshold is None,
     )
 
 
@@ -59,11 +68,18 @@ def threshold_of(expectation: Expectation) -> float | None:
     return float(threshold)
 
 
-def undecided(
-    expectation: Expectation, explanation: str, *, expected: str = "", actual: str = "", score: float | None = None
+def undecided(expectation: Expectation, explanation: str, *, expected: str = "", actual: str = "") -> TestResult:
+    """Gives UNDECIDED: nothing able to judge was there."""
+    return TestResult(expectation.name, Verdict.UNDECIDED, expected, actual, None, explanation, expectation.label)
+
+
+def measured(
+    expectation: Expectation, score: float | None, explanation: str, *, expected: str = "", actual: str = ""
 ) -> TestResult:
-    """Gives UNDECIDED: nothing able to judge was there; `score` is what could be measured all the same."""
-    return TestResult(expectation.name, Verdict.UNDECIDED, expected, actual, score, explanation, expectation.label)
+    """Gives a number that is told and not judged; None when nobody told it."""
+    return TestResult(
+        expectation.name, Verdict.UNDECIDED, expected, actual, score, explanation, expectation.label, is_measured=True
+    )
 
 
 def broken(expectation: Expectation, reason: str, *, expected: str = "", actual: str = "") -> TestResult:

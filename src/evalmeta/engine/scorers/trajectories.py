@@ -9,7 +9,7 @@ from itertools import chain, islice
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 from evalmeta.engine.scorers.actions import similarity
-from evalmeta.engine.scorers.results import averaged, broken, threshold_of, undecided
+from evalmeta.engine.scorers.results import averaged, broken, undecided
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
@@ -69,8 +69,7 @@ def score_trajectory(expectation: Expectation, exchange: Exchange) -> TestResult
             expectation, f"match_type is {match_type!r:.50}; it can be {', '.join(_RULES)}", actual=_list(taken)
         )
     if calls is None and terms.get("missing") != "empty":
-        result = undecided(expectation, "the case gives no expected calls", actual=_list(taken))
-        return result._replace(threshold=threshold_of(expectation))
+        return undecided(expectation, "the case gives no expected calls", actual=_list(taken))
     wanted = _calls([] if calls is None else calls, names_only=names_only)
     if wanted is None:
         reason = f'the expected calls are no list of objects with a "name" and "args": {_text(calls)}'

@@ -18,6 +18,7 @@ from evalmeta.wire.jsonfields import list_of_objects, read_object
 from evalmeta.wire.testing import read_testing_run
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
     from pathlib import Path
     from typing import BinaryIO
 
@@ -28,6 +29,7 @@ if TYPE_CHECKING:
 __all__ = ["Recording", "Recordings", "read_recordings"]
 
 _RESULT_KEYS: Final = frozenset({"definition", "iteration", "number", "verdict", "results"})
+_NO_ANSWER_KEYS: Final = _RESULT_KEYS | {"label", "earlier"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,7 +99,8 @@ class _Reader:
         recordings = Recordings()
         while line:
             try:
-                recordings.add(*_entry(line))
+                for utterance, recording in _entries(line):
+                    recordings.add(utterance, recording)
             except (MessageUnreadable, SubjectError) as error:
                 raise _unusable(f"{self._path}:{self._line}", str(error)) from None
             line = self._next_line()
@@ -138,8 +141,16 @@ def _is_entry(line: bytes) -> bool:
     return isinstance(value, dict) and not value.keys() & {"testCases", "result"}
 
 
-def _entry(line: bytes) -> tuple[str, Recording]:
-    source, number = _told(read_object(line))
+def _entries(line: bytes) -> Iterator[tuple[str, Recording]]:
+    """Gives the answers on a line: of a result with several turns all of them, in their order."""
+    told = read_object(line)
+    source, number = _told(told)
+    for turn in list_of_objects(told, "earlier") if number is not None else ():
+        yield _entry(dict(turn), number)
+    yield _entry(source, number)
+
+
+def _entry(source: dict[str, JsonValue], number: int | None) -> tuple[str, Recording]:
     utterance, error = source.pop("utterance", None), source.pop("error", None)
     if not isinstance(utterance, str):
         raise MessageUnreadable("it has no utterance; expected text")
@@ -155,13 +166,15 @@ def _told(line: JsonObject) -> tuple[dict[str, JsonValue], int | None]:
     number = line.get("number")
     if not (line.keys() >= _RESULT_KEYS and isinstance(number, int)):
         return dict(line), None
-    return {key: value for key, value in line.items() if key not in _RESULT_KEYS}, number
+    return {key: value for key, value in line.items() if key not in _NO_ANSWER_KEYS}, number
 
 
 def _recordings(document: JsonValue) -> Recordings:
     recordings = Recordings()
     for run in _runs(document):
         for case in sorted(run.cases, key=lambda case: case.iteration):
+            for turn in case.earlier:
+                recordings.add(turn.utterance, Recording(turn.generated, None, case.number))
             recordings.add(case.utterance, Recording(case.generated, case.error, case.number))
     return recordings
 
