@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import time
+from concurrent.futures import ThreadPoolExecutor
 from typing import TYPE_CHECKING
 
 import pytest
@@ -18,6 +20,14 @@ if TYPE_CHECKING:
 AGENT = """
 def answer(utterance):
     return {"outcome": "It is on its way.", "topic": "Orders", "actions": []}
+"""
+SLOW_AGENT = """
+import pathlib, time
+
+def answer(utterance):
+    while not (pathlib.Path(__file__).parent / "go").exists():
+        time.sleep(0.01)
+    return {"outcome": "It is on its way.", "topic": "Orders"}
 """
 SPEC = """\
 name: Orders
@@ -178,6 +188,16 @@ def test_what_belongs_to_a_file_stands_beside_its_link(evalmeta: Program, folder
     (folder / "here" / "greetings.test.json").symlink_to(folder / "shared" / "greetings.test.json")
     codes = [evalmeta("test", "run", each, *SUBJECT, "--wait").code for each in ("shared", "here")]
     assert codes == [100, 0]
+
+
+def test_a_run_that_is_not_over_is_resumed_with_the_agent_that_was_named(evalmeta: Program, folder: Path) -> None:
+    (folder / "slow_desk.py").write_text(SLOW_AGENT)
+    left = evalmeta("test", "run", "orders.yaml", "--subject", "slow_desk:answer")
+    assert (left.code, "evalmeta test resume --job-id 4KB000000000001GAA" in left.out) == (0, True)
+    with ThreadPoolExecutor() as pool:
+        pool.submit(lambda: (time.sleep(1), (folder / "go").touch()))
+        resumed = evalmeta("test", "resume", "--job-id", "4KB000000000001GAA")
+    assert (resumed.code, "orders.yaml passed" in resumed.out) == (0, True)
 
 
 def test_answers_are_judged_again_as_long_as_the_file_is_the_same(evalmeta: Program, folder: Path) -> None:

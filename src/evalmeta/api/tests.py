@@ -11,11 +11,13 @@ from evalmeta.api.results import FinishedRun
 from evalmeta.api.tracking import receipts_of
 from evalmeta.client.agent_tests import Progress, cancel_run, fetch_results, follow, start_run
 from evalmeta.client.remote_runs import look, watch
+from evalmeta.client.reruns import fetch_definition
 from evalmeta.client.retrieve import list_components
 from evalmeta.engine.policy import summarise
 from evalmeta.errors import AmbiguousTestDefinition, NotFound, OrgFault, WaitRanOut
 from evalmeta.model.registry import TYPES, metadata_type, types_at
 from evalmeta.org.evaluations import bind_subject
+from evalmeta.org.files import bound_subjects
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -103,14 +105,17 @@ def _named(name: str, there: Sequence[AgentTest]) -> AgentTest:
     raise NotFound(f"no agent test {name!r} is in the org", actions=[hint, "Deploy it first: evalmeta deploy"])
 
 
-def check_subject(project: Project, run: Run) -> None:
+async def check_subject(connection: Connection, project: Project, run: Run) -> None:
     """Makes sure that a run can go on in the project's own org: its agent is bound and loads.
 
     Raises:
         SubjectNotBound: the agent has no adapter.
         SettingsError: its adapter cannot be used.
+        OrgError: the org cannot be reached or refuses the call.
     """
-    bind_subject(project.settings.subjects, run.subject_name, root=project.root)
+    asked = await fetch_definition(connection, run.id)
+    subjects = bound_subjects(project.settings.subjects, run.subject_name, asked.then)
+    bind_subject(subjects, run.subject_name, root=project.root)
 
 
 async def finish_run(

@@ -189,7 +189,7 @@ async def _carry_on(
         if connection.is_ours and not ignore_changes:
             await reruns.check_unchanged(connection, seen.run)
         if target is None:
-            tests.check_subject(project, seen.run)
+            await tests.check_subject(connection, project, seen.run)
         with shown_progress() as progress:
             return await finish_run(org, StartedRun(place.run_id, seen.run.definition, remote), progress, wait=wait)
 

@@ -18,9 +18,10 @@ from evalmeta.model.registry import EVALUATION_DEFINITION, TESTING_DEFINITION
 from evalmeta.model.run import RunStatus
 from evalmeta.model.settings import AgentforceSubject, RulesRater
 from evalmeta.model.user import ADMIN
-from evalmeta.org.files import file_of, keep_file, read_file_of_run
+from evalmeta.org.files import bound_subjects, file_of, keep_file, read_file_of_run
 from evalmeta.org.leases import is_free, keep_lease, new_worker
 from evalmeta.org.sessions import check_login, sign_in
+from evalmeta.package.configfile import key_name
 from evalmeta.package.markers import SETTINGS_FILE
 from evalmeta.store.ratings import Ratings
 from evalmeta.store.runs import RunJournal
@@ -219,7 +220,7 @@ def check_subject(org: Organization, evaluation: Evaluation, content: bytes) -> 
         SettingsError: the adapter cannot be used.
     """
     bind_subject(
-        _bound(org, evaluation.subject_name, content),
+        bound_subjects(org.subjects, evaluation.subject_name, content),
         evaluation.subject_name,
         root=org.root,
         subject_type=evaluation.subject_type,
@@ -280,7 +281,7 @@ def bind_subject(
     """
     settings = subjects.get(subject_name)
     if settings is None:
-        lines = f'[subjects.{subject_name}]\nadapter = "python"\ntarget = "my_agent:answer"'
+        lines = f'[{key_name(["subjects", subject_name])}]\nadapter = "python"\ntarget = "my_agent:answer"'
         message = f"no adapter is bound to the agent {subject_name!r}"
         if subject_type == "PROMPT":
             message = f"the prompt template {subject_name!r} cannot be asked here: no adapter is bound to it"
@@ -331,15 +332,9 @@ async def rater_of(org: Organization, options: RunOptions) -> AsyncIterator[Rate
         await close(rater)
 
 
-def _bound(org: Organization, subject_name: str, content: bytes) -> Mapping[str, SubjectSettings]:
-    """Gives the subjects that a run can name: those of the project, or the one that its content has."""
-    kept = file_of(content)
-    return org.subjects if kept is None or kept.subject is None else {subject_name: kept.subject}
-
-
 def _subject(org: Organization, subject_name: str, content: bytes) -> Subject:
     try:
-        return bind_subject(_bound(org, subject_name, content), subject_name, root=org.root)
+        return bind_subject(bound_subjects(org.subjects, subject_name, content), subject_name, root=org.root)
     except EvalmetaError as error:
         return _Unusable(org.without_paths(str(error)))
 

@@ -14,6 +14,7 @@ from evalmeta.interop.reading import Reading, reading_from
 from evalmeta.model.settings import SubjectSettings
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
     from pathlib import Path
 
     from evalmeta.model.evaluation import Evaluation
@@ -96,6 +97,14 @@ def digest_now(root: Path, kept: FileOfRun) -> str | None:
         return digest_of(root / kept.file)
     except NotFound:
         return None
+
+
+def bound_subjects(
+    subjects: Mapping[str, SubjectSettings], subject_name: str, content: bytes
+) -> Mapping[str, SubjectSettings]:
+    """Gives the subjects that a run with this content can name: those of the project, or its own one."""
+    kept = file_of(content)
+    return subjects if kept is None or kept.subject is None else {subject_name: kept.subject}
 
 
 def read_file_of_run(root: Path, kept: FileOfRun, name: str) -> Evaluation:
