@@ -226,6 +226,8 @@ def test_a_dry_run_says_what_would_be_asked(evalmeta: Program) -> None:
         (("--subject", "desk:answer"), "--subject is for files"),
         ((".",), "there are no tests in"),
         (("odd.json",), "odd.json is of no format that evalmeta knows"),
+        (("empty.json",), "empty.json is empty"),
+        (("utf16.json",), "utf16.json:1:1: the file is UTF-16, not UTF-8"),
     ],
 )
 def test_what_cannot_be_run_is_told_and_leaves_nothing(
@@ -233,6 +235,8 @@ def test_what_cannot_be_run_is_told_and_leaves_nothing(
 ) -> None:
     (folder / "evalmeta.toml").touch()
     (folder / "odd.json").write_text('{"a": 1}')
+    (folder / "empty.json").write_text("\n")
+    (folder / "utf16.json").write_text('{"evalCases": []}', encoding="utf-16")
     done = evalmeta("test", "run", *arguments, "--wait")
     assert done.code == 2
     assert message in done.err

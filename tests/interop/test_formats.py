@@ -32,6 +32,10 @@ from evalmeta.interop.formats import recognise
         (b"[]", None),
         (b"[1, 2]", None),
         (b'{"query": "x"}\n{"evalCases": []}\n', "databricks"),
+        (b'{"evalCases": []}\n{"evalCases": []}\n', "adk"),
+        (b'[{"input": "x"}]\n,', "ballerina"),
+        ('{"evalCases": []}'.encode("utf-16"), "adk"),
+        ("\ufeffrequest,response\n".encode("utf-16-be"), "databricks"),
     ],
 )
 def test_a_format_is_told_by_the_content(data: bytes, found: str | None) -> None:

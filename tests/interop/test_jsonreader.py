@@ -49,13 +49,43 @@ def test_the_lines_of_a_list_are_those_of_its_items() -> None:
         (b'{"a": 1,\n "b": }', "x.json:2:7: this is no JSON: "),
         (b"", "x.json:1:1: this is no JSON: "),
         (b"[" * 2000 + b"]" * 2000, "x.json:1"),
-        (b'{"a": "\xff"}', "x.json:1"),
+        (b'{"a": 1,\n "b\xc3\xa9": "\xff"}', "x.json:2:9: the file is not UTF-8 from here on"),
+        ('{"a": 1}'.encode("utf-16"), "x.json:1:1: the file is UTF-16, not UTF-8"),
+        (b'{"a": NaN}', "x.json:1:7: this is no JSON: "),
+        (b'{"a": 1e999}', "x.json:1:7: this is no JSON: "),
+        (b'{"a": "\\ud800"}', "x.json:1:"),
+        (b'{"a": 1}\n{"a": 2}', "x.json:2:1: this is no JSON: "),
     ],
 )
 def test_what_is_no_json_is_told_with_its_place(data: bytes, message: str) -> None:
     with pytest.raises(FormatError) as caught:
         read_json(data, label="x.json")
     assert str(caught.value).startswith(message)
+
+
+@pytest.mark.parametrize(
+    ("text", "place"),
+    [
+        ('{"a": 1,\n "a": 2}', "x.json:2:2: the key 'a' stands here a second time"),
+        ('{"a": [{"b": 1}, {"b": 1, "\\u0062" : 2}]}', "x.json:1:27: the key 'b' stands here a second time"),
+        ('{"a": {"\\"}": "{"}, "\\"}": {"x": "x:"}, "\\"}": 1}', "x.json:1:41: the key '\"}' stands here a second"),
+    ],
+)
+def test_a_key_that_stands_twice_is_a_problem_with_its_place(text: str, place: str) -> None:
+    with pytest.raises(FormatError) as caught:
+        read_json(text.encode(), label="x.json")
+    assert str(caught.value).startswith(place)
+
+
+@given(st.lists(st.tuples(texts, values), max_size=4), st.sampled_from([None, 2]))
+def test_keys_are_told_to_stand_twice_exactly_when_they_do(pairs: list[tuple[str, object]], indent: int | None) -> None:
+    inner = ", ".join(f"{json.dumps(key)} : {json.dumps(value, indent=indent)}" for key, value in pairs)
+    data = f'[{{"a": {{{inner}}}}}]'.encode()
+    if len(dict(pairs)) == len(pairs):
+        assert read_json(data, label="x.json").value == [{"a": dict(pairs)}]
+        return
+    with pytest.raises(FormatError, match="stands here a second time"):
+        read_json(data, label="x.json")
 
 
 def record(text: str) -> tuple[JsonRecord, Findings]:
@@ -93,7 +123,7 @@ def test_unknown_keys_are_warnings_with_the_nearest_known_one() -> None:
 
 
 def test_values_are_found_in_any_order_beside_the_first_line_of_the_file() -> None:
-    file = read_json(b'{"a": [\n 1,\n {"b":\n 2, "b": 3}],\n "c": 4}', label="x.jsonl", first_line=5)
+    file = read_json(b'{"a": [\n 1,\n {"d":\n 2, "b": 3}],\n "c": 4}', label="x.jsonl", first_line=5)
     wanted = {
         ("a", 1, "b"): (8, 10),
         ("c",): (9, 7),

@@ -59,6 +59,8 @@ def format_of(path: Path, *, label: str) -> SourceFormat:
     """
     head = _bytes_of(path, HEAD_BYTES)
     found = recognise(head)
+    if not head.strip():
+        raise FormatError(f"{label} is empty", actions=[_KNOWN])
     if found is None and len(head) >= HEAD_BYTES:
         found = recognise(_bytes_of(path, limits.MAX_JSON_BYTES))
     if found is None:

@@ -23,7 +23,7 @@ HEAD_BYTES: Final = 1_000_000
 """How much of a file tells its format, unless it is one JSON value that is longer."""
 
 _UTF8_MARK: Final = b"\xef\xbb\xbf"
-_UTF16_MARKS: Final = (b"\xff\xfe", b"\xfe\xff")
+_UTF16: Final = {b"\xff\xfe": "utf-16-le", b"\xfe\xff": "utf-16-be"}
 _PARQUET_MARK: Final = b"PAR1"
 _KEY: Final = re.compile(rb'"([A-Za-z_]+)"\s*:')
 _KEY_BYTES: Final = 20_000
@@ -63,10 +63,12 @@ def recognise(data: bytes) -> SourceFormat | None:
 
     XML is a definition; a first line with the column Utterance makes a table of the
     Testing Center, one with the column request an evaluation set of Databricks; JSON is
-    told by its keys, and anything else is a test spec.
+    told by its keys, and anything else is a test spec. What is encoded in UTF-16 is told in
+    the same way; whoever reads it says whether that may be.
     """
+    data = _in_utf8(data)
     begin = data.removeprefix(_UTF8_MARK).lstrip()
-    if begin.startswith((b"<", *_UTF16_MARKS)):
+    if begin.startswith(b"<"):
         return "definition"
     if begin.startswith(_PARQUET_MARK):
         return "databricks"
@@ -75,6 +77,11 @@ def recognise(data: bytes) -> SourceFormat | None:
     if is_testing_center_csv(data):
         return "csv"
     return "databricks" if {"request", "inputs", "trace"} & _columns(begin) else "testspec"
+
+
+def _in_utf8(data: bytes) -> bytes:
+    encoding = _UTF16.get(data[:2])
+    return data if encoding is None else data[2:].decode(encoding, "replace").encode()
 
 
 def _columns(begin: bytes) -> set[str]:
@@ -94,7 +101,7 @@ def _of_json(begin: bytes) -> SourceFormat | None:
             found = orjson.loads(line)
         except orjson.JSONDecodeError:
             return _of_damaged(begin)
-        return "databricks" if isinstance(found, dict) and _of_value(found) in {None, "databricks"} else None
+        return (_of_value(found) or "databricks") if isinstance(found, dict) else _of_value(found)
     return _of_damaged(begin)
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+from contextlib import suppress
 from json.decoder import scanstring  # type: ignore[attr-defined] # not in the type stubs; documented by its use in json
 from typing import TYPE_CHECKING, Final, NoReturn
 
@@ -21,8 +22,11 @@ if TYPE_CHECKING:
 __all__ = ["JsonFile", "read_json"]
 
 _UTF8_MARK: Final = b"\xef\xbb\xbf"
+_UTF16_MARKS: Final = (b"\xff\xfe", b"\xfe\xff")
+_SAVE_AS_UTF8: Final = "Save it as UTF-8."
 _SPACE: Final = re.compile(r"[ \t\r\n]*")
 _DECODER: Final = json.JSONDecoder(strict=False)
+_TOKEN: Final = re.compile(r'[{}]|"[^"\\]*+(?:\\.[^"\\]*+)*+"(?P<is_key>[ \t\r\n]*+:)?')
 
 
 class JsonFile:
@@ -106,13 +110,16 @@ class JsonFile:
 def read_json(data: bytes, *, label: str, first_line: int = 1) -> JsonFile:
     """Reads a file with one JSON value.
 
+    A key that stands twice in one object is a problem: most readers take the last one and
+    pass over what the first one says.
+
     Args:
         data: the bytes, with or without a mark of UTF-8.
         label: the file's path, for messages.
         first_line: the line that the bytes begin at.
 
     Raises:
-        FormatError: it is no UTF-8 or no JSON, or goes beyond `limits`: with line and column.
+        FormatError: it is no UTF-8 or no JSON, has a key twice, or goes beyond `limits`: with line and column.
     """
     source = data.removeprefix(_UTF8_MARK)
     if len(source) > limits.MAX_JSON_BYTES:
@@ -120,23 +127,72 @@ def read_json(data: bytes, *, label: str, first_line: int = 1) -> JsonFile:
     try:
         value: JsonValue = orjson.loads(source)
     except orjson.JSONDecodeError as error:
+        _refuse_encoding(label, source, first_line)
         message = f"this is no JSON: {error.msg}"
         _refuse(label, "json-syntax", message, first_line - 1 + error.lineno, error.colno)
     if is_too_deep(value):
         message = f"it is nested more than {limits.MAX_JSON_DEPTH} levels deep"
         _refuse(label, "json-limit", message, first_line, 1)
+    _refuse_doubles(label, source, first_line)
     return JsonFile(label, value, source, first_line=first_line)
 
 
-def _refuse(label: str, code: str, message: str, line: int, column: int) -> NoReturn:
+def _refuse(label: str, code: str, message: str, line: int, column: int, *, hint: str = "") -> NoReturn:
     findings = Findings(label)
-    findings.add(code, message, line=line, column=column)
+    findings.add(code, message, line=line, column=column, hint=hint)
     findings.check()
     raise AssertionError(message)  # pragma: no cover - `check` has raised
 
 
+def _refuse_encoding(label: str, source: bytes, first_line: int) -> None:
+    if source.startswith(_UTF16_MARKS):
+        _refuse(label, "json-encoding", "the file is UTF-16, not UTF-8", first_line, 1, hint=_SAVE_AS_UTF8)
+    try:
+        source.decode()
+    except UnicodeDecodeError as error:
+        before = source[: error.start].decode()
+        line, column = first_line + before.count("\n"), len(before) - before.rfind("\n")
+        _refuse(label, "json-encoding", "the file is not UTF-8 from here on", line, column, hint=_SAVE_AS_UTF8)
+
+
+class _Doubled(Exception):
+    """An object has a key twice."""
+
+
+def _refuse_doubles(label: str, source: bytes, first_line: int) -> None:
+    text = source.decode()
+    with suppress(_Doubled):
+        json.loads(text, object_pairs_hook=_once)
+        return
+    key, at = _doubled_key(text)
+    message = f"the key {key!r:.100} stands here a second time in one object; only one of them would be read"
+    line, column = first_line + text.count("\n", 0, at), at - text.rfind("\n", 0, at)
+    _refuse(label, "json-double", message, line, column, hint="Keep one of them.")
+
+
+def _once(pairs: Sequence[tuple[str, object]]) -> None:
+    if len({key for key, _ in pairs}) < len(pairs):
+        raise _Doubled
+
+
+def _doubled_key(text: str) -> tuple[str, int]:
+    """Gives the first key that an object has twice, and where it stands the second time."""
+    around: list[set[str]] = []
+    for token in _TOKEN.finditer(text):
+        if token[0] == "{":
+            around.append(set())
+        elif token[0] == "}":
+            around.pop()
+        elif token["is_key"]:
+            key, _ = scanstring(text, token.start() + 1, False)
+            if key in around[-1]:
+                return key, token.start()
+            around[-1].add(key)
+    raise AssertionError("no key stands twice")  # pragma: no cover - only texts with one come here
+
+
 def _members(text: str, at: int) -> dict[str, int]:
-    """Gives where the values of an object begin; of the last one when a key comes twice, as readers take it."""
+    """Gives where the values of an object begin."""
     found, at = {}, _skip(text, at + 1)
     while text[at : at + 1] == '"':
         name, at = scanstring(text, at + 1, False)

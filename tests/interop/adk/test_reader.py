@@ -407,6 +407,14 @@ def test_rubrics_of_criterion_case_and_turn_are_asked_together() -> None:
             ),
         ),
         (
+            b'{"evalSetId": "x",\n "eval_set_id": "y", "evalCases": []}',
+            "a.test.json:2:17 an eval set has 'evalSetId' and 'eval_set_id', which are one key [adk-key] Keep one",
+        ),
+        (
+            b'{"evalSetId": "x", "evalCases": [{"evalId": "a",\n "evalId": "b"}]}',
+            "a.test.json:2:2 the key 'evalId' stands here a second time in one object",
+        ),
+        (
             eval_set(GREETING, SEARCH, GREETING),
             "two cases have the id 'greeting-test'; the other one begins in line 1 [adk-id]",
         ),

@@ -34,14 +34,21 @@ def _spellings(names: tuple[str, ...]) -> frozenset[str]:
 
 
 class Keys:
-    """Warns of keys that a kind of object does not have, of each of them once in a file."""
+    """Warns of keys that a kind of object does not have, of each of them once in a file; refuses doubled ones."""
 
     def __init__(self) -> None:
         self._told: set[tuple[str, str]] = set()
 
     def check(self, record: JsonRecord, *names: str) -> None:
-        """Warns of every key that is none of `names` in either spelling; what is null counts as left out."""
+        """Warns of every key that is none of `names` in either spelling; what is null counts as left out.
+
+        A key that is there in both spellings is a problem: only one of them would be read.
+        """
         known = _spellings(names)
+        for name in names:
+            if name != (other := snake(name)) and record.has(name) and record.has(other):
+                message = f"{record.called} has {name!r} and {other!r}, which are one key"
+                record.refuse("adk-key", message, other, hint="Keep one of them.")
         for key, value in record.values.items():
             place = (record.called, key)
             if key in known or value is None or place in self._told:

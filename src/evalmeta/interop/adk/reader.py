@@ -1,6 +1,6 @@
 """The eval sets of Google's Agent Development Kit, of adk-python and adk-ts, read into evaluations.
 
-Which criteria judge them stands in another file, `test_config.json`; `adkconfig` reads it.
+Which criteria judge them stands in another file, `test_config.json`; `config` reads it.
 """
 
 from __future__ import annotations

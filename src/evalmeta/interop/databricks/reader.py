@@ -69,7 +69,7 @@ def read_databricks_rows(
     metrics: Sequence[str] | None = None,
     is_asked: bool = False,
 ) -> Document:
-    """Reads rows of plain values, as `databricksframes.rows_of` gives them; otherwise as `read_databricks` does."""
+    """Reads rows of plain values, as `frames.rows_of` gives them; otherwise as `read_databricks` does."""
     terms = RowTerms(wanted_metrics(metrics, global_guidelines), is_asked, set())
     placed = (Row(number, PlacedRow(label, values)) for number, values in enumerate(rows, 1))
     return _document(placed, terms, Findings(label), name)
