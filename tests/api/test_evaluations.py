@@ -124,6 +124,14 @@ def test_a_file_is_evaluated_with_what_its_project_binds(project: Project) -> No
     assert (finished.run.definition, sorted(asked(project))) == ("B", ["B 1", "B 2"])
 
 
+def test_a_file_with_its_answers_is_judged_by_them_though_an_agent_is_bound(project: Project) -> None:
+    file = project.root / "answered.jsonl"
+    file.write_text('{"request": "Where is it?", "response": "It is on its way."}\n')
+    finished = evaluate(file)
+    assert [each.generated and each.generated.outcome for each in finished.run.cases] == ["It is on its way."]
+    assert (finished.run.subject_name, asked(project)) == ("recorded answers", [])
+
+
 def test_a_folder_with_one_definition_is_one_thing(project: Project) -> None:
     (project.root / FOLDER / "B.aiEvaluationDefinition").unlink()
     assert evaluate(str(project.root / FOLDER), answer, name="Other").run.definition == "Other"

@@ -225,6 +225,7 @@ def test_a_dry_run_says_what_would_be_asked(evalmeta: Program) -> None:
         (("orders.yaml", "-o", "staging"), "files are run in the embedded org"),
         (("--subject", "desk:answer"), "--subject is for files"),
         ((".",), "there are no tests in"),
+        (("orders.yaml", "--subject", "desk:"), "'desk:' names no Python object"),
         (("odd.json",), "odd.json is of no format that evalmeta knows"),
         (("empty.json",), "empty.json is empty"),
         (("utf16.json",), "utf16.json:1:1: the file is UTF-16, not UTF-8"),

@@ -8,7 +8,7 @@ from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
-from evalmeta.api.documents import find_tests, refuse_errors
+from evalmeta.api.documents import RECORDED_ANSWERS, find_tests, refuse_errors
 from evalmeta.api.metadata import bytes_of, shown, validate
 from evalmeta.errors import ProjectError, UsageError
 from evalmeta.interop.files import read_document
@@ -203,7 +203,8 @@ def _from_document(file: Path, scout: _Scout, name: str, subject_name: str | Non
         place = scout.place(file.parent)
     evaluation = document.evaluation
     if not evaluation.subject_name:
-        evaluation = replace(evaluation, subject_name=subject_name or _only_subject(place))
+        answers = RECORDED_ANSWERS if document.is_answered else _only_subject(place)
+        evaluation = replace(evaluation, subject_name=subject_name or answers)
     return place.assignment(evaluation, None, EVALUATION_DEFINITION)._replace(file=file, document=document)
 
 

@@ -27,7 +27,19 @@ if TYPE_CHECKING:
     from evalmeta.model.run import RunOptions
     from evalmeta.package.project import Project
 
-__all__ = ["FileTest", "document_at", "find_tests", "place_of_run", "read_test", "refuse_errors", "with_document"]
+__all__ = [
+    "RECORDED_ANSWERS",
+    "FileTest",
+    "document_at",
+    "find_tests",
+    "place_of_run",
+    "read_test",
+    "refuse_errors",
+    "with_document",
+]
+
+RECORDED_ANSWERS: Final = "recorded answers"
+"""What answers a file that has its answers itself, in place of an agent's name."""
 
 _SHOWN_PROBLEMS: Final = 20
 _PASSED_OVER: Final = frozenset({"node_modules", "__pycache__"})
@@ -144,7 +156,7 @@ def read_test(project: Project, path: Path, *, subject: str | None = None) -> Fi
         FormatError: it is of no known format, or does not fit it.
         InvalidMetadata: it is a definition with errors.
         SubjectNotBound: it is not said who is asked.
-        UsageError: the agent is named by a file.
+        UsageError: the agent is named by a file, or in no way that names a Python object.
     """
     # What belongs to a file stands beside it, not beside what it is a link to.
     real = path.parent.resolve() / path.name
@@ -159,12 +171,12 @@ def read_test(project: Project, path: Path, *, subject: str | None = None) -> Fi
 def _subject(project: Project, document: Document, chosen: str | None, label: str) -> tuple[str, JsonObject | None]:
     bound, named = project.settings.subjects, document.evaluation.subject_name
     if chosen is not None and ":" in chosen:
-        _refuse_path(chosen)
+        _check_target(chosen)
         return chosen, {"adapter": "python", "target": _target(project, chosen)}
     if chosen is not None or named in bound:
         return chosen or named, None
     if document.is_answered:
-        return "recorded answers", {"adapter": "recorded"}
+        return RECORDED_ANSWERS, {"adapter": "recorded"}
     if len(bound) == 1 and not named:
         return next(iter(bound)), None
     if named:
@@ -172,13 +184,15 @@ def _subject(project: Project, document: Document, chosen: str | None, label: st
     raise _unbound(label, tuple(bound))
 
 
-def _refuse_path(chosen: str) -> None:
+def _check_target(chosen: str) -> None:
     module, _, name = chosen.rpartition(":")
     if module.endswith(".py"):
         dotted = ".".join(Path(module).with_suffix("").parts)
         raise UsageError(
             f"the agent {chosen!r} is named by a file, and a module is expected", actions=[f"Write {dotted}:{name}"]
         )
+    if not all(part.isidentifier() for part in (*module.split("."), *name.split("."))):
+        raise UsageError(f"{chosen!r} names no Python object", actions=["Write module:name, such as my_agent:answer."])
 
 
 def _target(project: Project, chosen: str) -> str:
