@@ -121,3 +121,29 @@ def test_a_set_of_another_system_becomes_a_definition_and_says_what_is_lost(eval
     assert case["conversation"][0]["finalResponse"]["parts"] == [{"text": "Here."}]
     strict = evalmeta("convert", "desk.evalset.json", "--to", "adk", "--strict")
     assert (strict.code, strict.out) == (2, "")
+
+
+def test_a_file_that_has_the_format_already_keeps_all_that_it_says(evalmeta: Program, folder: Path) -> None:
+    (folder / "set.csv").write_text('request,response,guidelines\nHi,Hello,"[""Be kind""]"\n')
+
+    done = evalmeta("convert", "set.csv", "--to", "databricks", "--strict")
+    named = evalmeta("convert", "set.csv", "--to", "databricks", "--subject-name", "Desk")
+
+    assert (done.code, done.err) == (0, "")
+    assert json.loads(done.out) == {"request": "Hi", "response": "Hello", "guidelines": ["Be kind"]}
+    assert (named.code, "a file of databricks already" in named.err) == (2, True)
+
+
+def test_rows_become_a_definition_that_the_check_accepts(evalmeta: Program, folder: Path) -> None:
+    said = [{"role": "system", "content": "s"}, {"role": "user", "content": "a"}, {"role": "assistant", "content": "b"}]
+    row = {"request": {"messages": [*said, {"role": "user", "content": "c"}]}, "expected_response": "d"}
+    (folder / "rows.jsonl").write_text(json.dumps(row))
+    name = "rows.aiEvaluationDefinition-meta.xml"
+
+    done = evalmeta("convert", "rows.jsonl", "--to", "definition", "--subject-name", "Desk", "-o", name)
+    to_adk = evalmeta("convert", "rows.jsonl", "--to", "adk")
+
+    assert "the system message 's' of the history" in done.err
+    assert evalmeta("validate", name).code == 0
+    assert "Lost: test case 1: the system messages of the history" in to_adk.err
+    assert '"s"' not in to_adk.out

@@ -33,6 +33,11 @@ def test_answer_is_another_name_for_outcome() -> None:
     assert generated_data({"answer": "Shipped."}).outcome == "Shipped."
 
 
+def test_the_names_of_databricks_mean_the_same() -> None:
+    told = {"response": "Shipped.", "retrieved_context": [{"doc_uri": "d", "content": "c"}]}
+    assert generated_data(told) == generated_data({"outcome": "Shipped.", "retrieved": [{"uri": "d", "content": "c"}]})
+
+
 def test_the_measured_latency_counts_when_the_agent_tells_none() -> None:
     assert generated_data("Shipped.", measured_ms=5.0).latency_ms == 5.0
     assert generated_data(FULL, measured_ms=5.0).latency_ms == 40.0

@@ -166,3 +166,34 @@ def test_what_was_converted_is_a_definition_that_can_be_deployed() -> None:
 
     assert read_definition(read_xml(content, label="t")) == definition
     assert list(validate_component(definition.type, content, label="t", full_name="Weather")) == []
+
+
+def test_metadata_has_histories_that_keep_its_rules() -> None:
+    history = tuple(
+        HistoryMessage(role, text, None, place)
+        for place, (role, text) in enumerate(
+            [("system", "Be kind."), ("agent", "Hello!"), ("user", "a"), ("user", "b"), ("agent", "B"), ("user", "c")]
+        )
+    )
+    document = Document(Evaluation("Weather", "Agent", (Case(1, (Turn("d", (Expectation("coherence"),)),), history),)))
+    definition, losses = definition_of(document, is_metadata=True)
+
+    assert definition.test_cases[0].inputs.conversation_history == (
+        HistoryMessage("user", "b", None, 0),
+        HistoryMessage("agent", "B", "unknown", 1),
+    )
+    assert list(validate_component(definition.type, write_definition(definition), label="t", full_name="Weather")) == []
+    assert [each.what for each in losses] == [
+        "the system message 'Be kind.' of the history, which has only pairs of question and answer",
+        "the agent message 'Hello!' of the history, which has only pairs of question and answer",
+        "the user message 'a' of the history, which has only pairs of question and answer",
+        "the user message 'c' of the history, which has only pairs of question and answer",
+        "that the topic of an answer in the history is not known; it is written as 'unknown'",
+    ]
+
+
+def test_the_topic_that_a_turn_expects_is_that_of_its_answer() -> None:
+    first = Turn("a", (Expectation("topic_sequence_match", "Orders"),), GeneratedData("A"))
+    definition, _ = of_case(first, Turn("b"))
+
+    assert [each.topic for each in definition.test_cases[1].inputs.conversation_history] == [None, "Orders"]

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from evalmeta.api.metadata import bytes_of, shown
 from evalmeta.errors import FormatError, InvalidMetadata, UsageError
 from evalmeta.interop.definitions import definition_of
-from evalmeta.interop.files import format_of, read_document
+from evalmeta.interop.files import format_of, json_of, read_document
 from evalmeta.interop.losses import Written
 from evalmeta.model.registry import TESTING_DEFINITION
 from evalmeta.package.convert import target_path
@@ -97,7 +97,8 @@ def read_source(path: Path, answers: Answers = Answers(), *, needs_subject: bool
     Args:
         path: the file.
         answers: what the file does not say.
-        needs_subject: whether it must be known which agent is tested.
+        needs_subject: whether it becomes metadata: then it must be known which agent is tested, and histories
+            keep the rules.
 
     Raises:
         NotFound: there is no such file.
@@ -116,7 +117,7 @@ def read_source(path: Path, answers: Answers = Answers(), *, needs_subject: bool
     subject_name = answers.subject_name or document.evaluation.subject_name
     if needs_subject and not subject_name:
         raise _no_subject(f"{label} does not say")
-    definition, losses = definition_of(document, subject_name=subject_name or "agent")
+    definition, losses = definition_of(document, subject_name=subject_name or "agent", is_metadata=needs_subject)
     return Source(replace(definition, subject_version=answers.subject_version), losses, document.notes)
 
 
@@ -180,22 +181,42 @@ def convert_file(
         path: the file.
         target: the format to write.
         answers: what a table, or an evaluation set of another system, does not say.
-        strict: refuse to lose anything.
+        strict: refuse to lose anything; a file that has the format already keeps all that it says.
         dialect: which of ADK's programs reads what is written.
 
     Raises:
         FormatError: it cannot be read; or, with `strict`, something would be lost.
         EvalmetaError: as `read_source`.
     """
-    source = read_source(path, answers, needs_subject=target in {"definition", "testspec"})
-    written = write_as(source.definition, target, dialect=dialect)
-    losses = (*source.losses, *written.losses)
-    if strict and losses:
+    written = _copied(path, target, answers, dialect) or _converted(path, target, answers, dialect)
+    if strict and written.losses:
         raise FormatError(
-            f"{shown(path)} cannot be written as {target} without a loss:{_listed(losses)}",
+            f"{shown(path)} cannot be written as {target} without a loss:{_listed(written.losses)}",
             actions=["Convert it without --strict to leave that out."],
         )
-    return replace(written, losses=losses)
+    return written
+
+
+def _converted(path: Path, target: TargetFormat, answers: Answers, dialect: Dialect) -> Written:
+    source = read_source(path, answers, needs_subject=target in {"definition", "testspec"})
+    written = write_as(source.definition, target, dialect=dialect)
+    return replace(written, losses=(*source.losses, *written.losses))
+
+
+def _copied(path: Path, target: TargetFormat, answers: Answers, dialect: Dialect) -> Written | None:
+    """Writes what has the format already, with all that definitions cannot hold; None of what has another one."""
+    label = shown(path)
+    if target not in {"adk", "databricks"} or format_of(path, label=label) != target:
+        return None
+    if not answers.is_nothing:
+        raise UsageError(f"{label} is a file of {target} already, and names of definitions have no place in it.")
+    if target == "adk":
+        from evalmeta.interop.adk.respelling import respell  # noqa: PLC0415 - one format of several
+
+        return respell(json_of(path), label=label, name=path.name.split(".")[0], dialect=dialect)
+    from evalmeta.interop.databricks.copies import copy_rows  # noqa: PLC0415 - likewise
+
+    return Written(copy_rows(path, label=label))
 
 
 def put_converted(path: Path, content: bytes, *, overwrite: bool) -> FileState:

@@ -22,7 +22,8 @@ if TYPE_CHECKING:
 __all__ = ["generated_data"]
 
 _ANSWER_KEYS: Final = (
-    "outcome", "answer", "topic", "actions", "latency_ms", "session_id", "tokens", "trace", "retrieved",
+    "outcome", "answer", "response", "topic", "actions", "latency_ms", "session_id", "tokens", "trace", "retrieved",
+    "retrieved_context",
 )  # fmt: skip
 _PASSAGE_KEYS: Final = ("uri", "doc_uri", "content")
 _ACTION_KEYS: Final = ("name", "input", "output", "latency_ms")
@@ -34,10 +35,10 @@ _MOST_TOKENS: Final = 2**63
 def generated_data(answer: object, *, measured_ms: float | None = None) -> GeneratedData:
     """Turns what an agent returned into GeneratedData; `measured_ms` is its latency when the agent tells none.
 
-    Takes the answer's text; a mapping with `outcome` (or `answer`) and, if the agent
+    Takes the answer's text; a mapping with `outcome` (or `answer`, or `response`) and, if the agent
     tells them, `topic`, `actions` (names, or mappings with `name`, `input`, `output`,
     `latency_ms`), `latency_ms`, `session_id`, `tokens` (a mapping with `input` and
-    `output`), `trace` (any JSON) and `retrieved` (mappings with `uri`, or `doc_uri`, and
+    `output`), `trace` (any JSON) and `retrieved` (or `retrieved_context`: mappings with `uri`, or `doc_uri`, and
     `content`); or GeneratedData. Inputs, outputs and traces are
     copied, so that what the agent does to them later changes nothing.
 
@@ -71,9 +72,12 @@ def _checked(data: GeneratedData, measured_ms: float | None) -> GeneratedData:
 
 def _from_mapping(answer: Mapping[object, object], measured_ms: float | None) -> GeneratedData:
     _refuse_unknown(answer, _ANSWER_KEYS, "a mapping")
-    outcome = answer.get("outcome", answer.get("answer"))
+    outcome = _first(answer, "outcome", "answer", "response")
     if outcome is None:
-        raise SubjectError(f"the agent returned a mapping with {_keys(answer)}; expected 'outcome' (or 'answer') in it")
+        raise SubjectError(
+            f"the agent returned a mapping with {_keys(answer)}; expected 'outcome' (or 'answer', or 'response') in it"
+        )
+    retrieved = _first(answer, "retrieved", "retrieved_context")
     return GeneratedData(
         _text(outcome, "answer"),
         _optional_text(answer.get("topic"), "topic"),
@@ -82,8 +86,12 @@ def _from_mapping(answer: Mapping[object, object], measured_ms: float | None) ->
         _optional_text(answer.get("session_id"), "session_id"),
         _tokens(answer.get("tokens")),
         _json(answer.get("trace"), "trace"),
-        None if answer.get("retrieved") is None else _passages(answer["retrieved"]),
+        None if retrieved is None else _passages(retrieved),
     )
+
+
+def _first(answer: Mapping[object, object], *keys: str) -> object:
+    return next((answer[key] for key in keys if answer.get(key) is not None), None)
 
 
 def _tokens(tokens: object) -> Tokens | None:

@@ -265,7 +265,9 @@ class _Conversation:
         self._utterance, self._generated = turn.utterance, None
         answer, elapsed = await self._admitted(lambda: session.ask(turn.utterance))
         self._answered = time.monotonic()
-        self._generated = generated_data(answer, measured_ms=round(elapsed * 1000, 1))
+        # What was recorded earlier took its time then.
+        measured = None if answer is turn.recorded else round(elapsed * 1000, 1)
+        self._generated = generated_data(answer, measured_ms=measured)
         exchange = Exchange(self._case, turn.utterance, self._generated, tuple(self._earlier))
         self._judged = turn
         await _judge(turn.expectations, exchange, self._terms.scorers, self._results, turn=place)

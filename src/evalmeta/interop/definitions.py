@@ -10,6 +10,7 @@ import re
 from typing import TYPE_CHECKING, Final
 
 from evalmeta.interop.findings import foreign_character
+from evalmeta.interop.histories import paired
 from evalmeta.interop.losses import Loss
 from evalmeta.model.actions import render_actions
 from evalmeta.model.definition import ContextVariable, Definition, Expectation, HistoryMessage, Inputs, TestCase
@@ -25,6 +26,7 @@ if TYPE_CHECKING:
 __all__ = ["definition_of"]
 
 _ACTIONS: Final = "action_sequence_match"
+_TOPIC: Final = "topic_sequence_match"
 _OUTCOME: Final = "bot_response_rating"
 _ANSWERS: Final = (
     "response_match_score",
@@ -37,7 +39,9 @@ _COUNTED: Final = re.compile(r"(?:[a-z]+[- _])?(\d+)")
 _NOT_XML: Final = re.compile("[^\t\n\r -\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 
 
-def definition_of(document: Document, *, subject_name: str | None = None) -> tuple[Definition, tuple[Loss, ...]]:
+def definition_of(
+    document: Document, *, subject_name: str | None = None, is_metadata: bool = False
+) -> tuple[Definition, tuple[Loss, ...]]:
     """Turns what a file of another format asks into a definition, and names what it cannot hold.
 
     Expected tool calls become action_sequence_match, expected answers bot_response_rating,
@@ -47,9 +51,10 @@ def definition_of(document: Document, *, subject_name: str | None = None) -> tup
     Args:
         document: what was read.
         subject_name: the agent, where the file names none or another one is meant.
+        is_metadata: whether the histories must keep the rules of definitions, which other formats have not.
     """
     evaluation = document.evaluation
-    converter = _Converter()
+    converter = _Converter(is_metadata=is_metadata)
     definition = Definition(
         name=converter.text(evaluation.name, "definition"),
         subject_name=converter.text(subject_name or evaluation.subject_name, "definition"),
@@ -70,7 +75,8 @@ def _policy_losses(document: Document) -> Iterator[Loss]:
 class _Converter:
     """Converts cases, and collects what is lost: each loss once, in the order in which it was found."""
 
-    def __init__(self) -> None:
+    def __init__(self, *, is_metadata: bool) -> None:
+        self._is_metadata = is_metadata
         self._losses: dict[Loss, None] = {}
 
     @property
@@ -91,7 +97,7 @@ class _Converter:
                 yield self._test_case(case, turn, history, number)
                 answer = _answer(turn)
                 if answer is not None:
-                    history += (("user", turn.utterance, None), ("agent", answer, None))
+                    history += (("user", turn.utterance, None), ("agent", answer, _topic(turn)))
                 elif place < len(case.turns):
                     what = f"the turn before it, {turn.utterance!r:.60}: its answer is not known"
                     self.lose(f"test case {number + 1}", what)
@@ -123,6 +129,8 @@ class _Converter:
             HistoryMessage(role, None if message is None else self.text(message, where), topic, index)
             for index, (role, message, topic) in enumerate(history)
         )
+        if self._is_metadata:
+            messages = paired(messages, lambda what: self.lose(where, what))
         if turn.recorded is not None:
             self.lose(where, "its recorded answer")
         inputs = Inputs(self.text(turn.utterance, where), tuple(self._variables(case, where)), messages)
@@ -197,6 +205,14 @@ def _answer(turn: Turn) -> str | None:
         if (each.name in _ANSWERS or canonical_name(each.name) == _OUTCOME) and each.expected_value is not None:
             return each.expected_value
     return turn.recorded.outcome if turn.recorded else None
+
+
+def _topic(turn: Turn) -> str | None:
+    """Gives the topic of a turn as far as anybody knows, as `_answer` does its answer."""
+    for each in turn.expectations:
+        if canonical_name(each.name) == _TOPIC and each.expected_value is not None:
+            return each.expected_value
+    return turn.recorded.topic if turn.recorded else None
 
 
 def _plain(value: JsonValue) -> str:

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from evalmeta.interop.adk.config import AdkConfig
     from evalmeta.interop.formats import SourceFormat
 
-__all__ = ["ADK_CONFIG", "digest_of", "format_of", "is_test_file", "looks_like_evaluation", "read_document"]
+__all__ = ["ADK_CONFIG", "digest_of", "format_of", "is_test_file", "json_of", "looks_like_evaluation", "read_document"]
 
 ADK_CONFIG: Final = "test_config.json"
 """What stands beside ADK's files and says by which criteria they are judged."""
@@ -121,6 +121,15 @@ def read_document(path: Path, *, label: str, name: str, reading: Reading = Readi
                 metrics=reading.metrics,
                 is_asked=reading.is_asked,
             )
+
+
+def json_of(path: Path) -> bytes:
+    """Gives the bytes of a file with JSON, of one that is too long so many that its readers refuse it.
+
+    Raises:
+        NotFound: there is no such file, or it cannot be read.
+    """
+    return _bytes_of(path, limits.MAX_JSON_BYTES)
 
 
 def digest_of(path: Path) -> str:

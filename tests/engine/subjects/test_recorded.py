@@ -29,3 +29,7 @@ def test_turns_are_answered_with_what_was_recorded(tmp_path: object) -> None:
 def test_a_turn_without_a_recorded_answer_is_an_error(tmp_path: object) -> None:
     result = ask(tmp_path, Turn("Where?", TOPIC))
     assert (result.verdict, result.error) == (Verdict.ERROR, "case 1 has no recorded answer to 'Where?'")
+
+
+def test_how_long_a_recorded_answer_took_stays_unknown_when_nobody_recorded_it(tmp_path: object) -> None:
+    assert ask(tmp_path, Turn("Where?", TOPIC, GeneratedData("Here."))).generated == GeneratedData("Here.")

@@ -100,7 +100,7 @@ class _Link:
     def questions(self) -> Iterator[AdkTurn]:
         """Yields the user's messages of the history as turns without expectations: ADK has no other place for them."""
         for each in self._inputs.conversation_history:
-            if each.role != "agent" and each.message:
+            if each.role == "user" and each.message:
                 yield AdkTurn(each.message)
 
     def history_losses(self) -> Iterator[Loss]:
@@ -108,8 +108,10 @@ class _Link:
         history = self._inputs.conversation_history
         if any(each.role == "agent" for each in history):
             yield Loss(self._where, "what the agent says in the history; the user's messages are asked again")
-        elif history:
+        elif any(each.role == "user" for each in history):
             yield Loss(self._where, "that the history was said before; its messages are asked")
+        for role in dict.fromkeys(each.role for each in history if each.role not in {"user", "agent"}):
+            yield Loss(self._where, f"the {role} messages of the history; ADK's agents bring their own")
 
     def _expected(self, expectations: Sequence[Expectation]) -> tuple[str | None, tuple[Call, ...] | None]:
         """Gives the expected answer and calls; everything else is lost."""

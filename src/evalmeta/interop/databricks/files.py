@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from evalmeta.interop.findings import Findings
     from evalmeta.model.jsonvalue import JsonObject
 
-__all__ = ["PlacedRow", "RowFormat", "format_of", "rows_in", "streamed_rows"]
+__all__ = ["PlacedRow", "RowFormat", "format_of", "rows_in", "rows_of_file", "streamed_rows"]
 
 RowFormat = Literal["json", "jsonl", "csv", "parquet"]
 
@@ -87,6 +87,16 @@ def rows_in(data: bytes, *, label: str, findings: Findings) -> Iterator[Row]:
         yield from _parquet_rows(io.BytesIO(data), label, findings)
     else:
         yield from _json_rows(data, label, findings)
+
+
+def rows_of_file(path: Path, *, label: str, findings: Findings) -> Iterator[Row]:
+    """Yields the rows of a file on disk; raises like `rows_in`."""
+    with path.open("rb") as file:
+        form = format_of(file.read(_HEAD_BYTES), name=path.name)
+    if form in {"jsonl", "parquet"}:
+        yield from streamed_rows(path, form, label=label, findings=findings)
+    else:
+        yield from rows_in(path.read_bytes(), label=label, findings=findings)
 
 
 def streamed_rows(path: Path, form: RowFormat, *, label: str, findings: Findings) -> Iterator[Row]:
