@@ -337,7 +337,16 @@ def test_a_definition_without_a_project_says_what_to_do(desk: Callable[..., Path
     result = run(DESK)
 
     result.assert_outcomes(errors=1)
-    result.stdout.fnmatch_lines(["There is no project in *", "Try this:", "*evalmeta.toml*"])
+    result.stdout.fnmatch_lines(["*is in no project that says which agent to ask", "Try this:", "*--evalmeta-subject*"])
+
+
+def test_an_agent_is_looked_for_in_pytests_root_where_there_is_no_project(
+    pytester: pytest.Pytester, desk: Callable[..., Path], run: Run
+) -> None:
+    path = desk(PASSING)
+    (path.parent / "evalmeta.toml").unlink()
+    path.rename(pytester.mkdir("checks") / DESK)
+    run(f"checks/{DESK}", "--evalmeta-subject", "agent:answer", "--rootdir", ".").assert_outcomes(passed=1)
 
 
 @pytest.mark.parametrize(

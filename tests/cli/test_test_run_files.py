@@ -88,7 +88,7 @@ def test_the_agent_that_the_file_names_is_asked_where_the_project_binds_it(evalm
 def test_an_agent_that_nobody_binds_is_told(evalmeta: Program) -> None:
     done = evalmeta("test", "run", "orders.yaml", "--wait")
     assert done.code == 2
-    assert "no adapter is bound to the agent 'Order_Desk'" in done.err
+    assert "orders.yaml asks the agent 'Order_Desk', and no adapter is bound to it" in done.err
 
 
 def test_answers_of_a_file_do_not_matter_where_an_agent_is_asked(evalmeta: Program, folder: Path) -> None:

@@ -12,6 +12,7 @@ from evalmeta.api.metadata import files_to_check, shown, validate
 from evalmeta.errors import EvalmetaError, InvalidMetadata, NotFound, ProjectError, SubjectNotBound, UsageError
 from evalmeta.interop.files import is_test_file, read_document
 from evalmeta.interop.reading import Reading, reading_of
+from evalmeta.package.configfile import key_name
 from evalmeta.package.convert import named_by
 from evalmeta.package.markers import SETTINGS_FILE
 from evalmeta.package.project import find_project
@@ -141,7 +142,7 @@ def document_at(path: Path, *, name: str, reading: Reading) -> Document:
     return read_document(path, label=shown(path), name=name, reading=reading)
 
 
-def read_test(project: Project, path: Path, *, subject: str | None = None) -> FileTest:
+def read_test(project: Project, path: Path, *, subject: str | None = None, is_asked: bool = True) -> FileTest:
     """Reads the test in a file, and finds whom it asks.
 
     Args:
@@ -150,12 +151,13 @@ def read_test(project: Project, path: Path, *, subject: str | None = None) -> Fi
         subject: the agent: a name that the project binds, or `module:name` of a Python object. None takes
             the one that the file names; else the answers that it has itself; else the only one that the
             project binds.
+        is_asked: whether it must be known who is asked.
 
     Raises:
         NotFound: there is no such file.
         FormatError: it is of no known format, or does not fit it.
         InvalidMetadata: it is a definition with errors.
-        SubjectNotBound: it is not said who is asked.
+        SubjectNotBound: it is not said who is asked, or the project does not bind the agent that the file names.
         UsageError: the agent is named by a file, or in no way that names a Python object.
     """
     # What belongs to a file stands beside it, not beside what it is a link to.
@@ -163,12 +165,15 @@ def read_test(project: Project, path: Path, *, subject: str | None = None) -> Fi
     name = real.relative_to(project.root).as_posix() if real.is_relative_to(project.root) else str(real)
     reading = reading_of(project.settings, is_asked=subject is not None)
     document = document_at(path, name=name, reading=reading)
-    subject_name, settings = _subject(project, document, subject, shown(path))
+    subject_name, settings = _subject(project, document, subject)
+    if is_asked and settings is None and subject_name not in project.settings.subjects:
+        raise _unbound(shown(path), subject_name, tuple(project.settings.subjects))
     evaluation = replace(document.evaluation, subject_name=subject_name)
     return FileTest(real, name, replace(document, evaluation=evaluation), subject_name, settings, reading)
 
 
-def _subject(project: Project, document: Document, chosen: str | None, label: str) -> tuple[str, JsonObject | None]:
+def _subject(project: Project, document: Document, chosen: str | None) -> tuple[str, JsonObject | None]:
+    """Gives whom a document asks, an empty name when nobody says so, and the settings if they are not the project's."""
     bound, named = project.settings.subjects, document.evaluation.subject_name
     if chosen is not None and ":" in chosen:
         _check_target(chosen)
@@ -179,9 +184,7 @@ def _subject(project: Project, document: Document, chosen: str | None, label: st
         return RECORDED_ANSWERS, {"adapter": "recorded"}
     if len(bound) == 1 and not named:
         return next(iter(bound)), None
-    if named:
-        return named, None
-    raise _unbound(label, tuple(bound))
+    return named, None
 
 
 def _check_target(chosen: str) -> None:
@@ -208,13 +211,14 @@ def _has_module(folder: Path, module: str) -> bool:
     return (folder / f"{module}.py").is_file() or (folder / module).is_dir()
 
 
-def _unbound(label: str, bound: tuple[str, ...]) -> SubjectNotBound:
-    lines = '[subjects.My_Agent]\nadapter = "python"\ntarget = "my_agent:answer"'
-    bind = f"Or bind one in {SETTINGS_FILE}, and the only one there is asked:\n\n{lines}"
+def _unbound(label: str, name: str, bound: tuple[str, ...]) -> SubjectNotBound:
+    table = key_name(["subjects", name or "My_Agent"])
+    lines = f'[{table}]\nadapter = "python"\ntarget = "my_agent:answer"'
+    alone = "" if name else ", and the only one there is asked"
+    bind = f"Or bind {'it' if name else 'one'} in {SETTINGS_FILE}{alone}:\n\n{lines}"
     known = f"Or one of {SETTINGS_FILE}: --subject {' or '.join(bound)}." if bound else bind
-    return SubjectNotBound(
-        f"{label} does not say which agent to ask", actions=["Name a Python function: --subject my_agent:answer", known]
-    )
+    what = f"asks the agent {name!r}, and no adapter is bound to it" if name else "does not say which agent to ask"
+    return SubjectNotBound(f"{label} {what}", actions=["Name a Python function: --subject my_agent:answer", known])
 
 
 def place_of_run(project: Project, definition: str) -> tuple[Path, Mapping[int, int]] | None:

@@ -26,7 +26,7 @@ subject_option = click.option(
 
 
 def read_files(
-    project: Project, paths: Sequence[Path], *, subject: str | None, said: Mapping[str, object]
+    project: Project, paths: Sequence[Path], *, subject: str | None, said: Mapping[str, object], is_asked: bool
 ) -> tuple[FileTest, ...]:
     """Reads the tests in files and folders, and shows what is to be known of them.
 
@@ -37,7 +37,7 @@ def read_files(
         return ()
     from evalmeta.api.documents import find_tests, read_test  # noqa: PLC0415 - not needed for --help
 
-    tests = [read_test(project, path, subject=subject) for path in find_tests(paths)]
+    tests = [read_test(project, path, subject=subject, is_asked=is_asked) for path in find_tests(paths)]
     for each in tests:
         for problem in each.document.notes:
             note(f"{problem}\n  → {problem.hint}" if problem.hint else str(problem))

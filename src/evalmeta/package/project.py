@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from evalmeta.model.settings import Settings
     from evalmeta.package.projectfile import PackageDirectory
 
-__all__ = ["Project", "find_project"]
+__all__ = ["Project", "find_project", "has_project"]
 
 _TRACES: Final = ("package.xml", *(row.directory for row in TYPES))
 
@@ -81,6 +81,11 @@ def find_project(start: Path, *, or_folder: bool = False) -> Project:
         return _open_project(root)
     except OSError as error:
         raise ProjectError(f"{error.filename or start}: cannot be read: {error.strerror}.") from error
+
+
+def has_project(start: Path) -> bool:
+    """Says whether a file or folder belongs to a project, however wrong that is."""
+    return start.exists() and _root_among(_folders(start)) is not None
 
 
 def _folders(start: Path) -> tuple[Path, ...]:

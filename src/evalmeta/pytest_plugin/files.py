@@ -13,9 +13,10 @@ from evalmeta.api.documents import with_document
 from evalmeta.api.evaluations import declared_options, evaluate
 from evalmeta.api.metadata import case_lines, shown
 from evalmeta.engine.policy import summarise
-from evalmeta.errors import EvalmetaError, FormatError, InvalidMetadata, TooManyErrors
+from evalmeta.errors import EvalmetaError, FormatError, InvalidMetadata, ProjectError, SubjectNotBound, TooManyErrors
 from evalmeta.model.averages import verdict_in
 from evalmeta.model.run import RunOptions, Verdict
+from evalmeta.package.project import has_project
 from evalmeta.pytest_plugin.explanations import error_text, explanation
 from evalmeta.pytest_plugin.workers import gets_whole_files
 from evalmeta.report.details import case_text, what_failed
@@ -39,6 +40,10 @@ __all__ = ["CaseItem", "EvaluationFile", "evaluation_file"]
 
 _NAME_CHARS: Final = 80
 _ROUND: Final = str.maketrans("[]", "()")
+_WAYS: Final = (
+    "Name a Python agent: --evalmeta-subject MODULE:NAME, or evalmeta_subject in pytest's settings.",
+    "Or bind one to the name that the file has for it: [subjects.NAME] in an evalmeta.toml.",
+)
 _PLUGIN: Final = "evalmeta-definitions"
 
 
@@ -119,8 +124,20 @@ class EvaluationFile(pytest.File):
 
     def _assignment(self) -> Assignment:
         name = None if self._subject is None else self._subject["target"]
-        [assignment] = assignments_of([self.path], name=None, root=None, subject_name=name)
+        try:
+            [assignment] = assignments_of([self.path], name=None, root=self._root, subject_name=name)
+        except ProjectError as error:
+            if self._root is None:
+                raise
+            raise SubjectNotBound(
+                f"{shown(self.path)} is in no project that says which agent to ask", actions=_WAYS
+            ) from error
         return assignment
+
+    @property
+    def _root(self) -> Path | None:
+        """Gives pytest's root for files without a project: agents are looked for there."""
+        return None if has_project(self.path.parent) else self.config.rootpath
 
     def _options(self, assignment: Assignment) -> RunOptions:
         options = declared_options(assignment.settings)
@@ -144,7 +161,7 @@ class EvaluationFile(pytest.File):
     def _ask(self, numbers: Sequence[int]) -> dict[int, Answers]:
         options = replace(self.options, cases=tuple(numbers))
         try:
-            run = evaluate(self.path, self._subject, options=options).run
+            run = evaluate(self.path, self._subject, options=options, root=self._root).run
         except EvalmetaError as error:
             return dict.fromkeys(numbers, error)
         found: dict[int, list[CaseResult]] = {}

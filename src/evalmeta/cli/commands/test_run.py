@@ -122,7 +122,7 @@ def run(  # noqa: PLR0913 - one parameter for each option, or group of them
     if subject is not None and not paths:
         raise UsageError("--subject is for files: what is deployed names its agent")
     target = None if paths else choose_target(project, target_org)
-    files = read_files(project, paths, subject=subject, said={**running, **policy})
+    files = read_files(project, paths, subject=subject, said={**running, **policy}, is_asked=not dry_run)
     choice = selection.choose(project, names, files)
     if choice is None:
         return _report(project, RunsOutcome([], [], []), output, standard)
