@@ -210,6 +210,14 @@ def test_answers_are_judged_again_as_long_as_the_file_is_the_same(evalmeta: Prog
     assert (now.code, "orders.yaml is not there any more" in now.err) == (2, True)
 
 
+def test_a_dry_run_needs_no_agent(evalmeta: Program, folder: Path) -> None:
+    (folder / "set.json").write_text('{"entries": [{"input": "Where?", "expectedTools": ["find"]}]}')
+    planned = evalmeta("test", "run", "set.json", "orders.yaml", "--dry-run")
+    assert planned.code == 0
+    assert "set.json: no agent is named" in planned.out
+    assert "orders.yaml: subject Order_Desk (no adapter is bound to it)" in planned.out
+
+
 def test_a_dry_run_says_what_would_be_asked(evalmeta: Program) -> None:
     planned = evalmeta("test", "run", "orders.yaml", *SUBJECT, "--dry-run", "--json")
     [run] = json.loads(planned.out)["result"]

@@ -64,7 +64,8 @@ def _lines(planned: PlannedRun, bound: str) -> Iterator[str]:
         yield one_line(f"{planned.definition}: none of its {count(planned.left_out, 'case')}\n", chars=200)
         return
     left_out = f", {planned.left_out:,} left out" if planned.left_out else ""
-    yield one_line(f"{planned.definition}: subject {planned.subject_name}{bound}", chars=200)
+    asked = f"subject {planned.subject_name}{bound}" if planned.subject_name else "no agent is named"
+    yield one_line(f"{planned.definition}: {asked}", chars=200)
     yield f"  {count(len(planned.cases), 'case')}{left_out}"
     for case in planned.cases:
         label = f"{one_line(case.label)}: " if case.label else ""
