@@ -26,10 +26,17 @@ def cases(*verdicts: Verdict, results: tuple[TestResult, ...] = ()) -> tuple[Cas
     return tuple(CaseResult(number, 1, "", each, 1.0, 2.0, results) for number, each in enumerate(verdicts, 1))
 
 
-def run_here(database: Database, name: str, *verdicts: Verdict, now: float, options: RunOptions | None = None) -> str:
+def run_here(
+    database: Database,
+    name: str,
+    *verdicts: Verdict,
+    now: float,
+    options: RunOptions | None = None,
+    content: bytes = b"<x/>",
+) -> str:
     evaluation = Evaluation(name, "Desk", tuple(Case(number, ()) for number in range(1, 5)))
     runs = Runs(database)
-    run_id = runs.start(EVALUATION_DEFINITION, evaluation, b"", options or RunOptions(), total=4, now=now)
+    run_id = runs.start(EVALUATION_DEFINITION, evaluation, content, options or RunOptions(), total=4, now=now)
     runs.claim(run_id, "w", taken_from=Lease(None, None), until=now)
     RunJournal(database, run_id, "w").append(cases(*verdicts, results=(OPEN,) if options is STRICT else ()))
     return run_id
@@ -87,7 +94,7 @@ def test_a_case_that_is_averaged_counts_by_its_mean_here_and_there(database: Dat
         CaseResult(1, iteration, "", verdict, 1.0, 2.0, (TestResult("overlap", verdict, score=score, threshold=0.5),))
         for iteration, (verdict, score) in enumerate(scores, 1)
     ]
-    here = run_here(database, "Orders", now=1.0, options=options)
+    here = run_here(database, "Orders", now=1.0, options=options, content=b'{"file": "x"}')
     RunJournal(database, here, "w").append(averaged)
     run = Run("4KB5e0000000001AAA", "Orders", "", RunStatus.COMPLETED, 2.0, 2, options=options, cases=tuple(averaged))
     RemoteRuns(database).keep(RemoteRun(URL, "dev", run, (run.id,)))

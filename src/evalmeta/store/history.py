@@ -123,7 +123,14 @@ def _counts(database: Database, run_id: str, options: RunOptions) -> list[int]:
     sql = "SELECT verdict, count(*) FROM case_result WHERE run_id = ? GROUP BY verdict"
     found.update(dict(database.query(sql, (run_id,))))
     # Only the results tell which cases are undecided in part, and which are averaged over their iterations.
-    if options.undecided == "fail" or (options.iterations > 1 and found[Verdict.PASS] < found.total()):
+    is_mixed = options.iterations > 1 and found[Verdict.PASS] < found.total()
+    if options.undecided == "fail" or (is_mixed and _may_average(database, run_id)):
         judged = counted_verdicts(Runs(database).stream(run_id), options)
         found = Counter(verdict.value for _, verdict in judged)
     return [found[each.value] for each in (Verdict.PASS, Verdict.FAILURE, Verdict.ERROR, Verdict.UNDECIDED)]
+
+
+def _may_average(database: Database, run_id: str) -> bool:
+    """Tells whether results of a run may count by their means: those of files may, of which no XML is kept."""
+    [(begin,)] = database.query("SELECT substr(content, 1, 1) FROM run WHERE id = ?", (run_id,))
+    return begin == b"{"
