@@ -1,0 +1,84 @@
+"""What failed of the runs of an agent's files, listed in one error."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from evalmeta.model.run import Verdict
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+    from evalmeta.api.results import FinishedRun, FinishedRuns
+    from evalmeta.model.run import CaseResult
+
+__all__ = ["EvaluationFailed", "passed"]
+
+
+class EvaluationFailed(AssertionError):
+    """Means that did not reach their thresholds, and cases that could not be evaluated: all of them.
+
+    Attributes:
+        runs: what was asked and what came back, a run for each file.
+    """
+
+    def __init__(self, message: str, runs: FinishedRuns) -> None:
+        super().__init__(message)
+        self.runs = runs
+
+
+def passed(runs: FinishedRuns, labels: Sequence[str]) -> FinishedRuns:
+    """Gives the runs back when all of them succeeded.
+
+    Args:
+        runs: a run for each file.
+        labels: what messages call the files.
+
+    Raises:
+        EvaluationFailed: a metric failed, or a case could not be evaluated; it lists all of them.
+    """
+    if runs.succeeded:
+        return runs
+    failures = [(label, [*_failures(run)]) for label, run in zip(labels, runs, strict=True) if not run.succeeded]
+    count = sum(len(lines) for _, lines in failures)
+    told = "".join(f"\n{label}:" + "".join(f"\n  {line}" for line in lines) for label, lines in failures)
+    raise EvaluationFailed(f"{count} failed or could not be evaluated{told}", runs)
+
+
+def _failures(run: FinishedRun) -> Iterator[str]:
+    """Yields a line for each metric that failed, and for each case or result that is an error."""
+    cases = run.run.cases
+    if run.run.error:
+        yield run.run.error
+    yield from dict.fromkeys(each for case in cases for each in _errors(case))
+    for mean in run.summary.averages:
+        if mean.verdict is Verdict.FAILURE and mean.score is not None:
+            score = f"expected {mean.threshold:g}, got {round(mean.score, 3):g}"
+            yield f"{mean.name} for {mean.label} failed: {score}{_reason(cases, mean.number, mean.name)}"
+    yield from dict.fromkeys(each for case in cases for each in _failed_alone(case))
+    if run.summary.pass_rate is None and not run.summary.errors:
+        yield "nothing could be judged; see the report of the runs for what is missing"
+
+
+def _errors(case: CaseResult) -> Iterator[str]:
+    if case.error:
+        yield f"{case.label} could not be evaluated: {case.error}"
+    for result in case.results:
+        if result.error:
+            yield f"{result.name} for {case.label} could not be judged: {result.error}"
+
+
+def _failed_alone(case: CaseResult) -> Iterator[str]:
+    for result in case.results:
+        if result.verdict is Verdict.FAILURE and result.threshold is None:
+            yield f"{result.name} for {case.label} failed: {result.explanation}"
+
+
+def _reason(cases: Sequence[CaseResult], number: int, name: str) -> str:
+    """Gives why the first of the results that failed did so."""
+    for case in cases:
+        for result in case.results:
+            if case.number == number and result.name == name and result.verdict is Verdict.FAILURE:
+                turn = f"turn {result.turn}: " if result.turn else ""
+                return f"\n    {turn}{result.explanation}"
+    return ""
