@@ -133,4 +133,4 @@ def _counts(database: Database, run_id: str, options: RunOptions) -> list[int]:
 def _may_average(database: Database, run_id: str) -> bool:
     """Tells whether results of a run may count by their means: those of files may, of which no XML is kept."""
     [(begin,)] = database.query("SELECT substr(content, 1, 1) FROM run WHERE id = ?", (run_id,))
-    return begin == b"{"
+    return bool(begin == b"{")
