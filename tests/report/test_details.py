@@ -2,7 +2,15 @@ from __future__ import annotations
 
 import report_runs as make
 from evalmeta.model.run import RunOptions, TestResult, Verdict
-from evalmeta.report.details import blocks, case_name, open_results, undecided_reasons, what_failed
+from evalmeta.report.details import (
+    blocks,
+    case_name,
+    group_number,
+    grouped,
+    open_results,
+    undecided_reasons,
+    what_failed,
+)
 
 
 def test_failures_come_before_what_is_undecided() -> None:
@@ -14,6 +22,20 @@ def test_iterations_are_named_only_when_there_are_several() -> None:
     case = make.case(7, Verdict.PASS, iteration=2)
     assert case_name(case, make.run(case)) == "7: Question 7?"
     assert case_name(case, make.run(case, options=RunOptions(iterations=2))) == "7: Question 7? (iteration 2)"
+
+
+def test_iterations_that_say_the_same_are_told_once() -> None:
+    failed, other = (make.TOPIC_FAILED._replace(actual=actual) for actual in ("Orders", "Fees"))
+    results = [(1, failed), (2, other), (3, failed)]
+    cases = [make.case(1, Verdict.FAILURE, each, iteration=iteration) for iteration, each in results]
+    cases += [make.case(2, Verdict.PASS, make.TOPIC_PASSED, iteration=iteration) for iteration in (1, 2, 3)]
+    groups = grouped(make.report(*cases, options=RunOptions(iterations=3)))
+    assert [group_number(each) for each in groups] == [
+        "1 (in 2 of 3 iterations: 1, 3)",
+        "1 (iteration 2)",
+        "2 (in 3 of 3 iterations)",
+    ]
+    assert [group_number(each) for each in grouped(make.report(*make.MIXED_CASES))] == ["1", "2", "3", "4", "5"]
 
 
 def test_a_failed_case_is_told_by_its_first_failure() -> None:

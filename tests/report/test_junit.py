@@ -69,7 +69,7 @@ def test_times_are_seconds_with_three_decimals() -> None:
 def test_a_pass_by_rate_is_visible_in_the_properties() -> None:
     properties = _properties(make.rated(0.7))
     assert (properties["passed"], properties["pass-rate"], properties["min-pass-rate"]) == ("true", "0.75", "0.7")
-    assert properties["decision"].endswith("though 1 case failed")
+    assert properties["decision"].endswith("though 1 case failed in 1 of 2 iterations")
 
 
 def test_undecided_results_are_listed_in_the_properties() -> None:

@@ -2,6 +2,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 from html import unescape
+from typing import TYPE_CHECKING
 
 from hypothesis import given
 from hypothesis import strategies as st
@@ -9,9 +10,12 @@ from markdown_it import MarkdownIt
 
 import report_runs as make
 from evalmeta.model.run import RunStatus, Verdict
+from evalmeta.report.details import grouped
 from evalmeta.report.markdown import render
 from evalmeta.report.plain import clean
-from evalmeta.report.report import Report, verdict_of
+
+if TYPE_CHECKING:
+    from evalmeta.report.report import Report
 
 HOSTILE = st.sampled_from(
     ["</pre></details><script>", "| a | b |", "```\n# x", "@octocat #1", "[a](http://b)", "![x](y)", "<!--", "a\n\nb\n"]
@@ -73,7 +77,7 @@ def _check(reports: list[Report]) -> None:
     assert not {"fence", "code_block", "hr", "blockquote_open"} & {*kinds}
     blocks = [token.content.strip() for token in tokens if token.type == "html_block"]
     assert [block for block in blocks if not _is_ours(block)] == []
-    open_cases = sum(verdict_of(report, case) is not Verdict.PASS for report in reports for case in report.run.cases)
+    open_cases = sum(group.verdict is not Verdict.PASS for report in reports for group in grouped(report))
     assert len(blocks) == 3 * open_cases
     inner = [child for token in tokens for child in token.children or []]
     assert {child.type for child in inner} <= INLINE

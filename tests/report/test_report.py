@@ -38,8 +38,16 @@ def test_a_run_that_goes_on_says_how_far_it_is() -> None:
 
 
 def test_a_pass_by_rate_says_that_cases_failed() -> None:
-    reached = "passed: the pass rate of 75 % reaches the 70 % asked for, though 1 case failed"
+    reached = "passed: the pass rate of 75 % reaches the 70 % asked for, though 1 case failed in 1 of 2 iterations"
     assert decision(make.rated(0.7)) == reached
+
+
+def test_cases_are_counted_apart_from_how_often_they_failed() -> None:
+    failed = [make.case(number, Verdict.FAILURE, make.TOPIC_FAILED, iteration=i) for number, i in ((1, 1), (1, 2))]
+    options = RunOptions(iterations=2)
+    assert decision(make.report(*failed, options=options)) == "not passed: 1 case failed in 2 of 2 iterations"
+    failed.append(make.case(2, Verdict.FAILURE, make.TOPIC_FAILED))
+    assert decision(make.report(*failed, options=options)) == "not passed: 2 cases failed, 3 times in 2 iterations"
 
 
 def test_a_missed_rate_says_by_how_much() -> None:

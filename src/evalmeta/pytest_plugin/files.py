@@ -19,7 +19,7 @@ from evalmeta.model.run import RunOptions, Verdict
 from evalmeta.package.project import has_project
 from evalmeta.pytest_plugin.explanations import error_text, explanation
 from evalmeta.pytest_plugin.workers import gets_whole_files
-from evalmeta.report.details import case_text, what_failed
+from evalmeta.report.details import case_text, iterations_text, what_failed
 from evalmeta.report.findings.human import render
 from evalmeta.report.plain import one_line
 from evalmeta.report.words import count, percent
@@ -241,9 +241,12 @@ class CaseItem(pytest.Item):
             verdict = verdict_in(summary.averaged, self._results[0], self.parent.options)
             return f"{place}: case {self.case.number}: {verdict}\n{case_text(self._results[0], summary, indent='  ')}"
         head = f"{place}: case {self.case.number}: {_rate(summary)}"
+        same: dict[tuple[Verdict, str], list[int]] = {}
+        for each in self._open:
+            same.setdefault((each.verdict, case_text(each, summary, indent="  ")), []).append(each.iteration)
         texts = [
-            f"iteration {each.iteration}: {each.verdict}\n{case_text(each, summary, indent='  ')}"
-            for each in self._open
+            f"{iterations_text(iterations, len(self._results))}: {verdict}\n{text}"
+            for (verdict, text), iterations in same.items()
         ]
         return "\n\n".join([head, *texts])
 

@@ -10,21 +10,27 @@ from evalmeta.model.run import Verdict
 from evalmeta.report.averages import averages_of, mean_text, missed_averages, result_text
 from evalmeta.report.conversations import asked, exchanges, results_of
 from evalmeta.report.plain import one_line, wrap
+from evalmeta.report.report import verdict_of
+from evalmeta.report.words import count
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Hashable, Iterator, Sequence
 
     from evalmeta.model.run import Average, CaseResult, Run, Summary, TestResult
     from evalmeta.report.conversations import Exchange
     from evalmeta.report.report import Report
 
 __all__ = [
+    "CaseGroup",
     "Field",
     "Reasons",
     "blocks",
     "case_name",
     "case_number",
     "case_text",
+    "group_number",
+    "grouped",
+    "iterations_text",
     "open_results",
     "shows_iterations",
     "undecided_reasons",
@@ -32,6 +38,7 @@ __all__ = [
 ]
 
 _LABEL_CHARS: Final = 10
+_LISTED_ITERATIONS: Final = 10
 _ORDER: Final = (Verdict.FAILURE, Verdict.ERROR, Verdict.UNDECIDED)
 
 
@@ -40,6 +47,21 @@ class Field(NamedTuple):
 
     label: str
     text: str
+
+
+class CaseGroup(NamedTuple):
+    """The first of several iterations of a case that say the same.
+
+    Attributes:
+        verdict: what each counts as.
+        iterations: empty where the run has one only.
+        total: how many iterations of the case there are.
+    """
+
+    case: CaseResult
+    verdict: Verdict
+    iterations: tuple[int, ...] = ()
+    total: int = 1
 
 
 class Reasons(NamedTuple):
@@ -59,6 +81,35 @@ def open_results(case: CaseResult) -> tuple[TestResult, ...]:
 def shows_iterations(run: Run) -> bool:
     """Says whether cases must be told apart by their iteration."""
     return run.options.iterations > 1
+
+
+def grouped(report: Report) -> list[CaseGroup]:
+    """Gives the results of a run as reports show them: iterations of a case that say the same are one, at the first."""
+    run = report.run
+    if not shows_iterations(run):
+        return [CaseGroup(case, verdict_of(report, case)) for case in run.cases]
+    found: dict[Hashable, list[CaseResult]] = {}
+    for case in run.cases:
+        found.setdefault((case.number, *_told_of(report, case)), []).append(case)
+    total = Counter(case.number for case in run.cases)
+    return [
+        CaseGroup(same[0], verdict_of(report, same[0]), tuple(case.iteration for case in same), total[same[0].number])
+        for same in found.values()
+    ]
+
+
+def iterations_text(iterations: Sequence[int], total: int) -> str:
+    """Gives `iteration 2`, `in 3 of 3 iterations` or `in 2 of 3 iterations: 1, 3`."""
+    if len(iterations) == 1 < total:
+        return f"iteration {iterations[0]}"
+    which = f": {', '.join(map(str, iterations))}" if len(iterations) < total <= _LISTED_ITERATIONS else ""
+    return f"in {len(iterations):,} of {count(total, 'iteration')}{which}"
+
+
+def group_number(group: CaseGroup) -> str:
+    """Gives the number of a group's case, its label if it has one and, where there are several, its iterations."""
+    name = f"{group.case.number} {one_line(group.case.label)}".rstrip()
+    return f"{name} ({iterations_text(group.iterations, group.total)})" if group.iterations else name
 
 
 def case_number(case: CaseResult, run: Run) -> str:
@@ -134,6 +185,14 @@ def undecided_reasons(report: Report) -> tuple[Reasons, ...]:
     return tuple(
         Reasons(name, number, _commonest(found.get(name))) for name, number in report.summary.undecided_results
     )
+
+
+def _told_of(report: Report, case: CaseResult) -> tuple[Hashable, ...]:
+    """Gives what a report shows of a case: of one that passed, no more than what was asked."""
+    verdict = verdict_of(report, case)
+    if verdict is Verdict.PASS:
+        return verdict, asked(case)
+    return verdict, case_text(case, report.summary)
 
 
 def _commonest(reasons: Counter[str] | None) -> str:

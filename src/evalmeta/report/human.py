@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING, Final
 from evalmeta.model.run import Verdict
 from evalmeta.report.averages import case_cell, mean_cells, measure_lines, shown_averages
 from evalmeta.report.conversations import asked
-from evalmeta.report.details import case_number, case_text, undecided_reasons
+from evalmeta.report.details import case_text, group_number, grouped, undecided_reasons
 from evalmeta.report.plain import one_line
-from evalmeta.report.report import decision, duration, has_passed, has_rate, place, verdict_of
+from evalmeta.report.report import decision, duration, has_passed, has_rate, place
 from evalmeta.report.statistics import statistics_lines
 from evalmeta.report.words import count, percent, seconds
 
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
     from rich.console import Console
 
-    from evalmeta.model.run import CaseResult
+    from evalmeta.report.details import CaseGroup
     from evalmeta.report.report import Report
 
 __all__ = ["WORDS", "heading", "print_human", "render", "summary_lines", "totals"]
@@ -93,16 +93,16 @@ def _lines(report: Report) -> Iterator[str]:
     if report.file and report.file != report.run.definition:
         yield one_line(report.file, chars=400)
     yield ""
-    for case in report.run.cases:
-        yield from _case_lines(report, case)
+    for group in grouped(report):
+        yield from _case_lines(report, group)
     if report.run.cases:
         yield ""
     yield from summary_lines(report)
 
 
-def _case_lines(report: Report, case: CaseResult) -> Iterator[str]:
-    verdict = verdict_of(report, case)
-    start = f"{WORDS[verdict]:{_WORD_CHARS}} {case_number(case, report.run)}"
+def _case_lines(report: Report, group: CaseGroup) -> Iterator[str]:
+    case, verdict = group.case, group.verdict
+    start = f"{WORDS[verdict]:{_WORD_CHARS}} {group_number(group)}"
     if verdict is Verdict.PASS:
         yield f"{start} {one_line(asked(case))}".rstrip()
         return
@@ -134,7 +134,10 @@ def _averaged_over(report: Report) -> str:
 
 def _counts(report: Report) -> str:
     summary, options = report.summary, report.run.options
-    iterations = f" in {count(options.iterations, 'iteration')}" if options.iterations > 1 else ""
-    cases = f"{count(summary.total, 'case')}{iterations}"
+    cases = count(summary.total, "case")
+    if options.iterations > 1:
+        number = len({case.number for case in report.run.cases})
+        iterations = count(options.iterations, "iteration")
+        cases = f"{count(number, 'case')} in {iterations}, {count(summary.total, 'result')}"
     parts = (f"{summary.passed:,} passed", f"{summary.failed:,} failed", count(summary.errors, "error"))
     return f"{cases}: {', '.join(parts)}, {summary.undecided:,} undecided"

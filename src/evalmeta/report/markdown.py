@@ -9,16 +9,16 @@ from typing import TYPE_CHECKING, Final
 from evalmeta.model.run import Verdict
 from evalmeta.report.averages import case_cell, mean_cells, shown_averages
 from evalmeta.report.conversations import asked
-from evalmeta.report.details import case_number, case_text, undecided_reasons
+from evalmeta.report.details import case_text, group_number, grouped, undecided_reasons
 from evalmeta.report.human import WORDS, totals
 from evalmeta.report.plain import one_line
-from evalmeta.report.report import decision, duration, has_passed, place, verdict_of
+from evalmeta.report.report import decision, duration, has_passed, place
 from evalmeta.report.words import count, decimal, percent, seconds
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-    from evalmeta.model.run import CaseResult
+    from evalmeta.report.details import CaseGroup
     from evalmeta.report.report import Report
 
 __all__ = ["render"]
@@ -74,28 +74,23 @@ def _cells(report: Report) -> Iterator[str]:
 
 
 def _section(report: Report) -> Iterator[str]:
-    open_cases = [
-        (case, verdict) for case in report.run.cases if (verdict := verdict_of(report, case)) is not Verdict.PASS
-    ]
     yield f"\n### {_code(one_line(report.run.definition))}\n\n{_prose(one_line(decision(report), chars=400))}\n"
     yield from filter(None, (_averages(report), _measures(report)))
     for name, number, reason in undecided_reasons(report):
         yield f"\n- undecided: {_code(one_line(name))}, {count(number, 'result')}: {_prose(reason)}\n"
-    for case, verdict in open_cases:
-        yield _details(report, case, verdict)
+    for group in grouped(report):
+        if group.verdict is not Verdict.PASS:
+            yield _details(report, group)
 
 
-def _details(report: Report, case: CaseResult, verdict: Verdict) -> str:
-    head = f"<b>{WORDS[verdict]}</b> {_name(case, report)} {_html_code(one_line(asked(case)))}"
+def _details(report: Report, group: CaseGroup) -> str:
+    case, name = group.case, html.escape(group_number(group), quote=False)
+    head = f"<b>{WORDS[group.verdict]}</b> {name} {_html_code(one_line(asked(case)))}"
     where = place(report, case)
     at = f"\n{_code(one_line(where, chars=400))}\n" if where else ""
     # An empty line ends an HTML block of Markdown, but not one that begins with <pre>.
     text = html.escape(case_text(case, report.summary), quote=False)
     return f"\n<details><summary>{head}</summary>\n{at}\n<pre>{text}</pre>\n\n</details>\n"
-
-
-def _name(case: CaseResult, report: Report) -> str:
-    return html.escape(case_number(case, report.run), quote=False)
 
 
 def _averages(report: Report) -> str:

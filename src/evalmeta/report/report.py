@@ -70,7 +70,7 @@ def decision(report: Report) -> str:
         state = "waiting" if report.run.status is RunStatus.NEW else "in progress"
         return f"{state}: {len(report.run.cases):,} of {count(report.run.total, 'case result')} so far"
     if has_passed(report):
-        return f"passed: {_merit(report.summary)}"
+        return f"passed: {_merit(report)}"
     return f"not passed: {'; '.join(_obstacles(report))}"
 
 
@@ -93,13 +93,26 @@ def verdict_of(report: Report, case: CaseResult) -> Verdict:
     return verdict_in(report.summary.averaged, case, report.run.options)
 
 
-def _merit(summary: Summary) -> str:
+def _merit(report: Report) -> str:
+    summary = report.summary
     if summary.pass_rate is None:
         return "no case was decided"
     if not summary.failed:
         return "every decided case passed"
     reached = f"the pass rate of {percent(summary.pass_rate)} reaches the {percent(summary.min_pass_rate)} asked for"
-    return f"{reached}, though {count(summary.failed, 'case')} failed"
+    return f"{reached}, though {_times(report, Verdict.FAILURE, 'failed')}"
+
+
+def _times(report: Report, verdict: Verdict, what: str) -> str:
+    """Gives `1 case failed`, and of several iterations `1 case failed in 2 of 3 iterations`."""
+    found = [case.number for case in report.run.cases if verdict_of(report, case) is verdict]
+    cases, iterations = len(set(found)), report.run.options.iterations
+    told = f"{count(cases, 'case')} {what}"
+    if iterations == 1:
+        return told
+    if cases == 1:
+        return f"{told} in {len(found):,} of {count(iterations, 'iteration')}"
+    return f"{told}, {count(len(found), 'time')} in {count(iterations, 'iteration')}"
 
 
 def _missed(summary: Summary) -> Iterator[str]:
@@ -114,13 +127,13 @@ def _obstacles(report: Report) -> Iterator[str]:
     if what_happened:
         yield what_happened
     if summary.errors:
-        yield f"{count(summary.errors, 'case')} ended in an error"
+        yield _times(report, Verdict.ERROR, "ended in an error")
     if summary.pass_rate is None and summary.undecided:
         yield "nothing was decided, because no rater here can judge what is expected"
     if summary.pass_rate is None or summary.pass_rate >= summary.min_pass_rate:
         return
     if summary.min_pass_rate >= 1:
-        yield f"{count(summary.failed, 'case')} failed"
+        yield _times(report, Verdict.FAILURE, "failed")
     else:
         rate, asked = percent(summary.pass_rate), percent(summary.min_pass_rate)
         yield f"the pass rate of {rate} is below the {asked} asked for"

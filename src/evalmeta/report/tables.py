@@ -12,7 +12,7 @@ from rich.text import Text
 
 from evalmeta.model.run import Verdict
 from evalmeta.report.conversations import asked
-from evalmeta.report.details import blocks, case_number, shows_iterations, what_failed
+from evalmeta.report.details import blocks, group_number, grouped, shows_iterations, what_failed
 from evalmeta.report.human import WORDS, heading, summary_lines, totals
 from evalmeta.report.plain import clean, one_line, shorten
 from evalmeta.report.report import has_passed, place, verdict_of
@@ -22,8 +22,7 @@ if TYPE_CHECKING:
 
     from rich.console import Console
 
-    from evalmeta.model.run import CaseResult
-    from evalmeta.report.details import Field
+    from evalmeta.report.details import CaseGroup, Field
     from evalmeta.report.report import Report
 
 __all__ = ["print_tables"]
@@ -45,10 +44,9 @@ def print_tables(reports: Sequence[Report], console: Console) -> None:
             console.print(_text(one_line(report.file, chars=400), "dim"))
         if report.run.cases:
             console.print(_table(report))
-        for case in report.run.cases:
-            verdict = verdict_of(report, case)
-            if verdict is not Verdict.PASS:
-                console.print(_panel(report, case, verdict))
+        for group in grouped(report):
+            if group.verdict is not Verdict.PASS:
+                console.print(_panel(report, group))
         console.print(_summary(report))
         console.print()
     if len(reports) > 1:
@@ -76,7 +74,8 @@ def _table(report: Report) -> Table:
     return table
 
 
-def _panel(report: Report, case: CaseResult, verdict: Verdict) -> Panel:
+def _panel(report: Report, group: CaseGroup) -> Panel:
+    case, verdict = group.case, group.verdict
     parts: list[Text | Table] = []
     for title, fields in blocks(case, report.summary):
         if title:
@@ -85,7 +84,7 @@ def _panel(report: Report, case: CaseResult, verdict: Verdict) -> Panel:
     where = place(report, case)
     return Panel(
         Group(*parts),
-        title=_text(f"{WORDS[verdict]} {case_number(case, report.run)}", _STYLES[verdict]),
+        title=_text(f"{WORDS[verdict]} {group_number(group)}", _STYLES[verdict]),
         title_align="left",
         subtitle=_text(one_line(where, chars=400)) if where else None,
         subtitle_align="left",
