@@ -206,8 +206,8 @@ def test_rows_of_python_are_turns_of_one_case_called_by_the_file(write: Callable
         runs = adk.evaluate(agent, path)
 
     assert averages(runs) == {
-        (str(path), "tool_trajectory_avg_score"): (1.0, "PASS"),
-        (str(path), "response_match_score"): (1.0, "PASS"),
+        (path.name, "tool_trajectory_avg_score"): (1.0, "PASS"),
+        (path.name, "response_match_score"): (1.0, "PASS"),
     }
 
 

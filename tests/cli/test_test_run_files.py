@@ -145,6 +145,38 @@ def test_an_agent_that_is_named_by_its_file_is_told_how_to_name_it(evalmeta: Pro
     assert (done.code, "Write desk:answer" in done.err) == (2, True)
 
 
+EVAL_SET = (
+    '{"evalSetId": "s", "evalCases": [{"evalId": "a", "conversation": [{"userContent": {"parts": [{"text": "Where?"}]},'
+    ' "finalResponse": {"parts": [{"text": "It is on its way."}]}}]}]}'
+)
+CONFIG = '{"criteria": {"response_match_score": 0.5}}'
+
+
+@pytest.mark.parametrize("config", ["sets/test-config.json", "test_config.json", "sets/below/test_config.json"])
+def test_criteria_that_stand_elsewhere_are_told(evalmeta: Program, folder: Path, config: str) -> None:
+    (folder / "sets/below").mkdir(parents=True)
+    (folder / "sets/a.test.json").write_text(EVAL_SET)
+    (folder / config).write_text(CONFIG)
+    done = evalmeta("test", "run", "sets/a.test.json", *SUBJECT, "--dry-run")
+    assert "there is no test_config.json beside the file, so ADK's default criteria hold" in done.err
+    (folder / "sets/test_config.json").write_text(CONFIG)
+    assert "default criteria" not in evalmeta("test", "run", "sets/a.test.json", *SUBJECT, "--dry-run").err
+
+
+@pytest.mark.parametrize(
+    ("content", "told"),
+    [
+        (CONFIG, "odd.json is ADK's configuration, not a test"),
+        ("[]", "odd.json is an empty list"),
+        ('[{"question": 1, "answer": 2}]', "its first item has the keys 'question', 'answer'"),
+    ],
+)
+def test_what_a_file_of_no_known_format_has_is_told(evalmeta: Program, folder: Path, content: str, told: str) -> None:
+    (folder / "odd.json").write_text(content)
+    done = evalmeta("test", "run", "odd.json", *SUBJECT, "--wait")
+    assert (done.code, told in done.err) == (2, True)
+
+
 def test_what_others_call_iterations_is_told(evalmeta: Program) -> None:
     done = evalmeta("test", "run", "orders.yaml", "--num-runs", "2")
     assert (done.code, "Here it is --iterations." in done.err) == (2, True)

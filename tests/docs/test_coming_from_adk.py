@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from evalmeta.interop.adk.config import read_test_config
+from evalmeta.interop.adk.reader import read_adk
 from interop.adkfiles import FULL
 
 PAGE = (Path(__file__).parents[2] / "docs/coming-from-adk.md").read_text()
@@ -35,6 +36,13 @@ def test_the_test_of_the_page_passes_and_fails_as_its_eval_set_says(
         test()
 
 
+def test_the_eval_set_of_the_page_is_read_without_a_warning() -> None:
+    document = read_adk(blocks("json")[0].encode(), label="page", name="page")
+
+    [case] = document.evaluation.cases
+    assert (case.label, [len(turn.expectations) for turn in case.turns], document.notes) == ("two-cities", [2, 1], ())
+
+
 def test_the_runner_of_the_page_is_python() -> None:
     assert [type(node).__name__ for node in ast.parse(blocks("python")[1]).body] == [
         "ImportFrom",
@@ -45,7 +53,7 @@ def test_the_runner_of_the_page_is_python() -> None:
 
 
 def test_the_criteria_of_the_page_are_read_without_a_warning() -> None:
-    config = read_test_config(blocks("json")[0].encode(), label="page")
+    config = read_test_config(blocks("json")[1].encode(), label="page")
 
     assert ([each.name for each in config.criteria], config.notes) == (
         [

@@ -50,6 +50,10 @@ def test_cases_are_counted_apart_from_how_often_they_failed() -> None:
     assert decision(make.report(*failed, options=options)) == "not passed: 2 cases failed, 3 times in 2 iterations"
 
 
+def test_cases_that_expect_nothing_need_no_rater() -> None:
+    assert decision(make.report(make.case(1, Verdict.UNDECIDED))) == "not passed: nothing is expected"
+
+
 def test_a_missed_rate_says_by_how_much() -> None:
     assert decision(make.rated(0.8)) == "not passed: the pass rate of 75 % is below the 80 % asked for"
 

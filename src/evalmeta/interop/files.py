@@ -8,12 +8,15 @@ from dataclasses import replace
 from hashlib import sha256
 from typing import TYPE_CHECKING, Final
 
+import orjson
+
 from evalmeta import limits
 from evalmeta.errors import FormatError, NotFound
 from evalmeta.interop.document import Document
 from evalmeta.interop.formats import HEAD_BYTES, recognise
 from evalmeta.interop.reading import Reading
 from evalmeta.model.evaluation import evaluation_of
+from evalmeta.model.problem import Location, Problem, Severity
 from evalmeta.xmlio.definitions import read_definition
 from evalmeta.xmlio.reader import read_xml
 
@@ -23,6 +26,7 @@ if TYPE_CHECKING:
 
     from evalmeta.interop.adk.config import AdkConfig
     from evalmeta.interop.formats import SourceFormat
+    from evalmeta.model.jsonvalue import JsonValue
 
 __all__ = ["ADK_CONFIG", "digest_of", "format_of", "is_test_file", "json_of", "looks_like_evaluation", "read_document"]
 
@@ -31,8 +35,12 @@ ADK_CONFIG: Final = "test_config.json"
 
 _CHUNK_BYTES: Final = 1_000_000
 _KNOWN: Final = """\
-It can be a definition (XML), a test spec (YAML), a table of the Testing Center (CSV), an eval set of ADK (evalCases), \
-an evaluation set of Databricks (request), or threads or entries of Ballerina."""
+It can be a definition (XML), a test spec (YAML), a table of the Testing Center (CSV), an eval set of ADK (evalCases) \
+or an array from before eval sets (query), an evaluation set of Databricks (request), \
+or threads or entries of Ballerina."""
+_SHOWN_KEYS: Final = 8
+_KEY_CHARS: Final = 40
+_MISSPELT: Final = ("test-config.json", "testconfig.json", "testConfig.json", "test_config.jsonc", "config.json")
 _ENDINGS: Final = (".test.json", ".evalset.json")
 
 
@@ -64,8 +72,26 @@ def format_of(path: Path, *, label: str) -> SourceFormat:
     if found is None and len(head) >= HEAD_BYTES:
         found = recognise(_bytes_of(path, limits.MAX_JSON_BYTES))
     if found is None:
-        raise FormatError(f"{label} is of no format that evalmeta knows", actions=[_KNOWN])
+        raise _unknown(head, label)
     return found
+
+
+def _unknown(head: bytes, label: str) -> FormatError:
+    """Says what was found in a file of JSON that is of no known format."""
+    try:
+        value: JsonValue = orjson.loads(head)
+    except orjson.JSONDecodeError:
+        value = None
+    if isinstance(value, dict) and "criteria" in value:
+        way_out = f"Name the files beside it, or their folder: it judges those where it is called {ADK_CONFIG}."
+        return FormatError(f"{label} is ADK's configuration, not a test", actions=[way_out])
+    if value == []:
+        return FormatError(f"{label} is an empty list: nothing would be asked", actions=[_KNOWN])
+    item = value[0] if isinstance(value, list) else value
+    where = "its first item has" if isinstance(value, list) else "it has"
+    keys = ", ".join(repr(key[:_KEY_CHARS]) for key in [*item][:_SHOWN_KEYS]) if isinstance(item, dict) else ""
+    told = f": {where} the keys {keys}" if keys else ""
+    return FormatError(f"{label} is of no format that evalmeta knows{told}", actions=[_KNOWN])
 
 
 def read_document(path: Path, *, label: str, name: str, reading: Reading = Reading()) -> Document:  # noqa: B008
@@ -152,9 +178,21 @@ def _adk_config(path: Path, label: str) -> AdkConfig:
 
     config = path.with_name(ADK_CONFIG)
     if not config.exists():
-        return DEFAULT_CONFIG
+        return replace(DEFAULT_CONFIG, notes=tuple(_strays(path, label)))
     beside = os.path.join(os.path.dirname(label), ADK_CONFIG)  # noqa: PTH118, PTH120 - a label is no path
     return read_test_config(_bytes_of(config, limits.MAX_JSON_BYTES), label=beside)
+
+
+def _strays(path: Path, label: str) -> Iterator[Problem]:
+    """Yields a warning of a file that was perhaps meant to judge a file of ADK's, and stands elsewhere."""
+    beside = [path.with_name(name) for name in _MISSPELT]
+    found = next((each for each in (*beside, path.parent.parent / ADK_CONFIG) if each.is_file()), None)
+    found = found or next(iter(sorted(path.parent.glob(f"*/{ADK_CONFIG}"))), None)
+    if found:
+        where = os.path.relpath(found, path.parent)
+        message = f"there is no {ADK_CONFIG} beside the file, so ADK's default criteria hold; {where!r} is not read"
+        hint = f"Criteria stand in {ADK_CONFIG} in the folder of the file."
+        yield Problem("adk-config", Severity.WARNING, Location(label), message, hint)
 
 
 def _bytes_of(path: Path, most: int) -> bytes:

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING
+import re
+from difflib import get_close_matches
+from typing import TYPE_CHECKING, Final
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -12,7 +14,11 @@ if TYPE_CHECKING:
     from evalmeta.interop.jsonreader import JsonFile
     from evalmeta.model.jsonvalue import JsonObject, JsonValue
 
-__all__ = ["JsonRecord", "json_kind"]
+__all__ = ["JsonRecord", "json_kind", "unquoted"]
+
+_LIKENESS: Final = 0.75
+_KEY_CHARS: Final = 40
+_NUMBER: Final = re.compile(r"-?\d{1,20}(?:\.\d{1,20})?", re.ASCII)
 
 
 class JsonRecord:
@@ -72,7 +78,7 @@ class JsonRecord:
             return None
         if isinstance(value, int | float) and not isinstance(value, bool) and math.isfinite(value):
             return float(value)
-        self._mistyped(names, value, "a number")
+        self._mistyped(names, value, "a number", hint=unquoted(value))
         return None
 
     def boolean(self, *names: str) -> bool | None:
@@ -122,7 +128,11 @@ class JsonRecord:
         return found
 
     def missing(self, name: str, *, hint: str = "") -> None:
-        """Notes that a key is missing."""
+        """Notes that a key is missing; where there is one that looks like it, says so."""
+        others = {key.lower(): key for key in self.values if len(key) <= _KEY_CHARS}
+        near = get_close_matches(name.lower(), others, n=1, cutoff=_LIKENESS)
+        if near and not self._findings.is_full:
+            hint = f"There is {others[near[0]]!r}; write {name!r}."
         self.refuse("json-missing", f"{self.called} needs {name!r}", hint=hint)
 
     def refuse(self, code: str, message: str, *names: str, hint: str = "") -> None:
@@ -147,15 +157,21 @@ class JsonRecord:
         """Gives the line that the object begins at."""
         return self.file.place(self.path)[0]
 
-    def _mistyped(self, names: Sequence[str], value: JsonValue, expected: str) -> None:
+    def _mistyped(self, names: Sequence[str], value: JsonValue, expected: str, *, hint: str = "") -> None:
         name = self.key(*names)
-        self.refuse("json-type", f"{name!r} of {self.called} is {json_kind(value)}, not {expected}", name)
+        self.refuse("json-type", f"{name!r} of {self.called} is {json_kind(value)}, not {expected}", name, hint=hint)
 
     def _add(self, code: str, message: str, path: Sequence[str | int], *, hint: str = "") -> None:
         if self._findings.is_full:
             return
         line, column = self.file.place(path)
         self._findings.add(code, message, line=line, column=column, hint=hint)
+
+
+def unquoted(value: JsonValue) -> str:
+    """Gives a hint for a number that is written as a text; nothing for anything else."""
+    text = value.strip() if isinstance(value, str) else ""
+    return f"Write {text} without quotes." if _NUMBER.fullmatch(text) else ""
 
 
 def json_kind(value: JsonValue) -> str:

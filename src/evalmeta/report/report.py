@@ -103,6 +103,14 @@ def _merit(report: Report) -> str:
     return f"{reached}, though {_times(report, Verdict.FAILURE, 'failed')}"
 
 
+def _undecided(report: Report) -> str:
+    """Says why nothing was decided; only measured results are expected of nobody."""
+    if any(not result.is_measured for case in report.run.cases for result in case.results):
+        return "nothing was decided, because no rater here can judge what is expected"
+    measured = any(case.results for case in report.run.cases)
+    return "nothing was decided: results are only measured" if measured else "nothing is expected"
+
+
 def _times(report: Report, verdict: Verdict, what: str) -> str:
     """Gives `1 case failed`, and of several iterations `1 case failed in 2 of 3 iterations`."""
     found = [case.number for case in report.run.cases if verdict_of(report, case) is verdict]
@@ -129,7 +137,7 @@ def _obstacles(report: Report) -> Iterator[str]:
     if summary.errors:
         yield _times(report, Verdict.ERROR, "ended in an error")
     if summary.pass_rate is None and summary.undecided:
-        yield "nothing was decided, because no rater here can judge what is expected"
+        yield _undecided(report)
     if summary.pass_rate is None or summary.pass_rate >= summary.min_pass_rate:
         return
     if summary.min_pass_rate >= 1:

@@ -111,6 +111,22 @@ def test_our_own_choices_stand_under_a_key_that_adk_passes_over() -> None:
         (b'{"criteria": {"response_match_score": 0.8,}}', "this is no JSON"),
         ([], "test_config.json is a list, not an object"),
         ({}, 'test_config.json needs \'criteria\' Write {"criteria": {"response_match_score": 0.8}}.'),
+        (
+            {"criterias": {"response_match_score": 0.8}},
+            "test_config.json needs 'criteria' There is 'criterias'; write 'criteria'.",
+        ),
+        (
+            {"criteria": {"response_match_score": {"treshold": 1}}},
+            "the criterion 'response_match_score' needs 'threshold' There is 'treshold'; write 'threshold'.",
+        ),
+        (
+            {"criteria": {"response_match_score": "1.0"}},
+            "the criterion 'response_match_score' is a text, not a number or an object Write 1.0 without quotes.",
+        ),
+        (
+            {"criteria": {"response_match_score": {"threshold": "1.0"}}},
+            "'threshold' of the criterion 'response_match_score' is a text, not a number Write 1.0 without quotes.",
+        ),
         ({"criteria": {}}, "'criteria' of test_config.json is empty: nothing would be judged"),
         ({"criteria": []}, "'criteria' is a list, not an object"),
         ({"criteria": {"response_match": 0.8}}, "'response_match' is no metric Did you mean 'response_match_score'?"),

@@ -235,7 +235,7 @@ def test_rows_without_tools_are_turns_and_a_note_says_what_else_they_could_be() 
 
     assert [len(each.turns) for each in document.evaluation.cases] == [2]
     assert document.notes[0].hint.startswith(
-        "Nothing in it tells which; with the dialect typescript each row is a case."
+        'Nothing in it tells: with [adk] dialect = "typescript" in evalmeta.toml each row is a case.'
     )
 
 
@@ -360,6 +360,8 @@ def test_rubrics_of_criterion_case_and_turn_are_asked_together() -> None:
         (b'[{"query": ""}]', "a.test.json:1:12 the query of a row is empty [adk-empty]"),
         (b'[{"query": "a"},\n {"data": []}]', "a.test.json:1:2 a case needs 'name' [json-missing]"),
         (b'{"evalSetId": "x"}', "a.test.json:1:1 an eval set needs 'evalCases' [json-missing]"),
+        (b'{"evalSetId": "x", "evalcases": []}', "'evalCases' [json-missing] There is 'evalcases'; write 'evalCases'."),
+        (eval_set({"evalId": "a", "conversations": []}), "There is 'conversations'; write 'conversation'."),
         (b'{"evalCases": [{}]}', "a.test.json:1:1 an eval set needs 'evalSetId' [json-missing]"),
         (
             b'{"evalSetId": "x", "evalCases": []}',

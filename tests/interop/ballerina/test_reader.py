@@ -67,6 +67,14 @@ def test_a_turn_expects_the_calls_and_the_answer_that_were_recorded() -> None:
     )
 
 
+def test_a_thread_needs_no_more_than_what_was_said_answered_and_called() -> None:
+    said = {"userMessage": user("7-3?"), "output": assistant("4"), "toolCalls": [SUBTRACT]}
+    [case] = cases(read({"threads": [{"traces": [said]}]}))
+    assert (case.label, case.turns[0].utterance, len(case.turns[0].expectations)) == ("thread-1", "7-3?", 2)
+    assert case.turns[0].recorded is not None
+    assert case.turns[0].recorded.latency_ms is None
+
+
 def test_no_calls_are_expected_only_where_the_trace_lists_none() -> None:
     listed, silent = trace("hi", assistant("Hello!"), toolCalls=[]), trace("hi", assistant("Hello!"))
     [case] = cases(read(evalset(t=[listed, silent])))
@@ -170,6 +178,7 @@ def test_cases_know_their_lines() -> None:
             "d.json:1:58: 'expectedOutput' and 'expectedAnswer' are two words for the same",
         ),
         ([{"expectedTools": []}], "d.json:1:2: an entry needs 'input'"),
+        ({"entries": [{"query": "q"}]}, "an entry needs 'input'"),
         ([["x"]], "d.json:1:3: an entry is a text, not an object"),
         ([SEED[0] * 2], "d.json:1:2: an entry's list has 2 values; one is allowed, the object with 'input'"),
         ([{"input": "q", "expectedTools": "add"}], "'expectedTools' of an entry is a text, not a list"),

@@ -16,7 +16,7 @@ from evalmeta.interop.adk.keys import Keys, both
 from evalmeta.interop.adk.rubrics import RUBRIC_TYPES, read_rubrics
 from evalmeta.interop.findings import Findings
 from evalmeta.interop.jsonreader import read_json
-from evalmeta.interop.jsonrecords import JsonRecord, json_kind
+from evalmeta.interop.jsonrecords import JsonRecord, json_kind, unquoted
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -304,7 +304,8 @@ class _CriterionReader:
         if record is None:
             value = self._criteria.values[self._name]
             if value is None or isinstance(value, str | bool | list):
-                self._refuse(f"the criterion {self._name!r} is {json_kind(value)}, not a number or an object")
+                message = f"the criterion {self._name!r} is {json_kind(value)}, not a number or an object"
+                self._refuse(message, hint=unquoted(value))
                 return 1.0
             return self._criteria.number(self._name) or 0.0
         if not record.has("threshold"):

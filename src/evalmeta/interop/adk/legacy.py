@@ -6,6 +6,7 @@ agent_evaluator.py. In Python the rows of a file are the turns of one case; in T
 
 from __future__ import annotations
 
+from pathlib import PurePath
 from typing import TYPE_CHECKING, Final, Literal, NamedTuple
 
 from evalmeta.interop.adk.cases import AdkCase, AdkTurn, Reply, read_session, refuse_doubles
@@ -69,7 +70,7 @@ def read_legacy(file: JsonFile, findings: Findings, keys: Keys, *, dialect: Dial
     spoken = _dialects(items)
     if dialect is None and len(spoken) > 1:
         message = "some tools of the array have 'tool_name', and some have 'name': rows may be turns or cases"
-        hint = "Say which: dialect python makes them turns of one case, typescript a case each."
+        hint = 'Say which: [adk] dialect = "python" in evalmeta.toml makes them turns, "typescript" cases.'
         findings.add("adk-dialect", message, line=file.first_line, column=1, hint=hint)
     chosen: Dialect = dialect or ("typescript" if spoken == {"typescript"} else "python")
     rows = [JsonRecord(file, (place,), findings, called="a row") for place in range(len(items))]
@@ -77,7 +78,7 @@ def read_legacy(file: JsonFile, findings: Findings, keys: Keys, *, dialect: Dial
     is_guess = dialect is None and not spoken and len(turns) > 1
     if chosen == "typescript":
         return Legacy([AdkCase(f"eval-{place}", (turn,)) for place, turn in enumerate(turns)], lines, chosen)
-    return Legacy([AdkCase(file.label, tuple(turns))], lines[:1], chosen, is_guess=is_guess)
+    return Legacy([AdkCase(PurePath(file.label).name, tuple(turns))], lines[:1], chosen, is_guess=is_guess)
 
 
 def _dialects(items: Sequence[JsonValue]) -> set[Dialect]:

@@ -43,6 +43,7 @@ _SET_KEYS: Final = {*both("evalSetId"), *both("evalCases")}
 _ROW_KEYS: Final = {*both("expectedToolUse"), "reference"}
 _REFERENCES: Final = (RESPONSE_MATCH, FINAL_RESPONSE_MATCH)
 _EVAL_SET: Final = 'Write {"evalSetId": "...", "evalCases": [...]}.'
+_GUESS: Final = 'Nothing in it tells: with [adk] dialect = "typescript" in evalmeta.toml each row is a case.'
 _READ: Final[dict[Dialect, str]] = {
     "python": "its rows are the turns of one case, as in Python",
     "typescript": "each of its rows is a case, as in TypeScript",
@@ -136,7 +137,7 @@ def _read_legacy(file: JsonFile, findings: Findings, keys: Keys, dialect: AdkDia
         message = "the form of the file is deprecated; each of its items is a case, whose rows are turns"
     hint = "Write an eval set; evalmeta.adk.migrate_eval_data_to_new_schema makes one of it."
     if legacy.is_guess:
-        hint = f"Nothing in it tells which; with the dialect typescript each row is a case. {hint}"
+        hint = f"{_GUESS} {hint}"
     findings.note(LEGACY, message, line=file.first_line, column=1, hint=hint)
     return AdkFile(legacy.cases, legacy.dialect, legacy.lines)
 

@@ -32,6 +32,7 @@ if TYPE_CHECKING:
 __all__ = ["is_ballerina", "read_ballerina"]
 
 _ACTIONS: Final = "action_sequence_match"
+_QUERY: Final = "query"
 _ANSWER: Final = "bot_response_rating"
 _RATE: Final = ("confidence", "minPassRate", "min_pass_rate")
 _RUNS: Final = ("iterations", "runs")
@@ -73,7 +74,7 @@ def read_ballerina(data: bytes, *, label: str, name: str) -> Document:
 
 
 def _conversations(file: JsonFile, findings: Findings, name: str) -> Document:
-    threads = read_threads(file, findings)
+    threads = read_threads(file, findings, is_strict=False)
     lines = file.lines_of(("threads",))
     findings.check()
     kept = [place for place, thread in enumerate(threads) if thread.traces]
@@ -117,9 +118,13 @@ def _recorded(trace: Trace, source: JsonValue) -> GeneratedData:
     return GeneratedData(
         output.message if isinstance(output, TraceError) else output.content or "",
         actions=tuple(_actions(trace)),
-        latency_ms=execution_seconds(trace) * 1_000,
+        latency_ms=execution_seconds(trace) * 1_000 if _is_timed(source) else None,
         trace=source,
     )
+
+
+def _is_timed(source: JsonValue) -> bool:
+    return isinstance(source, dict) and None not in (source.get("startTime"), source.get("endTime"))
 
 
 def _actions(trace: Trace) -> Iterator[Action]:
@@ -176,7 +181,14 @@ def _entry(number: int, record: JsonRecord) -> Case:
     if record.is_object and not expectations:
         hint = f"Add {_TOOLS[0]!r} or {_OUTPUT[0]!r}."
         record.note("ballerina-entry", "the entry expects nothing", hint=hint)
-    return Case(number, (Turn(record.required_text("input"), expectations),), label=record.text("id") or "")
+    return Case(number, (Turn(_input(record), expectations),), label=record.text("id") or "")
+
+
+def _input(record: JsonRecord) -> str:
+    if record.has("input") or not record.has(_QUERY):
+        return record.required_text("input")
+    record.missing("input", hint=f"There is {_QUERY!r}; write 'input'.")
+    return ""
 
 
 def _expectations(record: JsonRecord) -> Iterator[Expectation]:

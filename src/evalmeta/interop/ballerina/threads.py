@@ -35,23 +35,27 @@ _TRACE_KEYS: Final = (
     "id", "userMessage", "iterations", "output", "toolCalls", "tools", "startTime", "endTime",
 )  # fmt: skip
 _ROLES: Final = ("system", "user", "assistant", "function")
+_USER_HINT: Final = 'Write {"role": "user", "content": "..."}.'
+_OUTPUT_HINT: Final = 'Write {"role": "assistant", "content": "..."}, or the message of an error as a text.'
 _TIME_HINT: Final = 'Write "2026-02-12T05:47:05.966Z", or [seconds since 1970, fraction of a second].'
 
 
-def read_threads(file: JsonFile, findings: Findings) -> list[ConversationThread]:
+def read_threads(file: JsonFile, findings: Findings, *, is_strict: bool = True) -> list[ConversationThread]:
     """Reads the threads of a set, in order; what does not fit becomes a problem.
 
     The set has `threads`, each with an `id` of its own, a `description` and `traces`. An
     output that is a text is an error's message; an iteration has one output, or a list.
+    Unless `is_strict`, a trace needs what was said and answered only; a thread without an id is `thread-1`
+    by its place.
     """
-    reader = _Reader(findings)
+    reader = _Reader(findings, is_strict=is_strict)
     root = JsonRecord(file, (), findings, called="the evaluation set")
     if root.is_object and not root.has("threads"):
         root.missing("threads")
     threads: list[ConversationThread] = []
     places: dict[str, int] = {}
     for place, record in enumerate(root.records("threads", called="a thread")):
-        thread = reader.thread(record)
+        thread = reader.thread(record, place)
         threads.append(thread)
         if thread.id and places.setdefault(thread.id, place) != place:
             line, _ = file.place(("threads", places[thread.id]))
@@ -62,15 +66,16 @@ def read_threads(file: JsonFile, findings: Findings) -> list[ConversationThread]
 
 def read_trace(file: JsonFile, findings: Findings) -> Trace:
     """Reads a file that is one trace; what does not fit becomes a problem."""
-    return _Reader(findings).trace(JsonRecord(file, (), findings, called="a trace"))
+    return _Reader(findings, is_strict=True).trace(JsonRecord(file, (), findings, called="a trace"))
 
 
 class _Reader:
-    def __init__(self, findings: Findings) -> None:
+    def __init__(self, findings: Findings, *, is_strict: bool) -> None:
         self._findings = findings
+        self._is_strict = is_strict
 
-    def thread(self, record: JsonRecord) -> ConversationThread:
-        name = record.required_text("id")
+    def thread(self, record: JsonRecord, place: int) -> ConversationThread:
+        name = self._id(record) or f"thread-{place + 1}"
         traces = tuple(self.trace(each) for each in record.records("traces", called="a trace"))
         if record.is_object and not record.has("traces"):
             record.missing("traces")
@@ -80,31 +85,33 @@ class _Reader:
         record.note_unknown(*_TRACE_KEYS)
         start, end = self._times(record)
         return Trace(
-            id=record.required_text("id"),
+            id=self._id(record),
             user_message=self._user_message(record),
-            iterations=tuple(self._iteration(each) for each in _listed(record, "iterations", called="an iteration")),
+            iterations=tuple(
+                self._iteration(each) for each in self._listed(record, "iterations", called="an iteration")
+            ),
             output=self._final_output(record),
-            tools=tuple(map(_tool, _listed(record, "tools", called="a tool"))),
+            tools=tuple(map(_tool, self._listed(record, "tools", called="a tool"))),
             start_time=start,
             end_time=end,
             tool_calls=_calls(record) if record.has("toolCalls") else None,
         )
 
     def _user_message(self, record: JsonRecord) -> ChatUserMessage:
-        message = self._member(record, "userMessage", called="the user's message")
+        message = self._member(record, "userMessage", called="the user's message", hint=_USER_HINT)
         found = _message(message, "user") if message else None
         return found if isinstance(found, ChatUserMessage) else ChatUserMessage("")
 
     def _final_output(self, record: JsonRecord) -> ChatAssistantMessage | TraceError:
         if isinstance(text := record.raw("output"), str):
             return TraceError(text)
-        message = self._member(record, "output", called="the output")
+        message = self._member(record, "output", called="the output", hint=_OUTPUT_HINT)
         found = _message(message, "assistant") if message else None
         return found if isinstance(found, ChatAssistantMessage) else ChatAssistantMessage()
 
     def _iteration(self, record: JsonRecord) -> Iteration:
         start, end = self._times(record)
-        messages = (_message(each, *_ROLES) for each in _listed(record, "history", called="a message"))
+        messages = (_message(each, *_ROLES) for each in self._listed(record, "history", called="a message"))
         history = tuple(each for each in messages if each is not None)
         if record.is_object and not record.has("output"):
             record.missing("output")
@@ -124,23 +131,29 @@ class _Reader:
             if isinstance(message, ChatAssistantMessage | ChatFunctionMessage):
                 yield message
 
-    def _member(self, record: JsonRecord, name: str, *, called: str) -> JsonRecord | None:
+    def _id(self, record: JsonRecord) -> str:
+        return record.required_text("id") if self._is_strict else record.text("id") or ""
+
+    def _listed(self, record: JsonRecord, name: str, *, called: str) -> Iterator[JsonRecord]:
+        """Gives the objects of a list that must be there where it is strict."""
+        if self._is_strict and record.is_object and not record.has(name):
+            record.missing(name, hint="It may be empty: [].")
+        return record.records(name, called=called)
+
+    def _member(self, record: JsonRecord, name: str, *, called: str, hint: str) -> JsonRecord | None:
         if record.is_object and not record.has(name):
-            record.missing(name)
+            record.missing(name, hint=hint)
         return record.record(name, called=called)
 
     def _times(self, record: JsonRecord) -> tuple[datetime, datetime]:
+        if self._is_strict and record.is_object:
+            for name in ("startTime", "endTime"):
+                if not record.has(name):
+                    record.missing(name, hint=_TIME_HINT)
         start, end = _time(record, "startTime"), _time(record, "endTime")
         if start and end and end < start:
             record.refuse("ballerina-time", f"{record.called} ends before it starts", "endTime")
         return start or _EPOCH, end or _EPOCH
-
-
-def _listed(record: JsonRecord, name: str, *, called: str) -> Iterator[JsonRecord]:
-    """Gives the objects of a list that must be there."""
-    if record.is_object and not record.has(name):
-        record.missing(name)
-    return record.records(name, called=called)
 
 
 def _message(record: JsonRecord, *roles: str) -> ChatMessage | None:
@@ -173,8 +186,6 @@ def _tool(record: JsonRecord) -> ToolSchema:
 
 
 def _time(record: JsonRecord, name: str) -> datetime | None:
-    if record.is_object and not record.has(name):
-        record.missing(name)
     value = record.raw(name)
     if value is None:
         return None
