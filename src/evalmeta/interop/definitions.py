@@ -9,7 +9,7 @@ import json
 import re
 from typing import TYPE_CHECKING, Final
 
-from evalmeta.interop.findings import foreign_character
+from evalmeta.interop.findings import foreign_character, without_foreign
 from evalmeta.interop.histories import paired
 from evalmeta.interop.losses import Loss
 from evalmeta.model.actions import render_actions
@@ -36,7 +36,6 @@ _ANSWERS: Final = (
 )
 """Metrics that compare with an expected answer, which bot_response_rating does too."""
 _COUNTED: Final = re.compile(r"(?:[a-z]+[- _])?(\d+)")
-_NOT_XML: Final = re.compile("[^\t\n\r -\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 
 
 def definition_of(
@@ -108,7 +107,7 @@ class _Converter:
         if foreign is None:
             return text
         self.lose(where, f"the character {foreign}, which XML has not")
-        return _NOT_XML.sub("", text)
+        return without_foreign(text)
 
     def lose(self, where: str, what: str) -> None:
         """Notes a loss."""

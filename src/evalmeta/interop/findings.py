@@ -13,7 +13,7 @@ from evalmeta.model.problem import Location, Problem, Severity
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-__all__ = ["Findings", "did_you_mean", "foreign_character"]
+__all__ = ["Findings", "did_you_mean", "foreign_character", "without_foreign"]
 
 _SHOWN_CHARS: Final = 80
 _MESSAGE_CHARS: Final = 500
@@ -84,3 +84,8 @@ def foreign_character(text: str) -> str | None:
     """Gives the first character of a text that a definition cannot hold, as `U+0001`; None when there is none."""
     found = _NOT_XML.search(text)
     return f"U+{ord(found[0]):04X}" if found else None
+
+
+def without_foreign(text: str) -> str:
+    """Gives a text without the characters that a definition cannot hold."""
+    return _NOT_XML.sub("", text)
