@@ -14,7 +14,7 @@ from evalmeta.errors import SettingsError
 from evalmeta.model.run import RunOptions, Verdict
 from evalmeta.model.scoring import Scoring
 from evalmeta.model.settings import LlmRater, PluginRater
-from evalmeta.org.evaluations import rater_of
+from evalmeta.org.bindings import rater_of
 from installed import install
 
 if TYPE_CHECKING:

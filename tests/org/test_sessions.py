@@ -10,7 +10,7 @@ from evalmeta.client.logins import Logins, user_logins
 from evalmeta.errors import LoginFailed, NotFound, SettingsError
 from evalmeta.model.login import ByRefreshToken, Login, Secrets
 from evalmeta.model.settings import AgentforceSubject
-from evalmeta.org.evaluations import bind_subject
+from evalmeta.org.bindings import bind_subject
 from evalmeta.org.sessions import sign_in
 
 if TYPE_CHECKING:

@@ -21,7 +21,7 @@ from evalmeta.model.settings import (
     RecordedSubject,
     Settings,
 )
-from evalmeta.org.evaluations import bind_subject, rater_settings
+from evalmeta.org.bindings import bind_subject, rater_settings
 from evalmeta.org.sessions import sign_in
 from evalmeta.package.configfile import key_name
 

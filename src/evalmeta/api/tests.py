@@ -16,7 +16,7 @@ from evalmeta.client.retrieve import list_components
 from evalmeta.engine.policy import summarise
 from evalmeta.errors import AmbiguousTestDefinition, NotFound, OrgFault, WaitRanOut
 from evalmeta.model.registry import TYPES, metadata_type, types_at
-from evalmeta.org.evaluations import bind_subject
+from evalmeta.org.bindings import bind_subject
 from evalmeta.org.files import bound_subjects
 
 if TYPE_CHECKING:

@@ -38,7 +38,7 @@ def print_plan(
 async def make_plan(project: Project, target: Target | None, order: Order) -> list[PlannedRun]:
     """Gives what a run would ask; raises what a run that is started would."""
     from evalmeta.api import dry_runs  # noqa: PLC0415 - not needed for --help
-    from evalmeta.org.evaluations import rater_settings  # noqa: PLC0415 - likewise
+    from evalmeta.org.bindings import rater_settings  # noqa: PLC0415 - likewise
 
     if target is None:
         rater_settings(project.settings.raters, order.options.scoring.rater)

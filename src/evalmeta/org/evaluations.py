@@ -4,55 +4,40 @@ from __future__ import annotations
 
 import asyncio
 import time
-from contextlib import asynccontextmanager
 from functools import partial
 from typing import TYPE_CHECKING, Final
 
 from evalmeta import limits
 from evalmeta.engine.plan import choose
 from evalmeta.engine.reasons import reason
-from evalmeta.errors import EvalmetaError, NotFound, OrgFault, SettingsError, StoreError, SubjectError, SubjectNotBound
+from evalmeta.errors import NotFound, OrgFault, StoreError
 from evalmeta.interop.reading import Reading
 from evalmeta.model.evaluation import evaluation_of
 from evalmeta.model.registry import EVALUATION_DEFINITION, TESTING_DEFINITION
 from evalmeta.model.run import RunStatus
-from evalmeta.model.settings import AgentforceSubject, RulesRater
 from evalmeta.model.user import ADMIN
-from evalmeta.org.files import bound_subjects, file_of, keep_file, read_file_of_run
+from evalmeta.org.bindings import check_subject, rater_of, rater_settings_of, subject_of_run
+from evalmeta.org.files import file_of, keep_file, read_file_of_run
 from evalmeta.org.leases import is_free, keep_lease, new_worker
-from evalmeta.org.sessions import check_login, sign_in
-from evalmeta.package.configfile import key_name
-from evalmeta.package.markers import SETTINGS_FILE
-from evalmeta.store.ratings import Ratings
 from evalmeta.store.runs import RunJournal
 from evalmeta.xmlio.reader import read_xml
 from evalmeta.xmlio.sketch import sketch_definition
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Mapping
-    from pathlib import Path
-
-    from evalmeta.engine.raters.rater import Rater
-    from evalmeta.engine.subject import Session, Subject
-    from evalmeta.model.evaluation import Case, Evaluation
+    from evalmeta.model.evaluation import Evaluation
     from evalmeta.model.jsonvalue import JsonObject
     from evalmeta.model.registry import MetadataType
     from evalmeta.model.run import Run, RunOptions
-    from evalmeta.model.settings import RaterSettings, SubjectSettings
     from evalmeta.model.user import User
     from evalmeta.org.organization import Organization
 
 __all__ = [
-    "bind_subject",
     "check_options",
-    "check_subject",
     "count_results",
     "evaluation_of_content",
     "evaluation_of_run",
     "fault_of",
     "is_abandoned",
-    "rater_of",
-    "rater_settings",
     "read_evaluation",
     "start",
     "start_file",
@@ -167,7 +152,7 @@ async def _carry_out(org: Organization, run: Run, journal: RunJournal) -> None:
     async with rater_of(org, options) as rater:
         scorers = make_scorers(options.scoring, rater)
         if run.answers_of is None:
-            subject = _subject(org, run.subject_name, content)
+            subject = subject_of_run(org, run.subject_name, content)
             await execute(evaluation, subject, journal, options=options, scorers=scorers)
         else:
             answers = partial(org.runs.case, run.answers_of)
@@ -209,23 +194,7 @@ def check_options(org: Organization, options: RunOptions) -> None:
     """
     if fault := fault_of(options):
         raise OrgFault(f"runOptions.{fault}", code="INVALID_API_INPUT")
-    _rater_settings(org, options)
-
-
-def check_subject(org: Organization, evaluation: Evaluation, content: bytes) -> None:
-    """Makes sure that the agent of an evaluation, which a run's content stands for, can be asked.
-
-    Raises:
-        SubjectNotBound: no adapter is bound to it.
-        SettingsError: the adapter cannot be used.
-    """
-    bind_subject(
-        bound_subjects(org.subjects, evaluation.subject_name, content),
-        evaluation.subject_name,
-        root=org.root,
-        subject_type=evaluation.subject_type,
-        settings_name=org.settings_name,
-    )
+    rater_settings_of(org, options)
 
 
 def fault_of(options: RunOptions) -> str | None:
@@ -263,90 +232,3 @@ def count_results(evaluation: Evaluation, options: RunOptions) -> int:
 def read_evaluation(content: bytes, name: str) -> Evaluation:
     """Gives what a definition asks."""
     return evaluation_of(sketch_definition(read_xml(content, label=name)), name=name)
-
-
-def bind_subject(
-    subjects: Mapping[str, SubjectSettings],
-    subject_name: str,
-    *,
-    root: Path,
-    subject_type: str = "AGENT",
-    settings_name: str = SETTINGS_FILE,
-) -> Subject:
-    """Gives the subject that is bound to an agent's or a prompt template's name in the settings that are named.
-
-    Raises:
-        SubjectNotBound: no adapter is bound to it.
-        SettingsError: the adapter cannot be used.
-    """
-    settings = subjects.get(subject_name)
-    if settings is None:
-        lines = f'[{key_name(["subjects", subject_name])}]\nadapter = "python"\ntarget = "my_agent:answer"'
-        message = f"no adapter is bound to the agent {subject_name!r}"
-        if subject_type == "PROMPT":
-            message = f"the prompt template {subject_name!r} cannot be asked here: no adapter is bound to it"
-        raise SubjectNotBound(
-            message, actions=[f"Add these lines to {settings_name}, with your agent's module and name:\n\n{lines}"]
-        )
-    from evalmeta.engine.subjects import bind  # noqa: PLC0415 - only runs need it
-
-    if isinstance(settings, AgentforceSubject) and settings.org:
-        check_login(settings.org)
-    return bind(settings, root=root, sign_in=sign_in)
-
-
-def rater_settings(
-    raters: Mapping[str, RaterSettings], name: str, *, settings_name: str = SETTINGS_FILE
-) -> RaterSettings:
-    """Gives the settings of the rater of a name; the rater `rules` needs none.
-
-    Raises:
-        SettingsError: no such rater is bound.
-    """
-    if name in raters:
-        return raters[name]
-    if name == "rules":
-        return RulesRater(adapter="rules")
-    lines = f'[raters.{name}]\nadapter = "llm"\nmodel = "openai:gpt-4.1-mini"'
-    raise SettingsError(f"no rater is called {name!r}", actions=[f"Add these lines to {settings_name}:\n\n{lines}"])
-
-
-def _rater_settings(org: Organization, options: RunOptions) -> RaterSettings:
-    return rater_settings(org.raters, options.scoring.rater, settings_name=org.settings_name)
-
-
-@asynccontextmanager
-async def rater_of(org: Organization, options: RunOptions) -> AsyncIterator[Rater]:
-    """Gives the rater that a run names, and closes it, as `close` does: what goes wrong there spoils nothing.
-
-    Raises:
-        SettingsError: no such rater is bound, or it cannot be used.
-    """
-    from evalmeta.engine.conversation import close  # noqa: PLC0415 - only runs need it
-    from evalmeta.engine.raters import bind_rater  # noqa: PLC0415 - likewise
-
-    rater = bind_rater(_rater_settings(org, options), root=org.root, cache=Ratings(org.database))
-    try:
-        yield rater
-    finally:
-        await close(rater)
-
-
-def _subject(org: Organization, subject_name: str, content: bytes) -> Subject:
-    try:
-        return bind_subject(bound_subjects(org.subjects, subject_name, content), subject_name, root=org.root)
-    except EvalmetaError as error:
-        return _Unusable(org.without_paths(str(error)))
-
-
-class _Unusable:
-    """A subject that was there when the run began and cannot be used now: every case becomes ERROR."""
-
-    def __init__(self, reason: str) -> None:
-        self._reason = reason
-
-    async def open(self, case: Case) -> Session:
-        raise SubjectError(f"case {case.number} cannot be asked: {self._reason}")
-
-    async def close(self) -> None:
-        pass

@@ -10,9 +10,9 @@ from evalmeta import limits
 from evalmeta.errors import OrgFault
 from evalmeta.model.registry import type_of_run
 from evalmeta.model.user import ADMIN
+from evalmeta.org.bindings import check_subject
 from evalmeta.org.evaluations import (
     check_options,
-    check_subject,
     count_results,
     evaluation_of_content,
     evaluation_of_run,
