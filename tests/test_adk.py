@@ -77,7 +77,7 @@ def test_the_full_example_passes(write: Callable[..., Path]) -> None:
         ("case-1", "tool_trajectory_avg_score"): (1.0, "PASS"),
         ("case-1", "response_match_score"): (1.0, "PASS"),
     }
-    assert [run.run.definition for run in runs] == ["a"]
+    assert [run.run.definition.rpartition("/")[2] for run in runs] == ["a.test.json"]
     assert runs[0].summary.total == 2
 
 
@@ -155,10 +155,13 @@ def test_a_folder_is_searched_and_each_file_has_the_criteria_of_its_own(
     write(b"no test", "tests/sets.evalset.json")
     error = failure(lambda _: "Hello!", tmp_path / "tests")
 
-    assert [run.run.definition for run in error.runs] == ["basic", "deep/er/edge-cases"]
+    assert [run.run.definition for run in error.runs] == [
+        f"{tmp_path}/tests/basic.test.json",
+        f"{tmp_path}/tests/deep/er/edge-cases.test.json",
+    ]
     assert [run.succeeded for run in error.runs] == [True, False]
     assert str(error).startswith(
-        f"1 failed or could not be evaluated\n{tmp_path}/tests/deep/er/edge-cases.test.json:\n"
+        f"1 metric of 1 case failed\n{tmp_path}/tests/deep/er/edge-cases.test.json:\n"
         "  response_match_score for greeting-test failed: expected 0.8, got 0.25\n"
     )
 
@@ -188,7 +191,7 @@ def test_a_folder_without_tests_is_an_error(tmp_path: Path) -> None:
 
 
 def test_a_file_may_have_any_name(write: Callable[..., Path]) -> None:
-    assert adk.evaluate(agent, write(FULL, "home.evalset.json"))[0].run.definition == "home"
+    assert adk.evaluate(agent, write(FULL, "home.evalset.json"))[0].run.definition.endswith("/home.evalset.json")
 
 
 def test_rows_of_typescript_are_cases_and_deprecated(write: Callable[..., Path]) -> None:
@@ -234,7 +237,7 @@ def test_each_metric_of_each_case_has_a_verdict_and_all_failures_are_told(write:
         "response_match_score for one failed: expected 0.8, got 0",
         "tool_trajectory_avg_score for search-test failed: expected 1, got 0",
     ]
-    assert str(error).startswith("3 failed or could not be evaluated\n")
+    assert str(error).startswith("3 metrics of 2 cases failed\n")
 
 
 def test_cases_that_could_not_be_evaluated_are_told_beside_the_failures(write: Callable[..., Path]) -> None:
@@ -416,7 +419,7 @@ def test_adks_class_is_awaited_and_prints_the_report(
 ) -> None:
     path = write(FULL)
     assert asyncio.run(adk.AgentEvaluator.evaluate(agent, path)).succeeded
-    assert "a: subject agent, run " in capsys.readouterr().out
+    assert "a.test.json: subject agent, run " in capsys.readouterr().out
     asyncio.run(adk.AgentEvaluator.evaluate(agent, path, 1, print_detailed_results=False))
     assert capsys.readouterr().out == ""
     assert asyncio.run(adk.evaluate_async(agent, path)).succeeded
@@ -483,3 +486,27 @@ def test_old_files_become_eval_sets_with_the_session_that_is_given(write: Callab
 
     written = json.loads((tmp_path / "new.test.json").read_bytes())
     assert written["eval_cases"][0]["session_input"] == {"app_name": "home", "user_id": "u", "state": {"room": "hall"}}
+
+
+def test_a_module_that_has_an_agent_can_be_named(
+    write: Callable[..., Path], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = write(eval_set(GREETING))
+    for module, source in (("helpful", "answer"), ("habit", "root_agent")):
+        text = f"def {source}(utterance):\n    return 'Hello! How can I help you today?'\n"
+        (tmp_path / f"{module}_desk.py").write_text(text)
+    (tmp_path / "empty_desk.py").touch()
+    monkeypatch.syspath_prepend(str(tmp_path))
+    for module in ("helpful_desk", "habit_desk"):
+        [run] = adk.evaluate(module, path, 1)
+        assert (run.succeeded, run.run.subject_name) == (True, module)
+    with pytest.raises(UsageError, match="the module 'empty_desk' has no answer, root_agent or agent"):
+        adk.evaluate("empty_desk", path)
+    with pytest.raises(UsageError, match="'no_desk' is neither an agent that"):
+        adk.evaluate("no_desk", path)
+
+
+def test_a_warning_stands_where_the_test_calls(write: Callable[..., Path]) -> None:
+    with pytest.warns(DeprecationWarning, match="its rows are the turns") as caught:
+        adk.evaluate(agent, write(LEGACY_PYTHON))
+    assert {each.filename for each in caught} == {__file__}

@@ -104,6 +104,29 @@ def test_a_spec_of_agentforce_studio_becomes_an_aitestingdefinition(evalmeta: Pr
     assert "<AiTestingDefinition " in evalmeta("convert", "studio.yaml", "--to", "definition").out
 
 
+ACTIONS_SPEC = """\
+name: Orders
+subjectType: AGENT
+subjectName: Desk
+testCases:
+  - utterance: Where is it?
+    expectedActions: [find]
+"""
+
+
+def test_an_eval_set_gets_the_criteria_that_it_needs_beside_it(evalmeta: Program, folder: Path) -> None:
+    (folder / "actions.yaml").write_text(ACTIONS_SPEC)
+    done = evalmeta("convert", "actions.yaml", "--to", "adk", "-o", "a.test.json")
+    assert (done.code, "Created test_config.json" in done.err) == (0, True)
+    config = {"criteria": {"tool_trajectory_avg_score": {"threshold": 1.0, "ignore_args": True}}}
+    assert json.loads((folder / "test_config.json").read_text()) == config
+
+    (folder / "test_config.json").write_text("{}")
+    kept = evalmeta("convert", "actions.yaml", "--to", "adk", "-o", "a.test.json")
+    assert (kept.code, (folder / "test_config.json").read_text()) == (0, "{}")
+    assert "Kept test_config.json, which has other content" in kept.err
+
+
 THREADS = """{"id": "desk", "name": "Desk", "description": "", "threads": [{"id": "t", "description": "", "traces": [
 {"id": "1", "userMessage": {"role": "user", "content": "Where is it?"}, "iterations": [], "tools": [],
  "output": {"role": "assistant", "content": "Here."}, "startTime": [0, 0], "endTime": [1, 0]}]}]}"""

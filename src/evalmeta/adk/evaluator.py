@@ -7,6 +7,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Final, NamedTuple, TypedDict
 
+from evalmeta.adk.agents import agent_named
 from evalmeta.adk.failures import passed
 from evalmeta.adk.migration import migrate_eval_data_to_new_schema
 from evalmeta.adk.sources import read_folder, read_object, session_in
@@ -27,6 +28,8 @@ if TYPE_CHECKING:
     from evalmeta.model.evaluation import Evaluation
 
 __all__ = ["NUM_RUNS", "AgentEvaluator", "How", "evaluate", "evaluate_async"]
+
+__tracebackhide__ = True  # pytest's tracebacks end where the test calls
 
 NUM_RUNS: Final = 2
 """How often ADK asks every case."""
@@ -61,8 +64,9 @@ def evaluate(agent: object, path: str | Path, num_runs: int = NUM_RUNS, **how: U
     threshold. What is missing or outdated in a file is a warning.
 
     Args:
-        agent: a function, an object with `open` or `ask`, a table of settings, `module:name`, the name that
-            `evalmeta.toml` binds, or None for what it binds to the app that the files name.
+        agent: a function, an object with `open` or `ask`, a table of settings, `module:name`, a module that has
+            `answer`, `root_agent` or `agent`, the name that `evalmeta.toml` binds, or None for what it binds to the
+            app that the files name.
         path: the file or folder.
         num_runs: how often every case is asked.
         how: see `How`.
@@ -75,7 +79,10 @@ def evaluate(agent: object, path: str | Path, num_runs: int = NUM_RUNS, **how: U
     """
     sources = _sources(Path(path), how)
     call = _call(agent, sources, num_runs, how)
-    runs = evaluations.evaluate(call.evaluations, call.subject, **call.how)
+    try:
+        runs = evaluations.evaluate(call.evaluations, call.subject, **call.how)
+    except UsageError as error:
+        raise error.with_traceback(None) from None
     return _passed(runs, sources)
 
 
@@ -149,7 +156,10 @@ class _Call(NamedTuple):
 
 async def _asked(agent: object, sources: Sequence[Source], num_runs: int, how: How) -> FinishedRuns:
     call = _call(agent, sources, num_runs, how)
-    return await evaluations.evaluate_async(call.evaluations, call.subject, **call.how)
+    try:
+        return await evaluations.evaluate_async(call.evaluations, call.subject, **call.how)
+    except UsageError as error:
+        raise error.with_traceback(None) from None
 
 
 def _sources(path: Path, how: How) -> list[Source]:
@@ -170,7 +180,7 @@ def _call(agent: object, sources: Sequence[Source], num_runs: int, how: How) -> 
     options = replace(how.get("options", RunOptions()), iterations=num_runs)
     asked = [source.document.evaluation for source in sources]
     if isinstance(agent, str) and ":" not in agent:
-        asked, agent = [replace(each, subject_name=agent) for each in asked], None
+        asked, agent = [replace(each, subject_name=agent) for each in asked], agent_named(agent, how.get("root"))
     elif agent is None and (
         unnamed := [source.label for source in sources if not source.document.evaluation.subject_name]
     ):

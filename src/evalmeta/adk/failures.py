@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from evalmeta.model.run import Verdict
+from evalmeta.report.words import count
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -13,6 +14,9 @@ if TYPE_CHECKING:
     from evalmeta.model.run import CaseResult
 
 __all__ = ["EvaluationFailed", "passed"]
+
+
+__tracebackhide__ = True  # pytest's tracebacks end where the test calls
 
 
 class EvaluationFailed(AssertionError):
@@ -40,9 +44,29 @@ def passed(runs: FinishedRuns, labels: Sequence[str]) -> FinishedRuns:
     if runs.succeeded:
         return runs
     failures = [(label, [*_failures(run)]) for label, run in zip(labels, runs, strict=True) if not run.succeeded]
-    count = sum(len(lines) for _, lines in failures)
     told = "".join(f"\n{label}:" + "".join(f"\n  {line}" for line in lines) for label, lines in failures)
-    raise EvaluationFailed(f"{count} failed or could not be evaluated{told}", runs)
+    raise EvaluationFailed(f"{_counted(runs)}{told}", runs)
+
+
+def _counted(runs: FinishedRuns) -> str:
+    """Gives `2 metrics of 1 case failed; 1 case could not be evaluated`."""
+    failed = {(place, *each) for place, run in enumerate(runs) for each in _failed(run)}
+    broken = {(place, case.number) for place, run in enumerate(runs) for case in run.run.cases if any(_errors(case))}
+    cases = count(len({each[:2] for each in failed}), "case")
+    parts = [f"{count(len(failed), 'metric')} of {cases} failed"] if failed else []
+    parts += [f"{count(len(broken), 'case')} could not be evaluated"] if broken else []
+    return "; ".join(parts) or "the evaluation did not pass"
+
+
+def _failed(run: FinishedRun) -> Iterator[tuple[int, str]]:
+    """Yields number and name of every metric of a case that failed."""
+    for mean in run.summary.averages:
+        if mean.verdict is Verdict.FAILURE:
+            yield mean.number, mean.name
+    for case in run.run.cases:
+        for result in case.results:
+            if result.verdict is Verdict.FAILURE and result.threshold is None:
+                yield case.number, result.name
 
 
 def _failures(run: FinishedRun) -> Iterator[str]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 import warnings
 from dataclasses import replace
 from functools import cache
@@ -32,6 +33,9 @@ if TYPE_CHECKING:
 
 __all__ = ["Source", "bytes_of", "name_of", "read_folder", "read_object", "session_in"]
 
+__tracebackhide__ = True  # pytest's tracebacks end where the test calls
+
+_PACKAGE: Final = "evalmeta"
 _TEST_FILES: Final = "*.test.json"
 _SUFFIXES: Final = (".test.json", ".evalset.json", ".json")
 _EVAL_SET: Final = "eval set"
@@ -70,9 +74,8 @@ def read_folder(path: Path, reading: Reading, session: Session | None) -> list[S
     found: list[Source] = []
     problems: list[Problem] = []
     for file in _files(path):
-        name = name_of(str(file.relative_to(path))) if path.is_dir() else name_of(file.name)
         try:
-            content = _Content(str(file), name, bytes_of(file), config_in(file.parent))
+            content = _Content(str(file), str(file), bytes_of(file), config_in(file.parent))
             found.append(_read(content, reading, session))
         except FormatError as error:
             problems += (each for each in error.problems if each not in problems)
@@ -162,7 +165,15 @@ def _read(content: _Content, reading: Reading, session: Session | None) -> Sourc
 def _warn(document: Document) -> None:
     for note in document.notes:
         kind = DeprecationWarning if note.code == LEGACY else UserWarning
-        warnings.warn(f"{note.location}: {note.message}. {note.hint}".rstrip(), kind, stacklevel=2)
+        warnings.warn(f"{note.location}: {note.message}. {note.hint}".rstrip(), kind, stacklevel=_level_of_caller())
+
+
+def _level_of_caller() -> int:
+    """Gives the level of warnings at which whoever called this package stands."""
+    frame, level = inspect.currentframe(), 0
+    while frame is not None and f"{frame.f_globals.get('__name__')}.".startswith(f"{_PACKAGE}."):
+        frame, level = frame.f_back, level + 1
+    return level
 
 
 def _begun(document: Document, session: Session, label: str) -> Document:

@@ -32,10 +32,15 @@ class Loss:
 
 @dataclass(frozen=True, slots=True)
 class Written:
-    """A definition in another format, and everything that the format could not hold of it."""
+    """A definition in another format, and everything that the format could not hold of it.
+
+    Attributes:
+        config: what ADK's test_config.json beside it has to say; None where ADK's defaults will do.
+    """
 
     content: bytes
     losses: tuple[Loss, ...] = ()
+    config: bytes | None = None
 
 
 def place_of(case: TestCase, place: int) -> str:

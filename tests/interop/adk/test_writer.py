@@ -183,8 +183,8 @@ def of_case(*expected: Expectation, inputs: Inputs | None = None, number: int | 
             of_case(Expectation("action_sequence_match", "['a']")),
             [
                 (
-                    "definition: that arguments of actions are not compared; say so in test_config.json:"
-                    ' {"criteria": {"tool_trajectory_avg_score": {"threshold": 1.0, "ignore_args": true}}}'
+                    "definition: that arguments of actions are not compared; test_config.json says so:"
+                    ' {"criteria":{"tool_trajectory_avg_score":{"threshold":1.0,"ignore_args":true}}}'
                 )
             ],
         ),

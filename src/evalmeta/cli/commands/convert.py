@@ -10,6 +10,8 @@ import click
 
 from evalmeta.cli.options import answers_options, api_version_option, selection_options
 from evalmeta.cli.output import json_option, note, print_json, print_table
+from evalmeta.errors import UsageError
+from evalmeta.interop.files import ADK_CONFIG
 from evalmeta.interop.formats import TARGET_FORMATS
 
 if TYPE_CHECKING:
@@ -96,6 +98,8 @@ def file(  # noqa: PLR0913 - one for each option
     state = specs.put_converted(output_file, written.content, overwrite=force) if output_file else None
     for loss in written.losses:
         note(f"Lost: {loss}")
+    if output_file and written.config is not None:
+        _put_config(output_file.with_name(ADK_CONFIG), written.config, force=force)
     if as_json:
         print_json(_conversion_json(written, output_file, state))
     elif output_file is None:
@@ -164,6 +168,16 @@ def metadata(selection: Selection, *, root_dir: Path, output_dir: Path | None, f
 
     done = conversions.convert_metadata(root_dir, selection, output_dir, overwrite=force)
     _report(done, as_json=as_json)
+
+
+def _put_config(path: Path, content: bytes, *, force: bool) -> None:
+    """Writes what judges an eval set beside it; what is there already stays unless it is forced."""
+    from evalmeta.api import specs  # noqa: PLC0415 - not needed for --help
+
+    try:
+        note(f"{specs.put_converted(path, content, overwrite=force)} {path}")
+    except UsageError:
+        note(f"Kept {path}, which has other content; write it anew with --force.")
 
 
 def _with_root(selection: Selection, root_dir: Path | None) -> Selection:

@@ -25,10 +25,8 @@ __all__ = ["write_adk", "write_adk_cases"]
 _ACTIONS: Final = "action_sequence_match"
 _OUTCOME: Final = "bot_response_rating"
 _USER: Final = "user"
-_NAMES_ONLY: Final = (
-    "that arguments of actions are not compared; say so in test_config.json:"
-    ' {"criteria": {"tool_trajectory_avg_score": {"threshold": 1.0, "ignore_args": true}}}'
-)
+_ANY_ARGUMENTS: Final = {"tool_trajectory_avg_score": {"threshold": 1.0, "ignore_args": True}}
+_ANSWERS: Final = {"response_match_score": 0.8}
 
 
 def write_adk(definition: Definition, *, dialect: Dialect = "python") -> Written:
@@ -56,10 +54,14 @@ def write_adk(definition: Definition, *, dialect: Dialect = "python") -> Written
             losses += link.history_losses()
             cases.append(AdkCase(f"case-{len(cases) + 1}", (*link.questions(), link.turn), link.session))
         before = link
+    config = None
     if any(turn.calls for case in cases for turn in case.turns):
-        losses.append(Loss("definition", _NAMES_ONLY))
+        has_answers = any(turn.reference is not None for case in cases for turn in case.turns)
+        config = {"criteria": {**_ANY_ARGUMENTS, **(_ANSWERS if has_answers else {})}}
+        told = f"that arguments of actions are not compared; test_config.json says so: {orjson.dumps(config).decode()}"
+        losses.append(Loss("definition", told))
     content = write_adk_cases(cases, name=definition.name, description=definition.description, dialect=dialect)
-    return Written(content, tuple(losses))
+    return Written(content, tuple(losses), None if config is None else _pretty(config))
 
 
 def write_adk_cases(
@@ -71,7 +73,11 @@ def write_adk_cases(
         found["description"] = description
     found |= {"evalCases": [_case_json(case) for case in cases], "creationTimestamp": 0}
     spelt = found if dialect == "typescript" else _in_snake_case(found)
-    return orjson.dumps(spelt, option=orjson.OPT_INDENT_2 | orjson.OPT_APPEND_NEWLINE)
+    return _pretty(spelt)
+
+
+def _pretty(value: object) -> bytes:
+    return orjson.dumps(value, option=orjson.OPT_INDENT_2 | orjson.OPT_APPEND_NEWLINE)
 
 
 class _Link:
