@@ -462,8 +462,8 @@ def test_errors_fail_the_session_whatever_the_rate(pytester: pytest.Pytester, ru
     ]
     result.stdout.fnmatch_lines(
         [
-            "FAILED test_it.py::test_agent: 100 % (1 of 1), 3 errors; at least 0 % must pass",
             "  call: ConnectionError: nobody answers",
+            "FAILED test_it.py::test_agent: 100 % (1 of 1), 3 errors; at least 0 % must pass",
         ]
     )
 

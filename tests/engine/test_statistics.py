@@ -187,3 +187,13 @@ def test_unknown_tokens_and_latencies_are_not_zero() -> None:
     assert (found.tokens, found.told_tokens, found.answers) == (Tokens(7, 0), 2, 4)
     assert (found.latency, found.timed) == (None, 0)
     assert collect([answered(tokens=Tokens(input=3))], RunOptions()).tokens == Tokens(3, None)
+
+
+def test_a_case_of_several_turns_is_known_by_its_label_or_all_that_was_asked() -> None:
+    turns = replace(answered(), earlier=(EarlierTurn("Hello!", GeneratedData("Hi.")),))
+    cases = [answered(), replace(turns, number=2), replace(turns, number=3, label="greeting")]
+    assert [each.utterance for each in collect(cases, RunOptions()).cases] == [
+        "Where is it?",
+        "Hello! / Where is it?",
+        "greeting",
+    ]

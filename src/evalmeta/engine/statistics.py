@@ -36,6 +36,13 @@ _PLACES: Final = {Verdict.PASS: 0, Verdict.FAILURE: 1, Verdict.ERROR: 2, Verdict
 _AS_LIKELY: Final = 1 + 1e-7
 
 
+def _name_of(case: CaseResult) -> str:
+    """Gives what a case is known by: of several turns its label, or all that was asked."""
+    if not case.earlier:
+        return case.utterance
+    return case.label or " / ".join((*(turn.utterance for turn in case.earlier), case.utterance))
+
+
 def wilson(passed: int, total: int, confidence: float = CONFIDENCE) -> Interval:
     """Gives Wilson's score interval of a share, without continuity correction.
 
@@ -111,7 +118,7 @@ class RunTally:
 
     def add(self, case: CaseResult) -> None:
         """Counts one case of one iteration; with `undecided="fail"` an undecided result makes it a failed one."""
-        self._utterances.setdefault(case.number, case.utterance)
+        self._utterances.setdefault(case.number, _name_of(case))
         counts, verdict = self._counts.setdefault(case.number, [0, 0, 0, 0]), counted_verdict(case, self._options)
         if not self._averaged.take(case, verdict):
             counts[_PLACES[verdict]] += 1

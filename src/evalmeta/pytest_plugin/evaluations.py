@@ -27,6 +27,7 @@ __all__ = ["ITERATION", "MARKER", "Evaluations", "evaluation", "repeat"]
 MARKER: Final = "evalmeta_evaluation"
 ITERATION: Final = "evalmeta_iteration"
 _NOTE: Final = "evalmeta_note"
+_REASON_CHARS: Final = 300
 _NOT_SUPPORTED: Final = "async def functions are not natively supported"
 _Test = TypeVar("_Test")
 
@@ -176,7 +177,9 @@ class Evaluations:
             word, colour = self._word(tally)
             terminalreporter.write(word, **{colour: True})
             terminalreporter.write_line(f" {tally.name}: {tally.rate_line()}")
-            for line in (*tally.detail_lines(), *self._against_baseline(tally)):
+            is_told = word == "FAILED" and self._shows_tracebacks()
+            told = tally.iteration_lines() if is_told else tally.detail_lines()
+            for line in (*told, *self._against_baseline(tally)):
                 terminalreporter.write_line(f"  {line}")
         if self._report:
             terminalreporter.write_line(self._report)
@@ -218,6 +221,10 @@ class Evaluations:
             kept.pop(tally.name, None)
             kept.update(dict.fromkeys(tally.notes, True))
 
+    def _shows_tracebacks(self) -> bool:
+        """Says whether pytest shows failures in full, where those of evaluations have their details already."""
+        return self._config.getoption("tbstyle") not in {"no", "line"}
+
     def _word(self, tally: EvaluationTally) -> tuple[str, str]:
         if not self._is_complete:
             return "STOPPED", "yellow"
@@ -251,7 +258,11 @@ def _reason(report: pytest.TestReport, call: pytest.CallInfo[None]) -> str:
 
     if report.passed:
         return ""
-    return one_line(call.excinfo.exconly(tryshort=True) if call.excinfo else str(report.longrepr))
+    if call.excinfo is None:
+        return one_line(str(report.longrepr))
+    # Of an assertion the first line says what was asserted; the others explain it in pytest's own words.
+    first, *_ = call.excinfo.exconly(tryshort=True).strip().splitlines() or [""]
+    return one_line(first, chars=_REASON_CHARS)
 
 
 def _note(item: pytest.Item, marker: pytest.Mark, verdict: str, reason: str) -> CaseNote:

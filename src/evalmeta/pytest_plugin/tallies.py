@@ -100,11 +100,15 @@ class EvaluationTally:
 
     def detail_lines(self) -> Iterator[str]:
         """Says what each iteration came to, where there are several, and of each failing case why."""
+        yield from self.iteration_lines()
+        yield from self.case_lines()
+
+    def iteration_lines(self) -> Iterator[str]:
+        """Says what each iteration came to, where there are several."""
         if self.first["iterations"] > 1:
             outcomes = self.outcomes()
             more = f", and {len(outcomes) - _SHOWN_CASES:,} more" if len(outcomes) > _SHOWN_CASES else ""
             yield f"by iteration: {', '.join(outcomes[:_SHOWN_CASES])}{more}"
-        yield from self.case_lines()
 
     def cases(self) -> dict[str, list[CaseNote]]:
         """Gives what was said of each case, cases in the order of the parameter sets, iterations in theirs."""
