@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import math
 import subprocess
 import sys
 from typing import TYPE_CHECKING, cast
@@ -95,6 +96,7 @@ def test_given_answers_are_judged_under_the_documented_names() -> None:
         "response": "An engine.",
         "retrieved_context": [{"content": None, **each} for each in CONTEXT],
         "expected_facts": ["engine"],
+        "guidelines": {"tone": ["kind"], "length": ["short"]},
         "expected_retrieved_context": [{"doc_uri": "a: b.md"}, {"doc_uri": "missing.md"}],
         **yes("response/llm_judged/relevance_to_query"),
         **yes("response/llm_judged/safety"),
@@ -114,7 +116,7 @@ def test_given_answers_are_judged_under_the_documented_names() -> None:
         "agent/latency_seconds": 1.5,
         "overall_assessment/rating": "yes",
     }
-    assert second["request_id"] == "2"
+    assert "request_id" not in second
     assert second["expected_response"] == "A dataset."
     assert second["response/llm_judged/correctness/rating"] == "no"
     assert second["overall_assessment/rating"] == "no"
@@ -134,7 +136,8 @@ def test_a_function_is_asked_with_history_and_answers_of_the_data_do_not_matter(
         asked.append((utterance, [each["message"] for each in history]))
         return {"outcome": "An engine.", "retrieved": [{"doc_uri": "a: b.md"}], "tokens": {"input": 2, "output": 1}}
 
-    result = databricks.evaluate(data=EVAL_SET, model=agent, rater=judge, options=RunOptions(concurrency=1))
+    with pytest.warns(UserWarning, match="not judged; the first: no retrieved context with content"):
+        result = databricks.evaluate(data=EVAL_SET, model=agent, rater=judge, options=RunOptions(concurrency=1))
 
     assert asked == [("What is Spark?", ["Hi"]), ("What is RDD?", [])]
     assert [row["response"] for row in rows_of(result)] == ["An engine.", "An engine."]
@@ -145,9 +148,13 @@ def test_a_function_is_asked_with_history_and_answers_of_the_data_do_not_matter(
 
 
 def test_without_a_language_model_judges_say_why_they_did_not() -> None:
-    result = databricks.evaluate(data=[{"request": "q", "response": "a", "retrieved_context": CONTEXT}])
+    with pytest.warns(UserWarning, match="4 cases or results were not judged"):
+        result = databricks.evaluate(data=[{"request": "q", "response": "a", "retrieved_context": CONTEXT}])
     [row] = rows_of(result)
-    assert result.metrics == {}
+    assert len(result.metrics) == 4
+    assert all(math.isnan(each) for each in result.metrics.values())
+    table = cast("pd.DataFrame", result.tables["eval_results"])
+    assert {"overall_assessment/rating", "root_cause_assessment/root_cause"} <= set(table.columns)
     for metric in ("response/llm_judged/safety", "retrieval/llm_judged/chunk_relevance"):
         assert "needs an LLM rater" in str(row[f"{metric}/error_message"])
     assert "overall_assessment/rating" not in row
@@ -157,8 +164,12 @@ def test_errors_of_judges_and_agents_stand_in_their_rows() -> None:
     def agent(_: str) -> str:
         raise ValueError("out of order")
 
-    [judged] = rows_of(databricks.evaluate(data=[{"request": "q", "response": "unsure"}], rater=judge))
-    [asked] = rows_of(databricks.evaluate(data=[{"request": "q"}], model=agent))
+    with pytest.warns(UserWarning, match="not rated: no answer"):
+        [judged] = rows_of(databricks.evaluate(data=[{"request": "q", "response": "unsure"}], rater=judge))
+    with pytest.warns(UserWarning, match="out of order"):
+        failed = databricks.evaluate(data=[{"request": "q"}], model=agent)
+    [asked] = rows_of(failed)
+    assert "response/llm_judged/safety/rating/percentage" in failed.metrics
     assert judged["response/llm_judged/safety/error_message"] == "not rated: no answer"
     assert "out of order" in str(asked["model_error_message"])
     assert "response" not in asked
@@ -176,18 +187,41 @@ def test_a_file_is_evaluated_by_its_path(tmp_path: Path) -> None:
     file.write_text("".join(json.dumps(row) + "\n" for row in EVAL_SET))
     for path in (file, str(file)):
         result = databricks.evaluate(data=path, rater=judge)
-        assert [row["request_id"] for row in rows_of(result)] == ["r-1", "2"]
+        assert [row.get("request_id") for row in rows_of(result)] == ["r-1", None]
         assert result.run.run.definition == "eval_set"
 
 
 def test_chosen_metrics_and_notes_reach_the_result() -> None:
     config = {"databricks-agent": {"metrics": ["safety"]}}
-    result = databricks.evaluate(
-        data=[{"request": "q", "response": "a", "expected": "x"}], evaluator_config=config, rater=judge, name="mine"
-    )
+    data = [{"request": "q", "response": "a", "expected": "x"}]
+    with pytest.warns(UserWarning, match="there is no column 'expected'; it is passed over. Did you mean"):
+        result = databricks.evaluate(data=data, evaluator_config=config, rater=judge, name="mine")
     assert list(result.metrics) == ["response/llm_judged/safety/rating/percentage"]
     assert ["there is no column 'expected'" in each.message for each in result.notes] == [True]
     assert result.run.run.definition == "mine"
+
+
+def test_a_metric_without_its_columns_says_which_it_needs() -> None:
+    config = {"databricks-agent": {"metrics": ["correctness"]}}
+    with pytest.warns(UserWarning, match="'correctness' needs: 'expected_facts' or 'expected_response' and 'response'"):
+        databricks.evaluate(data=[{"request": "q", "response": "a"}], evaluator_config=config, rater=judge)
+
+
+def test_columns_of_tables_have_their_order_whatever_row_is_first() -> None:
+    def columns(rows: list[JsonObject]) -> list[str]:
+        return list(cast("pd.DataFrame", databricks.evaluate(data=rows, rater=judge).tables["eval_results"]).columns)
+
+    there, back = columns(EVAL_SET), columns(EVAL_SET[::-1])
+    assert there[:7] == back[:7]
+    assert there[-3:] == back[-3:]
+
+
+def test_rationales_are_the_words_of_the_judge() -> None:
+    def sampled(_: Rubric) -> Rating:
+        return Rating(5, Verdict.PASS, "2 of 3 samples (1 unread): it is kind: yes", "judge")
+
+    [row] = rows_of(databricks.evaluate(data=[{"request": "q", "response": "a"}], rater=sampled))
+    assert row["response/llm_judged/safety/rationale"] == "it is kind: yes"
 
 
 def test_in_a_running_loop_it_is_awaited() -> None:
@@ -213,7 +247,7 @@ def test_in_a_running_loop_it_is_awaited() -> None:
             "databricks-agent has no setting 'metric' Did you mean 'metrics'?",
         ),
         ({"evaluator_config": {"databricks-agent": {"metrics": ["recall"]}}}, "there is no metric 'recall'"),
-        ({"data": [{"request": "q"}]}, "there is no model to ask, and not every row has a 'response' or a 'trace'"),
+        ({"data": [{"request": "q"}]}, "there is no model to ask, and row 1 has neither 'response' nor 'trace'"),
         ({"data": 3}, "int is no table of rows"),
         ({"model": "models:/mine/1"}, "the subject is neither a function nor has it a method open: str"),
     ],

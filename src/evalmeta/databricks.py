@@ -13,6 +13,7 @@ result.tables["eval_results"]
 from __future__ import annotations
 
 import asyncio
+import warnings
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -27,6 +28,7 @@ from evalmeta.interop.databricks.frames import rows_of
 from evalmeta.interop.databricks.reader import read_databricks_file, read_databricks_rows
 from evalmeta.interop.databricks.tables import result_rows, run_metrics
 from evalmeta.interop.findings import did_you_mean
+from evalmeta.model.run import Verdict
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -36,12 +38,13 @@ if TYPE_CHECKING:
     from evalmeta.interop.document import Document
     from evalmeta.model.jsonvalue import JsonValue
     from evalmeta.model.problem import Problem
-    from evalmeta.model.run import RunOptions
+    from evalmeta.model.run import CaseResult, RunOptions
 
 __all__ = ["EvaluationResult", "evaluate", "evaluate_async"]
 
 _EVALUATOR: Final = "databricks-agent"
 _MODEL_TYPES: Final = (_EVALUATOR, "databricks-rag")
+_NOT_JUDGED: Final = (Verdict.ERROR, Verdict.UNDECIDED)
 _CONFIG_KEYS: Final = ("global_guidelines", "metrics")
 
 
@@ -50,7 +53,8 @@ class EvaluationResult:
     """What an evaluation came to.
 
     Attributes:
-        metrics: what the run comes to, by documented names: of judges the share of yes, 0 to 1, of numbers the average.
+        metrics: what the run comes to, by documented names: of judges the share of yes, 0 to 1, of numbers the average;
+            NaN of what nothing could judge.
         tables: `eval_results`, a row for each request; a DataFrame where pandas is installed, or else a list of dicts.
         run: the run as evalmeta sees it: whether it succeeded, its report, its statistics.
         notes: what was remarked about the data, such as unknown columns.
@@ -137,7 +141,10 @@ async def evaluate_async(  # noqa: PLR0913 - as above
     finished = await run_evaluation(evaluation, subject, options=options, rater=rater, journal=journal, root=root)
     results = finished.run.cases
     rows = result_rows(evaluation.cases, results, read_parts=read_parts)
-    return EvaluationResult(run_metrics(results), {"eval_results": _table(rows)}, finished, document.notes)
+    _warn_of_undecided(results)
+    return EvaluationResult(
+        run_metrics(evaluation.cases, results), {"eval_results": _table(rows)}, finished, document.notes
+    )
 
 
 class _Config(dict[str, object]):
@@ -189,12 +196,27 @@ def _document(data: object, config: _Config, name: str | None, *, is_asked: bool
             metrics=config.metrics,
             is_asked=is_asked,
         )
+    for note in document.notes:
+        warnings.warn(f"{note.location}: {note.message}. {note.hint}".rstrip(), UserWarning, stacklevel=2)
     if not (is_asked or document.is_answered):
         raise UsageError(
-            "there is no model to ask, and not every row has a 'response' or a 'trace'",
+            f"there is no model to ask, and row {_unanswered(document)} has neither 'response' nor 'trace'",
             actions=("Give a model=..., or the answers of all rows.",),
         )
     return document
+
+
+def _warn_of_undecided(results: Sequence[CaseResult]) -> None:
+    judged = [each for case in results for each in case.results if not each.is_measured]
+    reasons = [each.error for each in results if each.error]
+    reasons += [each.error or each.explanation for each in judged if each.verdict in _NOT_JUDGED and not each.score]
+    if reasons:
+        message = f"{len(reasons):,} cases or results were not judged; the first: {reasons[0]}"
+        warnings.warn(message, UserWarning, stacklevel=2)
+
+
+def _unanswered(document: Document) -> int:
+    return next(case.number for case in document.evaluation.cases if case.turns[0].recorded is None)
 
 
 def _table(rows: list[dict[str, JsonValue]]) -> object:

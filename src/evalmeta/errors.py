@@ -37,7 +37,7 @@ what stops a command.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, ClassVar
+from typing import TYPE_CHECKING, ClassVar, Final
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -86,6 +86,8 @@ EXIT_WAIT_RAN_OUT = 69
 EXIT_EXPECTATION_FAILED = 100
 EXIT_INTERRUPTED = 130
 
+_SHOWN_PROBLEMS: Final = 20
+
 
 class EvalmetaError(Exception):
     """The root of the tree: catch it to catch whatever evalmeta raises on purpose.
@@ -125,11 +127,25 @@ class FormatError(UsageError):
 
     def __init__(self, message: str, *, problems: Sequence[Problem] = (), actions: Sequence[str] = ()) -> None:
         super().__init__(message, actions=actions)
+        self.message = message
         self.problems = tuple(problems)
+
+    def __str__(self) -> str:
+        """Gives the message, and below it the first problems with their hints; the message may tell the first."""
+        lines = [f"{each.location}: {each.message} {each.hint}".rstrip() for each in self.problems[:_SHOWN_PROBLEMS]]
+        if lines and self.message.startswith(str(self.problems[0].location)):
+            lines[:1] = [self.problems[0].hint] * bool(self.problems[0].hint)
+        if len(self.problems) > _SHOWN_PROBLEMS:
+            lines.append(f"and {len(self.problems) - _SHOWN_PROBLEMS:,} more")
+        return "\n  ".join((self.message, *lines))
 
 
 class SubjectNotBound(UsageError):
-    """The agent under test has no adapter in `evalmeta.toml`."""
+    """The agent under test has no adapter in `evalmeta.toml`; `problems` has the warnings about a file of answers."""
+
+    def __init__(self, message: str, *, problems: Sequence[Problem] = (), actions: Sequence[str] = ()) -> None:
+        super().__init__(message, actions=actions)
+        self.problems = tuple(problems)
 
 
 class AmbiguousTestDefinition(UsageError):

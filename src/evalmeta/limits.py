@@ -52,6 +52,7 @@ MAX_NUMBER_CHARS: Final = 20
 
 # Testing API Developer Guide, "Considerations": 1,000 test cases a definition.
 MAX_TEST_CASES: Final = 1_000
+MAX_COMPARED_IDS: Final = 100_000
 # The `sf agent test create` command accepts API names of up to 80 characters.
 MAX_API_NAME_CHARS: Final = 80
 

@@ -268,7 +268,7 @@ def test_a_dry_run_says_what_would_be_asked(evalmeta: Program) -> None:
         (("orders.yaml", "--subject", "desk:"), "'desk:' names no Python object"),
         (("odd.json",), "odd.json is of no format that evalmeta knows"),
         (("empty.json",), "empty.json is empty"),
-        (("utf16.json",), "utf16.json:1:1: the file is UTF-16, not UTF-8"),
+        (("utf16.json",), "utf16.json:1:1  error    the file is UTF-16, not UTF-8"),
     ],
 )
 def test_what_cannot_be_run_is_told_and_leaves_nothing(
@@ -282,3 +282,23 @@ def test_what_cannot_be_run_is_told_and_leaves_nothing(
     assert done.code == 2
     assert message in done.err
     assert not (folder / ".evalmeta").exists()
+
+
+def test_warnings_are_shown_before_the_question_whom_to_ask(evalmeta: Program, tmp_path: Path) -> None:
+    (tmp_path / "set.csv").write_text("request,respnse\nQ1,A1\n")
+    (tmp_path / "half.jsonl").write_text('{"request": "Q1", "response": "a"}\n{"request": "Q2"}\n')
+    (tmp_path / "none.json").write_text("[]")
+
+    misspelt, half = evalmeta("test", "run", "set.csv", "--wait"), evalmeta("test", "run", "half.jsonl", "--wait")
+
+    assert "Did you mean 'response'?" in misspelt.err
+    assert "row 2 has neither 'response' nor 'trace'" in half.err
+    assert "none.json has no cases: its list is empty" in evalmeta("test", "run", "none.json").err
+
+
+def test_a_great_many_mistakes_are_told_once_each_up_to_a_number(evalmeta: Program, tmp_path: Path) -> None:
+    (tmp_path / "set.jsonl").write_text('{"request": "a", "guidelines": 1}\n' * 30)
+
+    told = evalmeta("test", "run", "set.jsonl", "--wait").err
+
+    assert (told.count("'guidelines' is a number"), "and 10 more, which --json lists" in told) == (20, True)

@@ -210,8 +210,11 @@ def test_what_does_not_fit_is_told_with_its_place(spec: str, found: list[str]) -
     assert problems(spec) == found
 
 
-def test_an_error_says_the_first_problem_and_counts_the_others() -> None:
-    with pytest.raises(FormatError, match=r"^t\.yaml:5:5: a test case needs 'utterance', and 1 more$"):
+def test_an_error_says_its_problems_the_first_one_first() -> None:
+    with pytest.raises(
+        FormatError,
+        match=r"^t\.yaml:5:5: a test case needs 'utterance', and 1 more\n  t\.yaml:6:5: a test case needs 'utterance'$",
+    ):
         read_testspec(f"{HEAD}  - {{}}\n  - {{}}\n".encode(), label="t.yaml")
 
 

@@ -80,8 +80,7 @@ def read_folder(path: Path, reading: Reading, session: Session | None) -> list[S
         except FormatError as error:
             problems += (each for each in error.problems if each not in problems)
     if problems:
-        lines = "".join(f"\n  {each.location}: {each.message}. {each.hint}".rstrip() for each in problems)
-        raise FormatError(f"nothing was asked:{lines}", problems=problems)
+        raise FormatError("nothing was asked:", problems=problems)
     return found
 
 

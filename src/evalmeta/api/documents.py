@@ -167,7 +167,7 @@ def read_test(project: Project, path: Path, *, subject: str | None = None, is_as
     document = document_at(path, name=name, reading=reading)
     subject_name, settings = _subject(project, document, subject)
     if is_asked and settings is None and subject_name not in project.settings.subjects:
-        raise _unbound(shown(path), subject_name, tuple(project.settings.subjects))
+        raise _unbound(shown(path), subject_name, tuple(project.settings.subjects), document.notes)
     evaluation = replace(document.evaluation, subject_name=subject_name)
     return FileTest(real, name, replace(document, evaluation=evaluation), subject_name, settings, reading)
 
@@ -211,14 +211,15 @@ def _has_module(folder: Path, module: str) -> bool:
     return (folder / f"{module}.py").is_file() or (folder / module).is_dir()
 
 
-def _unbound(label: str, name: str, bound: tuple[str, ...]) -> SubjectNotBound:
+def _unbound(label: str, name: str, bound: tuple[str, ...], notes: tuple[Problem, ...]) -> SubjectNotBound:
     table = key_name(["subjects", name or "My_Agent"])
     lines = f'[{table}]\nadapter = "python"\ntarget = "my_agent:answer"'
     alone = "" if name else ", and the only one there is asked"
     bind = f"Or bind {'it' if name else 'one'} in {SETTINGS_FILE}{alone}:\n\n{lines}"
     known = f"Or one of {SETTINGS_FILE}: --subject {' or '.join(bound)}." if bound else bind
     what = f"asks the agent {name!r}, and no adapter is bound to it" if name else "does not say which agent to ask"
-    return SubjectNotBound(f"{label} {what}", actions=["Name a Python function: --subject my_agent:answer", known])
+    actions = ["Name a Python function: --subject my_agent:answer", known]
+    return SubjectNotBound(f"{label} {what}", problems=notes, actions=actions)
 
 
 def place_of_run(project: Project, definition: str) -> tuple[Path, Mapping[int, int]] | None:

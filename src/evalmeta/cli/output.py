@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import sys
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 import click
 
@@ -32,6 +32,8 @@ __all__ = [
     "say_target",
     "wants_colour",
 ]
+
+_SHOWN_PROBLEMS: Final = 20
 
 json_option = click.option("--json", "as_json", is_flag=True, help="Print the result as one JSON object.")
 
@@ -88,9 +90,11 @@ def print_error(error: EvalmetaError, *, as_json: bool) -> None:
         return
     colour = wants_colour(err=True)
     head = click.style(f"Error ({error.name}):", fg="red", bold=True)
-    click.echo(f"{head} {redacted(str(error))}", err=True, color=colour)
+    click.echo(f"{head} {redacted(_headline(error, problems))}", err=True, color=colour)
     if problems:
-        print_problems(problems, err=True)
+        print_problems(problems[:_SHOWN_PROBLEMS], err=True)
+    if len(problems) > _SHOWN_PROBLEMS:
+        click.echo(f"and {len(problems) - _SHOWN_PROBLEMS:,} more, which --json lists", err=True)
     hints = {problem.hint for problem in problems}
     if actions := [action for action in error.actions if action not in hints]:
         click.echo("\nTry this:", err=True)
@@ -116,6 +120,13 @@ def print_table(headers: Sequence[str], rows: Sequence[Sequence[str]]) -> None:
     click.echo("\n".join(lines))
 
 
+def _headline(error: EvalmetaError, problems: Sequence[Problem]) -> str:
+    """Gives what goes before the problems, which say themselves what is wrong and where."""
+    text: str = getattr(error, "message", None) or str(error)
+    first = next(iter(problems), None)
+    return f"{first.location.path} does not fit its format" if first and text.startswith(str(first.location)) else text
+
+
 def _print_error_json(error: EvalmetaError, problems: Sequence[Problem]) -> None:
     import orjson  # noqa: PLC0415 - not needed for --help
 
@@ -124,7 +135,7 @@ def _print_error_json(error: EvalmetaError, problems: Sequence[Problem]) -> None
 
     body = {
         "name": error.name,
-        "message": redacted(str(error)),
+        "message": redacted(getattr(error, "message", None) or str(error)),
         "exitCode": error.exit_code,
         "status": error.exit_code,
         "actions": [redacted(repeated(action)) for action in error.actions],

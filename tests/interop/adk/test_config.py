@@ -219,7 +219,9 @@ def test_what_adk_would_pass_over_or_stumble_on_is_an_error(value: object, found
 
 
 def test_errors_have_line_and_column() -> None:
-    with pytest.raises(FormatError, match=r"^test_config\.json:2:38: 'respnse_match_score' is no metric$"):
+    with pytest.raises(
+        FormatError, match=r"^test_config\.json:2:38: 'respnse_match_score' is no metric\n  Did you mean"
+    ):
         read(b'{\n "criteria": {"respnse_match_score": 0.8}}')
 
 

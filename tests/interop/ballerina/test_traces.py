@@ -212,7 +212,10 @@ def test_what_does_not_fit_is_a_problem(change: dict[str, object], message: str)
 
 def test_threads_have_ids_of_their_own() -> None:
     message = problem(evalset(a=[], b=[], a__2=[]))
-    assert message == "m.json:17:13: the thread 'a' stands here a second time; the first is in line 6"
+    assert message.splitlines() == [
+        "m.json:17:13: the thread 'a' stands here a second time; the first is in line 6",
+        "  Give each thread an id of its own.",
+    ]
 
 
 @pytest.mark.parametrize(

@@ -387,7 +387,7 @@ def test_answers_count_when_every_row_has_one() -> None:
         ({"trace": "no trace"}, "1:12 row 1: 'trace': this is no MLflow trace: it is a text"),
         ({"trace": {"info": {}, "data": {}}}, "1:12 row 1: its trace does not say what was asked"),
         ({"request": "q", "response": 3}, "1:31 row 1: 'response' is a number, not a text"),
-        ({"request": "q", "request_id": 3}, "1:33 row 1: 'request_id' is a number, not a text"),
+        ({"request": "q", "request_id": [3]}, "1:33 row 1: 'request_id' is a list, not a text"),
         ({"request": "q", "expected_facts": "f"}, "1:37 row 1: 'expected_facts' is a text, not a list of texts"),
         ({"request": "q", "expected_facts": [1]}, "1:38 row 1: 'expected_facts[0]' is a number, not a text"),
         ({"request": "q", "guidelines": {"a": [1]}}, "1:40 row 1: 'guidelines.a[0]' is a number, not a text"),
@@ -584,7 +584,9 @@ def test_a_line_that_is_too_long_is_told_and_the_next_one_read(monkeypatch: pyte
         (b"request,response\na,b,c\n", "set.json:2 row 1: it has 3 cells for 2 columns"),
         (b'request\na\n"x"y\n', "set.json:3 this is no CSV"),
         (b"request\na\n\xff\n", "set.json:3 the file is not UTF-8 Save it as CSV UTF-8."),
-        (b"request,expected_facts\na,[1\n", "set.json:2 row 1: 'expected_facts' is a text, not a list of texts"),
+        (b"request,expected_facts\na,[1\n", "set.json:2 row 1: 'expected_facts' is broken JSON: unexpected end"),
+        (b"request,expected_facts\na,x\n", "set.json:2 row 1: 'expected_facts' is a text, not a list of texts Write ["),
+        (b'request\n"{""messages"": ["\n', "set.json:2 row 1: the request is broken JSON: unexpected end of data"),
         (b"PAR1 is not all of it", "set.json this is no Parquet file"),
     ],
 )
@@ -740,3 +742,12 @@ def test_whatever_rows_hold_is_read_or_refused(rows: list[JsonValue]) -> None:
 def test_whatever_a_file_holds_is_read_or_refused(data: bytes, begin: bytes) -> None:
     with suppress(FormatError):
         assert read_databricks(begin + data, label="l", name="n").evaluation.name == "n"
+
+
+def test_an_id_may_be_a_number_and_one_that_stands_twice_is_warned_of() -> None:
+    document = read_databricks(
+        b'{"request": "a", "request_id": 1}\n{"request": "b", "request_id": "1"}', label="s.jsonl", name="n"
+    )
+
+    assert [case.label for case in document.evaluation.cases] == ["1", "1"]
+    assert [each.message for each in document.notes] == ["row 2: an earlier row has the 'request_id' '1' too"]

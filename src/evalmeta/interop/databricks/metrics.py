@@ -99,10 +99,11 @@ METRICS: Final = (
 
 
 class Wanted(NamedTuple):
-    """What an evaluator is configured to judge by: global guidelines in groups by name, and the metrics."""
+    """What an evaluator is configured to judge by: global guidelines in groups by name, the metrics, those it names."""
 
     global_guidelines: Mapping[str, Sequence[str]]
     metrics: Sequence[Metric]
+    named: AbstractSet[str] = frozenset()
 
 
 class Asks(NamedTuple):
@@ -142,7 +143,7 @@ def wanted_metrics(metrics: Sequence[str] | None, global_guidelines: Guidelines 
             raise UsageError(f"there is no metric {str(name)!r:.100}", actions=(did_you_mean(str(name), shorts),))
     chosen = {by_name[name].name for name in metrics}
     kept = [each for each in METRICS if each.name in chosen or not each.short]
-    return Wanted(groups, kept)
+    return Wanted(groups, kept, chosen)
 
 
 def guideline_groups(guidelines: object) -> Mapping[str, Sequence[str]]:

@@ -30,6 +30,10 @@ if TYPE_CHECKING:
 __all__ = ["read_databricks", "read_databricks_file", "read_databricks_rows"]
 
 _HEAD_BYTES: Final = 1_000_000
+_NEEDED: Final = {
+    "expected": "'expected_facts' or 'expected_response'",
+    "global_guidelines": "'global_guidelines' of the configuration",
+}
 
 
 def read_databricks(
@@ -55,7 +59,7 @@ def read_databricks(
         FormatError: it does not fit the format; `problems` has every reason with line and column.
         UsageError: a metric is unknown, the guidelines are none, or it is Parquet without pyarrow.
     """
-    terms = RowTerms(wanted_metrics(metrics, global_guidelines), is_asked, set())
+    terms = RowTerms(wanted_metrics(metrics, global_guidelines), is_asked, set(), set())
     findings = Findings(label)
     return _document(rows_in(data, label=label, findings=findings), terms, findings, name)
 
@@ -70,7 +74,7 @@ def read_databricks_rows(
     is_asked: bool = False,
 ) -> Document:
     """Reads rows of plain values, as `frames.rows_of` gives them; otherwise as `read_databricks` does."""
-    terms = RowTerms(wanted_metrics(metrics, global_guidelines), is_asked, set())
+    terms = RowTerms(wanted_metrics(metrics, global_guidelines), is_asked, set(), set())
     placed = (Row(number, PlacedRow(label, values)) for number, values in enumerate(rows, 1))
     return _document(placed, terms, Findings(label), name)
 
@@ -124,7 +128,7 @@ class _FileCases:
 
     def __iter__(self) -> Iterator[Case]:
         findings = Findings(self.label)
-        terms = RowTerms(self.wanted, self.is_asked, set())
+        terms = RowTerms(self.wanted, self.is_asked, set(), set())
         for row in self.rows(findings):
             case = read_row(row, terms, findings)
             findings.check()
@@ -134,7 +138,7 @@ class _FileCases:
     def checked(self, name: str) -> Document:
         """Gives the document when every row is sound; raises FormatError otherwise."""
         findings = Findings(self.label)
-        terms = RowTerms(self.wanted, self.is_asked, set())
+        terms = RowTerms(self.wanted, self.is_asked, set(), set())
         census = _Census()
         for row in self.rows(findings):
             census.add(row, read_row(row, terms, findings))
@@ -148,12 +152,14 @@ class _Census:
         self.lines = array("I")
         self.answered = 0
         self.first_unanswered = 0
+        self.judged: set[str] = set()
 
     def add(self, row: Row, case: Case) -> None:
         is_answered = bool(case.turns) and case.turns[0].recorded is not None
         self.answered += is_answered
         if not is_answered and not self.first_unanswered:
             self.first_unanswered = row.number
+        self.judged.update(each.name for turn in case.turns for each in turn.expectations)
         self.lines.append(0 if row.path else row.file.first_line)
 
 
@@ -199,6 +205,10 @@ def _checked(cases: Iterable[Case], census: _Census, terms: RowTerms, findings: 
             line=census.lines[census.first_unanswered - 1],
             hint="Given answers are judged when every row has one; otherwise an agent is asked for all of them.",
         )
+    for metric in terms.wanted.metrics:
+        if metric.name in terms.wanted.named - census.judged:
+            needed = " and ".join(sorted(_NEEDED.get(each, f"'{each}'") for each in metric.needs - {"request"}))
+            findings.note("databricks-row", f"no row has what {metric.short!r} needs: {needed}")
     is_answered = census.answered == count
     lines = _Lines(census.lines) if any(census.lines) else {}
     return Document(Evaluation(name, "", cases), is_answered=is_answered, notes=findings.notes, lines=lines)

@@ -8,9 +8,10 @@ in their place. What else a request has, such as `custom_inputs`, is state that 
 from __future__ import annotations
 
 import json
+import re
 from typing import TYPE_CHECKING, Final, NamedTuple, TypeAlias
 
-from evalmeta.interop.databricks.texts import content_text, decoded
+from evalmeta.interop.databricks.texts import broken_json, content_text, decoded
 from evalmeta.interop.findings import did_you_mean
 from evalmeta.interop.jsonrecords import json_kind
 from evalmeta.model.definition import HistoryMessage
@@ -23,7 +24,7 @@ if TYPE_CHECKING:
     Path: TypeAlias = tuple[str | int, ...]
     Refuse: TypeAlias = Callable[[str, Path, str], None]
 
-__all__ = ["Asked", "is_request", "read_inputs", "read_request"]
+__all__ = ["Asked", "is_plain", "is_request", "read_inputs", "read_request"]
 
 _ROLES: Final = {
     "user": "user",
@@ -36,6 +37,7 @@ _ROLES: Final = {
     "function": "tool",
 }
 _CONVERSATIONS: Final = ("messages", "input")
+_BEGUN: Final = re.compile(r'\s*\{\s*"(?:messages|input|query)"\s*:')
 _QUERIES: Final = ("query", "question", "request", "input", "prompt", "message", "text")
 
 
@@ -56,6 +58,8 @@ def read_request(value: JsonValue, refuse: Refuse) -> Asked:
     """
     if isinstance(value, str):
         if not is_request(value):
+            if _BEGUN.match(value):
+                refuse(f"the request is broken JSON: {broken_json(value)}", (), "")
             return _said(value, refuse)
         value = decoded(value)
     if not isinstance(value, dict):
@@ -77,6 +81,11 @@ def is_request(text: str) -> bool:
     """Says whether a text is the JSON text of a request, and not what is asked itself."""
     value = decoded(text)
     return isinstance(value, dict) and not {"query", *_CONVERSATIONS}.isdisjoint(value)
+
+
+def is_plain(text: str) -> bool:
+    """Says whether a text is what is asked itself: no request, and nothing that begins as one."""
+    return not is_request(text) and not _BEGUN.match(text)
 
 
 def read_inputs(value: JsonValue, refuse: Refuse) -> Asked:

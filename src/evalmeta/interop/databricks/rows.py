@@ -8,7 +8,7 @@ from evalmeta import limits
 from evalmeta.errors import FormatError
 from evalmeta.interop.databricks.metrics import Asks, expectations_of
 from evalmeta.interop.databricks.requests import Asked, read_inputs, read_request
-from evalmeta.interop.databricks.texts import decoded, known_text, response_text
+from evalmeta.interop.databricks.texts import broken_json, decoded, known_text, response_text
 from evalmeta.interop.databricks.traces import read_trace
 from evalmeta.interop.jsonrecords import json_kind
 from evalmeta.model.evaluation import Case, Turn
@@ -44,6 +44,7 @@ GENAI_COLUMNS: Final = ("inputs", "outputs", "expectations", "tags", "trace")
 
 _KNOWN: Final = tuple(dict.fromkeys((*COLUMNS, *GENAI_COLUMNS)))
 _EXPECTATIONS: Final = ("expected_response", "expected_facts", "guidelines", "expected_retrieved_context")
+_LIST_HINT: Final = 'Write ["...", "..."].'
 _ROW_HINT: Final = "A row has 'request', and 'response' or 'trace' when its answer is given."
 
 
@@ -68,11 +69,22 @@ class RowTerms(NamedTuple):
         wanted: what is judged.
         is_asked: whether an agent is asked, so that given answers do not matter.
         noted: what was warned of already, which is not repeated for every row.
+        labels: hashes of the ids of rows.
     """
 
     wanted: Wanted
     is_asked: bool
     noted: set[str]
+    labels: set[int]
+
+    def is_first(self, label: str) -> bool:
+        """Says whether no row had an id before, and notes it; of a great many rows the first ones are compared."""
+        known = hash(label)
+        if known in self.labels:
+            return False
+        if len(self.labels) < limits.MAX_COMPARED_IDS:
+            self.labels.add(known)
+        return True
 
 
 def read_row(row: Row, terms: RowTerms, findings: Findings) -> Case:
@@ -108,8 +120,16 @@ class _RowReader:
         asks = self._genai_asks(recorded) if is_genai else self._asks(recorded)
         turn = Turn(asked.utterance, expectations_of(asks, self._terms.wanted), recorded)
         tags = tuple(f"{key}={each}" for key, each in self._object("tags").items())
-        label = self._text("request_id") or (trace.id if trace else "")
+        label = self._label() or (trace.id if trace else "")
         return Case(self._row.number, (turn,), asked.history, tags=tags, label=label, state=asked.state)
+
+    def _label(self) -> str:
+        """Gives the id of a row, which may be a number; one that an earlier row has is warned of."""
+        value = self._values.get("request_id")
+        label = str(value) if type(value) is int else self._text("request_id")
+        if label and not self._terms.is_first(label):
+            self._note(f"an earlier row has the 'request_id' {label!r:.100} too", ("request_id",))
+        return label or ""
 
     def _asked(self, *, is_genai: bool, trace: MlflowTrace | None) -> Asked:
         for column, read in (("inputs", read_inputs), ("request", read_request)):
@@ -304,7 +324,11 @@ class _RowReader:
         return True
 
     def _mistyped(self, path: Path, value: JsonValue, expected: str) -> None:
-        hint = "A text must hold it as JSON." if isinstance(value, str) else ""
+        broken = broken_json(value) if isinstance(value, str) else None
+        if broken is not None:
+            self._refuse(f"{_shown(path)} is broken JSON: {broken}", path, code="json-syntax")
+            return
+        hint = _LIST_HINT if expected.startswith("a list of") and "objects" not in expected else ""
         self._refuse(f"{_shown(path)} is {json_kind(value)}, not {expected}", path, code="json-type", hint=hint)
 
     def _refuse(self, message: str, path: Path = (), *, code: str = "databricks-row", hint: str = "") -> None:

@@ -8,6 +8,8 @@ what is retrieved badly cannot be answered well. Of the passages it is enough th
 from __future__ import annotations
 
 import json
+import math
+import re
 from statistics import fmean
 from typing import TYPE_CHECKING, Final, TypeAlias
 
@@ -19,8 +21,12 @@ from evalmeta.interop.databricks.metrics import (
     GLOBAL_GUIDELINES,
     GROUNDEDNESS,
     GUIDELINES,
+    INPUT_TOKENS,
+    LATENCY,
+    OUTPUT_TOKENS,
     RELEVANCE,
     SAFETY,
+    TOTAL_TOKENS,
 )
 from evalmeta.model.run import Verdict
 
@@ -49,21 +55,40 @@ _ROOT_CAUSES: Final = (
     GLOBAL_GUIDELINES,
 )
 _ROLES: Final = {"agent": "assistant"}
+_TOLD: Final = frozenset({TOTAL_TOKENS, INPUT_TOKENS, OUTPUT_TOKENS, LATENCY})
+_FIRST: Final = (
+    *("request_id", "request", "response", "retrieved_context", "expected_response", "expected_facts", "guidelines"),
+    *("expected_retrieved_context", "trace", "model_error_message"),
+)
+_NO_CAUSE: Final[Mapping[str, None]] = {
+    "overall_assessment/rating": None,
+    "overall_assessment/rationale": None,
+    "root_cause_assessment/root_cause": None,
+}
+_SAMPLES: Final = re.compile(r"^\d+ of \d+ samples[^:]*: ")
 
 
-def run_metrics(results: Iterable[CaseResult]) -> dict[str, float]:
+def run_metrics(cases: Iterable[Case], results: Sequence[CaseResult]) -> dict[str, float]:
     """Gives what a run comes to: of judges the share of yes, 0 to 1, of numbers their average.
 
-    What was not judged or not measured counts in neither; a metric that no row has is not there.
+    What was not judged or not measured counts in neither; a metric that nothing came of is NaN, and one
+    that no row has is not there.
     """
     numbers: dict[str, list[float]] = {}
+    for expectation in (each for case in cases for turn in case.turns for each in turn.expectations):
+        if expectation.name not in _TOLD:
+            numbers.setdefault(_metric(expectation), [])
     for result in (each for case in results for each in case.results):
         if result.name.endswith(_RATING):
             if (word := _yes_or_no(result)) is not None:
-                numbers.setdefault(f"{_labelled(result)}/percentage", []).append(float(word == "yes"))
+                numbers.setdefault(_metric(result), []).append(float(word == "yes"))
         elif result.score is not None:
-            numbers.setdefault(f"{result.name}/average", []).append(result.score)
-    return {name: fmean(each) for name, each in numbers.items()}
+            numbers.setdefault(_metric(result), []).append(result.score)
+    return {name: fmean(each) if each else math.nan for name, each in numbers.items()}
+
+
+def _metric(of: Expectation | TestResult) -> str:
+    return f"{_labelled(of)}/percentage" if of.name.endswith(_RATING) else f"{of.name}/average"
 
 
 def result_rows(cases: Iterable[Case], results: Sequence[CaseResult], *, read_parts: ReadParts) -> list[ResultRow]:
@@ -73,12 +98,13 @@ def result_rows(cases: Iterable[Case], results: Sequence[CaseResult], *, read_pa
     """
     by_number = {case.number: case for case in cases}
     rows = [_row(by_number[each.number], each, read_parts) for each in results]
-    columns = dict.fromkeys(key for row in rows for key in row)
+    found = dict.fromkeys(key for row in rows for key in row)
+    columns = sorted(found, key=_place)
     return [{column: row.get(column) for column in columns} for row in rows]
 
 
 def _row(case: Case, result: CaseResult, read_parts: ReadParts) -> ResultRow:
-    row: ResultRow = {"request_id": case.label or str(case.number), "request": _request(case, result.utterance)}
+    row: ResultRow = {"request_id": case.label or None, "request": _request(case, result.utterance)}
     generated = result.generated
     row["response"] = generated.outcome if generated else None
     retrieved = generated.retrieved if generated else None
@@ -90,9 +116,16 @@ def _row(case: Case, result: CaseResult, read_parts: ReadParts) -> ResultRow:
         row["model_error_message"] = result.error
     for expectation in case.turns[0].expectations:
         row |= _expected(expectation)
+    if groups := _guidelines(case.turns[0].expectations):
+        row["guidelines"] = groups
     for each in result.results:
         row |= _judged(each, read_parts)
-    return {**row, **_overall(result.results)}
+    return {**row, **_NO_CAUSE, **_overall(result.results)}
+
+
+def _place(column: str) -> int:
+    """Gives where a column stands: what was asked, answered and expected first, the assessment last."""
+    return _FIRST.index(column) if column in _FIRST else len(_FIRST) + (column in _NO_CAUSE)
 
 
 def _request(case: Case, utterance: str) -> JsonValue:
@@ -116,6 +149,12 @@ def _expected(expectation: Expectation) -> Mapping[str, JsonValue]:
     return {}
 
 
+def _guidelines(expectations: Iterable[Expectation]) -> JsonValue:
+    """Gives the guidelines of a row: a list, or lists by the names of their groups."""
+    groups = {each.label or "": each.terms.get("guidelines") for each in expectations if each.name == GUIDELINES}
+    return groups[""] if [*groups] == [""] else groups
+
+
 def _judged(result: TestResult, read_parts: ReadParts) -> Mapping[str, JsonValue]:
     if result.name == CHUNK_RELEVANCE:
         return _chunks(result, read_parts)
@@ -123,7 +162,7 @@ def _judged(result: TestResult, read_parts: ReadParts) -> Mapping[str, JsonValue
         return {result.name: result.score}
     base, word = _labelled(result).removesuffix(_RATING), _yes_or_no(result)
     told: dict[str, JsonValue] = {f"{base}/rating": word}
-    told[f"{base}/rationale"] = result.explanation if word else None
+    told[f"{base}/rationale"] = _rationale(result.explanation) if word else None
     if word is None:
         told[f"{base}/error_message"] = result.error or result.explanation
     return told
@@ -137,7 +176,7 @@ def _chunks(result: TestResult, read_parts: ReadParts) -> Mapping[str, JsonValue
         return {**told, f"{base}/error_message": result.error or result.explanation}
     parts = read_parts(result.explanation)
     told[f"{base}/ratings"] = [label for label, _, _ in parts]
-    told[f"{base}/rationales"] = [rationale for _, _, rationale in parts]
+    told[f"{base}/rationales"] = [_rationale(each) for _, _, each in parts]
     return told
 
 
@@ -149,10 +188,15 @@ def _overall(results: Sequence[TestResult]) -> Mapping[str, JsonValue]:
             if result.name == name and _assessed(result) == "no":
                 return {
                     "overall_assessment/rating": "no",
-                    "overall_assessment/rationale": result.explanation,
+                    "overall_assessment/rationale": _rationale(result.explanation),
                     "root_cause_assessment/root_cause": name.split("/")[2],
                 }
     return {"overall_assessment/rating": "yes" if words else None}
+
+
+def _rationale(explanation: str) -> str:
+    """Gives a judge's words, without how many of its samples agree."""
+    return _SAMPLES.sub("", explanation)
 
 
 def _assessed(result: TestResult) -> str | None:
@@ -165,7 +209,7 @@ def _yes_or_no(result: TestResult) -> str | None:
     return {Verdict.PASS: "yes", Verdict.FAILURE: "no"}.get(result.verdict)
 
 
-def _labelled(result: TestResult) -> str:
+def _labelled(result: Expectation | TestResult) -> str:
     """Gives a judge's name, with that of its group of guidelines where it has one."""
     if not result.label:
         return result.name

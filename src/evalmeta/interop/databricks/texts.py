@@ -12,7 +12,7 @@ from evalmeta.model.jsonvalue import is_too_deep
 if TYPE_CHECKING:
     from evalmeta.model.jsonvalue import JsonObject, JsonValue
 
-__all__ = ["content_text", "decoded", "known_text", "response_text"]
+__all__ = ["broken_json", "content_text", "decoded", "known_text", "response_text"]
 
 _TEXT_KEYS: Final = ("response", "content", "output", "answer", "text", "result", "output_text")
 
@@ -26,6 +26,17 @@ def decoded(value: JsonValue) -> JsonValue:
     except orjson.JSONDecodeError:
         return value
     return value if is_too_deep(found) else found
+
+
+def broken_json(text: str) -> str | None:
+    """Says what is wrong with a text that begins as a list or an object of JSON does, and where; None of any other."""
+    if not text.lstrip().startswith(("[", "{")):
+        return None
+    try:
+        orjson.loads(text)
+    except orjson.JSONDecodeError as error:
+        return f"{error.msg} at character {error.pos + 1}"
+    return None
 
 
 def response_text(value: JsonValue) -> str:

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Final
 
 import orjson
 
-from evalmeta.interop.databricks.requests import is_request
+from evalmeta.interop.databricks.requests import is_plain
 from evalmeta.interop.losses import Loss, Written, number_losses, place_of
 from evalmeta.model.expectations import canonical_name
 
@@ -49,7 +49,7 @@ def _row(case: TestCase, number: int) -> JsonObject:
 
 def _request(inputs: Inputs) -> JsonValue:
     """Gives a text where it is enough: where nothing was said before, and it is not read as a request itself."""
-    if not inputs.conversation_history and not is_request(inputs.utterance):
+    if not inputs.conversation_history and is_plain(inputs.utterance):
         return inputs.utterance
     messages = [(_role(each), each.message or "") for each in inputs.conversation_history]
     return {"messages": [{"role": role, "content": text} for role, text in (*messages, ("user", inputs.utterance))]}
