@@ -287,13 +287,11 @@ def test_what_cannot_be_run_is_told_and_leaves_nothing(
 def test_warnings_are_shown_before_the_question_whom_to_ask(evalmeta: Program, tmp_path: Path) -> None:
     (tmp_path / "set.csv").write_text("request,respnse\nQ1,A1\n")
     (tmp_path / "half.jsonl").write_text('{"request": "Q1", "response": "a"}\n{"request": "Q2"}\n')
-    (tmp_path / "none.json").write_text("[]")
 
     misspelt, half = evalmeta("test", "run", "set.csv", "--wait"), evalmeta("test", "run", "half.jsonl", "--wait")
 
     assert "Did you mean 'response'?" in misspelt.err
     assert "row 2 has neither 'response' nor 'trace'" in half.err
-    assert "none.json has no cases: its list is empty" in evalmeta("test", "run", "none.json").err
 
 
 def test_a_great_many_mistakes_are_told_once_each_up_to_a_number(evalmeta: Program, tmp_path: Path) -> None:

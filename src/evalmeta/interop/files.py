@@ -69,8 +69,6 @@ def format_of(path: Path, *, label: str) -> SourceFormat:
     found = recognise(head)
     if not head.strip():
         raise FormatError(f"{label} is empty", actions=[_KNOWN])
-    if len(head) < HEAD_BYTES and not head.translate(None, b" \t\r\n[]"):
-        raise FormatError(f"{label} has no cases: its list is empty", actions=[_KNOWN])
     if found is None and len(head) >= HEAD_BYTES:
         found = recognise(_bytes_of(path, limits.MAX_JSON_BYTES))
     if found is None:
