@@ -74,7 +74,8 @@ def test_texts_and_verdicts_read_back(reports: list[Report]) -> None:
         for report in reports
         for case in report.run.cases
         for judged in (
-            [(str(each.verdict), clean(each.actual)) for each in case.results] or [(str(verdict_of(report, case)), "")]
+            [("MEASURED" if each.is_measured else str(each.verdict), clean(each.actual)) for each in case.results]
+            or [(str(verdict_of(report, case)), "")]
         )
     ]
     names = ("utterance", "case_verdict", "verdict", "actual")

@@ -236,7 +236,10 @@ def _named_files(paths: Sequence[Path]) -> Iterator[Path]:
             suffixes, manifests = " or ".join(f".{row.suffix}" for row in TYPES), ", ".join(MANIFEST_FILES)
             raise NotFound(
                 f"{str(path)!r} is neither a definition nor a manifest",
-                actions=[f"Name files that end in {suffixes} (and -meta.xml), manifests ({manifests}), or folders."],
+                actions=[
+                    f"Name files that end in {suffixes} (and -meta.xml), manifests ({manifests}), or folders.",
+                    f"Of a test in another format, all is checked by: evalmeta test run {path} --dry-run",
+                ],
             )
         else:
             yield path

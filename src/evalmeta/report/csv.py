@@ -92,7 +92,8 @@ def _judgement(result: TestResult, case: CaseResult) -> list[str]:
     kind = expectation_kind(result.name)
     label = result.label or (kind.label if kind else None)
     texts = (result.expected, result.actual, result.explanation, result.error or case.error, result.rater)
-    return [_cell(result.name), _cell(label), result.verdict, _number(result.score), *map(_cell, texts)]
+    word = "MEASURED" if result.is_measured else result.verdict
+    return [_cell(result.name), _cell(label), word, _number(result.score), *map(_cell, texts)]
 
 
 def _cost(exchange: Exchange) -> list[str]:
