@@ -85,3 +85,13 @@ def test_undecided_results_are_counted_by_name_with_the_commonest_reason() -> No
 def test_an_undecided_result_without_a_reason_gets_one() -> None:
     case = make.case(1, Verdict.UNDECIDED, TestResult("coherence", Verdict.UNDECIDED))
     assert undecided_reasons(make.report(case))[0].reason == "nothing able to judge it was there"
+
+
+def test_what_nobody_could_judge_for_one_reason_is_told_once() -> None:
+    undecided = [TestResult(name, Verdict.UNDECIDED, explanation="it needs a judge") for name in ("safety", "grade")]
+    case = make.case(1, Verdict.FAILURE, undecided[0], make.TOPIC_FAILED, undecided[1])
+    titles = [(title, [field.label for field in fields]) for title, fields in blocks(case) if title]
+    assert titles == [
+        ("Topic (topic_sequence_match): FAILURE", ["expected", "actual", "why"]),
+        ("safety, grade: UNDECIDED", ["why"]),
+    ]

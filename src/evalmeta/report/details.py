@@ -14,7 +14,7 @@ from evalmeta.report.report import verdict_of
 from evalmeta.report.words import count
 
 if TYPE_CHECKING:
-    from collections.abc import Hashable, Iterator, Sequence
+    from collections.abc import Hashable, Iterable, Iterator, Sequence
 
     from evalmeta.model.run import Average, CaseResult, Run, Summary, TestResult
     from evalmeta.report.conversations import Exchange
@@ -152,16 +152,29 @@ def blocks(case: CaseResult, summary: Summary | None = None) -> Iterator[tuple[s
     means = [Field("mean", f"{each.name} {mean_text(each)}: {each.verdict}") for each in _averages(case, summary)]
     if not case.earlier:
         yield "", [*_case_fields(case, results), *means]
-        for result in results:
-            yield f"{_title(result)}: {result.verdict}", list(_result_fields(result))
+        yield from map(_block, _alike(results))
         return
     yield "", [*_errors(case), *means]
     for exchange in exchanges(case):
         own = results_of(exchange, case, results)
         yield f"turn {exchange.turn}", list(_exchange_fields(exchange, own))
-        for result in own:
-            place = f" in turn {result.turn}" if result.turn else ""
-            yield f"{_title(result)}{place}: {result.verdict}", list(_result_fields(result))
+        yield from map(_block, _alike(own))
+
+
+def _alike(results: Iterable[TestResult]) -> list[list[TestResult]]:
+    """Puts together what nobody could judge for the same reason; all else is by itself."""
+    found: dict[Hashable, list[TestResult]] = {}
+    for place, result in enumerate(results):
+        is_open = result.verdict is Verdict.UNDECIDED and result.explanation
+        found.setdefault((result.turn, result.explanation) if is_open else place, []).append(result)
+    return list(found.values())
+
+
+def _block(alike: Sequence[TestResult]) -> tuple[str, list[Field]]:
+    first = alike[0]
+    place = f" in turn {first.turn}" if first.turn else ""
+    title = f"{', '.join(map(_title, alike))}{place}: {first.verdict}"
+    return title, list(_result_fields(first)) if len(alike) == 1 else [Field("why", first.explanation)]
 
 
 def case_text(case: CaseResult, summary: Summary | None = None, *, indent: str = "") -> str:

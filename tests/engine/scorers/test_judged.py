@@ -489,7 +489,7 @@ def test_terms_that_cannot_be_used_are_an_error(terms: dict[str, JsonValue], wor
 def test_offline_a_judged_metric_is_undecided(name: str) -> None:
     result = judge_offline(FULL[name][0])
     assert (result.verdict, result.score) == (Verdict.UNDECIDED, None)
-    assert result.explanation == "it needs an LLM rater, and none judges this run"
+    assert result.explanation == "it needs an LLM rater, a table under [raters], and none judges this run"
 
 
 @pytest.mark.parametrize("name", [CHUNKS, HALLUCINATIONS])

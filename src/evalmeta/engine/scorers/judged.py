@@ -111,7 +111,7 @@ def _ask(question: _Question, rater: Rater) -> TestResult | Awaitable[TestResult
     first, *others = question.parts
     rating = rater(first.rubric)
     if rating is None:
-        return _undecided(question, "it needs an LLM rater, and none judges this run")
+        return _undecided(question, "it needs an LLM rater, a table under [raters], and none judges this run")
     ratings = [rating, *(rater(each.rubric) for each in others)]
     # Nothing has to be awaited when an offline rater judges.
     if any(isawaitable(each) for each in ratings):
