@@ -93,5 +93,5 @@ def test_what_nobody_could_judge_for_one_reason_is_told_once() -> None:
     titles = [(title, [field.label for field in fields]) for title, fields in blocks(case) if title]
     assert titles == [
         ("Topic (topic_sequence_match): FAILURE", ["expected", "actual", "why"]),
-        ("safety, grade: UNDECIDED", ["why"]),
+        ("2 results: UNDECIDED", ["which", "why"]),
     ]

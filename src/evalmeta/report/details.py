@@ -173,8 +173,10 @@ def _alike(results: Iterable[TestResult]) -> list[list[TestResult]]:
 def _block(alike: Sequence[TestResult]) -> tuple[str, list[Field]]:
     first = alike[0]
     place = f" in turn {first.turn}" if first.turn else ""
-    title = f"{', '.join(map(_title, alike))}{place}: {first.verdict}"
-    return title, list(_result_fields(first)) if len(alike) == 1 else [Field("why", first.explanation)]
+    if len(alike) == 1:
+        return f"{_title(first)}{place}: {first.verdict}", list(_result_fields(first))
+    names = Field("which", ", ".join(map(_title, alike)))
+    return f"{len(alike):,} results{place}: {first.verdict}", [names, Field("why", first.explanation)]
 
 
 def case_text(case: CaseResult, summary: Summary | None = None, *, indent: str = "") -> str:
