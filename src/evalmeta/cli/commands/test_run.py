@@ -81,8 +81,8 @@ def run(  # noqa: PLR0913 - one parameter for each option, or group of them
 ) -> int:
     """Run agent tests that are in the org, or in files of any format.
 
-    A folder stands for the definitions in it, and for *.test.json and *.evalset.json. What files have runs in the
-    embedded org, without being deployed.
+    A folder stands for the definitions in it, and for *.test.json and *.evalset.json. Files are not deployed; they
+    run in the embedded org.
 
     \b
     evalmeta test run --wait
