@@ -72,7 +72,9 @@ def test_an_unknown_table_names_the_nearest_known_one(file: Path) -> None:
 
 
 def test_an_unknown_key_like_no_other_lists_what_is_known(file: Path) -> None:
-    assert "knows; Known here: validate, run, score, org, subjects, raters, tags" in refusal(file, "zzz = 1\n")
+    assert "knows; Known here: validate, run, score, org, adk, databricks, subjects, raters, tags" in refusal(
+        file, "zzz = 1\n"
+    )
 
 
 def test_a_value_out_of_range_says_what_is_allowed(file: Path) -> None:
