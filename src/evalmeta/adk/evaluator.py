@@ -23,9 +23,8 @@ if TYPE_CHECKING:
     from evalmeta.adk.sources import Source
     from evalmeta.api.results import FinishedRuns
     from evalmeta.interop.adk.cases import Session
-    from evalmeta.interop.adk.config import Missing
-    from evalmeta.interop.adk.reader import AdkDialect
     from evalmeta.model.evaluation import Evaluation
+    from evalmeta.model.settings import AdkDialect, MissingData
 
 __all__ = ["NUM_RUNS", "AgentEvaluator", "How", "evaluate", "evaluate_async"]
 
@@ -49,7 +48,7 @@ class How(TypedDict, total=False):
     """
 
     dialect: AdkDialect
-    missing: Missing
+    missing: MissingData
     initial_session_file: str | Path | None
     options: RunOptions
     rater: object

@@ -13,7 +13,7 @@ from evalmeta.interop.adk.writer import write_adk_cases
 from evalmeta.package.files import put_file
 
 if TYPE_CHECKING:
-    from evalmeta.interop.adk.reader import AdkDialect
+    from evalmeta.model.settings import AdkDialect
 
 __all__ = ["migrate_eval_data_to_new_schema"]
 

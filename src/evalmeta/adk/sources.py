@@ -13,10 +13,11 @@ import orjson
 from evalmeta import limits
 from evalmeta.errors import FormatError, NotFound, UsageError
 from evalmeta.interop.adk.cases import read_session
-from evalmeta.interop.adk.config import CONFIG_NAME, DEFAULT_CONFIG, read_test_config
+from evalmeta.interop.adk.config import DEFAULT_CONFIG, read_test_config
 from evalmeta.interop.adk.keys import Keys
 from evalmeta.interop.adk.reader import LEGACY, read_adk
 from evalmeta.interop.findings import Findings
+from evalmeta.interop.formats import ADK_CONFIG
 from evalmeta.interop.jsonreader import read_json
 from evalmeta.interop.jsonrecords import JsonRecord
 from evalmeta.package.files import read_file
@@ -105,7 +106,7 @@ def read_object(
         UsageError: one of them is no JSON, or the session is not for it.
     """
     config = {"criteria": dict(criteria)} if criteria is not None else eval_config
-    chosen = DEFAULT_CONFIG if config is None else read_test_config(_json(config), label=CONFIG_NAME)
+    chosen = DEFAULT_CONFIG if config is None else read_test_config(_json(config), label=ADK_CONFIG)
     return _read(_Content(_EVAL_SET, _EVAL_SET, _json(eval_set), chosen), reading, session)
 
 
@@ -150,7 +151,7 @@ def _files(path: Path) -> list[Path]:
 
 
 def _config_in(folder: Path) -> AdkConfig:
-    file = folder / CONFIG_NAME
+    file = folder / ADK_CONFIG
     return read_test_config(bytes_of(file), label=str(file)) if file.exists() else DEFAULT_CONFIG
 
 

@@ -13,7 +13,7 @@ import orjson
 from evalmeta import limits
 from evalmeta.errors import FormatError, NotFound
 from evalmeta.interop.document import Document
-from evalmeta.interop.formats import HEAD_BYTES, recognise
+from evalmeta.interop.formats import ADK_CONFIG, HEAD_BYTES, recognise
 from evalmeta.interop.reading import Reading
 from evalmeta.model.evaluation import evaluation_of
 from evalmeta.model.problem import Location, Problem, Severity
@@ -28,10 +28,7 @@ if TYPE_CHECKING:
     from evalmeta.interop.formats import SourceFormat
     from evalmeta.model.jsonvalue import JsonValue
 
-__all__ = ["ADK_CONFIG", "digest_of", "format_of", "is_test_file", "json_of", "looks_like_evaluation", "read_document"]
-
-ADK_CONFIG: Final = "test_config.json"
-"""What stands beside ADK's files and says by which criteria they are judged."""
+__all__ = ["digest_of", "format_of", "is_test_file", "json_of", "looks_like_evaluation", "read_document"]
 
 _CHUNK_BYTES: Final = 1_000_000
 _KNOWN: Final = """\

@@ -13,11 +13,14 @@ from evalmeta.interop.testing_center_csv import is_testing_center_csv
 if TYPE_CHECKING:
     from evalmeta.model.jsonvalue import JsonObject, JsonValue
 
-__all__ = ["HEAD_BYTES", "TARGET_FORMATS", "SourceFormat", "TargetFormat", "recognise"]
+__all__ = ["ADK_CONFIG", "HEAD_BYTES", "TARGET_FORMATS", "SourceFormat", "TargetFormat", "recognise"]
 
 SourceFormat = Literal["definition", "testspec", "csv", "adk", "databricks", "ballerina"]
 TargetFormat = Literal["definition", "testspec", "csv", "adk", "databricks"]
 TARGET_FORMATS: Final[tuple[TargetFormat, ...]] = ("definition", "testspec", "csv", "adk", "databricks")
+
+ADK_CONFIG: Final = "test_config.json"
+"""What stands beside ADK's files and says by which criteria they are judged."""
 
 HEAD_BYTES: Final = 1_000_000
 """How much of a file tells its format, unless it is one JSON value that is longer."""

@@ -11,8 +11,7 @@ import click
 from evalmeta.cli.options import answers_options, api_version_option, selection_options
 from evalmeta.cli.output import json_option, note, print_json, print_table
 from evalmeta.errors import UsageError
-from evalmeta.interop.files import ADK_CONFIG
-from evalmeta.interop.formats import TARGET_FORMATS
+from evalmeta.interop.formats import ADK_CONFIG, TARGET_FORMATS
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

@@ -7,7 +7,7 @@ eval_metrics.py. A file that cannot be read is an error: ADK-TS takes the defaul
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Final, Literal, NamedTuple
+from typing import TYPE_CHECKING, Final, NamedTuple
 
 import orjson
 
@@ -15,6 +15,7 @@ from evalmeta import limits
 from evalmeta.interop.adk.keys import Keys, both
 from evalmeta.interop.adk.rubrics import RUBRIC_TYPES, read_rubrics
 from evalmeta.interop.findings import Findings
+from evalmeta.interop.formats import ADK_CONFIG
 from evalmeta.interop.jsonreader import read_json
 from evalmeta.interop.jsonrecords import JsonRecord, json_kind, unquoted
 
@@ -24,23 +25,19 @@ if TYPE_CHECKING:
     from evalmeta.interop.adk.rubrics import Rubric
     from evalmeta.model.jsonvalue import JsonObject, JsonValue
     from evalmeta.model.problem import Problem
+    from evalmeta.model.settings import MissingData
 
 __all__ = [
-    "CONFIG_NAME",
     "DEFAULT_CONFIG",
     "FINAL_RESPONSE_MATCH",
     "RESPONSE_MATCH",
     "TRAJECTORY",
     "AdkConfig",
     "Criterion",
-    "Missing",
     "read_test_config",
     "write_test_config",
 ]
 
-Missing = Literal["undecided", "adk"]
-
-CONFIG_NAME: Final = "test_config.json"
 TRAJECTORY: Final = "tool_trajectory_avg_score"
 RESPONSE_MATCH: Final = "response_match_score"
 FINAL_RESPONSE_MATCH: Final = "final_response_match_v2"
@@ -112,14 +109,14 @@ class AdkConfig:
 
     criteria: tuple[Criterion, ...]
     is_default: bool = False
-    missing: Missing = "undecided"
+    missing: MissingData = "undecided"
     notes: tuple[Problem, ...] = field(default=(), compare=False)
 
 
 class _Extension(NamedTuple):
     """What the key `evalmeta` of a file says, which other tools pass over."""
 
-    missing: Missing = "undecided"
+    missing: MissingData = "undecided"
     tokens: str = "unicode"
     aggregate: str = "majority"
 
@@ -146,7 +143,7 @@ def read_test_config(data: bytes, *, label: str) -> AdkConfig:
             `problems` has every reason with line and column.
     """
     findings = Findings(label)
-    root = JsonRecord(read_json(data, label=label), (), findings, called=CONFIG_NAME)
+    root = JsonRecord(read_json(data, label=label), (), findings, called=ADK_CONFIG)
     keys = Keys()
     keys.check(root, "criteria", "customMetrics", "userSimulatorConfig", "liveModelConfig", "evalmeta")
     for name in ("userSimulatorConfig", "liveModelConfig"):
@@ -158,7 +155,7 @@ def read_test_config(data: bytes, *, label: str) -> AdkConfig:
     if root.is_object and not root.has("criteria"):
         root.missing("criteria", hint=_EXAMPLE)
     elif root.raw("criteria") == {}:
-        root.refuse("adk-config", f"'criteria' of {CONFIG_NAME} is empty: nothing would be judged", "criteria")
+        root.refuse("adk-config", f"'criteria' of {ADK_CONFIG} is empty: nothing would be judged", "criteria")
     findings.check()
     return AdkConfig(criteria, missing=extension.missing, notes=findings.notes)
 

@@ -5,7 +5,7 @@ Which criteria judge them stands in another file, `test_config.json`; `config` r
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final, Literal, NamedTuple
+from typing import TYPE_CHECKING, Final, NamedTuple
 
 import orjson
 
@@ -32,10 +32,9 @@ if TYPE_CHECKING:
     from evalmeta.interop.jsonreader import JsonFile
     from evalmeta.model.jsonvalue import JsonObject, JsonValue
     from evalmeta.model.problem import Problem
+    from evalmeta.model.settings import AdkDialect
 
-__all__ = ["LEGACY", "AdkDialect", "AdkFile", "is_adk", "read_adk", "read_adk_file"]
-
-AdkDialect = Literal["auto", "python", "typescript"]
+__all__ = ["LEGACY", "AdkFile", "is_adk", "read_adk", "read_adk_file"]
 
 LEGACY: Final = "adk-legacy"
 """The code of the note that a file has the form that came before eval sets."""
