@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# The main job on a fresh copy of metadata-samples: validate, deploy, retrieve, list and run.
+# The typical workflow on a fresh copy of metadata-samples: validate, deploy, retrieve, list and run.
 set -euo pipefail
 rm -rf .demo
 cp -R metadata-samples .demo
