@@ -1,23 +1,33 @@
-# Two commands do everything on a fresh machine with Python 3.11+: `make demo` and `make test`.
+# Two commands are enough on a fresh machine with Python 3.11 or newer: `make demo` and `make test`.
+# `make thorough` runs what takes longer; with npm on the path it also tests with clients from npm.
 PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 SARIF_SCHEMA := $(VENV)/sarif-2.1.0.json
 INPUTS ?= 1000000
 CLIENTS := $(VENV)/node/ready
-# What tests need from npm; without npm those tests are skipped, in CI npm is always there.
-NODE_MATERIAL := $(if $(shell command -v npm),$(SARIF_SCHEMA) $(CLIENTS))
+# The tests marked npm need these files. Without npm, `make thorough` leaves those tests out; CI always has npm.
+NPM := $(shell command -v npm)
+NODE_MATERIAL := $(if $(NPM),$(SARIF_SCHEMA) $(CLIENTS))
+NOT_NPM := $(if $(NPM),,and not npm)
+# One process for each core. A single file or test runs without this, in one process: starting workers takes longer.
+PYTEST := $(BIN)/pytest -n auto --dist worksteal
 
 .PHONY: demo test thorough lint bench fuzz docs
 
-demo: $(VENV)/installed  ## the main job on a copy of metadata-samples
+demo: $(VENV)/installed  ## the typical workflow on a copy of metadata-samples
 	@PATH="$(CURDIR)/$(BIN):$$PATH" bash docs/demo.sh
 
-test: $(VENV)/ready $(NODE_MATERIAL) lint  ## everything that must hold: lint, types, imports, tests
-	$(BIN)/pytest --cov --cov-report=term
+test: lint  ## lint, types, imports and the default tests: at most 4 minutes on 2 cores
+	$(PYTEST)
 
-thorough: $(VENV)/ready  ## libxml2, xmlschema and the reader hold 10,000 generated documents of each type to the same verdict: minutes
-	EVALMETA_EXAMPLES=10000 $(BIN)/pytest --no-cov -n 2 tests/validation/test_agreement.py -k same_verdict
+# The parts, in order: all tests with coverage; the property tests with all their examples; the three validators on
+# 10,000 documents of each type; damaged inputs for all that reads untrusted input.
+thorough: $(VENV)/ready $(NODE_MATERIAL)  ## what `make test` leaves out, and coverage: at most 30 minutes on 2 cores
+	$(PYTEST) -m "(slow or not slow) $(NOT_NPM)" --cov --cov-report=term
+	EVALMETA_EXAMPLES=500 $(PYTEST) -m "hypothesis $(NOT_NPM)"
+	EVALMETA_EXAMPLES=10000 $(PYTEST) -m hypothesis tests/validation/test_agreement.py -k same_verdict
+	$(MAKE) fuzz INPUTS=100000
 
 lint: $(VENV)/ready
 	$(BIN)/ruff check
@@ -25,13 +35,13 @@ lint: $(VENV)/ready
 	$(BIN)/mypy
 	$(BIN)/lint-imports
 
-bench: $(VENV)/ready $(VENV)/peers/ready  ## ratios, each measured in one run
+bench: $(VENV)/ready $(VENV)/peers/ready  ## performance ratios, each measured in one run
 	PYTHONPATH=tests $(BIN)/python benchmarks/run.py
 
-fuzz: $(VENV)/ready  ## INPUTS damaged inputs for everything that reads what strangers send; exits 1 on an error nobody promised
+fuzz: $(VENV)/ready  ## INPUTS damaged inputs for all that reads untrusted input; exits with 1 on an undocumented error
 	PYTHONPATH=tests $(BIN)/python -m fuzz.run $(INPUTS)
 
-docs: $(VENV)/ready  ## writes the generated parts of the documentation again
+docs: $(VENV)/ready  ## regenerate the generated parts of the documentation
 	$(BIN)/python docs/generate.py
 
 $(VENV)/pip:
@@ -43,7 +53,7 @@ $(VENV)/installed: $(VENV)/pip pyproject.toml
 	$(BIN)/python -m pip install --quiet --editable .
 	@touch $@
 
-# What we are measured against has an environment of its own.
+# The programs that benchmarks compare with have an environment of their own.
 $(VENV)/peers/ready: benchmarks/peers/requirements.txt
 	$(PYTHON) -m venv $(VENV)/peers
 	$(VENV)/peers/bin/python -m pip install --quiet --requirement $<
@@ -57,7 +67,7 @@ $(SARIF_SCHEMA): $(VENV)/pip
 	cd $(VENV) && npm pack --silent @microsoft/jest-sarif@1.0.0-beta.0 >/dev/null
 	tar -xzOf $(VENV)/microsoft-jest-sarif-1.0.0-beta.0.tgz package/lib/schemas/sarif-2.1.0-rtm.5.json >$@
 
-# Clients written elsewhere and the Node that they need; nothing of theirs runs while they are installed.
+# Clients that others wrote, and the Node.js that they need. None of their scripts runs during installation.
 $(CLIENTS): tests/clients_elsewhere/clients/package.json tests/clients_elsewhere/clients/package-lock.json | $(VENV)/pip
 	@mkdir -p $(@D)
 	cp $^ $(@D)

@@ -12,6 +12,8 @@ from typing import TYPE_CHECKING
 import pytest
 from hypothesis import HealthCheck, settings
 
+from examples import at_most
+
 if TYPE_CHECKING:
     from collections.abc import Callable
 
@@ -20,9 +22,11 @@ if TYPE_CHECKING:
 # A script that starts the tests in the background has them, and what they start, ignore Ctrl-C.
 signal.signal(signal.SIGINT, signal.default_int_handler)
 
-# A machine that is busy is no defect.
-settings.register_profile("untimed", deadline=None, suppress_health_check=[HealthCheck.too_slow])
-settings.load_profile("untimed")
+# Examples have no deadline: a busy machine is not a defect. Tests that need more than 100 examples say so themselves.
+settings.register_profile(
+    "evalmeta", max_examples=at_most(100), deadline=None, suppress_health_check=[HealthCheck.too_slow]
+)
+settings.load_profile("evalmeta")
 
 SAMPLES = Path(__file__).parent.parent / "metadata-samples"
 _LEFT_BEHIND = shutil.ignore_patterns(".evalmeta", "__pycache__")
@@ -33,8 +37,14 @@ _ENVIRONMENT = (
 )
 
 
+def pytest_configure(config: pytest.Config) -> None:
+    """Run a test that the command line names by its id, also when it is marked slow."""
+    if any("::" in argument for argument in config.args):
+        config.option.markexpr = ""
+
+
 def pytest_terminal_summary(terminalreporter: TerminalReporter) -> None:
-    """Says at the end what tests have counted, also when other processes ran them."""
+    """Print what tests have counted, also when other processes ran them."""
     for report in terminalreporter.stats.get("passed", []):
         for name, value in report.user_properties:
             if name == "said":

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
@@ -26,8 +25,6 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from evalmeta.model.registry import MetadataType
-
-EXAMPLES = int(os.environ.get("EVALMETA_EXAMPLES", "500"))
 
 _NOT_XML = "".join(map(chr, {*range(32), 0xFFFE, 0xFFFF} - {9, 10, 13}))
 _INTS = st.integers(-(2**31), 2**31 - 1)

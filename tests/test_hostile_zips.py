@@ -25,6 +25,7 @@ from evalmeta.package.archive import build_zip
 from evalmeta.package.project import find_project
 from evalmeta.wire.messages import AsyncResult, RetrieveResult
 from evalmeta.wire.soap import write_results
+from examples import at_most
 from hostile_zips import HOSTILE_ZIPS, SUFFIX
 from package.handmade import Entry, zip_of
 
@@ -93,7 +94,7 @@ def test_a_hostile_zip_to_an_org_changes_nothing() -> None:
         assert (success, (message or "")[:8]) == (False, "The zip ")
 
 
-@settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=at_most(60), deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(name=st.text(alphabet="./\\:aC~ \0", max_size=12) | st.text(max_size=8))
 def test_whatever_an_entry_is_called_it_is_written_into_the_project_or_not_at_all(project: Path, name: str) -> None:
     before = files(project.parent).keys()

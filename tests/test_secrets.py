@@ -32,6 +32,7 @@ from evalmeta.org.serverfile import read_server
 from evalmeta.wire.oauth import TokenReply, read_auth_url
 from evalmeta.wire.soap import read_call, write_call, write_fault
 from evalmeta.xmlio.writer import node
+from examples import slow_but
 from org.servers import send
 
 if TYPE_CHECKING:
@@ -88,7 +89,7 @@ def sent_to(server: Loopback) -> list[str]:
     return " ".join(map(echo, server.requests)).split()
 
 
-@pytest.mark.parametrize("failure", FAILURES)
+@pytest.mark.parametrize("failure", slow_but("401", FAILURES))
 def test_an_org_that_repeats_a_secret_is_not_quoted(machine: Machine, failure: str) -> None:
     with listening(failing(FAILURES[failure])) as server:
         log_in_and_work(machine, server.url)
@@ -118,6 +119,7 @@ def test_a_session_that_ended_and_is_not_renewed_shows_no_refresh_token(machine:
     assert machine.leaks(*sent_to(server)) == []
 
 
+@pytest.mark.slow
 def test_an_org_that_is_away_is_told_without_a_secret(machine: Machine) -> None:
     with socket.create_server(("127.0.0.1", 0)) as closed:
         url = f"http://127.0.0.1:{closed.getsockname()[1]}"
@@ -203,19 +205,22 @@ def test_sf_is_given_no_secret_and_what_it_says_is_not_repeated(
 
 @pytest.mark.parametrize(
     "address",
-    [
+    slow_but(
         "https://ci:{password}@desk.example",
-        "https://ci:{password}/x@desk.example",
-        "https://ci:{password}",
-        "http://ci:{password}@desk.example/x?y",
-        "ftp://desk.example/?access_token={password}",
-        "https://[::1/?access_token={password}",
-        "https://desk.example:1x/?access_token={password}",
-        "https:///{password}",
-        "{access token}",
-        "{auth URL}desk.example",
-        "{auth URL}",
-    ],
+        [
+            "https://ci:{password}@desk.example",
+            "https://ci:{password}/x@desk.example",
+            "https://ci:{password}",
+            "http://ci:{password}@desk.example/x?y",
+            "ftp://desk.example/?access_token={password}",
+            "https://[::1/?access_token={password}",
+            "https://desk.example:1x/?access_token={password}",
+            "https:///{password}",
+            "{access token}",
+            "{auth URL}desk.example",
+            "{auth URL}",
+        ],
+    ),
 )
 def test_an_address_with_a_secret_is_refused_unseen(machine: Machine, address: str) -> None:
     url = re.sub(r"\{(.*?)\}", lambda found: CANARIES[found[1]], address)
@@ -266,7 +271,7 @@ def test_a_token_that_no_header_can_carry_is_refused_unseen(machine: Machine, fo
     assert machine.leaks() == []
 
 
-@pytest.mark.parametrize("kind", ["cut", "text", "binary", "PEM of nothing"])
+@pytest.mark.parametrize("kind", slow_but("cut", ["cut", "text", "binary", "PEM of nothing"]))
 def test_a_file_that_holds_no_secret_of_its_kind_is_not_quoted(machine: Machine, kind: str) -> None:
     pem = f"-----BEGIN RSA PRIVATE KEY-----\n{MARK}\n".encode()
     content = {"cut": pem, "text": TOKEN.encode(), "binary": b"\xff" + TOKEN.encode()}.get(kind, pem + pem[:0:-1])
@@ -308,6 +313,7 @@ def served(machine: Machine) -> Iterator[str]:
     os.kill(server.pid, signal.SIGKILL)
 
 
+@pytest.mark.slow
 def test_a_served_org_shows_its_tokens_once(machine: Machine, served: str) -> None:
     token = machine.run("org", "token").out.splitlines()[-1]
     machine.said.pop()

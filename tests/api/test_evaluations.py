@@ -409,7 +409,7 @@ def test_what_an_ended_process_has_kept_is_not_asked_again(tmp_path: Path, endin
         while child.poll() is None and kept_in(journal) < HANGS - 1:
             time.sleep(0.02)
         child.send_signal(ending)
-        child.communicate(timeout=30)
+        child.communicate(timeout=120)
     agent = Recorder()
     finished = evaluate(twenty(), agent, journal=journal)
     assert noted.read_text().splitlines() == [f"question {number}" for number in range(1, HANGS + 1)]

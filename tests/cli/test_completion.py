@@ -28,6 +28,6 @@ def test_another_shell_is_wrong_usage(evalmeta: Program) -> None:
 
 def test_the_program_answers_the_script(program: list[str]) -> None:
     asked = {**os.environ, "_EVALMETA_COMPLETE": "bash_complete", "COMP_WORDS": "evalmeta man", "COMP_CWORD": "1"}
-    done = subprocess.run(program, env=asked, capture_output=True, text=True, check=False, timeout=60)
+    done = subprocess.run(program, env=asked, capture_output=True, text=True, check=False, timeout=120)
 
     assert done.stdout == "plain,manifest\n"

@@ -88,7 +88,7 @@ def test_colour_follows_the_conventions(
 def test_a_full_disk_is_an_error_and_no_defect(program: list[str], copy_samples: Callable[..., Path]) -> None:
     copy_samples()
     with Path("/dev/full").open("wb") as full:
-        done = subprocess.run([*program, "validate"], stdout=full, stderr=subprocess.PIPE, check=False, timeout=60)
+        done = subprocess.run([*program, "validate"], stdout=full, stderr=subprocess.PIPE, check=False, timeout=120)
     assert done.returncode == 1
     assert done.stderr.startswith(b"Error (EvalmetaError): the output cannot be written: No space left on device")
 

@@ -82,7 +82,7 @@ def test_a_token_that_is_typed_is_not_shown(program: list[str], org: OAuthServer
         while process.stderr.read(1) not in {b":", b""}:
             pass
         os.write(keyboard, org.new_session().encode() + b"\n")
-        out, _ = process.communicate(timeout=60)
+        out, _ = process.communicate(timeout=120)
     os.set_blocking(keyboard, False)
     with pytest.raises(BlockingIOError):
         os.read(keyboard, 1)
@@ -151,7 +151,7 @@ def test_a_browser_is_opened_and_logs_in(
     browser.chmod(0o755)
     monkeypatch.setenv("BROWSER", str(browser))
     words = ("org", "login", "--web", "--client-id", CLIENT, "-r", org.url, "--callback-port", "0")
-    done = subprocess.run([*program, *words], capture_output=True, text=True, check=False, timeout=60)
+    done = subprocess.run([*program, *words], capture_output=True, text=True, check=False, timeout=120)
     assert (done.returncode, done.stdout[:12]) == (0, "Logged in as"), done.stderr
     assert "Open this address to log in, within 300 seconds:\nhttp" in done.stderr
 
@@ -162,8 +162,8 @@ def test_without_a_browser_the_address_is_printed(program: list[str], org: OAuth
         assert process.stderr is not None
         process.stderr.readline()
         visit = "import sys, urllib.request\nurllib.request.urlopen(sys.argv[1]).read()\n"
-        subprocess.run([sys.executable, "-c", visit, process.stderr.readline().strip()], check=True, timeout=60)
-        out, _ = process.communicate(timeout=60)
+        subprocess.run([sys.executable, "-c", visit, process.stderr.readline().strip()], check=True, timeout=120)
+        out, _ = process.communicate(timeout=120)
     assert out.startswith(f"Logged in as {USERNAME}")
 
 

@@ -102,7 +102,7 @@ def test_a_killed_run_goes_on_by_its_own_definition_only_when_that_is_wanted(
     agent = (project.root / "desk.py").read_text()
     (project.root / "desk.py").write_text(agent.replace("time.sleep(0)", "time.sleep(60)"))
     running = subprocess.Popen([*program, "test", "run", "--wait"], stdout=subprocess.PIPE, stderr=subprocess.PIPE)
-    deadline = time.monotonic() + 30
+    deadline = time.monotonic() + 120
     while not asked(project) and time.monotonic() < deadline:
         time.sleep(0.01)
     running.kill()

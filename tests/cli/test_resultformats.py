@@ -31,7 +31,7 @@ def say(result_format: str) -> int:
 def python(code: str, **environment: str) -> str:
     command = [sys.executable, "-c", code]
     return subprocess.run(
-        command, env=environment or None, capture_output=True, text=True, check=True, timeout=60
+        command, env=environment or None, capture_output=True, text=True, check=True, timeout=120
     ).stdout
 
 

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from evalmeta.model.run import CaseResult
     from evalmeta.package.project import Project
 
-CASES, WAIT = 40, 60
+CASES, WAIT = 40, 120
 RUN = "4KB000000000001GAA"
 RESUME = ("test", "resume", "--job-id", RUN)
 GO_ON = f"Go on with: evalmeta test resume --job-id {RUN}"
@@ -54,8 +54,13 @@ async def answer(utterance):
         FAULT
     return {"outcome": "Done. " * 2_000, "topic": "Orders"}
 """
-LOCK = 'global held; held = sqlite3.connect(store, isolation_level=None); held.execute("BEGIN EXCLUSIVE")'
-QUICKLY = {"STORE_BUSY_SECONDS": 0.05, "LOCKED_SECONDS": 0.3}
+# The database is locked only after the results of earlier cases are in it.
+LOCK = """global held
+        held = sqlite3.connect(store, isolation_level=None)
+        while held.execute("SELECT count(*) FROM case_result").fetchone() == (0,):
+            await asyncio.sleep(0.01)
+        held.execute("BEGIN EXCLUSIVE")"""
+QUICKLY = {"STORE_BUSY_SECONDS": 0.2, "LOCKED_SECONDS": 1}
 
 
 class Said(NamedTuple):

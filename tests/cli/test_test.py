@@ -2,8 +2,10 @@ from __future__ import annotations
 
 import json
 import signal
+import sqlite3
 import subprocess
 import time
+from contextlib import closing
 from typing import TYPE_CHECKING
 
 import pytest
@@ -17,12 +19,16 @@ if TYPE_CHECKING:
     Program = Callable[..., Outcome]
     Copy = Callable[..., Path]
 
+WAIT = 120
+ANSWERED = 16
 SLOW_AGENT = """
 import asyncio, pathlib
 async def answer(utterance):
     with pathlib.Path("asked.txt").open("a") as log:
         log.write(utterance + "\\n")
     await asyncio.sleep({seconds})
+    while int(utterance.split()[1]) > {answered} and pathlib.Path("held").exists():
+        await asyncio.sleep(0.01)
     return "Understood."
 """
 
@@ -37,11 +43,17 @@ def answer(utterance):
 
 @pytest.fixture
 def slow_project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[..., Path]:
-    """A project of 40 cases whose agent writes down what it is asked and takes its time."""
+    """Return a function that makes a project of 40 cases, whose agent writes down what it is asked and takes its time.
 
-    def make(seconds: float) -> Path:
+    While the file `held` exists, the agent answers the first 16 questions only: the run cannot end
+    before the test has interrupted it, however busy the machine is.
+    """
+
+    def make(seconds: float, *, is_held: bool = False) -> Path:
         monkeypatch.chdir(tmp_path)
-        (tmp_path / "slow.py").write_text(SLOW_AGENT.format(seconds=seconds))
+        (tmp_path / "slow.py").write_text(SLOW_AGENT.format(seconds=seconds, answered=ANSWERED))
+        if is_held:
+            (tmp_path / "held").touch()
         (tmp_path / "evalmeta.toml").write_text(
             '[run]\nconcurrency = 4\n[subjects.Desk]\nadapter = "python"\ntarget = "slow:answer"\n'
         )
@@ -163,22 +175,22 @@ def test_an_unbound_agent_is_answered_with_the_lines_to_add(evalmeta: Program, c
 
 
 @pytest.mark.parametrize(
-    ("body", "said"),
+    ("body", "seconds", "said"),
     [
-        ("raise RuntimeError('the agent is down')", "the agent is down"),
-        ("return 42", "int"),
-        ("return {'outcome': 'x', 'latency_ms': float('nan')}", "latency"),
-        ("time.sleep(60)", "0.2"),
+        ("raise RuntimeError('the agent is down')", "60", "the agent is down"),
+        ("return 42", "60", "int"),
+        ("return {'outcome': 'x', 'latency_ms': float('nan')}", "60", "latency"),
+        ("time.sleep(60)", "0.2", "0.2"),
     ],
 )
 def test_an_agent_that_cannot_answer_makes_errors_not_failures(
-    evalmeta: Program, copy_samples: Copy, body: str, said: str
+    evalmeta: Program, copy_samples: Copy, body: str, seconds: str, said: str
 ) -> None:
     project = copy_samples("failing")
     (project / "returns_agent.py").write_text(f"import time\ndef answer(utterance):\n    {body}\n")
     evalmeta("deploy")
 
-    done = evalmeta("test", "run", "--wait", "--case-timeout", "0.2")
+    done = evalmeta("test", "run", "--wait", "--case-timeout", seconds)
 
     assert done.code == 1
     assert "4 errors" in done.out
@@ -199,12 +211,13 @@ def test_an_adapter_that_cannot_be_loaded_is_wrong_usage(evalmeta: Program, copy
 def test_ctrl_c_keeps_results_and_resume_asks_only_for_the_rest(
     evalmeta: Program, slow_project: Callable[..., Path], program: list[str]
 ) -> None:
-    project = slow_project(0.15)
+    project = slow_project(0.02, is_held=True)
     evalmeta("deploy")
     running = subprocess.Popen([*program, "test", "run", "--wait"], stdout=subprocess.PIPE, stderr=subprocess.PIPE)
     _wait_for_questions(project, 12)
     running.send_signal(signal.SIGINT)
-    _, err = running.communicate(timeout=30)
+    _, err = running.communicate(timeout=WAIT)
+    (project / "held").unlink()
 
     done = evalmeta("test", "resume", "--job-id", "4KB000000000001GAA")
 
@@ -220,12 +233,13 @@ def test_ctrl_c_keeps_results_and_resume_asks_only_for_the_rest(
 def test_a_killed_run_is_resumed_with_every_case_once(
     evalmeta: Program, slow_project: Callable[..., Path], program: list[str]
 ) -> None:
-    project = slow_project(0.1)
+    project = slow_project(0.02, is_held=True)
     evalmeta("deploy")
     running = subprocess.Popen([*program, "test", "run", "--wait"], stdout=subprocess.PIPE, stderr=subprocess.PIPE)
-    _wait_for_questions(project, 12)
+    _wait_for_results(project)
     running.kill()
     running.communicate()
+    (project / "held").unlink()
     kept = json.loads(evalmeta("test", "results", "-i", "4KB000000000001GAA", "--json").out)["result"][0]["testCases"]
     asked_before = (project / "asked.txt").read_text().splitlines()
 
@@ -267,12 +281,13 @@ def test_what_an_agent_prints_does_not_reach_a_report(evalmeta: Program, copy_sa
 def test_a_resume_with_a_broken_agent_is_refused_and_nothing_is_lost(
     evalmeta: Program, slow_project: Callable[..., Path], program: list[str]
 ) -> None:
-    project = slow_project(0.1)
+    project = slow_project(0.02, is_held=True)
     evalmeta("deploy")
     running = subprocess.Popen([*program, "test", "run", "--wait"], stdout=subprocess.PIPE, stderr=subprocess.PIPE)
     _wait_for_questions(project, 6)
     running.terminate()
-    running.communicate(timeout=30)
+    running.communicate(timeout=WAIT)
+    (project / "held").unlink()
     agent = project / "slow.py"
     works = agent.read_text()
     agent.write_text("def answer(:")
@@ -321,28 +336,28 @@ def test_what_is_no_runs_id_is_wrong_usage(evalmeta: Program, copy_samples: Copy
 def test_sigterm_ends_a_run_politely_even_where_ctrl_c_is_ignored(
     slow_project: Callable[..., Path], program: list[str]
 ) -> None:
-    project = slow_project(0.2)
+    project = slow_project(0.02, is_held=True)
     subprocess.run([*program, "deploy"], check=True, capture_output=True)
     words = ["sh", "-c", 'trap "" INT; exec "$@"', "sh", *program, "test", "run", "--wait"]
     running = subprocess.Popen(words, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
     _wait_for_questions(project, 4)
     running.terminate()
 
-    _, err = running.communicate(timeout=30)
+    _, err = running.communicate(timeout=WAIT)
 
     assert running.returncode == 130
     assert b"evalmeta test resume --job-id" in err
 
 
 def test_an_interruption_is_an_object_too(slow_project: Callable[..., Path], program: list[str]) -> None:
-    project = slow_project(0.2)
+    project = slow_project(0.02, is_held=True)
     subprocess.run([*program, "deploy"], check=True, capture_output=True)
     words = [*program, "test", "run", "--wait", "--json"]
     running = subprocess.Popen(words, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
     _wait_for_questions(project, 4)
     running.send_signal(signal.SIGINT)
 
-    out, _ = running.communicate(timeout=30)
+    out, _ = running.communicate(timeout=WAIT)
 
     assert (json.loads(out)["name"], json.loads(out)["exitCode"]) == ("Interrupted", 130)
 
@@ -371,13 +386,14 @@ def test_a_resumed_run_can_be_waited_for_too_shortly_too(evalmeta: Program, slow
 
 
 def test_a_canceled_run_keeps_its_finished_cases(evalmeta: Program, slow_project: Callable[..., Path]) -> None:
-    project = slow_project(0.2)
+    project = slow_project(0.02, is_held=True)
     evalmeta("deploy")
     evalmeta("test", "run")
-    _wait_for_questions(project, 12)
+    _wait_for_results(project)
 
     done = evalmeta("test", "cancel", "--use-most-recent")
     shown = json.loads(evalmeta("test", "results", "-r", "--json").out)["result"][0]
+    (project / "held").unlink()
     resumed = evalmeta("test", "resume", "-r")
 
     assert (done.code, done.out.startswith("Canceled run 4KB000000000001GAA; ")) == (0, True)
@@ -407,10 +423,19 @@ def test_a_run_that_is_none_is_wrong_usage(
 
 
 def _wait_for_questions(project: Path, count: int) -> None:
-    deadline = time.monotonic() + 30
     log = project / "asked.txt"
-    while time.monotonic() < deadline:
-        if log.exists() and len(log.read_text().splitlines()) >= count:
-            return
+    _wait_for(lambda: log.exists() and len(log.read_text().splitlines()) >= count)
+
+
+def _wait_for_results(project: Path) -> None:
+    """Wait until the org has kept the result of a case."""
+    _wait_for_questions(project, ANSWERED)
+    with closing(sqlite3.connect(project / ".evalmeta" / "org.sqlite3")) as store:
+        _wait_for(lambda: store.execute("SELECT count(*) FROM case_result").fetchone() != (0,))
+
+
+def _wait_for(is_done: Callable[[], bool]) -> None:
+    deadline = time.monotonic() + WAIT
+    while not is_done():
+        assert time.monotonic() < deadline, "it did not happen in time"
         time.sleep(0.02)
-    raise AssertionError("the agent was not asked")

@@ -33,6 +33,7 @@ from evalmeta.model.manifest import Manifest
 from evalmeta.model.registry import NEWEST_API_VERSION
 from evalmeta.wire.messages import AsyncResult
 from evalmeta.wire.soap import write_fault, write_results
+from examples import at_most
 from org.parts import ask
 
 if TYPE_CHECKING:
@@ -83,7 +84,7 @@ def test_no_answer_is_unreachable(call: object, error: Exception) -> None:
     assert raised.value.exit_code == 4
 
 
-@settings(deadline=None, max_examples=50)
+@settings(deadline=None, max_examples=at_most(50))
 @given(st.binary(), st.sampled_from([200, 400, 500]))
 def test_any_answer_is_a_result_or_an_error_of_the_org(reply: bytes, status: int) -> None:
     for call in EVERY_CALL:
@@ -223,7 +224,7 @@ def test_a_server_that_breaks_off_is_unreachable(reply: bytes) -> None:
         async with await asyncio.start_server(hang_up, "127.0.0.1") as server:
             port = server.sockets[0].getsockname()[1]
             async with Connection(
-                url=f"http://127.0.0.1:{port}", token=TOKEN, api_version=NEWEST_API_VERSION
+                url=f"http://127.0.0.1:{port}", token=TOKEN, api_version=NEWEST_API_VERSION, poll_seconds=0.001
             ) as connection:
                 await describe(connection)
 

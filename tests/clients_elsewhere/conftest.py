@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
@@ -12,15 +13,20 @@ from clients_elsewhere.workspace import Workspace
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
-    from pathlib import Path
 
     from clients_elsewhere.orgs import Org
 
 
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Mark every test of this folder: it needs programs that `make thorough` installs."""
+    for item in items:
+        if item.path.is_relative_to(Path(__file__).parent):
+            item.add_marker(pytest.mark.npm)
+
+
 @pytest.fixture(scope="session", autouse=True)
 def _clients() -> None:
-    if not (CLIENTS / "ready").exists():
-        pytest.skip("the clients are not installed; make test does it where npm is")
+    assert (CLIENTS / "ready").exists(), "The clients are not installed. Install them: make .venv/node/ready"
 
 
 @pytest.fixture(scope="session")

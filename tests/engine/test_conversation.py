@@ -7,6 +7,7 @@ from contextlib import suppress
 import pytest
 
 from engine.builders import TOPIC, Agent, answer_orders, case
+from evalmeta import limits
 from evalmeta.engine.conversation import Terms, converse
 from evalmeta.engine.plan import WorkItem
 from evalmeta.engine.scorer import SCORERS
@@ -101,8 +102,8 @@ def test_a_case_that_breaks_off_keeps_what_earlier_turns_gave() -> None:
 
 def test_a_deadline_that_passes_makes_the_case_an_error() -> None:
     agent = Agent(hang)
-    result = ask(agent, seconds=0.01)
-    assert (result.verdict, result.error) == (Verdict.ERROR, "no answer within 0.01 s")
+    result = ask(agent, seconds=0.5)
+    assert (result.verdict, result.error) == (Verdict.ERROR, "no answer within 0.5 s")
     assert agent.closed_sessions == 1
 
 
@@ -135,7 +136,11 @@ def test_an_agent_that_cannot_be_opened_makes_the_case_an_error() -> None:
 
 
 @pytest.mark.parametrize("failure", [ValueError("no"), asyncio.CancelledError(), SystemExit(1), None])
-def test_a_session_that_cannot_be_closed_spoils_nothing(failure: BaseException | None) -> None:
+def test_a_session_that_cannot_be_closed_spoils_nothing(
+    failure: BaseException | None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(limits, "CLOSE_SECONDS", 0.05)
+
     class Sticky(Agent):
         async def open(self, case: Case) -> object:
             session = await super().open(case)

@@ -95,9 +95,9 @@ def test_everybody_leaves_an_agent_alone_for_as_long_as_it_asks() -> None:
 
 
 def test_a_pause_that_the_agent_asks_for_does_not_count_as_its_time() -> None:
-    [result] = run(Flaky(SubjectBusy("later", after=0.3)), evaluation(1), case_timeout=0.2)
+    [result] = run(Flaky(SubjectBusy("later", after=1.2)), evaluation(1), case_timeout=1)
     assert result.verdict is Verdict.PASS
-    assert result.generated.latency_ms < 200
+    assert result.generated.latency_ms < 1000
 
 
 def test_opening_a_session_is_tried_again_too() -> None:

@@ -122,7 +122,7 @@ def test_a_rater_that_fails_spoils_its_result_alone(kind: type[Moody], mood: obj
 
 
 def test_a_rater_that_hangs_spoils_its_result_alone() -> None:
-    result = judged(scorers_of(Hanging(None)), seconds=0.05)
+    result = judged(scorers_of(Hanging(None)), seconds=0.5)
     assert [each.verdict for each in result.results] == [Verdict.PASS, Verdict.ERROR, Verdict.PASS]
     assert "before the time of its case (case_timeout) was over" in (result.results[1].error or "")
     assert (result.verdict, result.error) == (Verdict.ERROR, None)
@@ -130,14 +130,14 @@ def test_a_rater_that_hangs_spoils_its_result_alone() -> None:
 
 
 def test_a_rater_that_hangs_leaves_no_time_for_further_turns() -> None:
-    result = judged(scorers_of(Hanging(None)), "first", "second", seconds=0.05)
+    result = judged(scorers_of(Hanging(None)), "first", "second", seconds=0.5)
     assert (result.verdict, len(result.results), result.utterance) == (Verdict.ERROR, 3, "first")
     assert "no time left to ask on" in (result.error or "")
 
 
 def test_a_rater_that_hangs_ends_when_answers_are_judged_again() -> None:
     item, scorers = WorkItem(1, case(expectations=EXPECTED)), scorers_of(Hanging(None))
-    again = asyncio.run(judge_again(item, judged(scorers_of(Moody(GOOD))), scorers, seconds=0.05))
+    again = asyncio.run(judge_again(item, judged(scorers_of(Moody(GOOD))), scorers, seconds=0.5))
     assert [each.verdict for each in again.results] == [Verdict.PASS, Verdict.ERROR, Verdict.PASS]
     assert again.verdict is Verdict.ERROR
 
@@ -145,7 +145,7 @@ def test_a_rater_that_hangs_ends_when_answers_are_judged_again() -> None:
 def test_turns_that_no_time_is_left_for_are_errors_when_answers_are_judged_again() -> None:
     item, scorers = WorkItem(1, case("first", "second", expectations=EXPECTED)), scorers_of(Hanging(None))
     recorded = judged(scorers_of(Moody(GOOD)), "first", "second")
-    again = asyncio.run(judge_again(item, recorded, scorers, seconds=0.05))
+    again = asyncio.run(judge_again(item, recorded, scorers, seconds=0.5))
     assert [(each.turn, each.verdict) for each in again.results] == [
         (1, Verdict.PASS), (1, Verdict.ERROR), (1, Verdict.PASS), *[(2, Verdict.ERROR)] * 3,
     ]  # fmt: skip

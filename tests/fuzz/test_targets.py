@@ -12,12 +12,11 @@ from fuzz.harness import feed, united
 from fuzz.run import main
 from fuzz.targets import TARGETS
 
-INPUTS = 2_000
 
-
+@pytest.mark.parametrize("inputs", [100, pytest.param(2_000, marks=pytest.mark.slow)])
 @pytest.mark.parametrize("name", TARGETS)
-def test_damaged_input_leads_to_no_other_error(name: str) -> None:
-    assert feed(name, range(INPUTS)).foreign == {}
+def test_damaged_input_leads_to_no_other_error(name: str, inputs: int) -> None:
+    assert feed(name, range(inputs)).foreign == {}
 
 
 @pytest.mark.parametrize("name", TARGETS)

@@ -22,7 +22,8 @@ from evalmeta.model.definition import (
 from evalmeta.model.registry import TESTING_DEFINITION
 from evalmeta.xmlio.definitions import read_definition, write_definition
 from evalmeta.xmlio.reader import read_xml
-from strategies import EXAMPLES, definitions, xml_texts
+from examples import at_most
+from strategies import definitions, xml_texts
 
 TABLE = """\
 Conversation History,Utterance,Expected Topic,Expected Actions,Expected Response,Context Variable CaseId
@@ -106,7 +107,7 @@ def held_by_tables(draw: st.DrawFn) -> Definition:
     return Definition("N", "S", test_cases=tuple(cases))
 
 
-@settings(max_examples=EXAMPLES // 4)
+@settings(max_examples=at_most(125))
 @given(held_by_tables())
 def test_a_table_that_became_a_definition_comes_back_as_it_was(definition: Definition) -> None:
     written = write_testing_center_csv(definition)
@@ -116,7 +117,7 @@ def test_a_table_that_became_a_definition_comes_back_as_it_was(definition: Defin
     assert write_testing_center_csv(again) == written
 
 
-@settings(max_examples=EXAMPLES // 4)
+@settings(max_examples=at_most(125))
 @given(definitions())
 def test_what_is_not_lost_is_kept(definition: Definition) -> None:
     written = write_testing_center_csv(definition)

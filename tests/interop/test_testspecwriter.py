@@ -11,15 +11,16 @@ from evalmeta.model.definition import Definition, Expectation, HistoryMessage, I
 from evalmeta.model.registry import TESTING_DEFINITION
 from evalmeta.xmlio.definitions import read_definition, write_definition
 from evalmeta.xmlio.reader import read_xml
+from examples import at_most
 from interop.specs import SPEC, STUDIO_SPEC, held_by_specs, kinds
-from strategies import EXAMPLES, definitions
+from strategies import definitions
 
 
 def of_case(*expectations: Expectation, number: int | None = None, inputs: Inputs | None = None) -> Definition:
     return Definition("n", "s", test_cases=(TestCase(inputs or Inputs("u"), expectations, number),))
 
 
-@settings(max_examples=EXAMPLES // 4)
+@settings(max_examples=at_most(125))
 @given(kinds.flatmap(held_by_specs))
 def test_a_spec_that_became_a_definition_comes_back_as_it_was(definition: Definition) -> None:
     written = write_testspec(definition)
@@ -30,7 +31,7 @@ def test_a_spec_that_became_a_definition_comes_back_as_it_was(definition: Defini
     assert write_testspec(again).content == written.content
 
 
-@settings(max_examples=EXAMPLES // 4)
+@settings(max_examples=at_most(125))
 @given(definitions())
 def test_what_is_not_lost_is_kept(definition: Definition) -> None:
     written = write_testspec(definition)

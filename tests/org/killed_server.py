@@ -61,7 +61,7 @@ def kill_while_deploying(project: Project, token: str, word: str) -> str | None:
     os.close(reading)
     os.close(writing)
     try:
-        return asyncio.run(asyncio.wait_for(_deploy(url, token, word, child), 30))
+        return asyncio.run(asyncio.wait_for(_deploy(url, token, word, child), 120))
     finally:
         os.waitpid(child, 0)
 

@@ -31,7 +31,7 @@ for name, value in json.loads(sys.argv[1]).items():
 from evalmeta.org.server import main
 sys.exit(main(*sys.argv[2:]))
 """
-WAIT = 30
+WAIT = 120
 
 
 def wait_for(what: object) -> object:

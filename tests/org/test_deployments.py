@@ -22,6 +22,7 @@ from evalmeta.store.database import open_database
 from evalmeta.wire.messages import DeployOptions
 from evalmeta.wire.timestamps import from_timestamp
 from evalmeta.xmlio.manifests import write_manifest
+from examples import at_most
 from org.parts import KIND, ask, definition, everything, opened, package, snapshot, xml_of
 
 if TYPE_CHECKING:
@@ -29,7 +30,6 @@ if TYPE_CHECKING:
     from evalmeta.wire.messages import DeployMessage, DeployResult
 
 DEPLOYER = Path(__file__).parent / "deployer.py"
-KILLS = 40
 DEPLOY = DeployOptions()
 CHECK = DeployOptions(check_only=True)
 PARTIAL = DeployOptions(rollback_on_error=False)
@@ -156,7 +156,7 @@ contents = st.tuples(names, st.integers(1, 3)).map(
 packages = st.lists(contents, min_size=1, max_size=4, unique_by=lambda pair: pair[0].lower()).map(dict)
 
 
-@settings(max_examples=120, deadline=None)
+@settings(max_examples=at_most(120), deadline=None)
 @given(st.lists(st.tuples(packages, st.booleans()), min_size=1, max_size=4))
 def test_a_deployment_that_fails_or_only_checks_changes_nothing(steps: list[tuple[dict[str, bytes], bool]]) -> None:
     with tempfile.TemporaryDirectory() as folder, opened(Path(folder)) as org:
@@ -256,11 +256,12 @@ def test_a_name_in_another_case_is_the_same_component(org: Organization) -> None
     assert list(fetch(org)) == ["orders"]
 
 
-def test_a_deployment_that_is_killed_is_done_or_not_begun(tmp_path: Path) -> None:
-    command = [sys.executable, str(DEPLOYER), str(tmp_path), str(KILLS)]
-    told = subprocess.run(command, check=True, capture_output=True, text=True, timeout=60)
+@pytest.mark.parametrize("kills", [5, pytest.param(40, marks=pytest.mark.slow)])
+def test_a_deployment_that_is_killed_is_done_or_not_begun(tmp_path: Path, kills: int) -> None:
+    command = [sys.executable, str(DEPLOYER), str(tmp_path), str(kills)]
+    told = subprocess.run(command, check=True, capture_output=True, text=True, timeout=300)
     states = told.stdout.split()
-    assert len(states) == KILLS
+    assert len(states) == kills
     assert set(states) <= {"old", "new"}
 
 

@@ -17,13 +17,13 @@ from evalmeta.package.archive import build_zip
 from evalmeta.wire.messages import DeployOptions, DeployResult
 from evalmeta.wire.soap import read_results
 from evalmeta.xmlio.manifests import write_manifest
+from examples import at_most
 from org.parts import KIND, definition, everything, opened, snapshot, xml_of
 
 if TYPE_CHECKING:
     from evalmeta.org.organization import Organization
 
 STEPS = 10
-EXAMPLES = 100
 NAMES = ("A", "B", "C", "D")
 
 
@@ -98,7 +98,7 @@ def contents(org: Organization) -> dict[str, bytes | None]:
     return {each.full_name: org.components.content(KIND.name, each.full_name) for each in found}
 
 
-@settings(max_examples=EXAMPLES, deadline=None)
+@settings(max_examples=at_most(100), deadline=None)
 @given(st.lists(steps, min_size=STEPS, max_size=STEPS))
 def test_a_thousand_mixed_deployments_change_what_they_say_and_nothing_else(plan: list[Step]) -> None:
     with tempfile.TemporaryDirectory() as folder, opened(Path(folder)) as opened_org:

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 CASES = 100
 KILLS = 4
 NAMES = [f"Orders {number}" for number in range(1, CASES + 1)]
-WAIT = 30
+WAIT = 120
 STARTER = """\
 import asyncio, pathlib, sys
 from evalmeta.api.orgs import connect

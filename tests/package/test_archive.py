@@ -70,7 +70,7 @@ def test_processes_with_other_hash_seeds_and_time_zones_build_the_same_bytes() -
     for seed, zone in (("1", "UTC"), ("2", "Pacific/Auckland"), ("3", "America/New_York")):
         environment = {**os.environ, "PYTHONHASHSEED": seed, "TZ": zone, "PYTHONPATH": os.pathsep.join(sys.path)}
         run = subprocess.run(
-            [sys.executable, "-c", BUILD], env=environment, capture_output=True, check=True, timeout=60
+            [sys.executable, "-c", BUILD], env=environment, capture_output=True, check=True, timeout=120
         )
         digests.add(run.stdout)
     assert len(digests) == 1
@@ -136,7 +136,7 @@ def test_limits_are_checked_before_a_file_is_opened(tmp_path: Path, count: int, 
     sparse(tmp_path / "watched", size)
     watched = [sys.executable, "-c", WATCH, str(tmp_path / "watched"), str(count)]
     environment = {**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)}
-    run = subprocess.run(watched, env=environment, capture_output=True, text=True, check=True, timeout=60)
+    run = subprocess.run(watched, env=environment, capture_output=True, text=True, check=True, timeout=120)
     assert run.stdout.splitlines() == ["refused", "opened 0 times"]
 
 

@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 
 from evalmeta.errors import ProjectError
 from evalmeta.package.forceignore import ForceIgnore, read_forceignore
+from examples import at_most
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -31,7 +32,7 @@ def git(*words: str) -> bool:
     program = shutil.which("git")
     if program is None:
         pytest.skip("needs git to compare with")
-    return subprocess.run([program, *words], check=False, capture_output=True, timeout=60).returncode == 0
+    return subprocess.run([program, *words], check=False, capture_output=True, timeout=120).returncode == 0
 
 
 def git_ignores(root: Path, lines: list[str], file: str) -> bool:
@@ -49,7 +50,7 @@ def repository(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return root
 
 
-@settings(max_examples=100, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=at_most(100), deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(st.lists(st.sampled_from(LINES), max_size=5), st.sampled_from(FILES[:-2]))
 @example(["b/", "!b/keep.x"], "b/keep.x")
 @example(["b/**", "!b/keep.x"], "b/keep.x")

@@ -56,5 +56,5 @@ def test_an_unknown_format_is_a_usage_error_that_lists_the_known() -> None:
 def test_no_format_loads_rich_or_lxml(name: str) -> None:
     loaded = "{'rich', 'lxml'} & {*sys.modules}"
     code = f"import sys; from evalmeta.report import render; render({name!r}, []); print({loaded})"
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True, timeout=60)
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True, timeout=120)
     assert done.stdout == "set()\n"

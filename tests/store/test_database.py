@@ -142,7 +142,7 @@ def test_many_processes_may_open_a_new_database_at_once(folder: Path) -> None:
     for opener in openers:
         opener.stdin.write("\n")
         opener.stdin.flush()
-    assert [opener.communicate(timeout=30)[1] for opener in openers] == [""] * 5
+    assert [opener.communicate(timeout=120)[1] for opener in openers] == [""] * 5
 
 
 def test_a_file_that_is_no_database_is_corrupt(folder: Path) -> None:

@@ -8,6 +8,7 @@ from hypothesis import HealthCheck, given, settings
 
 from evalmeta.model.run import Run, RunStatus
 from evalmeta.store.remote_runs import RemoteRun, RemoteRuns, open_remote_runs
+from examples import at_most
 from wire.results import runs
 
 if TYPE_CHECKING:
@@ -20,7 +21,7 @@ RUN = Run(ID, "Orders", "Desk", RunStatus.NEW, 10.0, 0)
 DEV = RemoteRun("https://dev.example", "dev", RUN, (ID,))
 
 
-@settings(suppress_health_check=[HealthCheck.function_scoped_fixture], deadline=None, max_examples=50)
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture], deadline=None, max_examples=at_most(50))
 @given(run=runs)
 def test_a_run_comes_back_as_it_was_kept(database: Database, run: Run) -> None:
     remote = replace(DEV, run=replace(run, id=ID), jobs=(ID, "4KB2"))

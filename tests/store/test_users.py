@@ -114,7 +114,7 @@ def test_the_use_of_a_token_does_not_wait_for_whoever_holds_the_database(users: 
     def hold() -> None:
         with closing(open_database(database.path.parent)) as other, other.transaction():
             held.set()
-            asked.wait(3)
+            asked.wait(60)
 
     with ThreadPoolExecutor() as pool:
         pool.submit(hold)

@@ -13,7 +13,8 @@ from evalmeta.validation.schema import schema_dir
 from evalmeta.validation.validator import validate_component
 from evalmeta.xmlio.definitions import read_definition
 from evalmeta.xmlio.reader import NAMESPACE, read_xml
-from strategies import EXAMPLES, QUIRKS, documents
+from examples import EXAMPLES
+from strategies import QUIRKS, documents
 
 XSD = schema_dir() / "AiEvaluationDefinition.xsd"
 LIBXML2 = etree.XMLSchema(etree.parse(XSD))

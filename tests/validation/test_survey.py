@@ -9,7 +9,8 @@ from evalmeta import limits
 from evalmeta.model.registry import TESTING_DEFINITION, TYPES
 from evalmeta.validation.schema import check_schema
 from evalmeta.xmlio.reader import NAMESPACE, read_xml
-from strategies import EXAMPLES, QUIRKS, documents
+from examples import EXAMPLES
+from strategies import QUIRKS, documents
 
 HEAD = "<name>n</name><subjectName>s</subjectName><subjectType>AGENT</subjectType>"
 INPUTS = "<inputs><utterance>u</utterance></inputs>"

@@ -14,7 +14,8 @@ from evalmeta.validation.manifests import validate_manifest
 from evalmeta.validation.validator import validate_component
 from evalmeta.xmlio.definitions import write_definition
 from evalmeta.xmlio.reader import NAMESPACE
-from strategies import EXAMPLES, definitions, documents
+from examples import EXAMPLES
+from strategies import definitions, documents
 
 HEAD = "<name>n</name><subjectName>s</subjectName><subjectType>AGENT</subjectType>"
 INPUTS = "<inputs><utterance>u</utterance></inputs>"

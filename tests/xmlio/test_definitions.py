@@ -22,7 +22,8 @@ from evalmeta.model.registry import TYPES
 from evalmeta.xmlio.definitions import read_definition, write_definition
 from evalmeta.xmlio.reader import read_xml
 from evalmeta.xmlio.sketch import sketch_definition
-from strategies import EXAMPLES, definitions, documents
+from examples import EXAMPLES
+from strategies import definitions, documents
 
 SAMPLES = Path(__file__).parent.parent.parent / "metadata-samples"
 GOOD = sorted(path for path in SAMPLES.rglob("*.aiEvaluationDefinition*") if "invalid" not in path.parts)

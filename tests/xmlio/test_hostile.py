@@ -17,8 +17,8 @@ from evalmeta.validation.manifests import validate_manifest
 from evalmeta.validation.validator import validate_component
 from evalmeta.xmlio.nodes import read_node
 from evalmeta.xmlio.reader import NAMESPACE, read_xml
+from examples import EXAMPLES
 from hostile_xml import DOCTYPES, HINTS, SECRET, Bait, baited, laid
-from strategies import EXAMPLES
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -48,14 +48,15 @@ def judge(reference: str | None, answer: str, **terms: object) -> TestResult:
     return score_response_match(expectation, exchange(GeneratedData(answer)))
 
 
-def test_ten_thousand_pairs_of_texts_score_as_rouge_score_says() -> None:
+@pytest.mark.parametrize("pairs", [500, pytest.param(10_000, marks=pytest.mark.slow)])
+def test_pairs_of_texts_score_as_rouge_score_says(pairs: int) -> None:
     draw = random.Random(2004)  # noqa: S311 - the same texts every time
 
     def text() -> str:
         words = ("".join(draw.choices("abdeginorstyz", k=draw.randint(1, 9))) for _ in range(draw.randint(0, 12)))
         return "".join(draw.choice((word, draw.choice(PARTS))) + draw.choice(JOINTS) for word in words)
 
-    for _ in range(10_000):
+    for _ in range(pairs):
         assert_same_as_the_peer(text(), text())
 
 

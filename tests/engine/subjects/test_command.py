@@ -81,7 +81,7 @@ def pids(tmp_path: Path) -> Iterator[Callable[[], list[int]]]:
 
     async def none_is_left() -> None:
         for each in read():
-            assert await asyncio.wait_for(gone(each), 20)
+            assert await asyncio.wait_for(gone(each), 60)
 
     yield read
     asyncio.run(none_is_left())

@@ -21,8 +21,9 @@ from evalmeta.model.definition import (
     PromptInput,
     TestCase,
 )
+from examples import at_most
 from interop.adkfiles import FULL, LEGACY_PYTHON, MULTI_TURN, STATEFUL, eval_set
-from strategies import EXAMPLES, definitions, xml_texts
+from strategies import definitions, xml_texts
 
 if TYPE_CHECKING:
     from evalmeta.interop.adk.cases import AdkCase
@@ -57,7 +58,7 @@ def held_by_adk(draw: st.DrawFn) -> Definition:
     return Definition(draw(spoken), draw(spoken), test_cases=tuple(cases))
 
 
-@settings(max_examples=EXAMPLES // 4)
+@settings(max_examples=at_most(125))
 @given(held_by_adk(), st.sampled_from(["python", "typescript"]))
 def test_a_definition_that_became_an_eval_set_comes_back_as_it_was(definition: Definition, dialect: str) -> None:
     written = write_adk(definition, dialect=dialect)  # type: ignore[arg-type]
@@ -68,7 +69,7 @@ def test_a_definition_that_became_an_eval_set_comes_back_as_it_was(definition: D
     assert {each.where for each in written.losses} <= {"definition"}
 
 
-@settings(max_examples=EXAMPLES // 4)
+@settings(max_examples=at_most(125))
 @given(definitions())
 def test_any_definition_is_written_as_json_with_its_questions(definition: Definition) -> None:
     found = json.loads(write_adk(definition).content)

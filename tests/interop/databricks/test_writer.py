@@ -18,7 +18,8 @@ from evalmeta.model.definition import (
     PromptInput,
     TestCase,
 )
-from strategies import EXAMPLES, definitions, xml_texts
+from examples import at_most
+from strategies import definitions, xml_texts
 
 spoken = xml_texts.filter(str.strip) | st.sampled_from(['{"query": "q"}', '{"messages": []}', "[1]", "3"])
 roles = st.sampled_from(["user", "agent", "system", "tool"])
@@ -42,7 +43,7 @@ def back(content: bytes, definition: Definition) -> Definition:
     return definition_of(document, subject_name=definition.subject_name)[0]
 
 
-@settings(max_examples=EXAMPLES // 4)
+@settings(max_examples=at_most(125))
 @given(held())
 def test_what_rows_hold_is_read_to_the_same_definition(definition: Definition) -> None:
     written = write_databricks(definition)
@@ -50,7 +51,7 @@ def test_what_rows_hold_is_read_to_the_same_definition(definition: Definition) -
     assert back(written.content, definition) == definition
 
 
-@settings(max_examples=EXAMPLES // 4)
+@settings(max_examples=at_most(125))
 @given(definitions())
 def test_whatever_is_written_can_be_read_or_is_named_as_lost(definition: Definition) -> None:
     written = write_databricks(definition)

@@ -83,7 +83,7 @@ def test_any_text_makes_a_readable_document(name: str, text: str) -> None:
         assert document.count("\n") == 1
 
 
-@pytest.mark.skipif(not SCHEMA.exists(), reason="npm, which brings the schema, is not installed")
+@pytest.mark.npm
 @given(text=texts)
 def test_sarif_fits_its_schema(text: str) -> None:
     problem = Problem(text, Severity.WARNING, Location(text, 1, 1), text, text, text)
