@@ -215,7 +215,7 @@ def test_cases_are_asked_at_the_same_time(desk: Callable[..., Path], run: Run) -
     run(DESK).assert_outcomes(passed=1, failed=1)
 
 
-@pytest.mark.parametrize("dist", ["load", "loadfile"])
+@pytest.mark.parametrize("dist", ["load", pytest.param("loadfile", marks=pytest.mark.slow)])
 def test_workers_ask_each_case_once(desk: Callable[..., Path], run: Run, dist: str) -> None:
     path = desk(PASSING, FAILING, BROKEN)
 

@@ -102,6 +102,7 @@ def test_an_org_that_repeats_a_secret_is_not_quoted(machine: Machine, failure: s
     assert len(machine.kept()) == 1
 
 
+@pytest.mark.slow
 def test_a_session_that_ended_and_is_not_renewed_shows_no_refresh_token(machine: Machine) -> None:
     def answer(request: bytes) -> bytes:
         told = echo(request)
@@ -264,7 +265,7 @@ def test_a_secret_among_the_words_of_a_command_is_not_repeated(
     assert (machine.leaks(), list(machine.processes())) == ([], [])
 
 
-@pytest.mark.parametrize("form", ["{0} {0}", "{0}\n{0}", "{0}\x7f", "{0}\u00fc", "\x00{0}"])
+@pytest.mark.parametrize("form", slow_but("{0}\n{0}", ["{0} {0}", "{0}\n{0}", "{0}\x7f", "{0}\u00fc", "\x00{0}"]))
 def test_a_token_that_no_header_can_carry_is_refused_unseen(machine: Machine, form: str) -> None:
     assert machine.run("org", "login", "-r", "http://127.0.0.1:9", stdin=form.format(TOKEN)).code == 2
     assert "blanks or characters that no token has" in machine.said[-1].err

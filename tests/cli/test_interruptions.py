@@ -57,7 +57,7 @@ class Desk:
 SETTINGS = '[subjects.Desk]\nadapter = "python"\ntarget = "desk:Desk"\n'
 
 
-@pytest.mark.parametrize("times", [2, pytest.param(15, marks=pytest.mark.slow)])
+@pytest.mark.parametrize("times", [3, pytest.param(15, marks=pytest.mark.slow)])
 def test_ctrl_c_at_random_moments_of_runs_that_hang_keeps_what_was_done(
     tmp_path: Path, times: int, record_property: Callable[[str, object], None]
 ) -> None:

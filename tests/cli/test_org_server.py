@@ -128,6 +128,7 @@ def test_status_tells_of_the_server(evalmeta: Callable[..., object], project: Pr
         assert re.search(rf"Server +answers\nURL +{url}\nProcess +{found['pid']}\n", evalmeta("org", "status").out)
 
 
+@pytest.mark.slow
 def test_a_server_that_hangs_is_told_and_can_be_ended(
     evalmeta: Callable[..., object], project: Project, monkeypatch: pytest.MonkeyPatch
 ) -> None:

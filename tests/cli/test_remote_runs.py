@@ -284,6 +284,7 @@ def test_an_org_of_ours_is_told_the_options_and_repeats_by_itself(
     assert [(each.org_url, each.total) for each in history(ours)] == [(url, 2)]
 
 
+@pytest.mark.slow
 def test_runs_of_the_projects_own_server_are_listed_once(
     evalmeta: Program, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

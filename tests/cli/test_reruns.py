@@ -72,6 +72,7 @@ def test_an_extended_run_can_go_on_by_itself(evalmeta: Program) -> None:
     evalmeta("test", "resume", "-i", FIRST)
 
 
+@pytest.mark.slow
 def test_a_wait_for_more_iterations_can_run_out(evalmeta: Program, project: Project, program: list[str]) -> None:
     evalmeta("test", "run", "--wait")
     (project.root / "desk.py").write_text(
@@ -177,6 +178,7 @@ def test_what_cannot_be_judged_again_is_told(evalmeta: Program, said: list[str],
     assert (ran.code, told in ran.err) == (2, True)
 
 
+@pytest.mark.slow
 def test_runs_of_another_org_of_ours_are_extended_and_judged_again_there(
     evalmeta: Program, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -139,6 +139,7 @@ def test_a_database_that_was_overwritten_stops_the_run(tmp_path: Path) -> None:
         assert "Traceback" not in said
 
 
+@pytest.mark.slow
 def test_a_folder_that_cannot_be_written_is_told_and_loses_nothing(tmp_path: Path) -> None:
     before: tuple[str, ...] = ()
     if os.geteuid() == 0:

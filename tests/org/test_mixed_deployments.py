@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -98,6 +99,7 @@ def contents(org: Organization) -> dict[str, bytes | None]:
     return {each.full_name: org.components.content(KIND.name, each.full_name) for each in found}
 
 
+@pytest.mark.slow
 @settings(max_examples=at_most(100), deadline=None)
 @given(st.lists(steps, min_size=STEPS, max_size=STEPS))
 def test_a_thousand_mixed_deployments_change_what_they_say_and_nothing_else(plan: list[Step]) -> None:

@@ -28,6 +28,8 @@ from org.servers import WAIT, begin, get, send, served, wait_for
 from wire.envelopes import jsforce_call
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
     import httpx
 
     from evalmeta.package.project import Project
@@ -40,6 +42,13 @@ USERINFO = "/services/oauth2/userinfo"
 @pytest.fixture
 def project(tmp_path: Path) -> Project:
     return make_project(tmp_path / "project", seconds=0.02)
+
+
+@pytest.fixture(scope="module")
+def shared_url(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+    """Serve an org that tests share which change nothing in it."""
+    with served(make_project(tmp_path_factory.mktemp("shared") / "project")) as url:
+        yield url
 
 
 def status_of(project: Project, run_id: str) -> RunStatus:
@@ -122,11 +131,8 @@ def test_a_rebound_name_and_another_origin_are_refused(project: Project) -> None
         (b"GET / HTTP/1.0\r\n\r\n", b"403"),
     ],
 )
-def test_what_is_no_proper_request_is_refused_in_salesforces_shape(
-    project: Project, sent: bytes, status: bytes
-) -> None:
-    with served(project) as url:
-        head, _, body = talk(url, sent).partition(b"\r\n\r\n")
+def test_what_is_no_proper_request_is_refused_in_salesforces_shape(shared_url: str, sent: bytes, status: bytes) -> None:
+    head, _, body = talk(shared_url, sent).partition(b"\r\n\r\n")
     assert head.startswith(b"HTTP/1.1 " + status)
     assert set(orjson.loads(body)[0]) == {"message", "errorCode"}
 
@@ -146,12 +152,14 @@ def test_a_client_that_does_not_end_its_head_is_let_go(project: Project, sent: b
         assert talk(url, sent).startswith(b"HTTP/1.1 408 ")
 
 
+@pytest.mark.slow
 def test_a_client_that_does_not_end_its_body_is_let_go(project: Project) -> None:
     with served(project, PIECE_SECONDS=0.2) as url:
         head = f"POST {SOAP} HTTP/1.1\r\nHost: localhost\r\nContent-Length: 100\r\nConnection: close\r\n\r\n<"
         assert b"sf:REQUEST_RUNNING_TOO_LONG" in talk(url, head.encode())
 
 
+@pytest.mark.slow
 def test_a_client_that_sends_on_after_its_answer_is_let_go(project: Project) -> None:
     head = f"POST {SOAP} HTTP/1.1\r\nHost: localhost\r\nContent-Length: 99999999\r\n\r\n"
     with served(project, REST_SECONDS=0.2) as url, connected(url) as connection:
@@ -174,6 +182,7 @@ def test_what_is_no_http_after_an_answer_ends_the_connection_and_is_no_defect(
     assert "Traceback" not in capfd.readouterr().err + (project.state_dir / "logs" / "server.log").read_text()
 
 
+@pytest.mark.slow
 def test_a_client_that_does_not_read_its_answer_is_let_go(project: Project) -> None:
     with opened_of(project) as org:
         large = definition("Large", extra=f"<description>{'x' * 1_000_000}</description>")
@@ -203,6 +212,7 @@ def test_a_signal_ends_a_server_cleanly(project: Project, number: int) -> None:
     assert not (project.state_dir / "server.json").exists()
 
 
+@pytest.mark.slow
 def test_a_second_server_says_where_the_first_is(project: Project, capfd: pytest.CaptureFixture[str]) -> None:
     with served(project) as url:
         command = [sys.executable, "-m", "evalmeta.org.server", str(project.root), "127.0.0.1", "0"]
@@ -210,6 +220,7 @@ def test_a_second_server_says_where_the_first_is(project: Project, capfd: pytest
     assert f"a server for this project already runs at {url}" in capfd.readouterr().err
 
 
+@pytest.mark.slow
 def test_a_killed_server_leaves_the_place_to_the_next(project: Project) -> None:
     process, _ = begin(project)
     process.kill()
@@ -245,6 +256,7 @@ def test_a_run_survives_the_server_and_is_finished(project: Project) -> None:
     assert len(asked(project)) == 60
 
 
+@pytest.mark.slow
 def test_a_run_whose_worker_was_killed_too_goes_on_when_the_server_starts_again(project: Project) -> None:
     run_id = started(project, cases=60)
     process, _ = begin(project)
@@ -274,6 +286,7 @@ def test_runs_over_the_limit_wait_as_new(tmp_path: Path) -> None:
                 os.kill(int(lease.worker.split(":")[1]), signal.SIGKILL)
 
 
+@pytest.mark.slow
 def test_a_run_that_kills_its_workers_is_given_up(tmp_path: Path) -> None:
     project = make_project(tmp_path / "deadly", agent="import os\n\ndef answer(utterance):\n    os._exit(0)\n")
     run_id = started(project, cases=1)

@@ -72,6 +72,7 @@ def project(tmp_path: Path) -> Project:
     return make_project(tmp_path / "project", seconds=0.02)
 
 
+@pytest.mark.slow
 def test_a_run_killed_again_and_again_asks_only_what_is_missing(project: Project) -> None:
     run_id = started(project, cases=CASES, options=RunOptions(concurrency=2))
     for _ in range(KILLS):

@@ -105,6 +105,7 @@ def test_a_worker_that_cannot_be_started_is_told_with_the_way_on(project: Projec
     assert raised.value.actions == (f"Go on with: evalmeta test resume --job-id {run_id}",)
 
 
+@pytest.mark.slow
 def test_a_served_run_whose_results_cannot_be_kept_waits_and_is_not_given_up(
     project: Project, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -252,9 +252,13 @@ def test_stderr_blocks_nothing_and_is_no_answer(tmp_path: Path) -> None:
         ("sys.exit('x\\n' * 20_000 + 'last')", "stderr: (x\n){9}last$"),
         ("sys.exit('y' * 2_000)", "stderr: y{1000}$"),
         ("os.write(1, b'half a ')\nsys.exit(0)", "exit code 0 in the middle of a line: 'half a '; it wrote nothing"),
-        ("os.close(1)\ntime.sleep(600)", "closed its stdin or stdout"),
+        pytest.param("os.close(1)\ntime.sleep(600)", "closed its stdin or stdout", marks=pytest.mark.slow),
         ("subprocess.Popen(['sleep', '600'])\nsys.exit(4)", "exit code 4"),
-        ("subprocess.Popen(['sleep', '5'], start_new_session=True)\nsys.exit(5)", "exit code 5"),
+        pytest.param(
+            "subprocess.Popen(['sleep', '5'], start_new_session=True)\nsys.exit(5)",
+            "exit code 5",
+            marks=pytest.mark.slow,
+        ),
     ],
 )
 def test_a_program_that_dies_is_unreachable_and_says_how(tmp_path: Path, body: str, complaint: str) -> None:
