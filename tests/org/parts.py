@@ -204,7 +204,7 @@ def embedded(project: Project, do: Callable[[Connection], Awaitable[T]], *, deta
 
 async def follow_up(connection: Connection, run_id: str) -> Run:
     """Waits for a run and gives it with its results."""
-    await follow(connection, run_id, wait=30, on_progress=lambda _: None)
+    await follow(connection, run_id, wait=120, on_progress=lambda _: None)
     return await fetch_results(connection, run_id)
 
 

@@ -81,7 +81,7 @@ def test_a_run_is_started_followed_and_gives_its_results(project: Project) -> No
 
     async def run(connection: Connection) -> Run:
         run_id = await deploy_and_start(connection)
-        last = await follow(connection, run_id, wait=30, on_progress=seen.append)
+        last = await follow(connection, run_id, wait=120, on_progress=seen.append)
         assert (last.done, last.total, last.not_passed, last.is_over) == (8, 8, 0, True)
         return await fetch_results(connection, run_id)
 

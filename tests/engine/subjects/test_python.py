@@ -187,7 +187,7 @@ def test_a_misspelt_target_is_answered_with_the_nearest_name(tmp_path: Path) -> 
 
 
 def test_blocking_answers_do_not_wait_for_each_other(tmp_path: Path) -> None:
-    text = "import threading\nmeet = threading.Barrier(20, timeout=20)\ndef answer(utterance): return str(meet.wait())"
+    text = "import threading\nmeet = threading.Barrier(20, timeout=120)\ndef answer(utterance): return str(meet.wait())"
     bound = subject(tmp_path, text)
 
     async def main() -> list[GeneratedData]:
