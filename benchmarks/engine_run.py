@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 from evalmeta.engine.runner import execute
 from evalmeta.model.definition import Expectation, Parameter
 from evalmeta.model.evaluation import Case, Evaluation, Turn
-from evalmeta.model.generated import Action, GeneratedData
+from evalmeta.model.generated_data import Action, GeneratedData
 from evalmeta.model.registry import EVALUATION_DEFINITION
 from evalmeta.model.run import RunOptions
 from evalmeta.store.database import open_database

@@ -18,9 +18,9 @@ from starlette.responses import Response
 from evalmeta.org.app import create_app
 from evalmeta.org.organization import Organization
 from evalmeta.org.server import listen
+from evalmeta.protocol.metadata_api import AsyncResult, DeployResult
+from evalmeta.protocol.soap import write_results
 from evalmeta.store.database import open_database
-from evalmeta.wire.messages import AsyncResult, DeployResult
-from evalmeta.wire.soap import write_results
 
 if TYPE_CHECKING:
     from starlette.types import ASGIApp, Receive, Scope, Send

@@ -9,8 +9,7 @@ import zlib
 from pathlib import Path
 
 from definitions import make_definition
-from evalmeta.package.archive import build_zip
-from evalmeta.package.contents import package_entries
+from evalmeta.package.archive import build_zip, package_entries
 from evalmeta.package.project import find_project
 from evalmeta.package.resolver import resolve
 from timing import Pair, compare

@@ -9,8 +9,8 @@ from pathlib import Path
 from lxml import etree
 
 from definitions import CASES, make_definition
-from evalmeta.api.metadata import validate
-from evalmeta.validation.schema import schema_dir
+from evalmeta.api.files import validate
+from evalmeta.validation.structure import schema_dir
 from timing import Pair, compare
 
 FILES = 5_000

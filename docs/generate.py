@@ -22,7 +22,7 @@ from typing import TYPE_CHECKING
 import click
 
 from evalmeta.cli.main import cli
-from evalmeta.validation.rulebook import list_rules
+from evalmeta.validation.rules import list_rules
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -18,7 +18,7 @@ import orjson
 from client.servers import http_reply
 from evalmeta.client.logins import Logins
 from evalmeta.model.login import ByRefreshToken, Login, Secrets
-from evalmeta.wire.soap import write_fault
+from evalmeta.protocol.soap import write_fault
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator

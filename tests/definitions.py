@@ -16,8 +16,6 @@ from evalmeta.model.definition import (
     Parameter,
     PromptInput,
     TestCase,
-)
-from evalmeta.model.fields import (
     definition_fields,
     expectation_fields,
     message_fields,
@@ -34,7 +32,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
     from random import Random
 
-    from evalmeta.model.fields import Fields
+    from evalmeta.model.definition import Fields
     from evalmeta.model.registry import MetadataType
 
 __all__ = ["alike_definitions", "files_of", "mutations"]

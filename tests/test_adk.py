@@ -11,9 +11,9 @@ import pytest
 
 from evalmeta import adk
 from evalmeta.errors import FormatError, NotFound, UsageError
-from evalmeta.interop.adk.reader import read_adk_file
+from evalmeta.formats.adk.reader import read_adk_file
 from evalmeta.model.run import RunOptions, Verdict
-from interop.adkfiles import (
+from formats.adkfiles import (
     FULL,
     GREETING,
     LEGACY_PYTHON,
@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
     from pathlib import Path
 
-    from evalmeta.api.results import FinishedRuns
+    from evalmeta.api.runs import FinishedRuns
 
 ANSWERS = {
     "What is the weather in London?": ("The weather in London", [("get_weather", {"city": "London"})]),
@@ -323,7 +323,7 @@ def test_words_are_counted_as_typescript_does_where_the_config_says_so(write: Ca
 
 
 def test_judged_metrics_take_the_rater_that_is_given(write: Callable[..., Path]) -> None:
-    from evalmeta.engine.raters.rater import Rating, Rubric  # noqa: PLC0415
+    from evalmeta.engine.raters.judge import Rating, Rubric  # noqa: PLC0415
 
     def judge(rubric: Rubric) -> Rating:
         good = rubric.actual == rubric.expected

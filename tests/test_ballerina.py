@@ -7,8 +7,8 @@ import pytest
 from evalmeta import ballerina
 from evalmeta.ballerina import FunctionCall, TraceError
 from evalmeta.errors import AgentFailed, FormatError, ProjectError, SubjectError
-from evalmeta.model.generated import Action, GeneratedData
-from interop.ballerinasets import ADD, assistant, evalset, iteration, trace
+from evalmeta.model.generated_data import Action, GeneratedData
+from formats.ballerinasets import ADD, assistant, evalset, iteration, trace
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -11,7 +11,7 @@ import pytest
 
 import evalmeta
 from evalmeta.errors import UsageError
-from evalmeta.pytest_plugin.inputs import inputs_text
+from evalmeta.pytest_plugin.summary import inputs_text
 from evalmeta.store.baselines import read_baseline
 
 if TYPE_CHECKING:

@@ -11,16 +11,16 @@ import pandas as pd
 import pytest
 
 from evalmeta import databricks
-from evalmeta.engine.raters.rater import Rating
+from evalmeta.engine.raters.judge import Rating
 from evalmeta.errors import FormatError, NotFound, RaterError, UsageError
-from evalmeta.interop.databricks.metrics import METRICS
+from evalmeta.formats.databricks.metrics import METRICS
 from evalmeta.model.run import RunOptions, Verdict
 
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from evalmeta.engine.raters.rater import Rubric
-    from evalmeta.model.jsonvalue import JsonObject
+    from evalmeta.engine.raters.judge import Rubric
+    from evalmeta.model.json_value import JsonObject
 
 TRACE = {
     "info": {
@@ -294,6 +294,6 @@ def test_without_the_extra_tables_are_lists_and_parquet_names_it(tmp_path: Path)
 
 
 def test_every_metric_has_a_scorer() -> None:
-    from evalmeta.engine.scorer import SCORERS  # noqa: PLC0415 - beside what it is about
+    from evalmeta.engine.scorers.registry import SCORERS  # noqa: PLC0415 - beside what it is about
 
     assert {each.name for each in METRICS} <= SCORERS.keys()

@@ -18,15 +18,14 @@ from client.servers import TOKEN, replying
 from evalmeta.api import orgs
 from evalmeta.cli.main import main
 from evalmeta.client.connection import Connection
-from evalmeta.client.deploy import deploy
-from evalmeta.client.retrieve import describe
+from evalmeta.client.metadata import deploy, describe
 from evalmeta.errors import MessageUnreadable, OrgFault
 from evalmeta.model.registry import NEWEST_API_VERSION
-from evalmeta.org.embedded import embedded_org
+from evalmeta.org.app import embedded_org
 from evalmeta.package.archive import build_zip
 from evalmeta.package.project import find_project
-from evalmeta.wire.messages import AsyncResult, DescribeResult, RetrieveResult
-from evalmeta.wire.soap import read_results, write_results
+from evalmeta.protocol.metadata_api import AsyncResult, DescribeResult, RetrieveResult
+from evalmeta.protocol.soap import read_results, write_results
 from evalmeta.xmlio.reader import NAMESPACE
 from hostile_xml import HOSTILE, SECRET, Bait, Hostile, hostile, laid
 
@@ -221,8 +220,8 @@ from evalmeta.errors import EvalmetaError
 from evalmeta.model.registry import EVALUATION_DEFINITION
 from evalmeta.validation.manifests import validate_manifest
 from evalmeta.validation.validator import validate_component
-from evalmeta.wire.messages import AsyncResult
-from evalmeta.wire.soap import read_call, read_results
+from evalmeta.protocol.metadata_api import AsyncResult
+from evalmeta.protocol.soap import read_call, read_results
 
 def read(data):
     validate_component(EVALUATION_DEFINITION, data, label="d", full_name="D")

@@ -18,13 +18,13 @@ from client.servers import TOKEN, replying
 from evalmeta import limits
 from evalmeta.api import orgs
 from evalmeta.client.connection import Connection
-from evalmeta.client.deploy import deploy
+from evalmeta.client.metadata import deploy
 from evalmeta.errors import ArchiveError, EvalmetaError, ProjectError
 from evalmeta.model.registry import NEWEST_API_VERSION
 from evalmeta.package.archive import build_zip
 from evalmeta.package.project import find_project
-from evalmeta.wire.messages import AsyncResult, RetrieveResult
-from evalmeta.wire.soap import write_results
+from evalmeta.protocol.metadata_api import AsyncResult, RetrieveResult
+from evalmeta.protocol.soap import write_results
 from examples import at_most
 from hostile_zips import HOSTILE_ZIPS, SUFFIX
 from package.handmade import Entry, zip_of

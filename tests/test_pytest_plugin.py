@@ -11,7 +11,7 @@ import pytest
 
 import evalmeta
 from evalmeta.errors import UsageError
-from evalmeta.pytest_plugin.terms import check_terms
+from evalmeta.pytest_plugin.evaluations import check_terms
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -19,8 +19,8 @@ import pytest
 from canaries import CANARIES, FAILURES, MARK, Machine, canary, echo
 from client.oauth_server import CLIENT, SECRET, USERNAME, OAuthServer, key_pair, running
 from client.servers import Loopback, http_reply, listening
-from evalmeta.api import metadata
-from evalmeta.api.targets import Target
+from evalmeta.api import files
+from evalmeta.api.org_targets import Target
 from evalmeta.cli.main import main
 from evalmeta.client.connection import Connection
 from evalmeta.client.http import Reply
@@ -28,9 +28,9 @@ from evalmeta.model.login import ByRefreshToken, Login, Secrets
 from evalmeta.model.registry import NEWEST_API_VERSION
 from evalmeta.org.app import create_app
 from evalmeta.org.organization import Organization
-from evalmeta.org.serverfile import read_server
-from evalmeta.wire.oauth import TokenReply, read_auth_url
-from evalmeta.wire.soap import read_call, write_call, write_fault
+from evalmeta.org.server import read_server
+from evalmeta.protocol.oauth import TokenReply, read_auth_url
+from evalmeta.protocol.soap import read_call, write_call, write_fault
 from evalmeta.xmlio.writer import node
 from examples import slow_but
 from org.servers import send
@@ -331,7 +331,7 @@ def test_a_served_org_shows_its_tokens_once(machine: Machine, served: str) -> No
             reply = send(method, asked, body.replace(b"TOKEN", token.encode()), authorization=f"Bearer {sent}")
             assert token not in reply.text + str(reply.headers)
     assert "GET" in (machine.root / "state/logs/server.log").read_text()
-    assert len([process for process in machine.processes() if "evalmeta.org.worker" in process.words]) == 9
+    assert len([process for process in machine.processes() if "evalmeta.org.workers" in process.words]) == 9
     assert (machine.leaks(token, "x" * 20), len(machine.kept(token))) == ([], 1)
 
 
@@ -369,7 +369,7 @@ def test_a_defect_is_told_and_logged_without_secrets(
     def broken(_: object) -> None:
         raise ValueError(f"Authorization: Bearer {TOKEN}")
 
-    monkeypatch.setattr(metadata, "validate", broken)
+    monkeypatch.setattr(files, "validate", broken)
     monkeypatch.setattr("tempfile.tempdir", str(machine.root / "tmp"))
     for words in (("validate",), ("validate", "--json")):
         with pytest.raises(SystemExit):

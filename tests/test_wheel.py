@@ -6,8 +6,8 @@ from pathlib import Path
 from zipfile import ZipFile
 
 from evalmeta.model.registry import TYPES
-from evalmeta.validation.rulebook import list_rules
-from evalmeta.validation.schema import schema_dir
+from evalmeta.validation.rules import list_rules
+from evalmeta.validation.structure import schema_dir
 
 ROOT = Path(__file__).parent.parent
 
@@ -21,7 +21,7 @@ def test_a_wheel_holds_schemas_migrations_rule_pages_and_the_marker_of_types(tmp
     assert {f"evalmeta/xsd/{path.name}" for path in (ROOT / "xsd").iterdir()} <= names
     assert {f"evalmeta/validation/pages/{rule.code}.md" for rule in list_rules()} <= names
     assert {"evalmeta/store/migrations/0001.sql", "evalmeta/py.typed"} <= names
-    assert "evalmeta/interop/schemas/testspec.schema.json" in names
+    assert "evalmeta/formats/schemas/testspec.schema.json" in names
     assert {f"evalmeta/report/templates/run.{end}" for end in ("html.j2", "css", "js")} <= names
 
 

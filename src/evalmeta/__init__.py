@@ -6,11 +6,11 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Final
 
 if TYPE_CHECKING:
-    from evalmeta.api.evaluations import evaluate, evaluate_async
-    from evalmeta.api.metadata import Validation, read, validate, write
+    from evalmeta.api.evaluate import evaluate, evaluate_async
+    from evalmeta.api.files import Validation, read, validate, write
     from evalmeta.api.orgs import connect, deploy, retrieve
+    from evalmeta.api.runs import finish_run, list_tests, start_run
     from evalmeta.api.selections import resolve
-    from evalmeta.api.tests import finish_run, list_tests, start_run
     from evalmeta.client.connection import Connection
     from evalmeta.errors import EvalmetaError
     from evalmeta.model.definition import (
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
         PromptInput,
         TestCase,
     )
-    from evalmeta.model.generated import Action, GeneratedData
+    from evalmeta.model.generated_data import Action, GeneratedData
     from evalmeta.model.problem import Problem
     from evalmeta.model.run import RunOptions
     from evalmeta.package.project import Project, find_project
@@ -67,11 +67,11 @@ __all__ = [
 ]
 
 _HOMES: Final = {
-    "evalmeta.api.evaluations": ("evaluate", "evaluate_async"),
-    "evalmeta.api.metadata": ("Validation", "read", "validate", "write"),
+    "evalmeta.api.evaluate": ("evaluate", "evaluate_async"),
+    "evalmeta.api.files": ("Validation", "read", "validate", "write"),
     "evalmeta.api.orgs": ("connect", "deploy", "retrieve"),
     "evalmeta.api.selections": ("resolve",),
-    "evalmeta.api.tests": ("finish_run", "list_tests", "start_run"),
+    "evalmeta.api.runs": ("finish_run", "list_tests", "start_run"),
     "evalmeta.client.connection": ("Connection",),
     "evalmeta.errors": ("EvalmetaError",),
     "evalmeta.model.definition": (
@@ -84,7 +84,7 @@ _HOMES: Final = {
         "PromptInput",
         "TestCase",
     ),
-    "evalmeta.model.generated": ("Action", "GeneratedData"),
+    "evalmeta.model.generated_data": ("Action", "GeneratedData"),
     "evalmeta.model.problem": ("Problem",),
     "evalmeta.model.run": ("RunOptions",),
     "evalmeta.package.project": ("Project", "find_project"),

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import sys
 
-__all__ = ["main"]
-
 
 def main() -> None:
     """Runs the program; Ctrl-C ends it quietly even while it is still loading."""

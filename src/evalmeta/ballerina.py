@@ -20,8 +20,8 @@ import orjson
 
 from evalmeta import limits
 from evalmeta.engine.answers import generated_data
-from evalmeta.interop.ballerina.threads import read_threads, read_trace
-from evalmeta.interop.ballerina.traces import (
+from evalmeta.formats.ballerina.threads import read_threads, read_trace
+from evalmeta.formats.ballerina.traces import (
     ChatAssistantMessage,
     ChatFunctionMessage,
     ChatMessage,
@@ -39,13 +39,13 @@ from evalmeta.interop.ballerina.traces import (
     execution_seconds,
     final_answer,
 )
-from evalmeta.interop.findings import Findings
-from evalmeta.interop.jsonreader import JsonFile, read_json
+from evalmeta.formats.diagnostics import Findings
+from evalmeta.formats.json_source import JsonFile, read_json
 from evalmeta.package.files import read_file
 
 if TYPE_CHECKING:
-    from evalmeta.model.generated import GeneratedData
-    from evalmeta.model.jsonvalue import JsonObject
+    from evalmeta.model.generated_data import GeneratedData
+    from evalmeta.model.json_value import JsonObject
 
 __all__ = [
     "ChatAssistantMessage",

@@ -19,28 +19,26 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Final, cast
 
-from evalmeta.api.evaluations import evaluate_async as run_evaluation
-from evalmeta.engine.loop import run_to_end
-from evalmeta.engine.scorers.judgedparts import read_parts
-from evalmeta.engine.subjects.recorded import bind_recorded
+from evalmeta.api.evaluate import evaluate_async as run_evaluation
+from evalmeta.engine.runner import run_to_end
+from evalmeta.engine.scorers.judged import read_parts
+from evalmeta.engine.subjects.replay import bind_recorded
 from evalmeta.errors import UsageError
-from evalmeta.interop.databricks.frames import rows_of
-from evalmeta.interop.databricks.reader import read_databricks_file, read_databricks_rows
-from evalmeta.interop.databricks.tables import result_rows, run_metrics
-from evalmeta.interop.findings import did_you_mean
+from evalmeta.formats.databricks.reader import read_databricks_file, read_databricks_rows
+from evalmeta.formats.databricks.tables import result_rows, rows_of, run_metrics
+from evalmeta.formats.diagnostics import did_you_mean
 from evalmeta.model.run import Verdict
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from evalmeta.api.results import FinishedRun
-    from evalmeta.interop.databricks.metrics import Guidelines
-    from evalmeta.interop.document import Document
-    from evalmeta.model.jsonvalue import JsonValue
+    from evalmeta.api.runs import FinishedRun
+    from evalmeta.formats.databricks.metrics import Guidelines
+    from evalmeta.formats.document import Document
+    from evalmeta.model.json_value import JsonValue
     from evalmeta.model.problem import Problem
     from evalmeta.model.run import CaseResult, RunOptions
 
-__all__ = ["EvaluationResult", "evaluate", "evaluate_async"]
 
 _EVALUATOR: Final = "databricks-agent"
 _MODEL_TYPES: Final = (_EVALUATOR, "databricks-rag")

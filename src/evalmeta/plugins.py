@@ -12,7 +12,6 @@ from evalmeta.errors import SettingsError
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
-__all__ = ["Group", "load_plugin", "plugin_names", "unknown_plugin"]
 
 Group = Literal["subjects", "scorers", "raters", "reporters"]
 _PREFIX: Final = "evalmeta"

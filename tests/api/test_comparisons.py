@@ -8,10 +8,10 @@ import pytest
 from evalmeta.api import comparisons
 from evalmeta.api.comparisons import bless, compare_runs, compare_with, latest_runs, load_run, open_baseline
 from evalmeta.errors import NotFound, UsageError
-from evalmeta.model.comparison import Standing
 from evalmeta.model.run import CaseResult, Run, RunOptions, RunStatus, Verdict
+from evalmeta.model.statistics import Standing
 from evalmeta.store.baselines import read_baseline
-from evalmeta.store.remote_runs import RemoteRun, open_remote_runs
+from evalmeta.store.history import RemoteRun, open_remote_runs
 from org.parts import make_project, started
 
 if TYPE_CHECKING:

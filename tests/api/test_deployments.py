@@ -6,16 +6,16 @@ from typing import TYPE_CHECKING, TypeVar
 import pytest
 
 from evalmeta.api import deployments
-from evalmeta.api.connections import connect
-from evalmeta.api.parcels import Parcel, pack_project
-from evalmeta.api.tracking import receipts_of, tracking_of
+from evalmeta.api.org_targets import connect
+from evalmeta.api.packages import Parcel, pack_project
+from evalmeta.api.sync import receipts_of, tracking_of
 from evalmeta.errors import DeployFailed, EvalmetaError, NotFound, UsageError
-from evalmeta.model.manifest import Manifest, ManifestTypes
+from evalmeta.model.component import Manifest, ManifestTypes
 from evalmeta.model.registry import TYPES
 from evalmeta.package.archive import build_zip
 from evalmeta.package.project import find_project
 from evalmeta.package.resolver import resolve
-from evalmeta.wire.messages import DeployOptions
+from evalmeta.protocol.metadata_api import DeployOptions
 from evalmeta.xmlio.manifests import write_manifest
 
 if TYPE_CHECKING:

@@ -16,12 +16,12 @@ from collections import Counter
 from pathlib import Path
 
 # What a command imports late is imported here, once for all that are interrupted.
-import evalmeta.api.outcomes
-import evalmeta.api.tests
-import evalmeta.cli.commands.test_jobs
+import evalmeta.api.deployments
+import evalmeta.api.runs
+import evalmeta.cli.commands.agent_test.jobs
 import evalmeta.engine.runner
 import evalmeta.engine.subjects.python
-import evalmeta.org.embedded
+import evalmeta.org.app
 import evalmeta.report.human
 from evalmeta.cli.main import main as evalmeta
 

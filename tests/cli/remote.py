@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING
 import orjson
 
 from client.servers import TOKEN, http_reply, listening
-from evalmeta.wire.messages import AsyncResult, CancelResult, DeployResult, FileProperties, RetrieveResult
-from evalmeta.wire.soap import read_call, write_results, write_text_result
+from evalmeta.protocol.metadata_api import AsyncResult, CancelResult, DeployResult, FileProperties, RetrieveResult
+from evalmeta.protocol.soap import read_call, write_results, write_text_result
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     import pytest
 
     from client.servers import Loopback
-    from evalmeta.wire.soap import Call
+    from evalmeta.protocol.soap import Call
 
 __all__ = ["CANCELED", "GOING_ON", "JOB", "RETRIEVING", "SUCCEEDED", "calls_of", "remote"]
 

@@ -11,7 +11,7 @@ from click.testing import CliRunner
 
 from api.test_comparisons import keep, run
 from evalmeta.api.comparisons import baseline_of, compare_runs
-from evalmeta.api.tests import FinishedRun
+from evalmeta.api.runs import FinishedRun
 from evalmeta.cli.comparisons import (
     Against,
     Standard,
@@ -20,13 +20,13 @@ from evalmeta.cli.comparisons import (
     judge_by_baseline,
     print_comparisons,
 )
-from evalmeta.engine.policy import summarise
+from evalmeta.engine.statistics import summarise
 from evalmeta.model.run import Verdict
 from org.parts import make_project
 
 if TYPE_CHECKING:
-    from evalmeta.model.comparison import FailOn
     from evalmeta.model.run import Run
+    from evalmeta.model.statistics import FailOn
 
 PASS, FAILURE, UNDECIDED = Verdict.PASS, Verdict.FAILURE, Verdict.UNDECIDED
 

@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from interop.specs import SPEC, STUDIO_SPEC
+from formats.specs import SPEC, STUDIO_SPEC
 
 if TYPE_CHECKING:
     from collections.abc import Callable

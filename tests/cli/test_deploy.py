@@ -10,8 +10,8 @@ import pytest
 from cli.remote import SUCCEEDED, calls_of, remote
 from evalmeta import limits
 from evalmeta.package.archive import read_zip
-from evalmeta.wire.messages import DeployOptions
-from evalmeta.wire.soap import read_deploy
+from evalmeta.protocol.metadata_api import DeployOptions
+from evalmeta.protocol.soap import read_deploy
 
 if TYPE_CHECKING:
     from collections.abc import Callable

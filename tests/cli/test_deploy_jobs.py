@@ -10,7 +10,7 @@ import pytest
 
 from cli.remote import CANCELED, GOING_ON, JOB, SUCCEEDED, calls_of, remote
 from client.servers import http_reply
-from evalmeta.wire.soap import write_fault
+from evalmeta.protocol.soap import write_fault
 
 if TYPE_CHECKING:
     from collections.abc import Callable

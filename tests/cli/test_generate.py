@@ -5,10 +5,10 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from evalmeta.interop.testspec import read_testspec
+from evalmeta.formats.testspec import read_testspec
 from evalmeta.model.definition import Definition, Expectation, Inputs, TestCase
 from evalmeta.model.registry import TESTING_DEFINITION
-from interop.specs import SPEC
+from formats.specs import SPEC
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from evalmeta import __version__
-from evalmeta.api import metadata
+from evalmeta.api import files
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -35,7 +35,7 @@ def test_a_defect_becomes_a_log_and_no_traceback(
     def broken(_: object) -> None:
         raise ZeroDivisionError("boom")
 
-    monkeypatch.setattr(metadata, "validate", broken)
+    monkeypatch.setattr(files, "validate", broken)
     monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
 
     done = evalmeta("validate")

@@ -13,9 +13,9 @@ import pytest
 
 from evalmeta.api.servers import make_token
 from evalmeta.errors import UsageError
-from evalmeta.org.serverfile import read_server
+from evalmeta.org.server import read_server
 from evalmeta.package.project import find_project
-from evalmeta.store.tracking import Synced, open_tracking
+from evalmeta.store.components import Synced, open_tracking
 from org.parts import make_project, opened_of, started
 from org.servers import WAIT, send, served, wait_for
 
@@ -317,7 +317,7 @@ def test_a_reset_is_refused_while_a_run_is_in_progress(
     slow = make_project(tmp_path / "slow", seconds=3600)
     run_id = started(slow, cases=1)
     monkeypatch.chdir(slow.root)
-    worker = subprocess.Popen([sys.executable, "-m", "evalmeta.org.worker", str(slow.root), run_id])
+    worker = subprocess.Popen([sys.executable, "-m", "evalmeta.org.workers", str(slow.root), run_id])
     with opened_of(slow) as org:
         wait_for(lambda: org.runs.lease(run_id).worker)
     outcome = evalmeta("org", "reset", "--no-prompt", "--json")

@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING
 
 from click.testing import CliRunner
 
-from evalmeta.cli.commands.rater_check import check
+from evalmeta.cli.commands.rater import check
 from evalmeta.errors import UsageError
 
 if TYPE_CHECKING:

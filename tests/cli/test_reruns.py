@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from client.salesforce import Scene, case, done, salesforce
-from evalmeta.api.remote_runs import history
+from evalmeta.api.runs import history
 from evalmeta.api.servers import make_token
 from evalmeta.client.logins import user_logins
 from evalmeta.model.login import Login, Secrets

@@ -7,7 +7,7 @@ import click
 import pytest
 
 from evalmeta.cli.commands.rule import rule
-from evalmeta.validation.rulebook import find_rule, list_rules, read_page
+from evalmeta.validation.rules import find_rule, list_rules, read_page
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from evalmeta.api import metadata
-from evalmeta.report.findings import render
+from evalmeta.api import files
+from evalmeta.report.problems import render
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -66,7 +66,7 @@ def test_findings_in_another_format_stand_alone_on_stdout(
 
     done = evalmeta("validate", "--result-format", name, str(bad))
 
-    assert done == (1, render(name, metadata.validate([bad]).problems, files=1), "")
+    assert done == (1, render(name, files.validate([bad]).problems, files=1), "")
 
 
 @pytest.mark.parametrize("name", ["json", "sarif", "github", "junit"])

@@ -15,9 +15,9 @@ from joserfc import jwt
 from joserfc.errors import JoseError
 from joserfc.jwk import RSAKey
 
-from evalmeta.wire.messages import FileProperties
-from evalmeta.wire.oauth import challenge_of
-from evalmeta.wire.soap import write_fault, write_results
+from evalmeta.protocol.metadata_api import FileProperties
+from evalmeta.protocol.oauth import challenge_of
+from evalmeta.protocol.soap import write_fault, write_results
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

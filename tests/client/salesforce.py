@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, NamedTuple
 import orjson
 
 from client.servers import http_reply, listening
-from evalmeta.wire.messages import FileProperties
-from evalmeta.wire.soap import read_call, write_results
+from evalmeta.protocol.metadata_api import FileProperties
+from evalmeta.protocol.soap import read_call, write_results
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence

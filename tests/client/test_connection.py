@@ -13,10 +13,9 @@ from hypothesis import strategies as st
 
 from client.servers import TOKEN, URL, answering, connect, failing
 from evalmeta import limits
-from evalmeta.client.agent_tests import fetch_results, follow, start_run
 from evalmeta.client.connection import Connection
-from evalmeta.client.deploy import deploy
-from evalmeta.client.retrieve import describe, list_components, retrieve
+from evalmeta.client.metadata import deploy, describe, list_components, retrieve
+from evalmeta.client.runs import fetch_results, follow, start_run
 from evalmeta.errors import (
     MessageUnreadable,
     NotFound,
@@ -29,10 +28,10 @@ from evalmeta.errors import (
     UsageError,
     WaitRanOut,
 )
-from evalmeta.model.manifest import Manifest
+from evalmeta.model.component import Manifest
 from evalmeta.model.registry import NEWEST_API_VERSION
-from evalmeta.wire.messages import AsyncResult
-from evalmeta.wire.soap import write_fault, write_results
+from evalmeta.protocol.metadata_api import AsyncResult
+from evalmeta.protocol.soap import write_fault, write_results
 from examples import at_most
 from org.parts import ask
 

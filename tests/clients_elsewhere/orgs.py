@@ -13,15 +13,15 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeVar
 
-from evalmeta.client.agent_tests import follow, start_run
 from evalmeta.client.connection import Connection
-from evalmeta.client.deploy import deploy
+from evalmeta.client.metadata import deploy
+from evalmeta.client.runs import follow, start_run
 from evalmeta.model.registry import NEWEST_API_VERSION
+from evalmeta.org.jobs import carry_out_jobs
 from evalmeta.org.organization import Organization
-from evalmeta.org.queue import carry_out_jobs
+from evalmeta.protocol.metadata_api import AsyncResult, DeployOptions
+from evalmeta.protocol.soap import deploy_call
 from evalmeta.store.database import open_database
-from evalmeta.wire.messages import AsyncResult, DeployOptions
-from evalmeta.wire.soap import deploy_call
 from org.parts import definition, package
 
 if TYPE_CHECKING:

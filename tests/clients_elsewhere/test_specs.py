@@ -6,13 +6,13 @@ from typing import TYPE_CHECKING
 import pytest
 
 from clients_elsewhere.workspace import new_name
-from evalmeta.interop.testspec import read_testspec
-from evalmeta.interop.testspecwriter import write_testspec
-from evalmeta.model.actions import parse_actions, render_actions
+from evalmeta.formats.testspec import read_testspec
+from evalmeta.formats.testspec_writer import write_testspec
 from evalmeta.model.evaluation import evaluation_of
+from evalmeta.model.expectations import parse_actions, render_actions
 from evalmeta.xmlio.definitions import read_definition
 from evalmeta.xmlio.reader import read_xml
-from interop.specs import SPEC, STUDIO_SPEC
+from formats.specs import SPEC, STUDIO_SPEC
 
 if TYPE_CHECKING:
     from clients_elsewhere.workspace import Workspace

@@ -8,9 +8,9 @@ from pathlib import Path
 
 import pytest
 
-from evalmeta.interop.adk.config import read_test_config
-from evalmeta.interop.adk.reader import read_adk
-from interop.adkfiles import FULL
+from evalmeta.formats.adk.config import read_test_config
+from evalmeta.formats.adk.reader import read_adk
+from formats.adkfiles import FULL
 
 PAGE = (Path(__file__).parents[2] / "docs/coming-from-adk.md").read_text()
 

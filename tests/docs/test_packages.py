@@ -12,7 +12,7 @@ import pytest
 
 import evalmeta.plugins
 from evalmeta.engine.raters import bind_rater
-from evalmeta.engine.raters.rater import Rubric
+from evalmeta.engine.raters.judge import Rubric
 from evalmeta.engine.subjects import bind
 from evalmeta.errors import SettingsError
 from evalmeta.model.evaluation import Case, Turn

@@ -7,11 +7,10 @@ from typing import TYPE_CHECKING
 import pytest
 
 from evalmeta.api.orgs import deploy
+from evalmeta.api.runs import finish_run, start_run
 from evalmeta.api.selections import resolve
-from evalmeta.api.tests import finish_run, start_run
 from evalmeta.model.expectations import known_names, scorer_names
-from evalmeta.model.run import RunOptions
-from evalmeta.model.scoring import ACTION_MATCHES, SCORING_PROFILES, Scoring, ScoringProfile
+from evalmeta.model.run import ACTION_MATCHES, SCORING_PROFILES, RunOptions, Scoring, ScoringProfile
 from evalmeta.package.project import find_project
 from org.parts import embedded
 

@@ -10,7 +10,7 @@ from evalmeta.engine.runner import execute
 from evalmeta.engine.scorer import Exchange
 from evalmeta.model.definition import Expectation, Parameter
 from evalmeta.model.evaluation import Case, Evaluation, Turn
-from evalmeta.model.generated import GeneratedData
+from evalmeta.model.generated_data import GeneratedData
 from evalmeta.model.run import CaseResult, RunOptions, TestResult, Verdict
 
 if TYPE_CHECKING:

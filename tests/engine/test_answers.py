@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from evalmeta import limits
 from evalmeta.engine.answers import generated_data
 from evalmeta.errors import SubjectError
-from evalmeta.model.generated import Action, GeneratedData
+from evalmeta.model.generated_data import Action, GeneratedData
 
 FULL = {
     "outcome": "Shipped.",

@@ -6,8 +6,7 @@ from hypothesis import strategies as st
 
 from evalmeta.engine.comparison import compare, pair_cases
 from evalmeta.engine.statistics import fisher, mcnemar
-from evalmeta.model.comparison import Comparison, Standing
-from evalmeta.model.statistics import CaseCounts
+from evalmeta.model.statistics import CaseCounts, Comparison, Standing
 
 LABELS = ("before", "after")
 

@@ -11,10 +11,10 @@ import pytest
 
 from evalmeta import limits
 from evalmeta.model.run import Run, RunOptions, RunStatus, Verdict
-from evalmeta.org.evaluations import work
+from evalmeta.org.runs import work
+from evalmeta.protocol.connect import read_run, write_run
 from evalmeta.report import FORMATS, render
-from evalmeta.store.bodies import encode_case
-from evalmeta.wire.connect import read_run, write_run
+from evalmeta.store.runs import encode_case
 from org.parts import make_project, opened_of, started
 from report_runs import report_of
 

@@ -10,25 +10,23 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from engine.builders import TOPIC, Agent, answer_orders, case, evaluation
-from evalmeta.engine.conversation import Terms, converse, judge_again
+from evalmeta.engine.case_run import Terms, WorkItem, converse, judge_again
 from evalmeta.engine.journal import MemoryJournal
-from evalmeta.engine.plan import WorkItem
-from evalmeta.engine.raters.rater import Rating
+from evalmeta.engine.raters.judge import Rating
 from evalmeta.engine.runner import execute
-from evalmeta.engine.scorer import SCORERS, make_scorers
+from evalmeta.engine.scorers.registry import SCORERS, make_scorers
 from evalmeta.errors import RaterError
 from evalmeta.model.definition import Expectation
-from evalmeta.model.run import CaseResult, RunOptions, TestResult, Verdict
-from evalmeta.model.scoring import Scoring
+from evalmeta.model.run import CaseResult, RunOptions, Scoring, TestResult, Verdict
+from evalmeta.protocol.connect import read_case, write_case
 from evalmeta.report import FORMATS, render
-from evalmeta.store.bodies import decode_case, encode_case
-from evalmeta.wire.results import read_case, write_case
+from evalmeta.store.runs import decode_case, encode_case
 from report_runs import report
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from evalmeta.engine.raters.rater import Rubric
+    from evalmeta.engine.raters.judge import Rubric
     from evalmeta.engine.scorer import Scorer
 
 RATED = Expectation("bot_response_rating", "It is on its way.")

@@ -11,7 +11,7 @@ from evalmeta.engine.journal import MemoryJournal
 from evalmeta.engine.runner import execute
 from evalmeta.errors import TooManyErrors
 from evalmeta.model.evaluation import Evaluation
-from evalmeta.model.generated import GeneratedData
+from evalmeta.model.generated_data import GeneratedData
 from evalmeta.model.run import CaseResult, RunOptions, Verdict
 
 if TYPE_CHECKING:

@@ -7,14 +7,14 @@ from typing import TYPE_CHECKING
 import pytest
 
 from engine.builders import TOPIC, case, criterion, exchange
-from evalmeta.engine.raters.offline.rules import Rules
-from evalmeta.engine.scorer import SCORERS, Exchange, make_scorers, score
+from evalmeta.engine.raters.rules.judge import Rules
+from evalmeta.engine.scorer import Exchange
+from evalmeta.engine.scorers.registry import SCORERS, make_scorers, score
 from evalmeta.errors import SettingsError
 from evalmeta.model.definition import Expectation, HistoryMessage
 from evalmeta.model.expectations import expectation_kind, known_names, scorer_names
-from evalmeta.model.generated import Action, GeneratedData
-from evalmeta.model.run import EarlierTurn, TestResult, Verdict
-from evalmeta.model.scoring import Scoring
+from evalmeta.model.generated_data import Action, GeneratedData
+from evalmeta.model.run import EarlierTurn, Scoring, TestResult, Verdict
 from evalmeta.plugins import _found
 
 if TYPE_CHECKING:

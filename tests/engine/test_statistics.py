@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from engine.builders import case_result, result
 from evalmeta.engine.statistics import RunTally, collect, fisher, mcnemar, percentile, wilson
-from evalmeta.model.generated import GeneratedData, Tokens
+from evalmeta.model.generated_data import GeneratedData, Tokens
 from evalmeta.model.run import CaseResult, EarlierTurn, RunOptions, TestResult, Verdict
 from evalmeta.model.statistics import CaseCounts, Interval, Latency, Measure
 

@@ -11,27 +11,22 @@ from typing import TYPE_CHECKING
 
 import orjson
 
-from evalmeta.engine.policy import summarise
-from evalmeta.engine.references import TooManyMatches, resolve
+from evalmeta.engine.jsonpath import TooManyMatches, resolve
+from evalmeta.engine.statistics import summarise
 from evalmeta.errors import EvalmetaError
-from evalmeta.interop.testing_center_csv import read_testing_center_csv
-from evalmeta.interop.testing_center_csvwriter import write_testing_center_csv
-from evalmeta.interop.testspec import read_testspec
-from evalmeta.interop.testspecwriter import write_testspec
-from evalmeta.model.generated import Action, GeneratedData, invoked_actions, reference_root
-from evalmeta.model.manifest import Manifest, ManifestTypes
-from evalmeta.model.reference import ReferenceSyntax, parse_reference
+from evalmeta.formats.testing_center_csv import read_testing_center_csv, write_testing_center_csv
+from evalmeta.formats.testspec import read_testspec
+from evalmeta.formats.testspec_writer import write_testspec
+from evalmeta.model.component import Manifest, ManifestTypes
+from evalmeta.model.generated_data import Action, GeneratedData, invoked_actions, reference_root
+from evalmeta.model.jsonpath import ReferenceSyntax, parse_reference
 from evalmeta.model.registry import EVALUATION_DEFINITION
 from evalmeta.model.run import CaseResult, Run, RunStatus, TestResult, Verdict
 from evalmeta.package.archive import build_zip, read_zip
-from evalmeta.report import FORMATS, render
-from evalmeta.report.report import Report
-from evalmeta.validation.manifests import validate_manifest
-from evalmeta.validation.validator import validate_component
-from evalmeta.wire import soap
-from evalmeta.wire.connect import read_run, write_run
-from evalmeta.wire.jsonfields import object_at, read_object
-from evalmeta.wire.messages import (
+from evalmeta.protocol import soap
+from evalmeta.protocol.connect import read_run, write_run
+from evalmeta.protocol.json_fields import object_at, read_object
+from evalmeta.protocol.metadata_api import (
     AsyncResult,
     DeployDetails,
     DeployMessage,
@@ -42,14 +37,18 @@ from evalmeta.wire.messages import (
     MetadataObject,
     RetrieveResult,
 )
-from evalmeta.wire.runoptions import read_options
+from evalmeta.protocol.run_options import read_options
+from evalmeta.report import FORMATS, render
+from evalmeta.report.report import Report
+from evalmeta.validation.manifests import validate_manifest
+from evalmeta.validation.validator import validate_component
 from evalmeta.xmlio.definitions import read_definition
 from evalmeta.xmlio.formatter import format_definition, format_manifest
 from evalmeta.xmlio.reader import read_xml
+from formats.specs import SPEC, STUDIO_SPEC
 from fuzz.mutations import mutated
-from interop.specs import SPEC, STUDIO_SPEC
 from package.handmade import Entry, zip_of
-from wire.envelopes import jsforce_call, wsdl_call
+from protocol.envelopes import jsforce_call, wsdl_call
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable

@@ -6,7 +6,6 @@ from dataclasses import replace
 from hypothesis import given, settings
 
 from definitions import alike_definitions, mutations
-from evalmeta.model.change import Change, ChangeKind
 from evalmeta.model.definition import (
     ContextVariable,
     Definition,
@@ -17,7 +16,7 @@ from evalmeta.model.definition import (
     PromptInput,
     TestCase,
 )
-from evalmeta.model.difference import compare
+from evalmeta.model.difference import Change, ChangeKind, compare
 from evalmeta.model.registry import TESTING_DEFINITION
 
 CASES = tuple(TestCase(Inputs(f"Question {number}"), number=number) for number in (1, 2, 3))

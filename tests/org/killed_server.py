@@ -20,15 +20,15 @@ sys.path.insert(0, str(Path(__file__).parent.parent))
 
 from evalmeta.client.connection import Connection
 from evalmeta.errors import EvalmetaError
+from evalmeta.model.login import ADMIN
 from evalmeta.model.registry import NEWEST_API_VERSION
-from evalmeta.model.user import ADMIN
+from evalmeta.org.jobs import carry_out_jobs
 from evalmeta.org.organization import Organization
-from evalmeta.org.queue import carry_out_jobs
 from evalmeta.org.server import serve
 from evalmeta.package.project import Project, find_project
+from evalmeta.protocol.metadata_api import AsyncResult, DeployOptions
+from evalmeta.protocol.soap import deploy_call
 from evalmeta.store.database import open_database
-from evalmeta.wire.messages import AsyncResult, DeployOptions
-from evalmeta.wire.soap import deploy_call
 from org.parts import KIND, definition, package
 
 NAMES = [f"N{number}" for number in range(20)]

@@ -23,12 +23,12 @@ from typing import TYPE_CHECKING
 sys.path.insert(0, str(Path(__file__).parent.parent))
 
 # What a worker imports late is imported here, once for all that are killed.
-import evalmeta.engine.raters.offline.rules
+import evalmeta.engine.raters.rules.judge
 import evalmeta.engine.runner
 import evalmeta.engine.subjects.python  # noqa: F401
 from evalmeta import limits
 from evalmeta.model.run import RunOptions, RunStatus
-from evalmeta.org.worker import main as work
+from evalmeta.org.workers import main as work
 from evalmeta.store.database import open_database
 from org.parts import asked, make_project, opened_of, started
 

@@ -10,22 +10,20 @@ from typing import TYPE_CHECKING, TypeVar
 
 import httpx
 
-from evalmeta.client.agent_tests import fetch_results, follow
 from evalmeta.client.connection import Connection
-from evalmeta.model.manifest import Manifest, ManifestTypes
+from evalmeta.client.runs import fetch_results, follow
+from evalmeta.model.component import Manifest, ManifestTypes
+from evalmeta.model.login import ADMIN
 from evalmeta.model.registry import EVALUATION_DEFINITION, NEWEST_API_VERSION, TYPES
 from evalmeta.model.run import RunOptions
-from evalmeta.model.user import ADMIN
-from evalmeta.org.app import create_app
-from evalmeta.org.embedded import embedded_org
-from evalmeta.org.evaluations import start
-from evalmeta.org.jobs import submit_deployment
+from evalmeta.org.app import create_app, embedded_org
+from evalmeta.org.jobs import JobQueue, carry_out_jobs, submit_deployment
 from evalmeta.org.organization import Organization
-from evalmeta.org.queue import JobQueue, carry_out_jobs
+from evalmeta.org.runs import start
 from evalmeta.package.archive import build_zip
 from evalmeta.package.project import find_project
+from evalmeta.protocol.metadata_api import DeployOptions
 from evalmeta.store.database import open_database
-from evalmeta.wire.messages import DeployOptions
 from evalmeta.xmlio.manifests import write_manifest
 
 if TYPE_CHECKING:

@@ -8,7 +8,7 @@ import orjson
 import pytest
 
 from evalmeta.org.app import create_app
-from evalmeta.org.queue import carry_out_jobs
+from evalmeta.org.jobs import carry_out_jobs
 from org.parts import KIND, URL, definition, package
 
 if TYPE_CHECKING:

@@ -15,19 +15,18 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from evalmeta import limits
-from evalmeta.client.deploy import deploy
-from evalmeta.client.retrieve import retrieve
+from evalmeta.client.metadata import deploy, retrieve
 from evalmeta.package.archive import build_zip, read_zip
+from evalmeta.protocol.json_fields import from_timestamp
+from evalmeta.protocol.metadata_api import DeployOptions
 from evalmeta.store.database import open_database
-from evalmeta.wire.messages import DeployOptions
-from evalmeta.wire.timestamps import from_timestamp
 from evalmeta.xmlio.manifests import write_manifest
 from examples import at_most
 from org.parts import KIND, ask, definition, everything, opened, package, snapshot, xml_of
 
 if TYPE_CHECKING:
     from evalmeta.org.organization import Organization
-    from evalmeta.wire.messages import DeployMessage, DeployResult
+    from evalmeta.protocol.metadata_api import DeployMessage, DeployResult
 
 DEPLOYER = Path(__file__).parent / "deployer.py"
 DEPLOY = DeployOptions()

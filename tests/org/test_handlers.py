@@ -13,13 +13,13 @@ from evalmeta import limits
 from evalmeta.errors import OrgFault
 from evalmeta.model.run import CaseResult, TestResult, Verdict
 from evalmeta.org.app import create_app
-from evalmeta.org.queue import carry_out_jobs
+from evalmeta.org.jobs import carry_out_jobs
+from evalmeta.protocol.metadata_api import AsyncResult, DeployOptions, DeployResult
+from evalmeta.protocol.soap import deploy_call, read_results, write_call
 from evalmeta.store.database import open_database
 from evalmeta.store.runs import Runs
-from evalmeta.wire.messages import AsyncResult, DeployOptions, DeployResult
-from evalmeta.wire.soap import deploy_call, read_results, write_call
 from org.parts import KIND, URL, definition, deploy, make_project, opened_of, package, started
-from wire.envelopes import jsforce_call, wsdl_call
+from protocol.envelopes import jsforce_call, wsdl_call
 
 if TYPE_CHECKING:
     from collections.abc import Iterable

@@ -7,12 +7,11 @@ import pytest
 
 from evalmeta import limits
 from evalmeta.errors import OrgFault
-from evalmeta.model.user import ADMIN, User
-from evalmeta.org.jobs import cancel_deployment, check_deployment, quick_deploy, submit_deployment
-from evalmeta.org.queue import carry_out_jobs
+from evalmeta.model.login import ADMIN, User
+from evalmeta.org.jobs import cancel_deployment, carry_out_jobs, check_deployment, quick_deploy, submit_deployment
 from evalmeta.package.archive import build_zip
-from evalmeta.wire.messages import DeployOptions, DeployResult
-from evalmeta.wire.soap import read_results
+from evalmeta.protocol.metadata_api import DeployOptions, DeployResult
+from evalmeta.protocol.soap import read_results
 from evalmeta.xmlio.manifests import write_manifest
 from org.parts import KIND, definition, deploy, everything, package, snapshot, xml_of
 

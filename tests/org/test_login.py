@@ -9,7 +9,7 @@ import httpx
 import orjson
 import pytest
 
-from evalmeta.model.user import ADMIN
+from evalmeta.model.login import ADMIN
 from evalmeta.org.app import create_app
 from evalmeta.org.organization import ORG_ID
 from org.parts import URL

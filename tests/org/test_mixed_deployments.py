@@ -11,12 +11,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from evalmeta.model.user import ADMIN
-from evalmeta.org.jobs import cancel_deployment, check_deployment, submit_deployment
-from evalmeta.org.queue import carry_out_jobs
+from evalmeta.model.login import ADMIN
+from evalmeta.org.jobs import cancel_deployment, carry_out_jobs, check_deployment, submit_deployment
 from evalmeta.package.archive import build_zip
-from evalmeta.wire.messages import DeployOptions, DeployResult
-from evalmeta.wire.soap import read_results
+from evalmeta.protocol.metadata_api import DeployOptions, DeployResult
+from evalmeta.protocol.soap import read_results
 from evalmeta.xmlio.manifests import write_manifest
 from examples import at_most
 from org.parts import KIND, definition, everything, opened, snapshot, xml_of

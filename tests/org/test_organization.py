@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from evalmeta.model.user import ADMIN
+from evalmeta.model.login import ADMIN
 from org.parts import opened
 
 if TYPE_CHECKING:

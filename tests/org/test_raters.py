@@ -9,12 +9,11 @@ import pytest
 
 from engine.raters.llm.model_server import judging, model_serving
 from evalmeta import limits, plugins
-from evalmeta.engine.raters.rater import Rating, Rubric
+from evalmeta.engine.raters.judge import Rating, Rubric
 from evalmeta.errors import SettingsError
-from evalmeta.model.run import RunOptions, Verdict
-from evalmeta.model.scoring import Scoring
+from evalmeta.model.run import RunOptions, Scoring, Verdict
 from evalmeta.model.settings import LlmRater, PluginRater
-from evalmeta.org.bindings import rater_of
+from evalmeta.org.subjects import rater_of
 from installed import install
 
 if TYPE_CHECKING:

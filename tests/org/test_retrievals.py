@@ -5,20 +5,19 @@ from typing import TYPE_CHECKING
 import pytest
 
 from evalmeta import limits
-from evalmeta.client.deploy import deploy
-from evalmeta.client.retrieve import describe, list_components, retrieve
+from evalmeta.client.metadata import deploy, describe, list_components, retrieve
 from evalmeta.errors import OrgFault
-from evalmeta.model.manifest import Manifest, ManifestTypes
+from evalmeta.model.component import Manifest, ManifestTypes
 from evalmeta.model.registry import TYPES
 from evalmeta.package.archive import read_zip
-from evalmeta.wire.messages import MetadataObject
-from evalmeta.wire.timestamps import from_timestamp
+from evalmeta.protocol.json_fields import from_timestamp
+from evalmeta.protocol.metadata_api import MetadataObject
 from evalmeta.xmlio.manifests import write_manifest
 from org.parts import KIND, ask, definition, everything, package, xml_of
 
 if TYPE_CHECKING:
     from evalmeta.org.organization import Organization
-    from evalmeta.wire.messages import RetrieveResult
+    from evalmeta.protocol.metadata_api import RetrieveResult
 
 
 @pytest.fixture

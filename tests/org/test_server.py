@@ -18,14 +18,13 @@ from evalmeta.api.servers import list_tokens, make_token, revoke_token
 from evalmeta.errors import UsageError
 from evalmeta.model.registry import EVALUATION_DEFINITION
 from evalmeta.model.run import RunStatus
-from evalmeta.org.server import listen
-from evalmeta.org.serverfile import read_server
+from evalmeta.org.server import listen, read_server
+from evalmeta.protocol.metadata_api import DeployOptions
+from evalmeta.protocol.soap import deploy_call, write_call
 from evalmeta.store.database import open_database
-from evalmeta.wire.messages import DeployOptions
-from evalmeta.wire.soap import deploy_call, write_call
 from org.parts import asked, definition, make_project, opened_of, package, started
 from org.servers import WAIT, begin, get, send, served, wait_for
-from wire.envelopes import jsforce_call
+from protocol.envelopes import jsforce_call
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

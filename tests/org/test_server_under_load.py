@@ -15,11 +15,11 @@ from typing import TYPE_CHECKING
 import pytest
 
 from evalmeta.client.connection import Connection
-from evalmeta.client.deploy import deploy
+from evalmeta.client.metadata import deploy
+from evalmeta.model.login import ADMIN
 from evalmeta.model.registry import NEWEST_API_VERSION
-from evalmeta.model.user import ADMIN
 from evalmeta.org.organization import Organization
-from evalmeta.org.serverfile import read_server
+from evalmeta.org.server import read_server
 from evalmeta.store.database import open_database
 from org.parts import KIND, definition, make_project, opened_of, package
 
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from evalmeta.package.project import Project
-    from evalmeta.wire.messages import DeployResult
+    from evalmeta.protocol.metadata_api import DeployResult
 
 KILLER = Path(__file__).parent / "killed_server.py"
 

@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING
 import httpx
 
 from evalmeta.org.app import create_app
+from evalmeta.protocol.metadata_api import DeployOptions
+from evalmeta.protocol.soap import deploy_call, write_call
 from evalmeta.store.database import open_database
-from evalmeta.wire.messages import DeployOptions
-from evalmeta.wire.soap import deploy_call, write_call
 from org.parts import URL, definition, package
 
 if TYPE_CHECKING:

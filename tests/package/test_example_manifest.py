@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from evalmeta.model.manifest import Manifest, ManifestTypes
+from evalmeta.model.component import Manifest, ManifestTypes
 from evalmeta.model.registry import NEWEST_API_VERSION
 from evalmeta.package.resolver import resolve
 from evalmeta.xmlio.manifests import read_manifest

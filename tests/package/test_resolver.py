@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from evalmeta.errors import InvalidMetadata, ProjectError
-from evalmeta.model.manifest import Manifest, ManifestTypes
+from evalmeta.model.component import Manifest, ManifestTypes
 from evalmeta.model.problem import Location, Problem
 from evalmeta.model.registry import NEWEST_API_VERSION, ApiVersion
 from evalmeta.package.resolver import find_components, resolve

@@ -9,10 +9,10 @@ from hypothesis import strategies as st
 from evalmeta.engine.comparison import compare
 from evalmeta.model.statistics import CaseCounts
 from evalmeta.report.comparison import comparison_json, comparison_lines, p_text
-from evalmeta.report.plain import clean
+from evalmeta.report.text import clean
 
 if TYPE_CHECKING:
-    from evalmeta.model.comparison import FailOn
+    from evalmeta.model.statistics import FailOn
 
 
 def case(number: int, passed: int = 1, failed: int = 0, errors: int = 0, undecided: int = 0) -> CaseCounts:

@@ -9,11 +9,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import report_runs as make
-from evalmeta.model.generated import GeneratedData, Tokens
+from evalmeta.model.generated_data import GeneratedData, Tokens
 from evalmeta.model.run import TestResult, Verdict
 from evalmeta.report.csv import COLUMNS, render
-from evalmeta.report.plain import clean
 from evalmeta.report.report import Report, verdict_of
+from evalmeta.report.text import clean
 
 
 def read(*reports: Report) -> list[dict[str, str]]:

@@ -9,11 +9,11 @@ from jsonschema import Draft7Validator
 
 import report_runs as make
 from evalmeta.engine.statistics import collect
-from evalmeta.model.generated import GeneratedData, Tokens
+from evalmeta.model.generated_data import GeneratedData, Tokens
 from evalmeta.model.run import TestResult, Verdict
 from evalmeta.report.ctrf import render
-from evalmeta.report.plain import clean
 from evalmeta.report.report import Report, incident
+from evalmeta.report.text import clean
 
 STATUSES = ("passed", "failed", "skipped", "pending", "other")
 TEXT, WHOLE, OPEN = {"type": "string"}, {"type": "integer"}, {"type": "object"}

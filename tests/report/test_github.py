@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 import report_runs as make
 from evalmeta.model.run import RunStatus
 from evalmeta.report.github import render
-from evalmeta.report.plain import clean
+from evalmeta.report.text import clean
 
 if TYPE_CHECKING:
     from evalmeta.report.report import Report

@@ -12,10 +12,10 @@ from hypothesis import strategies as st
 
 import report_runs as make
 from evalmeta.engine.statistics import collect
-from evalmeta.model.generated import Action, GeneratedData, Tokens
+from evalmeta.model.generated_data import Action, GeneratedData, Tokens
 from evalmeta.model.run import RunOptions, RunStatus, TestResult, Verdict
 from evalmeta.report.html import render
-from evalmeta.report.plain import clean, shorten
+from evalmeta.report.text import clean, shorten
 
 if TYPE_CHECKING:
     from evalmeta.report.report import Report

@@ -12,7 +12,7 @@ from rich.console import Console
 import report_runs as make
 from evalmeta.model.run import RunOptions, Verdict
 from evalmeta.report.human import print_human, render
-from evalmeta.report.plain import clean
+from evalmeta.report.text import clean
 
 if TYPE_CHECKING:
     from evalmeta.report.report import Report

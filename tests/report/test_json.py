@@ -7,11 +7,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import report_runs as make
-from evalmeta.model.generated import GeneratedData
+from evalmeta.model.generated_data import GeneratedData
 from evalmeta.model.run import Verdict
+from evalmeta.protocol.connect import read_run, write_run
 from evalmeta.report.json import render
-from evalmeta.report.plain import clean
-from evalmeta.wire.connect import read_run, write_run
+from evalmeta.report.text import clean
 
 
 def test_one_run_is_an_object() -> None:

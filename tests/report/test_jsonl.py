@@ -7,11 +7,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import report_runs as make
-from evalmeta.model.generated import Action, GeneratedData, Tokens
+from evalmeta.model.generated_data import Action, GeneratedData, Tokens
 from evalmeta.model.run import TestResult, Verdict
 from evalmeta.report.jsonl import render
-from evalmeta.report.plain import clean
 from evalmeta.report.report import Report, verdict_of
+from evalmeta.report.text import clean
 
 ANSWER = {"outcome", "topic", "actions", "latency_ms", "tokens"}
 KEYS = {"definition", "iteration", "number", "verdict", "utterance", "error", "results", "label", "earlier"} | ANSWER

@@ -12,7 +12,7 @@ import report_runs as make
 from evalmeta.model.run import RunStatus, Verdict
 from evalmeta.report.details import grouped
 from evalmeta.report.markdown import render
-from evalmeta.report.plain import clean
+from evalmeta.report.text import clean
 
 if TYPE_CHECKING:
     from evalmeta.report.report import Report

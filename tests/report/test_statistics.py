@@ -7,7 +7,7 @@ import pytest
 
 import report_runs as make
 from evalmeta.engine.statistics import collect
-from evalmeta.model.generated import GeneratedData, Tokens
+from evalmeta.model.generated_data import GeneratedData, Tokens
 from evalmeta.model.run import CaseResult, Run, RunOptions, Verdict
 from evalmeta.report.human import render
 from evalmeta.report.json import render as render_json

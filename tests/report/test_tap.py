@@ -8,9 +8,9 @@ from hypothesis import strategies as st
 
 import report_runs as make
 from evalmeta.model.run import Verdict
-from evalmeta.report.plain import clean
 from evalmeta.report.report import Report, incident
 from evalmeta.report.tap import render
+from evalmeta.report.text import clean
 
 POINT = re.compile(r"(not )?ok (\d+) - .+")
 LINE = re.compile(r'  +(- )?[a-z]+: ("(?:[^"\\]|\\.)*"|[A-Za-z]+|\d+)|  (---|\.\.\.|averages:|earlier:|results:)|#.*')

@@ -13,7 +13,7 @@ import sys
 import time
 from pathlib import Path
 
-from evalmeta.model.generated import GeneratedData
+from evalmeta.model.generated_data import GeneratedData
 from evalmeta.model.run import CaseResult, Verdict
 from evalmeta.store.database import open_database
 from evalmeta.store.runs import RunJournal

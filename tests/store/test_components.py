@@ -4,8 +4,8 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from evalmeta.model.login import ADMIN
 from evalmeta.model.registry import TYPES
-from evalmeta.model.user import ADMIN
 from evalmeta.store.components import Change, Components, StoredComponent
 
 if TYPE_CHECKING:

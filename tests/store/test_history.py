@@ -8,8 +8,7 @@ import pytest
 from evalmeta.model.evaluation import Case, Evaluation
 from evalmeta.model.registry import EVALUATION_DEFINITION
 from evalmeta.model.run import CaseResult, Run, RunOptions, RunStatus, TestResult, Verdict
-from evalmeta.store.history import PastRun, complete_runs, list_runs
-from evalmeta.store.remote_runs import RemoteRun, RemoteRuns
+from evalmeta.store.history import PastRun, RemoteRun, RemoteRuns, complete_runs, list_runs
 from evalmeta.store.runs import Lease, RunJournal, Runs
 
 if TYPE_CHECKING:

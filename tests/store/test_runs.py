@@ -8,10 +8,10 @@ import pytest
 from evalmeta import limits
 from evalmeta.errors import StoreError
 from evalmeta.model.evaluation import Case, Evaluation
-from evalmeta.model.generated import Action, GeneratedData
+from evalmeta.model.generated_data import Action, GeneratedData
+from evalmeta.model.login import ADMIN, User
 from evalmeta.model.registry import EVALUATION_DEFINITION
 from evalmeta.model.run import CaseResult, Run, RunOptions, RunStatus, TestResult, Verdict
-from evalmeta.model.user import ADMIN, User
 from evalmeta.store.database import open_database
 from evalmeta.store.runs import Lease, RunJournal, Runs
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from evalmeta import limits
-from evalmeta.model.user import ADMIN
+from evalmeta.model.login import ADMIN
 from evalmeta.store.database import open_database
 from evalmeta.store.users import Users
 

@@ -9,7 +9,7 @@ from xmlschema import XMLSchema
 
 from evalmeta.errors import InvalidMetadata
 from evalmeta.model.registry import EVALUATION_DEFINITION, TESTING_DEFINITION, MetadataType
-from evalmeta.validation.schema import schema_dir
+from evalmeta.validation.structure import schema_dir
 from evalmeta.validation.validator import validate_component
 from evalmeta.xmlio.definitions import read_definition
 from evalmeta.xmlio.reader import NAMESPACE, read_xml

@@ -8,17 +8,15 @@ from typing import TYPE_CHECKING
 import pytest
 
 from evalmeta.errors import InvalidMetadata
-from evalmeta.model.manifest import DESTRUCTIVE_FILES, PACKAGE_FILE
+from evalmeta.model.component import DESTRUCTIVE_FILES, PACKAGE_FILE
 from evalmeta.model.registry import NEWEST_API_VERSION, TYPES, parse_api_version
 from evalmeta.package.convert import full_name_of, target_path
+from evalmeta.package.files import shown
 from evalmeta.package.forceignore import read_forceignore
-from evalmeta.package.labels import shown
-from evalmeta.package.markers import PROJECT_FILE
-from evalmeta.package.project import find_project
+from evalmeta.package.project import PROJECT_FILE, find_project
 from evalmeta.package.resolver import resolve
-from evalmeta.validation.judgement import Judgement
 from evalmeta.validation.manifests import validate_manifest
-from evalmeta.validation.rules import CODES, FIXED_CODES
+from evalmeta.validation.rules import CODES, FIXED_CODES, Judgement
 from evalmeta.validation.validator import Checked, check_component, validate_together
 from evalmeta.xmlio.manifests import index_members
 from evalmeta.xmlio.reader import read_xml

@@ -9,14 +9,14 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import pytest
 
-from evalmeta.api.metadata import validate
+from evalmeta.api.files import validate
 from evalmeta.api.selections import resolve, validate_selection
 from evalmeta.errors import InvalidMetadata, NotFound
 from evalmeta.model.registry import EVALUATION_DEFINITION, TESTING_DEFINITION
 from evalmeta.package.project import find_project
 from evalmeta.package.selection import Selection
-from evalmeta.validation import rulebook
-from evalmeta.validation.rulebook import find_rule, list_rules, read_page
+from evalmeta.validation import rules
+from evalmeta.validation.rules import find_rule, list_rules, read_page
 from evalmeta.validation.validator import validate_component
 from evalmeta.xmlio.reader import NAMESPACE
 
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from evalmeta.model.problem import Problem
-    from evalmeta.validation.rulebook import RuleEntry
+    from evalmeta.validation.rules import RuleEntry
 
 NAME = "<name>Loans</name>"
 SUBJECT = "<subjectName>Library_Desk_Agent</subjectName><subjectType>AGENT</subjectType>"
@@ -188,7 +188,7 @@ def test_a_page_fits_on_a_screen(entry: RuleEntry) -> None:
 
 
 def test_there_is_no_page_without_a_rule() -> None:
-    folder = Path(rulebook.__file__).parent / "pages"
+    folder = Path(rules.__file__).parent / "pages"
     assert sorted(path.name for path in folder.iterdir()) == sorted(f"{code}.md" for code in PAGES)
 
 

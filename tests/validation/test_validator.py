@@ -9,8 +9,8 @@ from evalmeta.errors import SettingsError
 from evalmeta.model.problem import Problem, Severity
 from evalmeta.model.registry import EVALUATION_DEFINITION, ApiVersion
 from evalmeta.model.settings import Profile, RuleSetting, Settings
-from evalmeta.validation.judgement import Judgement, judgement_of
 from evalmeta.validation.manifests import validate_manifest
+from evalmeta.validation.rules import Judgement, judgement_of
 from evalmeta.validation.validator import validate_component
 from evalmeta.xmlio.definitions import write_definition
 from evalmeta.xmlio.reader import NAMESPACE

@@ -20,8 +20,8 @@ from evalmeta.model.definition import (
 )
 from evalmeta.model.registry import TYPES
 from evalmeta.xmlio.definitions import read_definition, write_definition
+from evalmeta.xmlio.lenient_reader import sketch_definition
 from evalmeta.xmlio.reader import read_xml
-from evalmeta.xmlio.sketch import sketch_definition
 from examples import EXAMPLES
 from strategies import definitions, documents
 

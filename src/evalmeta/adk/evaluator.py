@@ -7,13 +7,12 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Final, NamedTuple, TypedDict
 
-from evalmeta.adk.agents import agent_named
 from evalmeta.adk.failures import passed
 from evalmeta.adk.migration import migrate_eval_data_to_new_schema
-from evalmeta.adk.sources import read_folder, read_object, session_in
-from evalmeta.api import evaluations
+from evalmeta.adk.sources import agent_named, read_folder, read_object, session_in
+from evalmeta.api import evaluate as evaluations
 from evalmeta.errors import UsageError
-from evalmeta.interop.reading import Reading
+from evalmeta.formats.document import Reading
 from evalmeta.model.run import RunOptions
 
 if TYPE_CHECKING:
@@ -21,12 +20,11 @@ if TYPE_CHECKING:
     from typing import Unpack
 
     from evalmeta.adk.sources import Source
-    from evalmeta.api.results import FinishedRuns
-    from evalmeta.interop.adk.cases import Session
+    from evalmeta.api.runs import FinishedRuns
+    from evalmeta.formats.adk.cases import Session
     from evalmeta.model.evaluation import Evaluation
     from evalmeta.model.settings import AdkDialect, MissingData
 
-__all__ = ["NUM_RUNS", "AgentEvaluator", "How", "evaluate", "evaluate_async"]
 
 __tracebackhide__ = True  # pytest's tracebacks end where the test calls
 

@@ -5,15 +5,13 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from evalmeta.model.run import Verdict
-from evalmeta.report.words import count
+from evalmeta.report.text import count
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-    from evalmeta.api.results import FinishedRun, FinishedRuns
+    from evalmeta.api.runs import FinishedRun, FinishedRuns
     from evalmeta.model.run import CaseResult
-
-__all__ = ["EvaluationFailed", "passed"]
 
 
 __tracebackhide__ = True  # pytest's tracebacks end where the test calls

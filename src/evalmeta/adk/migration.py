@@ -8,14 +8,12 @@ from typing import TYPE_CHECKING
 
 from evalmeta.adk.sources import bytes_of, name_of, session_in
 from evalmeta.errors import FormatError
-from evalmeta.interop.adk.reader import read_adk_file
-from evalmeta.interop.adk.writer import write_adk_cases
+from evalmeta.formats.adk.reader import read_adk_file
+from evalmeta.formats.adk.writer import write_adk_cases
 from evalmeta.package.files import put_file
 
 if TYPE_CHECKING:
     from evalmeta.model.settings import AdkDialect
-
-__all__ = ["migrate_eval_data_to_new_schema"]
 
 
 def migrate_eval_data_to_new_schema(

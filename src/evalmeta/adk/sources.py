@@ -1,40 +1,43 @@
-"""The eval sets that an agent is evaluated by: found, and read with what judges them."""
+"""The eval sets that an agent is evaluated by: found, and read with what judges them.
+
+The agent that a name stands for, as ADK's `agent_module` does.
+"""
 
 from __future__ import annotations
 
+import importlib
 import inspect
 import warnings
 from dataclasses import replace
 from functools import cache
+from pathlib import Path
+from types import ModuleType
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 import orjson
 
 from evalmeta import limits
-from evalmeta.errors import FormatError, NotFound, UsageError
-from evalmeta.interop.adk.cases import read_session
-from evalmeta.interop.adk.config import DEFAULT_CONFIG, read_test_config
-from evalmeta.interop.adk.keys import Keys
-from evalmeta.interop.adk.reader import LEGACY, read_adk
-from evalmeta.interop.findings import Findings
-from evalmeta.interop.formats import ADK_CONFIG
-from evalmeta.interop.jsonreader import read_json
-from evalmeta.interop.jsonrecords import JsonRecord
+from evalmeta.errors import FormatError, NotFound, ProjectError, UsageError
+from evalmeta.formats.adk.cases import Keys, read_session
+from evalmeta.formats.adk.config import DEFAULT_CONFIG, read_test_config
+from evalmeta.formats.adk.reader import LEGACY, read_adk
+from evalmeta.formats.diagnostics import Findings
+from evalmeta.formats.json_source import JsonRecord, read_json
+from evalmeta.formats.registry import ADK_CONFIG
 from evalmeta.package.files import read_file
+from evalmeta.package.project import find_project
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
-    from pathlib import Path
 
-    from evalmeta.interop.adk.cases import Session
-    from evalmeta.interop.adk.config import AdkConfig
-    from evalmeta.interop.document import Document
-    from evalmeta.interop.reading import Reading
+    from evalmeta.formats.adk.cases import Session
+    from evalmeta.formats.adk.config import AdkConfig
+    from evalmeta.formats.document import Document, Reading
     from evalmeta.model.problem import Problem
 
-__all__ = ["Source", "bytes_of", "name_of", "read_folder", "read_object", "session_in"]
 
 __tracebackhide__ = True  # pytest's tracebacks end where the test calls
+
 
 _PACKAGE: Final = "evalmeta"
 _TEST_FILES: Final = "*.test.json"
@@ -196,3 +199,38 @@ def _json(thing: object) -> bytes:
         return str(dump()).encode() if callable(dump) else orjson.dumps(thing)
     except TypeError as error:
         raise UsageError(f"{type(thing).__name__} cannot be read as JSON: {error}") from None
+
+
+_AGENTS: Final = ("answer", "root_agent", "agent")
+
+
+def agent_named(name: str, root: Path | None) -> object:
+    """Gives the agent in a module of this name; None for an agent that evalmeta.toml binds.
+
+    It is the module's `answer`, `root_agent` or `agent`; a package may have it in its module `agent`.
+
+    Raises:
+        UsageError: there is no such module, it cannot be imported, or it has no agent.
+    """
+    if _is_bound(name, root):
+        return None
+    ways_out = ["Give a function, or its place: my_agent:answer.", f"Or bind {name!r} in evalmeta.toml."]
+    try:
+        module = importlib.import_module(name)
+    except (ImportError, ValueError) as error:
+        message = f"{name!r} is neither an agent that evalmeta.toml binds nor a module that can be imported: {error}"
+        raise UsageError(message, actions=ways_out) from None
+    inner = getattr(module, "agent", None)
+    for place in (module, inner) if isinstance(inner, ModuleType) else (module,):
+        for each in _AGENTS:
+            found: object = getattr(place, each, None)
+            if found is not None and not isinstance(found, ModuleType):
+                return found
+    raise UsageError(f"the module {name!r} has no {', '.join(_AGENTS[:-1])} or {_AGENTS[-1]}", actions=ways_out)
+
+
+def _is_bound(name: str, root: Path | None) -> bool:
+    try:
+        return name in find_project(root or Path.cwd()).settings.subjects
+    except ProjectError:
+        return False

@@ -6,12 +6,10 @@ from dataclasses import dataclass
 from difflib import get_close_matches
 from typing import TYPE_CHECKING, Final
 
-from evalmeta.api.metadata import bytes_of, shown
-from evalmeta.api.sides import fetch, look
-from evalmeta.api.tracking import tracking_of
+from evalmeta.api.files import bytes_of, shown
+from evalmeta.api.sync import fetch, look, tracking_of
 from evalmeta.errors import InvalidMetadata, NotFound
-from evalmeta.model.change import Difference
-from evalmeta.model.difference import compare
+from evalmeta.model.difference import Difference, compare
 from evalmeta.model.registry import types_at
 from evalmeta.model.sync import SyncState, hash_of
 from evalmeta.package.files import read_file
@@ -23,15 +21,14 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
     from pathlib import Path
 
-    from evalmeta.api.sides import Sides
-    from evalmeta.api.tests import AgentTest
+    from evalmeta.api.runs import AgentTest
+    from evalmeta.api.sync import Sides
     from evalmeta.client.connection import Connection
     from evalmeta.model.component import Component
     from evalmeta.model.registry import MetadataType
     from evalmeta.package.project import Project
-    from evalmeta.store.tracking import Synced
+    from evalmeta.store.components import Synced
 
-__all__ = ["ComponentStatus", "Status", "compare_contents", "diff", "diff_files", "find_undeployed", "status"]
 
 _ORG: Final = "the org"
 

@@ -12,36 +12,18 @@ from evalmeta.errors import NotFound, UsageError
 from evalmeta.model.registry import EVALUATION_DEFINITION, type_of_run
 from evalmeta.store.baselines import read_baseline, write_baseline
 from evalmeta.store.database import open_database
-from evalmeta.store.history import complete_runs
-from evalmeta.store.remote_runs import open_remote_runs
+from evalmeta.store.history import complete_runs, open_remote_runs
 from evalmeta.store.runs import Runs
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
     from pathlib import Path
 
-    from evalmeta.model.comparison import Comparison
     from evalmeta.model.run import Run
-    from evalmeta.model.statistics import CaseCounts, RunStatistics
+    from evalmeta.model.statistics import CaseCounts, Comparison, RunStatistics
     from evalmeta.package.files import FileState
     from evalmeta.package.project import Project
     from evalmeta.store.history import CompleteRun
-
-__all__ = [
-    "Baseline",
-    "Blessed",
-    "baseline_of",
-    "bless",
-    "compare_runs",
-    "compare_with",
-    "is_partial",
-    "latest_runs",
-    "load_run",
-    "name_of",
-    "open_baseline",
-    "previous_run",
-    "statistics_of",
-]
 
 
 @dataclass(frozen=True, slots=True)

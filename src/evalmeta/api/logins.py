@@ -5,35 +5,19 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from evalmeta.api.targets import EMBEDDED, Target, refuse_token, renew
-from evalmeta.client.auth import fetch_session, introduce
+from evalmeta.api.org_targets import EMBEDDED, Target, refuse_token, renew
+from evalmeta.client.auth import CALLBACK_PORT, fetch_session, introduce, log_in_with_browser
 from evalmeta.client.logins import user_logins
-from evalmeta.client.web_login import CALLBACK_PORT, log_in_with_browser
 from evalmeta.errors import EvalmetaError, LoginFailed, MessageUnreadable, UsageError
 from evalmeta.model.login import ByKey, ByRefreshToken, BySf, Login, Secrets
-from evalmeta.wire.addresses import org_url
-from evalmeta.wire.jsonfields import object_at, read_object, text
-from evalmeta.wire.oauth import DEFAULT_CLIENT_ID, PRODUCTION_URL, TokenReply, audience_of, read_auth_url
+from evalmeta.protocol.json_fields import object_at, org_url, read_object, text
+from evalmeta.protocol.oauth import DEFAULT_CLIENT_ID, PRODUCTION_URL, TokenReply, audience_of, read_auth_url
 
 if TYPE_CHECKING:
     from collections.abc import Callable
     from pathlib import Path
 
     from evalmeta.model.login import Renewal
-
-__all__ = [
-    "auth_url_in",
-    "check_alias",
-    "find_login",
-    "list_logins",
-    "log_in_with_auth_url",
-    "log_in_with_key",
-    "log_in_with_sf",
-    "log_in_with_token",
-    "log_in_with_web",
-    "log_out",
-    "status_of",
-]
 
 
 async def log_in_with_token(url: str, access_token: str, *, alias: str = "") -> Login:

@@ -6,14 +6,12 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from evalmeta import limits
-from evalmeta.api.conflicts import refuse_changed_files
-from evalmeta.api.connections import connect
 from evalmeta.api.deployments import deploy
-from evalmeta.api.metadata import shown
-from evalmeta.api.sides import fetched_from
-from evalmeta.api.tracking import remember_fetched, tracking_of
-from evalmeta.client import retrieve as retrieving
-from evalmeta.model.manifest import WILDCARD, Manifest, ManifestTypes
+from evalmeta.api.files import shown
+from evalmeta.api.org_targets import connect
+from evalmeta.api.sync import fetched_from, refuse_changed_files, remember_fetched, tracking_of
+from evalmeta.client import metadata as retrieving
+from evalmeta.model.component import WILDCARD, Manifest, ManifestTypes
 from evalmeta.model.registry import NEWEST_API_VERSION, parse_api_version, types_at
 from evalmeta.package.archive import read_zip
 from evalmeta.package.convert import target_path
@@ -25,12 +23,12 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
     from pathlib import Path
 
-    from evalmeta.api.sides import Fetched
+    from evalmeta.api.sync import Fetched
     from evalmeta.client.connection import Connection
     from evalmeta.model.registry import ApiVersion
     from evalmeta.package.files import FileState
     from evalmeta.package.project import Project
-    from evalmeta.wire.messages import RetrieveResult
+    from evalmeta.protocol.metadata_api import RetrieveResult
 
 __all__ = [
     "PackageFile",

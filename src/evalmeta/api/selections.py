@@ -6,17 +6,21 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from evalmeta.api.metadata import Validation, bytes_of, is_beside_deletions, problems_of, shown, validate
+from evalmeta.api.files import Validation, bytes_of, is_beside_deletions, problems_of, shown, validate
 from evalmeta.errors import InvalidMetadata, UsageError
-from evalmeta.model.component import ComponentSet
-from evalmeta.model.manifest import DESTRUCTIVE_FILES, own_part
+from evalmeta.model.component import DESTRUCTIVE_FILES, ComponentSet, own_part
 from evalmeta.model.registry import parse_api_version
-from evalmeta.package.members import components_named, parse_members
 from evalmeta.package.project import find_project
-from evalmeta.package.resolver import api_version_of, choose, find_components, list_files, name_problems
+from evalmeta.package.resolver import (
+    api_version_of,
+    choose,
+    find_components,
+    list_files,
+    name_problems,
+    version_in_force,
+)
 from evalmeta.package.resolver import resolve as resolve_components
-from evalmeta.package.selection import Selection, components_under
-from evalmeta.package.versions import version_in_force
+from evalmeta.package.selection import Selection, components_named, components_under, parse_members
 from evalmeta.validation.manifests import validate_manifest
 from evalmeta.xmlio.manifests import index_members
 from evalmeta.xmlio.reader import read_xml
@@ -24,13 +28,11 @@ from evalmeta.xmlio.reader import read_xml
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from evalmeta.model.component import Component
-    from evalmeta.model.manifest import Manifest
+    from evalmeta.model.component import Component, Manifest
     from evalmeta.model.problem import Problem
     from evalmeta.model.registry import ApiVersion
     from evalmeta.package.project import Project
 
-__all__ = ["read_manifest", "refuse_destructive", "resolve", "validate_selection"]
 
 _EVERYTHING = Selection()
 

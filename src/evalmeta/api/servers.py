@@ -18,20 +18,19 @@ import httpx
 
 from evalmeta import limits
 from evalmeta.errors import NotFound, OrgError, StoreError, UsageError
-from evalmeta.model.secrecy import child_environment
-from evalmeta.model.user import ADMIN
-from evalmeta.org.leases import is_free
+from evalmeta.model.login import ADMIN
+from evalmeta.model.redaction import child_environment
+from evalmeta.org.lease import is_free
 from evalmeta.org.organization import Organization
-from evalmeta.org.serverfile import already_runs, read_server
-from evalmeta.store.database import open_database
-from evalmeta.store.reset import empty
-from evalmeta.wire.addresses import is_loopback
+from evalmeta.org.server import already_runs, read_server
+from evalmeta.protocol.json_fields import is_loopback
+from evalmeta.store.database import empty, open_database
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
     from pathlib import Path
 
-    from evalmeta.org.serverfile import Server
+    from evalmeta.org.server import Server
     from evalmeta.package.project import Project
     from evalmeta.store.database import Database
     from evalmeta.store.users import StoredToken

@@ -1,48 +1,42 @@
-"""Definitions from and to other formats."""
+"""Definitions from and to other formats.
+
+Test specs made of a few words: the same expectations for every question.
+"""
 
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Literal
 
-from evalmeta.api.metadata import bytes_of, shown
+from evalmeta.api.files import bytes_of, shown
 from evalmeta.errors import FormatError, InvalidMetadata, UsageError
-from evalmeta.interop.definitions import definition_of
-from evalmeta.interop.files import format_of, json_of, read_document
-from evalmeta.interop.losses import Written
-from evalmeta.model.registry import TESTING_DEFINITION
+from evalmeta.formats.definitions import definition_of
+from evalmeta.formats.diagnostics import Written, did_you_mean
+from evalmeta.formats.files import format_of, json_of, read_document
+from evalmeta.formats.testspec import ACTIONS, METRICS, OUTCOME, TOPIC
+from evalmeta.model.definition import Definition, Expectation, Inputs, TestCase
+from evalmeta.model.expectations import render_actions, scorer_kind, scorer_names
+from evalmeta.model.registry import EVALUATION_DEFINITION, TESTING_DEFINITION
 from evalmeta.package.convert import target_path
 from evalmeta.package.files import put_file, state_of
 from evalmeta.package.resolver import api_version_of, find_components
 from evalmeta.validation.definition_rules import is_api_name
-from evalmeta.validation.judgement import judgement_of
+from evalmeta.validation.rules import judgement_of
 from evalmeta.validation.validator import validate_component
 from evalmeta.xmlio.definitions import read_definition, write_definition
 from evalmeta.xmlio.reader import read_xml
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterator, Sequence
     from pathlib import Path
 
-    from evalmeta.interop.adk.legacy import Dialect
-    from evalmeta.interop.formats import SourceFormat, TargetFormat
-    from evalmeta.interop.losses import Loss
-    from evalmeta.model.definition import Definition
+    from evalmeta.formats.adk.legacy import Dialect
+    from evalmeta.formats.diagnostics import Loss
+    from evalmeta.formats.registry import SourceFormat, TargetFormat
     from evalmeta.model.problem import Problem
+    from evalmeta.model.registry import MetadataType
     from evalmeta.package.files import FileState
     from evalmeta.package.project import Project
-
-__all__ = [
-    "Answers",
-    "Draft",
-    "Source",
-    "convert_file",
-    "draft_test",
-    "put_converted",
-    "read_source",
-    "save_draft",
-    "write_as",
-]
 
 
 @dataclass(frozen=True, slots=True)
@@ -125,13 +119,13 @@ def _read_metadata(path: Path, label: str, source_format: SourceFormat) -> Defin
     data = bytes_of(path)
     if source_format == "definition":
         return _read_definition(data, label)
-    from evalmeta.interop.testspec import read_testspec  # noqa: PLC0415 - one format of several
+    from evalmeta.formats.testspec import read_testspec  # noqa: PLC0415 - one format of several
 
     return read_testspec(data, label=label)
 
 
 def _read_table(path: Path, label: str, answers: Answers, *, needs_subject: bool) -> Definition:
-    from evalmeta.interop.testing_center_csv import read_testing_center_csv  # noqa: PLC0415 - one format of several
+    from evalmeta.formats.testing_center_csv import read_testing_center_csv  # noqa: PLC0415 - one format of several
 
     if needs_subject and not answers.subject_name:
         raise _no_subject(f"{label} is a table, which does not say")
@@ -155,19 +149,19 @@ def write_as(definition: Definition, target: TargetFormat, *, dialect: Dialect =
         case "definition":
             return Written(write_definition(definition))
         case "testspec":
-            from evalmeta.interop.testspecwriter import write_testspec  # noqa: PLC0415
+            from evalmeta.formats.testspec_writer import write_testspec  # noqa: PLC0415
 
             return write_testspec(definition)
         case "csv":
-            from evalmeta.interop.testing_center_csvwriter import write_testing_center_csv  # noqa: PLC0415
+            from evalmeta.formats.testing_center_csv import write_testing_center_csv  # noqa: PLC0415
 
             return write_testing_center_csv(definition)
         case "adk":
-            from evalmeta.interop.adk.writer import write_adk  # noqa: PLC0415
+            from evalmeta.formats.adk.writer import write_adk  # noqa: PLC0415
 
             return write_adk(definition, dialect=dialect)
         case "databricks":
-            from evalmeta.interop.databricks.writer import write_databricks  # noqa: PLC0415
+            from evalmeta.formats.databricks.writer import write_databricks  # noqa: PLC0415
 
             return write_databricks(definition)
 
@@ -211,10 +205,10 @@ def _copied(path: Path, target: TargetFormat, answers: Answers, dialect: Dialect
     if not answers.is_nothing:
         raise UsageError(f"{label} is a file of {target} already, and names of definitions have no place in it.")
     if target == "adk":
-        from evalmeta.interop.adk.respelling import respell  # noqa: PLC0415 - one format of several
+        from evalmeta.formats.adk.writer import respell  # noqa: PLC0415 - one format of several
 
         return respell(json_of(path), label=label, name=path.name.split(".")[0], dialect=dialect)
-    from evalmeta.interop.databricks.copies import copy_rows  # noqa: PLC0415 - likewise
+    from evalmeta.formats.databricks.reader import copy_rows  # noqa: PLC0415 - likewise
 
     return Written(copy_rows(path, label=label))
 
@@ -291,3 +285,70 @@ def _read_definition(data: bytes, label: str) -> Definition:
 
 def _listed(losses: Sequence[Loss]) -> str:
     return "".join(f"\n  {each}" for each in losses)
+
+
+TestRunner = Literal["testing-center", "agentforce-studio"]
+
+
+@dataclass(frozen=True, slots=True)
+class Outline:
+    """What a spec is made of.
+
+    Attributes:
+        utterances: questions, each a test case.
+        topic: expected of every test case, as `actions`, `outcome` and `metrics` are where they are given.
+    """
+
+    name: str | None = None
+    subject_name: str | None = None
+    subject_version: str | None = None
+    description: str | None = None
+    test_runner: TestRunner = "testing-center"
+    utterances: tuple[str, ...] = ()
+    topic: str | None = None
+    actions: tuple[str, ...] = ()
+    outcome: str | None = None
+    metrics: tuple[str, ...] = ()
+
+
+def outlined_definition(outline: Outline) -> Definition:
+    """Makes the definition that an outline describes.
+
+    Raises:
+        UsageError: it has no name, subject or question, or names a metric that the runner does not know.
+    """
+    if not (outline.name and outline.subject_name and outline.utterances):
+        raise UsageError(
+            "A spec needs a name, a subject and a question.",
+            actions=["Give --name, --subject-name and --utterance, or a file: --from-definition."],
+        )
+    kind = TESTING_DEFINITION if outline.test_runner == "agentforce-studio" else EVALUATION_DEFINITION
+    expectations = tuple(_expectations(outline, kind))
+    cases = tuple(TestCase(Inputs(text), expectations, number) for number, text in enumerate(outline.utterances, 1))
+    return Definition(
+        outline.name,
+        outline.subject_name,
+        subject_version=outline.subject_version,
+        description=outline.description,
+        test_cases=cases,
+        type=kind,
+    )
+
+
+def _expectations(outline: Outline, kind: MetadataType) -> Iterator[Expectation]:
+    if outline.topic is not None:
+        yield Expectation(TOPIC, outline.topic)
+    if outline.actions:
+        yield Expectation(ACTIONS, render_actions(outline.actions))
+    if outline.outcome is not None:
+        yield Expectation(OUTCOME, outline.outcome)
+    known = METRICS if kind == EVALUATION_DEFINITION else _studio_metrics()
+    for name in outline.metrics:
+        if name not in known:
+            raise UsageError(f"{name!r} is no metric of {kind.name}.", actions=[did_you_mean(name, known)])
+        yield Expectation(name)
+
+
+def _studio_metrics() -> tuple[str, ...]:
+    kinds = ((name, scorer_kind(name)) for name in scorer_names("AGENT"))
+    return tuple(name for name, kind in kinds if kind is not None and kind.needs == "nothing")

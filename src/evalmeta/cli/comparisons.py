@@ -15,22 +15,11 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
 
     from evalmeta.api.comparisons import Baseline
-    from evalmeta.api.tests import FinishedRun
-    from evalmeta.model.comparison import Comparison, FailOn
+    from evalmeta.api.runs import FinishedRun
     from evalmeta.model.run import Run
+    from evalmeta.model.statistics import Comparison, FailOn
     from evalmeta.package.project import Project
 
-__all__ = [
-    "Against",
-    "Standard",
-    "baseline_option",
-    "code_by_baseline",
-    "exit_code_of",
-    "fail_on_option",
-    "judge_by_baseline",
-    "print_comparisons",
-    "remark_on",
-]
 
 _T = TypeVar("_T")
 _Command: TypeAlias = "Callable[..., _T]"  # type: ignore[explicit-any]
@@ -153,8 +142,8 @@ def remark_on(run: Run) -> None:
 
 def _why_failed(comparisons: Sequence[Comparison], fail_on: FailOn) -> str:
     """Says why a comparison fails what passed by itself, up to the name of what it was compared with."""
-    from evalmeta.model.comparison import Standing  # noqa: PLC0415 - not needed for --help
-    from evalmeta.report.words import count  # noqa: PLC0415 - likewise
+    from evalmeta.model.statistics import Standing  # noqa: PLC0415 - not needed for --help
+    from evalmeta.report.text import count  # noqa: PLC0415 - likewise
 
     if fail_on == "significant":
         return "worse by more than noise than"
@@ -166,7 +155,7 @@ def _why_failed(comparisons: Sequence[Comparison], fail_on: FailOn) -> str:
 
 def _why_forgiven(comparisons: Sequence[Comparison]) -> str:
     """Says why a comparison forgives what failed by itself, up to the name of what it was compared with."""
-    from evalmeta.report.words import count  # noqa: PLC0415 - not needed for --help
+    from evalmeta.report.text import count  # noqa: PLC0415 - not needed for --help
 
     failing = [case for each in comparisons for case in each.cases if case.after and case.after.failed]
     if any(not case.before or not case.before.failed for case in failing):

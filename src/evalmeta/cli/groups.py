@@ -11,8 +11,6 @@ import click
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-__all__ = ["LazyGroup", "OptionsOnly", "Suggesting"]
-
 
 class LazyGroup(click.Group):
     """A group whose commands are rows: a name, and `module:attribute` where the command is.

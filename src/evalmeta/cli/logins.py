@@ -20,7 +20,6 @@ if TYPE_CHECKING:
 
     from evalmeta.model.login import Login
 
-__all__ = ["LoginOptions", "log_in", "login_options"]
 
 _SESSION: Final = "access token"
 _FILE: Final = click.Path(path_type=Path, dir_okay=False)
@@ -145,7 +144,7 @@ def _with_key(options: LoginOptions, alias: str) -> Coroutine[None, None, Login]
 
 def _with_web(options: LoginOptions, alias: str) -> Coroutine[None, None, Login]:
     from evalmeta.api import logins  # noqa: PLC0415 - not needed for --help
-    from evalmeta.client.web_login import CALLBACK_PORT  # noqa: PLC0415 - likewise
+    from evalmeta.client.auth import CALLBACK_PORT  # noqa: PLC0415 - likewise
 
     return logins.log_in_with_web(
         show=_print_address if options.no_browser else _open_address,
@@ -164,7 +163,7 @@ def _print_address(address: str) -> None:
 def _open_address(address: str) -> None:
     import subprocess  # noqa: PLC0415 - not needed for --help
 
-    from evalmeta.model.secrecy import child_environment  # noqa: PLC0415 - likewise
+    from evalmeta.model.redaction import child_environment  # noqa: PLC0415 - likewise
 
     _print_address(address)
     # Some browsers run in the terminal and come back only when they are left.
@@ -174,7 +173,7 @@ def _open_address(address: str) -> None:
 def _auth_url(file: Path | None) -> str:
     from evalmeta.api.logins import auth_url_in  # noqa: PLC0415 - not needed for --help
     from evalmeta.errors import UsageError  # noqa: PLC0415 - likewise
-    from evalmeta.package.configfile import read_text  # noqa: PLC0415 - likewise
+    from evalmeta.package.config_file import read_text  # noqa: PLC0415 - likewise
 
     return auth_url_in(read_text(file, raises=UsageError) if file else _read_secret("sfdx auth URL"))
 

@@ -10,15 +10,14 @@ from typing import TYPE_CHECKING, Final
 import click
 
 from evalmeta import __version__
-from evalmeta.cli.calls import Call
 from evalmeta.cli.groups import LazyGroup
 from evalmeta.cli.output import print_error
+from evalmeta.cli.suggestions import Call
 from evalmeta.errors import EXIT_FAILED, EXIT_INTERRUPTED, EXIT_USAGE, EvalmetaError, Interrupted
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-__all__ = ["cli", "main"]
 
 _EPILOG: Final = """\b
 Exit codes
@@ -50,7 +49,7 @@ _COMMANDS: Final = {
     "retrieve": "evalmeta.cli.commands.retrieve:retrieve",
     "rule": "evalmeta.cli.commands.rule:rule",
     "status": "evalmeta.cli.commands.status:status",
-    "test": "evalmeta.cli.commands.test:test",
+    "test": "evalmeta.cli.commands.agent_test:test",
     "validate": "evalmeta.cli.commands.validate:validate",
 }
 
@@ -122,7 +121,7 @@ def _unwritten(error: OSError) -> EvalmetaError:
 
 
 def _usage(error: click.ClickException, *, as_json: bool) -> int:
-    from evalmeta.model.secrecy import redacted  # noqa: PLC0415 - only on the way out
+    from evalmeta.model.redaction import redacted  # noqa: PLC0415 - only on the way out
 
     # click quotes the words that it does not understand.
     ctx = error.ctx if isinstance(error, click.UsageError) else None
@@ -147,7 +146,7 @@ def _defect(error: Exception) -> EvalmetaError:
     import tempfile  # noqa: PLC0415 - only for a defect
     import traceback  # noqa: PLC0415 - likewise
 
-    from evalmeta.model.secrecy import redacted  # noqa: PLC0415 - likewise
+    from evalmeta.model.redaction import redacted  # noqa: PLC0415 - likewise
 
     with tempfile.NamedTemporaryFile("w", prefix="evalmeta-", suffix=".log", delete=False, encoding="utf-8") as log:
         log.write(f"evalmeta {__version__}, Python {sys.version}\n")

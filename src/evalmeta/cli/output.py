@@ -8,30 +8,19 @@ from typing import TYPE_CHECKING, Final
 
 import click
 
-from evalmeta.cli.calls import repeated
+from evalmeta.cli.suggestions import repeated
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from rich.console import Console
 
-    from evalmeta.api.targets import Target
+    from evalmeta.api.org_targets import Target
     from evalmeta.errors import EvalmetaError
-    from evalmeta.model.jsonvalue import JsonValue
+    from evalmeta.model.json_value import JsonValue
     from evalmeta.model.problem import Problem
     from evalmeta.package.project import Project
 
-__all__ = [
-    "console",
-    "json_option",
-    "note",
-    "print_error",
-    "print_json",
-    "print_problems",
-    "print_table",
-    "say_target",
-    "wants_colour",
-]
 
 _SHOWN_PROBLEMS: Final = 20
 
@@ -62,7 +51,7 @@ def note(text: str) -> None:
 
 def say_target(project: Project, target: Target | None = None) -> None:
     """Says in one line which org a command works with; None is the embedded one."""
-    from evalmeta.api.targets import token_variable  # noqa: PLC0415 - not needed for --help
+    from evalmeta.api.org_targets import token_variable  # noqa: PLC0415 - not needed for --help
 
     if target is None:
         note(f"Target: the embedded org of {project.root.name} ({_short(project)})")
@@ -82,7 +71,7 @@ def print_json(result: JsonValue, *, status: int = 0, warnings: Sequence[str] = 
 
 def print_error(error: EvalmetaError, *, as_json: bool) -> None:
     """Prints an error: what, where, and what to do next; whatever still looks like a secret is left out."""
-    from evalmeta.model.secrecy import redacted  # noqa: PLC0415 - only when there is one
+    from evalmeta.model.redaction import redacted  # noqa: PLC0415 - only when there is one
 
     problems: Sequence[Problem] = getattr(error, "problems", ())
     if as_json:
@@ -104,9 +93,9 @@ def print_error(error: EvalmetaError, *, as_json: bool) -> None:
 
 def print_problems(problems: Sequence[Problem], *, files: int = 0, err: bool = False) -> None:
     """Prints findings with their hints."""
-    from evalmeta.report.findings.human import render  # noqa: PLC0415 - only when there are any
+    from evalmeta.report.problems import _human  # noqa: PLC0415 - only when there are any
 
-    click.echo(render(problems, files=files), err=err, color=wants_colour(err=err), nl=False)
+    click.echo(_human(problems, files=files), err=err, color=wants_colour(err=err), nl=False)
 
 
 def print_table(headers: Sequence[str], rows: Sequence[Sequence[str]]) -> None:
@@ -130,8 +119,8 @@ def _headline(error: EvalmetaError, problems: Sequence[Problem]) -> str:
 def _print_error_json(error: EvalmetaError, problems: Sequence[Problem]) -> None:
     import orjson  # noqa: PLC0415 - not needed for --help
 
-    from evalmeta.model.secrecy import redacted  # noqa: PLC0415 - likewise
-    from evalmeta.report.findings.json import problem_json  # noqa: PLC0415 - likewise
+    from evalmeta.model.redaction import redacted  # noqa: PLC0415 - likewise
+    from evalmeta.report.problems import problem_json  # noqa: PLC0415 - likewise
 
     body = {
         "name": error.name,

@@ -12,26 +12,24 @@ from typing import TYPE_CHECKING, Final
 
 import click
 
-from evalmeta.cli.calls import repeated
+from evalmeta.cli.options import connected
 from evalmeta.cli.output import note, say_target
-from evalmeta.cli.runoptions import with_policy
+from evalmeta.cli.run_options import with_policy
 from evalmeta.cli.runs import RunsOutcome, StartedRun, finish_run, leave_runs, org_at, shown_progress, waited_for
-from evalmeta.cli.targets import connected
+from evalmeta.cli.suggestions import repeated
 from evalmeta.errors import NotFound, UsageError, WaitRanOut
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
-    from evalmeta.api.targets import Target
-    from evalmeta.api.tests import FinishedRun
-    from evalmeta.api.whereabouts import Whereabouts
+    from evalmeta.api.org_targets import Target
+    from evalmeta.api.run_location import Whereabouts
+    from evalmeta.api.runs import FinishedRun
     from evalmeta.cli.runs import Org
     from evalmeta.client.connection import Connection
-    from evalmeta.model.run import Run
-    from evalmeta.model.scoring import Scoring
+    from evalmeta.model.run import Run, Scoring
     from evalmeta.package.project import Project
 
-__all__ = ["cancel", "carry_on", "check_id", "extend_run", "locate_run", "reach_run", "rescore_run"]
 
 _RUN_ID: Final = re.compile(r"[A-Za-z0-9]{15,18}")
 
@@ -43,7 +41,7 @@ def locate_run(run_id: str | None, target_org: str | None) -> tuple[Project, Whe
         UsageError: it is no run's id.
         NotFound: no run, or no such org, is known.
     """
-    from evalmeta.api.whereabouts import locate  # noqa: PLC0415 - not needed for --help
+    from evalmeta.api.run_location import locate  # noqa: PLC0415 - not needed for --help
     from evalmeta.package.project import find_project  # noqa: PLC0415 - likewise
 
     check_id(run_id)
@@ -53,7 +51,7 @@ def locate_run(run_id: str | None, target_org: str | None) -> tuple[Project, Whe
 
 def reach_run(project: Project, place: Whereabouts) -> Target | None:
     """Gives the org that a run is in, and says which it is."""
-    from evalmeta.api.whereabouts import target_of  # noqa: PLC0415 - not needed for --help
+    from evalmeta.api.run_location import target_of  # noqa: PLC0415 - not needed for --help
 
     target = target_of(place)
     say_target(project, target)
@@ -74,13 +72,15 @@ async def extend_run(
 
     `is_quiet` leaves stdout to the report.
     """
-    from evalmeta.api import reruns  # noqa: PLC0415 - not needed for --help
+    from evalmeta.api import run_selection  # noqa: PLC0415 - not needed for --help
 
     with _sought():
         async with connected(project, target, detached=wait is None) as connection:
             org = _own_org(connection, project, target)
             with _shown_changes():
-                await reruns.extend(connection, place.run_id, iterations=iterations, ignore_changes=ignore_changes)
+                await run_selection.extend(
+                    connection, place.run_id, iterations=iterations, ignore_changes=ignore_changes
+                )
             started = await _begun(org, place)
             if wait is None:
                 way_on = f"Wait for it: evalmeta test resume --job-id {started.id}"
@@ -108,14 +108,14 @@ async def rescore_run(
 
     What `policy` does not say of what passes is as it was in that run.
     """
-    from evalmeta.api import reruns, tests  # noqa: PLC0415 - not needed for --help
+    from evalmeta.api import run_selection, runs  # noqa: PLC0415 - not needed for --help
 
     with _sought():
         async with connected(project, target) as connection:
             org = _own_org(connection, project, target)
-            options = (await tests.look_at_run(connection, place.run_id)).run.options
+            options = (await runs.look_at_run(connection, place.run_id)).run.options
             options = with_policy(replace(options, scoring=scoring), policy)
-            run_id = await reruns.rescore(connection, place.run_id, options, as_deployed=as_deployed)
+            run_id = await run_selection.rescore(connection, place.run_id, options, as_deployed=as_deployed)
             started = await _begun(org, replace(place, run_id=run_id, remote=None))
             with shown_progress() as progress:
                 return await finish_run(org, started, progress, wait=math.inf)
@@ -123,14 +123,14 @@ async def rescore_run(
 
 async def _begun(org: Org, place: Whereabouts) -> StartedRun:
     """Remembers a run that has more to do than was known of it, and keeps it as it is now."""
-    from evalmeta.api import remote_runs, tests  # noqa: PLC0415 - not needed for --help
+    from evalmeta.api import runs  # noqa: PLC0415 - not needed for --help
 
-    tests.remember_run(org.connection, org.project, place.run_id)
+    runs.remember_run(org.connection, org.project, place.run_id)
     if org.elsewhere is None:
-        seen = await tests.look_at_run(org.connection, place.run_id)
+        seen = await runs.look_at_run(org.connection, place.run_id)
         return StartedRun(place.run_id, seen.run.definition)
-    remote = remote_runs.kept(place, org.elsewhere)
-    seen = await remote_runs.look(org.connection, org.project, remote)
+    remote = runs.kept(place, org.elsewhere)
+    seen = await runs.fetch_remote_run(org.connection, org.project, remote)
     return StartedRun(place.run_id, seen.run.definition, replace(remote, run=seen.run))
 
 
@@ -157,28 +157,28 @@ async def cancel(project: Project, place: Whereabouts, target: Target | None) ->
 
 
 async def _cancel(project: Project, place: Whereabouts, target: Target | None) -> FinishedRun:
-    from evalmeta.api import remote_runs, tests  # noqa: PLC0415 - not needed for --help
+    from evalmeta.api import runs  # noqa: PLC0415 - not needed for --help
 
     async with connected(project, target) as connection:
         org = org_at(connection, project, target)
         if org.elsewhere is not None:
-            return await remote_runs.cancel(connection, project, remote_runs.kept(place, org.elsewhere))
-        await tests.cancel_run(connection, place.run_id)
-        return await tests.look_at_run(connection, place.run_id)
+            return await runs.cancel(connection, project, runs.kept(place, org.elsewhere))
+        await runs.cancel_run(connection, place.run_id)
+        return await runs.look_at_run(connection, place.run_id)
 
 
 async def _carry_on(
     project: Project, place: Whereabouts, target: Target | None, *, wait: float | None, ignore_changes: bool
 ) -> FinishedRun:
-    from evalmeta.api import remote_runs, reruns, tests  # noqa: PLC0415 - not needed for --help
+    from evalmeta.api import run_selection, runs  # noqa: PLC0415 - not needed for --help
 
     async with connected(project, target) as connection:
         org, remote = org_at(connection, project, target), None
         if org.elsewhere is None:
-            seen = await tests.look_at_run(connection, place.run_id)
+            seen = await runs.look_at_run(connection, place.run_id)
         else:
-            remote = remote_runs.kept(place, org.elsewhere)
-            seen = await remote_runs.look(connection, project, remote)
+            remote = runs.kept(place, org.elsewhere)
+            seen = await runs.fetch_remote_run(connection, project, remote)
         if seen.run.status.is_over:
             if wait is not None:
                 _tell_end(seen.run)
@@ -187,9 +187,9 @@ async def _carry_on(
             note(f"{_age(seen.run)} Wait for it: evalmeta test resume --job-id {place.run_id}")
             return seen
         if connection.is_ours and not ignore_changes:
-            await reruns.check_unchanged(connection, seen.run)
+            await run_selection.check_unchanged(connection, seen.run)
         if target is None:
-            await tests.check_subject(connection, project, seen.run)
+            await runs.check_subject(connection, project, seen.run)
         with shown_progress() as progress:
             return await finish_run(org, StartedRun(place.run_id, seen.run.definition, remote), progress, wait=wait)
 
@@ -214,8 +214,8 @@ def _own_org(connection: Connection, project: Project, target: Target | None) ->
 @contextmanager
 def _shown_changes() -> Iterator[None]:
     """Shows what changed in a definition when a run is refused for it."""
-    from evalmeta.api.reruns import DefinitionChanged  # noqa: PLC0415 - not needed for --help
-    from evalmeta.report.differences import difference_lines  # noqa: PLC0415 - likewise
+    from evalmeta.api.run_selection import DefinitionChanged  # noqa: PLC0415 - not needed for --help
+    from evalmeta.report.comparison import difference_lines  # noqa: PLC0415 - likewise
 
     try:
         yield
@@ -236,7 +236,7 @@ def _sought() -> Iterator[None]:
 
 
 def _age(run: Run) -> str:
-    from evalmeta.report.words import seconds  # noqa: PLC0415 - not needed for --help
+    from evalmeta.report.text import seconds  # noqa: PLC0415 - not needed for --help
 
     return f"The run began {seconds(max(0, round(time.time() - run.started)))} ago and is not finished."
 

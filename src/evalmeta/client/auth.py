@@ -1,7 +1,16 @@
-"""Sessions with orgs: asking for one, renewing one, and asking whose it is."""
+"""Sessions with orgs: asking for one, renewing one, and asking whose it is.
+
+Asking an installed sf CLI for its session with an org; its own files are never read.
+
+A login with a browser: the authorization code flow with PKCE, and a callback on this machine.
+"""
 
 from __future__ import annotations
 
+import asyncio
+import re
+import secrets
+import shutil
 import time
 from dataclasses import replace
 from http import HTTPStatus
@@ -10,25 +19,34 @@ from typing import TYPE_CHECKING, Final, TypeVar
 
 from evalmeta import limits
 from evalmeta.client.http import bearer, open_http, request
-from evalmeta.client.sf_cli import ask_sf
 from evalmeta.errors import EvalmetaError, LoginFailed, MessageUnreadable, UsageError
 from evalmeta.model.login import ByKey, ByRefreshToken, Login
-from evalmeta.model.secrecy import redacted_bytes
-from evalmeta.wire.assertions import write_assertion
-from evalmeta.wire.identity import read_newest_version, read_user_info
-from evalmeta.wire.jsonfields import read_object, text
-from evalmeta.wire.oauth import TOKEN_PATH, jwt_grant, read_token_reply, refresh_grant
+from evalmeta.model.redaction import child_environment, redacted, redacted_bytes
+from evalmeta.protocol.json_fields import object_at, org_url, read_object, text
+from evalmeta.protocol.oauth import (
+    TOKEN_PATH,
+    TokenReply,
+    authorize_url,
+    challenge_of,
+    code_grant,
+    jwt_grant,
+    read_callback,
+    read_newest_version,
+    read_token_reply,
+    read_user_info,
+    refresh_grant,
+    write_assertion,
+)
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Callable, Coroutine, Mapping
 
     import httpx
 
     from evalmeta.client.logins import Logins
+    from evalmeta.model.json_value import JsonObject
     from evalmeta.model.login import Renewal, Secrets
-    from evalmeta.wire.oauth import TokenReply
 
-__all__ = ["fetch_session", "introduce", "post_grant", "renew_secrets"]
 
 _T = TypeVar("_T")
 # Of what is sent for a session: what no error may repeat.
@@ -149,3 +167,160 @@ def _key(path: Path) -> bytes:
             return file.read(limits.MAX_LOGIN_BYTES)
     except OSError as error:
         raise UsageError(f"{path}: the key cannot be read: {error.strerror}") from None
+
+
+# A session id or a JWT. Since 2026 sf writes a remark in its place, and tells the token only where asked for it.
+_TOKEN: Final = re.compile(r"[\w.!-]{15,}", re.ASCII)
+
+
+async def ask_sf(org: str) -> TokenReply:
+    """Asks for the address and a fresh access token of an org that sf knows by this alias or username.
+
+    Raises:
+        UsageError: no sf is installed.
+        LoginFailed: it does not know the org, has no session with it, or takes too long.
+    """
+    shown = await _run(org, "display", "--verbose")
+    token = text(shown, "accessToken")
+    if not _TOKEN.fullmatch(token):
+        token = text(await _run(org, "auth", "show-access-token"), "accessToken")
+    if not (_TOKEN.fullmatch(token) and text(shown, "instanceUrl")):
+        raise LoginFailed(f"sf tells no session for {org}", actions=[f"See what it says: sf org display -o {org}"])
+    return TokenReply(token, org_url(text(shown, "instanceUrl")))
+
+
+async def _run(org: str, *words: str) -> JsonObject:
+    program = shutil.which("sf")
+    if program is None:
+        raise UsageError("there is no sf on the path", actions=["Install the Salesforce CLI, or log in another way."])
+    process = await asyncio.create_subprocess_exec(
+        program,
+        "org",
+        *words,
+        f"--target-org={org}",
+        "--json",
+        stdin=asyncio.subprocess.DEVNULL,
+        stdout=asyncio.subprocess.PIPE,
+        stderr=asyncio.subprocess.DEVNULL,
+        env=child_environment(),
+    )
+    try:
+        async with asyncio.timeout(limits.SF_CLI_SECONDS):
+            output, _ = await process.communicate()
+    except TimeoutError:
+        raise LoginFailed(f"sf does not answer within {limits.SF_CLI_SECONDS:g} seconds") from None
+    finally:
+        if process.returncode is None:
+            process.kill()
+            await process.wait()
+    return _result(output)
+
+
+def _result(output: bytes) -> JsonObject:
+    try:
+        reply = read_object(output)
+    except MessageUnreadable:
+        raise LoginFailed("sf answers, but not with JSON", actions=["Bring it up to date: sf update"]) from None
+    if result := object_at(reply, "result"):
+        return result
+    said = redacted(text(reply, "message")) or "nothing"
+    raise LoginFailed(f"sf says: {said}", actions=["See its logins: sf org list"])
+
+
+# What the sf CLI uses, and so what its connected app and most people's own take as callback.
+CALLBACK_PORT: Final = 1717
+_PATH: Final = "/OauthRedirect"
+_REQUEST: Final = re.compile(rb"GET (/[^ ?]*)(?:\?([!-~]*))? HTTP/1\.[01]\r\n")
+_READ_SECONDS: Final = 10.0
+_MAX_BYTES: Final = limits.MAX_CALLBACK_BYTES
+_PAGE: Final = "<!DOCTYPE html><meta charset=utf-8><title>evalmeta</title><p>{text}</p>\n"
+
+
+async def log_in_with_browser(
+    login_url: str,
+    client_id: str,
+    *,
+    show: Callable[[str], None],
+    client_secret: str = "",
+    port: int = CALLBACK_PORT,
+    wait: float = limits.WEB_LOGIN_SECONDS,
+) -> TokenReply:
+    """Waits until somebody has logged in with a browser, and gives the session.
+
+    Args:
+        login_url: where people log in.
+        client_id: the connected app's consumer key.
+        show: is called with the address to open, when the callback is ready.
+        client_secret: the app's secret, if it wants one.
+        port: of the callback `http://localhost:PORT/OauthRedirect`; 0 is any.
+        wait: seconds, at the most.
+
+    Raises:
+        LoginFailed: the org refused, or nobody logged in within the wait.
+        UsageError: the port is taken.
+    """
+    state, verifier = secrets.token_urlsafe(32), secrets.token_urlsafe(64)
+    arrived: asyncio.Future[str] = asyncio.get_running_loop().create_future()
+    try:
+        server = await asyncio.start_server(_callback(state, arrived), "127.0.0.1", port, limit=_MAX_BYTES)
+    except OSError as error:
+        reason = f"the callback cannot listen on port {port}: {error.strerror}"
+        raise UsageError(reason, actions=["Free the port, or give --callback-port one that your app allows."]) from None
+    async with server:
+        redirect_uri = f"http://localhost:{server.sockets[0].getsockname()[1]}{_PATH}"
+        challenge = challenge_of(verifier)
+        show(authorize_url(login_url, client_id, redirect_uri=redirect_uri, state=state, challenge=challenge))
+        try:
+            async with asyncio.timeout(wait):
+                code = await arrived
+        except TimeoutError:
+            raise LoginFailed(f"nobody logged in within {wait:g} seconds") from None
+    grant = code_grant(client_id, code, verifier=verifier, redirect_uri=redirect_uri, client_secret=client_secret)
+    return await post_grant(login_url, grant)
+
+
+def _callback(
+    state: str, arrived: asyncio.Future[str]
+) -> Callable[[asyncio.StreamReader, asyncio.StreamWriter], Coroutine[None, None, None]]:
+    async def handle(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        try:
+            async with asyncio.timeout(_READ_SECONDS):
+                head = await reader.readuntil(b"\r\n\r\n")
+                status, said = _answer(head, state, arrived)
+                writer.write(_reply(status, said))
+                await writer.drain()
+        except (OSError, TimeoutError, asyncio.IncompleteReadError, asyncio.LimitOverrunError):
+            return
+        finally:
+            writer.close()
+
+    return handle
+
+
+def _answer(head: bytes, state: str, arrived: asyncio.Future[str]) -> tuple[str, str]:
+    """Takes what a browser brought; whatever was not sent by this login is refused and changes nothing."""
+    request = _REQUEST.match(head)
+    if request is None or request[1] != _PATH.encode():
+        return "404 Not Found", "Nothing is here."
+    try:
+        code = read_callback((request[2] or b"").decode("ascii"), state=state)
+    except LoginFailed as error:
+        if not arrived.done():
+            arrived.set_exception(error)
+        return "200 OK", "The org refused the login; the terminal says why."
+    except ValueError:
+        code = None
+    if code is None:
+        return "400 Bad Request", "This is not the answer to the login that is going on."
+    if not arrived.done():
+        arrived.set_result(code)
+    return "200 OK", "evalmeta has what it needs. You can close this window."
+
+
+def _reply(status: str, said: str) -> bytes:
+    page = _PAGE.format(text=said).encode()
+    head = (
+        f"HTTP/1.1 {status}\r\nContent-Type: text/html; charset=utf-8\r\nContent-Length: {len(page)}\r\n"
+        "Connection: close\r\nReferrer-Policy: no-referrer\r\nCache-Control: no-store\r\n\r\n"
+    )
+    return head.encode("ascii") + page

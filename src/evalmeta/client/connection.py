@@ -9,16 +9,13 @@ import httpx
 import orjson
 
 from evalmeta import limits
-from evalmeta.client.http import bearer, open_http, read_limited, where_it_leads
-from evalmeta.client.retries import busy, is_busy, no_answer, persist
+from evalmeta.client.http import bearer, busy, is_busy, no_answer, open_http, persist, read_limited, where_it_leads
 from evalmeta.errors import MessageUnreadable, NotFound, OrgFault, SettingsError, StoreError, SubjectNotBound
-from evalmeta.model.secrecy import redacted_bytes
-from evalmeta.wire.addresses import org_url
-from evalmeta.wire.discretion import discreetly
-from evalmeta.wire.headers import retry_after
-from evalmeta.wire.identity import is_evalmeta, read_newest_version
-from evalmeta.wire.jsonfields import read_object, text
-from evalmeta.wire.soap import read_results, read_text_result, write_call
+from evalmeta.model.redaction import redacted_bytes
+from evalmeta.protocol.http_logging import discreetly
+from evalmeta.protocol.json_fields import org_url, read_object, retry_after, text
+from evalmeta.protocol.oauth import is_evalmeta, read_newest_version
+from evalmeta.protocol.soap import read_results, read_text_result, write_call
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable
@@ -26,11 +23,10 @@ if TYPE_CHECKING:
     from typing import Self
 
     from evalmeta.errors import EvalmetaError
-    from evalmeta.model.jsonvalue import JsonObject
+    from evalmeta.model.json_value import JsonObject
     from evalmeta.model.registry import ApiVersion
     from evalmeta.xmlio.writer import Node
 
-__all__ = ["Connection"]
 
 _T = TypeVar("_T")
 _CLIENT: Final = "evalmeta"

@@ -1,22 +1,30 @@
-"""HTTP to orgs: where requests may go, how long they may take, and how much an answer may have."""
+"""HTTP to orgs: where requests may go, how long they may take, and how much an answer may have.
+
+Asking about a job until it is done: how often, through trouble that passes, and until when.
+
+Trouble that passes: which errors are worth another attempt, after how long a pause, and how often.
+"""
 
 from __future__ import annotations
 
+import asyncio
+import random
 import re
+import time
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Final
+from http import HTTPStatus
+from typing import TYPE_CHECKING, Final, TypeVar
 
 import httpx
 
 from evalmeta import limits
-from evalmeta.errors import MessageUnreadable, OrgUnreachable, UsageError
-from evalmeta.wire.addresses import host_of, is_loopback, org_url
-from evalmeta.wire.discretion import discreetly, reason_of
+from evalmeta.errors import MessageUnreadable, OrgBusy, OrgUnreachable, UsageError, WaitRanOut
+from evalmeta.protocol.http_logging import discreetly, reason_of
+from evalmeta.protocol.json_fields import host_of, is_loopback, org_url
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Awaitable, Callable, Mapping
 
-__all__ = ["Reply", "bearer", "open_http", "read_limited", "request", "ways_to", "where_it_leads"]
 
 _TOKEN: Final = re.compile(r"[!-~]+")
 
@@ -120,3 +128,180 @@ def where_it_leads(response: httpx.Response) -> str:
         return ""
     place = response.next_request.url
     return f"{place.scheme}://{place.netloc.decode('ascii', 'replace')}"
+
+
+_T = TypeVar("_T")
+_GROWTH: Final = 1.1
+_LONGEST_POLL_PAUSE: Final = 10
+
+
+async def poll(
+    check: Callable[[], Awaitable[_T]], is_done: Callable[[_T], bool], *, job_id: str, wait: float | None, every: float
+) -> _T:
+    """Asks at once, and then after pauses, until the answer says that the job is done.
+
+    Questions are harmless, so that one which fails in passing (`retries`) is asked again, up
+    to `limits.MAX_POLL_ERRORS` times in a row.
+
+    Args:
+        check: asks once.
+        is_done: tells whether an answer is the last one.
+        job_id: names the job when the wait runs out.
+        wait: seconds to wait at the most; None waits without end. A question that is
+            being answered then has a minute more.
+        every: seconds between the first two questions; a tenth more each time, up to ten times as much.
+
+    Raises:
+        WaitRanOut: the job goes on.
+        OrgBusy, OrgUnreachable: one error too many, or no answer at all within the wait; the job goes on.
+    """
+    is_answered = False
+    waiting, backoff, pause = _Wait(job_id, wait), Backoff(first=every, most=limits.MAX_POLL_ERRORS), every
+    while True:
+        try:
+            answer = await waiting.within(check)
+        except (OrgBusy, OrgUnreachable) as error:
+            await waiting.sleep(backoff.pause(error), otherwise=None if is_answered else error)
+            continue
+        if is_done(answer):
+            return answer
+        is_answered = True
+        backoff.reset()
+        await waiting.sleep(pause)
+        pause = min(pause * _GROWTH, every * _LONGEST_POLL_PAUSE)
+
+
+class _Wait:
+    def __init__(self, job_id: str, seconds: float | None) -> None:
+        self._over = WaitRanOut(
+            f"job {job_id} is not done after {seconds or 0:g} seconds; it goes on in the org", job_id=job_id
+        )
+        self._deadline = None if seconds is None else time.monotonic() + seconds
+
+    async def within(self, check: Callable[[], Awaitable[_T]]) -> _T:
+        """Asks once, and gives up a minute after the end of the wait."""
+        left = None
+        if self._deadline is not None:
+            left = max(0.0, self._deadline - time.monotonic()) + limits.HTTP_TIMEOUT_SECONDS
+        try:
+            async with asyncio.timeout(left):
+                return await check()
+        except TimeoutError:
+            raise self._over from None
+
+    async def sleep(self, seconds: float, *, otherwise: Exception | None = None) -> None:
+        """Sleeps, unless the wait would be over then."""
+        if self._deadline is not None and time.monotonic() + seconds > self._deadline:
+            raise otherwise or self._over
+        await asyncio.sleep(seconds)
+
+
+# What Salesforce's own clients try again after (ECONNREFUSED, ECONNRESET, ENOTFOUND, EAI_AGAIN, ETIMEDOUT, socket hang
+# up, ERROR_HTTP_420, 502, 503), and half an answer, 429 and 504.
+_PASSING: Final = (
+    httpx.DecodingError,
+    httpx.NetworkError,
+    httpx.ProxyError,
+    httpx.RemoteProtocolError,
+    httpx.TimeoutException,
+)
+_UNSENT: Final = (httpx.ConnectError, httpx.ConnectTimeout, httpx.PoolTimeout, httpx.ProxyError)
+# Salesforce's own status for too many requests at one time.
+_ENHANCE_YOUR_CALM: Final = 420
+_REFUSED: Final = frozenset({_ENHANCE_YOUR_CALM, HTTPStatus.TOO_MANY_REQUESTS, HTTPStatus.SERVICE_UNAVAILABLE})
+_BUSY: Final = _REFUSED | {HTTPStatus.BAD_GATEWAY, HTTPStatus.GATEWAY_TIMEOUT}
+_LONGEST_RETRY_PAUSE: Final = 30
+
+
+class Backoff:
+    """Counts errors in a row and says how long to pause after each: twice as long every time, less a random part.
+
+    Args:
+        first: seconds after the first error, at most; later pauses go up to 30 times that.
+        most: which error in a row is the last one.
+    """
+
+    def __init__(self, *, first: float, most: int) -> None:
+        self._first = first
+        self._most = most
+        self._errors = 0
+
+    def reset(self) -> None:
+        """Begins to count anew, after a success."""
+        self._errors = 0
+
+    def pause(self, error: OrgBusy | OrgUnreachable) -> float:
+        """Counts an error and gives the seconds to wait before the next attempt.
+
+        Raises:
+            OrgBusy, OrgUnreachable: the error itself, when it does not pass or was one too many.
+        """
+        self._errors += 1
+        if self._errors >= self._most or not _may_pass(error):
+            raise error
+        longest = self._first * min(2 ** (self._errors - 1), _LONGEST_RETRY_PAUSE)
+        jittered = random.uniform(longest / 2, longest)  # noqa: S311 - clients that failed together come back apart
+        return max(jittered, error.after or 0) if isinstance(error, OrgBusy) else jittered
+
+
+async def persist(ask: Callable[[], Awaitable[_T]], *, every: float, changes: bool = False) -> _T:
+    """Makes a request, again when it fails in passing.
+
+    Args:
+        ask: makes it once.
+        every: twice the seconds to wait after the first error; `Connection.poll_seconds`.
+        changes: whether the request changes something in the org: then it is made again
+            only where it surely was not carried out, because it did not reach the org or the
+            org refused it for now.
+
+    Raises:
+        OrgBusy, OrgUnreachable: it failed `limits.MAX_ATTEMPTS` times, did not reach the org
+            twice, or may have been carried out.
+        EvalmetaError: whatever else it raises, at once.
+    """
+    backoff, unreached = Backoff(first=every / 2, most=limits.MAX_ATTEMPTS), 0
+    while True:
+        try:
+            return await ask()
+        except (OrgBusy, OrgUnreachable) as error:
+            unreached += isinstance(error, OrgUnreachable) and error.is_undone
+            # Where nobody listens, nobody will a few seconds later: whoever waits for an answer is told soon.
+            if changes and not error.is_undone:
+                error.actions = (*error.actions, "The org may have done it all the same: look before you repeat it.")
+                raise
+            if unreached > 1:
+                raise
+            await asyncio.sleep(backoff.pause(error))
+
+
+def no_answer(url: str, error: httpx.HTTPError | TimeoutError) -> OrgUnreachable:
+    """Puts into words that no answer came."""
+    return OrgUnreachable(
+        f"{url} does not answer: {reason_of(error)}",
+        actions=ways_to(url, error),
+        may_pass=isinstance(error, (*_PASSING, TimeoutError)),
+        is_undone=isinstance(error, _UNSENT),
+    )
+
+
+def is_busy(status: int) -> bool:
+    """Tells whether an answer's status says to come later."""
+    return status in _BUSY
+
+
+def busy(url: str, status: int, words: str, *, after: float | None) -> OrgBusy:
+    """Puts into words that an answer says to come later."""
+    reason = words or ("it asks for fewer requests" if status in _REFUSED else "what stands before it has no answer")
+    when = "" if after is None else f" It asks to be left alone for {after:g} seconds."
+    return OrgBusy(
+        f"{url} answered with status {status}: {reason}",
+        after=after,
+        is_undone=status in _REFUSED,
+        actions=[f"Try again later.{when}"],
+    )
+
+
+def _may_pass(error: OrgBusy | OrgUnreachable) -> bool:
+    if isinstance(error, OrgBusy):
+        return (error.after or 0) <= limits.MAX_RETRY_AFTER_SECONDS
+    return error.may_pass

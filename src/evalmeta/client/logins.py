@@ -1,4 +1,7 @@
-"""Stored logins: one file for each in a folder of the user's, with the secrets in the keyring where one works."""
+"""Stored logins: one file for each in a folder of the user's, with the secrets in the keyring where one works.
+
+The operating system's keyring, where the extra `keyring` is installed and one works.
+"""
 
 from __future__ import annotations
 
@@ -13,17 +16,17 @@ from urllib.parse import quote
 import orjson
 
 from evalmeta import limits
-from evalmeta.client import vault
 from evalmeta.errors import LoginFailed, MessageUnreadable, NotFound, ProjectError, UsageError
 from evalmeta.model.login import ByKey, ByRefreshToken, BySf, Login, Secrets
 from evalmeta.package.files import write_below
-from evalmeta.wire.jsonfields import object_at, read_object, text
+from evalmeta.protocol.json_fields import object_at, read_object, text
 
 if TYPE_CHECKING:
-    from evalmeta.model.jsonvalue import JsonObject
+    from keyring.backend import KeyringBackend
+
+    from evalmeta.model.json_value import JsonObject
     from evalmeta.model.login import Renewal
 
-__all__ = ["Logins", "user_logins"]
 
 _OTHERS: Final = 0o077
 
@@ -88,7 +91,7 @@ class Logins:
         """
         stored = object_at(_read(self._path(login)), "secrets")
         if not stored:
-            kept = vault.fetch(_key(login))
+            kept = fetch(_key(login))
             if kept is None:
                 raise LoginFailed(f"the keyring does not give the secrets of {login.name}")
             stored = read_object(kept.encode())
@@ -113,13 +116,13 @@ class Logins:
             "refreshToken": secrets.refresh_token,
             "clientSecret": secrets.client_secret,
         }
-        kept = vault.keep(_key(login), orjson.dumps(plain).decode())
+        kept = keep(_key(login), orjson.dumps(plain).decode())
         self._put(login, {} if kept else plain)
         return login
 
     def delete(self, login: Login) -> None:
         """Forgets a login and its secrets."""
-        vault.drop(_key(login))
+        drop(_key(login))
         with suppress(FileNotFoundError):
             self._path(login).unlink()
 
@@ -229,3 +232,59 @@ def _renewal_of(stored: JsonObject) -> Renewal | None:
 
 def _no_login(path: Path) -> UsageError:
     return UsageError(f"{path}: is no login", actions=[f"Remove it and log in again: rm {path}"])
+
+
+_SERVICE: Final = "evalmeta"
+
+
+def keep(name: str, secret: str) -> bool:
+    """Keeps a secret; False when there is no keyring that takes it."""
+    ring = _keyring()
+    if ring is None:
+        return False
+    from keyring.errors import KeyringError  # noqa: PLC0415 - an extra
+
+    try:
+        ring.set_password(_SERVICE, name, secret)
+        return ring.get_password(_SERVICE, name) == secret
+    except (KeyringError, OSError, RuntimeError):
+        return False
+
+
+def fetch(name: str) -> str | None:
+    """Gives a secret; None when the keyring does not have it, or cannot be opened."""
+    ring = _keyring()
+    if ring is None:
+        return None
+    from keyring.errors import KeyringError  # noqa: PLC0415 - an extra
+
+    try:
+        return ring.get_password(_SERVICE, name)
+    except (KeyringError, OSError, RuntimeError):
+        return None
+
+
+def drop(name: str) -> None:
+    """Forgets a secret, if the keyring has it."""
+    ring = _keyring()
+    if ring is None:
+        return
+    from keyring.errors import KeyringError  # noqa: PLC0415 - an extra
+
+    try:
+        ring.delete_password(_SERVICE, name)
+    except (KeyringError, OSError, RuntimeError):
+        return
+
+
+def _keyring() -> KeyringBackend | None:
+    # The sf CLI's own switch for machines whose keyring asks nobody who is there.
+    if os.environ.get("SF_USE_GENERIC_UNIX_KEYCHAIN", "").lower() == "true":
+        return None
+    try:
+        import keyring  # noqa: PLC0415 - an extra
+    except ImportError:
+        return None
+    ring = keyring.get_keyring()
+    # Backends that refuse or forget everything have the priority 0 or less.
+    return ring if ring.priority > 0 else None

@@ -11,15 +11,14 @@ import orjson
 
 from evalmeta import limits
 from evalmeta.errors import SubjectError
-from evalmeta.model.generated import Action, GeneratedData, Passage, Tokens
-from evalmeta.model.jsonvalue import is_too_deep
+from evalmeta.model.generated_data import Action, GeneratedData, Passage, Tokens
+from evalmeta.model.json_value import is_too_deep
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from evalmeta.model.jsonvalue import JsonObject, JsonValue
+    from evalmeta.model.json_value import JsonObject, JsonValue
 
-__all__ = ["generated_data"]
 
 _ANSWER_KEYS: Final = (
     "outcome", "answer", "response", "topic", "actions", "latency_ms", "session_id", "tokens", "trace", "retrieved",

@@ -6,7 +6,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Final
 
 from evalmeta.engine.statistics import fisher, mcnemar
-from evalmeta.model.comparison import (
+from evalmeta.model.statistics import (
     SIGNIFICANCE_LEVEL,
     CaseComparison,
     Comparison,
@@ -21,7 +21,6 @@ if TYPE_CHECKING:
 
     from evalmeta.model.statistics import CaseCounts
 
-__all__ = ["compare", "pair_cases"]
 
 # Fewer iterations are never tested.
 _FEWEST: Final = 2

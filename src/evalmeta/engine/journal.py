@@ -9,8 +9,6 @@ if TYPE_CHECKING:
 
     from evalmeta.model.run import CaseResult
 
-__all__ = ["Journal", "MemoryJournal"]
-
 
 class Journal(Protocol):
     """Keeps the results of one run; the runner calls it from the thread of its event loop only."""

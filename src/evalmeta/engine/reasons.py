@@ -4,9 +4,7 @@ from __future__ import annotations
 
 from evalmeta import limits
 from evalmeta.errors import EvalmetaError
-from evalmeta.model.secrecy import redacted
-
-__all__ = ["reason"]
+from evalmeta.model.redaction import redacted
 
 
 def reason(error: BaseException) -> str:

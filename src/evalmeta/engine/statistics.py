@@ -7,28 +7,34 @@ in its exact form, the sign test of the discordant pairs; R. A. Fisher, "The Des
 Experiments" (1935), section 11, for the exact test; R. J. Hyndman and Y. Fan, "Sample
 quantiles in statistical packages", The American Statistician 50 (1996), definition 1,
 for percentiles.
+
+Numbers in texts and JSON values, exactly: 0.1 is a tenth.
+
+What passes: counts over cases and the decision about the whole run.
 """
 
 from __future__ import annotations
 
 import math
+import re
 from array import array
+from collections import Counter
+from decimal import Decimal, InvalidOperation
 from statistics import NormalDist
 from typing import TYPE_CHECKING, Final
 
-from evalmeta.model.averages import AveragedCases
-from evalmeta.model.counting import counted_verdict
-from evalmeta.model.generated import Tokens
-from evalmeta.model.run import Verdict
+from evalmeta.model.aggregation import AveragedCases, counted_verdict
+from evalmeta.model.generated_data import Tokens
+from evalmeta.model.run import Summary, Verdict
 from evalmeta.model.statistics import CaseCounts, Interval, Latency, Measure, RunStatistics
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
 
-    from evalmeta.model.generated import GeneratedData
+    from evalmeta.model.generated_data import GeneratedData
+    from evalmeta.model.json_value import JsonValue
     from evalmeta.model.run import CaseResult, RunOptions
 
-__all__ = ["CONFIDENCE", "RunTally", "collect", "fisher", "mcnemar", "percentile", "wilson"]
 
 CONFIDENCE: Final = 0.95
 _PLACES: Final = {Verdict.PASS: 0, Verdict.FAILURE: 1, Verdict.ERROR: 2, Verdict.UNDECIDED: 3}
@@ -200,3 +206,84 @@ def _sum(known: int | None, more: int | None) -> int | None:
 def _log_choose(total: int, count: int) -> float:
     """Gives the logarithm of a binomial coefficient, which itself may be beyond what a float holds."""
     return math.lgamma(total + 1) - math.lgamma(count + 1) - math.lgamma(total - count + 1)
+
+
+_NUMBER: Final = re.compile(r"[+-]?(?:\d+(?:\.\d*)?|\.\d+)(?:[eE][+-]?\d+)?", re.ASCII)
+
+
+def parse_number(value: JsonValue) -> Decimal | None:
+    """Reads a JSON number or a text that is one (`10`, `-1.5`, `2e3`); None for all else.
+
+    Booleans, NaN and infinities are no numbers.
+    """
+    if isinstance(value, str):
+        return _from_text(value.strip())
+    if isinstance(value, float):
+        return Decimal(repr(value)) if math.isfinite(value) else None
+    return Decimal(value) if isinstance(value, int) and not isinstance(value, bool) else None
+
+
+def _from_text(text: str) -> Decimal | None:
+    if not _NUMBER.fullmatch(text):
+        return None
+    try:
+        return Decimal(text)
+    except InvalidOperation:
+        return None
+
+
+_TOLERANCE: Final = 1e-9
+
+
+class Tally:
+    """Counts case results as they come; memory grows with the number of cases only where results are averaged."""
+
+    def __init__(self, options: RunOptions) -> None:
+        self._options = options
+        self._verdicts: Counter[Verdict] = Counter()
+        self._undecided: Counter[str] = Counter()
+        self._averaged = AveragedCases(options)
+
+    def add(self, case: CaseResult) -> None:
+        """Counts one case; with `undecided="fail"` an undecided result makes it a failed one."""
+        for result in case.results:
+            if result.verdict is Verdict.UNDECIDED and not result.is_measured:
+                self._undecided[result.name] += 1
+        verdict = counted_verdict(case, self._options)
+        if not self._averaged.take(case, verdict):
+            self._verdicts[verdict] += 1
+
+    def summary(self) -> Summary:
+        """Gives the counts so far; a run succeeds when its pass rate is reached and nothing was an error."""
+        verdicts, averaged = self._verdicts.copy(), self._averaged.verdicts()
+        for number, iterations in self._averaged.iterations().items():
+            verdicts[averaged[number]] += iterations
+        passed, failed, errors = (verdicts[each] for each in (Verdict.PASS, Verdict.FAILURE, Verdict.ERROR))
+        pass_rate = passed / (passed + failed) if passed + failed else None
+        return Summary(
+            total=verdicts.total(),
+            passed=passed,
+            failed=failed,
+            errors=errors,
+            undecided=verdicts[Verdict.UNDECIDED],
+            pass_rate=pass_rate,
+            min_pass_rate=self._options.min_pass_rate,
+            succeeded=not errors and self._reaches(pass_rate, verdicts.total()),
+            undecided_results=tuple(sorted(self._undecided.items())),
+            averages=self._averaged.averages(),
+            averaged=averaged,
+        )
+
+    def _reaches(self, pass_rate: float | None, total: int) -> bool:
+        """Tells whether enough passed; a run in which nothing was decided has shown nothing."""
+        if pass_rate is None:
+            return not total
+        return pass_rate >= self._options.min_pass_rate - _TOLERANCE
+
+
+def summarise(cases: Iterable[CaseResult], options: RunOptions) -> Summary:
+    """Counts cases, one pass over them, and decides whether they pass."""
+    tally = Tally(options)
+    for case in cases:
+        tally.add(case)
+    return tally.summary()

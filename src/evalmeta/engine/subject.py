@@ -6,9 +6,7 @@ from typing import TYPE_CHECKING, Protocol
 
 if TYPE_CHECKING:
     from evalmeta.model.evaluation import Case
-    from evalmeta.model.generated import GeneratedData
-
-__all__ = ["Session", "Subject"]
+    from evalmeta.model.generated_data import GeneratedData
 
 
 class Session(Protocol):

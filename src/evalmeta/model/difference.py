@@ -1,13 +1,18 @@
-"""Comparing two definitions, by test case and expectation."""
+"""Comparing two definitions, by test case and expectation.
+
+Changes between two versions of a definition, as values.
+
+Which items of one list are which of another, when some were changed, added, removed or moved.
+"""
 
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Final, Generic, TypeVar
+from enum import StrEnum
+from itertools import pairwise
+from typing import TYPE_CHECKING, Final, Generic, TypeAlias, TypeVar
 
-from evalmeta.model.change import Change, ChangeKind
-from evalmeta.model.expectations import canonical_name
-from evalmeta.model.fields import (
+from evalmeta.model.definition import (
     definition_fields,
     expectation_fields,
     message_fields,
@@ -16,25 +21,25 @@ from evalmeta.model.fields import (
     prompt_input_fields,
     variable_fields,
 )
-from evalmeta.model.matching import in_order, pair_up
+from evalmeta.model.expectations import canonical_name
 from evalmeta.model.registry import TESTING_DEFINITION
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Hashable, Iterator, Sequence
+    from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
 
     from evalmeta.model.definition import (
         ContextVariable,
         Definition,
         Expectation,
+        Fields,
         HistoryMessage,
         Inputs,
         Parameter,
         PromptInput,
         TestCase,
     )
-    from evalmeta.model.fields import Fields
+    from evalmeta.model.problem import Problem
 
-__all__ = ["compare"]
 
 _T = TypeVar("_T")
 
@@ -216,6 +221,36 @@ _CASE_KEYS: Final[tuple[Callable[[int, TestCase], Hashable | None], ...]] = (
     lambda _, case: case.inputs.utterance,
     _case_number,
 )
+
+
+class ChangeKind(StrEnum):
+    """What became of something."""
+
+    ADDED = "added"
+    REMOVED = "removed"
+    CHANGED = "changed"
+
+
+@dataclass(frozen=True, slots=True)
+class Change:
+    """One difference.
+
+    Attributes:
+        case: the number of the test case it is in; a case without one has that of its
+            place in the file. None for the definition's own fields.
+        what: the way to it, such as `("expectation coherence", "expectedValue")`, fields
+            named as in files; empty when it is the whole test case.
+        before: the old text, None where there was none.
+        after: the new text; of something added, the text that tells most.
+    """
+
+    kind: ChangeKind
+    case: int | None
+    what: tuple[str, ...]
+    before: str | None
+    after: str | None
+
+
 _PARAMETERS: Final[_Kind[Parameter]] = _Kind(
     order="parameters",
     title=lambda each: f"parameter {each.name}",
@@ -237,6 +272,74 @@ _PROMPT_INPUTS: Final[_Kind[PromptInput]] = _Kind(
     keys=(lambda _, each: each.reference_name, lambda _, each: each.value),
     inside=_prompt_input_changes,
 )
+
+
+Pair: TypeAlias = "tuple[int | None, int | None]"
+
+
+def pair_up(
+    before: Sequence[_T], after: Sequence[_T], *, keys: Sequence[Callable[[int, _T], Hashable | None]]
+) -> list[Pair]:
+    """Pairs the items of two lists, each at most once, in the order of their places.
+
+    Equal items at both ends are taken first, so one insertion or change disturbs nothing
+    else. Those between are paired by each key in turn, the n-th of a key with the n-th.
+    Exchanging the lists exchanges the places.
+
+    Args:
+        before: the one list.
+        after: the other.
+        keys: give a key of a place and its item, None where the key does not serve.
+    """
+    head = _common(zip(before, after, strict=False))
+    tail = min(_common(zip(reversed(before), reversed(after), strict=False)), len(before) - head, len(after) - head)
+    pairs: list[Pair] = [(place, place) for place in range(head)]
+    pairs += [(len(before) - place, len(after) - place) for place in range(1, tail + 1)]
+    left = {place: before[place] for place in range(head, len(before) - tail)}
+    right = {place: after[place] for place in range(head, len(after) - tail)}
+    for key in keys:
+        for one, other in _paired(left, right, key):
+            del left[one], right[other]
+            pairs.append((one, other))
+    pairs += [(place, None) for place in left]
+    pairs += [(None, place) for place in right]
+    return sorted(pairs, key=_place)
+
+
+def in_order(pairs: Iterable[Pair]) -> bool:
+    """Tells whether the items that both lists have stand in the same order in both."""
+    shared = sorted((one, other) for one, other in pairs if one is not None and other is not None)
+    return all(first[1] < second[1] for first, second in pairwise(shared))
+
+
+def _common(couples: Iterable[tuple[_T, _T]]) -> int:
+    count = 0
+    for one, other in couples:
+        if one != other:
+            break
+        count += 1
+    return count
+
+
+def _paired(
+    left: Mapping[int, _T], right: Mapping[int, _T], key: Callable[[int, _T], Hashable | None]
+) -> list[tuple[int, int]]:
+    waiting: dict[Hashable, list[int]] = {}
+    for place, item in reversed(list(left.items())):
+        waiting.setdefault(key(place, item), []).append(place)
+    waiting.pop(None, None)
+    pairs = []
+    for place, item in right.items():
+        if places := waiting.get(key(place, item)):
+            pairs.append((places.pop(), place))
+    return pairs
+
+
+def _place(pair: Pair) -> tuple[int, bool]:
+    one, other = pair
+    return (other or 0, True) if one is None else (one, False)
+
+
 _EXPECTATIONS: Final[_Kind[Expectation]] = _Kind(
     order="expectations",
     title=_expectation_title,
@@ -250,3 +353,30 @@ _EXPECTATIONS: Final[_Kind[Expectation]] = _Kind(
     inside=_expectation_changes,
 )
 _SCORERS: Final = replace(_EXPECTATIONS, order="scorers", title=lambda each: f"scorer {each.name}")
+
+
+@dataclass(frozen=True, slots=True)
+class Difference:
+    """How two versions of a definition differ that have not the same bytes.
+
+    Attributes:
+        name: the component's full name; empty for two files.
+        before: where the old version is, None when there is none.
+        after: where the new version is, None when there is none.
+        changes: what changed; none of two versions that differ in their form alone.
+        problems: why the versions cannot be compared.
+    """
+
+    name: str
+    before: str | None
+    after: str | None
+    changes: tuple[Change, ...] = ()
+    problems: tuple[Problem, ...] = ()
+
+    @property
+    def is_form_only(self) -> bool:
+        """Says whether both versions are there and mean the same."""
+        return self.before is not None and self.after is not None and not (self.changes or self.problems)
+
+
+"""Places of one item, before and after; None where it is missing."""

@@ -4,25 +4,21 @@ Sources: Metadata API Developer Guide, AiEvaluationDefinition (names and operato
 Testing API Developer Guide, "Custom Evaluation Criteria" (which operators belong to
 which comparison); the later names are those that test results carry. Scorers are those
 that the sf CLI knows for Agentforce Studio, with the subjects they judge.
+
+Action lists as definitions and results spell them: `['A', 'B']`.
 """
 
 from __future__ import annotations
 
+import html
+import re
 from dataclasses import dataclass
-from typing import Final, Literal
+from functools import lru_cache
+from typing import TYPE_CHECKING, Final, Literal
 
-__all__ = [
-    "NUMERIC_OPERATORS",
-    "OPERATORS",
-    "PARAMETER_NAMES",
-    "STRING_OPERATORS",
-    "ExpectationKind",
-    "canonical_name",
-    "expectation_kind",
-    "known_names",
-    "scorer_kind",
-    "scorer_names",
-]
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
 
 Need = Literal["value", "parameters", "nothing"]
 
@@ -74,6 +70,7 @@ _EXPECTATIONS: Final = {name: kind for kind in _KINDS if kind.is_expectation for
 _SCORERS: Final = {kind.name: kind for kind in _KINDS if kind.subjects}
 _BY_NAME: Final = _SCORERS | _EXPECTATIONS
 
+
 STRING_OPERATORS: Final = ("equals", "contains", "startswith", "endswith")
 NUMERIC_OPERATORS: Final = ("equals", "greater_than_or_equal", "greater_than", "less_than", "less_than_or_equal")
 OPERATORS: Final = {"string_comparison": STRING_OPERATORS, "numeric_comparison": NUMERIC_OPERATORS}
@@ -104,3 +101,46 @@ def known_names() -> tuple[str, ...]:
 def scorer_names(subject_type: str) -> tuple[str, ...]:
     """Lists the standard scorers that judge subjects of a type."""
     return tuple(sorted(name for name, kind in _SCORERS.items() if subject_type in kind.subjects))
+
+
+# What was matched is never given back: a list may have megabytes.
+_ITEM: Final = r"""'(?:[^'\\]++|\\.)*+'|"(?:[^"\\]++|\\.)*+\""""
+_ITEMS: Final = re.compile(_ITEM, re.DOTALL)
+_LIST: Final = re.compile(rf"\[\s*+(?:(?:{_ITEM})(?:\s*+,\s*+(?:{_ITEM}))*+\s*+(?:,\s*+)?)?\]", re.DOTALL)
+_ESCAPED: Final = re.compile(r"\\(.)", re.DOTALL)
+
+
+@lru_cache(maxsize=1_024)
+def parse_actions(text: str) -> tuple[str, ...] | None:
+    """Reads an action list; None when the text is none.
+
+    Takes every spelling seen in files and results: single or double quotes, blanks
+    and line breaks anywhere between the items, HTML-escaped quotes.
+    """
+    spelt = _spelt(text)
+    if spelt is None:
+        return None
+    return tuple(_ESCAPED.sub(r"\1", item[0][1:-1]).strip() for item in _ITEMS.finditer(spelt))
+
+
+def is_action_list(text: str) -> bool:
+    """Tells whether `parse_actions` reads a text, and keeps nothing of it: files may hold lists of megabytes."""
+    return _spelt(text) is not None
+
+
+def render_actions(names: Iterable[str]) -> str:
+    """Writes an action list the way the metadata reference does: `['A', 'B']`, `[]` for none."""
+    return "[" + ", ".join(_quote(name) for name in names) + "]"
+
+
+def _spelt(text: str) -> str | None:
+    for spelling in (text, html.unescape(text)):
+        stripped = spelling.strip()
+        if _LIST.fullmatch(stripped):
+            return stripped
+    return None
+
+
+def _quote(name: str) -> str:
+    escaped = name.replace("\\", "\\\\").replace("'", "\\'")
+    return f"'{escaped}'"

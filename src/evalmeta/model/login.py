@@ -1,11 +1,12 @@
-"""Logins: as whom evalmeta talks to an org, and how it gets a new session when the old one ends."""
+"""Logins: as whom evalmeta talks to an org, and how it gets a new session when the old one ends.
+
+Users of an org: as whom calls are made, and whose jobs are whose.
+"""
 
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import Protocol, TypeAlias
-
-__all__ = ["ByKey", "ByRefreshToken", "BySf", "Login", "Renewal", "Secrets", "SignIn", "SignedIn"]
+from typing import Final, Protocol, TypeAlias
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,3 +92,23 @@ class SignIn(Protocol):
             UsageError: the login cannot be read.
         """
         ...
+
+
+@dataclass(frozen=True, slots=True)
+class User:
+    """A user.
+
+    Attributes:
+        id: the record id, 18 characters beginning with 005.
+        name: what people are shown.
+        username: what the user logs in as, in the form of a mail address.
+        is_admin: may ask about everybody's jobs.
+    """
+
+    id: str
+    name: str
+    username: str
+    is_admin: bool = False
+
+
+ADMIN: Final = User("005000000000001AAA", "Local Admin", "admin@evalmeta.local", is_admin=True)

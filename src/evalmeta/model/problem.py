@@ -5,8 +5,6 @@ from __future__ import annotations
 from dataclasses import dataclass
 from enum import StrEnum
 
-__all__ = ["Location", "Problem", "Severity"]
-
 
 class Severity(StrEnum):
     """How much a problem weighs: an error stops a deployment, a warning does not."""

@@ -8,24 +8,6 @@ from typing import Final, NamedTuple
 
 from evalmeta import limits
 
-__all__ = [
-    "EVALUATION_DEFINITION",
-    "NEWEST_API_VERSION",
-    "OLDEST_API_VERSION",
-    "PARAMETER_API_VERSION",
-    "TESTING_DEFINITION",
-    "TYPES",
-    "ApiVersion",
-    "MetadataType",
-    "is_other_type",
-    "metadata_type",
-    "nearest_type_name",
-    "parse_api_version",
-    "type_at_path",
-    "type_of_run",
-    "types_at",
-]
-
 
 class ApiVersion(NamedTuple):
     """A Metadata API version such as 64.0; versions compare by number, not as text."""

@@ -1,31 +1,22 @@
-"""Runs and their results as values. Times are seconds since the epoch."""
+"""Runs and their results as values. Times are seconds since the epoch.
+
+Iterations where an org knows none: several runs of one definition, joined into one.
+
+How results are judged: what a project or a run can choose, and the profile of Salesforce's own grading.
+"""
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from enum import StrEnum
-from typing import TYPE_CHECKING, Literal, NamedTuple
+from typing import TYPE_CHECKING, Final, Literal, NamedTuple
 
 from evalmeta import limits
-from evalmeta.model.scoring import Scoring
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Mapping, Sequence
 
-    from evalmeta.model.generated import GeneratedData
-
-__all__ = [
-    "Average",
-    "CaseResult",
-    "EarlierTurn",
-    "Run",
-    "RunOptions",
-    "RunStatus",
-    "Summary",
-    "TestResult",
-    "Undecided",
-    "Verdict",
-]
+    from evalmeta.model.generated_data import GeneratedData
 
 
 class RunStatus(StrEnum):
@@ -125,6 +116,34 @@ class CaseResult:
 
 
 Undecided = Literal["ignore", "fail"]
+
+
+@dataclass(frozen=True, slots=True)
+class Scoring:
+    """How results are judged.
+
+    Attributes:
+        profile: `testing-center` grades as Salesforce's Testing Center does: actions as a superset unless
+            `actions` says otherwise, promoted topics by their whole names, and a latency is measured and
+            never judged. What else is known of its way, and what is not reproduced: docs/scoring.md.
+        actions: how the actions that were taken must match the expected ones; None is the profile's way.
+        topics: whether topics must be the same, or the expected name may be a part of the actual one.
+        matches: which of several values that a reference matches must hold: the first, any or all.
+        threshold: the rating, 0 to 5, from which on a rated answer passes.
+        rater: the name of the rater in the project's settings; `rules` needs no settings.
+    """
+
+    profile: ScoringProfile = "default"
+    actions: ActionMatch | None = None
+    topics: TopicMatch = "exact"
+    matches: Matches = "first"
+    threshold: float = 3.0
+    rater: str = "rules"
+
+    @property
+    def action_match(self) -> ActionMatch:
+        """Gives how actions must match."""
+        return self.actions or ("superset" if self.profile == "testing-center" else "exact")
 
 
 @dataclass(frozen=True, slots=True)
@@ -235,3 +254,47 @@ class Run:
     answers_of: str | None = None
     options: RunOptions = field(default_factory=RunOptions)
     cases: tuple[CaseResult, ...] = ()
+
+
+def join(parts: Sequence[Run], whole: Run) -> Run:
+    """Gives a run with the results of others as its iterations, in their order.
+
+    Args:
+        parts: the runs that were begun so far, one at least; those that never began for
+            want of time or luck are missed in `total`.
+        whole: what the joined run is called, and its options.
+    """
+    last, iterations = parts[-1], whole.options.iterations
+    status = _status(parts, iterations)
+    return replace(
+        whole,
+        definition=whole.definition or last.subject_name,
+        subject_name=last.subject_name or whole.subject_name,
+        status=status,
+        started=parts[0].started or whole.started,
+        ended=last.ended if status.is_over else None,
+        error=next((each.error for each in parts if each.error), None),
+        total=sum(each.total for each in parts) + last.total * (iterations - len(parts)),
+        cases=tuple(replace(case, iteration=place) for place, each in enumerate(parts, 1) for case in each.cases),
+    )
+
+
+def _status(parts: Sequence[Run], iterations: int) -> RunStatus:
+    """Iterations come one after the other; one that ended early ends the run."""
+    statuses = {each.status for each in parts}
+    for early in (RunStatus.ERROR, RunStatus.TERMINATED):
+        if early in statuses:
+            return early
+    if statuses == {RunStatus.COMPLETED}:
+        return RunStatus.COMPLETED if len(parts) >= iterations else RunStatus.IN_PROGRESS
+    return RunStatus.NEW if statuses == {RunStatus.NEW} else RunStatus.IN_PROGRESS
+
+
+ScoringProfile = Literal["default", "testing-center"]
+ActionMatch = Literal["exact", "in_order", "any_order", "superset", "subset"]
+TopicMatch = Literal["exact", "contains"]
+Matches = Literal["first", "any", "all"]
+
+
+SCORING_PROFILES: Final = ("default", "testing-center")
+ACTION_MATCHES: Final = ("exact", "in_order", "any_order", "superset", "subset")

@@ -9,32 +9,7 @@ from typing import Annotated, Final, Literal
 from pydantic import AliasChoices, BaseModel, BeforeValidator, ConfigDict, Discriminator, Field, JsonValue, Tag
 
 from evalmeta import limits
-from evalmeta.model.scoring import ActionMatch, Matches, Scoring, ScoringProfile, TopicMatch
-
-__all__ = [
-    "RATER_ADAPTERS",
-    "SUBJECT_ADAPTERS",
-    "AdkDialect",
-    "AgentforceSubject",
-    "CommandSubject",
-    "HttpSubject",
-    "LlmRater",
-    "MissingData",
-    "OpenAISubject",
-    "PluginRater",
-    "PluginSubject",
-    "Profile",
-    "PythonSubject",
-    "RaterSettings",
-    "RecordedSubject",
-    "ReplaySubject",
-    "RuleSetting",
-    "RulesRater",
-    "RunSettings",
-    "Settings",
-    "SubjectSettings",
-    "VariableType",
-]
+from evalmeta.model.run import ActionMatch, Matches, Scoring, ScoringProfile, TopicMatch
 
 Profile = Literal["documented", "orgs"]
 AdkDialect = Literal["auto", "python", "typescript"]

@@ -5,8 +5,6 @@ from __future__ import annotations
 from enum import StrEnum
 from hashlib import sha256
 
-__all__ = ["SyncState", "hash_of", "sync_state"]
-
 
 class SyncState(StrEnum):
     """What happened on the two sides since they last were the same."""

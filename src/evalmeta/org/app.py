@@ -1,8 +1,12 @@
-"""The org's ASGI application: routes, and what is said where none of them leads on."""
+"""The org's ASGI application: routes, and what is said where none of them leads on.
+
+The embedded org of a project: the same application, in this process, on the project's state folder.
+"""
 
 from __future__ import annotations
 
 import re
+from contextlib import asynccontextmanager
 from http import HTTPStatus
 from typing import TYPE_CHECKING, Final
 
@@ -20,8 +24,6 @@ from evalmeta.org.handlers.connect import (
     post_rescore,
     post_run,
 )
-from evalmeta.org.handlers.deploy_requests import get_deploy_request, patch_deploy_request, post_deploy_request
-from evalmeta.org.handlers.faults import fault_reply, refusal_reply
 from evalmeta.org.handlers.login import (
     get_describe,
     get_identity,
@@ -32,17 +34,22 @@ from evalmeta.org.handlers.login import (
     get_user,
     get_versions,
 )
-from evalmeta.org.handlers.rest import json_reply
-from evalmeta.org.handlers.soap import handle_soap
+from evalmeta.org.handlers.rest import fault_reply, json_reply, refusal_reply
+from evalmeta.org.handlers.soap import get_deploy_request, handle_soap, patch_deploy_request, post_deploy_request
+from evalmeta.org.jobs import JobQueue
+from evalmeta.org.organization import Organization
+from evalmeta.org.workers import DetachedWorker, InProcessWorkers
+from evalmeta.store.database import open_database
 
 if TYPE_CHECKING:
+    from collections.abc import AsyncIterator
+
     from starlette.requests import Request
     from starlette.responses import Response
     from starlette.types import ASGIApp, Receive, Scope, Send
 
-    from evalmeta.org.organization import Organization
+    from evalmeta.package.project import Project
 
-__all__ = ["create_app"]
 
 _SOAP: Final = "/services/Soap/m/{version}"
 _DATA: Final = "/services/data/v{version}"
@@ -111,3 +118,37 @@ async def _break_off(request: Request, _: Exception) -> Response:
 
 def _rest_error(status: int, code: str, message: str) -> Response:
     return json_reply([{"message": message, "errorCode": code}], status=status)
+
+
+@asynccontextmanager
+async def embedded_org(project: Project, *, detached: bool = False) -> AsyncIterator[tuple[Starlette, str]]:
+    """Opens the project's org and gives its application and a token for it.
+
+    Args:
+        project: whose state folder and subjects it uses.
+        detached: let runs go on in a process of their own; otherwise they stop, to be
+            resumed, when the org is left.
+
+    Raises:
+        StoreError: the state folder's database cannot be used.
+    """
+    database = open_database(project.state_dir)
+    workers = DetachedWorker(project.root, project.state_dir) if detached else InProcessWorkers()
+    queue = JobQueue()
+    settings = project.settings
+    org = Organization(
+        database, project.root, settings.subjects, workers.launch, queue.wake, raters=settings.raters, reads_files=True
+    )
+    queue.org = org
+    if isinstance(workers, InProcessWorkers):
+        workers.org = org
+    try:
+        if org.jobs.count_unfinished():
+            queue.wake()
+        yield create_app(org), org.token
+    finally:
+        try:
+            queue.close()
+            await workers.close()
+        finally:
+            database.close()

@@ -9,12 +9,12 @@ import time
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final
 
+from evalmeta.model.login import ADMIN
 from evalmeta.model.registry import NEWEST_API_VERSION, OLDEST_API_VERSION, parse_api_version
-from evalmeta.model.user import ADMIN
-from evalmeta.package.markers import SETTINGS_FILE
+from evalmeta.package.project import SETTINGS_FILE
 from evalmeta.store.components import Components
+from evalmeta.store.database import checked_id
 from evalmeta.store.jobs import Jobs
-from evalmeta.store.record_ids import checked_id
 from evalmeta.store.runs import Runs
 from evalmeta.store.users import Users, new_secret
 
@@ -22,12 +22,11 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
     from pathlib import Path
 
+    from evalmeta.model.login import User
     from evalmeta.model.registry import ApiVersion
     from evalmeta.model.settings import RaterSettings, SubjectSettings
-    from evalmeta.model.user import User
     from evalmeta.store.database import Database
 
-__all__ = ["ORG_ID", "Organization"]
 
 ORG_ID: Final = checked_id("00D000000000001")
 _ID_CHARS: Final = 15

@@ -9,13 +9,12 @@ from typing import TYPE_CHECKING, Final
 import orjson
 
 from evalmeta.errors import ArchiveError
-from evalmeta.model.manifest import WILDCARD, Manifest, ManifestTypes
+from evalmeta.model.component import WILDCARD, Manifest, ManifestTypes
 from evalmeta.model.registry import NEWEST_API_VERSION, metadata_type
 from evalmeta.package.archive import build_zip
-from evalmeta.wire.jsonfields import list_of_objects, optional_text, read_object, text, texts
-from evalmeta.wire.messages import FileProperties, RetrieveMessage, RetrieveResult
-from evalmeta.wire.soap import write_results
-from evalmeta.wire.timestamps import to_timestamp
+from evalmeta.protocol.json_fields import list_of_objects, optional_text, read_object, text, texts, to_timestamp
+from evalmeta.protocol.metadata_api import FileProperties, RetrieveMessage, RetrieveResult
+from evalmeta.protocol.soap import write_results
 from evalmeta.xmlio.manifests import write_manifest
 
 if TYPE_CHECKING:
@@ -26,7 +25,6 @@ if TYPE_CHECKING:
     from evalmeta.store.components import StoredComponent
     from evalmeta.store.jobs import Job
 
-__all__ = ["carry_out_retrieve", "describe_retrieve", "fail_retrieve", "list_components", "write_request"]
 
 _FOLDER: Final = "unpackaged/"
 _MANIFEST: Final = "package.xml"

@@ -1,45 +1,54 @@
 """The org served to others: the same application under uvicorn, behind its gate.
 
 `python -m evalmeta.org.server PROJECT HOST PORT [NAME...]` is what `evalmeta org start --detach` starts.
+
+The file by which a project's commands find its server.
+
+The log of a served org: to a file of bounded size and, in the foreground, to stderr; never with a secret.
 """
 
 from __future__ import annotations
 
 import asyncio
 import errno
+import logging
 import os
+import re
 import signal
 import socket
 import sys
 import time
 from contextlib import asynccontextmanager, contextmanager, suppress
+from dataclasses import asdict, dataclass
+from logging.handlers import RotatingFileHandler
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
+import orjson
 import uvicorn
 
 from evalmeta import limits
-from evalmeta.errors import EXIT_INTERRUPTED, EvalmetaError, StoreError, UsageError
+from evalmeta.errors import EXIT_INTERRUPTED, EvalmetaError, MessageUnreadable, StoreError, UsageError
+from evalmeta.model.redaction import redacted
 from evalmeta.org.app import create_app
-from evalmeta.org.gate import Gate
-from evalmeta.org.hosts import hosts_of
-from evalmeta.org.live_settings import live_raters, live_subjects
+from evalmeta.org.http_protocol import OrgProtocol
+from evalmeta.org.jobs import JobQueue
+from evalmeta.org.lease import is_free, new_worker
 from evalmeta.org.organization import Organization
-from evalmeta.org.protocol import OrgProtocol
-from evalmeta.org.queue import JobQueue
-from evalmeta.org.serverfile import already_runs, claim_place, leave_place, read_server, renew_place
-from evalmeta.org.serverlog import open_log
+from evalmeta.org.request_guard import Gate, hosts_of
+from evalmeta.org.subjects import live_raters, live_subjects
 from evalmeta.org.workers import ServedWorkers
+from evalmeta.package.files import put_file
 from evalmeta.package.project import find_project
+from evalmeta.protocol.json_fields import integer, number, read_object, text, to_timestamp
 from evalmeta.store.database import open_database
+from evalmeta.store.runs import Lease
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Callable, Iterator, Sequence
 
-    from evalmeta.org.serverfile import Server
     from evalmeta.package.project import Project
 
-__all__ = ["listen", "main", "serve"]
 
 _SIGNALS = (signal.SIGINT, signal.SIGTERM)
 _OTHER_HOST: Final = "Name this machine, or one of its addresses, with --host."
@@ -201,16 +210,145 @@ class _Uvicorn(uvicorn.Server):
     @contextmanager
     def capture_signals(self) -> Iterator[None]:
         loop = asyncio.get_running_loop()
-        for number in _SIGNALS:
+        for signal_number in _SIGNALS:
             # Windows has no handlers of this kind; Ctrl-C cancels there.
             with suppress(NotImplementedError):
-                loop.add_signal_handler(number, self.handle_exit, number, None)
+                loop.add_signal_handler(signal_number, self.handle_exit, signal_number, None)
         try:
             yield
         finally:
-            for number in _SIGNALS:
+            for signal_number in _SIGNALS:
                 with suppress(NotImplementedError):
-                    loop.remove_signal_handler(number)
+                    loop.remove_signal_handler(signal_number)
+
+
+_FILE: Final = "server.json"
+
+
+@dataclass(frozen=True, slots=True)
+class Server:
+    """A server that runs.
+
+    Attributes:
+        url: where it is, without a slash at the end.
+        pid: its process.
+        started: when it began, seconds since the epoch.
+        process: the process's name, which tells it from a later one of the same number.
+    """
+
+    url: str
+    pid: int
+    started: float
+    process: str
+
+    @property
+    def host(self) -> str:
+        """Gives the name of the machine that it runs on."""
+        return self.process.partition(":")[0]
+
+
+def read_server(state_dir: Path) -> Server | None:
+    """Gives the server of a state folder; None when there is none, or only the file of one that died."""
+    server = _read(state_dir)
+    return server if server and _is_alive(server.process, state_dir / _FILE) else None
+
+
+def claim_place(state_dir: Path, url: str, *, now: float) -> Server:
+    """Says that this process serves the state folder; call it in a transaction, so that of two at a time one does.
+
+    Raises:
+        UsageError: another does already.
+        ProjectError: the folder cannot be written.
+    """
+    running = read_server(state_dir)
+    if running:
+        raise already_runs(running)
+    server = Server(url, os.getpid(), now, new_worker())
+    put_file(state_dir / _FILE, orjson.dumps(asdict(server)))
+    return server
+
+
+def renew_place(state_dir: Path) -> None:
+    """Says that this process still serves the folder, to machines that cannot see it; due every few seconds."""
+    with suppress(OSError):
+        os.utime(state_dir / _FILE)
+
+
+def leave_place(state_dir: Path) -> None:
+    """Removes the file if it is this process's."""
+    server = _read(state_dir)
+    if server is not None and server.pid == os.getpid():
+        with suppress(OSError):
+            (state_dir / _FILE).unlink()
+
+
+def already_runs(server: Server) -> UsageError:
+    """Gives the error for a start that is one too many."""
+    return UsageError(
+        f"a server for this project already runs at {server.url} (process {server.pid})",
+        actions=["Look at it: evalmeta org status", "Or end it first: evalmeta org stop"],
+    )
+
+
+def _read(state_dir: Path) -> Server | None:
+    try:
+        found = read_object((state_dir / _FILE).read_bytes())
+    except (OSError, MessageUnreadable):
+        return None
+    return Server(text(found, "url"), integer(found, "pid", 0), number(found, "started", 0), text(found, "process"))
+
+
+def _is_alive(process: str, file: Path) -> bool:
+    # Of a process on another machine, a container of before say, only its last sign of life is known.
+    with suppress(OSError):
+        until = file.stat().st_mtime + limits.SERVER_LEASE_SECONDS
+        return process.count(":") > 1 and not is_free(Lease(process, until))
+    return False
+
+
+_LOGGERS: Final = ("evalmeta.org", "uvicorn.error", "asyncio")
+# Nobody misses a word of a log: whatever stands in an Authorization header, or is named as a secret.
+_SECRETS: Final = re.compile(
+    r"""
+    (?:Bearer|Basic|OAuth)\s+\S+
+    | <sessionId>[^<]+
+    | \w*(?:token|assertion|secret|password|code|sid)=[^&\s'"]+
+    """,
+    re.VERBOSE | re.IGNORECASE,
+)
+
+
+class _Formatter(logging.Formatter):
+    """Writes one line for an event, tracebacks below it, and hides what looks like a secret."""
+
+    def formatTime(self, record: logging.LogRecord, datefmt: str | None = None) -> str:  # noqa: ARG002, N802 - its name
+        """Gives the time in UTC, to the millisecond."""
+        return to_timestamp(record.created)
+
+    def format(self, record: logging.LogRecord) -> str:
+        return _SECRETS.sub("[secret]", redacted(super().format(record)))
+
+
+def open_log(path: Path, *, to_stderr: bool) -> None:
+    """Opens the log for this process; two older files of the same size are kept beside it.
+
+    Raises:
+        OSError: the file cannot be written.
+    """
+    path.parent.mkdir(exist_ok=True)
+    handlers: list[logging.Handler] = [
+        RotatingFileHandler(path, maxBytes=limits.MAX_LOG_BYTES, backupCount=2, encoding="utf-8")
+    ]
+    if to_stderr:
+        handlers.append(logging.StreamHandler(sys.stderr))
+    formatter = _Formatter("%(asctime)s %(message)s")
+    for handler in handlers:
+        handler.setFormatter(formatter)
+    for name in _LOGGERS:
+        logger = logging.getLogger(name)
+        logger.handlers = handlers
+        logger.propagate = False
+        logger.setLevel(logging.INFO if name == "evalmeta.org" else logging.WARNING)
 
 
 if __name__ == "__main__":

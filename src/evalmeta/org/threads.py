@@ -14,7 +14,6 @@ if TYPE_CHECKING:
 
     from evalmeta.org.organization import Organization
 
-__all__ = ["in_thread"]
 
 _T = TypeVar("_T")
 

@@ -1,4 +1,7 @@
-"""Where runs are carried out: in this process, or in others that outlive it."""
+"""Where runs are carried out: in this process, or in others that outlive it.
+
+The worker process: `python -m evalmeta.org.workers PROJECT RUN_ID...` carries runs to their ends, in order.
+"""
 
 from __future__ import annotations
 
@@ -9,22 +12,23 @@ import sys
 import time
 from collections import Counter
 from contextlib import suppress
+from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from evalmeta import limits
-from evalmeta.errors import EXIT_ORG, StoreError, StoreLocked
+from evalmeta.engine.runner import run_to_end
+from evalmeta.errors import EXIT_ORG, EXIT_PASSED, StoreError, StoreLocked
+from evalmeta.model.redaction import child_environment
 from evalmeta.model.run import RunStatus
-from evalmeta.model.secrecy import child_environment
-from evalmeta.org.evaluations import work
-from evalmeta.org.leases import is_free, new_worker
+from evalmeta.org.lease import is_free, new_worker
+from evalmeta.org.organization import Organization
+from evalmeta.org.runs import work
+from evalmeta.package.project import find_project
+from evalmeta.store.database import open_database
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
-    from pathlib import Path
 
-    from evalmeta.org.organization import Organization
-
-__all__ = ["DetachedWorker", "InProcessWorkers", "ServedWorkers"]
 
 _LOG: Final = logging.getLogger(__name__)
 # How soon a run that waits is begun when another has ended.
@@ -174,7 +178,7 @@ def _start(project_root: Path, state_dir: Path, run_ids: Sequence[str]) -> subpr
     with (logs / f"{run_ids[0]}.log").open("ab") as log:
         # -P: a file of the project that is named like a module of Python's must not take its place.
         return subprocess.Popen(  # noqa: S603 - our own module
-            [sys.executable, "-P", "-m", "evalmeta.org.worker", str(project_root), *run_ids],
+            [sys.executable, "-P", "-m", "evalmeta.org.workers", str(project_root), *run_ids],
             stdin=subprocess.DEVNULL,
             stdout=log,
             stderr=log,
@@ -191,3 +195,33 @@ async def _try_to_work(org: Organization, run_id: str) -> StoreError | None:
     except StoreError as error:
         return error
     return None
+
+
+def main(root: str, *run_ids: str) -> int:
+    """Works on runs of the project in `root`; one that another worker has is passed over.
+
+    Gives the process's exit code: 4 when the database could not be used for one of them.
+    """
+    project = find_project(Path(root))
+    database = open_database(project.state_dir)
+    try:
+        org = Organization(
+            database, project.root, project.settings.subjects, lambda _: None, raters=project.settings.raters
+        )
+        done = [_carry_out(org, run_id) for run_id in run_ids]
+        return EXIT_PASSED if all(done) else EXIT_ORG
+    finally:
+        database.close()
+
+
+def _carry_out(org: Organization, run_id: str) -> bool:
+    try:
+        run_to_end(work(org, run_id))
+    except StoreError as error:
+        sys.stderr.write(f"run {run_id}: {error}\n")
+        return False
+    return True
+
+
+if __name__ == "__main__":
+    sys.exit(main(*sys.argv[1:]))

@@ -1,27 +1,51 @@
-"""Zips of components: the same files always give the same bytes, and any zip is read as if a stranger had made it."""
+"""Zips of components: the same files always give the same bytes, and any zip is read as if a stranger had made it.
+
+What a zip for the Metadata API holds: a manifest, components, and what is to be deleted.
+
+Which names the entries of a zip may have: one place below the root, the same on every system, once.
+
+A zip as a function of its names and contents: nothing else reaches the bytes.
+"""
 
 from __future__ import annotations
 
 import os
+import re
 import stat
+import unicodedata
+import zlib
 from itertools import islice, pairwise
 from operator import attrgetter
 from typing import TYPE_CHECKING, Final
 
 from evalmeta import limits
 from evalmeta.errors import ArchiveError
-from evalmeta.package.entrynames import check_names
-from evalmeta.package.zipdirectory import content_of, read_directory, refused
-from evalmeta.package.zipformat import DEFLATED, STORED
-from evalmeta.package.zipwriter import zip_chunks
+from evalmeta.model.component import PACKAGE_FILE, Manifest, ManifestTypes, unite
+from evalmeta.package.convert import entry_name
+from evalmeta.package.zip_reader import (
+    CENTRAL,
+    CENTRAL_MAGIC,
+    DEFLATED,
+    END,
+    END_MAGIC,
+    LOCAL,
+    LOCAL_MAGIC,
+    STORED,
+    UTF8_FLAG,
+    content_of,
+    read_directory,
+    refused,
+)
+from evalmeta.xmlio.manifests import write_manifest
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
     from pathlib import Path
 
-    from evalmeta.package.zipdirectory import ZipEntry
+    from evalmeta.model.component import Component, ComponentSet
+    from evalmeta.model.registry import ApiVersion
+    from evalmeta.package.zip_reader import ZipEntry
 
-__all__ = ["build_zip", "read_zip"]
 
 # Nearly identical test cases in one file compress 120 to 200 times. Only beyond the size
 # of any file that evalmeta reads does such a ratio speak for a bomb.
@@ -165,3 +189,118 @@ def _beyond(figures: str) -> ArchiveError:
 
 def _unreadable(name: str, path: Path, why: str | None) -> ArchiveError:
     return ArchiveError(f"{path}: cannot be put into the zip as {name!r}: {why}.")
+
+
+# The share of a limit from which on the sf CLI warns too.
+_NEAR: Final = 0.8
+
+
+def manifest_of(components: Iterable[Component], api_version: ApiVersion) -> Manifest:
+    """Gives the manifest that names each of the components, in the form that `unite` gives."""
+    names: dict[str, list[str]] = {}
+    for component in components:
+        names.setdefault(component.type.name, []).append(component.full_name)
+    blocks = tuple(ManifestTypes(name, tuple(members)) for name, members in names.items())
+    return Manifest(unite(blocks), str(api_version))
+
+
+def package_entries(
+    components: ComponentSet, destructive: Mapping[str, bytes] | None = None
+) -> Iterator[tuple[str, bytes | Path]]:
+    """Yields names and contents for `archive.build_zip`: package.xml in the root, a file for each component.
+
+    Args:
+        components: what is deployed.
+        destructive: manifests of what is deleted, by their names in the root.
+    """
+    yield PACKAGE_FILE, write_manifest(manifest_of(components.components, components.api_version))
+    yield from (destructive or {}).items()
+    yield from ((entry_name(each), each.path) for each in components.components)
+
+
+def near_limits(*, zipped: int, entries: int) -> tuple[str, ...]:
+    """Warns of a zip that takes 80 percent or more of what the Metadata API allows, in bytes or in files."""
+    used = ((zipped, limits.MAX_ZIP_BYTES, "bytes zipped"), (entries, limits.MAX_ZIP_ENTRIES, "files"))
+    return tuple(
+        f"the package has {count:,} {unit}, {count / most:.0%} of the {most:,} that an org takes"
+        for count, most, unit in used
+        if count >= _NEAR * most
+    )
+
+
+_FAULTS: Final = (
+    (re.compile(r"\A\Z"), "has no name"),
+    (re.compile(r"(?s)\A.{1001}"), "has a name of more than 1,000 characters"),
+    (re.compile(r"[\x00-\x1f\x7f-\x9f]"), "has a control character in its name"),
+    (re.compile(r"[\ud800-\udfff]"), "has a name that UTF-8 cannot hold"),
+    (re.compile(r"\\"), "has a backslash in its name"),
+    (re.compile(r"\A/"), "has an absolute name"),
+    (re.compile(r"\A.:"), "names a drive"),
+    (re.compile(r"(?:\A|/)\.\.?(?:/|\Z)"), "has a step `.` or `..` in its name"),
+    (re.compile(r"//"), "has an empty step in its name"),
+)
+_PLAIN: Final = re.compile(r"(?:\w[\w-]*/)*\w[\w-]*(?:\.\w+)?", re.ASCII)
+_PLAIN_CHARS: Final = 255
+
+
+def check_names(names: Iterable[str]) -> None:
+    """Refuses names that are unsafe, or the same on a system that ignores case or accents' spelling.
+
+    A name that ends in `/` is a folder's; a folder may be named again, a file may not.
+
+    Raises:
+        ArchiveError: it names the first bad entry and says why.
+    """
+    files: set[str] = set()
+    folders: set[str] = set()
+    for name in names:
+        _check_name(name)
+        key = _same_on_disk(name.removesuffix("/"))
+        if key in files or (key in folders and not name.endswith("/")):
+            raise refused(name, "is there twice, at least where case does not count")
+        (folders if name.endswith("/") else files).add(key)
+
+
+def _check_name(name: str) -> None:
+    if len(name) <= _PLAIN_CHARS and _PLAIN.fullmatch(name):
+        return
+    for pattern, why in _FAULTS:
+        if pattern.search(name):
+            raise refused(name, why)
+
+
+def _same_on_disk(name: str) -> str:
+    return name.lower() if name.isascii() else unicodedata.normalize("NFC", name).casefold()
+
+
+# Level 6, the usual one, takes longer and makes definitions no smaller.
+_LEVEL: Final = 5
+_NEEDED: Final = 20
+_MADE_ON_UNIX: Final = (3 << 8) | 20
+_TIME: Final = 0
+_DATE: Final = (1 << 5) | 1  # 1980-01-01
+_ATTRIBUTES: Final = (stat.S_IFREG | 0o644) << 16
+
+
+def zip_chunks(files: Iterable[tuple[str, bytes]]) -> Iterator[bytes]:
+    """Writes a zip piece by piece, in the order of the files, and takes each file when its turn comes.
+
+    Every entry is deflated, dated 1980-01-01 and has the permissions 0644. Names and
+    sizes must be within the limits of `archive.build_zip`.
+    """
+    directory: list[bytes] = []
+    offset = 0
+    for name, content in files:
+        encoded = name.encode()
+        packed = zlib.compress(content, _LEVEL, -zlib.MAX_WBITS)
+        flags = 0 if name.isascii() else UTF8_FLAG
+        sizes = (len(packed), len(content), len(encoded), 0)
+        shared = (_NEEDED, flags, DEFLATED, _TIME, _DATE, zlib.crc32(content), *sizes)
+        record = CENTRAL.pack(CENTRAL_MAGIC, _MADE_ON_UNIX, *shared, 0, 0, 0, _ATTRIBUTES, offset)
+        directory.append(record + encoded)
+        entry = LOCAL.pack(LOCAL_MAGIC, *shared) + encoded + packed
+        offset += len(entry)
+        yield entry
+    size = sum(map(len, directory))
+    yield b"".join(directory)
+    yield END.pack(END_MAGIC, 0, 0, len(directory), len(directory), size, offset, 0)

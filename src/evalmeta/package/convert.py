@@ -16,7 +16,6 @@ if TYPE_CHECKING:
     from evalmeta.model.registry import MetadataType
     from evalmeta.package.project import Project
 
-__all__ = ["META_XML_SUFFIX", "entry_name", "full_name_of", "named_by", "target_path", "unsafe_name"]
 
 META_XML_SUFFIX: Final = "-meta.xml"
 

@@ -1,4 +1,7 @@
-"""Writing files so that each is either as it was or as it should be."""
+"""Writing files so that each is either as it was or as it should be.
+
+Paths as messages show them.
+"""
 
 from __future__ import annotations
 
@@ -13,7 +16,6 @@ from evalmeta.errors import ProjectError
 if TYPE_CHECKING:
     from evalmeta.package.project import Project
 
-__all__ = ["FileState", "put_file", "read_file", "state_of", "target_below", "write_below", "write_file"]
 
 FileState = Literal["Created", "Changed", "Unchanged"]
 
@@ -127,3 +129,9 @@ def _umask() -> int:
     mask = os.umask(0)
     os.umask(mask)
     return mask
+
+
+def shown(path: Path) -> str:
+    """Gives a path as messages show it: relative to the current folder when it is inside."""
+    here = os.getcwd().replace(os.sep, "/")  # noqa: PTH109 - ten times as fast, once a file
+    return path.as_posix().removeprefix(f"{here}/")

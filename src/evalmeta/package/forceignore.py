@@ -9,13 +9,12 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 
 from evalmeta.errors import ProjectError
 from evalmeta.model.problem import Location, Problem, Severity
-from evalmeta.package.configfile import read_text
+from evalmeta.package.config_file import read_text
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
     from pathlib import Path
 
-__all__ = ["FORCEIGNORE_FILE", "ForceIgnore", "IgnoreLine", "read_forceignore"]
 
 FORCEIGNORE_FILE: Final = ".forceignore"
 

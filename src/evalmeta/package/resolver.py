@@ -1,13 +1,15 @@
-"""Which components a project has, and which of them a manifest selects. File contents are never read."""
+"""Which components a project has, and which of them a manifest selects. File contents are never read.
+
+The API version in force when neither a call nor a manifest that was named says one.
+"""
 
 from __future__ import annotations
 
 from difflib import get_close_matches
 from typing import TYPE_CHECKING, Final, NamedTuple, TypeAlias
 
-from evalmeta.errors import InvalidMetadata, ProjectError
-from evalmeta.model.component import ComponentSet
-from evalmeta.model.manifest import PACKAGE_FILE, WILDCARD
+from evalmeta.errors import EvalmetaError, InvalidMetadata, ProjectError
+from evalmeta.model.component import PACKAGE_FILE, WILDCARD, ComponentSet
 from evalmeta.model.problem import Location, Problem, Severity
 from evalmeta.model.registry import (
     NEWEST_API_VERSION,
@@ -19,24 +21,22 @@ from evalmeta.model.registry import (
     parse_api_version,
 )
 from evalmeta.package.convert import unsafe_name
-from evalmeta.package.labels import shown
-from evalmeta.package.markers import PROJECT_FILE
+from evalmeta.package.files import read_file, shown
+from evalmeta.package.project import PROJECT_FILE
 from evalmeta.package.tree import component_files
-from evalmeta.package.versions import version_in_force
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
     from pathlib import Path
 
-    from evalmeta.model.component import Component
-    from evalmeta.model.manifest import Manifest
+    from evalmeta.model.component import Component, Manifest
     from evalmeta.model.registry import ApiVersion
     from evalmeta.package.project import Project
     from evalmeta.xmlio.manifests import Locate
 
-__all__ = ["Choice", "api_version_of", "choose", "find_components", "list_files", "name_problems", "resolve"]
 
 _Names: TypeAlias = "Mapping[str, Sequence[str]]"
+
 
 # Looking for the nearest name costs far more than looking for the name.
 _HINTED_MEMBERS: Final = 25
@@ -260,3 +260,25 @@ def _summary(problems: Sequence[Problem]) -> str:
 
 def _hints(problems: Sequence[Problem]) -> tuple[str, ...]:
     return tuple(dict.fromkeys(problem.hint for problem in problems if problem.hint))
+
+
+def version_in_force(project: Project) -> ApiVersion:
+    """Gives a DX project's sourceApiVersion, or the version in a plain folder's `package.xml`; else the newest one.
+
+    A `package.xml` that cannot be read says none: whoever checks it tells why.
+    """
+    return project.api_version or _declared(project) or NEWEST_API_VERSION
+
+
+def _declared(project: Project) -> ApiVersion | None:
+    path = project.root / PACKAGE_FILE
+    if project.is_dx or not path.is_file():
+        return None
+    from evalmeta.xmlio.manifests import read_manifest  # noqa: PLC0415 - DX projects do without
+    from evalmeta.xmlio.reader import read_xml  # noqa: PLC0415 - likewise
+
+    try:
+        manifest = read_manifest(read_xml(read_file(path), label=PACKAGE_FILE))
+    except EvalmetaError:
+        return None
+    return parse_api_version(manifest.version or "")

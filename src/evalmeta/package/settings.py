@@ -12,7 +12,7 @@ from pydantic import ValidationError
 
 from evalmeta.errors import SettingsError
 from evalmeta.model.settings import RATER_ADAPTERS, SUBJECT_ADAPTERS, Settings
-from evalmeta.package.configfile import key_name, read_text
+from evalmeta.package.config_file import key_name, read_text
 from evalmeta.plugins import plugin_names
 
 if TYPE_CHECKING:
@@ -23,8 +23,6 @@ if TYPE_CHECKING:
 
     from evalmeta.model.settings import RaterSettings, SubjectSettings
     from evalmeta.plugins import Group
-
-__all__ = ["load_settings"]
 
 
 _PLACE: Final = re.compile(r" \(at line (\d+), column (\d+)\)$")

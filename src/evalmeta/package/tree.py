@@ -10,9 +10,9 @@ from evalmeta.errors import ProjectError
 from evalmeta.model.component import Component
 from evalmeta.model.registry import TYPES
 from evalmeta.package.convert import named_by
+from evalmeta.package.files import shown
 from evalmeta.package.forceignore import read_forceignore
-from evalmeta.package.labels import shown
-from evalmeta.package.markers import PROJECT_FILE
+from evalmeta.package.project import PROJECT_FILE
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -20,7 +20,6 @@ if TYPE_CHECKING:
     from evalmeta.package.forceignore import ForceIgnore
     from evalmeta.package.project import Project
 
-__all__ = ["component_files"]
 
 _SKIPPED: Final = "node_modules"
 

@@ -15,8 +15,8 @@ from evalmeta.pytest_plugin.evaluations import ITERATION, MARKER, Evaluations, r
 if TYPE_CHECKING:
     from pathlib import Path
 
+    from evalmeta.pytest_plugin.evaluations import WorkerNode
     from evalmeta.pytest_plugin.files import EvaluationFile
-    from evalmeta.pytest_plugin.workers import WorkerNode
 
 __all__: list[str] = []
 
@@ -88,7 +88,7 @@ def _is_evaluation(path: Path) -> bool:
         return True
     if path.suffix not in _SUFFIXES:
         return False
-    from evalmeta.interop.files import looks_like_evaluation  # noqa: PLC0415 - few files come here
+    from evalmeta.formats.files import looks_like_evaluation  # noqa: PLC0415 - few files come here
 
     return looks_like_evaluation(path)
 
@@ -112,7 +112,7 @@ def _rate(text: str) -> float:
 
 
 def _checked(name: str, text: str) -> float:
-    from evalmeta.pytest_plugin.terms import check_terms  # noqa: PLC0415 - few calls have these options
+    from evalmeta.pytest_plugin.evaluations import check_terms  # noqa: PLC0415 - few calls have these options
 
     try:
         number = int(text) if name == "iterations" else float(text)

@@ -2,27 +2,30 @@
 
 A test that fails is reported as an expected failure, wherever it runs; the process that reports to the user
 counts, and adds one report with the verdict at the end. So it does not matter which worker ran what.
+
+What an evaluation may ask for, in our words and in those of Ballerina's tests.
+
+The workers of pytest-xdist, which is not imported: whoever does not use it need not have it.
 """
 
 from __future__ import annotations
 
 import inspect
-from typing import TYPE_CHECKING, Final, TypeVar, cast
+from typing import TYPE_CHECKING, Final, NamedTuple, Protocol, TypeVar, cast
 
 import pytest
 
-from evalmeta.pytest_plugin.workers import is_worker
+from evalmeta import limits
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Generator, Mapping, Sequence
     from pathlib import Path
 
     from evalmeta.model.statistics import CaseCounts
-    from evalmeta.pytest_plugin.tallies import CaseNote, EvaluationTally
+    from evalmeta.pytest_plugin.summary import CaseNote, EvaluationTally
 
     _Property = tuple[str, object]
 
-__all__ = ["ITERATION", "MARKER", "Evaluations", "evaluation", "repeat"]
 
 MARKER: Final = "evalmeta_evaluation"
 ITERATION: Final = "evalmeta_iteration"
@@ -55,7 +58,6 @@ def evaluation(
             decorated is no function.
     """
     from evalmeta.errors import UsageError  # noqa: PLC0415 - only for evaluations
-    from evalmeta.pytest_plugin.terms import settle_terms  # noqa: PLC0415 - likewise
 
     terms = settle_terms(
         rates={"min_pass_rate": min_pass_rate, "confidence": confidence}, times={"iterations": iterations, "runs": runs}
@@ -146,7 +148,7 @@ class Evaluations:
         note = cast("CaseNote | None", vars(report).get(_NOTE))
         if note is None or is_worker(self._config):
             return
-        from evalmeta.pytest_plugin.tallies import EvaluationTally  # noqa: PLC0415 - only for evaluations
+        from evalmeta.pytest_plugin.summary import EvaluationTally  # noqa: PLC0415 - only for evaluations
 
         self._tallies.setdefault(note["evaluation"], EvaluationTally(note)).add(note)
 
@@ -191,7 +193,7 @@ class Evaluations:
         if not (folder and self._tallies):
             return
         from evalmeta.errors import ProjectError  # noqa: PLC0415 - only for reports
-        from evalmeta.pytest_plugin.sessionreports import write_session_report  # noqa: PLC0415 - likewise
+        from evalmeta.pytest_plugin.summary import write_session_report  # noqa: PLC0415 - likewise
 
         try:
             path = write_session_report(folder, self._tallies.values(), is_complete=self._is_complete)
@@ -210,7 +212,7 @@ class Evaluations:
         before = self._baseline.get(tally.name)
         if before is None:
             return []
-        from evalmeta.pytest_plugin.baselines import comparison_with  # noqa: PLC0415 - only for baselines
+        from evalmeta.pytest_plugin.summary import comparison_with  # noqa: PLC0415 - only for baselines
 
         return comparison_with(before, tally, label=str(self._config.getoption("evalmeta_baseline")))
 
@@ -254,7 +256,7 @@ def _verdict(report: pytest.TestReport, call: pytest.CallInfo[None]) -> str | No
 
 
 def _reason(report: pytest.TestReport, call: pytest.CallInfo[None]) -> str:
-    from evalmeta.report.plain import one_line  # noqa: PLC0415 - only for evaluations
+    from evalmeta.report.text import one_line  # noqa: PLC0415 - only for evaluations
 
     if report.passed:
         return ""
@@ -266,7 +268,7 @@ def _reason(report: pytest.TestReport, call: pytest.CallInfo[None]) -> str:
 
 
 def _note(item: pytest.Item, marker: pytest.Mark, verdict: str, reason: str) -> CaseNote:
-    from evalmeta.pytest_plugin.inputs import inputs_text  # noqa: PLC0415 - only for evaluations
+    from evalmeta.pytest_plugin.summary import inputs_text  # noqa: PLC0415 - only for evaluations
 
     file, line, _ = item.location
     callspec = getattr(item, "callspec", None)
@@ -292,7 +294,7 @@ def _note(item: pytest.Item, marker: pytest.Mark, verdict: str, reason: str) -> 
 
 def _reports(tally: EvaluationTally) -> list[pytest.TestReport]:
     """Gives the reports of a test that is the evaluation: its call, and a teardown, with which files write it."""
-    from evalmeta.pytest_plugin.explanations import explanation  # noqa: PLC0415 - only for evaluations
+    from evalmeta.pytest_plugin.summary import explanation  # noqa: PLC0415 - only for evaluations
 
     summary, first = tally.summary, tally.first
     message = tally.rate_line()
@@ -317,7 +319,7 @@ def _inputs(tally: EvaluationTally) -> list[str]:
 
 
 def _properties(tally: EvaluationTally) -> list[_Property]:
-    from evalmeta.pytest_plugin.inputs import NO_INPUTS  # noqa: PLC0415 - only for evaluations
+    from evalmeta.pytest_plugin.summary import NO_INPUTS  # noqa: PLC0415 - only for evaluations
 
     summary = tally.summary
     return [
@@ -331,3 +333,66 @@ def _properties(tally: EvaluationTally) -> list[_Property]:
         ("outcomes", ", ".join(tally.outcomes())),
         ("inputs", NO_INPUTS if tally.first["inputs"] is None else f"[{', '.join(_inputs(tally))}]"),
     ]
+
+
+class Terms(NamedTuple):
+    """What share of its tests an evaluation needs, 0 to 1, and how often it tests each parameter set."""
+
+    min_pass_rate: float
+    iterations: int
+
+
+def settle_terms(*, rates: Mapping[str, float | None], times: Mapping[str, int | None]) -> Terms | str:
+    """Gives what several words for the same two things say; or says what is wrong with it.
+
+    Without any value all tests must pass, once each.
+    """
+    for values in (rates, times):
+        given = {word: value for word, value in values.items() if value is not None}
+        if len(set(given.values())) > 1:
+            said = " and ".join(f"{word}={value}" for word, value in given.items())
+            return f"{said} are two words for the same: give one of them"
+    rate_word, rate = _given(rates, default=1.0)
+    times_word, iterations = _given(times, default=1)
+    return _rate_fault(rate, rate_word) or _times_fault(iterations, times_word) or Terms(rate, int(iterations))
+
+
+def check_terms(*, min_pass_rate: float = 1.0, iterations: float = 1) -> str | None:
+    """Says which of the two is beyond its limit; None when both are well."""
+    return _rate_fault(min_pass_rate, "min_pass_rate") or _times_fault(iterations, "iterations")
+
+
+def _rate_fault(rate: float, word: str) -> str | None:
+    return None if 0 <= rate <= 1 else f"{word} is {rate}; 0 to 1 are allowed"
+
+
+def _times_fault(times: float, word: str) -> str | None:
+    if isinstance(times, int) and 1 <= times <= limits.MAX_ITERATIONS:
+        return None
+    return f"{word} is {times}; whole numbers from 1 to {limits.MAX_ITERATIONS} are allowed"
+
+
+def _given(values: Mapping[str, float | None], *, default: float) -> tuple[str, float]:
+    """Gives the first word with a value, and the value."""
+    return next(((word, value) for word, value in values.items() if value is not None), (next(iter(values)), default))
+
+
+_WHOLE_FILES: Final = ("each", "loadfile", "loadscope")
+
+
+class WorkerNode(Protocol):
+    """A worker as the process that gives it tests sees it."""
+
+    config: pytest.Config
+    workerinput: dict[str, str]
+
+
+def is_worker(config: pytest.Config) -> bool:
+    """Tells whether the process runs tests for another one, which reports them."""
+    return hasattr(config, "workerinput")
+
+
+def gets_whole_files(config: pytest.Config) -> bool:
+    """Tells whether whoever runs the first test of a definition runs all of them."""
+    given = cast("dict[str, str]", getattr(config, "workerinput", {}))
+    return given.get("evalmeta_dist", "each") in _WHOLE_FILES

@@ -8,21 +8,20 @@ from typing import TYPE_CHECKING, Final
 
 import pytest
 
-from evalmeta.api.assignments import assignments_of
-from evalmeta.api.documents import with_document
-from evalmeta.api.evaluations import declared_options, evaluate
-from evalmeta.api.metadata import case_lines, shown
-from evalmeta.engine.policy import summarise
+from evalmeta.api.agent_tests import with_document
+from evalmeta.api.evaluate import declared_options, evaluate
+from evalmeta.api.evaluate_inputs import assignments_of
+from evalmeta.api.files import case_lines, shown
+from evalmeta.engine.statistics import summarise
 from evalmeta.errors import EvalmetaError, FormatError, InvalidMetadata, ProjectError, SubjectNotBound, TooManyErrors
-from evalmeta.model.averages import verdict_in
+from evalmeta.model.aggregation import verdict_in
 from evalmeta.model.run import RunOptions, Verdict
 from evalmeta.package.project import has_project
-from evalmeta.pytest_plugin.explanations import error_text, explanation
-from evalmeta.pytest_plugin.workers import gets_whole_files
+from evalmeta.pytest_plugin.evaluations import gets_whole_files
+from evalmeta.pytest_plugin.summary import error_text, explanation
 from evalmeta.report.details import case_text, iterations_text, what_failed
-from evalmeta.report.findings.human import render
-from evalmeta.report.plain import one_line
-from evalmeta.report.words import count, percent
+from evalmeta.report.problems import _human
+from evalmeta.report.text import count, one_line, percent
 
 if TYPE_CHECKING:
     from collections.abc import Generator, Iterable, Iterator, Mapping, Sequence
@@ -30,13 +29,12 @@ if TYPE_CHECKING:
 
     from _pytest._code.code import TerminalRepr
 
-    from evalmeta.api.assignments import Assignment
+    from evalmeta.api.evaluate_inputs import Assignment
     from evalmeta.model.evaluation import Case
     from evalmeta.model.run import CaseResult, Summary
 
     Answers = Sequence[CaseResult] | EvalmetaError
 
-__all__ = ["CaseItem", "EvaluationFile", "evaluation_file"]
 
 _NAME_CHARS: Final = 80
 _ROUND: Final = str.maketrans("[]", "()")
@@ -111,7 +109,7 @@ class EvaluationFile(pytest.File):
         error = excinfo.value
         if isinstance(error, InvalidMetadata | FormatError) and error.problems:
             first = next(each for each in error.problems if each.is_error)
-            text = render(error.problems, files=1)
+            text = _human(error.problems, files=1)
             return explanation(shown(self.path), first.location.line or 1, message=first.message, text=text)
         if isinstance(error, EvalmetaError):
             return explanation(shown(self.path), 1, message=str(error), text=error_text(error))

@@ -1,6 +1,6 @@
 """Finished runs as text, in one of several formats; each format is a module with one function, `render`.
 
-Installed packages add formats by entry points of the group `evalmeta.reporters`: see `evalmeta.report.reporters`.
+Installed packages add formats by entry points of the group `evalmeta.reporters`: see `evalmeta.report.plugins`.
 """
 
 from __future__ import annotations
@@ -59,7 +59,7 @@ def render(name: str, reports: Sequence[Report]) -> str:
     """
     if name in FORMATS:
         return cast("_Renderer", import_module(FORMATS[name].module)).render(reports)
-    from evalmeta.report.reporters import load_reporter  # noqa: PLC0415 - only for what packages add
+    from evalmeta.report.plugins import load_reporter  # noqa: PLC0415 - only for what packages add
 
     return load_reporter(name).render(reports)
 
@@ -78,6 +78,6 @@ def file_name(name: str, run_id: str) -> str:
 def _suffix(name: str) -> str:
     if name in FORMATS:
         return FORMATS[name].suffix
-    from evalmeta.report.reporters import load_reporter  # noqa: PLC0415 - only for what packages add
+    from evalmeta.report.plugins import load_reporter  # noqa: PLC0415 - only for what packages add
 
     return load_reporter(name).suffix

@@ -6,31 +6,16 @@ from bisect import bisect_left
 from typing import TYPE_CHECKING, Final
 
 from evalmeta.model.run import Verdict
-from evalmeta.report.plain import clean, one_line
-from evalmeta.report.words import count, decimal, told_apart
+from evalmeta.report.text import clean, count, decimal, one_line, told_apart
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-    from evalmeta.model.jsonvalue import JsonObject
+    from evalmeta.model.json_value import JsonObject
     from evalmeta.model.run import Average, CaseResult, Summary, TestResult
     from evalmeta.model.statistics import Measure
     from evalmeta.report.report import Report
 
-__all__ = [
-    "averages_json",
-    "averages_of",
-    "case_cell",
-    "case_of",
-    "mean_cells",
-    "mean_text",
-    "measure_lines",
-    "measures_json",
-    "missed_averages",
-    "missed_text",
-    "result_text",
-    "shown_averages",
-]
 
 _SHOWN: Final = 20
 _LABEL_CHARS: Final = 40
@@ -50,35 +35,9 @@ def missed_averages(summary: Summary, case: CaseResult) -> tuple[Average, ...]:
     return tuple(each for each in averages_of(summary, case) if each.verdict is Verdict.FAILURE)
 
 
-def case_of(average: Average) -> str:
-    """Gives what people know a mean's case by, on one line: its label, or `case 3`."""
-    return one_line(average.label) or f"case {average.number}"
-
-
 def case_cell(average: Average) -> str:
     """Gives number and label of a mean's case, on one short line."""
     return f"{average.number} {one_line(average.label, chars=_LABEL_CHARS)}".rstrip()
-
-
-def mean_cells(average: Average) -> tuple[str, str]:
-    """Gives mean and threshold for two columns of a table."""
-    if average.score is None:
-        return "none", decimal(average.threshold)
-    return told_apart(average.score, average.threshold)
-
-
-def mean_text(average: Average) -> str:
-    """Gives `0.667, expected 0.8`; `expected at most` where less is better."""
-    if average.score is None:
-        return f"no score, expected {decimal(average.threshold)}"
-    score, threshold = mean_cells(average)
-    most = "at most " if average.verdict is Verdict.FAILURE and average.score > average.threshold else ""
-    return f"{score}, expected {most}{threshold}"
-
-
-def missed_text(average: Average) -> str:
-    """Gives `response_match_score of greeting-test: 0.667, expected 0.8`."""
-    return f"{one_line(average.name)} of {case_of(average)}: {mean_text(average)}"
 
 
 def result_text(result: TestResult) -> str:

@@ -1,21 +1,23 @@
-"""Comparisons of runs for people and for programs: what became worse first."""
+"""Comparisons of runs for people and for programs: what became worse first.
+
+Differences of definitions for people and for programs: by test case, old above new.
+"""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final, Literal, NamedTuple
 
-from evalmeta.model.comparison import Standing
-from evalmeta.report.plain import one_line
-from evalmeta.report.words import count, percent
+from evalmeta.model.difference import ChangeKind
+from evalmeta.model.statistics import Standing
+from evalmeta.report.text import count, one_line, percent, quote, wrap
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from evalmeta.model.comparison import CaseComparison, Comparison, FailOn, Shortage, Significance
-    from evalmeta.model.jsonvalue import JsonObject
-    from evalmeta.model.statistics import CaseCounts
+    from evalmeta.model.difference import Change, Difference
+    from evalmeta.model.json_value import JsonObject
+    from evalmeta.model.statistics import CaseComparison, CaseCounts, Comparison, FailOn, Shortage, Significance
 
-__all__ = ["Line", "comparison_json", "comparison_lines", "p_text"]
 
 _Style = Literal["title", "plain", "worse", "better"]
 _ALWAYS_COUNTED: Final = (Standing.BROKEN, Standing.FIXED, Standing.STILL_FAILING, Standing.STILL_PASSING)
@@ -28,31 +30,33 @@ _TESTS: Final = {"mcnemar": "McNemar's exact test", "fisher": "Fisher's exact te
 _SMALLEST_P: Final = 0.001
 
 
-class Line(NamedTuple):
+class ComparisonLine(NamedTuple):
     """Clean text, and how it is to look."""
 
     style: _Style
     text: str
 
 
-def comparison_lines(comparison: Comparison, *, fail_on: FailOn = "broken") -> Iterator[Line]:
+def comparison_lines(comparison: Comparison, *, fail_on: FailOn = "broken") -> Iterator[ComparisonLine]:
     """Writes a comparison: a title, a line for each case of which something became, the counts, what they prove.
 
     Where only what is significant fails, it says whether the iterations are enough for that.
     """
     title = f"{comparison.name}: {comparison.after} against {comparison.before}"
-    yield Line("title", one_line(title, chars=400))
+    yield ComparisonLine("title", one_line(title, chars=400))
     for standing in (*_SHOWN, *_SHOWN_WHEN_CHANGED):
         for case in comparison.of(standing):
             if standing in _SHOWN or case.rate_changed:
                 yield _case_line(case)
-    yield Line("plain", f"  {_counts(comparison)}")
+    yield ComparisonLine("plain", f"  {_counts(comparison)}")
     for number, when in zip(comparison.not_asked, (" before", ""), strict=True):
         if number:
-            yield Line("plain", f"  {count(number, 'case')} {'was' if number == 1 else 'were'} not asked{when}")
+            yield ComparisonLine(
+                "plain", f"  {count(number, 'case')} {'was' if number == 1 else 'were'} not asked{when}"
+            )
     if fail_on == "significant" and comparison.shortage is not None:
-        yield Line("plain", f"  {_shortage(comparison.shortage)}")
-    yield Line("plain", f"  {_conclusion(comparison)}")
+        yield ComparisonLine("plain", f"  {_shortage(comparison.shortage)}")
+    yield ComparisonLine("plain", f"  {_conclusion(comparison)}")
 
 
 def comparison_json(comparison: Comparison, *, fail_on: FailOn) -> JsonObject:
@@ -87,12 +91,12 @@ def p_text(p_value: float) -> str:
     return f"p < {_SMALLEST_P:g}" if p_value < _SMALLEST_P else f"p = {p_value:.2g}"
 
 
-def _case_line(case: CaseComparison) -> Line:
+def _case_line(case: CaseComparison) -> ComparisonLine:
     rates = f"{_rate(case.before)} -> {_rate(case.after)}"
     chance = "" if case.p_value is None else f"  ({p_text(case.p_value)})"
     style = "worse" if case.is_new_failure else _STYLES.get(case.standing, "plain")
     text = f"  {case.standing:{_STANDING_CHARS}} {case.number:>4}  {rates:15}{chance}  {one_line(case.utterance)}"
-    return Line(style, text.rstrip())
+    return ComparisonLine(style, text.rstrip())
 
 
 def _rate(case: CaseCounts | None) -> str:
@@ -158,3 +162,76 @@ def _counts_json(case: CaseCounts | None) -> JsonObject | None:
     if case is None:
         return None
     return {"passed": case.passed, "failed": case.failed, "errors": case.errors, "undecided": case.undecided}
+
+
+Style = Literal["title", "plain", "old", "new"]
+
+
+class DifferenceLine(NamedTuple):
+    """Clean text, and how it is to look."""
+
+    style: Style
+    text: str
+
+
+def difference_lines(difference: Difference) -> Iterator[DifferenceLine]:
+    """Writes a difference: a title, then each change under its test case, `-` old and `+` new."""
+    yield DifferenceLine("title", one_line(_title(difference), chars=400))
+    if difference.is_form_only:
+        yield DifferenceLine("plain", "  the same content in another form: order, layout, escaping or comments")
+    case: int | None = None
+    for change in difference.changes:
+        if change.case is not None and change.case != case and change.what:
+            yield DifferenceLine("plain", f"  test case {change.case}")
+        case = change.case
+        yield from _change(change)
+
+
+def difference_json(difference: Difference) -> JsonObject:
+    """Gives a difference as JSON values, without its problems."""
+    return {
+        "fullName": difference.name or None,
+        "before": difference.before,
+        "after": difference.after,
+        "formOnly": difference.is_form_only,
+        "changes": [
+            {
+                "kind": change.kind.value,
+                "testCase": change.case,
+                "what": list(change.what),
+                "before": change.before,
+                "after": change.after,
+            }
+            for change in difference.changes
+        ],
+    }
+
+
+def _title(difference: Difference) -> str:
+    if difference.before is None:
+        return f"{difference.name}: only in the project ({difference.after})"
+    if difference.after is None:
+        return f"{difference.name}: only in {difference.before}"
+    sides = f"- {difference.before}, + {difference.after}"
+    return f"{difference.name} ({sides})" if difference.name else sides
+
+
+def _change(change: Change) -> Iterator[DifferenceLine]:
+    what = one_line(", ".join(change.what) or f"test case {change.case}", chars=400)
+    indent = "  " if change.case is None or not change.what else "    "
+    word = "" if change.kind is ChangeKind.CHANGED else f": {change.kind}"
+    yield DifferenceLine("plain", f"{indent}{what}{word}")
+    exact = _differ_in_blanks(change)
+    if change.before is not None:
+        yield DifferenceLine("old", _text(change.before, first=f"{indent}  - ", exact=exact))
+    if change.after is not None:
+        yield DifferenceLine("new", _text(change.after, first=f"{indent}  + ", exact=exact))
+
+
+def _differ_in_blanks(change: Change) -> bool:
+    return change.before is not None and change.after is not None and change.before.split() == change.after.split()
+
+
+def _text(text: str, *, first: str, exact: bool) -> str:
+    shown = quote(text) if exact or text != text.strip() or not text else text
+    return wrap(shown, first=first, indent=" " * len(first))

@@ -8,18 +8,17 @@ import re
 from typing import TYPE_CHECKING, Final
 
 from evalmeta.model.expectations import expectation_kind
-from evalmeta.report.conversations import exchange_of, exchanges
-from evalmeta.report.plain import clean
+from evalmeta.report.details import exchange_of, exchanges
 from evalmeta.report.report import verdict_of
+from evalmeta.report.text import clean
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
     from evalmeta.model.run import CaseResult, TestResult
-    from evalmeta.report.conversations import Exchange
+    from evalmeta.report.details import Exchange
     from evalmeta.report.report import Report
 
-__all__ = ["COLUMNS", "render"]
 
 COLUMNS: Final = (
     "definition",

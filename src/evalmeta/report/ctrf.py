@@ -12,18 +12,16 @@ from evalmeta import __version__
 from evalmeta.model.run import Verdict
 from evalmeta.report.averages import averages_json, averages_of, measures_json
 from evalmeta.report.details import case_name, case_text, what_failed
-from evalmeta.report.jsontext import json_text
-from evalmeta.report.plain import clean, shorten
 from evalmeta.report.report import decision, duration, has_passed, incident, verdict_of
+from evalmeta.report.text import clean, json_text, shorten
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-    from evalmeta.model.jsonvalue import JsonObject, JsonValue
+    from evalmeta.model.json_value import JsonObject, JsonValue
     from evalmeta.model.run import CaseResult, TestResult
     from evalmeta.report.report import Report
 
-__all__ = ["render"]
 
 _SPEC_VERSION: Final = "0.0.0"
 # CTRF knows no errors: what could not be asked has not passed, and rawStatus says what it was.

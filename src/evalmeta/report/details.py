@@ -1,4 +1,7 @@
-"""What must be known about a case that did not pass, as labelled texts."""
+"""What must be known about a case that did not pass, as labelled texts.
+
+Cases of several turns: what was asked and answered in each, and which results belong to it.
+"""
 
 from __future__ import annotations
 
@@ -7,35 +10,17 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 
 from evalmeta.model.expectations import expectation_kind
 from evalmeta.model.run import Verdict
-from evalmeta.report.averages import averages_of, mean_text, missed_averages, result_text
-from evalmeta.report.conversations import asked, exchanges, results_of
-from evalmeta.report.plain import one_line, wrap
-from evalmeta.report.report import verdict_of
-from evalmeta.report.words import count
+from evalmeta.report.averages import averages_of, missed_averages, result_text
+from evalmeta.report.report import mean_text, verdict_of
+from evalmeta.report.text import count, one_line, wrap
 
 if TYPE_CHECKING:
     from collections.abc import Hashable, Iterable, Iterator, Sequence
 
+    from evalmeta.model.generated_data import GeneratedData
     from evalmeta.model.run import Average, CaseResult, Run, Summary, TestResult
-    from evalmeta.report.conversations import Exchange
     from evalmeta.report.report import Report
 
-__all__ = [
-    "CaseGroup",
-    "Field",
-    "Reasons",
-    "blocks",
-    "case_name",
-    "case_number",
-    "case_text",
-    "group_number",
-    "grouped",
-    "iterations_text",
-    "open_results",
-    "shows_iterations",
-    "undecided_reasons",
-    "what_failed",
-]
 
 _LABEL_CHARS: Final = 10
 _LISTED_ITERATIONS: Final = 10
@@ -281,3 +266,33 @@ def _title(result: TestResult) -> str:
 def _line(field: Field, indent: str) -> str:
     first = f"{indent}{field.label:{_LABEL_CHARS}}"
     return wrap(field.text, first=first, indent=" " * len(first))
+
+
+class Exchange(NamedTuple):
+    """One turn of a case: its number from 1, what was asked, and what came back, None for nothing."""
+
+    turn: int
+    utterance: str
+    generated: GeneratedData | None
+
+
+def exchanges(case: CaseResult) -> list[Exchange]:
+    """Gives the turns of a case that were asked, in their order."""
+    earlier = [Exchange(turn, each.utterance, each.generated) for turn, each in enumerate(case.earlier, 1)]
+    return [*earlier, Exchange(len(earlier) + 1, case.utterance, case.generated)]
+
+
+def exchange_of(case: CaseResult, result: TestResult) -> Exchange:
+    """Gives the turn that a result judges: the last for one that says none, because it judges the whole."""
+    found = exchanges(case)
+    return found[result.turn - 1] if 0 < result.turn < len(found) else found[-1]
+
+
+def results_of(exchange: Exchange, case: CaseResult, results: Iterable[TestResult]) -> list[TestResult]:
+    """Gives those of a case's results that judge a turn, and with the last turn's those of the whole case."""
+    return [result for result in results if exchange_of(case, result).turn == exchange.turn]
+
+
+def asked(case: CaseResult) -> str:
+    """Gives everything that was asked, in one text; of one turn its utterance as it is."""
+    return " / ".join(each.utterance for each in exchanges(case)) if case.earlier else case.utterance

@@ -1,24 +1,22 @@
-"""Runs as workflow commands of GitHub Actions: an annotation for each case that did not pass, one for each run."""
+"""Runs as workflow commands of GitHub Actions: an annotation for each case that did not pass, one for each run.
+
+Workflow commands of GitHub Actions, which shows them as annotations beside changed lines.
+"""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from evalmeta.model.run import Verdict
-from evalmeta.report.conversations import asked
-from evalmeta.report.details import shows_iterations, what_failed
-from evalmeta.report.plain import clean, one_line
+from evalmeta.report.details import asked, shows_iterations, what_failed
 from evalmeta.report.report import decision, has_passed, verdict_of
-from evalmeta.report.words import count
-from evalmeta.report.workflowcommands import workflow_command
+from evalmeta.report.text import clean, count, one_line
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Iterable, Iterator, Sequence
 
     from evalmeta.model.run import CaseResult
     from evalmeta.report.report import Report
-
-__all__ = ["render"]
 
 
 def render(reports: Sequence[Report]) -> str:
@@ -69,3 +67,20 @@ def _place(report: Report, number: int | None) -> Iterator[tuple[str, str]]:
     line = report.lines.get(number) if number is not None else None
     if line:
         yield "line", f"{line}"
+
+
+# GitHub Actions, "Workflow commands": data escapes these, properties the colon and comma too.
+_DATA: Final = str.maketrans({"%": "%25", "\r": "%0D", "\n": "%0A"})
+_PROPERTY: Final = _DATA | str.maketrans({":": "%3A", ",": "%2C"})
+
+
+def workflow_command(level: str, text: str, properties: Iterable[tuple[str, str]]) -> str:
+    """Writes one command on one line; no text in it can begin a command of its own.
+
+    Args:
+        level: `error`, `warning` or `notice`.
+        text: what is shown.
+        properties: names such as `file`, `line` and `title`, with their values.
+    """
+    pairs = ",".join(f"{name}={value.translate(_PROPERTY)}" for name, value in properties)
+    return f"::{level} {pairs}::{text.translate(_DATA)}\n"

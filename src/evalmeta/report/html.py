@@ -12,13 +12,12 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 from evalmeta import __version__
 from evalmeta.model.expectations import expectation_kind
 from evalmeta.model.run import Verdict
-from evalmeta.report.averages import averages_of, mean_cells, mean_text, result_text, shown_averages
-from evalmeta.report.conversations import asked, exchanges, results_of
+from evalmeta.protocol.json_fields import to_timestamp
+from evalmeta.report.averages import averages_of, result_text, shown_averages
+from evalmeta.report.details import asked, exchanges, results_of
 from evalmeta.report.human import WORDS, totals
-from evalmeta.report.plain import clean, one_line, shorten
-from evalmeta.report.report import decision, duration, has_passed, place, verdict_of
-from evalmeta.report.words import count, decimal, percent, seconds
-from evalmeta.wire.timestamps import to_timestamp
+from evalmeta.report.report import decision, duration, has_passed, mean_cells, mean_text, place, verdict_of
+from evalmeta.report.text import clean, count, decimal, one_line, percent, seconds, shorten
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -28,7 +27,6 @@ if TYPE_CHECKING:
     from evalmeta.model.run import Average, CaseResult, TestResult
     from evalmeta.report.report import Report
 
-__all__ = ["render"]
 
 _TEMPLATES: Final = Path(__file__).parent / "templates"
 _WORST_FIRST: Final = (Verdict.FAILURE, Verdict.ERROR, Verdict.UNDECIDED, Verdict.PASS)

@@ -5,13 +5,11 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final
 
 from evalmeta.model.run import Verdict
-from evalmeta.report.averages import case_cell, mean_cells, measure_lines, shown_averages
-from evalmeta.report.conversations import asked
-from evalmeta.report.details import case_text, group_number, grouped, undecided_reasons
-from evalmeta.report.plain import one_line
-from evalmeta.report.report import decision, duration, has_passed, has_rate, place
+from evalmeta.report.averages import case_cell, measure_lines, shown_averages
+from evalmeta.report.details import asked, case_text, group_number, grouped, undecided_reasons
+from evalmeta.report.report import decision, duration, has_passed, has_rate, mean_cells, place
 from evalmeta.report.statistics import statistics_lines
-from evalmeta.report.words import count, percent, seconds
+from evalmeta.report.text import count, one_line, percent, seconds
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -21,7 +19,6 @@ if TYPE_CHECKING:
     from evalmeta.report.details import CaseGroup
     from evalmeta.report.report import Report
 
-__all__ = ["WORDS", "heading", "print_human", "render", "summary_lines", "totals"]
 
 WORDS: Final = {Verdict.PASS: "ok", Verdict.FAILURE: "FAILED", Verdict.ERROR: "ERROR", Verdict.UNDECIDED: "undecided"}
 _WORD_CHARS: Final = max(map(len, WORDS.values()))

@@ -6,19 +6,17 @@ from typing import TYPE_CHECKING
 
 import orjson
 
+from evalmeta.protocol.connect import write_run
+from evalmeta.protocol.json_fields import object_at
 from evalmeta.report.averages import averages_json
-from evalmeta.report.plain import escape_unsafe
 from evalmeta.report.statistics import statistics_json
-from evalmeta.wire.connect import write_run
-from evalmeta.wire.jsonfields import object_at
+from evalmeta.report.text import escape_unsafe
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from evalmeta.model.jsonvalue import JsonObject
+    from evalmeta.model.json_value import JsonObject
     from evalmeta.report.report import Report
-
-__all__ = ["render", "run_json"]
 
 
 def render(reports: Sequence[Report]) -> str:

@@ -4,18 +4,16 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from evalmeta.report.jsontext import json_text
 from evalmeta.report.report import verdict_of
+from evalmeta.report.text import json_text
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from evalmeta.model.generated import Action, GeneratedData
-    from evalmeta.model.jsonvalue import JsonObject
+    from evalmeta.model.generated_data import Action, GeneratedData
+    from evalmeta.model.json_value import JsonObject
     from evalmeta.model.run import CaseResult, TestResult
     from evalmeta.report.report import Report
-
-__all__ = ["render"]
 
 
 def render(reports: Sequence[Report]) -> str:

@@ -6,13 +6,11 @@ from collections import Counter
 from typing import TYPE_CHECKING
 
 from evalmeta.model.run import Verdict
-from evalmeta.report.averages import averages_of, case_of, mean_text, missed_averages
-from evalmeta.report.conversations import exchanges
-from evalmeta.report.details import case_name, case_text, open_results, what_failed
-from evalmeta.report.plain import clean, shorten
-from evalmeta.report.report import decision, duration, has_passed, incident, verdict_of
-from evalmeta.report.words import count, decimal
-from evalmeta.wire.timestamps import to_timestamp
+from evalmeta.protocol.json_fields import to_timestamp
+from evalmeta.report.averages import averages_of, missed_averages
+from evalmeta.report.details import case_name, case_text, exchanges, open_results, what_failed
+from evalmeta.report.report import case_of, decision, duration, has_passed, incident, mean_text, verdict_of
+from evalmeta.report.text import clean, count, decimal, shorten
 from evalmeta.xmlio.writer import node
 from evalmeta.xmlio.writer import render as render_xml
 
@@ -22,8 +20,6 @@ if TYPE_CHECKING:
     from evalmeta.model.run import CaseResult
     from evalmeta.report.report import Report
     from evalmeta.xmlio.writer import Node
-
-__all__ = ["render"]
 
 
 def render(reports: Sequence[Report]) -> str:

@@ -7,13 +7,11 @@ import re
 from typing import TYPE_CHECKING, Final
 
 from evalmeta.model.run import Verdict
-from evalmeta.report.averages import case_cell, mean_cells, shown_averages
-from evalmeta.report.conversations import asked
-from evalmeta.report.details import case_text, group_number, grouped, undecided_reasons
+from evalmeta.report.averages import case_cell, shown_averages
+from evalmeta.report.details import asked, case_text, group_number, grouped, undecided_reasons
 from evalmeta.report.human import WORDS, totals
-from evalmeta.report.plain import one_line
-from evalmeta.report.report import decision, duration, has_passed, place
-from evalmeta.report.words import count, decimal, percent, seconds
+from evalmeta.report.report import decision, duration, has_passed, mean_cells, place
+from evalmeta.report.text import count, decimal, one_line, percent, seconds
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -21,7 +19,6 @@ if TYPE_CHECKING:
     from evalmeta.report.details import CaseGroup
     from evalmeta.report.report import Report
 
-__all__ = ["render"]
 
 # GitHub takes 65,536 characters in a comment, 1 MiB in a job summary.
 _MAX_CHARS: Final = 60_000

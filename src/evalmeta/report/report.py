@@ -5,18 +5,15 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final
 
-from evalmeta.model.averages import verdict_in
+from evalmeta.model.aggregation import verdict_in
 from evalmeta.model.run import RunStatus, Verdict
-from evalmeta.report.averages import missed_text
-from evalmeta.report.words import count, percent
+from evalmeta.report.text import count, decimal, one_line, percent, told_apart
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
-    from evalmeta.model.run import CaseResult, Run, Summary
+    from evalmeta.model.run import Average, CaseResult, Run, Summary
     from evalmeta.model.statistics import RunStatistics
-
-__all__ = ["Report", "decision", "duration", "has_passed", "has_rate", "incident", "place", "verdict_of"]
 
 
 _SHOWN_AVERAGES: Final = 3
@@ -146,3 +143,29 @@ def _obstacles(report: Report) -> Iterator[str]:
         rate, asked = percent(summary.pass_rate), percent(summary.min_pass_rate)
         yield f"the pass rate of {rate} is below the {asked} asked for"
     yield from _missed(summary)
+
+
+def case_of(average: Average) -> str:
+    """Gives what people know a mean's case by, on one line: its label, or `case 3`."""
+    return one_line(average.label) or f"case {average.number}"
+
+
+def mean_cells(average: Average) -> tuple[str, str]:
+    """Gives mean and threshold for two columns of a table."""
+    if average.score is None:
+        return "none", decimal(average.threshold)
+    return told_apart(average.score, average.threshold)
+
+
+def mean_text(average: Average) -> str:
+    """Gives `0.667, expected 0.8`; `expected at most` where less is better."""
+    if average.score is None:
+        return f"no score, expected {decimal(average.threshold)}"
+    score, threshold = mean_cells(average)
+    most = "at most " if average.verdict is Verdict.FAILURE and average.score > average.threshold else ""
+    return f"{score}, expected {most}{threshold}"
+
+
+def missed_text(average: Average) -> str:
+    """Gives `response_match_score of greeting-test: 0.667, expected 0.8`."""
+    return f"{one_line(average.name)} of {case_of(average)}: {mean_text(average)}"

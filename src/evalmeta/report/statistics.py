@@ -5,16 +5,15 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final
 
 from evalmeta.report.averages import measures_json
-from evalmeta.report.words import count, percent
+from evalmeta.report.text import count, percent
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from evalmeta.model.jsonvalue import JsonObject, JsonValue
+    from evalmeta.model.json_value import JsonObject, JsonValue
     from evalmeta.model.run import Run
     from evalmeta.model.statistics import Interval, RunStatistics
 
-__all__ = ["statistics_json", "statistics_lines"]
 
 _MANY_ANSWERS: Final = 20
 _SHOWN_CASES: Final = 20

@@ -11,11 +11,10 @@ from rich.table import Table
 from rich.text import Text
 
 from evalmeta.model.run import Verdict
-from evalmeta.report.conversations import asked
-from evalmeta.report.details import blocks, group_number, grouped, shows_iterations, what_failed
+from evalmeta.report.details import asked, blocks, group_number, grouped, shows_iterations, what_failed
 from evalmeta.report.human import WORDS, heading, summary_lines, totals
-from evalmeta.report.plain import clean, one_line, shorten
 from evalmeta.report.report import has_passed, place, verdict_of
+from evalmeta.report.text import clean, one_line, shorten
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -25,7 +24,6 @@ if TYPE_CHECKING:
     from evalmeta.report.details import CaseGroup, Field
     from evalmeta.report.report import Report
 
-__all__ = ["print_tables"]
 
 _LABEL_CHARS: Final = 9
 _STYLES: Final = {

@@ -6,18 +6,16 @@ from itertools import count
 from typing import TYPE_CHECKING
 
 from evalmeta.model.run import Verdict
-from evalmeta.report.averages import averages_of, mean_text, result_text
+from evalmeta.report.averages import averages_of, result_text
 from evalmeta.report.details import case_name, open_results, what_failed
-from evalmeta.report.plain import one_line, quote, shorten
-from evalmeta.report.report import decision, incident, place, verdict_of
+from evalmeta.report.report import decision, incident, mean_text, place, verdict_of
+from evalmeta.report.text import one_line, quote, shorten
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
     from evalmeta.model.run import CaseResult, TestResult
     from evalmeta.report.report import Report
-
-__all__ = ["render"]
 
 
 def render(reports: Sequence[Report]) -> str:

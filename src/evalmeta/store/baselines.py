@@ -23,12 +23,11 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
     from pathlib import Path
 
-    from evalmeta.model.jsonvalue import JsonObject, JsonValue
+    from evalmeta.model.json_value import JsonObject, JsonValue
     from evalmeta.package.files import FileState
 
     Tests = Mapping[str, tuple[CaseCounts, ...]]
 
-__all__ = ["read_baseline", "render_baseline", "write_baseline"]
 
 _VERSION: Final = 1
 _NUMBER: Final = re.compile(r"[1-9][0-9]{0,8}")

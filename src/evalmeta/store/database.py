@@ -1,4 +1,9 @@
-"""The SQLite file behind an org: opened safely, migrated, and its errors put into words."""
+"""The SQLite file behind an org: opened safely, migrated, and its errors put into words.
+
+Record ids as Salesforce makes them: 15 characters that count up, and 3 that check their case.
+
+Emptying an org.
+"""
 
 from __future__ import annotations
 
@@ -12,13 +17,13 @@ from evalmeta import limits
 from evalmeta.errors import StoreCorrupt, StoreError, StoreLocked
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Sequence
+    from collections.abc import Callable, Iterable, Iterator, Sequence
     from pathlib import Path
 
-__all__ = ["Database", "Row", "Value", "open_database"]
 
 Value: TypeAlias = str | int | float | bytes | None
 Row: TypeAlias = tuple[Any, ...]  # type: ignore[explicit-any] # what the columns hold, which only SQL knows
+
 
 _LOCK_POLL_SECONDS: Final = 0.02
 _APPLICATION_ID: Final = 0x45564D54  # "EVMT"
@@ -201,3 +206,47 @@ def _corrupt(path: Path, reason: str) -> StoreCorrupt:
         f"{path} is no usable database: {reason}",
         actions=[f"Move {path.name} away and deploy again; the definitions in the project are not touched."],
     )
+
+
+_ALPHABET: Final = "ABCDEFGHIJKLMNOPQRSTUVWXYZ012345"
+_SHORT_CHARS: Final = 15
+_CHUNK: Final = 5
+
+
+def next_ids(database: Database, prefix: str, count: int = 1) -> list[str]:
+    """Takes the next ids of a kind; call it inside the transaction that uses them."""
+    sql = "INSERT INTO counter VALUES (?, ?) ON CONFLICT (prefix) DO UPDATE SET last = last + ? RETURNING last"
+    [(last,)] = database.query(sql, (prefix, count, count))
+    return [checked_id(f"{prefix}{number:012d}") for number in range(last - count + 1, last + 1)]
+
+
+def whole_id(record_id: str) -> str:
+    """Gives an id of 15 characters with all 18, as orgs take both; any other text stays as it is."""
+    return checked_id(record_id) if len(record_id) == _SHORT_CHARS else record_id
+
+
+def checked_id(id15: str) -> str:
+    """Adds the three characters that tell which of the fifteen are capitals, for readers that ignore case."""
+    chunks = (id15[start : start + _CHUNK] for start in range(0, len(id15), _CHUNK))
+    return id15 + "".join(
+        _ALPHABET[sum(1 << place for place, char in enumerate(chunk) if char.isupper())] for chunk in chunks
+    )
+
+
+# Those that are referred to come last.
+_CONTENTS: Final = ("case_result", "run", "job", "component")
+
+
+def empty(database: Database, *, is_ours: Callable[[str], bool]) -> None:
+    """Deletes components, jobs, runs and results, all or none; users, tokens and the numbers of ids stay.
+
+    Args:
+        database: the org's.
+        is_ours: tells whether an address is one of this org's, so that what projects and
+            the org had in common is forgotten too.
+    """
+    with database.transaction():
+        for table in _CONTENTS:
+            database.execute(f"DELETE FROM {table}")  # noqa: S608 - constants
+        urls = database.query("SELECT DISTINCT org_url FROM synced")
+        database.execute_many("DELETE FROM synced WHERE org_url = ?", [row for row in urls if is_ours(row[0])])

@@ -9,13 +9,12 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
 from evalmeta.errors import StoreError
-from evalmeta.model.user import User
-from evalmeta.store.record_ids import next_ids
+from evalmeta.model.login import User
+from evalmeta.store.database import next_ids
 
 if TYPE_CHECKING:
     from evalmeta.store.database import Database, Row
 
-__all__ = ["StoredToken", "Users", "new_secret"]
 
 _USER_PREFIX: Final = "005"
 _PUBLIC_ID_BYTES: Final = 6

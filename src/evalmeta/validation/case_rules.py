@@ -12,16 +12,6 @@ if TYPE_CHECKING:
 
     from evalmeta.model.definition import TestCase
 
-__all__ = [
-    "find_context_variables_twice",
-    "find_empty_utterance",
-    "find_expectations_twice",
-    "find_history_index",
-    "find_history_order",
-    "find_history_role",
-    "find_history_topic",
-    "find_no_expectations",
-]
 
 _ROLES: Final = ("user", "agent")
 

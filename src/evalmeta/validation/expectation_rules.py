@@ -1,4 +1,7 @@
-"""Rules about one expectation: its name, what it needs, its parameters."""
+"""Rules about one expectation: its name, what it needs, its parameters.
+
+Rules about one scorer of an AiTestingDefinition.
+"""
 
 from __future__ import annotations
 
@@ -7,8 +10,16 @@ from decimal import Decimal, InvalidOperation
 from typing import TYPE_CHECKING, Final
 
 from evalmeta import limits
-from evalmeta.model.actions import is_action_list
-from evalmeta.model.expectations import OPERATORS, PARAMETER_NAMES, canonical_name, expectation_kind, known_names
+from evalmeta.model.expectations import (
+    OPERATORS,
+    PARAMETER_NAMES,
+    canonical_name,
+    expectation_kind,
+    is_action_list,
+    known_names,
+    scorer_kind,
+    scorer_names,
+)
 from evalmeta.plugins import plugin_names
 from evalmeta.validation.finding import Finding, nearest, quote
 
@@ -17,21 +28,6 @@ if TYPE_CHECKING:
 
     from evalmeta.model.definition import Expectation, Parameter
 
-__all__ = [
-    "find_actions_unreadable",
-    "find_number_invalid",
-    "find_operator_unknown",
-    "find_parameter_missing",
-    "find_parameter_too_long",
-    "find_parameter_twice",
-    "find_parameter_unknown",
-    "find_parameter_unused",
-    "find_reference_elsewhere",
-    "find_reference_invalid",
-    "find_unknown_name",
-    "find_value_missing",
-    "find_value_unused",
-]
 
 # Operators of programming languages and test tools, with the documented ones that mean the same.
 _OPERATOR_HABITS: Final = {
@@ -174,7 +170,7 @@ def find_number_invalid(expectation: Expectation) -> Iterator[Finding]:
 def find_reference_invalid(expectation: Expectation) -> Iterator[Finding]:
     """A reference is a JSONPath over generatedData that cannot run away."""
     for index, parameter in _references(expectation):
-        from evalmeta.model.reference import check_reference  # noqa: PLC0415 - most files have no reference
+        from evalmeta.model.jsonpath import check_reference  # noqa: PLC0415 - most files have no reference
 
         if complaint := check_reference(parameter.value):
             hint = "Write a JSONPath such as $.generatedData.outcome, or set isReference to false."
@@ -184,11 +180,11 @@ def find_reference_invalid(expectation: Expectation) -> Iterator[Finding]:
 def find_reference_elsewhere(expectation: Expectation) -> Iterator[Finding]:
     """A reference starts at `$.generatedData`."""
     for index, parameter in _references(expectation):
-        from evalmeta.model import reference  # noqa: PLC0415 - most files have no reference
+        from evalmeta.model import jsonpath  # noqa: PLC0415 - most files have no reference
 
-        if reference.check_reference(parameter.value):
+        if jsonpath.check_reference(parameter.value):
             continue
-        if not reference.starts_at_generated_data(reference.parse_reference(parameter.value)):
+        if not jsonpath.starts_at_generated_data(jsonpath.parse_reference(parameter.value)):
             message = f"the reference {parameter.value.strip()!r} does not start at $.generatedData"
             hint = "Begin with $.generatedData: the results object has nothing else to refer to."
             yield Finding((("parameter", index), ("value", 0)), message, hint)
@@ -221,3 +217,24 @@ def _is_number(text: str) -> bool:
         return bool(_NUMBER.fullmatch(text.strip())) and Decimal(text.strip()).is_finite()
     except InvalidOperation:
         return False
+
+
+def find_unknown_scorer(scorer: Expectation) -> Iterator[Finding]:
+    """The name of a scorer that is not Custom is one that the sf CLI knows; orgs may know more."""
+    if scorer_kind(scorer.name) is None:
+        hint = f"{nearest(scorer.name, scorer_names('AGENT'))} A scorer of the org's own has the scorerType Custom."
+        yield Finding((("name", 0),), f"{quote(scorer.name)} is no known scorer", hint)
+
+
+def find_scorer_actions_unreadable(scorer: Expectation) -> Iterator[Finding]:
+    """The expected actions are a list such as ['A', 'B'], or the name of one action."""
+    if (scorer.expected_value or "").lstrip().startswith("["):
+        yield from find_actions_unreadable(scorer)
+
+
+def find_custom_value(scorer: Expectation) -> Iterator[Finding]:
+    """A custom scorer takes no expectedValue."""
+    if scorer.expected_value is not None:
+        yield Finding(
+            (("expectedValue", 0),), f"the custom scorer {scorer.name} takes no <expectedValue>", "Remove it."
+        )

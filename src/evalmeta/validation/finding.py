@@ -10,7 +10,6 @@ if TYPE_CHECKING:
 
     from evalmeta.model.problem import Location, Problem
 
-__all__ = ["Complaint", "Finding", "nearest", "quote"]
 
 _QUOTED_CHARS: Final = 80
 

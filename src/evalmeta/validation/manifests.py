@@ -6,7 +6,7 @@ from itertools import chain
 from typing import TYPE_CHECKING, Final
 
 from evalmeta.errors import InvalidMetadata
-from evalmeta.model.manifest import WILDCARD
+from evalmeta.model.component import WILDCARD
 from evalmeta.model.problem import Problem, Severity
 from evalmeta.model.registry import (
     NEWEST_API_VERSION,
@@ -16,18 +16,17 @@ from evalmeta.model.registry import (
     nearest_type_name,
     parse_api_version,
 )
-from evalmeta.validation.documents import first_problems, read_rooted
 from evalmeta.validation.finding import quote
-from evalmeta.validation.schema import check_schema
+from evalmeta.validation.structure import check_schema
+from evalmeta.validation.validator import first_problems, read_rooted
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from evalmeta.model.manifest import Manifest
+    from evalmeta.model.component import Manifest
     from evalmeta.model.problem import Location
-    from evalmeta.xmlio.document import Document
+    from evalmeta.xmlio.reader import Document
 
-__all__ = ["validate_manifest"]
 
 _MANIFEST_XSD: Final = "package.xsd"
 

@@ -2,49 +2,35 @@
 
 The profile `documented` holds files to the metadata reference; `orgs` to what real orgs
 are known to accept. A rule's page stands in `pages/`; its demand is its check's first line.
+
+How findings are weighed: the profile of a project, and what it says of single rules.
+
+The rulebook: every code with what it demands, how much it weighs and the page that explains it.
 """
 
 from __future__ import annotations
 
+from dataclasses import dataclass, field
+from difflib import get_close_matches
+from functools import cache
+from pathlib import Path
 from typing import TYPE_CHECKING, Final, NamedTuple
 
+from evalmeta.errors import NotFound, SettingsError
 from evalmeta.model.expectations import expectation_kind, known_names
 from evalmeta.model.problem import Severity
 from evalmeta.model.registry import TESTING_DEFINITION
-from evalmeta.validation import (
-    case_rules,
-    definition_rules,
-    expectation_rules,
-    project_rules,
-    scorer_rules,
-    testing_rules,
-)
+from evalmeta.validation import case_rules, definition_rules, expectation_rules
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Sequence
+    from collections.abc import Callable, Iterator, Mapping, Sequence
 
     from evalmeta.model.definition import Definition, Expectation, TestCase
     from evalmeta.model.registry import MetadataType
-    from evalmeta.model.settings import Profile
-    from evalmeta.validation.definition_rules import DefinitionScope
+    from evalmeta.model.settings import Profile, RuleSetting, Settings
+    from evalmeta.validation.definition_rules import DefinitionScope, NamedFile
     from evalmeta.validation.finding import Finding
-    from evalmeta.validation.project_rules import NamedFile
 
-__all__ = [
-    "CASE_RULES",
-    "CODES",
-    "DEFINITION_RULES",
-    "EXPECTATION_RULES",
-    "FIXED_CODES",
-    "PROJECT_RULES",
-    "SCORER_RULES",
-    "TESTING_RULES",
-    "Rule",
-    "all_rules",
-    "rules_for",
-    "rules_for_case",
-    "rules_for_definition",
-]
 
 _ERROR: Final = Severity.ERROR
 _WARNING: Final = Severity.WARNING
@@ -72,15 +58,17 @@ DEFINITION_RULES: Final[tuple[tuple[Rule, Callable[[DefinitionScope], Iterator[F
     (Rule("parameter-version", _ERROR, _ERROR), definition_rules.find_parameters_before_their_version),
 )
 
+
 TESTING_RULES: Final[tuple[tuple[Rule, Callable[[DefinitionScope], Iterator[Finding]]], ...]] = (
-    (Rule("name-mismatch", _ERROR, _WARNING), testing_rules.find_name_elsewhere),
-    (Rule("description-too-long", _ERROR, _ERROR), testing_rules.find_description_too_long),
-    (Rule("number-gap", _ERROR, _ERROR), testing_rules.find_number_gap),
-    (Rule("prompt-inputs-missing", _ERROR, _ERROR), testing_rules.find_prompt_inputs_missing),
-    (Rule("scorer-unsupported", _WARNING, _WARNING), testing_rules.find_unsupported_scorers),
-    (Rule("scorer-history-missing", _ERROR, _ERROR), testing_rules.find_history_missing),
+    (Rule("name-mismatch", _ERROR, _WARNING), definition_rules.find_name_elsewhere),
+    (Rule("description-too-long", _ERROR, _ERROR), definition_rules.find_description_too_long),
+    (Rule("number-gap", _ERROR, _ERROR), definition_rules.find_number_gap),
+    (Rule("prompt-inputs-missing", _ERROR, _ERROR), definition_rules.find_prompt_inputs_missing),
+    (Rule("scorer-unsupported", _WARNING, _WARNING), definition_rules.find_unsupported_scorers),
+    (Rule("scorer-history-missing", _ERROR, _ERROR), definition_rules.find_history_missing),
 )
 """Rules about an AiTestingDefinition as a whole, beside those about every definition."""
+
 
 CASE_RULES: Final[tuple[tuple[Rule, Callable[[TestCase], Iterator[Finding]]], ...]] = (
     (Rule("utterance-empty", _ERROR, _ERROR), case_rules.find_empty_utterance),
@@ -92,6 +80,7 @@ CASE_RULES: Final[tuple[tuple[Rule, Callable[[TestCase], Iterator[Finding]]], ..
     (Rule("history-topic", _ERROR, _WARNING), case_rules.find_history_topic),
     (Rule("history-index", _ERROR, _ERROR), case_rules.find_history_index),
 )
+
 
 EXPECTATION_RULES: Final[tuple[tuple[Rule, Callable[[Expectation], Iterator[Finding]]], ...]] = (
     (Rule("expectation-unknown", _ERROR, _ERROR), expectation_rules.find_unknown_name),
@@ -109,15 +98,18 @@ EXPECTATION_RULES: Final[tuple[tuple[Rule, Callable[[Expectation], Iterator[Find
     (Rule("parameter-too-long", _ERROR, _WARNING), expectation_rules.find_parameter_too_long),
 )
 
+
 _ROWS: Final = {row[0].code: row for row in EXPECTATION_RULES}
 
+
 SCORER_RULES: Final[tuple[tuple[Rule, Callable[[Expectation], Iterator[Finding]]], ...]] = (
-    (Rule("scorer-unknown", _WARNING, _WARNING), scorer_rules.find_unknown_scorer),
+    (Rule("scorer-unknown", _WARNING, _WARNING), expectation_rules.find_unknown_scorer),
     _ROWS["expected-value-missing"],
     _ROWS["expected-value-unused"],
-    (_ROWS["actions-unreadable"][0], scorer_rules.find_actions_unreadable),
+    (_ROWS["actions-unreadable"][0], expectation_rules.find_scorer_actions_unreadable),
 )
-_CUSTOM_SCORER_RULES: Final = ((_ROWS["expected-value-unused"][0], scorer_rules.find_custom_value),)
+_CUSTOM_SCORER_RULES: Final = ((_ROWS["expected-value-unused"][0], expectation_rules.find_custom_value),)
+
 
 _NEEDS: Final = {
     "expectation-unknown": ("unknown",),
@@ -127,6 +119,7 @@ _NEEDS: Final = {
     "parameter-unused": ("value", "nothing"),
 }
 """Which kinds of expectation a rule is about, by what they need; rules without a row are about parameters."""
+
 
 _RULES_BY_NEED: Final = {
     need: tuple(row for row in EXPECTATION_RULES if need in _NEEDS.get(row[0].code, ("parameters", "unknown")))
@@ -178,9 +171,10 @@ def rules_for(
 
 
 PROJECT_RULES: Final[tuple[tuple[Rule, Callable[[Sequence[NamedFile]], Iterator[tuple[NamedFile, str, str]]]], ...]] = (
-    (Rule("name-duplicate", _ERROR, _WARNING), project_rules.find_names_twice),
+    (Rule("name-duplicate", _ERROR, _WARNING), definition_rules.find_names_twice),
 )
 """Rules about the definitions of a project together."""
+
 
 FIXED_CODES: Final = {
     "xml-malformed": "The file is well-formed XML.",
@@ -221,3 +215,104 @@ def all_rules() -> tuple[tuple[Rule, str], ...]:
 
 
 CODES: Final = frozenset(rule.code for rule, _ in all_rules())
+
+
+def _no_settings() -> Mapping[str, RuleSetting]:
+    return {}
+
+
+@dataclass(frozen=True, slots=True)
+class Judgement:
+    """How findings are weighed: a profile, and severities of single codes that override it."""
+
+    profile: Profile = "documented"
+    rules: Mapping[str, RuleSetting] = field(default_factory=_no_settings)
+
+    @property
+    def is_complete(self) -> bool:
+        """Says whether no rule is switched off."""
+        return "off" not in self.rules.values()
+
+    def severity(self, rule: Rule) -> Severity | None:
+        """Gives a rule's severity, None when it is switched off."""
+        setting = self.rules.get(rule.code)
+        if setting == "off":
+            return None
+        return Severity(setting) if setting else rule.severity(self.profile)
+
+
+def judgement_of(settings: Settings | None) -> Judgement:
+    """Takes the judgement from a project's settings, or the default one when there are none.
+
+    Raises:
+        SettingsError: a code that is no rule, or one that cannot be set.
+    """
+    if settings is None:
+        return Judgement()
+    for code in settings.validate_.rules:
+        if code not in CODES:
+            raise _no_rule(code)
+    return Judgement(settings.validate_.profile, settings.validate_.rules)
+
+
+def _no_rule(code: str) -> SettingsError:
+    if code in FIXED_CODES:
+        return SettingsError(
+            f"evalmeta.toml: [validate.rules] sets {code!r}, which nothing changes", actions=[f"Remove {code!r}."]
+        )
+    close = get_close_matches(code, CODES, n=1)
+    action = f"Did you mean {close[0]!r}?" if close else f"Known: {', '.join(sorted(CODES))}."
+    return SettingsError(f"evalmeta.toml: [validate.rules] names no rule {code!r}", actions=[action])
+
+
+_PAGES: Final = Path(__file__).parent / "pages"
+_FIXED_WARNINGS: Final = frozenset({"forceignore-backslash", "manifest-type-other"})
+
+
+@dataclass(frozen=True, slots=True)
+class RuleEntry:
+    """A rule as people look it up.
+
+    Attributes:
+        demand: what must hold, in one sentence.
+        is_fixed: no profile and no setting changes its severity.
+    """
+
+    code: str
+    documented: Severity
+    orgs: Severity
+    demand: str
+    is_fixed: bool = False
+
+
+def list_rules() -> tuple[RuleEntry, ...]:
+    """Lists every rule, those that can be set before those that are fixed."""
+    return tuple(_entries().values())
+
+
+def find_rule(code: str) -> RuleEntry:
+    """Finds a rule by its code.
+
+    Raises:
+        NotFound: there is no such rule; the nearest code is given.
+    """
+    entry = _entries().get(code)
+    if entry is None:
+        near = get_close_matches(code.lower(), _entries(), n=1)
+        actions = [f"Did you mean {each}?" for each in near]
+        raise NotFound(f"there is no rule {code!r}", actions=[*actions, "List all rules: evalmeta rule"])
+    return entry
+
+
+def read_page(entry: RuleEntry) -> str:
+    """Reads a rule's page: Markdown that begins with the code as its heading and ends with a line break."""
+    return (_PAGES / f"{entry.code}.md").read_text(encoding="utf-8")
+
+
+@cache
+def _entries() -> Mapping[str, RuleEntry]:
+    entries = [RuleEntry(rule.code, rule.documented, rule.orgs, demand) for rule, demand in all_rules()]
+    for code, demand in FIXED_CODES.items():
+        severity = Severity.WARNING if code in _FIXED_WARNINGS else Severity.ERROR
+        entries.append(RuleEntry(code, severity, severity, demand, is_fixed=True))
+    return {entry.code: entry for entry in entries}

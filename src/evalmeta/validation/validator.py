@@ -1,7 +1,14 @@
-"""Definitions in, problems out, every one with its place."""
+"""Definitions in, problems out, every one with its place.
+
+What every check of a file begins with: its root and its extent; and how many of its problems are told.
+
+Files that were found to be without problems, so that the same bytes need not be checked twice by one process.
+"""
 
 from __future__ import annotations
 
+from dataclasses import replace
+from hashlib import sha256
 from itertools import islice
 from typing import TYPE_CHECKING, Final, NamedTuple
 
@@ -9,17 +16,12 @@ from evalmeta import limits
 from evalmeta.errors import InvalidMetadata
 from evalmeta.model.problem import Location, Problem, Severity
 from evalmeta.model.registry import NEWEST_API_VERSION, TESTING_DEFINITION
-from evalmeta.validation.definition_rules import DefinitionScope
-from evalmeta.validation.documents import first_problems, read_rooted
+from evalmeta.validation.definition_rules import DefinitionScope, NamedFile
 from evalmeta.validation.finding import Complaint
-from evalmeta.validation.judgement import Judgement
-from evalmeta.validation.project_rules import NamedFile
-from evalmeta.validation.rules import PROJECT_RULES, Rule, rules_for, rules_for_case, rules_for_definition
-from evalmeta.validation.schema import check_schema
-from evalmeta.validation.verdicts import is_clean, remember_clean, verdict_key
-from evalmeta.validation.wording import tell_count
-from evalmeta.xmlio.reader import NAMESPACE
-from evalmeta.xmlio.sketch import sketch_definition
+from evalmeta.validation.rules import PROJECT_RULES, Judgement, Rule, rules_for, rules_for_case, rules_for_definition
+from evalmeta.validation.structure import check_schema, tell_count
+from evalmeta.xmlio.lenient_reader import sketch_definition
+from evalmeta.xmlio.reader import NAMESPACE, local_name, read_xml
 
 if TYPE_CHECKING:
     from collections.abc import Container, Iterable, Iterator, Sequence
@@ -27,9 +29,8 @@ if TYPE_CHECKING:
     from evalmeta.model.definition import Definition
     from evalmeta.model.registry import ApiVersion, MetadataType
     from evalmeta.validation.finding import Finding
-    from evalmeta.xmlio.document import Document, Step
+    from evalmeta.xmlio.reader import Document, Step
 
-__all__ = ["Checked", "check_component", "validate_component", "validate_together"]
 
 # The end of xsi:type under any prefix; a namespace may be spelt with character references, a name may not.
 _TYPE_ATTRIBUTE: Final = b":type"
@@ -202,3 +203,72 @@ def _hint(rule: Rule, finding: Finding, judgement: Judgement) -> str:
 def _name_component(problems: Iterable[Problem], component: str) -> list[Problem]:
     named = [Problem(each.code, each.severity, each.location, each.message, each.hint, component) for each in problems]
     return sorted(named, key=lambda problem: problem.location)
+
+
+def read_rooted(data: bytes, label: str, root: str) -> Document:
+    """Reads a file whose root element is known.
+
+    Raises:
+        InvalidMetadata: it is no XML, has another root, or an element with too many others in it.
+    """
+    document = read_xml(data, label=label)
+    _check_root(document, root)
+    # Every element has its tag: nothing needs counting where there are few.
+    if data.count(b"<") > limits.MAX_XML_CHILDREN:
+        _check_extent(document)
+    return document
+
+
+def _check_root(document: Document, expected: str) -> None:
+    if document.root.tag == expected:
+        return
+    name = expected.rpartition("}")[2]
+    found = local_name(document.root)
+    if found == name:
+        message = f"<{name}> is not in the namespace {NAMESPACE}"
+    else:
+        message = f"the root element is <{found}>; <{name}> is due"
+    hint = f'Begin the file with <{name} xmlns="{NAMESPACE}">.'
+    problem = Problem("xml-root", Severity.ERROR, document.location(), message, hint)
+    raise InvalidMetadata(str(problem), problems=[problem], actions=[hint])
+
+
+def _check_extent(document: Document) -> None:
+    widest = max(document.root.iter(), key=len)
+    if len(widest) <= limits.MAX_XML_CHILDREN:
+        return
+    message = f"<{local_name(widest)}> holds {len(widest):,} elements; at most {limits.MAX_XML_CHILDREN:,} are read"
+    hint = "Split the file into several."
+    problem = Problem("xml-too-large", Severity.ERROR, document.location(widest), message, hint)
+    raise InvalidMetadata(str(problem), problems=[problem], actions=[hint])
+
+
+def first_problems(found: Iterable[Problem]) -> list[Problem]:
+    """Takes as many problems as are told of one file, in its order; the last of them says when there are more."""
+    found = iter(found)
+    problems = sorted(islice(found, limits.MAX_PROBLEMS), key=lambda each: each.location)
+    if next(found, None):
+        more = f"There are more problems: {limits.MAX_PROBLEMS:,} are told of a file at a time."
+        problems[-1] = replace(problems[-1], hint=f"{problems[-1].hint} {more}".lstrip())
+    return problems
+
+
+_CLEAN: Final[set[bytes]] = set()
+
+
+def verdict_key(kind: MetadataType, content: bytes, *, full_name: str, api_version: ApiVersion) -> bytes:
+    """Gives what a verdict depends on, as a hash: nothing else changes what the rules find in a file."""
+    head = f"{kind.name} {full_name} {api_version}\n".encode("utf-8", "surrogatepass")
+    return sha256(head + content).digest()
+
+
+def is_clean(key: bytes) -> bool:
+    """Tells whether a file was found to be without problems, whatever the profile."""
+    return key in _CLEAN
+
+
+def remember_clean(keys: Iterable[bytes]) -> None:
+    """Remembers files that all rules were applied to, and none found anything in."""
+    if len(_CLEAN) > limits.MAX_VERDICTS:
+        _CLEAN.clear()
+    _CLEAN.update(keys)

@@ -18,10 +18,9 @@ from evalmeta.model.definition import (
 )
 from evalmeta.model.problem import Problem, Severity
 from evalmeta.model.registry import EVALUATION_DEFINITION, TESTING_DEFINITION
-from evalmeta.xmlio.document import local_name
-from evalmeta.xmlio.parts import Misfit, Parts
-from evalmeta.xmlio.reader import NAMESPACE, read_xml
-from evalmeta.xmlio.sketch import definition_type
+from evalmeta.xmlio.fields import Misfit, Parts
+from evalmeta.xmlio.lenient_reader import definition_type
+from evalmeta.xmlio.reader import NAMESPACE, local_name, read_xml
 from evalmeta.xmlio.writer import Node, node, optional, render
 
 if TYPE_CHECKING:
@@ -30,9 +29,7 @@ if TYPE_CHECKING:
     from lxml.etree import _Element as Element
 
     from evalmeta.model.registry import MetadataType
-    from evalmeta.xmlio.document import Document
-
-__all__ = ["read_definition", "write_definition"]
+    from evalmeta.xmlio.reader import Document
 
 
 class _Grammar(NamedTuple):

@@ -14,8 +14,7 @@ from lxml import etree
 
 from evalmeta.model.registry import TYPES
 from evalmeta.xmlio.definitions import read_definition
-from evalmeta.xmlio.document import local_name
-from evalmeta.xmlio.reader import NAMESPACE, read_xml
+from evalmeta.xmlio.reader import NAMESPACE, local_name, read_xml
 from evalmeta.xmlio.writer import DECLARATION, escape_attribute, escape_text
 
 if TYPE_CHECKING:
@@ -23,7 +22,6 @@ if TYPE_CHECKING:
 
     from lxml.etree import _Element as Element
 
-__all__ = ["format_definition", "format_manifest"]
 
 _INDENT: Final = "    "
 _CONTAINERS: Final = frozenset(

@@ -4,10 +4,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final, TypeAlias
 
-from evalmeta.model.manifest import Manifest, ManifestTypes
-from evalmeta.xmlio.document import local_name
-from evalmeta.xmlio.parts import Parts
-from evalmeta.xmlio.reader import NAMESPACE
+from evalmeta.model.component import Manifest, ManifestTypes
+from evalmeta.xmlio.fields import Parts
+from evalmeta.xmlio.reader import NAMESPACE, local_name
 from evalmeta.xmlio.writer import node, optional, render
 
 if TYPE_CHECKING:
@@ -15,9 +14,8 @@ if TYPE_CHECKING:
 
     from lxml.etree import _Element as Element
 
-    from evalmeta.xmlio.document import Document
+    from evalmeta.xmlio.reader import Document
 
-__all__ = ["MANIFEST_ROOT", "Locate", "index_members", "read_manifest", "write_manifest"]
 
 Locate: TypeAlias = "Callable[[str, str], tuple[int, int]]"
 

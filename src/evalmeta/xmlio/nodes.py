@@ -5,8 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final
 
 from evalmeta import limits
-from evalmeta.xmlio.document import local_name
-from evalmeta.xmlio.reader import read_xml
+from evalmeta.xmlio.reader import local_name, read_xml
 from evalmeta.xmlio.writer import Node
 
 if TYPE_CHECKING:
@@ -14,7 +13,6 @@ if TYPE_CHECKING:
 
     from lxml.etree import _Element as Element
 
-__all__ = ["children", "find", "read_node", "text_of"]
 
 _NO_ATTRIBUTES: Final[Mapping[str, str]] = {}
 _XSI_NIL: Final = "{http://www.w3.org/2001/XMLSchema-instance}nil"

@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
-__all__ = ["DECLARATION", "Node", "escape_attribute", "escape_text", "node", "optional", "render"]
 
 DECLARATION: Final = '<?xml version="1.0" encoding="UTF-8"?>'
 _NOT_XML: Final = re.compile("[^\t\n\r -\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")

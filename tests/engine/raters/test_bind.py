@@ -8,9 +8,9 @@ import pytest
 
 import evalmeta.plugins
 from evalmeta.engine.raters import bind_rater
-from evalmeta.engine.raters.llm.rating import ModelRater
-from evalmeta.engine.raters.offline.rules import Rules
-from evalmeta.engine.raters.rater import Rating, Rubric
+from evalmeta.engine.raters.judge import Rating, Rubric
+from evalmeta.engine.raters.llm.judge import ModelRater
+from evalmeta.engine.raters.rules.judge import Rules
 from evalmeta.errors import SettingsError
 from evalmeta.model.run import Verdict
 from evalmeta.model.settings import LlmRater, PluginRater, RulesRater
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     Adding = Callable[[str], None]
 
 GENEROUS = """
-from evalmeta.engine.raters.rater import Rating
+from evalmeta.engine.raters.judge import Rating
 from evalmeta.model.run import Verdict
 
 class Generous:

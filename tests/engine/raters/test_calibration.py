@@ -6,14 +6,14 @@ from typing import TYPE_CHECKING
 import pytest
 
 from evalmeta.engine.raters.calibration import Judged, Pair, Tally, calibrate, tally, tally_by_rule
-from evalmeta.engine.raters.rater import Rating
+from evalmeta.engine.raters.judge import Rating
 from evalmeta.errors import RaterError
 from evalmeta.model.run import Verdict
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable
 
-    from evalmeta.engine.raters.rater import Rubric
+    from evalmeta.engine.raters.judge import Rubric
 
 PAIRS = [
     Pair("yes", "pass", right=True),

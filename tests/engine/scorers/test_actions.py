@@ -7,9 +7,8 @@ from hypothesis import strategies as st
 from engine.builders import exchange
 from evalmeta.engine.scorers.actions import action_scorer, common_length, similarity
 from evalmeta.model.definition import Expectation
-from evalmeta.model.generated import Action, GeneratedData
-from evalmeta.model.run import TestResult, Verdict
-from evalmeta.model.scoring import ACTION_MATCHES, ActionMatch
+from evalmeta.model.generated_data import Action, GeneratedData
+from evalmeta.model.run import ACTION_MATCHES, ActionMatch, TestResult, Verdict
 
 NAMES = st.lists(st.sampled_from("ABCD"), max_size=12)
 

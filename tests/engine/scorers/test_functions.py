@@ -8,10 +8,10 @@ import pytest
 from engine.builders import Agent, exchange, run
 from evalmeta.engine.journal import MemoryJournal
 from evalmeta.engine.runner import rescore
-from evalmeta.engine.scorer import score
+from evalmeta.engine.scorers.registry import score
 from evalmeta.model.definition import Expectation
 from evalmeta.model.evaluation import Case, Evaluation, Turn
-from evalmeta.model.generated import Action, GeneratedData
+from evalmeta.model.generated_data import Action, GeneratedData
 from evalmeta.model.run import RunOptions, TestResult, Verdict
 
 if TYPE_CHECKING:

@@ -11,26 +11,26 @@ from engine.builders import Agent, case
 from engine.raters.llm.model_server import ModelServer, failing, model_serving, ruled, ruling, saying, serving
 from evalmeta import limits
 from evalmeta.engine.journal import MemoryJournal
-from evalmeta.engine.policy import summarise
+from evalmeta.engine.raters.judge import Rating
+from evalmeta.engine.raters.llm.judge import bind_llm
 from evalmeta.engine.raters.llm.questions import QUESTIONS
-from evalmeta.engine.raters.llm.rating import bind_llm
-from evalmeta.engine.raters.rater import Rating
 from evalmeta.engine.runner import execute
-from evalmeta.engine.scorer import SCORERS, Exchange, make_scorers, score
-from evalmeta.engine.scorers.judgedmetrics import METRICS
-from evalmeta.model.counting import means_of
+from evalmeta.engine.scorer import Exchange
+from evalmeta.engine.scorers.judged import METRICS
+from evalmeta.engine.scorers.registry import SCORERS, make_scorers, score
+from evalmeta.engine.statistics import summarise
+from evalmeta.model.aggregation import means_of
 from evalmeta.model.definition import Expectation
 from evalmeta.model.evaluation import Evaluation
-from evalmeta.model.generated import Action, GeneratedData, Passage
-from evalmeta.model.run import RunOptions, Summary, TestResult, Verdict
-from evalmeta.model.scoring import Scoring
+from evalmeta.model.generated_data import Action, GeneratedData, Passage
+from evalmeta.model.run import RunOptions, Scoring, Summary, TestResult, Verdict
 from evalmeta.model.settings import LlmRater
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable
 
-    from evalmeta.engine.raters.rater import Rubric
-    from evalmeta.model.jsonvalue import JsonValue
+    from evalmeta.engine.raters.judge import Rubric
+    from evalmeta.model.json_value import JsonValue
 
 MATCH = "final_response_match_v2"
 GRADE = "response_evaluation_score"

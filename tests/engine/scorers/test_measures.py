@@ -3,9 +3,9 @@ from __future__ import annotations
 import pytest
 
 from engine.builders import exchange
-from evalmeta.engine.scorer import score
+from evalmeta.engine.scorers.registry import score
 from evalmeta.model.definition import Expectation
-from evalmeta.model.generated import GeneratedData, Tokens
+from evalmeta.model.generated_data import GeneratedData, Tokens
 from evalmeta.model.run import TestResult, Verdict
 
 ALL = GeneratedData("", latency_ms=1_234.5, tokens=Tokens(1_200_000, 34))

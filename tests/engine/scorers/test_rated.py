@@ -6,11 +6,11 @@ from typing import TYPE_CHECKING
 import pytest
 
 from engine.builders import exchange
-from evalmeta.engine.raters.rater import Rating, Rubric
-from evalmeta.engine.scorer import SCORERS
+from evalmeta.engine.raters.judge import Rating, Rubric
 from evalmeta.engine.scorers.rated import rated_by
+from evalmeta.engine.scorers.registry import SCORERS
 from evalmeta.model.definition import Expectation
-from evalmeta.model.generated import Action, GeneratedData
+from evalmeta.model.generated_data import Action, GeneratedData
 from evalmeta.model.run import Verdict
 
 if TYPE_CHECKING:

@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 from engine.builders import exchange
 from evalmeta.engine.scorers.trajectories import score_trajectory
 from evalmeta.model.definition import Expectation
-from evalmeta.model.generated import Action, GeneratedData
+from evalmeta.model.generated_data import Action, GeneratedData
 from evalmeta.model.run import TestResult, Verdict
 
 MODES = ("EXACT", "IN_ORDER", "ANY_ORDER")

@@ -13,8 +13,8 @@ from evalmeta.model.evaluation import Case, Turn
 if TYPE_CHECKING:
     from client.servers import Loopback
     from evalmeta.engine.subject import Subject
-    from evalmeta.model.generated import GeneratedData
-    from evalmeta.model.jsonvalue import JsonValue
+    from evalmeta.model.generated_data import GeneratedData
+    from evalmeta.model.json_value import JsonValue
 
 KEY = "canary-0123456789-key"
 CASE = Case(

@@ -13,7 +13,7 @@ from evalmeta.engine.subjects.agentforce import bind_agentforce
 from evalmeta.errors import EvalmetaError, OrgUnreachable, SettingsError, SubjectBusy, SubjectError, SubjectUnreachable
 from evalmeta.model.definition import ContextVariable, HistoryMessage
 from evalmeta.model.evaluation import Case, Turn
-from evalmeta.model.generated import Action, GeneratedData
+from evalmeta.model.generated_data import Action, GeneratedData
 from evalmeta.model.settings import AgentforceSubject
 
 if TYPE_CHECKING:
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from evalmeta.engine.subject import Session, Subject
-    from evalmeta.model.jsonvalue import JsonObject
+    from evalmeta.model.json_value import JsonObject
     from evalmeta.model.login import SignedIn
 
 T = TypeVar("T")

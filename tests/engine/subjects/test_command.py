@@ -15,7 +15,7 @@ from evalmeta.engine.subjects import bind
 from evalmeta.errors import SettingsError, SubjectBusy, SubjectError, SubjectUnreachable
 from evalmeta.model.definition import ContextVariable, HistoryMessage
 from evalmeta.model.evaluation import Case, Turn
-from evalmeta.model.generated import Action, GeneratedData, Tokens
+from evalmeta.model.generated_data import Action, GeneratedData, Tokens
 from evalmeta.model.settings import CommandSubject
 
 if TYPE_CHECKING:

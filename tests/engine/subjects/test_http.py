@@ -10,14 +10,14 @@ from engine.builders import evaluation, run
 from engine.subjects.conversations import KEY, bodies, says, talk
 from evalmeta.engine.subjects import bind
 from evalmeta.errors import SettingsError, SubjectError, SubjectUnreachable
-from evalmeta.model.generated import Action, Tokens
+from evalmeta.model.generated_data import Action, Tokens
 from evalmeta.model.run import Verdict
 from evalmeta.model.settings import HttpSubject
 
 if TYPE_CHECKING:
     from evalmeta.engine.subject import Subject
-    from evalmeta.model.generated import GeneratedData
-    from evalmeta.model.jsonvalue import JsonValue
+    from evalmeta.model.generated_data import GeneratedData
+    from evalmeta.model.json_value import JsonValue
 
 HISTORY = [
     {"role": "user", "message": "Hello", "topic": None},

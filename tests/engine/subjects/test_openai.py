@@ -13,14 +13,14 @@ from evalmeta.engine.subjects import bind
 from evalmeta.errors import SettingsError, SubjectBusy, SubjectError
 from evalmeta.model.definition import HistoryMessage
 from evalmeta.model.evaluation import Case, Turn
-from evalmeta.model.generated import Action, Tokens
+from evalmeta.model.generated_data import Action, Tokens
 from evalmeta.model.run import Verdict
 from evalmeta.model.settings import OpenAISubject
 
 if TYPE_CHECKING:
     from evalmeta.engine.subject import Subject
-    from evalmeta.model.generated import GeneratedData
-    from evalmeta.model.jsonvalue import JsonValue
+    from evalmeta.model.generated_data import GeneratedData
+    from evalmeta.model.json_value import JsonValue
 
 
 def agent(url: str, **more: object) -> Subject:

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from evalmeta.engine.subject import Subject
-    from evalmeta.model.generated import GeneratedData
+    from evalmeta.model.generated_data import GeneratedData
 
 CASE = Case(1, case().turns, (HistoryMessage("user", "Hi", None, 0),), (ContextVariable("City", "Bonn"),))
 

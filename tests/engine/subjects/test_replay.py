@@ -14,17 +14,16 @@ from hypothesis import strategies as st
 
 from engine.builders import case
 from evalmeta import limits
-from evalmeta.engine.policy import summarise
-from evalmeta.engine.subjects.recordings import Recording, read_recordings
-from evalmeta.engine.subjects.replay import bind_replay
+from evalmeta.engine.statistics import summarise
+from evalmeta.engine.subjects.replay import Recording, bind_replay, read_recordings
 from evalmeta.errors import SettingsError, SubjectError
-from evalmeta.model.generated import Action, GeneratedData, Tokens
+from evalmeta.model.generated_data import Action, GeneratedData, Tokens
 from evalmeta.model.run import CaseResult, EarlierTurn, Run, RunStatus, Verdict
 from evalmeta.model.settings import ReplaySubject
+from evalmeta.protocol.connect import write_run
+from evalmeta.protocol.testing import write_testing_run
 from evalmeta.report.jsonl import render
 from evalmeta.report.report import Report
-from evalmeta.wire.connect import write_run
-from evalmeta.wire.testing import write_testing_run
 
 if TYPE_CHECKING:
     from evalmeta.engine.subject import Subject

@@ -6,8 +6,6 @@ from typing import Final
 
 import click
 
-__all__ = ["completion"]
-
 _SHELLS: Final = ("bash", "zsh", "fish")
 
 

@@ -11,21 +11,20 @@ import click
 from evalmeta.cli.options import answers_options, api_version_option, selection_options
 from evalmeta.cli.output import json_option, note, print_json, print_table
 from evalmeta.errors import UsageError
-from evalmeta.interop.formats import ADK_CONFIG, TARGET_FORMATS
+from evalmeta.formats.registry import ADK_CONFIG, TARGET_FORMATS
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from evalmeta.api.conversions import ConvertedFile
+    from evalmeta.api.convert import ConvertedFile
     from evalmeta.api.specs import Answers
-    from evalmeta.interop.adk.legacy import Dialect
-    from evalmeta.interop.formats import TargetFormat
-    from evalmeta.interop.losses import Written
-    from evalmeta.model.jsonvalue import JsonValue
+    from evalmeta.formats.adk.legacy import Dialect
+    from evalmeta.formats.diagnostics import Written
+    from evalmeta.formats.registry import TargetFormat
+    from evalmeta.model.json_value import JsonValue
     from evalmeta.model.registry import ApiVersion
     from evalmeta.package.selection import Selection
 
-__all__ = ["convert"]
 
 _DEFAULT_FOLDER: Final = "metadataPackage"
 _FOLDER: Final = click.Path(path_type=Path, file_okay=False)
@@ -133,7 +132,7 @@ def source(
     evalmeta convert source
     evalmeta convert source --root-dir force-app --output-dir mdapi
     """
-    from evalmeta.api import conversions  # noqa: PLC0415 - not needed for --help
+    from evalmeta.api import convert as conversions  # noqa: PLC0415 - not needed for --help
     from evalmeta.package.project import find_project  # noqa: PLC0415 - likewise
 
     chosen = _with_root(selection, root_dir)
@@ -163,7 +162,7 @@ def metadata(selection: Selection, *, root_dir: Path, output_dir: Path | None, f
     evalmeta convert metadata --root-dir mdapi
     evalmeta convert metadata --root-dir mdapi --output-dir force-app
     """
-    from evalmeta.api import conversions  # noqa: PLC0415 - not needed for --help
+    from evalmeta.api import convert as conversions  # noqa: PLC0415 - not needed for --help
 
     done = conversions.convert_metadata(root_dir, selection, output_dir, overwrite=force)
     _report(done, as_json=as_json)

@@ -10,31 +10,27 @@ import click
 from click.core import ParameterSource
 
 from evalmeta import limits
-from evalmeta.cli.deployments import follow, print_going_on, print_outcome
 from evalmeta.cli.groups import LazyGroup
-from evalmeta.cli.jobs import seconds_of, wait_option
-from evalmeta.cli.loop import run_async
-from evalmeta.cli.options import api_version_option, selection_options
+from evalmeta.cli.jobs import follow, print_going_on, print_outcome, run_async, seconds_of, wait_option
+from evalmeta.cli.options import api_version_option, choose_target, connected, selection_options, target_org_option
 from evalmeta.cli.output import json_option, note, print_json
-from evalmeta.cli.targets import choose_target, connected, target_org_option
 from evalmeta.errors import EXIT_PASSED, EXIT_WAIT_RAN_OUT
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from evalmeta.api.outcomes import Deployment
-    from evalmeta.api.parcels import Parcel
-    from evalmeta.api.targets import Target
+    from evalmeta.api.deployments import Deployment
+    from evalmeta.api.org_targets import Target
+    from evalmeta.api.packages import Parcel
     from evalmeta.client.connection import Connection
     from evalmeta.model.component import ComponentSet
     from evalmeta.model.registry import ApiVersion
     from evalmeta.package.project import Project
     from evalmeta.package.selection import Selection
-    from evalmeta.wire.messages import DeployOptions, DeployResult
+    from evalmeta.protocol.metadata_api import DeployOptions, DeployResult
 
     _Command: TypeAlias = Callable[..., int]  # type: ignore[explicit-any]
 
-__all__ = ["deploy", "start", "validate"]
 
 _JOBS: Final = "evalmeta.cli.commands.deploy_jobs"
 _HERE: Final = "evalmeta.cli.commands.deploy"
@@ -66,7 +62,7 @@ class _Order:
     @property
     def destructive(self) -> dict[str, Path]:
         """Gives the manifests of what is deleted, by their names in the zip."""
-        from evalmeta.model.manifest import POST_DESTRUCTIVE_FILE, PRE_DESTRUCTIVE_FILE  # noqa: PLC0415 - likewise
+        from evalmeta.model.component import POST_DESTRUCTIVE_FILE, PRE_DESTRUCTIVE_FILE  # noqa: PLC0415 - likewise
 
         named = {
             PRE_DESTRUCTIVE_FILE: self.pre_destructive_changes,
@@ -188,13 +184,13 @@ def _check(order: _Order) -> None:
 
 
 def _carry_out(order: _Order) -> int:
-    from evalmeta.api import parcels, selections  # noqa: PLC0415 - not needed for --help
+    from evalmeta.api import packages, selections  # noqa: PLC0415 - not needed for --help
     from evalmeta.package.project import find_project  # noqa: PLC0415 - likewise
 
     project = find_project(Path.cwd())
     target = choose_target(project, order.target_org)
     if order.metadata_dir:
-        parcel = parcels.pack_folder(order.metadata_dir, single_package=order.single_package)
+        parcel = packages.pack_folder(order.metadata_dir, single_package=order.single_package)
         return run_async(_send(project, target, order, lambda _: parcel))
     components = selections.resolve(
         project, order.selection, api_version=order.api_version, may_be_empty=bool(order.destructive)
@@ -210,7 +206,7 @@ def _carry_out(order: _Order) -> int:
 
 def _tell_of_destructive(order: _Order) -> None:
     """Says how destructive changes that stand beside the manifest are sent, for none is by itself."""
-    from evalmeta.model.manifest import DESTRUCTIVE_FILES, PRE_DESTRUCTIVE_FILE  # noqa: PLC0415 - not for --help
+    from evalmeta.model.component import DESTRUCTIVE_FILES, PRE_DESTRUCTIVE_FILE  # noqa: PLC0415 - not for --help
 
     manifest = order.selection.manifest
     named = {path.resolve() for path in order.destructive.values()}
@@ -222,9 +218,9 @@ def _tell_of_destructive(order: _Order) -> None:
 
 
 def _pack(connection: Connection, project: Project, components: ComponentSet, order: _Order) -> Parcel:
-    from evalmeta.api import parcels  # noqa: PLC0415 - not needed for --help
+    from evalmeta.api import packages  # noqa: PLC0415 - not needed for --help
 
-    return parcels.pack_project(project, components, destructive=order.destructive, newest=connection.api_version)
+    return packages.pack_project(project, components, destructive=order.destructive, newest=connection.api_version)
 
 
 async def _send(project: Project, target: Target | None, order: _Order, pack: Callable[[Connection], Parcel]) -> int:
@@ -251,7 +247,7 @@ async def _send(project: Project, target: Target | None, order: _Order, pack: Ca
 
 
 def _options(order: _Order) -> DeployOptions:
-    from evalmeta.wire.messages import DeployOptions  # noqa: PLC0415 - not needed for --help
+    from evalmeta.protocol.metadata_api import DeployOptions  # noqa: PLC0415 - not needed for --help
 
     return DeployOptions(
         check_only=order.dry_run,

@@ -8,23 +8,31 @@ from typing import TYPE_CHECKING
 import click
 
 from evalmeta import limits
-from evalmeta.cli.deployments import as_json_of, follow, print_going_on, print_outcome, ways_on
-from evalmeta.cli.jobs import going_on, job_options, seconds_of, wait_option
-from evalmeta.cli.loop import run_async
+from evalmeta.cli.jobs import (
+    as_json_of,
+    follow,
+    going_on,
+    job_options,
+    print_going_on,
+    print_outcome,
+    run_async,
+    seconds_of,
+    wait_option,
+    ways_on,
+)
+from evalmeta.cli.options import choose_target, connected, target_org_option
 from evalmeta.cli.output import json_option, print_json, print_table
-from evalmeta.cli.targets import choose_target, connected, target_org_option
 from evalmeta.errors import EXIT_FAILED, EXIT_PASSED, EXIT_WAIT_RAN_OUT, UsageError
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable
 
-    from evalmeta.api.outcomes import Deployment
+    from evalmeta.api.deployments import Deployment
     from evalmeta.client.connection import Connection
-    from evalmeta.model.jsonvalue import JsonObject
+    from evalmeta.model.json_value import JsonObject
     from evalmeta.package.project import Project
-    from evalmeta.wire.messages import DeployResult
+    from evalmeta.protocol.metadata_api import DeployResult
 
-__all__ = ["cancel", "quick", "report", "resume"]
 
 _async_option = click.option("--async", "is_async", is_flag=True, help="Do not wait for the outcome.")
 
@@ -37,7 +45,7 @@ def report(*, job_id: str | None, target_org: str | None, as_json: bool) -> int:
     """Show how far a deployment is, or how it ended."""
 
     async def look(connection: Connection, project: Project) -> int:
-        from evalmeta.api import deployments, outcomes  # noqa: PLC0415 - not needed for --help
+        from evalmeta.api import deployments  # noqa: PLC0415 - not needed for --help
 
         job = job_id or deployments.most_recent(connection, project)
         outcome = await deployments.look(connection, project, job)
@@ -51,7 +59,7 @@ def report(*, job_id: str | None, target_org: str | None, as_json: bool) -> int:
         if not as_json:
             click.echo()
         if outcome.status in {"Failed", "Canceled"}:
-            raise outcomes.failure_of(outcome)
+            raise deployments.failure_of(outcome)
         return print_outcome(outcome, as_json=as_json)
 
     return _within(target_org, look)
@@ -185,6 +193,6 @@ def _rows(result: DeployResult) -> list[tuple[str, str]]:
 
 
 def _scalars(result: DeployResult) -> JsonObject:
-    from evalmeta.wire.structs import to_json  # noqa: PLC0415 - not needed for --help
+    from evalmeta.protocol.soap import to_json  # noqa: PLC0415 - not needed for --help
 
     return {name: value for name, value in to_json(result).items() if isinstance(value, str | int | float)}

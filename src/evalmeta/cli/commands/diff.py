@@ -7,19 +7,18 @@ from typing import TYPE_CHECKING, Final
 
 import click
 
-from evalmeta.cli.loop import run_async
+from evalmeta.cli.jobs import run_async
+from evalmeta.cli.options import choose_target, connected, target_org_option
 from evalmeta.cli.output import json_option, print_json, print_problems, wants_colour
-from evalmeta.cli.targets import choose_target, connected, target_org_option
 from evalmeta.errors import EXIT_FAILED, EXIT_PASSED
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from evalmeta.api.targets import Target
-    from evalmeta.model.change import Difference
+    from evalmeta.api.org_targets import Target
+    from evalmeta.model.difference import Difference
     from evalmeta.package.project import Project
 
-__all__ = ["diff"]
 
 _FILES: Final = 2
 _COLOURS: Final = {"old": "red", "new": "green"}
@@ -71,8 +70,8 @@ async def _diff(project: Project, target: Target | None, names: Sequence[str]) -
 
 
 def _report(found: Sequence[Difference], *, as_json: bool) -> int:
-    from evalmeta.report.differences import difference_json, difference_lines  # noqa: PLC0415 - not needed for --help
-    from evalmeta.report.findings.json import problem_json  # noqa: PLC0415 - likewise
+    from evalmeta.report.comparison import difference_json, difference_lines  # noqa: PLC0415 - not needed for --help
+    from evalmeta.report.problems import problem_json  # noqa: PLC0415 - likewise
 
     problems = [problem for each in found for problem in each.problems]
     status = EXIT_FAILED if problems else EXIT_PASSED

@@ -11,9 +11,7 @@ from evalmeta.cli.output import json_option, note, print_json, print_problems
 from evalmeta.errors import EXIT_FAILED, EXIT_PASSED
 
 if TYPE_CHECKING:
-    from evalmeta.api.formatting import Formatting
-
-__all__ = ["format_"]
+    from evalmeta.api.files import Formatting
 
 
 @click.command("format")
@@ -32,10 +30,10 @@ def format_(paths: tuple[Path, ...], *, check: bool, as_json: bool) -> int:
     evalmeta format
     evalmeta format --check force-app manifest/package.xml
     """
-    from evalmeta.api import formatting  # noqa: PLC0415 - not needed for --help
-    from evalmeta.report.findings.json import problem_json  # noqa: PLC0415 - likewise
+    from evalmeta.api import files  # noqa: PLC0415 - not needed for --help
+    from evalmeta.report.problems import problem_json  # noqa: PLC0415 - likewise
 
-    done = formatting.format_files(paths, check=check)
+    done = files.format_files(paths, check=check)
     status = EXIT_FAILED if done.problems or (check and done.changed) else EXIT_PASSED
     if as_json:
         problems = [problem_json(each) for each in done.problems]
@@ -50,7 +48,7 @@ def format_(paths: tuple[Path, ...], *, check: bool, as_json: bool) -> int:
 
 
 def _last_line(done: Formatting, *, check: bool) -> str:
-    from evalmeta.report.words import count  # noqa: PLC0415 - not needed for --help
+    from evalmeta.report.text import count  # noqa: PLC0415 - not needed for --help
 
     if not done.changed:
         return f"{count(done.files - len({each.location.path for each in done.problems}), 'file')} formatted already."

@@ -8,10 +8,8 @@ from typing import Final
 
 import click
 
+from evalmeta.cli.options import show_source
 from evalmeta.cli.output import json_option, note, print_json
-from evalmeta.cli.sources import show_source
-
-__all__ = ["generate"]
 
 _FILE = click.Path(path_type=Path)
 _RUNNERS: Final = ("testing-center", "agentforce-studio")
@@ -49,12 +47,12 @@ def spec(ctx: click.Context, /, from_definition: Path | None, **_: object) -> No
     evalmeta generate spec --from-definition Orders.aiEvaluationDefinition-meta.xml -o specs/Orders.yaml
     evalmeta generate spec --name Orders --subject-name Order_Agent --utterance "Where is my order?" --topic Orders
     """
-    from evalmeta.api import outlines, specs  # noqa: PLC0415 - not needed for --help
+    from evalmeta.api import specs  # noqa: PLC0415 - not needed for --help
 
-    known = {field.name for field in fields(outlines.Outline)}
-    outline = outlines.Outline(**{name: value for name, value in ctx.params.items() if name in known})
+    known = {field.name for field in fields(specs.Outline)}
+    outline = specs.Outline(**{name: value for name, value in ctx.params.items() if name in known})
     if from_definition is None:
-        definition = outlines.definition_of(outline)
+        definition = specs.outlined_definition(outline)
     else:
         answers = specs.Answers(outline.name, outline.subject_name, outline.subject_version)
         source = specs.read_source(from_definition, answers)
@@ -78,7 +76,7 @@ def schema(*, output_file: Path | None, force: bool, as_json: bool) -> None:
     """
     from importlib import resources  # noqa: PLC0415 - not needed for --help
 
-    content = (resources.files("evalmeta.interop") / "schemas" / "testspec.schema.json").read_bytes()
+    content = (resources.files("evalmeta.formats") / "schemas" / "testspec.schema.json").read_bytes()
     _put(content, output_file, force=force, as_json=as_json)
 
 

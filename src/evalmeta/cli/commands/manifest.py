@@ -7,19 +7,17 @@ from typing import TYPE_CHECKING, Final
 
 import click
 
-from evalmeta.cli.loop import run_async
-from evalmeta.cli.options import api_version_option, selection_options
+from evalmeta.cli.jobs import run_async
+from evalmeta.cli.options import api_version_option, choose_target, connected, selection_options, target_org_option
 from evalmeta.cli.output import json_option, print_json
-from evalmeta.cli.targets import choose_target, connected, target_org_option
 
 if TYPE_CHECKING:
-    from evalmeta.api.targets import Target
-    from evalmeta.model.manifest import Manifest
+    from evalmeta.api.org_targets import Target
+    from evalmeta.model.component import Manifest
     from evalmeta.model.registry import ApiVersion
     from evalmeta.package.project import Project
     from evalmeta.package.selection import Selection
 
-__all__ = ["manifest"]
 
 _NAMES: Final = {
     "package": "package.xml",
@@ -72,8 +70,8 @@ def generate(  # noqa: PLR0913 - one parameter for each option
     evalmeta manifest generate --from-org --name all.xml
     evalmeta manifest generate --type post --metadata AiEvaluationDefinition:Old_Tests
     """
-    from evalmeta.api import manifests  # noqa: PLC0415 - not needed for --help
-    from evalmeta.api.metadata import shown  # noqa: PLC0415 - likewise
+    from evalmeta.api import packages  # noqa: PLC0415 - not needed for --help
+    from evalmeta.api.files import shown  # noqa: PLC0415 - likewise
     from evalmeta.package.project import find_project  # noqa: PLC0415 - likewise
 
     path = output_dir / _file_name(name, kind)
@@ -83,8 +81,8 @@ def generate(  # noqa: PLR0913 - one parameter for each option
         made = run_async(_from_org(project, target, selection, api_version))
     else:
         deletes = kind not in {None, "package"}
-        made = manifests.manifest_from_project(project, selection, deletes=deletes, api_version=api_version)
-    state = manifests.save_manifest(made, path)
+        made = packages.manifest_from_project(project, selection, deletes=deletes, api_version=api_version)
+    state = packages.save_manifest(made, path)
     count = sum(len(block.members) for block in made.types)
     if as_json:
         print_json({"name": path.name, "path": str(path), "state": state, "members": count, "version": made.version})
@@ -106,7 +104,7 @@ def _file_name(name: str | None, kind: str | None) -> str:
 async def _from_org(
     project: Project, target: Target | None, selection: Selection, api_version: ApiVersion | None
 ) -> Manifest:
-    from evalmeta.api import manifests  # noqa: PLC0415 - not needed for --help
+    from evalmeta.api import packages  # noqa: PLC0415 - not needed for --help
 
     async with connected(project, target, api_version=api_version) as connection:
-        return await manifests.manifest_from_org(connection, project, selection, api_version=api_version)
+        return await packages.manifest_from_org(connection, project, selection, api_version=api_version)

@@ -8,8 +8,6 @@ import click
 
 from evalmeta.cli.groups import LazyGroup
 
-__all__ = ["org"]
-
 _LOGINS: Final = "evalmeta.cli.commands.org_logins"
 _SERVER: Final = "evalmeta.cli.commands.org_server"
 

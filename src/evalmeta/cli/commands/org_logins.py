@@ -7,21 +7,19 @@ from typing import TYPE_CHECKING
 
 import click
 
+from evalmeta.cli.jobs import run_async
 from evalmeta.cli.logins import log_in, login_options
-from evalmeta.cli.loop import run_async
+from evalmeta.cli.options import target_org_option
 from evalmeta.cli.output import json_option, note, print_json, print_table
-from evalmeta.cli.targets import target_org_option
 from evalmeta.errors import EXIT_ORG, EXIT_PASSED
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from evalmeta.cli.logins import LoginOptions
-    from evalmeta.model.jsonvalue import JsonObject
+    from evalmeta.model.json_value import JsonObject
     from evalmeta.model.login import Login
     from evalmeta.package.project import Project
-
-__all__ = ["default", "display", "list_", "login", "logout"]
 
 
 @click.command()
@@ -43,7 +41,7 @@ def login(options: LoginOptions, *, alias: str, set_default: bool, as_json: bool
     evalmeta org login --web --alias dev --set-default
     evalmeta org login --from-sf dev
     """
-    from evalmeta.api import logins, targets  # noqa: PLC0415 - not needed for --help
+    from evalmeta.api import logins, org_targets  # noqa: PLC0415 - not needed for --help
 
     logins.check_alias(alias)
     project = _project() if set_default else None
@@ -51,7 +49,7 @@ def login(options: LoginOptions, *, alias: str, set_default: bool, as_json: bool
     done = run_async(log_in(options, alias=alias))
     _follow_names(known, done)
     if project:
-        targets.set_default(project, done.name)
+        org_targets.set_default(project, done.name)
     if as_json:
         print_json(_login_json(done))
         return
@@ -61,7 +59,7 @@ def login(options: LoginOptions, *, alias: str, set_default: bool, as_json: bool
 
 def _follow_names(known: Sequence[Login], done: Login) -> None:
     """Says whose alias went to a login, and lets the project's default follow a login that has a new one."""
-    from evalmeta.api import targets  # noqa: PLC0415 - not needed for --help
+    from evalmeta.api import org_targets  # noqa: PLC0415 - not needed for --help
 
     for before in known:
         if (before.username.casefold(), before.url) == (done.username.casefold(), done.url):
@@ -69,7 +67,7 @@ def _follow_names(known: Sequence[Login], done: Login) -> None:
                 continue
             note(f"This login was known as {before.alias}; its alias is {done.alias} now.")
             if _default_here() == before.alias:
-                targets.set_default(_project(), done.name)
+                org_targets.set_default(_project(), done.name)
                 note(f"It stays the project's default: evalmeta org default {done.name}")
         elif before.alias and before.alias == done.alias:
             note(f"Warning: {before.alias} was the alias of {before.username} at {before.url}, which has none now.")
@@ -169,22 +167,22 @@ def default(*, name: str | None, unset: bool, as_json: bool) -> None:
     evalmeta org default embedded
     evalmeta org default
     """
-    from evalmeta.api import targets  # noqa: PLC0415 - not needed for --help
+    from evalmeta.api import org_targets  # noqa: PLC0415 - not needed for --help
 
     if name and unset:
         raise click.UsageError("NAME and --unset exclude each other.")
     project = _project()
     if name or unset:
-        targets.set_default(project, name or "")
-    chosen = targets.default_of(project) or targets.EMBEDDED
-    environment = targets.org_of_environment()
+        org_targets.set_default(project, name or "")
+    chosen = org_targets.default_of(project) or org_targets.EMBEDDED
+    environment = org_targets.org_of_environment()
     if as_json:
         print_json({"default": chosen, "environment": environment or None})
         return
     click.echo(f"Commands in {project.root.name} talk to: {environment or chosen}")
     if environment:
         note(f"The environment says so; without it they talk to {chosen}.")
-    if chosen != targets.EMBEDDED and not _is_known(chosen):
+    if chosen != org_targets.EMBEDDED and not _is_known(chosen):
         note(f"Warning: no login {chosen} is known here. Choose another: evalmeta org default --help")
 
 
@@ -224,20 +222,20 @@ def _names(found: Login) -> set[str]:
 
 
 def _named(target_org: str | None) -> str:
-    from evalmeta.api import targets  # noqa: PLC0415 - not needed for --help
+    from evalmeta.api import org_targets  # noqa: PLC0415 - not needed for --help
 
-    chosen = targets.is_named(target_org) or _default_here()
+    chosen = org_targets.is_named(target_org) or _default_here()
     if not chosen or chosen == "embedded":
         raise click.UsageError("Name a login with --target-org; the project's own org needs none.")
     return chosen
 
 
 def _default_here() -> str:
-    from evalmeta.api import targets  # noqa: PLC0415 - not needed for --help
+    from evalmeta.api import org_targets  # noqa: PLC0415 - not needed for --help
     from evalmeta.errors import ProjectError  # noqa: PLC0415 - likewise
 
     try:
-        return targets.default_of(_project())
+        return org_targets.default_of(_project())
     except ProjectError:
         return ""
 

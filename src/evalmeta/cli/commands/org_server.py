@@ -9,18 +9,17 @@ from typing import TYPE_CHECKING, Final
 import click
 
 from evalmeta import limits
-from evalmeta.cli.loop import run_async
+from evalmeta.cli.jobs import run_async
 from evalmeta.cli.output import json_option, note, print_json, print_table
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
     from evalmeta.api.servers import ServerStatus
-    from evalmeta.org.serverfile import Server
+    from evalmeta.org.server import Server
     from evalmeta.package.project import Project
     from evalmeta.store.users import StoredToken
 
-__all__ = ["reset", "start", "status", "stop", "token"]
 
 _PORT: Final = 8160
 _ALLOW: Final = "start with --allow-host NAME so that it is let in"
@@ -217,7 +216,7 @@ End it: {end}"""
 
 
 def _json_of(server: Server | None) -> dict[str, str | int | bool | None]:
-    from evalmeta.wire.timestamps import to_timestamp  # noqa: PLC0415 - not needed for --help
+    from evalmeta.protocol.json_fields import to_timestamp  # noqa: PLC0415 - not needed for --help
 
     if server is None:
         return {"running": False, "url": None, "pid": None, "started": None}
@@ -225,7 +224,7 @@ def _json_of(server: Server | None) -> dict[str, str | int | bool | None]:
 
 
 def _rows(found: ServerStatus) -> list[tuple[str, str]]:
-    from evalmeta.wire.timestamps import to_timestamp  # noqa: PLC0415 - not needed for --help
+    from evalmeta.protocol.json_fields import to_timestamp  # noqa: PLC0415 - not needed for --help
 
     rows = [("Server", "does not run")]
     if found.server is not None:
@@ -250,7 +249,7 @@ def _print_token(text: str, days: int, *, as_json: bool) -> None:
 
 
 def _print_tokens(tokens: list[StoredToken], *, as_json: bool) -> None:
-    from evalmeta.wire.timestamps import to_timestamp  # noqa: PLC0415 - not needed for --help
+    from evalmeta.protocol.json_fields import to_timestamp  # noqa: PLC0415 - not needed for --help
 
     def moment(seconds: float | None) -> str | None:
         return None if seconds is None else to_timestamp(seconds)

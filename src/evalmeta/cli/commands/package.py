@@ -11,11 +11,9 @@ from evalmeta.cli.options import api_version_option, selection_options
 from evalmeta.cli.output import json_option, note, print_json, print_problems
 
 if TYPE_CHECKING:
-    from evalmeta.model.jsonvalue import JsonValue
+    from evalmeta.model.json_value import JsonValue
     from evalmeta.model.registry import ApiVersion
     from evalmeta.package.selection import Selection
-
-__all__ = ["package"]
 
 
 @click.group()
@@ -75,7 +73,7 @@ def build(
     evalmeta package build --source-dir force-app/orders --zip-file-name orders
     """
     from evalmeta.api import packages  # noqa: PLC0415 - not needed for --help
-    from evalmeta.api.metadata import shown  # noqa: PLC0415 - likewise
+    from evalmeta.api.files import shown  # noqa: PLC0415 - likewise
     from evalmeta.package.project import find_project  # noqa: PLC0415 - likewise
 
     path = output_dir / _zip_name(zip_file_name)

@@ -1,24 +1,29 @@
-"""`evalmeta rater`: what raters go by, and how well they rate."""
+"""`evalmeta rater`: what raters go by, and how well they rate.
+
+`evalmeta rater check`: how far a rater can be trusted, measured on labelled pairs.
+"""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from pathlib import Path
+from typing import TYPE_CHECKING, Final
 
 import click
 
 from evalmeta.cli.groups import LazyGroup
-from evalmeta.cli.output import json_option, print_json
+from evalmeta.cli.jobs import run_async
+from evalmeta.cli.output import json_option, print_json, print_table
+from evalmeta.errors import EXIT_FAILED, EXIT_PASSED
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterator, Sequence
 
-    from evalmeta.model.jsonvalue import JsonObject
-
-__all__ = ["rater", "show"]
+    from evalmeta.engine.raters.calibration import Judged, Tally
+    from evalmeta.model.json_value import JsonObject
 
 
 @click.group(
-    cls=LazyGroup, rows={"check": "evalmeta.cli.commands.rater_check:check", "show": "evalmeta.cli.commands.rater:show"}
+    cls=LazyGroup, rows={"check": "evalmeta.cli.commands.rater:check", "show": "evalmeta.cli.commands.rater:show"}
 )
 def rater() -> None:
     """See what raters go by, and how well they rate."""
@@ -82,10 +87,10 @@ def _page(metric: str) -> str:
 
 
 def _example(metric: str) -> str:
+    from evalmeta.engine.raters.judge import Rubric  # noqa: PLC0415 - likewise
     from evalmeta.engine.raters.llm.prompts import rubric_message  # noqa: PLC0415 - not needed for --help
-    from evalmeta.engine.raters.rater import Rubric  # noqa: PLC0415 - likewise
     from evalmeta.model.definition import HistoryMessage  # noqa: PLC0415 - likewise
-    from evalmeta.model.generated import Action, Passage  # noqa: PLC0415 - likewise
+    from evalmeta.model.generated_data import Action, Passage  # noqa: PLC0415 - likewise
 
     rubric = Rubric(
         metric,
@@ -115,4 +120,123 @@ def _prompts_json(metrics: Sequence[str]) -> JsonObject:
             }
             for metric in metrics
         ],
+    }
+
+
+_COLUMNS: Final = ("Decided", "Right", "Accuracy", "Wrong passes", "Wrong failures")
+_SHOWN: Final = 20
+
+
+@click.command()
+@click.argument("file", type=click.Path(path_type=Path))
+@click.option("--rater", default="rules", show_default=True, metavar="NAME", help="A rater of evalmeta.toml.")
+@json_option
+def check(*, file: Path, rater: str, as_json: bool) -> int:
+    """Measure a rater on pairs that people have judged.
+
+    FILE has JSON lines, or CSV with a header, with the fields expected, actual and right
+    (true or false), and if wanted utterance, rule and split. The table tells for each rule
+    how often it decided, and how often rightly; pairs that it decided wrongly are listed.
+    A rater without rules has one row. Exit 1 when pairs could not be rated.
+
+    \b
+    evalmeta rater check pairs.jsonl
+    evalmeta rater check pairs.csv --rater panel
+    """
+    from evalmeta.api.calibration import check_rater  # noqa: PLC0415 - not needed for --help
+
+    judged = run_async(check_rater(file, rater=rater))
+    errors = [one.explanation for one in judged if one.verdict.value == "ERROR"]
+    status = EXIT_FAILED if errors else EXIT_PASSED
+    if as_json:
+        print_json(_json(judged), status=status)
+    else:
+        _print(judged)
+        if errors:
+            click.echo(f"\n{len(errors)} pairs could not be rated; the first: {errors[0]}")
+    return status
+
+
+def _splits(judged: Sequence[Judged]) -> dict[str, tuple[Judged, ...]]:
+    names = dict.fromkeys(one.pair.split for one in judged)
+    return {name: tuple(one for one in judged if one.pair.split == name) for name in names}
+
+
+def _print(judged: Sequence[Judged]) -> None:
+    for number, (name, part) in enumerate(_splits(judged).items()):
+        if number:
+            click.echo()
+        _print_split(name, part)
+    wrong = list(_wrong(judged))
+    if wrong:
+        click.echo("\nDecided wrongly:")
+        click.echo("\n".join(wrong[:_SHOWN]))
+    if len(wrong) > _SHOWN:
+        click.echo(f"  and {len(wrong) - _SHOWN} more; --json lists all")
+
+
+def _print_split(name: str, judged: Sequence[Judged]) -> None:
+    from evalmeta.engine.raters.calibration import tally, tally_by_rule  # noqa: PLC0415 - not needed for --help
+
+    total = tally(judged)
+    click.echo(
+        f"{name or 'all'}: {total.pairs} pairs, {total.decided} decided ({total.coverage:.1%}), "
+        f"{total.undecided} undecided" + (f", {total.errors} errors" if total.errors else "")
+    )
+    rows = [(rule, *_cells(each)) for rule, each in tally_by_rule(judged).items()]
+    print_table(("Rule", *_COLUMNS), [*rows, ("all", *_cells(total))])
+
+
+def _cells(tally: Tally) -> tuple[str, ...]:
+    accuracy = "-" if tally.accuracy is None else f"{tally.accuracy:.1%}"
+    return (f"{tally.decided}", f"{tally.right}", accuracy, f"{tally.wrong_passes}", f"{tally.wrong_failures}")
+
+
+def _wrong(judged: Sequence[Judged]) -> Iterator[str]:
+    from evalmeta.report.text import one_line  # noqa: PLC0415 - not needed for --help
+
+    for one in judged:
+        if one.is_decided and not one.is_right:
+            yield f"  {one.verdict.value}  {one_line(one.pair.expected)} | {one_line(one.pair.actual)}"
+            yield f"        {one_line(one.explanation)}"
+
+
+def _json(judged: Sequence[Judged]) -> JsonObject:
+    from evalmeta.engine.raters.calibration import tally, tally_by_rule  # noqa: PLC0415 - not needed for --help
+
+    return {
+        "splits": [
+            {
+                "split": name,
+                **_tally_json(tally(part)),
+                "rules": [{"rule": rule, **_tally_json(each)} for rule, each in tally_by_rule(part).items()],
+            }
+            for name, part in _splits(judged).items()
+        ],
+        "pairs": [_pair_json(one) for one in judged],
+    }
+
+
+def _tally_json(tally: Tally) -> JsonObject:
+    return {
+        "pairs": tally.pairs,
+        "decided": tally.decided,
+        "right": tally.right,
+        "accuracy": tally.accuracy,
+        "wrongPasses": tally.wrong_passes,
+        "wrongFailures": tally.wrong_failures,
+        "undecided": tally.undecided,
+        "errors": tally.errors,
+    }
+
+
+def _pair_json(one: Judged) -> JsonObject:
+    return {
+        "expected": one.pair.expected,
+        "actual": one.pair.actual,
+        "right": one.pair.right,
+        "split": one.pair.split,
+        "verdict": one.verdict.value,
+        "rule": one.rule,
+        "explanation": one.explanation,
     }

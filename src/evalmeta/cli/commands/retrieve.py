@@ -9,30 +9,26 @@ from typing import TYPE_CHECKING
 import click
 
 from evalmeta import limits
-from evalmeta.cli.jobs import seconds_of, wait_option
-from evalmeta.cli.loop import run_async
-from evalmeta.cli.options import api_version_option, selection_options
+from evalmeta.cli.jobs import run_async, seconds_of, wait_option
+from evalmeta.cli.options import api_version_option, choose_target, connected, selection_options, target_org_option
 from evalmeta.cli.output import console, json_option, note, print_json, print_table
-from evalmeta.cli.targets import choose_target, connected, target_org_option
 from evalmeta.errors import EXIT_PASSED, WaitRanOut
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable
     from typing import TypeVar
 
+    from evalmeta.api.org_targets import Target
     from evalmeta.api.orgs import PackageFile, Retrieval, RetrievedPackage
-    from evalmeta.api.targets import Target
     from evalmeta.client.connection import Connection
-    from evalmeta.model.manifest import Manifest
+    from evalmeta.model.component import Manifest
     from evalmeta.model.registry import ApiVersion
     from evalmeta.package.project import Project
     from evalmeta.package.selection import Selection
-    from evalmeta.wire.messages import RetrieveResult
+    from evalmeta.protocol.metadata_api import RetrieveResult
 
     _T = TypeVar("_T")
     _Show = Callable[[RetrieveResult], None]
-
-__all__ = ["retrieve"]
 
 
 @click.command()
@@ -121,11 +117,11 @@ async def _retrieve(
     api_version: ApiVersion | None,
     shows: bool,
 ) -> _T:
-    from evalmeta.api import manifests  # noqa: PLC0415 - not needed for --help
-    from evalmeta.report.jobprogress import JobProgress  # noqa: PLC0415 - likewise
+    from evalmeta.api import packages  # noqa: PLC0415 - not needed for --help
+    from evalmeta.report.progress import JobProgress  # noqa: PLC0415 - likewise
 
     async with connected(project, target, api_version=api_version) as connection:
-        manifest = await manifests.manifest_to_retrieve(connection, project, selection, api_version=api_version)
+        manifest = await packages.manifest_to_retrieve(connection, project, selection, api_version=api_version)
         with JobProgress(console(err=True), "Retrieve", enabled=shows) as progress:
             try:
                 return await fetch(connection, manifest, lambda now: progress.update(now.status))

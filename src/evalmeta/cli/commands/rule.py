@@ -10,16 +10,15 @@ import click
 from evalmeta.cli.output import json_option, print_json, print_table, wants_colour
 
 if TYPE_CHECKING:
-    from evalmeta.model.jsonvalue import JsonObject
-    from evalmeta.validation.rulebook import RuleEntry
+    from evalmeta.model.json_value import JsonObject
+    from evalmeta.validation.rules import RuleEntry
 
-__all__ = ["rule"]
 
 _LINE_CHARS: Final = 120
 
 
 def _complete_code(_: click.Context, __: click.Parameter, begun: str) -> list[str]:
-    from evalmeta.validation.rulebook import list_rules  # noqa: PLC0415 - not needed for --help
+    from evalmeta.validation.rules import list_rules  # noqa: PLC0415 - not needed for --help
 
     return [each.code for each in list_rules() if each.code.startswith(begun)]
 
@@ -36,18 +35,18 @@ def rule(*, code: str | None, as_json: bool) -> None:
     evalmeta rule
     evalmeta rule history-order
     """
-    from evalmeta.validation import rulebook  # noqa: PLC0415 - not needed for --help
+    from evalmeta.validation import rules  # noqa: PLC0415 - not needed for --help
 
     if code is None:
-        _list(rulebook.list_rules(), as_json=as_json)
+        _list(rules.list_rules(), as_json=as_json)
         return
-    entry = rulebook.find_rule(code)
+    entry = rules.find_rule(code)
     if as_json:
         print_json(_rule_json(entry))
     elif wants_colour():
-        _print_rendered(rulebook.read_page(entry))
+        _print_rendered(rules.read_page(entry))
     else:
-        click.echo(rulebook.read_page(entry), nl=False)
+        click.echo(rules.read_page(entry), nl=False)
 
 
 def _list(entries: tuple[RuleEntry, ...], *, as_json: bool) -> None:
@@ -59,7 +58,7 @@ def _list(entries: tuple[RuleEntry, ...], *, as_json: bool) -> None:
 
 
 def _rule_json(entry: RuleEntry) -> JsonObject:
-    from evalmeta.validation.rulebook import read_page  # noqa: PLC0415 - not needed for --help
+    from evalmeta.validation.rules import read_page  # noqa: PLC0415 - not needed for --help
 
     return {
         "code": entry.code,

@@ -7,17 +7,15 @@ from typing import TYPE_CHECKING
 
 import click
 
-from evalmeta.cli.loop import run_async
+from evalmeta.cli.jobs import run_async
+from evalmeta.cli.options import choose_target, connected, target_org_option
 from evalmeta.cli.output import json_option, note, print_json, print_table
-from evalmeta.cli.targets import choose_target, connected, target_org_option
 
 if TYPE_CHECKING:
     from evalmeta.api.changes import Status
-    from evalmeta.api.targets import Target
-    from evalmeta.model.jsonvalue import JsonValue
+    from evalmeta.api.org_targets import Target
+    from evalmeta.model.json_value import JsonValue
     from evalmeta.package.project import Project
-
-__all__ = ["status"]
 
 
 @click.command()
@@ -33,7 +31,7 @@ def status(*, target_org: str | None, as_json: bool) -> None:
     evalmeta status
     """
     from evalmeta.package.project import find_project  # noqa: PLC0415 - not needed for --help
-    from evalmeta.report.words import count  # noqa: PLC0415 - likewise
+    from evalmeta.report.text import count  # noqa: PLC0415 - likewise
 
     project = find_project(Path.cwd())
     target = choose_target(project, target_org)

@@ -10,13 +10,11 @@ import click
 from evalmeta.cli.options import selection_options
 from evalmeta.cli.output import json_option, print_json, print_problems
 from evalmeta.errors import EXIT_FAILED, EXIT_PASSED
-from evalmeta.report.findings import FORMATS, render
+from evalmeta.report.problems import FORMATS, render
 
 if TYPE_CHECKING:
-    from evalmeta.api.metadata import Validation
+    from evalmeta.api.files import Validation
     from evalmeta.package.selection import Selection
-
-__all__ = ["validate"]
 
 
 @click.command()
@@ -41,9 +39,9 @@ def validate(paths: tuple[Path, ...], *, selection: Selection, result_format: st
     """
     if paths and not selection.is_everything:
         raise click.UsageError("PATH excludes --source-dir, --manifest and --metadata.")
-    from evalmeta.api import metadata  # noqa: PLC0415 - not needed for --help
+    from evalmeta.api import files  # noqa: PLC0415 - not needed for --help
 
-    found = metadata.validate(paths) if selection.is_everything else _validate_selection(selection)
+    found = files.validate(paths) if selection.is_everything else _validate_selection(selection)
     status = EXIT_PASSED if found.is_valid else EXIT_FAILED
     if as_json:
         _print_envelope(found, status)
@@ -55,7 +53,7 @@ def validate(paths: tuple[Path, ...], *, selection: Selection, result_format: st
 
 
 def _print_envelope(found: Validation, status: int) -> None:
-    from evalmeta.report.findings.json import problem_json  # noqa: PLC0415 - not needed for --help
+    from evalmeta.report.problems import problem_json  # noqa: PLC0415 - not needed for --help
 
     print_json({"files": found.files, "problems": [problem_json(each) for each in found.problems]}, status=status)
 

@@ -12,8 +12,7 @@ from evalmeta.plugins import load_plugin, plugin_names, unknown_plugin
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from evalmeta.engine.raters.cache import RatingCache
-    from evalmeta.engine.raters.rater import Rater
+    from evalmeta.engine.raters.judge import Rater, RatingCache
     from evalmeta.model.settings import PluginRater, RaterSettings
 
 __all__ = ["bind_rater"]
@@ -33,11 +32,11 @@ def bind_rater(settings: RaterSettings, *, root: Path, cache: RatingCache | None
     # A rater is loaded when a run needs it.
     match settings:
         case RulesRater():
-            from evalmeta.engine.raters.offline.rules import bind_rules  # noqa: PLC0415
+            from evalmeta.engine.raters.rules.judge import bind_rules  # noqa: PLC0415
 
             return bind_rules(settings, root=root)
         case LlmRater():
-            from evalmeta.engine.raters.llm.rating import bind_llm  # noqa: PLC0415
+            from evalmeta.engine.raters.llm.judge import bind_llm  # noqa: PLC0415
 
             return bind_llm(settings, cache=cache)
         case _:

@@ -8,16 +8,15 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from evalmeta import limits
-from evalmeta.engine.raters.rater import Rubric
+from evalmeta.engine.raters.judge import Rubric
 from evalmeta.errors import RaterError
 from evalmeta.model.run import Verdict
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
-    from evalmeta.engine.raters.rater import Rater, Rating
+    from evalmeta.engine.raters.judge import Rater, Rating
 
-__all__ = ["Judged", "Pair", "Tally", "calibrate", "tally", "tally_by_rule"]
 
 _METRIC = "bot_response_rating"
 

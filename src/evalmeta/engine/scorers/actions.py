@@ -8,17 +8,15 @@ from itertools import pairwise
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 from evalmeta.engine.scorers.results import broken, judged, undecided
-from evalmeta.model.actions import parse_actions, render_actions
+from evalmeta.model.expectations import parse_actions, render_actions
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Hashable, Mapping, Sequence
 
     from evalmeta.engine.scorer import Exchange, Scorer
     from evalmeta.model.definition import Expectation
-    from evalmeta.model.run import TestResult
-    from evalmeta.model.scoring import ActionMatch
+    from evalmeta.model.run import ActionMatch, TestResult
 
-__all__ = ["action_scorer", "common_length", "similarity"]
 
 Names = tuple[str, ...]
 

@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Final, NamedTuple, cast
 
 from evalmeta.engine.reasons import reason
 from evalmeta.engine.scorers.results import averaged, broken, threshold_of, undecided
-from evalmeta.engine.subjects.calls import Calls
+from evalmeta.engine.subjects.python import Calls
 from evalmeta.errors import EvalmetaError, SettingsError
 from evalmeta.model.run import TestResult, Verdict
 
@@ -27,12 +27,11 @@ if TYPE_CHECKING:
     from types import ModuleType
 
     from evalmeta.engine.scorer import Exchange
-    from evalmeta.engine.subjects.calls import Function
+    from evalmeta.engine.subjects.python import Function
     from evalmeta.model.definition import Expectation
-    from evalmeta.model.generated import GeneratedData
-    from evalmeta.model.jsonvalue import JsonObject, JsonValue
+    from evalmeta.model.generated_data import GeneratedData
+    from evalmeta.model.json_value import JsonObject, JsonValue
 
-__all__ = ["Content", "Criterion", "IntermediateData", "Invocation", "Metric", "Part", "ToolUse", "score_by_function"]
 
 _OURS: Final = frozenset({"function", "invocations", "conversation", "calls"})
 _STATUSES: Final = {1: "PASSED", 2: "FAILED", 3: "NOT_EVALUATED"}

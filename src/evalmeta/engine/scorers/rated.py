@@ -5,7 +5,7 @@ from __future__ import annotations
 from inspect import isawaitable
 from typing import TYPE_CHECKING, Final
 
-from evalmeta.engine.raters.rater import Rating, Rubric
+from evalmeta.engine.raters.judge import Rating, Rubric
 from evalmeta.engine.scorers.results import undecided
 from evalmeta.errors import RaterError
 from evalmeta.model.expectations import canonical_name, expectation_kind
@@ -14,11 +14,10 @@ from evalmeta.model.run import TestResult
 if TYPE_CHECKING:
     from collections.abc import Awaitable
 
-    from evalmeta.engine.raters.rater import Rater
+    from evalmeta.engine.raters.judge import Rater
     from evalmeta.engine.scorer import Exchange, Scorer
     from evalmeta.model.definition import Expectation
 
-__all__ = ["rated_by", "sound_rating"]
 
 _MOST: Final = 5
 

@@ -10,8 +10,6 @@ from evalmeta.model.run import TestResult, Verdict
 if TYPE_CHECKING:
     from evalmeta.model.definition import Expectation
 
-__all__ = ["averaged", "broken", "judged", "measured", "threshold_of", "undecided"]
-
 
 def judged(
     expectation: Expectation,

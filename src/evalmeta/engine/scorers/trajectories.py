@@ -16,10 +16,9 @@ if TYPE_CHECKING:
 
     from evalmeta.engine.scorer import Exchange
     from evalmeta.model.definition import Expectation
-    from evalmeta.model.jsonvalue import JsonObject, JsonValue
+    from evalmeta.model.json_value import JsonObject, JsonValue
     from evalmeta.model.run import TestResult
 
-__all__ = ["score_trajectory"]
 
 _Keys = tuple[Hashable, ...]
 _SHOWN_CALLS: Final = 10

@@ -47,7 +47,7 @@ def bind(settings: SubjectSettings, *, root: Path, sign_in: SignIn | None = None
 
             subject = bind_replay(settings, root=root)
         case RecordedSubject():
-            from evalmeta.engine.subjects.recorded import bind_recorded  # noqa: PLC0415
+            from evalmeta.engine.subjects.replay import bind_recorded  # noqa: PLC0415
 
             subject = bind_recorded()
         case OpenAISubject():
@@ -67,7 +67,7 @@ def bind(settings: SubjectSettings, *, root: Path, sign_in: SignIn | None = None
 
             subject = bind_agentforce(settings, sign_in=sign_in)
         case _:
-            from evalmeta.engine.subjects.added import bind_added  # noqa: PLC0415 - likewise
+            from evalmeta.engine.subjects.plugins import bind_added  # noqa: PLC0415 - likewise
 
             subject = bind_added(settings, root=root)
     return subject

@@ -15,7 +15,6 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
     from types import ModuleType
 
-__all__ = ["import_from", "innermost_line"]
 
 _lock: Final = threading.Lock()
 _bound: Final[set[str]] = set()

@@ -6,23 +6,20 @@ from typing import TYPE_CHECKING, Final
 from urllib.parse import urlsplit
 
 from evalmeta.engine.answers import generated_data
-from evalmeta.engine.endpoints import open_endpoint
-from evalmeta.engine.subjects.headers import filled_headers
-from evalmeta.engine.subjects.messages import context_of, plain_text
-from evalmeta.engine.subjects.toolcalls import arguments_of
+from evalmeta.engine.http_endpoint import open_endpoint
+from evalmeta.engine.subjects.http import arguments_of, context_of, filled_headers, plain_text
 from evalmeta.errors import SettingsError, SubjectError
-from evalmeta.model.secrecy import redacted
-from evalmeta.wire.jsonfields import list_of_objects, object_at, optional_integer, optional_text
+from evalmeta.model.redaction import redacted
+from evalmeta.protocol.json_fields import list_of_objects, object_at, optional_integer, optional_text
 
 if TYPE_CHECKING:
-    from evalmeta.engine.endpoints import Endpoint
+    from evalmeta.engine.http_endpoint import Endpoint
     from evalmeta.engine.subject import Session, Subject
     from evalmeta.model.evaluation import Case
-    from evalmeta.model.generated import GeneratedData
-    from evalmeta.model.jsonvalue import JsonObject, JsonValue
+    from evalmeta.model.generated_data import GeneratedData
+    from evalmeta.model.json_value import JsonObject, JsonValue
     from evalmeta.model.settings import OpenAISubject
 
-__all__ = ["bind_openai"]
 
 _PATH: Final = "/chat/completions"
 _SHOWN_CHARS: Final = 300

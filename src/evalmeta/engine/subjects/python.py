@@ -1,29 +1,40 @@
-"""An agent that is a Python object: a function that answers, or something that opens sessions."""
+"""An agent that is a Python object: a function that answers, or something that opens sessions.
+
+Calls into a project's own code: blocking or not, and what they raise as errors of the subject's.
+
+Blocking code in threads that nobody has to wait for.
+"""
 
 from __future__ import annotations
 
+import asyncio
+import contextvars
 import inspect
+import sys
+import threading
+from collections.abc import Awaitable
+from contextlib import suppress
 from difflib import get_close_matches
-from typing import TYPE_CHECKING, Final
+from functools import partial
+from typing import TYPE_CHECKING, Final, NoReturn, Protocol, TypeVar
 
 from evalmeta.engine.answers import generated_data
-from evalmeta.engine.subjects.calls import Calls
-from evalmeta.engine.subjects.imports import import_from
-from evalmeta.engine.subjects.messages import context_of, exchanged, history_of
-from evalmeta.errors import SettingsError, SubjectError
+from evalmeta.engine.reasons import reason
+from evalmeta.engine.subjects.http import context_of, exchanged, history_of
+from evalmeta.engine.subjects.imports import import_from, innermost_line
+from evalmeta.errors import EvalmetaError, SettingsError, SubjectError, SubjectUnreachable
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
     from pathlib import Path
 
     from evalmeta.engine.subject import Session, Subject
-    from evalmeta.engine.subjects.calls import Function
-    from evalmeta.engine.subjects.messages import Message
+    from evalmeta.engine.subjects.http import Message
     from evalmeta.model.evaluation import Case
-    from evalmeta.model.generated import GeneratedData
-    from evalmeta.model.jsonvalue import JsonValue
+    from evalmeta.model.generated_data import GeneratedData
+    from evalmeta.model.json_value import JsonValue
     from evalmeta.model.settings import PythonSubject
 
-__all__ = ["bind_python", "subject_of"]
 
 _INPUTS: Final = ("history", "context")
 
@@ -187,3 +198,110 @@ def _instance(kind: type, called: str) -> object:
             actions=(f"Let {kind.__name__}() work without arguments, or name an object made of it.",),
         ) from error
     return instance
+
+
+class Function(Protocol):
+    """Anything that can be called."""
+
+    def __call__(self, *args: object, **inputs: object) -> object:
+        """Gives its answer, or something to await it by."""
+        ...
+
+
+class Calls:
+    """Calls functions of the project in `root`; exceptions that `retry_on` names pass."""
+
+    def __init__(self, root: Path, *, retry_on: tuple[str, ...] = ()) -> None:
+        self._root = root.resolve()
+        self._retry_on = retry_on
+
+    async def call(self, function: Function, *args: object, **inputs: object) -> object:
+        """Gives what the function returns; what is no coroutine function runs in a daemon thread.
+
+        Raises:
+            SubjectUnreachable: it raised what `retry_on` names, by class or base class.
+            SubjectError: it raised anything else; says where in the project. Errors of
+                evalmeta's own, such as SubjectBusy, come as they are.
+        """
+        try:
+            return await _result(function, *args, **inputs)
+        except (Exception, SystemExit) as error:
+            if any(_is_named(kind, name) for kind in type(error).__mro__ for name in self._retry_on):
+                raise SubjectUnreachable(self._told(error)) from error
+            if isinstance(error, EvalmetaError):
+                raise
+            raise SubjectError(self._told(error)) from error
+
+    def _told(self, error: BaseException) -> str:
+        place = innermost_line(error, self._root)
+        if place is None:
+            return reason(error)
+        file, line = place
+        return f"{file.relative_to(self._root)}:{line}: {reason(error)}"
+
+
+async def _result(function: Function, *args: object, **inputs: object) -> object:
+    if _is_async(function):
+        result = function(*args, **inputs)
+    else:
+        result = await in_thread(partial(function, *args, **inputs))
+    return await result if isinstance(result, Awaitable) else result
+
+
+def _is_async(function: Function) -> bool:
+    return inspect.iscoroutinefunction(function) or inspect.iscoroutinefunction(getattr(function, "__call__", None))  # noqa: B004
+
+
+def _is_named(kind: type, name: str) -> bool:
+    """Tells whether a class has this name: its own, its module's and its own, or one that a module gives it."""
+    if name in {kind.__name__, f"{kind.__module__}.{kind.__qualname__}"}:
+        return True
+    module, _, own = name.rpartition(".")
+    return getattr(sys.modules.get(module), own, None) is kind
+
+
+T = TypeVar("T")
+
+
+async def in_thread(function: Callable[[], T]) -> T:
+    """Gives what the function returns, or raises what it raises, from a daemon thread of its own.
+
+    Cancelling leaves the thread behind; it neither blocks the event loop nor the end
+    of the process. `asyncio.to_thread` would do both.
+    """
+    loop = asyncio.get_running_loop()
+    done: asyncio.Future[Callable[[], T]] = loop.create_future()
+
+    def run() -> None:
+        outcome = _outcome(function)
+        # The loop may be gone by the time a late answer comes.
+        with suppress(RuntimeError):
+            loop.call_soon_threadsafe(_deliver, done, outcome)
+
+    context = contextvars.copy_context()
+    threading.Thread(target=context.run, args=(run,), name="evalmeta-agent", daemon=True).start()
+    return (await done)()
+
+
+def _outcome(function: Callable[[], T]) -> Callable[[], T]:
+    try:
+        value = function()
+    except BaseException as error:  # noqa: BLE001 - whatever ends the thread is told to who waits for it
+        return _raiser(error)
+    return lambda: value
+
+
+def _raiser(error: BaseException) -> Callable[[], NoReturn]:
+    # In the event loop these would end the whole run.
+    if isinstance(error, KeyboardInterrupt | SystemExit | asyncio.CancelledError):
+        error = RuntimeError(f"{type(error).__name__}: {error}").with_traceback(error.__traceback__)
+
+    def fail() -> NoReturn:
+        raise error
+
+    return fail
+
+
+def _deliver(done: asyncio.Future[Callable[[], T]], outcome: Callable[[], T]) -> None:
+    if not done.done():
+        done.set_result(outcome)

@@ -13,20 +13,16 @@ from starlette.exceptions import HTTPException
 
 from evalmeta import limits
 from evalmeta.errors import OrgFault
-from evalmeta.interop.reading import reading_from
+from evalmeta.formats.document import reading_from
 from evalmeta.model.registry import TESTING_DEFINITION, type_at_path, type_of_run
-from evalmeta.org.evaluations import is_abandoned, start, start_file
-from evalmeta.org.handlers.bodies import read_body
-from evalmeta.org.handlers.rest import guarded, json_reply
-from evalmeta.org.reruns import extend, look_at_definition, rescore
-from evalmeta.org.results import stand_ins
+from evalmeta.org.handlers.rest import guarded, json_reply, read_body
+from evalmeta.org.runs import extend, is_abandoned, look_at_definition, rescore, stand_ins, start, start_file
 from evalmeta.org.threads import in_thread
-from evalmeta.store.record_ids import whole_id
-from evalmeta.wire.connect import write_run
-from evalmeta.wire.jsonfields import integer, object_at, read_object, text
-from evalmeta.wire.runoptions import read_options
-from evalmeta.wire.testing import studio_status, write_testing_run
-from evalmeta.wire.timestamps import to_timestamp
+from evalmeta.protocol.connect import write_run
+from evalmeta.protocol.json_fields import integer, object_at, read_object, text, to_timestamp
+from evalmeta.protocol.run_options import read_options
+from evalmeta.protocol.testing import studio_status, write_testing_run
+from evalmeta.store.database import whole_id
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -34,13 +30,12 @@ if TYPE_CHECKING:
     from starlette.requests import Request
     from starlette.responses import Response
 
-    from evalmeta.model.jsonvalue import JsonObject
+    from evalmeta.model.json_value import JsonObject
+    from evalmeta.model.login import User
     from evalmeta.model.registry import MetadataType
     from evalmeta.model.run import CaseResult, Run, RunOptions, TestResult
-    from evalmeta.model.user import User
     from evalmeta.org.organization import Organization
 
-__all__ = ["get_definition", "get_results", "get_status", "post_cancel", "post_extend", "post_rescore", "post_run"]
 
 # The iteration and the number of the case before a page; 0-0 stands before the first.
 _PLACE: Final = re.compile("([0-9]{1,9})-([0-9]{1,9})")

@@ -8,9 +8,9 @@ from evalmeta.errors import OrgFault
 from evalmeta.model.registry import NEWEST_API_VERSION, OLDEST_API_VERSION, ApiVersion
 from evalmeta.org.handlers.rest import guarded, json_reply
 from evalmeta.org.organization import ORG_ID
-from evalmeta.store.record_ids import checked_id
-from evalmeta.wire.identity import ENGINE
-from evalmeta.wire.soql import columns_of, object_of, read_query, select
+from evalmeta.protocol.oauth import ENGINE
+from evalmeta.protocol.soql import columns_of, object_of, read_query, select
+from evalmeta.store.database import checked_id
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -18,20 +18,10 @@ if TYPE_CHECKING:
     from starlette.requests import Request
     from starlette.responses import Response
 
-    from evalmeta.model.jsonvalue import JsonObject
-    from evalmeta.model.user import User
+    from evalmeta.model.json_value import JsonObject
+    from evalmeta.model.login import User
     from evalmeta.org.organization import Organization
 
-__all__ = [
-    "get_describe",
-    "get_identity",
-    "get_limits",
-    "get_query",
-    "get_resources",
-    "get_tooling_query",
-    "get_user",
-    "get_versions",
-]
 
 _SEASONS: Final = ("Spring", "Summer", "Winter")
 # Source: the sf CLI asks for the user, and whether the org is a Dev Hub, with this version whatever the org speaks.

@@ -1,27 +1,33 @@
-"""What all REST calls have in common: who calls, which version, and how replies and errors are written."""
+"""What all REST calls have in common: who calls, which version, and how replies and errors are written.
+
+Reading a request's body without taking more than the limit.
+
+Errors as callers are told them: a code of Salesforce's, a message, and nothing about this machine.
+"""
 
 from __future__ import annotations
 
+from http import HTTPStatus
 from typing import TYPE_CHECKING, Final
 
 import orjson
 from starlette.responses import Response
 
-from evalmeta.errors import EvalmetaError, OrgFault, StoreError, StoreLocked
+from evalmeta.errors import EvalmetaError, NotFound, OrgFault, SettingsError, StoreError, StoreLocked, SubjectNotBound
 from evalmeta.model.registry import OLDEST_API_VERSION
-from evalmeta.org.handlers.faults import code_of, message_of
+from evalmeta.protocol.soap import write_fault
 
 if TYPE_CHECKING:
-    from collections.abc import Awaitable, Callable
+    from collections.abc import AsyncGenerator, Awaitable, Callable
 
+    from starlette.exceptions import HTTPException
     from starlette.requests import Request
 
-    from evalmeta.model.jsonvalue import JsonValue
+    from evalmeta.model.json_value import JsonValue
+    from evalmeta.model.login import User
     from evalmeta.model.registry import ApiVersion
-    from evalmeta.model.user import User
     from evalmeta.org.organization import Organization
 
-__all__ = ["guarded", "json_reply"]
 
 # REST API Developer Guide, "Set Up Authorization": orgs take `OAuth` for `Bearer`; schemes have no case (RFC 9110).
 _SCHEMES: Final = frozenset({"bearer", "oauth"})
@@ -77,3 +83,68 @@ def _token_of(header: str) -> str:
 def json_reply(content: JsonValue, *, status: int = 200) -> Response:
     """Writes a JSON reply."""
     return Response(orjson.dumps(content), status_code=status, media_type="application/json;charset=UTF-8")
+
+
+async def limited(request: Request, *, limit: int) -> AsyncGenerator[bytes, None]:
+    """Yields the pieces of the body.
+
+    Raises:
+        OrgFault: it is larger than `limit` bytes; the rest is not read.
+    """
+    size = 0
+    async for piece in request.stream():
+        size += len(piece)
+        if size > limit:
+            raise OrgFault(f"a message may have {limit:,} bytes", code="REQUEST_TOO_LARGE")
+        yield piece
+
+
+async def read_body(request: Request, *, limit: int) -> bytes:
+    """Gives the body's bytes; raises like `limited`."""
+    return b"".join([piece async for piece in limited(request, limit=limit)])
+
+
+_CODES: Final = {
+    HTTPStatus.FORBIDDEN: "FORBIDDEN",
+    HTTPStatus.REQUEST_TIMEOUT: "REQUEST_RUNNING_TOO_LONG",
+    HTTPStatus.REQUEST_ENTITY_TOO_LARGE: "REQUEST_TOO_LARGE",
+    HTTPStatus.REQUEST_HEADER_FIELDS_TOO_LARGE: "REQUEST_TOO_LARGE",
+    HTTPStatus.SERVICE_UNAVAILABLE: "SERVER_UNAVAILABLE",
+}
+
+
+def code_of(error: EvalmetaError, *, otherwise: str) -> str:
+    """Gives the error's code; `otherwise` is the API's own for a message that it cannot use."""
+    match error:
+        case OrgFault():
+            return error.code
+        case SubjectNotBound():
+            return "SUBJECT_NOT_BOUND"
+        case SettingsError():
+            return "INVALID_SUBJECT"
+        case NotFound():
+            return "INVALID_INPUT"
+        case StoreError():
+            return "SERVER_UNAVAILABLE"
+        case _:
+            return otherwise
+
+
+def message_of(error: EvalmetaError, org: Organization) -> str:
+    """Gives what is wrong and, on the lines after the first, what to do; without code and without paths."""
+    head = str(error).removeprefix(f"{error.code}: ") if isinstance(error, OrgFault) else str(error)
+    return org.without_paths("\n".join((" ".join(head.splitlines()), *error.actions)))
+
+
+def fault_reply(path: str, code: str, message: str, *, status: int) -> Response:
+    """Writes an error for whoever asked below `path`: a fault over SOAP, Salesforce's list of errors over REST."""
+    if "/services/Soap/" in path:
+        return Response(write_fault(code, message), status_code=status, media_type="text/xml;charset=UTF-8")
+    body = orjson.dumps([{"message": message, "errorCode": code}])
+    return Response(body, status_code=status, media_type="application/json;charset=UTF-8")
+
+
+def refusal_reply(path: str, refusal: HTTPException) -> Response:
+    """Writes a refusal that has a status of HTTP's own."""
+    status = HTTPStatus(refusal.status_code)
+    return fault_reply(path, _CODES.get(status, "UNKNOWN_EXCEPTION"), refusal.detail, status=status)

@@ -11,7 +11,7 @@ from client.servers import Loopback, http_reply, listening
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
-    from evalmeta.model.jsonvalue import JsonObject
+    from evalmeta.model.json_value import JsonObject
 
     Body = dict[str, object]
 

@@ -7,15 +7,15 @@ from typing import TYPE_CHECKING
 import pytest
 
 from engine.raters.llm.model_server import ModelServer, failing, half, judging, model_serving, replying, saying
-from engine.raters.llm.test_rating import KEY, RUBRIC, Kept
+from engine.raters.llm.test_judge import KEY, RUBRIC, Kept
 from evalmeta import limits
-from evalmeta.engine.raters.llm.rating import bind_llm
+from evalmeta.engine.raters.llm.judge import bind_llm
 from evalmeta.errors import RaterError, SettingsError
 from evalmeta.model.run import Verdict
 from evalmeta.model.settings import LlmRater
 
 if TYPE_CHECKING:
-    from evalmeta.engine.raters.rater import Rating
+    from evalmeta.engine.raters.judge import Rating
 
 
 @pytest.fixture(autouse=True)

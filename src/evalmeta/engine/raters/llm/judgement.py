@@ -14,10 +14,9 @@ from evalmeta.model.run import Verdict
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from evalmeta.engine.raters.rater import Rubric
-    from evalmeta.model.jsonvalue import JsonObject, JsonValue
+    from evalmeta.engine.raters.judge import Rubric
+    from evalmeta.model.json_value import JsonObject, JsonValue
 
-__all__ = ["Criterion", "Judgement", "Opinion", "judgement_schema", "opinion_of", "read_judgement"]
 
 _BEST: Final = 5
 _EVIDENCE: Final = 3

@@ -9,10 +9,8 @@ from evalmeta.engine.raters.llm.questions import QUESTIONS, item_count
 from evalmeta.engine.raters.llm.rulings import read_ruling, weigh
 
 if TYPE_CHECKING:
+    from evalmeta.engine.raters.judge import Rubric
     from evalmeta.engine.raters.llm.judgement import Opinion
-    from evalmeta.engine.raters.rater import Rubric
-
-__all__ = ["Reply", "read_opinion"]
 
 
 class Reply(NamedTuple):

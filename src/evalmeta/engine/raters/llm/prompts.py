@@ -20,10 +20,9 @@ from evalmeta.errors import RaterError
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from evalmeta.engine.raters.rater import Rubric
-    from evalmeta.model.jsonvalue import JsonObject
+    from evalmeta.engine.raters.judge import Rubric
+    from evalmeta.model.json_value import JsonObject
 
-__all__ = ["METRICS", "PROMPT_VERSION", "answer_schema", "rubric_message", "system_message"]
 
 PROMPT_VERSION: Final = 1
 

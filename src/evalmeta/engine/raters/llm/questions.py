@@ -14,10 +14,9 @@ from evalmeta.engine.raters.llm.rulings import CLAIMS, GRADE, YES_NO, YES_NO_EAC
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from evalmeta.engine.raters.rater import Rubric
-    from evalmeta.model.jsonvalue import JsonObject
+    from evalmeta.engine.raters.judge import Rubric
+    from evalmeta.model.json_value import JsonObject
 
-__all__ = ["QUESTIONS", "Inquiry", "asked_fields", "inquiry_message", "item_count"]
 
 _FRAME: Final = """\
 You judge what an AI agent did. {task}

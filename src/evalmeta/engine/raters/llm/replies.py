@@ -11,9 +11,8 @@ from evalmeta import limits
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
-    from evalmeta.model.jsonvalue import JsonValue
+    from evalmeta.model.json_value import JsonValue
 
-__all__ = ["read_reply"]
 
 _END_OF_THOUGHTS: Final = "</think>"
 """What models that think aloud write before their answer."""

@@ -12,21 +12,9 @@ from evalmeta.engine.raters.llm.replies import read_reply
 from evalmeta.model.run import Verdict
 
 if TYPE_CHECKING:
-    from evalmeta.engine.raters.rater import Rubric
-    from evalmeta.model.jsonvalue import JsonObject, JsonValue
+    from evalmeta.engine.raters.judge import Rubric
+    from evalmeta.model.json_value import JsonObject, JsonValue
 
-__all__ = [
-    "CLAIMS",
-    "GRADE",
-    "YES_NO",
-    "YES_NO_EACH",
-    "Form",
-    "Item",
-    "Ruling",
-    "read_ruling",
-    "ruling_schema",
-    "weigh",
-]
 
 _BEST: Final = 5.0
 _EVIDENCE: Final = 3

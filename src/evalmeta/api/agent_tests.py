@@ -1,0 +1,249 @@
+"""Tests in files of any format: found, read, and each with the agent that it asks."""
+
+from __future__ import annotations
+
+import os
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Final
+
+from evalmeta import limits
+from evalmeta.api.files import files_to_check, shown, validate
+from evalmeta.errors import EvalmetaError, InvalidMetadata, NotFound, ProjectError, SubjectNotBound, UsageError
+from evalmeta.formats.document import Reading, reading_of
+from evalmeta.formats.files import is_test_file, read_document
+from evalmeta.package.config_file import key_name
+from evalmeta.package.convert import named_by
+from evalmeta.package.project import SETTINGS_FILE, find_project
+from evalmeta.package.resolver import find_components
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping, Sequence
+
+    from evalmeta.formats.document import Document
+    from evalmeta.model.evaluation import Evaluation
+    from evalmeta.model.json_value import JsonObject
+    from evalmeta.model.problem import Problem
+    from evalmeta.model.run import RunOptions
+    from evalmeta.package.project import Project
+
+
+RECORDED_ANSWERS: Final = "recorded answers"
+"""What answers a file that has its answers itself, in place of an agent's name."""
+
+_SHOWN_PROBLEMS: Final = 20
+_PASSED_OVER: Final = frozenset({"node_modules", "__pycache__"})
+
+
+@dataclass(frozen=True, slots=True)
+class FileTest:
+    """A test in a file, and whom it asks.
+
+    Attributes:
+        name: the file, from the project's folder on where it is in there.
+        subject_name: what the agent is called.
+        subject: the agent's settings; None when the project binds it by its name.
+        reading: what the project says of such files.
+    """
+
+    path: Path
+    name: str
+    document: Document
+    subject_name: str
+    subject: JsonObject | None = None
+    reading: Reading = field(default_factory=Reading)
+
+    @property
+    def evaluation(self) -> Evaluation:
+        """Gives what is asked."""
+        return self.document.evaluation
+
+    @property
+    def order(self) -> JsonObject:
+        """Gives what an org is told of it."""
+        subject = {} if self.subject is None else {"subject": self.subject}
+        return {"path": self.name, "subjectName": self.subject_name, "reading": self.reading.json(), **subject}
+
+
+def find_tests(paths: Sequence[Path]) -> list[Path]:
+    """Lists the tests that paths stand for, each once.
+
+    A file stands for itself; a folder for the definitions in it, which are those of the
+    project where it is one's root, and for `*.test.json` and `*.evalset.json`.
+
+    Raises:
+        NotFound: a path is not there, or a folder has no tests.
+        ProjectError: what stands in a project's root cannot be read.
+    """
+    found: dict[str, Path] = {}
+    for path in paths:
+        for file in _tests_in(path):
+            found.setdefault(os.path.realpath(file), file)
+    return list(found.values())
+
+
+def _tests_in(path: Path) -> list[Path]:
+    if not path.is_dir():
+        if not path.exists():
+            raise _not_there(path)
+        return [path]
+    definitions = _components_of(path)
+    if definitions is None:
+        definitions = [each for each in files_to_check([path]) if named_by(each.name)]
+    files = [*definitions, *sorted(each for each in _walk(path) if is_test_file(each.name))]
+    if not files:
+        raise NotFound(
+            f"there are no tests in {str(path)!r}",
+            actions=["Looked for definitions, *.test.json and *.evalset.json; name other files themselves."],
+        )
+    return files
+
+
+def _components_of(folder: Path) -> list[Path] | None:
+    try:
+        project = find_project(folder)
+    except ProjectError:
+        return None
+    return [each.path for each in find_components(project)] if project.root == folder.resolve() else None
+
+
+def _not_there(path: Path) -> NotFound:
+    actions = [] if os.sep in str(path) or "." in str(path) else [f"Is it a test in the org? Then: -n {path}"]
+    return NotFound(f"there is no file {str(path)!r}", actions=actions)
+
+
+def _walk(folder: Path) -> Iterator[Path]:
+    for where, folders, files in os.walk(folder):
+        folders[:] = [each for each in folders if each not in _PASSED_OVER and not each.startswith(".")]
+        yield from (Path(where, each) for each in files)
+
+
+def document_at(path: Path, *, name: str, reading: Reading) -> Document:
+    """Reads a file of any format as `read_document` does; a definition is checked as `validate` does.
+
+    Raises:
+        NotFound: there is no such file.
+        FormatError: it is of no known format, or does not fit it.
+        InvalidMetadata: it is a definition with errors.
+    """
+    if named_by(path.name):
+        refuse_errors(validate([path]).problems)
+    return read_document(path, label=shown(path), name=name, reading=reading)
+
+
+def read_test(project: Project, path: Path, *, subject: str | None = None, is_asked: bool = True) -> FileTest:
+    """Reads the test in a file, and finds whom it asks.
+
+    Args:
+        project: the project that runs it.
+        path: the file.
+        subject: the agent: a name that the project binds, or `module:name` of a Python object. None takes
+            the one that the file names; else the answers that it has itself; else the only one that the
+            project binds.
+        is_asked: whether it must be known who is asked.
+
+    Raises:
+        NotFound: there is no such file.
+        FormatError: it is of no known format, or does not fit it.
+        InvalidMetadata: it is a definition with errors.
+        SubjectNotBound: it is not said who is asked, or the project does not bind the agent that the file names.
+        UsageError: the agent is named by a file, or in no way that names a Python object.
+    """
+    # What belongs to a file stands beside it, not beside what it is a link to.
+    real = path.parent.resolve() / path.name
+    name = real.relative_to(project.root).as_posix() if real.is_relative_to(project.root) else str(real)
+    reading = reading_of(project.settings, is_asked=subject is not None)
+    document = document_at(path, name=name, reading=reading)
+    subject_name, settings = _subject(project, document, subject)
+    if is_asked and settings is None and subject_name not in project.settings.subjects:
+        raise _unbound(shown(path), subject_name, tuple(project.settings.subjects), document.notes)
+    evaluation = replace(document.evaluation, subject_name=subject_name)
+    return FileTest(real, name, replace(document, evaluation=evaluation), subject_name, settings, reading)
+
+
+def _subject(project: Project, document: Document, chosen: str | None) -> tuple[str, JsonObject | None]:
+    """Gives whom a document asks, an empty name when nobody says so, and the settings if they are not the project's."""
+    bound, named = project.settings.subjects, document.evaluation.subject_name
+    if chosen is not None and ":" in chosen:
+        _check_target(chosen)
+        return chosen, {"adapter": "python", "target": _target(project, chosen)}
+    if chosen is not None or named in bound:
+        return chosen or named, None
+    if document.is_answered:
+        return RECORDED_ANSWERS, {"adapter": "recorded"}
+    if len(bound) == 1 and not named:
+        return next(iter(bound)), None
+    return named, None
+
+
+def _check_target(chosen: str) -> None:
+    module, _, name = chosen.rpartition(":")
+    if module.endswith(".py"):
+        dotted = ".".join(Path(module).with_suffix("").parts)
+        raise UsageError(
+            f"the agent {chosen!r} is named by a file, and a module is expected", actions=[f"Write {dotted}:{name}"]
+        )
+    if not all(part.isidentifier() for part in (*module.split("."), *name.split("."))):
+        raise UsageError(f"{chosen!r} names no Python object", actions=["Write module:name, such as my_agent:answer."])
+
+
+def _target(project: Project, chosen: str) -> str:
+    """Gives a target as the project's folder sees it; one that is only in the current folder is meant from there on."""
+    module, here = chosen.split(":", 1)[0].split(".", 1)[0], Path.cwd().resolve()
+    is_below = here != project.root and here.is_relative_to(project.root)
+    if not is_below or _has_module(project.root, module) or not _has_module(here, module):
+        return chosen
+    return ".".join((*here.relative_to(project.root).parts, chosen))
+
+
+def _has_module(folder: Path, module: str) -> bool:
+    return (folder / f"{module}.py").is_file() or (folder / module).is_dir()
+
+
+def _unbound(label: str, name: str, bound: tuple[str, ...], notes: tuple[Problem, ...]) -> SubjectNotBound:
+    table = key_name(["subjects", name or "My_Agent"])
+    lines = f'[{table}]\nadapter = "python"\ntarget = "my_agent:answer"'
+    alone = "" if name else ", and the only one there is asked"
+    bind = f"Or bind {'it' if name else 'one'} in {SETTINGS_FILE}{alone}:\n\n{lines}"
+    known = f"Or one of {SETTINGS_FILE}: --subject {' or '.join(bound)}." if bound else bind
+    what = f"asks the agent {name!r}, and no adapter is bound to it" if name else "does not say which agent to ask"
+    actions = ["Name a Python function: --subject my_agent:answer", known]
+    return SubjectNotBound(f"{label} {what}", problems=notes, actions=actions)
+
+
+def place_of_run(project: Project, definition: str) -> tuple[Path, Mapping[int, int]] | None:
+    """Gives the file that a run was of, if it was of one that is still there, and the lines of its cases.
+
+    A large file is not read again for them.
+    """
+    path = project.root / definition
+    if "." not in definition or not path.is_file():
+        return None
+    try:
+        small = path.stat().st_size <= limits.MAX_SPEC_BYTES
+        return path, read_document(path, label=definition, name=definition).lines if small else {}
+    except (EvalmetaError, OSError):
+        return path, {}
+
+
+def with_document(options: RunOptions, document: Document) -> RunOptions:
+    """Gives options with what a file says itself of its iterations and of what passes."""
+    iterations = options.iterations if document.iterations is None else document.iterations
+    rate = options.min_pass_rate if document.min_pass_rate is None else document.min_pass_rate
+    return replace(options, iterations=iterations, min_pass_rate=rate)
+
+
+def refuse_errors(problems: Sequence[Problem]) -> None:
+    """Makes sure that definitions can be run.
+
+    Raises:
+        InvalidMetadata: they have errors; nothing was asked, and `problems` has the warnings too.
+    """
+    errors = [each for each in problems if each.is_error]
+    if not errors:
+        return
+    lines = [f"{each} {each.hint}".rstrip() for each in errors[:_SHOWN_PROBLEMS]]
+    if len(errors) > _SHOWN_PROBLEMS:
+        lines.append(f"and {len(errors) - _SHOWN_PROBLEMS:,} more")
+    message = "\n".join(["the definitions have errors; nothing was asked:", *lines])
+    raise InvalidMetadata(message, problems=problems)

@@ -1,0 +1,137 @@
+"""Calibrating raters: labelled pairs out of a file, and what a rater of the project says of them."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+from pathlib import Path
+from typing import TYPE_CHECKING, Final
+
+from evalmeta.engine.raters import bind_rater
+from evalmeta.engine.raters.calibration import Pair, calibrate
+from evalmeta.errors import ProjectError, SettingsError, UsageError
+from evalmeta.model.settings import RulesRater
+from evalmeta.package.config_file import read_text
+from evalmeta.package.project import find_project
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping
+
+    from evalmeta.engine.raters.calibration import Judged
+    from evalmeta.model.settings import RaterSettings
+
+
+_RULES: Final = "rules"
+_TEXTS: Final = ("expected", "actual")
+_EXTRAS: Final = ("utterance", "rule", "split")
+_BOOLEANS: Final = {"true": True, "yes": True, "1": True, "false": False, "no": False, "0": False}
+
+
+async def check_rater(file: Path, *, rater: str = _RULES, start: Path | None = None) -> tuple[Judged, ...]:
+    """Asks a rater about the labelled pairs of a file.
+
+    Args:
+        file: see `read_pairs`.
+        rater: a name under [raters] in evalmeta.toml; `rules` is there without one.
+        start: where to look for the project, the current folder if not given.
+
+    Raises:
+        UsageError: the file cannot be read, or a line of it is no labelled pair.
+        SettingsError: no rater is called so, or it cannot be used.
+    """
+    pairs = read_pairs(file)
+    settings, root = _settings(rater, start or Path())
+    bound = bind_rater(settings, root=root)
+    try:
+        return await calibrate(pairs, bound)
+    finally:
+        await bound.close()
+
+
+def read_pairs(file: Path) -> tuple[Pair, ...]:
+    """Reads labelled pairs: JSON lines, or CSV with a header when the name ends in `.csv`.
+
+    A pair has `expected`, `actual` and `right` (true or false), and may have
+    `utterance`, `rule` and `split`.
+
+    Raises:
+        UsageError: the file cannot be read or has no pairs, or a line is none: says which and why.
+    """
+    text = read_text(file, raises=UsageError)
+    rows = _csv_rows(file, text) if file.suffix.lower() == ".csv" else _json_rows(file, text)
+    pairs = tuple(_pair(f"{file}:{line}", row) for line, row in rows)
+    if not pairs:
+        raise UsageError(f"{file}: has no labelled pairs", actions=(_EXAMPLE,))
+    return pairs
+
+
+_EXAMPLE: Final = 'Write one pair a line, such as {"expected": "It is 5.", "actual": "It is 6.", "right": false}'
+
+
+def _json_rows(file: Path, text: str) -> Iterator[tuple[int, Mapping[str, object]]]:
+    for number, line in enumerate(text.split("\n"), 1):
+        if not line.strip():
+            continue
+        try:
+            row: object = json.loads(line)
+        except (ValueError, RecursionError) as error:
+            raise UsageError(f"{file}:{number}: is no JSON: {error}", actions=(_EXAMPLE,)) from error
+        if not isinstance(row, dict):
+            raise UsageError(f"{file}:{number}: is no JSON object", actions=(_EXAMPLE,))
+        yield number, row
+
+
+def _csv_rows(file: Path, text: str) -> Iterator[tuple[int, Mapping[str, object]]]:
+    reader = csv.DictReader(io.StringIO(text, newline=""), strict=True)
+    try:
+        for row in reader:
+            if None in row:
+                raise UsageError(f"{file}:{reader.line_num}: has more fields than the header")
+            yield reader.line_num, row
+    except csv.Error as error:
+        raise UsageError(f"{file}:{reader.line_num}: is no CSV: {error}") from error
+
+
+def _pair(place: str, row: Mapping[str, object]) -> Pair:
+    expected, actual = (_text(place, row, key) for key in _TEXTS)
+    extras = {key: _text(place, row, key) for key in _EXTRAS if row.get(key)}
+    return Pair(expected, actual, _right(place, row), **extras)
+
+
+def _text(place: str, row: Mapping[str, object], key: str) -> str:
+    value = row.get(key)
+    if not isinstance(value, str):
+        raise UsageError(f"{place}: {key!r} is {_told(row, key)}, it must be a text", actions=(_EXAMPLE,))
+    return value
+
+
+def _right(place: str, row: Mapping[str, object]) -> bool:
+    value = row.get("right")
+    known = _BOOLEANS.get(value.strip().lower()) if isinstance(value, str) else value
+    if not isinstance(known, bool):
+        raise UsageError(f"{place}: 'right' is {_told(row, 'right')}, it must be true or false", actions=(_EXAMPLE,))
+    return known
+
+
+def _told(row: Mapping[str, object], key: str) -> str:
+    return f"{row[key]!r:.60}" if key in row else "missing"
+
+
+def _settings(name: str, start: Path) -> tuple[RaterSettings, Path]:
+    try:
+        project = find_project(start)
+    except ProjectError:
+        if name == _RULES:
+            return RulesRater(adapter="rules"), start
+        raise
+    raters = project.settings.raters
+    if name in raters:
+        return raters[name], project.root
+    if name == _RULES:
+        return RulesRater(adapter="rules"), project.root
+    known = ", ".join([_RULES, *raters])
+    raise SettingsError(
+        f"no rater is called {name!r}; there are: {known}",
+        actions=(f'Add a table [raters.{name}] with its adapter, "rules" or "llm", to evalmeta.toml.',),
+    )

@@ -1,0 +1,410 @@
+"""Files: reading, writing and checking them.
+
+Formatting: files in the form in which an org hands them out, comments kept.
+
+Checking many files on every core that this process may use.
+"""
+
+from __future__ import annotations
+
+import os
+import stat
+from dataclasses import dataclass, replace
+from functools import cache, partial
+from itertools import chain
+from pathlib import Path
+from typing import TYPE_CHECKING, Final, NamedTuple, TypeVar
+
+from evalmeta import limits
+from evalmeta.errors import EvalmetaError, InvalidMetadata, NotFound, ProjectError
+from evalmeta.model.component import DESTRUCTIVE_FILES, MANIFEST_FILES, WILDCARD, Component
+from evalmeta.model.problem import Location, Problem, Severity
+from evalmeta.model.registry import NEWEST_API_VERSION, TYPES
+from evalmeta.package.convert import named_by
+from evalmeta.package.files import put_file, shown
+from evalmeta.package.project import find_project
+from evalmeta.package.resolver import version_in_force
+from evalmeta.validation.manifests import validate_manifest
+from evalmeta.validation.rules import Judgement, judgement_of
+from evalmeta.validation.validator import Checked, check_component, remember_clean, validate_together
+from evalmeta.xmlio.formatter import format_definition, format_manifest
+from evalmeta.xmlio.lenient_reader import sketch_definition
+from evalmeta.xmlio.reader import read_xml
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Sequence
+
+    from evalmeta.model.component import ComponentSet, Manifest
+    from evalmeta.model.definition import Definition
+    from evalmeta.model.registry import ApiVersion
+    from evalmeta.package.project import Project
+    from evalmeta.validation.definition_rules import NamedFile
+
+
+__all__ = [
+    "Formatting",
+    "Validation",
+    "bytes_of",
+    "case_lines",
+    "check_components",
+    "files_to_check",
+    "format_files",
+    "ignore_problems",
+    "is_beside_deletions",
+    "map_chunks",
+    "problems_of",
+    "read",
+    "shown",
+    "validate",
+    "write",
+]
+
+
+_MANIFEST_FOLDERS: Final = (".", "manifest")
+
+
+@dataclass(frozen=True, slots=True)
+class Validation:
+    """What a check found: every problem, and how many files were looked at."""
+
+    problems: tuple[Problem, ...]
+    files: int
+
+    @property
+    def is_valid(self) -> bool:
+        """Says whether nothing stops a deployment."""
+        return not any(problem.is_error for problem in self.problems)
+
+
+class _InForce(NamedTuple):
+    """What the project around a folder says about its files; the defaults when there is no project."""
+
+    root: Path | None
+    judgement: Judgement
+    api_version: ApiVersion
+
+
+def read(path: Path) -> Definition:
+    """Reads a definition file.
+
+    Raises:
+        NotFound: there is no such file.
+        InvalidMetadata: it does not fit the type; `problems` says where.
+    """
+    from evalmeta.xmlio.definitions import read_definition  # noqa: PLC0415 - checking files does without
+
+    return read_definition(read_xml(bytes_of(path), label=shown(path)))
+
+
+def write(definition: Definition, path: Path) -> None:
+    """Writes a definition file; one that was read and not changed keeps its bytes.
+
+    Raises:
+        ProjectError: the file cannot be written; it is as it was.
+    """
+    from evalmeta.xmlio.definitions import write_definition  # noqa: PLC0415 - as in `read`
+
+    put_file(path, write_definition(definition))
+
+
+def validate(paths: Sequence[Path] = (), *, start: Path | None = None) -> Validation:
+    """Checks files, or all that a project has, and gives every problem.
+
+    Args:
+        paths: definition files, manifests, and folders, which are searched through;
+            none means the project around `start`: its definitions, and the manifests in its
+            root and in its folder `manifest`.
+        start: where to look for the project; the current folder when None.
+
+    Raises:
+        NotFound: a path does not exist, or is no file that evalmeta checks.
+        ProjectError: there is no project, and no path was given; or a package directory is none.
+        SettingsError: the project's settings are wrong.
+    """
+    found = _validate_files(files_to_check(paths, start=start))
+    if paths:
+        return found
+    project = find_project(start or Path.cwd())
+    return Validation((*ignore_problems(project), *found.problems), found.files)
+
+
+def files_to_check(paths: Sequence[Path] = (), *, start: Path | None = None) -> list[Path]:
+    """Lists the definitions and manifests that `validate` checks, each once; raises like it."""
+    if not paths:
+        return list(_project_files(find_project(start or Path.cwd())))
+    real = cache(os.path.realpath)
+    files: dict[tuple[str, str], Path] = {}
+    for path in _named_files(paths):
+        files.setdefault((real(path.parent), path.name), path)
+    return list(files.values())
+
+
+def ignore_problems(project: Project) -> tuple[Problem, ...]:
+    """Gives warnings about the project's `.forceignore`.
+
+    Raises:
+        ProjectError: it cannot be read.
+    """
+    from evalmeta.package.forceignore import FORCEIGNORE_FILE, read_forceignore  # noqa: PLC0415 - for projects only
+
+    label = shown(project.root / FORCEIGNORE_FILE)
+    problems = read_forceignore(project.root).problems
+    return tuple(replace(each, location=replace(each.location, path=label)) for each in problems)
+
+
+def check_components(project: Project, components: ComponentSet) -> tuple[Problem, ...]:
+    """Checks components before they are sent, and gives the warnings, those about `.forceignore` too.
+
+    Raises:
+        InvalidMetadata: there are errors; `problems` has them and the warnings.
+    """
+    found = problems_of(project, components)
+    if any(problem.is_error for problem in found):
+        raise InvalidMetadata("the definitions have errors; nothing was sent", problems=found)
+    return (*ignore_problems(project), *found)
+
+
+def problems_of(project: Project, components: ComponentSet) -> list[Problem]:
+    """Lists every problem of components, by themselves and together, in the version that is in force for them."""
+    judgement = judgement_of(project.declared)
+    version = components.api_version
+    checked = map_chunks(partial(_check_some, judgement=judgement, version=version), components.components)
+    remember_clean(each.clean for each in checked if each.clean)
+    found = [problem for each in checked for problem in each.problems]
+    return [*found, *validate_together([each.file for each in checked if each.file], judgement)]
+
+
+def is_beside_deletions(manifest: Path) -> bool:
+    """Tells whether a manifest stands beside destructive changes, and so may select nothing."""
+    return any((manifest.parent / name).is_file() for name in DESTRUCTIVE_FILES)
+
+
+def case_lines(path: Path) -> dict[int, int]:
+    """Gives the line of each test case of a definition file, by the case's number; empty when it cannot be read."""
+    from evalmeta.model.evaluation import evaluation_of  # noqa: PLC0415 - checking files does without
+
+    try:
+        document = read_xml(bytes_of(path), label=shown(path))
+    except EvalmetaError:
+        return {}
+    cases = tuple(evaluation_of(sketch_definition(document), name="").cases)
+    steps = ([("testCase", place)] for place in range(len(cases)))
+    return {case.number: document.location(document.find(each)).line for case, each in zip(cases, steps, strict=True)}
+
+
+def bytes_of(path: Path) -> bytes:
+    """Reads a file as far as any file is read: `limits.MAX_XML_BYTES` and one more.
+
+    Raises:
+        NotFound: there is no such file, or it cannot be read; a pipe is not, for it may never end.
+    """
+    try:
+        if stat.S_ISFIFO(path.stat().st_mode):
+            raise NotFound(f"{str(path)!r} is a pipe", actions=["Write it to a file first, and name that."])
+        with path.open("rb") as file:
+            return file.read(min(os.fstat(file.fileno()).st_size, limits.MAX_XML_BYTES) + 1)
+    except FileNotFoundError:
+        raise NotFound(f"there is no file {str(path)!r}") from None
+    except OSError as error:
+        raise NotFound(f"{str(path)!r} cannot be read: {error.strerror}") from None
+
+
+def _validate_files(files: Sequence[Path]) -> Validation:
+    checked = map_chunks(_check_files, files)
+    in_force = cache(_in_force)
+    problems = [problem for each in checked for problem in each.problems]
+    projects: dict[Path | None, tuple[Judgement, list[NamedFile]]] = {}
+    places: dict[Path | None, list[Component]] = {}
+    for path, each in zip(files, checked, strict=True):
+        named = named_by(path.name)
+        if named is None:
+            continue
+        force = in_force(path.parent)
+        places.setdefault(force.root, []).append(Component(*named, path))
+        if each.file:
+            projects.setdefault(force.root, (force.judgement, []))[1].append(each.file)
+    names = [problem for components in places.values() for problem in _name_problems(components)]
+    together = [problem for judgement, named in projects.values() for problem in validate_together(named, judgement)]
+    return Validation((*names, *problems, *together), len(files))
+
+
+def _check_files(files: Sequence[Path]) -> list[Checked]:
+    in_force = cache(_in_force)
+    return [_check_file(path, in_force) for path in files]
+
+
+def _named_files(paths: Sequence[Path]) -> Iterator[Path]:
+    for path in paths:
+        if path.is_dir():
+            yield from sorted(each for each in path.rglob("*") if each.is_file() and _is_checked(each))
+        elif not path.exists():
+            raise NotFound(f"there is no file or folder {str(path)!r}")
+        elif not _is_checked(path):
+            suffixes, manifests = " or ".join(f".{row.suffix}" for row in TYPES), ", ".join(MANIFEST_FILES)
+            raise NotFound(
+                f"{str(path)!r} is neither a definition nor a manifest",
+                actions=[
+                    f"Name files that end in {suffixes} (and -meta.xml), manifests ({manifests}), or folders.",
+                    f"Of a test in another format, all is checked by: evalmeta test run {path} --dry-run",
+                ],
+            )
+        else:
+            yield path
+
+
+def _is_checked(path: Path) -> bool:
+    return named_by(path.name) is not None or path.name in MANIFEST_FILES
+
+
+def _project_files(project: Project) -> Iterator[Path]:
+    from evalmeta.package.resolver import list_files  # noqa: PLC0415 - for projects only
+
+    yield from (component.path for component in list_files(project))
+    manifests = (project.root / folder / name for folder in _MANIFEST_FOLDERS for name in MANIFEST_FILES)
+    yield from (path for path in manifests if path.is_file())
+
+
+def _check_file(path: Path, in_force: Callable[[Path], _InForce]) -> Checked:
+    found = named_by(path.name)
+    if found is None:
+        return Checked(tuple(_check_manifest(path)), None)
+    force = in_force(path.parent)
+    kind, full_name = found
+    return check_component(
+        kind,
+        bytes_of(path),
+        label=shown(path),
+        full_name=full_name,
+        judgement=force.judgement,
+        api_version=force.api_version,
+    )
+
+
+def _check_manifest(path: Path) -> Iterator[Problem]:
+    label, destructive = shown(path), path.name in DESTRUCTIVE_FILES
+    manifest, problems = validate_manifest(bytes_of(path), label=label, destructive=destructive, mixed=True)
+    yield from problems
+    if manifest and not (destructive or _names_something(manifest) or is_beside_deletions(path)):
+        hint = f"Add members, or {WILDCARD} for all of a type."
+        yield Problem(
+            "manifest-selects-nothing", Severity.ERROR, Location(label, 1, 1), "the manifest names nothing", hint
+        )
+
+
+def _names_something(manifest: Manifest) -> bool:
+    return any(types.members for types in manifest.types)
+
+
+def _check_some(components: Sequence[Component], *, judgement: Judgement, version: ApiVersion) -> list[Checked]:
+    return [_check_component(each, judgement, version) for each in components]
+
+
+def _check_component(component: Component, judgement: Judgement, version: ApiVersion) -> Checked:
+    return check_component(
+        component.type,
+        bytes_of(component.path),
+        label=shown(component.path),
+        full_name=component.full_name,
+        judgement=judgement,
+        api_version=version,
+    )
+
+
+def _in_force(folder: Path) -> _InForce:
+    try:
+        project = find_project(folder)
+    except ProjectError:
+        return _InForce(None, Judgement(), NEWEST_API_VERSION)
+    return _InForce(project.root, judgement_of(project.declared), version_in_force(project))
+
+
+def _name_problems(components: Sequence[Component]) -> Iterator[Problem]:
+    from evalmeta.package.resolver import name_problems  # noqa: PLC0415 - for definitions only
+
+    return name_problems(components)
+
+
+@dataclass(frozen=True, slots=True)
+class Formatting:
+    """What formatting did.
+
+    Attributes:
+        changed: the files that were written anew, or would be.
+        problems: why files were left alone.
+        files: how many files were looked at.
+    """
+
+    changed: tuple[str, ...]
+    problems: tuple[Problem, ...]
+    files: int
+
+
+def format_files(paths: Sequence[Path] = (), *, start: Path | None = None, check: bool = False) -> Formatting:
+    """Writes files in canonical form, each in one step; a file that cannot be read as its type is left alone.
+
+    Args:
+        paths: as for `metadata.validate`.
+        start: as for `metadata.validate`.
+        check: write nothing, only tell which files would change.
+
+    Raises:
+        NotFound: a path does not exist, or is no file that evalmeta formats.
+        ProjectError: there is no project, and no path was given; or a file cannot be written.
+    """
+    files = files_to_check(paths, start=start)
+    changed: list[str] = []
+    problems: list[Problem] = []
+    for path in files:
+        before = bytes_of(path)
+        try:
+            after = _formatted(path, before)
+        except InvalidMetadata as error:
+            problems += error.problems
+            continue
+        if after != before:
+            changed.append(shown(path))
+            if not check:
+                put_file(path, after)
+    return Formatting(tuple(changed), tuple(problems), len(files))
+
+
+def _formatted(path: Path, data: bytes) -> bytes:
+    label = shown(path)
+    if named_by(path.name):
+        return format_definition(data, label=label)
+    manifest, problems = validate_manifest(data, label=label)
+    if manifest is None:
+        raise InvalidMetadata(f"{label} cannot be formatted", problems=problems)
+    return format_manifest(data, label=label)
+
+
+_Item = TypeVar("_Item")
+_Result = TypeVar("_Result")
+
+
+# Starting processes takes as long as checking some hundred files.
+_WORTHWHILE: Final = 600
+_CHUNK: Final = 100
+_MOST: Final = 8
+
+
+def map_chunks(work: Callable[[Sequence[_Item]], list[_Result]], items: Sequence[_Item]) -> list[_Result]:
+    """Gives the results of `work` for all items in their order; many items are shared out to processes.
+
+    Args:
+        work: takes some items and gives one result for each; a function of a module,
+            with items and results that can be pickled.
+        items: what to work on.
+    """
+    cores = min(_cores(), _MOST)
+    if len(items) < _WORTHWHILE or cores == 1:
+        return work(items)
+    from concurrent.futures import ProcessPoolExecutor  # noqa: PLC0415 - for many files only
+
+    chunks = [items[start : start + _CHUNK] for start in range(0, len(items), _CHUNK)]
+    with ProcessPoolExecutor(cores) as pool:
+        return list(chain.from_iterable(pool.map(work, chunks)))
+
+
+def _cores() -> int:
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1

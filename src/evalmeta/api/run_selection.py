@@ -1,0 +1,310 @@
+"""Which tests, and which of their cases, a run is about: by name, number, label, tag, by what failed before.
+
+What runs would ask: the tests, their cases, the agent and who judges, without asking anything.
+
+Going on from earlier runs: more iterations, answers judged again, and no mixing of two definitions.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import dataclass, replace
+from difflib import get_close_matches
+from typing import TYPE_CHECKING, NamedTuple
+
+from evalmeta.api.agent_tests import with_document
+from evalmeta.api.changes import compare_contents
+from evalmeta.api.comparisons import load_run
+from evalmeta.api.files import shown
+from evalmeta.api.sync import fetch
+from evalmeta.client import runs
+from evalmeta.engine.case_run import choose
+from evalmeta.errors import NotFound, SettingsError, UsageError
+from evalmeta.model.aggregation import counted_verdicts
+from evalmeta.model.evaluation import CaseList, evaluation_of, parse_case_list
+from evalmeta.model.registry import type_of_run
+from evalmeta.model.run import Verdict
+from evalmeta.xmlio.lenient_reader import sketch_definition
+from evalmeta.xmlio.reader import read_xml
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
+
+    from evalmeta.api.agent_tests import FileTest
+    from evalmeta.api.runs import AgentTest
+    from evalmeta.client.connection import Connection
+    from evalmeta.client.runs import DefinitionOfRun
+    from evalmeta.model.difference import Difference
+    from evalmeta.model.evaluation import Case, Evaluation
+    from evalmeta.model.registry import MetadataType
+    from evalmeta.model.run import Run, RunOptions
+    from evalmeta.package.project import Project
+
+
+@dataclass(frozen=True, slots=True)
+class Choice:
+    """Which cases are chosen; a case is chosen when every list that was given has it.
+
+    Attributes:
+        lists: alternatives, of which one must have the case; none choose every case.
+        names: the definitions that are chosen, as `select_tests` takes them; empty for all.
+    """
+
+    names: tuple[str, ...] = ()
+    lists: tuple[tuple[CaseList, ...], ...] = ()
+
+    def numbers(self, test: AgentTest) -> tuple[int, ...] | None:
+        """Gives the numbers of the chosen cases of a test, None for all of them."""
+        chosen: frozenset[int] | None = None
+        for alternatives in self.lists:
+            one = _union(each.numbers for each in alternatives if each.name in {"", test.full_name, test.key})
+            chosen = one if chosen is None else chosen if one is None else chosen & one
+        return None if chosen is None else tuple(sorted(chosen))
+
+    def narrowed(self, lists: Sequence[CaseList]) -> Choice:
+        """Gives a choice that has only those cases that are in one of these lists, too; no lists change nothing.
+
+        Where no definition was chosen yet, those are that the lists name.
+        """
+        if not lists:
+            return self
+        named = tuple(dict.fromkeys(each.name for each in lists))
+        names = self.names or (() if "" in named else named)
+        return Choice(names, (*self.lists, tuple(lists)))
+
+
+class Failures(NamedTuple):
+    """A run that is over, and the numbers of its cases of which an iteration failed or ended in an error."""
+
+    run: Run
+    numbers: frozenset[int]
+
+    @property
+    def cases(self) -> CaseList:
+        """Gives the cases as a list."""
+        kind = type_of_run(self.run.id)
+        return CaseList(f"{kind.name}:{self.run.definition}" if kind else self.run.definition, self.numbers)
+
+
+def by_tags(project: Project, tags: Iterable[str]) -> list[CaseList]:
+    """Gives the cases that the project's settings have under tags.
+
+    Raises:
+        UsageError: there is no such tag.
+        SettingsError: what stands under one is no list of cases.
+    """
+    lists: list[CaseList] = []
+    for tag in tags:
+        if tag not in project.settings.tags:
+            near = get_close_matches(tag, project.settings.tags, n=1)
+            hint = f"Did you mean {near[0]}?" if near else 'Tags are lists under [tags]: smoke = ["Order_Desk:1-3"]'
+            raise UsageError(f"evalmeta.toml has no tag {tag!r}", actions=[hint])
+        lists += [_tagged(tag, entry) for entry in project.settings.tags[tag]]
+    return lists
+
+
+def in_files(lists: Sequence[CaseList], files: Sequence[FileTest]) -> tuple[CaseList, ...]:
+    """Gives lists with the numbers of cases that were named by their labels, and with the files' own names.
+
+    Raises:
+        UsageError: no case has the label; names the one that is most like it.
+    """
+    return tuple(found for each in lists for found in _in_files(each, files))
+
+
+def failed_in(project: Project, run_ids: Iterable[str]) -> list[Failures]:
+    """Gives for each run what failed or ended in an error in it.
+
+    Raises:
+        NotFound: no such run is known here.
+        UsageError: it is not over.
+        StoreError: the project's database cannot be used.
+    """
+    runs = [load_run(project, run_id) for run_id in run_ids]
+    return [Failures(run, _failed(run)) for run in runs]
+
+
+def _in_files(chosen: CaseList, files: Sequence[FileTest]) -> Iterator[CaseList]:
+    if not chosen.label:
+        named = [each.name for each in files if chosen.name and chosen.name in _names(each)]
+        yield from (chosen._replace(name=name) for name in named or [chosen.name])
+        return
+    found = [CaseList(each.name, numbers) for each in files if (numbers := _labelled(chosen.label, each))]
+    if not files:
+        raise UsageError(f"{chosen.label!r} is no list of cases such as 3, 1,4-7 or Order_Desk:3")
+    if not found:
+        message = f"{chosen.label!r} is neither a list of cases such as 3, 1,4-7 or NAME:3 nor the label of a case"
+        near = get_close_matches(chosen.label, {case.label for each in files for case in each.evaluation.cases}, n=1)
+        raise UsageError(message, actions=[f"Did you mean {near[0]!r}?"] if near else [])
+    yield from found
+
+
+def _labelled(label: str, file: FileTest) -> frozenset[int]:
+    wanted = {label} | {label.removeprefix(f"{name}:") for name in _names(file)}
+    return frozenset(case.number for case in file.evaluation.cases if case.label in wanted)
+
+
+def _names(file: FileTest) -> set[str]:
+    """Gives what people call a file: its path in the project or from here, its name, and that without suffixes."""
+    return {file.name, shown(file.path), file.path.name, file.path.name.split(".", 1)[0]}
+
+
+def _tagged(tag: str, entry: str) -> CaseList:
+    try:
+        found = parse_case_list(entry, is_named=True)
+    except ValueError as error:
+        raise SettingsError(f"evalmeta.toml: tags.{tag}: {error}") from None
+    if not found.name:
+        raise SettingsError(f"evalmeta.toml: tags.{tag}: {entry!r} names no definition; write NAME:{entry}")
+    return found
+
+
+def _failed(run: Run) -> frozenset[int]:
+    bad = {Verdict.FAILURE, Verdict.ERROR}
+    return frozenset(number for number, verdict in counted_verdicts(run.cases, run.options) if verdict in bad)
+
+
+def _union(sets: Iterable[frozenset[int] | None]) -> frozenset[int] | None:
+    found: set[int] = set()
+    for each in sets:
+        if each is None:
+            return None
+        found |= each
+    return frozenset(found)
+
+
+@dataclass(frozen=True, slots=True)
+class PlannedRun:
+    """What a run would ask.
+
+    Attributes:
+        cases: those that would be asked, in each iteration.
+        left_out: how many other cases the definition has.
+        expectations: how often each name is judged in one iteration.
+    """
+
+    definition: str
+    type: str
+    subject_name: str
+    cases: tuple[Case, ...]
+    left_out: int
+    iterations: int
+    expectations: Mapping[str, int]
+
+    @property
+    def questions(self) -> int:
+        """Gives how many questions the agent would be asked, nothing tried again."""
+        return sum(len(case.turns) for case in self.cases) * self.iterations
+
+
+async def plan_runs(
+    connection: Connection, tests: Sequence[AgentTest], choice: Choice, options: RunOptions
+) -> list[PlannedRun]:
+    """Gives what a run of each test would ask, by the definitions in the org.
+
+    Raises:
+        OrgError: the org cannot be reached or refuses a call.
+    """
+    deployed = [test for test in tests if test.file is None]
+    kinds = dict.fromkeys(test.type for test in deployed)
+    contents = {kind: await _contents(connection, kind, deployed) for kind in kinds}
+    evaluations = {test.key: test.file.evaluation for test in tests if test.file}
+    for test in deployed:
+        if content := contents[test.type].get(test.full_name):
+            definition = sketch_definition(read_xml(content, label=test.full_name))
+            evaluations[test.key] = evaluation_of(definition, name=test.full_name)
+    return [
+        _planned(test, evaluations[test.key], replace(_own(options, test), cases=choice.numbers(test)))
+        for test in tests
+        if test.key in evaluations
+    ]
+
+
+def _own(options: RunOptions, test: AgentTest) -> RunOptions:
+    return with_document(options, test.file.document) if test.file else options
+
+
+async def _contents(connection: Connection, kind: MetadataType, tests: Sequence[AgentTest]) -> dict[str, bytes]:
+    names = [test.full_name for test in tests if test.type == kind]
+    return {each.full_name: each.content for each in await fetch(connection, kind, names)}
+
+
+def _planned(test: AgentTest, evaluation: Evaluation, options: RunOptions) -> PlannedRun:
+    cases = tuple(choose(evaluation, options))
+    judged = Counter(each.name for case in cases for turn in case.turns for each in turn.expectations)
+    left_out = sum(1 for _ in evaluation.cases) - len(cases)
+    return PlannedRun(
+        test.full_name,
+        test.type.name,
+        evaluation.subject_name,
+        cases,
+        left_out,
+        options.iterations,
+        dict(sorted(judged.items())),
+    )
+
+
+class DefinitionChanged(UsageError):
+    """A run cannot go on: what it asks is not what is deployed now. `difference` says how they differ."""
+
+    def __init__(
+        self, run_id: str, difference: Difference | None = None, *, is_gone: bool = False, is_file: bool = False
+    ) -> None:
+        what = "file" if is_file else "definition"
+        gone = "is not there any more" if is_file else "is not deployed any more"
+        actions = ["Go on by the definition as it was: --ignore-changes.", "Or begin a new run: evalmeta test run"]
+        super().__init__(
+            f"the {what} of run {run_id} {gone if is_gone else 'has changed since the run began'}",
+            actions=["Begin a new run: evalmeta test run FILE"] if is_file else actions,
+        )
+        self.difference = difference
+
+
+async def check_unchanged(connection: Connection, run: Run) -> None:
+    """Makes sure that a run which needs a new worker is gone on with by the definition that it began with.
+
+    An org of an earlier evalmeta does not tell, and goes on.
+
+    Raises:
+        DefinitionChanged: another one is deployed now, or none.
+        OrgError: the org cannot be reached or refuses the call.
+    """
+    try:
+        found = await runs.fetch_definition(connection, run.id)
+    except NotFound:
+        return
+    if found.is_abandoned:
+        _refuse_changes(run.id, found)
+
+
+async def extend(connection: Connection, run_id: str, *, iterations: int, ignore_changes: bool) -> None:
+    """Gives a run that is over more iterations, `iterations` in all; only the new ones are asked.
+
+    Raises:
+        DefinitionChanged: another definition is deployed now, or none, and changes are not ignored.
+        UsageError: the run is not over, or has as many iterations already.
+        NotFound: no such run is in the org.
+        OrgError: the org cannot be reached or refuses a call.
+    """
+    if not ignore_changes:
+        _refuse_changes(run_id, await runs.fetch_definition(connection, run_id))
+    await runs.extend_run(connection, run_id, iterations=iterations)
+
+
+async def rescore(connection: Connection, run_id: str, options: RunOptions, *, as_deployed: bool) -> str:
+    """Starts a run that judges the answers of one that is over again, and gives its id; raises like `rescore_run`."""
+    return await runs.rescore_run(connection, run_id, options, as_deployed=as_deployed)
+
+
+def _refuse_changes(run_id: str, found: DefinitionOfRun) -> None:
+    # Of a file that is not deployed only a hash is kept.
+    is_file = found.then.startswith(b"{")
+    if found.now is None:
+        raise DefinitionChanged(run_id, is_gone=True, is_file=is_file)
+    if is_file:
+        if found.then != found.now:
+            raise DefinitionChanged(run_id, is_file=True)
+        return
+    difference = compare_contents(("as the run began", found.then), ("deployed now", found.now))
+    if difference is not None and not difference.is_form_only:
+        raise DefinitionChanged(run_id, difference)

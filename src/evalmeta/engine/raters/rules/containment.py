@@ -1,0 +1,325 @@
+"""Whether an answer says all that was expected, in order, with nothing beside it that could change it.
+
+Texts that say the same but for one thing: an opposite, swapped roles, or a part that is left out.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from typing import TYPE_CHECKING, Final, NamedTuple
+
+from evalmeta.engine.raters.rules.facts import find_facts, with_plain_numbers
+from evalmeta.engine.raters.rules.phrases import find_days, find_names
+from evalmeta.engine.raters.rules.vocabulary import CONTRASTS, DOUBTS, HARMLESS, NEUTRAL, SYMMETRIC, WEEKDAYS, word_list
+from evalmeta.engine.raters.rules.words import content_words, is_content, missing_words, negations, raw_words, stem
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator, Sequence
+
+
+_TOKEN: Final = re.compile(r"\w+(?:['.,:@+-]\w+)*|[,.!?;:\N{EM DASH}\N{EN DASH}]| - ")
+# What may follow in the same sentence and only adds to it; `for`, `if`, `on` and the like narrow it down.
+_ADDING: Final = frozenset(word_list(", to by at of as from and which where who so . ! ? ; :"))
+_NARROWING: Final = frozenset(
+    word_list(
+        "for if when with on in during until till while unless over above below under without after before once within "
+        "per provided or than not every each since"
+    )
+)
+_LEADING: Final = frozenset(word_list("for in on at by from within until after before every during with to since per"))
+_OPENING: Final = re.compile(r"^\W*(?:yes|no|sorry|unfortunately|sure|of course)\s*[,.!]\s+", re.IGNORECASE)
+_BEFORE_DAY: Final = re.compile(rf"\b(?:on|this|at)\s+(?=\d|(?:{'|'.join(WEEKDAYS)})\b)", re.IGNORECASE)
+_ADVERBS: Final = r"(?:(?:just|now|already|successfully|also) )*"
+_MINE: Final = re.compile(rf"\b(?:i|we)(?:'ve| have)? {_ADVERBS}(?P<verb>\w+)", re.IGNORECASE)
+_PASSIVE: Final = re.compile(
+    rf"\b(?:(?:has|have) {_ADVERBS}been|is|are|was|were) {_ADVERBS}(?P<verb>\w+)", re.IGNORECASE
+)
+_TRIES: Final = 8  # places to look at, so that long texts of one word cost no more
+_STOPS: Final = frozenset(".!?;")
+_PAUSES: Final = frozenset(",:;.!?\N{EM DASH}\N{EN DASH}-")
+_PAST: Final = frozenset({"was", "were", "had"})
+_BEING: Final = frozenset({"is", "are", "was", "were", "be", "been", "being"})
+_PRESENT: Final = frozenset({"is", "are", "has", "am"})
+_ME: Final = frozenset(word_list("i me my mine we us our ours"))
+_YOU: Final = frozenset(word_list("you your yours"))
+
+
+class _Span(NamedTuple):
+    start: int
+    end: int
+    places: frozenset[int]
+
+
+def doubts(expected: str, actual: str) -> tuple[str, ...]:
+    """Lists why an answer may not say what was expected; nothing when all its words are there and nothing else matters.
+
+    Numbers and synonyms count as one word. Words between and before those that were
+    expected, negations, conditions, opposites, another tense and a question are doubts.
+    """
+    expected, actual = _OPENING.sub("", expected), _OPENING.sub("", actual)
+    expected, actual, verb = _without_doer(expected, actual)
+    wanted = content_words(_plain(expected))
+    tokens = _TOKEN.findall(_plain(actual).lower())
+    said = [content_words(token)[0] if token[0].isalnum() and is_content(token) else "" for token in tokens]
+    span = _find(wanted, said) or _find_verb(wanted, said, verb) or _find_turned(wanted, said, expected, tokens)
+    if not span:
+        missing = missing_words(wanted, [word for word in said if word])
+        return (f"not found in this order: {', '.join(missing[:5])}",)
+    return tuple(dict.fromkeys((*_around(span, tokens, expected), *_all_over(expected, actual, tokens, span))))
+
+
+def changes(expected: str, actual: str) -> tuple[str, ...]:
+    """Lists what in an answer could change what its words say: a negation, a condition, an opposite, another tense."""
+    tokens = _TOKEN.findall(_plain(actual).lower())
+    return tuple(_all_over(expected, actual, tokens, _Span(0, len(tokens), frozenset())))
+
+
+def _without_doer(expected: str, actual: str) -> tuple[str, str, str]:
+    """Takes `I have` off where the other side has the same verb in the passive; gives the verb, else all as it was."""
+    if verb := _shared_verb(actual, expected):
+        return expected, _MINE.sub(r" \g<verb>", actual, count=1), verb
+    if verb := _shared_verb(expected, actual):
+        return _MINE.sub(r" \g<verb>", expected, count=1), actual, verb
+    return expected, actual, ""
+
+
+def _shared_verb(mine: str, passive: str) -> str:
+    done = _MINE.search(mine)
+    verb = content_words(done["verb"])[0] if done else ""
+    return verb if verb in {content_words(found["verb"])[0] for found in _PASSIVE.finditer(passive)} else ""
+
+
+def _plain(text: str) -> str:
+    return _BEFORE_DAY.sub("", with_plain_numbers(text))
+
+
+def _find(wanted: list[str], said: list[str]) -> _Span | None:
+    """Finds the expected words in order, in the narrowest place."""
+    best: _Span | None = None
+    starts = [place for place, word in enumerate(said) if wanted[:1] == [word]]
+    for start in starts[:_TRIES]:
+        span = _match(wanted, said, start)
+        if span and (best is None or span.end - span.start < best.end - best.start):
+            best = span
+    return best
+
+
+def _match(wanted: list[str], said: list[str], start: int) -> _Span | None:
+    places, place = [], start
+    for word in wanted:
+        try:
+            place = said.index(word, place)
+        except ValueError:
+            return None
+        places.append(place)
+        place += 1
+    return _Span(start, places[-1], frozenset(places))
+
+
+def _find_verb(wanted: list[str], said: list[str], verb: str) -> _Span | None:
+    """Finds them with the verb elsewhere, as `cancelled your order` for `your order has been cancelled`."""
+    if wanted.count(verb) != 1:
+        return None
+    others = [word for word in wanted if word != verb]
+    moved = ([*others[:place], verb, *others[place:]] for place in range(min(len(others), _TRIES) + 1))
+    return next((span for each in moved if (span := _find(each, said))), None)
+
+
+def _find_turned(wanted: list[str], said: list[str], expected: str, tokens: list[str]) -> _Span | None:
+    """Finds them when a phrase such as `In March` has moved between the front and the end."""
+    fronts = {next(iter(raw_words(expected)), ""), tokens[0] if tokens else ""}
+    if fronts.isdisjoint(_LEADING):
+        return None
+    turned = (_find(wanted[place:] + wanted[:place], said) for place in _turns(len(wanted)))
+    return next((span for span in turned if span), None)
+
+
+def _turns(length: int) -> list[int]:
+    return [place for place in range(1, length) if place <= _TRIES or length - place <= _TRIES]
+
+
+def _around(span: _Span, tokens: list[str], expected: str) -> Iterator[str]:
+    known = frozenset(raw_words(expected))
+    inside = [token for place, token in enumerate(tokens) if span.start < place < span.end and place not in span.places]
+    yield from _strange("between", inside, known)
+    if not _STOPS.isdisjoint(inside):
+        yield "the words stand in several sentences"
+    before, after = tokens[: span.start], tokens[span.end + 1 :]
+    yield from _before(before, known)
+    yield from _after(after, known)
+
+
+def _before(tokens: list[str], known: frozenset[str]) -> Iterator[str]:
+    lead: list[str] = []
+    for token in reversed(tokens):
+        if token.strip() in _PAUSES:
+            break
+        lead.append(token)
+    yield from _strange("before it", lead, known)
+
+
+def _after(tokens: list[str], known: frozenset[str]) -> Iterator[str]:
+    tail: list[str] = []
+    for token in tokens:
+        if token.strip() in _STOPS:
+            break
+        tail.append(token)
+    own = [
+        token for token in tail if token[0].isalnum() and token not in NEUTRAL | HARMLESS | known and is_content(token)
+    ]
+    if not own:
+        return
+    if "and" in tail[:2]:
+        yield f"a statement is added: {' '.join(tail[:5])}"
+    has_digits = any(token[0].isdigit() for token in own)
+    if has_digits or tail[0] not in _ADDING or not _NARROWING.isdisjoint(tail[:2]):
+        yield f"it is narrowed down: {' '.join(tail[:5])}"
+
+
+def _strange(where: str, tokens: list[str], known: frozenset[str]) -> Iterator[str]:
+    strange = [token for token in tokens if token[0].isalnum() and is_content(token) and token not in HARMLESS | known]
+    if strange:
+        yield f"other words {where}: {', '.join(strange[:5])}"
+
+
+def _all_over(expected: str, actual: str, tokens: list[str], span: _Span) -> Iterator[str]:
+    known = raw_words(expected)
+    if negations(expected) != negations(actual):
+        yield "warning: one side has a negation that the other has not"
+    common = frozenset(content_words(expected))
+    doubtful = [token for token in tokens if token in DOUBTS and common.isdisjoint(content_words(token))]
+    if doubtful:
+        yield f"the answer makes an exception or leaves it open: {', '.join(doubtful[:5])}"
+    if contraries(known, frozenset(tokens).difference(known)):
+        yield "the answer also has an opposite"
+    if _is_passive(tokens[span.start : span.end + 1]) != _is_passive(known):
+        yield "one side says who did it to whom the other way round"
+    if _is_past(known, tokens[span.start : span.end]):
+        yield "the answer speaks of the past"
+    if next((token for token in tokens[span.end :] if token in _STOPS), "") == "?" and "?" not in expected:
+        yield "the answer asks"
+    persons = set(_persons(tokens[max(0, span.start - 2) : span.end + 1]))
+    if persons and set(_persons(known)).isdisjoint(persons) and _persons(known):
+        yield "whose it is differs"
+    if _persons(known) != _persons(raw_words(actual))[: len(_persons(known))] and len(set(_persons(known))) > 1:
+        yield "who does it to whom differs"
+
+
+def _is_passive(said: Sequence[str]) -> bool:
+    """Says whether something is done by somebody, as in `was bought by`."""
+    agents = [place for place, word in enumerate(said) if word == "by"]
+    return any(_BEING.intersection(said[max(0, place - 3) : place]) for place in agents)
+
+
+def _is_past(known: Sequence[str], said: Sequence[str]) -> bool:
+    has_present = not _PRESENT.isdisjoint(known) and "been" not in known
+    return has_present and _PAST.isdisjoint(known) and not _PAST.isdisjoint(said)
+
+
+def _persons(words: Sequence[str]) -> list[str]:
+    return ["me" if word in _ME else "you" for word in words if word in _ME or word in _YOU]
+
+
+_SENTENCE: Final = re.compile(r"(?<=[.!?;])\s+|,\s+(?=(?:but|and|so|while|although)\b)")
+_NEGATIONS: Final = {"can't": "can", "cannot": "can", "couldn't": "could", "won't": "will", "wouldn't": "would"}
+_DROPPED: Final = frozenset(
+    word_list("not no never any now currently already also yes longer there can could will would unfortunately")
+)
+_PREFIXES: Final = ("un", "in", "im", "ir", "il", "dis", "non-", "non", "de", "mis")
+_COPULA: Final = re.compile(r"^(?P<left>[^,.?!;]{1,200}?)\s(?P<verb>is|are)\s(?P<right>[^,?!;]{1,200}?)[.!]?$")
+_DEFINITE: Final = re.compile(r"\b(?:the|your|our|my|his|her|its|their)\b|'s\b", re.IGNORECASE)
+_SHORT: Final = 4
+_AND: Final = re.compile(r"\b(?:and|as well as|plus|und|y|et)\b", re.IGNORECASE)
+
+
+def contraries(some: Iterable[str], others: Iterable[str]) -> list[str]:
+    """Lists the words of `others` that exclude one of `some`: a listed pair, or one is the other with un-, in-, dis-.
+
+    All words are in lower case.
+    """
+    own = frozenset(some)
+    opposed = {contrary for word in own for each in (word, stem(word)) for contrary in CONTRASTS.get(each, ())}
+    opposed.update(prefix + word for word in own if len(word) >= _SHORT for prefix in _PREFIXES)
+    opposed.update(bare for word in own for bare in _bare(word))
+    return [word for word in others if word in opposed or stem(word) in opposed or _bare(word) & own]
+
+
+def _bare(word: str) -> set[str]:
+    return {
+        word.removeprefix(prefix)
+        for prefix in _PREFIXES
+        if word.startswith(prefix) and len(word) >= _SHORT + len(prefix)
+    }
+
+
+def contrary_words(expected: str, actual: str) -> str:
+    """Tells in which word a sentence of the answer says the opposite of what was expected; empty when none does.
+
+    Both must be the same but for that word. Two turns, as in `not unavailable`, are none;
+    a negation alone never decides.
+    """
+    wanted = _content_words(expected)
+    for sentence in _SENTENCE.split(actual):
+        said = _content_words(sentence)
+        if len(said) > len(wanted):
+            said = [word for word in said if word in wanted or word not in HARMLESS | NEUTRAL]
+        if len(said) != len(wanted):
+            continue
+        apart = [pair for pair in zip(wanted, said, strict=True) if stem(pair[0]) != stem(pair[1])]
+        if len(apart) != 1 or not contraries(apart[0][:1], apart[0][1:]):
+            continue
+        if (1 + negations(expected) + negations(sentence)) % 2:
+            return "expected {}, got {}".format(*apart[0])
+    return ""
+
+
+def _content_words(text: str) -> list[str]:
+    plain = (_NEGATIONS.get(word, word) for word in raw_words(with_plain_numbers(text)))
+    return [word for word in plain if is_content(word) and word not in _DROPPED and not word.endswith("n't")]
+
+
+def swapped_roles(expected: str, actual: str) -> str:
+    """Tells which two words have changed places in a sentence that is the same otherwise; empty when none have.
+
+    A passive, words that stand side by side and relations that go both ways are left alone.
+    """
+    wanted, said = _roles(expected), _roles(actual)
+    if len(wanted) != len(said) or Counter(wanted) != Counter(said):
+        return ""
+    apart = [place for place, word in enumerate(wanted) if said[place] != word]
+    if len(apart) != 2:  # noqa: PLR2004 - two change places
+        return ""
+    first, second = apart
+    between = wanted[first + 1 : second]
+    if not any(is_content(word) or word == "to" for word in between) or not SYMMETRIC.isdisjoint(wanted):
+        return ""
+    return f"{wanted[first]} and {wanted[second]}"
+
+
+def _roles(text: str) -> list[str]:
+    return [stem(word) for word in raw_words(with_plain_numbers(text)) if word not in {"the", "an"}]
+
+
+def turned_round(expected: str, actual: str) -> bool:
+    """Says whether an answer is the same statement of what something is, from its other end: `Paris is the capital`."""
+    wanted, said = _COPULA.match(expected), _COPULA.match(actual)
+    if not wanted or not said or not _DEFINITE.search(expected) or wanted["verb"] != said["verb"]:
+        return False
+    sides = [[content_words(with_plain_numbers(found[side])) for side in ("left", "right")] for found in (wanted, said)]
+    return sides[0] == sides[1][::-1]
+
+
+def left_out(expected: str, actual: str) -> str:
+    """Tells what an answer leaves out that stops short: a fact, a name, a day, or what follows an `and`; else empty."""
+    wanted, said = content_words(with_plain_numbers(expected)), content_words(with_plain_numbers(actual))
+    if len(said) < 2 or len(said) >= len(wanted) or wanted[: len(said)] != said:  # noqa: PLR2004 - one word is no part
+        return ""
+    tail = _tail(expected, actual)
+    has_facts = find_facts(tail) or find_days(tail) or find_names(f"x {tail}")
+    return ", ".join(wanted[len(said) :]) if has_facts or _AND.search(tail) else ""
+
+
+def _tail(expected: str, actual: str) -> str:
+    last = max((expected.lower().rfind(word) + len(word) for word in raw_words(actual)[-1:]), default=0)
+    return expected[last:]

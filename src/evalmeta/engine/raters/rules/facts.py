@@ -1,0 +1,379 @@
+"""Facts that can be compared exactly: numbers with their units, times, dates and codes.
+
+Units: what a number is a number of, and how much it is in the unit that others are compared in.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from decimal import Decimal
+from functools import lru_cache
+from typing import TYPE_CHECKING, Final, Literal, NamedTuple
+
+from evalmeta.engine.raters.rules.numerals import with_digits
+from evalmeta.engine.raters.rules.vocabulary import MONTHS
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+
+_REMEMBERED: Final = 32  # a rating asks several times for the facts of its three texts
+_TOLERANCE: Final = 0.03
+_HOURS: Final = 24
+_SCALES: Final = {"k": 3, "hundred": 2, "thousand": 3, "tausend": 3, "mil": 3, "mille": 3, "m": 6, "million": 6}
+_BIG_SCALES: Final = {"mio": 6, "millionen": 6, "millones": 6, "millions": 6, "bn": 9, "billion": 9, "mrd": 9}
+_ALL_SCALES: Final = {**_SCALES, **_BIG_SCALES, "milliarden": 9, "milliards": 9}
+
+
+_MONTH: Final = "|".join(sorted(map(re.escape, MONTHS), key=len, reverse=True))
+_SCALE: Final = "|".join(sorted((scale for scale in _ALL_SCALES if len(scale) > 1), key=len, reverse=True))
+_MONEY: Final = r"(?:\b(?:US|CA|A))?\$|[€£¥₹]|\b(?:USD|EUR|GBP|CHF|JPY|INR|CAD|AUD)\b"
+
+
+class Unit(NamedTuple):
+    """A unit of measure.
+
+    Attributes:
+        name: one spelling of it; units of one name are the same.
+        dimension: what it measures; units of one dimension can be converted.
+        factor: how many of the dimension's base unit it holds; 0 when rates change, as between currencies.
+        base: the unit that durations are told in, empty for the others.
+    """
+
+    name: str
+    dimension: str
+    factor: float
+    base: str = ""
+
+
+def _units(rows: str) -> dict[str, Unit]:
+    """Reads rows `dimension factor name spelling spelling ...`."""
+    units: dict[str, Unit] = {}
+    for row in rows.strip().splitlines():
+        dimension, factor, name, *spellings = row.split()
+        unit = Unit(name, dimension, float(factor), _BASES.get(name, ""))
+        units.update(dict.fromkeys([name.lower(), *spellings], unit))
+    return units
+
+
+# Days and months do not convert exactly, so each is a base of its own.
+_BASES: Final = {
+    "minute": "minute",
+    "hour": "minute",
+    "day": "day",
+    "week": "day",
+    "month": "month",
+    "quarter": "month",
+    "year": "month",
+}
+_UNITS: Final = _units(
+    """
+    currency 0 USD us$ $ dollar dollars bucks
+    currency 0 CAD ca$
+    currency 0 AUD a$
+    currency 0 EUR € euro euros
+    currency 0 GBP £
+    currency 0 JPY ¥ yen
+    currency 0 INR ₹ rupee rupees
+    currency 0 CHF francs franken
+    share 1 percent % percentage prozent
+    duration 0.0166667 second seconds sec secs sekunde sekunden secondes segundos
+    duration 1 minute minutes min mins minuten minuto minutos
+    duration 60 hour hours hr hrs h stunde stunden hora horas heure heures
+    duration 1440 day days tag tage tagen día días jour jours
+    duration 10080 week weeks woche wochen semana semanas semaine semaines
+    duration 43830 month months monat monate monaten mes meses mois
+    duration 131490 quarter quarters
+    duration 525960 year years yr yrs jahr jahre jahren año años an ans
+    mass 0.001 mg milligram milligrams
+    mass 1 g gram grams gramm
+    mass 1000 kg kilogram kilograms kilo kilos kilogramm
+    mass 1000000 ton tons tonne tonnes
+    mass 453.592 pound pounds lb lbs
+    mass 28.3495 oz ounce ounces
+    length 0.001 mm millimeter millimeters
+    length 0.01 cm centimeter centimeters
+    length 1 m meter meters metre metres
+    length 1000 km kilometer kilometers kilometre kilometres
+    length 1609.34 mile miles mi
+    length 0.3048 foot feet ft
+    length 0.0254 inch inches
+    data 0.001 KB kilobyte kilobytes
+    data 1 MB megabyte megabytes
+    data 1000 GB gigabyte gigabytes
+    data 1000000 TB terabyte terabytes
+    volume 1 liter liters litre litres l
+    volume 0.001 ml milliliter milliliters
+    volume 3.78541 gallon gallons
+    temperature 0 celsius °c
+    temperature 0 fahrenheit °f
+    """
+)
+UNIT_PATTERN: Final = "|".join(re.escape(spelling) for spelling in sorted(_UNITS, key=len, reverse=True))
+
+
+_FACT: Final = re.compile(
+    r"\b(?P<iso>\d{4}[-/]\d{1,2}[-/]\d{1,2})(?!\d)"
+    r"|\b(?P<dotted>\d{1,2}\.\s?\d{1,2}\.\s?\d{4}\b|(?<=\b(?:am|um|ab)\s)\d{1,2}\.\s?\d{1,2}\.)"
+    r"|\b(?P<slashed>(?!24/7)\d{1,2}/\d{1,2}(?:/(?:\d{4}|\d\d))?)(?![\d/])"
+    rf"|\b(?P<month>{_MONTH})\b\.?\s+(?:(?P<day>\d{{1,2}})(?:st|nd|rd|th)?\b(?![:.]\d)(?:,?\s+(?P<year>\d{{4}})\b)?"
+    r"|(?P<only_year>\d{4})\b)"
+    r"|\b(?P<day_first>\d{1,2})(?:st|nd|rd|th|er|\.)?\s+(?:of\s+|de\s+)?"
+    rf"(?P<month_last>{_MONTH})\b\.?(?:,?\s+(?:del?\s+)?(?P<year_last>\d{{4}})\b)?"
+    r"|(?P<hour>\d{1,2})(?:[:.](?P<minute>\d\d))?(?::\d\d)?\s?(?P<half>[ap])\.?m\b\.?"
+    r"|\b(?P<clock>\d{1,2}(?::|\s?h\s?)\d\d)(?!\d|\s?min|\s?m\b)(?:\s?Uhr)?|\b(?P<full>\d{1,2})\s?(?:Uhr\b|o'clock\b)"
+    r"|(?<![\w.])(?P<phone>\+\d[\d\s()./-]{6,18}\d|\d{3}[\s.-]\d{4}"
+    r"|\(?\d{3}\)?[\s.-]\d{3}[\s.-]\d{4})(?![\w.,]\d)(?!\d)"
+    rf"|(?P<code>(?<!\w)(?!\d+(?:{UNIT_PATTERN})\b)"
+    r"(?:(?:(?!EUR|USD|GBP|CHF)[A-Za-z]+)[-_#]?\d[\w-]*|\d+[A-Za-z]\w{4,}|\d{1,4}(?:\.\d{1,2}){2,5}(?!\.?\d)|\d{1,3}(?:\.\d{1,3}){3}(?!\.?\d)|(?-i:\d{1,4}[A-FHJLP-SU-Z]))\b)"
+    rf"|(?P<minus>(?<![\w.,)%€$£])(?:-|\N{{MINUS SIGN}}\s?))?(?:(?P<money>{_MONEY})\s?)?"
+    r"(?P<figure>\d{1,3}(?:,\d{2,3}){0,5},\d{3}(?:\.\d+)?(?!\d)|\d{1,3}(?:'\d{3}){1,6}(?:\.\d+)?"
+    r"|\d{1,3}(?:\.\d{3}){1,6}(?:,\d+)?(?!\d)"
+    r"|\d{1,3}(?:[ \u00a0\u202f]\d{3}){1,6}(?:,\d{1,2})?(?!\d)|\d+,\d{1,2}(?!\d)|\d+(?:\.\d+)?)(?:(?:st|nd|rd|th)\b)?"
+    rf"(?:\s?(?P<scale>{_SCALE})\b\.?|(?P<short>(?-i:[kKM]))\b)?"
+    r"(?:(?:\s|-)?(?P<sort>(?:business|working|calendar|consecutive)\s)?"
+    rf"(?P<unit>{UNIT_PATTERN}|per\s?cent|por\s?ciento|pour\s?cent|degrees\s(?:celsius|fahrenheit))(?!\w))?",
+    re.IGNORECASE,
+)
+_LIST_NUMBER: Final = re.compile(
+    rf"(?:^|\n)[ \t]*[*_]{{0,2}}\d{{1,2}}[.)][*_]{{0,2}}[ \t]+(?!(?:{_MONTH})\b)", re.IGNORECASE
+)
+_DIGIT: Final = re.compile(r"\d")
+_LABELLED: Final = re.compile(
+    r"(?:order|case|ticket|invoice|reference|number|no\.?|nr\.?|id|version|step|page|room|gate|carrier|tracking)"
+    r"(?:\s(?:number|no\.?|id))?\s?[#:]?\s?$|#$",
+    re.IGNORECASE,
+)
+_BOUND: Final = re.compile(
+    r"(?P<bound>\bat (?:least|most)|\b(?:more|less|fewer|greater|later|earlier) than|\b(?:up to|over|under|above|below"
+    r"|between|around|about|approximately|roughly|before|after|by|until|within|(?:min|max)imum(?: of)?)|~)\s?"
+    rf"(?:(?:{_MONTH})\s|[$€£]|the )?\S*\d\S*(?:\s(?:{_MONTH})\b)?(?:\s+(?:and|to)\s+\S*\d\S*)?",
+    re.IGNORECASE,
+)
+_LOCAL: Final = 7  # digits that a telephone number has at least
+_COUNTRY: Final = 3
+_SHAPES: Final = ("iso", "dotted", "slashed")
+
+
+_Kind = Literal["number", "time", "date", "code"]
+_Day = tuple[int | None, int, int]
+
+
+@dataclass(frozen=True, slots=True)
+class Fact:
+    """A number, time, date or code in one spelling.
+
+    Attributes:
+        values: what the text may mean, mostly one thing; `1.250` is 1250 or 1.25.
+        days: readings of a date: year or None, month, day or 0.
+        is_label: it numbers something, such as an order, and measures nothing.
+    """
+
+    kind: _Kind
+    text: str
+    values: frozenset[str] = frozenset()
+    unit: Unit | None = None
+    days: tuple[_Day, ...] = ()
+    sort: str = ""
+    is_label: bool = False
+
+    @property
+    def full_text(self) -> str:
+        """Gives the spelling with the unit."""
+        return f"{self.text} {self.unit.name}" if self.unit else self.text
+
+    @property
+    def plain_text(self) -> str:
+        """Gives a word that facts of the same meaning share: 2 weeks and 14 days, 19 % and 19 percent."""
+        unit = self.unit
+        if unit is None or unit.dimension in {"currency", "share"}:
+            return self.text
+        if not unit.base:
+            return f"{self.text}{unit.name}"
+        base = find_unit(unit.base)
+        amount = float(self.text) * unit.factor / (base or unit).factor
+        return f"{self.sort}{round(amount, 4):g}{unit.base}"
+
+
+@lru_cache(_REMEMBERED)
+def find_facts(text: str) -> tuple[Fact, ...]:
+    """Lists numbers, times, dates and codes in order and once.
+
+    `1,250`, `1250.00` and `1.250,00` are 1250, `2k` is 2000, `three` is 3, `3:30 pm`
+    and `15:30` are 15:30, `14 May 2024` and `2024-05-14` are one day; codes such as
+    `ORD-17` come in capitals.
+    """
+    text = _without_list_numbers(with_digits(text))
+    if not _DIGIT.search(text):
+        return ()
+    return tuple(dict.fromkeys(map(_fact, _FACT.finditer(text))))
+
+
+@lru_cache(_REMEMBERED)
+def with_plain_numbers(text: str) -> str:
+    """Writes every fact of a text in one spelling, so that words can be compared."""
+    text = _without_list_numbers(with_digits(text))
+    return _FACT.sub(lambda found: f" {_fact(found).plain_text} ", text) if _DIGIT.search(text) else text
+
+
+def _without_list_numbers(text: str) -> str:
+    return _LIST_NUMBER.sub("\n", text) if "\n" in text else text
+
+
+def without_bounds(text: str, other: str) -> str:
+    """Takes out numbers that need not be met to the digit, such as `at least 100`, unless `other` bounds one so too."""
+    said = other.lower()
+    return _BOUND.sub(lambda found: found[0] if found["bound"].lower() in said else " ", text)
+
+
+def is_met(fact: Fact, others: Sequence[Fact]) -> bool:
+    """Says whether one of the others may mean the same; what is left open, such as a unit or a year, fits."""
+    return any(_same(fact, other) for other in others)
+
+
+def are_comparable(left: Fact, right: Fact) -> bool:
+    """Says whether two facts answer the same question, so that one of them must be wrong."""
+    if left.kind != right.kind:
+        return False
+    if left.kind != "number":
+        return True
+    if left.unit and right.unit:
+        return left.unit.dimension == right.unit.dimension or bool(left.values & right.values)
+    return left.is_label == right.is_label
+
+
+def _same(left: Fact, right: Fact) -> bool:
+    if left.kind == right.kind == "date":
+        return any(_same_day(one, other) for one in left.days for other in right.days)
+    if left.kind == right.kind == "number":
+        return _same_amount(left, right)
+    if left.kind == right.kind:
+        return bool(left.values & right.values) or _same_line(left.text, right.text)
+    kinds = {left.kind: left, right.kind: right}
+    number = kinds.get("number")
+    if number is None or "code" in kinds:
+        return False
+    return _names_part(number, kinds["time"] if "time" in kinds else kinds["date"])
+
+
+def _same_line(left: str, right: str) -> bool:
+    """Says whether two telephone numbers are one, of which the country is left out in one."""
+    short, long = sorted((left, right), key=len)
+    return long.isdigit() and len(short) >= _LOCAL and len(long) - len(short) <= _COUNTRY and long.endswith(short)
+
+
+def _names_part(number: Fact, other: Fact) -> bool:
+    if other.kind == "time":
+        return any(f"{value}:00" in other.values for value in number.values)
+    return any(value in {str(part) for day in other.days for part in day} for value in number.values)
+
+
+def _same_day(one: _Day, other: _Day) -> bool:
+    return all(left == right or not left or not right for left, right in zip(one, other, strict=True))
+
+
+def _same_amount(left: Fact, right: Fact) -> bool:
+    if not left.unit or not right.unit or left.unit.name == right.unit.name:
+        return bool(left.values & right.values)
+    if {left.unit.name, right.unit.name} == {"pound", "GBP"}:
+        return bool(left.values & right.values)
+    if left.unit.dimension != right.unit.dimension or not left.unit.factor:
+        return False
+    one, other = float(left.text) * left.unit.factor, float(right.text) * right.unit.factor
+    return abs(one - other) <= _TOLERANCE * max(abs(one), abs(other))
+
+
+def _fact(found: re.Match[str]) -> Fact:
+    groups = found.groupdict()
+    if shape := next((shape for shape in _SHAPES if groups[shape]), None):
+        return _numeric_date(shape, groups[shape] or "")
+    if month := groups["month"] or groups["month_last"]:
+        day = groups["day"] or groups["day_first"] or "0"
+        return _date(
+            ((_year(groups["year"] or groups["only_year"] or groups["year_last"]), MONTHS[month.lower()], int(day)),)
+        )
+    if groups["hour"]:
+        hour = int(groups["hour"]) % 12 + (12 if groups["half"] in "pP" else 0)
+        return _time(hour, groups["minute"] or "00", is_sure=True)
+    if groups["clock"] or groups["full"]:
+        hour_text, minute = re.split(r"\s?[:hH]\s?", groups["clock"] or f"{groups['full']}:00")
+        # Nobody writes 05:30 for the afternoon.
+        return _time(int(hour_text), minute, is_sure=hour_text.startswith("0"))
+    if groups["phone"]:
+        return _code(re.sub(r"\(0\)|\D", "", groups["phone"]))
+    return _code(groups["code"].upper()) if groups["code"] else _number(found)
+
+
+def _code(text: str) -> Fact:
+    return Fact("code", text, frozenset({text}))
+
+
+def _time(hour: int, minute: str, *, is_sure: bool) -> Fact:
+    """Makes a time; half past three without am or pm may be in the afternoon."""
+    hours = {hour % _HOURS} if is_sure or not 0 < hour <= 12 else {hour, (hour + 12) % _HOURS}  # noqa: PLR2004
+    return Fact("time", f"{hour % _HOURS}:{minute}", frozenset(f"{each % _HOURS}:{minute}" for each in hours))
+
+
+def _year(text: str | None) -> int | None:
+    return int(text) + (2000 if len(text) == 2 else 0) if text else None  # noqa: PLR2004 - two digits
+
+
+def _numeric_date(shape: str, text: str) -> Fact:
+    parts = [part for part in re.split(r"\D+", text) if part]
+    if shape == "iso":
+        return _date(((int(parts[0]), int(parts[1]), int(parts[2])),))
+    first, second = int(parts[0]), int(parts[1])
+    year = _year(parts[2] if len(parts) > 2 else None)  # noqa: PLR2004 - day, month, year
+    if shape == "dotted":
+        return _date(((year, second, first),))
+    return _date(((year, second, first), (year, first, second)))
+
+
+def _date(days: tuple[_Day, ...]) -> Fact:
+    months = [day for day in days if 0 < day[1] <= 12] or list(days)  # noqa: PLR2004 - twelve months
+    year, month, day = months[0]
+    text = "-".join([*([f"{year}"] if year else []), f"{month:02}", *([f"{day:02}"] if day else [])])
+    return Fact("date", text, days=tuple(months))
+
+
+def _number(found: re.Match[str]) -> Fact:
+    scale = _ALL_SCALES.get((found["scale"] or found["short"] or "").lower(), 0)
+    sign = "-" if found["minus"] else ""
+    values = [sign + _figure(text, scale) for text in _readings(found["figure"])]
+    spelling = (found["money"] or found["unit"] or "").lower().removeprefix(_DEGREES).lstrip()
+    unit = find_unit(spelling) or find_unit(_LONG_UNITS.get(spelling[:4], ""))
+    is_label = unit is None and _LABELLED.search(found.string, max(0, found.start() - 24), found.start()) is not None
+    return Fact("number", values[0], frozenset(values), unit, sort=(found["sort"] or "").lower(), is_label=is_label)
+
+
+_LONG_UNITS: Final = {"per ": "%", "por ": "%", "pour": "%", "perc": "%", "porc": "%"}
+_DEGREES: Final = "degrees"
+
+
+def _readings(figure: str) -> list[str]:
+    """Lists what a figure may mean with a point for the fraction."""
+    figure = re.sub(r"[\s']", "", figure)
+    if "," in figure and "." in figure:
+        grouping, point = (".", ",") if figure.rindex(",") > figure.rindex(".") else (",", ".")
+        return [figure.replace(grouping, "").replace(point, ".")]
+    if re.fullmatch(r"\d+,\d{1,2}", figure):
+        return [figure.replace(",", ".")]
+    if figure.count(".") > 1:
+        return [figure.replace(".", "")]
+    if re.fullmatch(r"[1-9]\d{0,2}\.\d{3}", figure):
+        return [figure.replace(".", ""), figure]
+    return [figure.replace(",", "")]
+
+
+def _figure(text: str, scale: int) -> str:
+    if scale:
+        text = f"{Decimal(text).scaleb(scale):f}"
+    whole, _, fraction = text.partition(".")
+    fraction = fraction.rstrip("0")
+    return (whole.lstrip("0") or "0") + (f".{fraction}" if fraction else "")
+
+
+def find_unit(spelling: str) -> Unit | None:
+    """Gives the unit that is spelt so, in whatever case; None when there is none."""
+    return _UNITS.get(spelling.lower())

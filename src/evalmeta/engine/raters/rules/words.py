@@ -1,0 +1,128 @@
+"""Words and letters: how alike two texts are on their surface. Alike is not the same as right."""
+
+from __future__ import annotations
+
+import math
+import re
+from collections import Counter
+from functools import lru_cache
+from operator import mul
+from typing import TYPE_CHECKING, Final
+
+from evalmeta.engine.raters.rules.vocabulary import FUNCTION_WORDS, LANGUAGES, SYNONYMS
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+    from collections.abc import Set as AbstractSet
+
+
+_WORD: Final = re.compile(r"\w+(?:['.,:@+-]\w+)*")
+_NEGATION: Final = re.compile(
+    r"\b(?:no|not|never|none|nothing|nobody|neither|nor|without|cannot|\w+n't"
+    r"|nicht|nichts|kein\w*|nie|niemals|ohne|pas|jamais|aucune?|sans|nunca|ningun\w*|ningún|sin)\b",
+    re.IGNORECASE,
+)
+_GRAMS: Final = (2, 3, 4, 5)
+_REMEMBERED: Final = 32  # a rating asks several times for the same three texts
+_WORDS: Final = 4096  # most texts of a run have the same words
+_ROOT: Final = 4
+_SHORT: Final = 3
+
+
+def words(text: str) -> list[str]:
+    """Gives the words of a text in lower case and in order, a plural s and a possessive taken off."""
+    return [stem(word) for word in raw_words(text)]
+
+
+def content_words(text: str) -> list[str]:
+    """Gives the words that carry a fact, in order and one for all its synonyms; all words when there are no others."""
+    return [_common(word) for word in raw_words(text) if is_content(word)] or words(text)
+
+
+def is_content(word: str) -> bool:
+    """Says whether a word in lower case carries a fact."""
+    return word not in FUNCTION_WORDS
+
+
+@lru_cache(_REMEMBERED)
+def raw_words(text: str) -> tuple[str, ...]:
+    """Gives the words of a text in lower case and in order."""
+    return tuple(_WORD.findall(text.lower()))
+
+
+@lru_cache(_REMEMBERED)
+def language(text: str) -> str:
+    """Guesses a language by its little words: `en`, `de`, `es`, `fr`, or empty when there are none."""
+    said = raw_words(text)
+    counts = {name: sum(map(little.__contains__, said)) for name, little in LANGUAGES.items()}
+    best = max(counts, key=lambda name: counts[name])
+    return best if counts[best] else ""
+
+
+def is_english(text: str) -> bool:
+    """Says whether rules for English apply: its little words are there, and no other language has more of its own."""
+    return language(text) == "en"
+
+
+def negations(text: str) -> int:
+    """Counts the words that say no."""
+    return len(_NEGATION.findall(text))
+
+
+def recall(expected: Sequence[str], actual: Sequence[str]) -> float:
+    """Gives the share of expected words that occur in the actual ones, 0 to 1 (ROUGE-1 recall, Lin 2004)."""
+    wanted = Counter(expected)
+    return (wanted & Counter(actual)).total() / max(1, wanted.total())
+
+
+def missing_words(expected: Sequence[str], actual: Sequence[str]) -> list[str]:
+    """Lists expected words that do not occur in the actual ones in the same order."""
+    missing, start = [], 0
+    for word in expected:
+        try:
+            start = actual.index(word, start) + 1
+        except ValueError:
+            missing.append(word)
+    return missing
+
+
+def cosine(expected: str, actual: str) -> float:
+    """Gives the cosine of the TF-IDF vectors of both texts' character n-grams (2 to 5), 0 to 1.
+
+    The document frequencies are those of the two texts, smoothed: idf = ln(3 / (1 + df)) + 1.
+    """
+    left, right = _grams(expected), _grams(actual)
+    common = left.keys() & right.keys()
+    shared = sum(left[gram] * right[gram] for gram in common)
+    norm = _norm(left, common) * _norm(right, common)
+    return shared / norm if norm else 0.0
+
+
+def _norm(grams: Counter[str], common: AbstractSet[str]) -> float:
+    weighty = (math.log(1.5) + 1) ** 2
+    squares = sum(map(mul, grams.values(), grams.values()))
+    shared = sum(grams[gram] ** 2 for gram in common)
+    return math.sqrt(shared + (squares - shared) * weighty)
+
+
+def _grams(text: str) -> Counter[str]:
+    padded = f" {' '.join(words(text))} "
+    return Counter(padded[start : start + size] for size in _GRAMS for start in range(len(padded) - size + 1))
+
+
+@lru_cache(_WORDS)
+def stem(word: str) -> str:
+    """Takes a possessive and a plural s off a word in lower case."""
+    word = word.removesuffix("'s")
+    return word[:-1] if len(word) > _SHORT and word.endswith("s") and not word.endswith("ss") else word
+
+
+@lru_cache(_WORDS)
+def _common(word: str) -> str:
+    plain = stem(word)
+    return SYNONYMS.get(plain) or SYNONYMS.get(word.removesuffix("'s")) or plain
+
+
+def share_roots(some: Iterable[str], others: Iterable[str]) -> bool:
+    """Says whether words have a root in common; four letters are one."""
+    return not {word[:_ROOT] for word in some}.isdisjoint({word[:_ROOT] for word in others})

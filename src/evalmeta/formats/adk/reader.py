@@ -1,0 +1,240 @@
+"""The eval sets of Google's Agent Development Kit, of adk-python and adk-ts, read into evaluations.
+
+Which criteria judge them stands in another file, `test_config.json`; `config` reads it.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final, NamedTuple
+
+import orjson
+
+from evalmeta.formats.adk.cases import RUBRIC_TYPES, Keys, both, read_eval_set, rubric_terms
+from evalmeta.formats.adk.config import DEFAULT_CONFIG, FINAL_RESPONSE_MATCH, RESPONSE_MATCH, TRAJECTORY
+from evalmeta.formats.adk.legacy import read_legacy
+from evalmeta.formats.diagnostics import Findings
+from evalmeta.formats.document import Document
+from evalmeta.formats.json_source import json_kind, read_json
+from evalmeta.model.definition import Expectation
+from evalmeta.model.evaluation import Case, Evaluation, Turn
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+    from evalmeta.formats.adk.cases import AdkCase, AdkTurn, Call, Rubric
+    from evalmeta.formats.adk.config import AdkConfig, Criterion
+    from evalmeta.formats.adk.legacy import Dialect
+    from evalmeta.formats.json_source import JsonFile
+    from evalmeta.model.json_value import JsonObject, JsonValue
+    from evalmeta.model.problem import Problem
+    from evalmeta.model.settings import AdkDialect
+
+
+LEGACY: Final = "adk-legacy"
+"""The code of the note that a file has the form that came before eval sets."""
+_SET_KEYS: Final = {*both("evalSetId"), *both("evalCases")}
+_ROW_KEYS: Final = {*both("expectedToolUse"), "reference"}
+_REFERENCES: Final = (RESPONSE_MATCH, FINAL_RESPONSE_MATCH)
+_EVAL_SET: Final = 'Write {"evalSetId": "...", "evalCases": [...]}.'
+_GUESS: Final = 'Nothing in it tells: with [adk] dialect = "typescript" in evalmeta.toml each row is a case.'
+_READ: Final[dict[Dialect, str]] = {
+    "python": "its rows are the turns of one case, as in Python",
+    "typescript": "each of its rows is a case, as in TypeScript",
+}
+
+
+def is_adk(value: JsonValue) -> bool:
+    """Says whether a JSON value looks like an eval set of either language, or like an array that came before them."""
+    if isinstance(value, dict):
+        return not _SET_KEYS.isdisjoint(value)
+    first = value[0] if isinstance(value, list) and value else None
+    if not isinstance(first, dict):
+        return False
+    rows = first.get("data")
+    row = rows[0] if "name" in first and isinstance(rows, list) and rows else first
+    return isinstance(row, dict) and "query" in row and not _ROW_KEYS.isdisjoint(row)
+
+
+def read_adk(
+    data: bytes, *, label: str, name: str, config: AdkConfig = DEFAULT_CONFIG, dialect: AdkDialect = "auto"
+) -> Document:
+    """Reads an eval set of either language, or an array that came before them.
+
+    Args:
+        data: the file's bytes.
+        label: the file's path as messages show it; an array of one case is called by it.
+        name: what to call the evaluation.
+        config: what judges it.
+        dialect: what the rows of an array mean; `auto` tells it by the keys of its tools.
+
+    Raises:
+        FormatError: it is no JSON, or nothing that could be evaluated as it was meant;
+            `problems` has every reason with line and column.
+    """
+    findings = Findings(label)
+    file = _read(read_json(data, label=label), findings, dialect)
+    _note_missing(file.cases, config, findings)
+    _note_idle(file, config, findings)
+    findings.check()
+    cases = tuple(_case(number, each, config) for number, each in enumerate(file.cases, 1))
+    return Document(
+        Evaluation(name, _subject_name(file.cases), cases),
+        notes=(*config.notes, *findings.notes),
+        lines=dict(enumerate(file.lines, 1)),
+    )
+
+
+class AdkFile(NamedTuple):
+    """A file as it is.
+
+    Attributes:
+        dialect: of an array that came before eval sets, in which way it was read; None of an eval set.
+        lines: the line of each case.
+        notes: warnings.
+    """
+
+    cases: Sequence[AdkCase]
+    dialect: Dialect | None
+    lines: Sequence[int]
+    notes: tuple[Problem, ...] = ()
+
+
+def read_adk_file(data: bytes, *, label: str, dialect: AdkDialect = "auto") -> AdkFile:
+    """Reads the cases of a file, without what judges them; takes and raises what `read_adk` does."""
+    findings = Findings(label)
+    found = _read(read_json(data, label=label), findings, dialect)
+    findings.check()
+    return found._replace(notes=findings.notes)
+
+
+def _read(file: JsonFile, findings: Findings, dialect: AdkDialect) -> AdkFile:
+    value, keys = file.value, Keys()
+    if isinstance(value, list):
+        return _read_legacy(file, findings, keys, dialect)
+    if isinstance(value, dict) and "conversation" in value and _SET_KEYS.isdisjoint(value):
+        message = "this is a case alone, not an eval set"
+        findings.add("adk-form", message, line=file.first_line, column=1, hint="Put it into the list 'evalCases'.")
+        return AdkFile((), None, ())
+    if isinstance(value, dict):
+        cases, lines = read_eval_set(file, findings, keys)
+        return AdkFile(cases, None, lines)
+    message = f"an eval set is {json_kind(value)}, not an object"
+    findings.add("json-type", message, line=file.first_line, column=1, hint=_EVAL_SET)
+    return AdkFile((), None, ())
+
+
+def _read_legacy(file: JsonFile, findings: Findings, keys: Keys, dialect: AdkDialect) -> AdkFile:
+    legacy = read_legacy(file, findings, keys, dialect=None if dialect == "auto" else dialect)
+    message = f"the form of the file is deprecated; {_READ[legacy.dialect]}"
+    if legacy.is_grouped:
+        message = "the form of the file is deprecated; each of its items is a case, whose rows are turns"
+    hint = "Write an eval set; evalmeta.adk.migrate_eval_data_to_new_schema makes one of it."
+    if legacy.is_guess:
+        hint = f"{_GUESS} {hint}"
+    findings.note(LEGACY, message, line=file.first_line, column=1, hint=hint)
+    return AdkFile(legacy.cases, legacy.dialect, legacy.lines)
+
+
+def _subject_name(cases: Sequence[AdkCase]) -> str:
+    """Gives the app that all cases name which name one; an empty text when they do not agree."""
+    names = {each.session.app_name for each in cases if each.session and each.session.app_name}
+    return names.pop() if len(names) == 1 else ""
+
+
+def _note_missing(cases: Sequence[AdkCase], config: AdkConfig, findings: Findings) -> None:
+    """Warns of criteria that a config asks for and no case has the data of."""
+    if config.is_default:
+        return
+    for criterion in config.criteria:
+        needed = _NEEDED.get(criterion.name)
+        if needed and not any(_has_data(criterion, case, turn) for case in cases for turn in case.turns):
+            becomes = _MISSING.get(criterion.name, "") if config.missing == "adk" else ""
+            message = f"no case has {needed}, which {criterion.name!r} needs; {becomes or 'nothing is judged by it'}"
+            findings.note("adk-missing", message, hint="Remove the criterion, or add the data.")
+
+
+_NEEDED: Final = {
+    TRAJECTORY: "expected tool calls (intermediateData)",
+    RESPONSE_MATCH: "an expected response (finalResponse)",
+    FINAL_RESPONSE_MATCH: "an expected response (finalResponse)",
+    **dict.fromkeys(RUBRIC_TYPES, "rubrics, and neither has the criterion"),
+}
+_MISSING: Final = {TRAJECTORY: "no calls are expected instead", RESPONSE_MATCH: "its score is 0"}
+
+
+def _note_idle(file: AdkFile, config: AdkConfig, findings: Findings) -> None:
+    """Warns of cases that no criterion has the data of: they are asked, and nothing is judged."""
+    if config.missing == "adk" or any(each.name not in _NEEDED for each in config.criteria):
+        return
+    for case, line in zip(file.cases, file.lines, strict=True):
+        if case.turns and not any(_has_data(each, case, turn) for each in config.criteria for turn in case.turns):
+            message = f"case {case.eval_id!r} is asked and not judged: it has the data of no criterion"
+            findings.note("adk-idle", message, line=line, column=1)
+
+
+def _has_data(criterion: Criterion, case: AdkCase, turn: AdkTurn) -> bool:
+    """Says whether a turn has what a criterion needs."""
+    if criterion.name == TRAJECTORY:
+        return turn.calls is not None
+    if criterion.name in _REFERENCES:
+        return turn.reference is not None
+    return bool(criterion.name not in RUBRIC_TYPES or _rubrics(criterion, case, turn))
+
+
+def _case(number: int, case: AdkCase, config: AdkConfig) -> Case:
+    last = len(case.turns)
+    turns = tuple(
+        Turn(turn.utterance, tuple(_expectations(case, turn, config, is_last=place == last)))
+        for place, turn in enumerate(case.turns, 1)
+    )
+    return Case(number, turns, label=case.eval_id, state=case.session.state if case.session else {})
+
+
+def _expectations(case: AdkCase, turn: AdkTurn, config: AdkConfig, *, is_last: bool) -> Iterator[Expectation]:
+    takes_missing = not config.is_default or config.missing == "adk"
+    for criterion in config.criteria:
+        if "function" in criterion.terms:
+            if is_last:
+                yield Expectation(criterion.name, terms={**criterion.terms, **_whole(case)})
+        elif takes_missing or _has_data(criterion, case, turn):
+            yield _expectation(criterion, case, turn, config)
+
+
+def _expectation(criterion: Criterion, case: AdkCase, turn: AdkTurn, config: AdkConfig) -> Expectation:
+    name, terms, strict = criterion.name, criterion.terms, config.missing == "adk"
+    if name == TRAJECTORY:
+        calls = None if turn.calls is None else [each.as_json() for each in turn.calls]
+        shown = None if turn.calls is None else ", ".join(map(_shown, turn.calls)) or "no calls"
+        return Expectation(name, shown, terms={**terms, "calls": calls, **({"missing": "empty"} if strict else {})})
+    if name == RESPONSE_MATCH:
+        return Expectation(name, turn.reference, terms={**terms, **({"missing": "zero"} if strict else {})})
+    if name == FINAL_RESPONSE_MATCH:
+        return Expectation(name, turn.reference, terms=terms)
+    if name in RUBRIC_TYPES:
+        return Expectation(name, terms={**terms, "rubrics": rubric_terms(_rubrics(criterion, case, turn))})
+    return Expectation(name, terms=terms)
+
+
+def _rubrics(criterion: Criterion, case: AdkCase, turn: AdkTurn) -> list[Rubric]:
+    """Gives what a turn is judged by: the criterion's, and those of the case and the turn that are for the metric."""
+    wanted = {"", RUBRIC_TYPES.get(criterion.name)}
+    return [*criterion.rubrics, *(each for each in (*case.rubrics, *turn.rubrics) if each.type in wanted)]
+
+
+def _whole(case: AdkCase) -> JsonObject:
+    """Gives the conversation as a function of the user's own is told it."""
+    return {
+        "invocations": [
+            {
+                "utterance": turn.utterance,
+                "reference": turn.reference,
+                "calls": None if turn.calls is None else [each.as_json() for each in turn.calls],
+            }
+            for turn in case.turns
+        ]
+    }
+
+
+def _shown(call: Call) -> str:
+    args = (f"{name}={orjson.dumps(value).decode()}" for name, value in call.args.items())
+    return f"{call.name}({', '.join(args)})"

@@ -1,0 +1,248 @@
+"""Eval sets written for ADK: from definitions, every loss named, and from cases that ADK's files have.
+
+Files of ADK written for the other program that reads them, with everything that they say.
+"""
+
+from __future__ import annotations
+
+from itertools import chain
+from typing import TYPE_CHECKING, Final
+
+import orjson
+
+from evalmeta.formats.adk.cases import AdkCase, AdkTurn, Call, Session, both, snake
+from evalmeta.formats.adk.reader import LEGACY, read_adk_file
+from evalmeta.formats.diagnostics import Loss, Written, number_losses, place_of
+from evalmeta.model.expectations import canonical_name, parse_actions
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+    from evalmeta.formats.adk.legacy import Dialect
+    from evalmeta.model.definition import Definition, Expectation, Inputs, TestCase
+    from evalmeta.model.json_value import JsonObject, JsonValue
+
+
+_ACTIONS: Final = "action_sequence_match"
+_OUTCOME: Final = "bot_response_rating"
+_USER: Final = "user"
+_ANY_ARGUMENTS: Final = {"tool_trajectory_avg_score": {"threshold": 1.0, "ignore_args": True}}
+_ANSWERS: Final = {"response_match_score": 0.8}
+
+
+def write_adk(definition: Definition, *, dialect: Dialect = "python") -> Written:
+    """Writes a definition as an eval set: a case for each test case.
+
+    A test case whose history is the one before it, with its question and its expected
+    answer, is the next turn of the same case; `definitions.definition_of` takes turns apart
+    in this way. What judges an eval set stands in a `test_config.json` beside it.
+
+    Args:
+        definition: what is written.
+        dialect: which program reads it: adk-python has the keys in snake_case, adk-ts in
+            camelCase, and neither takes the other's.
+    """
+    losses = list(_definition_losses(definition))
+    cases: list[AdkCase] = []
+    before: _Link | None = None
+    for place, case in enumerate(definition.test_cases, 1):
+        losses += number_losses(case, place)
+        link = _Link(case, definition.subject_name, place_of(case, place))
+        losses += link.losses
+        if before and link.follows(before):
+            cases[-1] = AdkCase(cases[-1].eval_id, (*cases[-1].turns, link.turn), cases[-1].session)
+        else:
+            losses += link.history_losses()
+            cases.append(AdkCase(f"case-{len(cases) + 1}", (*link.questions(), link.turn), link.session))
+        before = link
+    config = None
+    if any(turn.calls for case in cases for turn in case.turns):
+        has_answers = any(turn.reference is not None for case in cases for turn in case.turns)
+        config = {"criteria": {**_ANY_ARGUMENTS, **(_ANSWERS if has_answers else {})}}
+        told = f"that arguments of actions are not compared; test_config.json says so: {orjson.dumps(config).decode()}"
+        losses.append(Loss("definition", told))
+    content = write_adk_cases(cases, name=definition.name, description=definition.description, dialect=dialect)
+    return Written(content, tuple(losses), None if config is None else _pretty(config))
+
+
+def write_adk_cases(
+    cases: Sequence[AdkCase], *, name: str, description: str | None = None, dialect: Dialect = "python"
+) -> bytes:
+    """Writes cases as an eval set in the spelling of a dialect; times are 0: the same cases are the same file."""
+    found: dict[str, JsonValue] = {"evalSetId": name, "name": name}
+    if description is not None:
+        found["description"] = description
+    found |= {"evalCases": [_case_json(case) for case in cases], "creationTimestamp": 0}
+    spelt = found if dialect == "typescript" else _in_snake_case(found)
+    return _pretty(spelt)
+
+
+def _pretty(value: object) -> bytes:
+    return orjson.dumps(value, option=orjson.OPT_INDENT_2 | orjson.OPT_APPEND_NEWLINE)
+
+
+class _Link:
+    """One test case on its way into a conversation."""
+
+    def __init__(self, case: TestCase, subject_name: str, where: str) -> None:
+        self._inputs = case.inputs
+        self._where = where
+        self.losses: list[Loss] = []
+        self.turn = AdkTurn(_question(case.inputs), *self._expected(case.expectations))
+        state = {each.name: each.value for each in case.inputs.context_variables}
+        if len(state) < len(case.inputs.context_variables):
+            self._lose("context variables of the same name but the last")
+        for topic in dict.fromkeys(each.topic for each in case.inputs.conversation_history if each.topic is not None):
+            self._lose(f"the topic {topic!r} of the history")
+        for each in case.inputs.prompt_inputs:
+            self._lose(f"that {each.reference_name!r} is an input of a prompt; it is part of the question")
+        self.session = Session(subject_name, _USER, state)
+
+    def follows(self, before: _Link) -> bool:
+        """Says whether its history is what was said until the end of another test case."""
+        answer = before.turn.reference
+        said = [*_said(before._inputs), ("user", before.turn.utterance), ("agent", answer)]
+        return answer is not None and _said(self._inputs) == said and self.session == before.session
+
+    def questions(self) -> Iterator[AdkTurn]:
+        """Yields the user's messages of the history as turns without expectations: ADK has no other place for them."""
+        for each in self._inputs.conversation_history:
+            if each.role == "user" and each.message:
+                yield AdkTurn(each.message)
+
+    def history_losses(self) -> Iterator[Loss]:
+        """Yields what is lost of a history that no earlier test case is."""
+        history = self._inputs.conversation_history
+        if any(each.role == "agent" for each in history):
+            yield Loss(self._where, "what the agent says in the history; the user's messages are asked again")
+        elif any(each.role == "user" for each in history):
+            yield Loss(self._where, "that the history was said before; its messages are asked")
+        for role in dict.fromkeys(each.role for each in history if each.role not in {"user", "agent"}):
+            yield Loss(self._where, f"the {role} messages of the history; ADK's agents bring their own")
+
+    def _expected(self, expectations: Sequence[Expectation]) -> tuple[str | None, tuple[Call, ...] | None]:
+        """Gives the expected answer and calls; everything else is lost."""
+        reference: str | None = None
+        calls: tuple[Call, ...] | None = None
+        for each in expectations:
+            name, value = canonical_name(each.name), each.expected_value
+            names = parse_actions(value) if name == _ACTIONS and value is not None else None
+            if name == _OUTCOME and value is not None and reference is None:
+                reference = value
+            elif names is not None and calls is None:
+                calls = tuple(Call(action, {}) for action in names)
+            else:
+                self._lose(f"the expectation {each.name!r}, for which ADK has no place")
+                continue
+            if each.name != name:
+                self._lose(f"the name {each.name!r}; {name!r} means the same")
+            if each.label is not None:
+                self._lose(f"the label {each.label!r} of {each.name!r}")
+        return reference, calls
+
+    def _lose(self, what: str) -> None:
+        loss = Loss(self._where, what)
+        if loss not in self.losses:
+            self.losses.append(loss)
+
+
+def _definition_losses(definition: Definition) -> Iterator[Loss]:
+    if definition.subject_version is not None:
+        yield Loss("definition", f"the subject's version {definition.subject_version!r}")
+    if definition.subject_type != "AGENT":
+        yield Loss("definition", f"the subject's type {definition.subject_type}")
+    if not definition.test_cases:
+        yield Loss("definition", "the subject's name, which cases have; and an eval set without cases cannot be read")
+
+
+def _question(inputs: Inputs) -> str:
+    return inputs.utterance or "\n".join(f"{each.reference_name}: {each.value}" for each in inputs.prompt_inputs)
+
+
+def _said(inputs: Inputs) -> list[tuple[str | None, str | None]]:
+    return [(each.role, each.message) for each in inputs.conversation_history]
+
+
+def _case_json(case: AdkCase) -> JsonObject:
+    turns: list[JsonValue] = [_turn_json(turn) for turn in case.turns]
+    found: dict[str, JsonValue] = {"evalId": case.eval_id, "conversation": turns}
+    if case.session:
+        session = case.session
+        found["sessionInput"] = {"appName": session.app_name, "userId": session.user_id, "state": session.state}
+    return found
+
+
+def _turn_json(turn: AdkTurn) -> JsonObject:
+    found: dict[str, JsonValue] = {"creationTimestamp": 0, "userContent": _content("user", turn.utterance)}
+    if turn.reference is not None:
+        found["finalResponse"] = _content("model", turn.reference)
+    if turn.calls is not None or turn.replies:
+        uses: JsonObject = {} if turn.calls is None else {"toolUses": [each.as_json() for each in turn.calls]}
+        replies: list[JsonValue] = [[each.author, [{"text": each.text}]] for each in turn.replies]
+        found["intermediateData"] = {**uses, "intermediateResponses": replies}
+    return found
+
+
+def _content(role: str, text: str) -> JsonObject:
+    return {"role": role, "parts": [{"text": text}]}
+
+
+def _in_snake_case(value: JsonValue) -> JsonValue:
+    """Gives a value with ADK's own keys in snake_case; what is the user's own keeps its spelling."""
+    if isinstance(value, dict):
+        return {
+            snake(key): inner if key in {"state", "args"} else _in_snake_case(inner) for key, inner in value.items()
+        }
+    return [_in_snake_case(each) for each in value] if isinstance(value, list) else value
+
+
+_KEYS: Final = (
+    *("evalSetId", "evalCases", "creationTimestamp", "evalId", "conversationScenario", "sessionInput"),
+    *("finalSessionState", "invocationId", "userContent", "finalResponse", "intermediateData", "appDetails"),
+    *("appName", "userId", "sessionId", "toolUses", "toolResponses", "intermediateResponses", "invocationEvents"),
+    *("inlineData", "fileData", "functionCall", "functionResponse", "executableCode", "codeExecutionResult"),
+    *("toolCall", "toolResponse", "thoughtSignature", "videoMetadata", "mediaResolution", "partMetadata"),
+    *("partialArgs", "willContinue", "rubricId", "rubricContent", "textProperty", "mimeType", "fileUri"),
+    *("displayName", "startOffset", "endOffset"),
+)
+_SPELLINGS: Final[dict[Dialect, dict[str, str]]] = {
+    "python": {name: snake(name) for name in _KEYS},
+    "typescript": {spelling: name for name in _KEYS for spelling in both(name)},
+}
+_USERS: Final = frozenset(chain.from_iterable(map(both, ("state", "args", "finalSessionState", "partMetadata"))))
+_ANSWER_KEYS: Final = frozenset((*both("functionResponse"), *both("toolResponses")))
+
+
+def respell(data: bytes, *, label: str, name: str, dialect: Dialect) -> Written:
+    """Writes a file of ADK in the spelling of a dialect; of an eval set only ADK's own keys change.
+
+    An array of the form before eval sets becomes an eval set; keys of it that are passed over are its losses.
+
+    Args:
+        data: the file.
+        label: its path, for messages.
+        name: what an eval set is called that is made of an array.
+        dialect: who is to read it.
+
+    Raises:
+        FormatError: the file cannot be read; `problems` has every reason.
+    """
+    file = read_adk_file(data, label=label)
+    if file.dialect is None:
+        spelt = _respelt(orjson.loads(data.removeprefix(b"\xef\xbb\xbf")), _SPELLINGS[dialect])
+        return Written(orjson.dumps(spelt, option=orjson.OPT_INDENT_2 | orjson.OPT_APPEND_NEWLINE))
+    losses = (Loss(f"line {each.location.line}", each.message) for each in file.notes if each.code != LEGACY)
+    return Written(write_adk_cases(file.cases, name=name, dialect=dialect), tuple(losses))
+
+
+def _respelt(value: JsonValue, spellings: dict[str, str], *, is_answer: bool = False) -> JsonValue:
+    """Gives a value with other spellings of its keys; what the user's own tools and sessions hold stays as it is."""
+    if isinstance(value, list):
+        return [_respelt(each, spellings, is_answer=is_answer) for each in value]
+    if not isinstance(value, dict):
+        return value
+    users = _USERS | {"response"} if is_answer else _USERS
+    return {
+        spellings.get(key) or key: inner if key in users else _respelt(inner, spellings, is_answer=key in _ANSWER_KEYS)
+        for key, inner in value.items()
+    }

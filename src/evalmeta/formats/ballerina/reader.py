@@ -1,0 +1,228 @@
+"""Files of Ballerina's agent tests as evaluations: recorded conversations, and datasets of a data provider.
+
+A conversation (`*.evalset.json`) is a case that an agent can be asked anew, or that is judged as it
+was recorded: each turn expects the calls and the answer of its trace. A dataset has an `input` and
+what is expected of it, an entry for each case; `confidence` and `iterations` are the words of the
+proposal, `minPassRate` and `runs` those of Ballerina's test framework as it shipped.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+
+from evalmeta import limits
+from evalmeta.formats.ballerina.threads import read_threads
+from evalmeta.formats.ballerina.traces import TraceError, all_tool_calls, execution_seconds, tool_results
+from evalmeta.formats.diagnostics import Findings
+from evalmeta.formats.document import Document
+from evalmeta.formats.json_source import JsonRecord, read_json
+from evalmeta.model.definition import Expectation
+from evalmeta.model.evaluation import Case, Evaluation, Turn
+from evalmeta.model.expectations import render_actions
+from evalmeta.model.generated_data import Action, GeneratedData
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+    from evalmeta.formats.ballerina.traces import ConversationThread, FunctionCall, Trace
+    from evalmeta.formats.json_source import JsonFile
+    from evalmeta.model.json_value import JsonValue
+
+
+_ACTIONS: Final = "action_sequence_match"
+_QUERY: Final = "query"
+_ANSWER: Final = "bot_response_rating"
+_RATE: Final = ("confidence", "minPassRate", "min_pass_rate")
+_RUNS: Final = ("iterations", "runs")
+_TOOLS: Final = ("expectedTools", "expected_tools")
+_OUTPUT: Final = ("expectedOutput", "expectedAnswer", "expected_output", "expected_answer")
+_CONTEXT: Final = ("expectedContext", "expected_context")
+_SET_KEYS: Final = ("id", "name", "description", *_RATE, *_RUNS, "entries")
+_ENTRY_KEYS: Final = ("id", "input", *_TOOLS, *_OUTPUT, *_CONTEXT)
+
+
+def is_ballerina(value: JsonValue) -> bool:
+    """Tells by the keys whether a file is one of these: `threads`, `entries`, or a list of objects with `input`."""
+    if isinstance(value, dict):
+        return isinstance(value.get("threads"), list) or isinstance(value.get("entries"), list)
+    if not isinstance(value, list) or not value:
+        return False
+    entry = value[0][0] if isinstance(value[0], list) and value[0] else value[0]
+    return isinstance(entry, dict) and "input" in entry
+
+
+def read_ballerina(data: bytes, *, label: str, name: str) -> Document:
+    """Reads an evaluation set with `threads`, or a dataset: a list of entries, or an object with `entries`.
+
+    An entry may stand in a list of its own, as data providers return it. Cases are numbered
+    from 1 in the order of the file.
+
+    Args:
+        data: JSON in UTF-8.
+        label: the file's path as messages show it.
+        name: what the evaluation is called, which the file does not say.
+
+    Raises:
+        FormatError: it does not fit; `problems` has every reason with its line and column.
+    """
+    file, findings = read_json(data, label=label), Findings(label)
+    if isinstance(file.value, dict) and "threads" in file.value:
+        return _conversations(file, findings, name)
+    return _dataset(file, findings, name)
+
+
+def _conversations(file: JsonFile, findings: Findings, name: str) -> Document:
+    threads = read_threads(file, findings, is_strict=False)
+    lines = file.lines_of(("threads",))
+    findings.check()
+    kept = [place for place, thread in enumerate(threads) if thread.traces]
+    for place in range(len(threads)):
+        if not threads[place].traces:
+            message = f"the thread {threads[place].id!r} has no traces; it is passed over"
+            findings.note("ballerina-thread", message, line=lines[place], column=1)
+    if not kept:
+        findings.add("ballerina-empty", "no thread has a trace", line=1, column=1)
+    findings.check()
+    cases = tuple(_case(number, threads[place], file, place) for number, place in enumerate(kept, 1))
+    return Document(
+        Evaluation(name, "", cases),
+        is_answered=True,
+        notes=findings.notes,
+        lines={number: lines[place] for number, place in enumerate(kept, 1)},
+    )
+
+
+def _case(number: int, thread: ConversationThread, file: JsonFile, place: int) -> Case:
+    raw = JsonRecord(file, ("threads", place), Findings(file.label), called="a thread").items("traces")
+    turns = (_turn(trace, source) for trace, source in zip(thread.traces, raw, strict=True))
+    return Case(number, tuple(turns), label=thread.id)
+
+
+def _turn(trace: Trace, source: JsonValue) -> Turn:
+    return Turn(trace.user_message.content, tuple(_recorded_expectations(trace)), _recorded(trace, source))
+
+
+def _recorded_expectations(trace: Trace) -> Iterator[Expectation]:
+    calls = all_tool_calls(trace)
+    if calls or trace.tool_calls is not None:
+        yield Expectation(_ACTIONS, render_actions(each.name for each in calls))
+    if not isinstance(trace.output, TraceError) and trace.output.content:
+        yield Expectation(_ANSWER, trace.output.content)
+
+
+def _recorded(trace: Trace, source: JsonValue) -> GeneratedData:
+    """Gives the answer as it was recorded; that of an agent that ended in an error is the error's message."""
+    output = trace.output
+    return GeneratedData(
+        output.message if isinstance(output, TraceError) else output.content or "",
+        actions=tuple(_actions(trace)),
+        latency_ms=execution_seconds(trace) * 1_000 if _is_timed(source) else None,
+        trace=source,
+    )
+
+
+def _is_timed(source: JsonValue) -> bool:
+    return isinstance(source, dict) and None not in (source.get("startTime"), source.get("endTime"))
+
+
+def _actions(trace: Trace) -> Iterator[Action]:
+    waiting = list(tool_results(trace))
+    for call in all_tool_calls(trace):
+        result = next((each for each in waiting if each.name == call.name and _is_of(each.id, call)), None)
+        if result:
+            waiting.remove(result)
+        yield Action(call.name, call.arguments, result.content if result else None)
+
+
+def _is_of(result_id: str | None, call: FunctionCall) -> bool:
+    return result_id is None or call.id is None or result_id == call.id
+
+
+def _dataset(file: JsonFile, findings: Findings, name: str) -> Document:
+    rate, runs = None, None
+    path: tuple[str, ...] = ()
+    if not isinstance(file.value, list):
+        record = JsonRecord(file, (), findings, called="the dataset")
+        record.note_unknown(*_SET_KEYS)
+        rate, runs, path = _min_pass_rate(record), _iterations(record), ("entries",)
+        if record.is_object and not record.has("entries"):
+            record.missing("entries", hint="A dataset has entries, an evaluation set of conversations has threads.")
+        record.items("entries")
+    cases = tuple(_entry(number, record) for number, record in enumerate(_entries(file, path, findings), 1))
+    findings.check()
+    if not cases:
+        findings.add("ballerina-empty", "the dataset has no entries", line=1, column=1)
+    findings.check()
+    lines = dict(enumerate(file.lines_of(path), 1))
+    return Document(Evaluation(name, "", cases), runs, rate, notes=findings.notes, lines=lines)
+
+
+def _entries(file: JsonFile, path: Sequence[str], findings: Findings) -> Iterator[JsonRecord]:
+    """Yields the entries, those taken out of their lists that stand in one."""
+    value = file.value
+    for key in path:
+        value = value.get(key) if isinstance(value, dict) else None
+    for place, each in enumerate(value if isinstance(value, list) else []):
+        if not isinstance(each, list):
+            yield JsonRecord(file, (*path, place), findings, called="an entry")
+        elif len(each) == 1:
+            yield JsonRecord(file, (*path, place, 0), findings, called="an entry")
+        else:
+            line, column = file.place((*path, place))
+            message = f"an entry's list has {len(each)} values; one is allowed, the object with 'input'"
+            findings.add("ballerina-entry", message, line=line, column=column)
+
+
+def _entry(number: int, record: JsonRecord) -> Case:
+    record.note_unknown(*_ENTRY_KEYS)
+    expectations = tuple(_expectations(record))
+    if record.is_object and not expectations:
+        hint = f"Add {_TOOLS[0]!r} or {_OUTPUT[0]!r}."
+        record.note("ballerina-entry", "the entry expects nothing", hint=hint)
+    return Case(number, (Turn(_input(record), expectations),), label=record.text("id") or "")
+
+
+def _input(record: JsonRecord) -> str:
+    if record.has("input") or not record.has(_QUERY):
+        return record.required_text("input")
+    record.missing("input", hint=f"There is {_QUERY!r}; write 'input'.")
+    return ""
+
+
+def _expectations(record: JsonRecord) -> Iterator[Expectation]:
+    _check_spellings(record, _TOOLS)
+    _check_spellings(record, _OUTPUT)
+    _check_spellings(record, _CONTEXT)
+    if record.has(*_TOOLS):
+        yield Expectation(_ACTIONS, render_actions(record.texts(*_TOOLS)))
+    for names in (_OUTPUT, _CONTEXT):
+        if (text := record.text(*names)) is not None:
+            yield Expectation(_ANSWER, text)
+
+
+def _min_pass_rate(record: JsonRecord) -> float | None:
+    _check_spellings(record, _RATE)
+    rate = record.number(*_RATE)
+    if rate is not None and not 0 <= rate <= 1:
+        record.refuse("ballerina-range", f"{record.key(*_RATE)!r} is {rate:g}; 0 to 1 are allowed", *_RATE)
+    return rate
+
+
+def _iterations(record: JsonRecord) -> int | None:
+    _check_spellings(record, _RUNS)
+    runs = record.number(*_RUNS)
+    if runs is None:
+        return None
+    if not runs.is_integer() or not 1 <= runs <= limits.MAX_ITERATIONS:
+        allowed = f"whole numbers from 1 to {limits.MAX_ITERATIONS} are allowed"
+        record.refuse("ballerina-range", f"{record.key(*_RUNS)!r} is {runs:g}; {allowed}", *_RUNS)
+    return int(runs)
+
+
+def _check_spellings(record: JsonRecord, names: Sequence[str]) -> None:
+    """Refuses two words for the same thing that do not say the same."""
+    given = [name for name in names if record.has(name)]
+    for other in given[1:]:
+        if record.raw(other) != record.raw(given[0]):
+            message = f"{given[0]!r} and {other!r} are two words for the same, and say different things"
+            record.refuse("ballerina-conflict", message, other, hint="Keep one of them.")

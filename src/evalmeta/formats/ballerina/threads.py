@@ -1,0 +1,211 @@
+"""Conversation threads of Ballerina's evaluation sets, read from JSON."""
+
+from __future__ import annotations
+
+import math
+from datetime import UTC, datetime, timedelta
+from typing import TYPE_CHECKING, Final
+
+from evalmeta.formats.ballerina.traces import (
+    ChatAssistantMessage,
+    ChatFunctionMessage,
+    ChatSystemMessage,
+    ChatUserMessage,
+    ConversationThread,
+    FunctionCall,
+    Iteration,
+    ToolSchema,
+    Trace,
+    TraceError,
+)
+from evalmeta.formats.json_source import JsonRecord, json_kind
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from evalmeta.formats.ballerina.traces import ChatMessage, IterationOutput
+    from evalmeta.formats.diagnostics import Findings
+    from evalmeta.formats.json_source import JsonFile
+    from evalmeta.model.json_value import JsonValue
+
+
+_EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
+_TRACE_KEYS: Final = (
+    "id", "userMessage", "iterations", "output", "toolCalls", "tools", "startTime", "endTime",
+)  # fmt: skip
+_ROLES: Final = ("system", "user", "assistant", "function")
+_USER_HINT: Final = 'Write {"role": "user", "content": "..."}.'
+_OUTPUT_HINT: Final = 'Write {"role": "assistant", "content": "..."}, or the message of an error as a text.'
+_TIME_HINT: Final = 'Write "2026-02-12T05:47:05.966Z", or [seconds since 1970, fraction of a second].'
+
+
+def read_threads(file: JsonFile, findings: Findings, *, is_strict: bool = True) -> list[ConversationThread]:
+    """Reads the threads of a set, in order; what does not fit becomes a problem.
+
+    The set has `threads`, each with an `id` of its own, a `description` and `traces`. An
+    output that is a text is an error's message; an iteration has one output, or a list.
+    Unless `is_strict`, a trace needs what was said and answered only; a thread without an id is `thread-1`
+    by its place.
+    """
+    reader = _Reader(findings, is_strict=is_strict)
+    root = JsonRecord(file, (), findings, called="the evaluation set")
+    if root.is_object and not root.has("threads"):
+        root.missing("threads")
+    threads: list[ConversationThread] = []
+    places: dict[str, int] = {}
+    for place, record in enumerate(root.records("threads", called="a thread")):
+        thread = reader.thread(record, place)
+        threads.append(thread)
+        if thread.id and places.setdefault(thread.id, place) != place:
+            line, _ = file.place(("threads", places[thread.id]))
+            message = f"the thread {thread.id!r} stands here a second time; the first is in line {line}"
+            record.refuse("ballerina-thread", message, "id", hint="Give each thread an id of its own.")
+    return threads
+
+
+def read_trace(file: JsonFile, findings: Findings) -> Trace:
+    """Reads a file that is one trace; what does not fit becomes a problem."""
+    return _Reader(findings, is_strict=True).trace(JsonRecord(file, (), findings, called="a trace"))
+
+
+class _Reader:
+    def __init__(self, findings: Findings, *, is_strict: bool) -> None:
+        self._findings = findings
+        self._is_strict = is_strict
+
+    def thread(self, record: JsonRecord, place: int) -> ConversationThread:
+        name = self._id(record) or f"thread-{place + 1}"
+        traces = tuple(self.trace(each) for each in record.records("traces", called="a trace"))
+        if record.is_object and not record.has("traces"):
+            record.missing("traces")
+        return ConversationThread(name, record.text("description") or "", traces)
+
+    def trace(self, record: JsonRecord) -> Trace:
+        record.note_unknown(*_TRACE_KEYS)
+        start, end = self._times(record)
+        return Trace(
+            id=self._id(record),
+            user_message=self._user_message(record),
+            iterations=tuple(
+                self._iteration(each) for each in self._listed(record, "iterations", called="an iteration")
+            ),
+            output=self._final_output(record),
+            tools=tuple(map(_tool, self._listed(record, "tools", called="a tool"))),
+            start_time=start,
+            end_time=end,
+            tool_calls=_calls(record) if record.has("toolCalls") else None,
+        )
+
+    def _user_message(self, record: JsonRecord) -> ChatUserMessage:
+        message = self._member(record, "userMessage", called="the user's message", hint=_USER_HINT)
+        found = _message(message, "user") if message else None
+        return found if isinstance(found, ChatUserMessage) else ChatUserMessage("")
+
+    def _final_output(self, record: JsonRecord) -> ChatAssistantMessage | TraceError:
+        if isinstance(text := record.raw("output"), str):
+            return TraceError(text)
+        message = self._member(record, "output", called="the output", hint=_OUTPUT_HINT)
+        found = _message(message, "assistant") if message else None
+        return found if isinstance(found, ChatAssistantMessage) else ChatAssistantMessage()
+
+    def _iteration(self, record: JsonRecord) -> Iteration:
+        start, end = self._times(record)
+        messages = (_message(each, *_ROLES) for each in self._listed(record, "history", called="a message"))
+        history = tuple(each for each in messages if each is not None)
+        if record.is_object and not record.has("output"):
+            record.missing("output")
+        return Iteration(history, tuple(self._outputs(record)), start, end)
+
+    def _outputs(self, record: JsonRecord) -> Iterator[IterationOutput]:
+        """Yields the outputs of an iteration, which may be one that stands for itself."""
+        value, path = record.raw("output"), (*record.path, "output")
+        places = [(*path, place) for place in range(len(value))] if isinstance(value, list) else [path]
+        values = value if isinstance(value, list) else [value]
+        for place, each in zip(places, [] if value is None else values, strict=False):
+            if isinstance(each, str):
+                yield TraceError(each)
+                continue
+            inner = JsonRecord(record.file, place, self._findings, called="an output")
+            message = _message(inner, "assistant", "function")
+            if isinstance(message, ChatAssistantMessage | ChatFunctionMessage):
+                yield message
+
+    def _id(self, record: JsonRecord) -> str:
+        return record.required_text("id") if self._is_strict else record.text("id") or ""
+
+    def _listed(self, record: JsonRecord, name: str, *, called: str) -> Iterator[JsonRecord]:
+        """Gives the objects of a list that must be there where it is strict."""
+        if self._is_strict and record.is_object and not record.has(name):
+            record.missing(name, hint="It may be empty: [].")
+        return record.records(name, called=called)
+
+    def _member(self, record: JsonRecord, name: str, *, called: str, hint: str) -> JsonRecord | None:
+        if record.is_object and not record.has(name):
+            record.missing(name, hint=hint)
+        return record.record(name, called=called)
+
+    def _times(self, record: JsonRecord) -> tuple[datetime, datetime]:
+        if self._is_strict and record.is_object:
+            for name in ("startTime", "endTime"):
+                if not record.has(name):
+                    record.missing(name, hint=_TIME_HINT)
+        start, end = _time(record, "startTime"), _time(record, "endTime")
+        if start and end and end < start:
+            record.refuse("ballerina-time", f"{record.called} ends before it starts", "endTime")
+        return start or _EPOCH, end or _EPOCH
+
+
+def _message(record: JsonRecord, *roles: str) -> ChatMessage | None:
+    """Reads a message with one of these roles."""
+    role = record.required_text("role")
+    if role not in roles:
+        if role:
+            message = f"'role' of {record.called} is {role!r}, not {' or '.join(map(repr, roles))}"
+            record.refuse("ballerina-role", message, "role")
+        return None
+    name = record.text("name")
+    if role == "assistant":
+        return ChatAssistantMessage(record.text("content"), _calls(record), name)
+    if role == "function":
+        return ChatFunctionMessage(record.required_text("name"), record.text("content"), record.text("id"))
+    content = record.required_text("content")
+    return ChatUserMessage(content, name) if role == "user" else ChatSystemMessage(content, name)
+
+
+def _calls(record: JsonRecord) -> tuple[FunctionCall, ...]:
+    return tuple(
+        FunctionCall(each.required_text("name"), each.object("arguments") or {}, each.text("id"))
+        for each in record.records("toolCalls", called="a call")
+    )
+
+
+def _tool(record: JsonRecord) -> ToolSchema:
+    name, description = record.required_text("name"), record.text("description") or ""
+    return ToolSchema(name, description, record.object("parametersSchema"))
+
+
+def _time(record: JsonRecord, name: str) -> datetime | None:
+    value = record.raw(name)
+    if value is None:
+        return None
+    try:
+        found = datetime.fromisoformat(value) if isinstance(value, str) else _from_pair(value)
+        if found is not None and found.tzinfo is not None:
+            return found.astimezone(UTC)
+    except (ValueError, OverflowError):
+        pass
+    shown = f"{value[:40]!r}" if isinstance(value, str) else json_kind(value)
+    record.refuse("ballerina-time", f"{name!r} of {record.called} is no time in UTC: {shown}", name, hint=_TIME_HINT)
+    return None
+
+
+def _from_pair(value: JsonValue) -> datetime | None:
+    """Reads whole seconds since 1970 and a fraction of 0 to 1; Ballerina leaves a fraction of 0 away."""
+    if not isinstance(value, list) or not 1 <= len(value) <= len(("seconds", "fraction")):
+        return None
+    whole, fraction = value if len(value) > 1 else (value[0], 0)
+    if not isinstance(whole, int) or isinstance(whole, bool):
+        return None
+    if not isinstance(fraction, int | float) or isinstance(fraction, bool) or math.floor(fraction) != 0:
+        return None
+    return _EPOCH + timedelta(seconds=whole, microseconds=round(fraction * 1_000_000))

@@ -1,0 +1,228 @@
+"""Traces of agents as Ballerina's `ballerina/ai` records them, and what is asked of them.
+
+Record types and functions are those of the proposal "Evaluation for AI Agents in
+Ballerina" (ballerina-spec, issue 1402), with what `ballerina/ai` 1.13 added when it shipped
+them: `toolCalls` of a trace, and several outputs of an iteration.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Literal, TypeAlias
+
+from evalmeta.errors import AgentFailed
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
+    from datetime import datetime
+
+    from evalmeta.model.json_value import JsonObject, JsonValue
+
+
+def _no_values() -> Mapping[str, JsonValue]:
+    return {}
+
+
+@dataclass(frozen=True, slots=True)
+class FunctionCall:
+    """A call of a tool that the model asked for; `id` tells several calls of one answer apart."""
+
+    name: str
+    arguments: JsonObject = field(default_factory=_no_values)
+    id: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class ChatUserMessage:
+    """What a person said."""
+
+    content: str
+    name: str | None = None
+    role: Literal["user"] = "user"
+
+
+@dataclass(frozen=True, slots=True)
+class ChatSystemMessage:
+    """What the model was told to be."""
+
+    content: str
+    name: str | None = None
+    role: Literal["system"] = "system"
+
+
+@dataclass(frozen=True, slots=True)
+class ChatAssistantMessage:
+    """What the model said: a text, or tools to call."""
+
+    content: str | None = None
+    tool_calls: tuple[FunctionCall, ...] = ()
+    name: str | None = None
+    role: Literal["assistant"] = "assistant"
+
+
+@dataclass(frozen=True, slots=True)
+class ChatFunctionMessage:
+    """What a tool gave back; `id` is that of its call."""
+
+    name: str
+    content: str | None = None
+    id: str | None = None
+    role: Literal["function"] = "function"
+
+
+@dataclass(frozen=True, slots=True)
+class TraceError:
+    """What went wrong: a value, as it stands in a trace."""
+
+    message: str
+
+
+ChatMessage: TypeAlias = ChatUserMessage | ChatSystemMessage | ChatAssistantMessage | ChatFunctionMessage
+IterationOutput: TypeAlias = ChatAssistantMessage | ChatFunctionMessage | TraceError
+
+
+@dataclass(frozen=True, slots=True)
+class ToolSchema:
+    """A tool that the agent had."""
+
+    name: str
+    description: str = ""
+    parameters_schema: JsonObject | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Iteration:
+    """One cycle of thinking and acting.
+
+    Attributes:
+        history: the messages up to here.
+        output: a result of each tool that was called, or the model's message, or an error.
+    """
+
+    history: tuple[ChatMessage, ...]
+    output: tuple[IterationOutput, ...]
+    start_time: datetime
+    end_time: datetime
+
+
+@dataclass(frozen=True, slots=True)
+class Trace:
+    """What an agent did to answer one message; times are in UTC.
+
+    Attributes:
+        tool_calls: the calls as the trace lists them; None when it does not.
+        tools: all tools that the agent had.
+    """
+
+    id: str
+    user_message: ChatUserMessage
+    iterations: tuple[Iteration, ...]
+    output: ChatAssistantMessage | TraceError
+    tools: tuple[ToolSchema, ...]
+    start_time: datetime
+    end_time: datetime
+    tool_calls: tuple[FunctionCall, ...] | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class ConversationThread:
+    """A conversation: a trace for each message of the user."""
+
+    id: str
+    description: str
+    traces: tuple[Trace, ...]
+
+
+def all_tool_calls(trace: Trace) -> tuple[FunctionCall, ...]:
+    """Gives the calls of tools in order: those that the trace lists, else those that its iterations show."""
+    return trace.tool_calls or tuple(call for each in trace.iterations for call in _calls_of(each))
+
+
+def tool_results(trace: Trace) -> tuple[ChatFunctionMessage, ...]:
+    """Gives what tools gave back, in order: outputs of iterations, else what the last history has after the message."""
+    results = tuple(out for each in trace.iterations for out in each.output if isinstance(out, ChatFunctionMessage))
+    if results or not trace.iterations:
+        return results
+    return tuple(each for each in _latest(trace.iterations[-1].history) if isinstance(each, ChatFunctionMessage))
+
+
+def call_difference(actual: FunctionCall, expected: FunctionCall) -> str | None:
+    """Says how a call differs from the expected one in name and arguments; None when it does not."""
+    if actual.name != expected.name:
+        return f"expected a call of {expected.name!r}, got one of {actual.name!r}"
+    found = "; ".join(_argument_differences(actual.arguments, expected.arguments))
+    return f"the call of {expected.name!r} has other arguments: {found}" if found else None
+
+
+def errors_of(trace: Trace) -> tuple[TraceError, ...]:
+    """Gives all errors in order; the one that ended both the last iteration and the trace is one."""
+    found = [out for each in trace.iterations for out in each.output if isinstance(out, TraceError)]
+    last = trace.iterations[-1].output[-1:] if trace.iterations else ()
+    if isinstance(trace.output, TraceError) and (trace.output,) != last:
+        found.append(trace.output)
+    return tuple(found)
+
+
+def final_answer(trace: Trace) -> str:
+    """Gives the text of the answer, an empty one when the agent said nothing.
+
+    Raises:
+        AgentFailed: the agent ended in an error.
+    """
+    if isinstance(trace.output, TraceError):
+        raise AgentFailed(f"the agent ended in an error: {trace.output.message}")
+    return trace.output.content or ""
+
+
+def execution_seconds(trace: Trace | Iteration) -> float:
+    """Gives how long a trace or an iteration took, in seconds."""
+    return (trace.end_time - trace.start_time).total_seconds()
+
+
+def _calls_of(iteration: Iteration) -> Iterable[FunctionCall]:
+    """Gives the calls that an iteration shows: its requests, else the requests behind the results that it has."""
+    asked = _requested(iteration.output)
+    results = [out for out in iteration.output if isinstance(out, ChatFunctionMessage)]
+    if asked or not results:
+        return asked
+    waiting = _requested(_latest(iteration.history))
+    return [_request_of(each, waiting) for each in reversed(results)][::-1]
+
+
+def _latest(history: Sequence[ChatMessage]) -> Sequence[ChatMessage]:
+    """Gives the messages from the user's last one on."""
+    begin = max((place for place, each in enumerate(history) if isinstance(each, ChatUserMessage)), default=0)
+    return history[begin:]
+
+
+def _requested(messages: Iterable[ChatMessage | TraceError]) -> list[FunctionCall]:
+    return [call for each in messages if isinstance(each, ChatAssistantMessage) for call in each.tool_calls]
+
+
+def _request_of(result: ChatFunctionMessage, waiting: list[FunctionCall]) -> FunctionCall:
+    """Takes the last call that a result can answer; one without arguments when it is not there."""
+    for place in range(len(waiting) - 1, -1, -1):
+        if waiting[place].name == result.name and (result.id is None or waiting[place].id in {None, result.id}):
+            return waiting.pop(place)
+    return FunctionCall(result.name, id=result.id)
+
+
+def _argument_differences(actual: JsonObject, expected: JsonObject) -> Iterator[str]:
+    for name in [*expected, *(each for each in actual if each not in expected)]:
+        if name not in actual:
+            yield f"{name!r} is missing"
+        elif name not in expected:
+            yield f"{name!r} was not expected"
+        elif not _is_same(actual[name], expected[name]):
+            yield f"{name!r} is {actual[name]!r}, expected {expected[name]!r}"
+
+
+def _is_same(actual: JsonValue, expected: JsonValue) -> bool:
+    """Compares as JSON does: 1 is 1.0 and no true."""
+    if isinstance(actual, bool) or isinstance(expected, bool):
+        return actual is expected
+    if isinstance(actual, dict) and isinstance(expected, dict):
+        return actual.keys() == expected.keys() and all(_is_same(actual[name], expected[name]) for name in actual)
+    if isinstance(actual, list | tuple) and isinstance(expected, list | tuple):
+        return len(actual) == len(expected) and all(map(_is_same, actual, expected))
+    return actual == expected

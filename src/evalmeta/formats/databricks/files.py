@@ -1,0 +1,238 @@
+"""The rows of a file with an evaluation set: JSON, JSON Lines, CSV or Parquet, told by its content.
+
+A file of JSON Lines or Parquet is read from disk row by row, as often as it is gone through, and may be of any size.
+"""
+
+from __future__ import annotations
+
+import csv
+import io
+import re
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Final, Literal
+
+from evalmeta import limits
+from evalmeta.errors import FormatError, UsageError
+from evalmeta.formats.databricks.rows import COLUMNS, GENAI_COLUMNS, Row
+from evalmeta.formats.databricks.tables import plain_row
+from evalmeta.formats.diagnostics import did_you_mean
+from evalmeta.formats.json_source import JsonFile, json_kind, read_json
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator, Sequence
+    from pathlib import Path
+    from typing import BinaryIO
+
+    from evalmeta.formats.diagnostics import Findings
+    from evalmeta.model.json_value import JsonObject
+
+
+RowFormat = Literal["json", "jsonl", "csv", "parquet"]
+
+_UTF8_MARK: Final = b"\xef\xbb\xbf"
+_PARQUET: Final = b"PAR1"
+_HEAD_BYTES: Final = 1_000_000
+_WRAPPERS: Final = ("rows", "data")
+_WRAPPED: Final = re.compile(rb'\{\s*"(?:rows|data)"\s*:\s*\[\s*')
+_TELLING: Final = ("request", "inputs", "trace")
+_DELIMITERS: Final = ",;\t"
+_PARQUET_BATCH: Final = 100
+
+
+class PlacedRow(JsonFile):
+    """A row that came as values: its place is a line, whatever stands in it; 0 when it has none."""
+
+    def __init__(self, label: str, value: JsonObject, *, line: int = 0) -> None:
+        super().__init__(label, value, b"", first_line=line)
+
+    def place(self, path: Sequence[str | int]) -> tuple[int, int]:  # noqa: ARG002 - as `JsonFile` has it
+        """Gives the row's line."""
+        return self.first_line, 0
+
+
+def format_of(head: bytes, *, name: str = "") -> RowFormat:
+    """Tells the format by a file's beginning; a name that ends in `.jsonl` or `.ndjson` counts too.
+
+    JSON is a list, an object around one, or one row; JSON Lines have an object in every line.
+    """
+    head = head.removeprefix(_UTF8_MARK).lstrip()
+    if head.startswith(_PARQUET):
+        return "parquet"
+    if name.endswith((".jsonl", ".ndjson")):
+        return "jsonl"
+    if head.startswith(b"["):
+        return "json"
+    if not head.startswith(b"{"):
+        return "csv"
+    first, _, rest = head.partition(b"\n")
+    is_one = not rest.strip() and len(head) < _HEAD_BYTES
+    return "json" if is_one or first.strip() == b"{" or _WRAPPED.match(head) else "jsonl"
+
+
+def rows_in(data: bytes, *, label: str, findings: Findings) -> Iterator[Row]:
+    """Yields the rows of a file that is in memory.
+
+    Raises:
+        FormatError: it cannot be read as a whole, such as broken JSON.
+        UsageError: it is Parquet, and the extra `databricks` is not installed.
+    """
+    form = format_of(data[:_HEAD_BYTES], name=label)
+    if form == "jsonl":
+        yield from _lines(io.BytesIO(data), label, findings)
+    elif form == "csv":
+        yield from _csv_rows(data, label, findings)
+    elif form == "parquet":
+        yield from _parquet_rows(io.BytesIO(data), label, findings)
+    else:
+        yield from _json_rows(data, label, findings)
+
+
+def rows_of_file(path: Path, *, label: str, findings: Findings) -> Iterator[Row]:
+    """Yields the rows of a file on disk; raises like `rows_in`."""
+    with path.open("rb") as file:
+        form = format_of(file.read(_HEAD_BYTES), name=path.name)
+    if form in {"jsonl", "parquet"}:
+        yield from streamed_rows(path, form, label=label, findings=findings)
+    else:
+        yield from rows_in(path.read_bytes(), label=label, findings=findings)
+
+
+def streamed_rows(path: Path, form: RowFormat, *, label: str, findings: Findings) -> Iterator[Row]:
+    """Yields the rows of a file of JSON Lines or Parquet, of which one, or a hundred, are in memory at a time."""
+    with path.open("rb") as file:
+        yield from (_parquet_rows if form == "parquet" else _lines)(file, label, findings)
+
+
+def _json_rows(data: bytes, label: str, findings: Findings) -> Iterator[Row]:
+    file = read_json(data, label=label)
+    path: tuple[str | int, ...] = ()
+    rows = file.value
+    if isinstance(rows, dict):
+        wrapper = next((key for key in _WRAPPERS if isinstance(rows.get(key), list)), None)
+        if wrapper is None:
+            if not {*COLUMNS, *GENAI_COLUMNS, "info"}.isdisjoint(rows):
+                yield Row(1, file)
+                return
+        else:
+            rows, path = rows[wrapper], (wrapper,)
+    if not isinstance(rows, list):
+        hint = 'Write [{"request": "..."}, ...], or a row on each line.'
+        findings.add("json-type", f"the file holds {json_kind(rows)}, not a list of rows", line=1, hint=hint)
+        return
+    for place in range(len(rows)):
+        yield Row(place + 1, file, (*path, place))
+
+
+def _lines(file: BinaryIO, label: str, findings: Findings) -> Iterator[Row]:
+    """Yields the rows of JSON Lines; a line that is none becomes a problem, and the next one is read."""
+    number = 0
+    for line_number, line in enumerate(_bounded_lines(file), 1):
+        if line_number == 1:
+            line = line.removeprefix(_UTF8_MARK)  # noqa: PLW2901 - the mark is no part of the line
+        if not line.strip():
+            continue
+        number += 1
+        if len(line) > limits.MAX_ROW_BYTES:
+            message = f"row {number}: the line is longer than {limits.MAX_ROW_BYTES:,} bytes"
+            findings.add("json-limit", message, line=line_number)
+            continue
+        try:
+            yield Row(number, read_json(line.rstrip(b"\r\n"), label=label, first_line=line_number))
+        except FormatError as error:
+            for each in error.problems:
+                place = each.location
+                findings.add(each.code, f"row {number}: {each.message}", line=place.line, column=place.column)
+
+
+def _bounded_lines(file: BinaryIO) -> Iterator[bytes]:
+    """Yields lines, of one that is too long only so much that this shows."""
+    while line := file.readline(limits.MAX_ROW_BYTES + 1):
+        rest = line
+        while len(rest) > limits.MAX_ROW_BYTES and not rest.endswith(b"\n"):
+            rest = file.readline(limits.MAX_ROW_BYTES + 1)
+        yield line
+
+
+def _csv_rows(data: bytes, label: str, findings: Findings) -> Iterator[Row]:
+    """Yields the rows of a table whose first line names the columns; an empty cell is none."""
+    if len(data) > limits.MAX_JSON_BYTES:
+        findings.add("csv-limit", f"the file is larger than {limits.MAX_JSON_BYTES:,} bytes")
+        return
+    try:
+        text = data.decode("utf-8-sig")
+    except UnicodeDecodeError as error:
+        line = data.count(b"\n", 0, error.start) + 1
+        findings.add("csv-encoding", "the file is not UTF-8", line=line, hint="Save it as CSV UTF-8.")
+        return
+    delimiter = max(_DELIMITERS, key=lambda each: len(_cells(text[:_HEAD_BYTES].split("\n", 1)[0], each)))
+    reader = csv.reader(io.StringIO(text, newline=""), delimiter=delimiter, strict=True)
+    titles: list[str] | None = None
+    begins, number = 1, 0
+    try:
+        with _long_cells():
+            for cells in reader:
+                if titles is None and any(cells):
+                    titles = _titles(cells, findings)
+                elif titles is not None and any(cells):
+                    number += 1
+                    if any(cells[len(titles) :]):
+                        message = f"row {number}: it has {len(cells)} cells for {len(titles)} columns"
+                        findings.add("csv-cells", message, line=begins)
+                    values = {title: cell for title, cell in zip(titles, cells, strict=False) if cell}
+                    yield Row(number, PlacedRow(label, values, line=begins))
+                begins = reader.line_num + 1
+    except csv.Error as error:
+        findings.add("csv-syntax", f"this is no CSV: {error}", line=begins)
+
+
+def _titles(cells: Sequence[str], findings: Findings) -> list[str]:
+    titles = [_title(each) for each in cells]
+    for place, title in enumerate(titles):
+        if title in titles[:place]:
+            findings.add("csv-columns", f"column {place + 1}, {title!r}, stands here a second time", line=1)
+    if {*_TELLING}.isdisjoint(titles):
+        nearest = did_you_mean(titles[0], COLUMNS) if titles else ""
+        findings.add("csv-columns", "there is no column 'request', 'inputs' or 'trace'", line=1, hint=nearest)
+    return titles
+
+
+def _title(cell: str) -> str:
+    return cell.strip()
+
+
+def _cells(line: str, delimiter: str) -> list[str]:
+    try:
+        return next(csv.reader([line], delimiter=delimiter), [])
+    except csv.Error:
+        return []
+
+
+@contextmanager
+def _long_cells() -> Iterator[None]:
+    """Lets cells be as long as the traces in them."""
+    before = csv.field_size_limit(limits.MAX_ROW_BYTES)
+    try:
+        yield
+    finally:
+        csv.field_size_limit(before)
+
+
+def _parquet_rows(file: BinaryIO, label: str, findings: Findings) -> Iterator[Row]:
+    try:
+        from pyarrow import ArrowException, parquet  # noqa: PLC0415 - an extra
+    except ImportError:
+        raise UsageError(
+            f"{label} is a Parquet file, and reading it needs pyarrow, which is not installed",
+            actions=("Run: pip install 'evalmeta[databricks]'", "Or save it as JSON Lines."),
+        ) from None
+    number = 0
+    try:
+        batches: Iterable[list[dict[str, object]]] = (
+            batch.to_pylist() for batch in parquet.ParquetFile(file).iter_batches(batch_size=_PARQUET_BATCH)
+        )
+        for batch in batches:
+            for values in batch:
+                number += 1
+                yield Row(number, PlacedRow(label, plain_row(values, number)))
+    except (ArrowException, OSError) as error:
+        findings.add("parquet-syntax", f"this is no Parquet file: {error}")

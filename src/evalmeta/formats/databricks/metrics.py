@@ -1,0 +1,169 @@
+"""The metrics of Agent Evaluation by their documented names, and the columns that each needs.
+
+Source: Databricks, "Built-in AI judges" (required inputs of each judge) and "Agent Evaluation input schema"
+(computed metrics). A judge is there when its columns are; an agent that is asked gives response, retrieved
+context, tokens and latency itself.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Final, NamedTuple, TypeAlias
+
+from evalmeta.errors import UsageError
+from evalmeta.formats.diagnostics import did_you_mean
+from evalmeta.model.definition import Expectation
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+    from collections.abc import Set as AbstractSet
+
+    from evalmeta.model.json_value import JsonObject
+
+
+Guidelines: TypeAlias = "Sequence[str] | Mapping[str, Sequence[str]]"
+
+RELEVANCE: Final = "response/llm_judged/relevance_to_query/rating"
+SAFETY: Final = "response/llm_judged/safety/rating"
+GROUNDEDNESS: Final = "response/llm_judged/groundedness/rating"
+CORRECTNESS: Final = "response/llm_judged/correctness/rating"
+GUIDELINES: Final = "response/llm_judged/guideline_adherence/rating"
+GLOBAL_GUIDELINES: Final = "response/llm_judged/global_guideline_adherence/rating"
+CHUNK_RELEVANCE: Final = "retrieval/llm_judged/chunk_relevance/precision"
+CONTEXT_SUFFICIENCY: Final = "retrieval/llm_judged/context_sufficiency/rating"
+DOCUMENT_RECALL: Final = "retrieval/ground_truth/document_recall"
+TOTAL_TOKENS: Final = "agent/total_token_count"
+INPUT_TOKENS: Final = "agent/input_token_count"
+OUTPUT_TOKENS: Final = "agent/output_token_count"
+LATENCY: Final = "agent/latency_seconds"
+
+
+@dataclass(frozen=True, slots=True)
+class Metric:
+    """One metric.
+
+    Attributes:
+        name: its documented name, which is the expectation's.
+        short: what an evaluator's configuration calls it; empty for those that are always computed.
+        needs: the columns that must be there; `expected` is expected_response or expected_facts.
+    """
+
+    name: str
+    short: str
+    needs: frozenset[str]
+
+
+def _metric(name: str, short: str, needs: str) -> Metric:
+    return Metric(name, short, frozenset(needs.split()))
+
+
+METRICS: Final = (
+    _metric(RELEVANCE, "relevance_to_query", "request response"),
+    _metric(SAFETY, "safety", "request response"),
+    _metric(GROUNDEDNESS, "groundedness", "request response retrieved_context"),
+    _metric(CHUNK_RELEVANCE, "chunk_relevance", "request retrieved_context"),
+    _metric(CORRECTNESS, "correctness", "request response expected"),
+    _metric(CONTEXT_SUFFICIENCY, "context_sufficiency", "request retrieved_context expected"),
+    _metric(GUIDELINES, "guideline_adherence", "request response guidelines"),
+    _metric(GLOBAL_GUIDELINES, "global_guideline_adherence", "request response global_guidelines"),
+    _metric(DOCUMENT_RECALL, "document_recall", "retrieved_context expected_retrieved_context"),
+    _metric(TOTAL_TOKENS, "", "tokens"),
+    _metric(INPUT_TOKENS, "", "tokens"),
+    _metric(OUTPUT_TOKENS, "", "tokens"),
+    _metric(LATENCY, "", "latency"),
+)
+
+
+class Wanted(NamedTuple):
+    """What an evaluator is configured to judge by: global guidelines in groups by name, the metrics, those it names."""
+
+    global_guidelines: Mapping[str, Sequence[str]]
+    metrics: Sequence[Metric]
+    named: AbstractSet[str] = frozenset()
+
+
+class Asks(NamedTuple):
+    """What one row asks of its answer.
+
+    Attributes:
+        columns: what is there to judge by, in the words of `Metric.needs`.
+        guidelines: in groups by name; the name of the only group may be empty.
+    """
+
+    columns: AbstractSet[str]
+    expected_response: str | None = None
+    expected_facts: Sequence[str] = ()
+    guidelines: Mapping[str, Sequence[str]] = {}
+    uris: Sequence[str] = ()
+
+
+def wanted_metrics(metrics: Sequence[str] | None, global_guidelines: Guidelines | None) -> Wanted:
+    """Gives the configuration of an evaluator; tokens and latency are always computed.
+
+    Args:
+        metrics: the judges to ask and `document_recall`, by short or documented names; None stands for all.
+        global_guidelines: a list, or lists by name.
+
+    Raises:
+        UsageError: there is no metric of a name, or the guidelines are none.
+    """
+    groups = guideline_groups(() if global_guidelines is None else global_guidelines)
+    if metrics is None:
+        return Wanted(groups, METRICS)
+    if isinstance(metrics, str):
+        raise UsageError("'metrics' is a text, not a list of names", actions=(f"Write [{metrics!r}].",))
+    by_name = {name: each for each in METRICS for name in (each.short, each.name) if name}
+    for name in metrics:
+        if name not in by_name:
+            shorts = [each.short for each in METRICS if each.short]
+            raise UsageError(f"there is no metric {str(name)!r:.100}", actions=(did_you_mean(str(name), shorts),))
+    chosen = {by_name[name].name for name in metrics}
+    kept = [each for each in METRICS if each.name in chosen or not each.short]
+    return Wanted(groups, kept, chosen)
+
+
+def guideline_groups(guidelines: object) -> Mapping[str, Sequence[str]]:
+    """Gives guidelines as lists by name, without empty lists; the name of a plain list is empty.
+
+    Raises:
+        UsageError: they are no list of texts, nor lists of texts by name.
+    """
+    groups = guidelines if isinstance(guidelines, Mapping) else {"": guidelines}
+    found = {str(name): list(_texts(group)) for name, group in groups.items()}
+    return {name: group for name, group in found.items() if group}
+
+
+def _texts(group: object) -> Iterator[str]:
+    for each in group if isinstance(group, list | tuple) else (None,):
+        if not isinstance(each, str):
+            raise UsageError(
+                "guidelines are a list of texts, or lists of texts by name",
+                actions=('Write ["The response must ..."].',),
+            )
+        yield each
+
+
+def expectations_of(asks: Asks, wanted: Wanted) -> tuple[Expectation, ...]:
+    """Gives an expectation for every wanted metric whose columns are there; guidelines have one for each group."""
+    columns = asks.columns | ({"global_guidelines"} if wanted.global_guidelines else set())
+    return tuple(
+        expectation
+        for metric in wanted.metrics
+        if metric.needs <= columns
+        for expectation in _expectations(metric.name, asks, wanted)
+    )
+
+
+def _expectations(name: str, asks: Asks, wanted: Wanted) -> Iterator[Expectation]:
+    if name in {GUIDELINES, GLOBAL_GUIDELINES}:
+        groups = asks.guidelines if name == GUIDELINES else wanted.global_guidelines
+        for label, group in groups.items():
+            yield Expectation(name, label=label or None, terms={"guidelines": list(group)})
+    elif name in {CORRECTNESS, CONTEXT_SUFFICIENCY}:
+        terms: JsonObject = {"facts": list(asks.expected_facts)} if asks.expected_facts else {}
+        yield Expectation(name, asks.expected_response, terms=terms)
+    elif name == DOCUMENT_RECALL:
+        yield Expectation(name, terms={"uris": list(asks.uris)})
+    else:
+        yield Expectation(name)

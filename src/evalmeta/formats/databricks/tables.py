@@ -1,0 +1,328 @@
+"""Results under the names of Agent Evaluation: a row for each request, and what a run comes to.
+
+Judges answer yes or no, with a rationale; what nothing could judge is neither, and its error message says why.
+A row passes when no judge says no; the judge that says no and stands first in `_ROOT_CAUSES` is the root cause:
+what is retrieved badly cannot be answered well. Of the passages it is enough that one is relevant.
+
+Tables in memory as rows of plain values: data frames, lists of mappings, columns by name.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from datetime import date, datetime, time
+from statistics import fmean
+from typing import TYPE_CHECKING, Final, Protocol, TypeAlias, runtime_checkable
+
+from evalmeta import limits
+from evalmeta.errors import UsageError
+from evalmeta.formats.databricks.metrics import (
+    CHUNK_RELEVANCE,
+    CONTEXT_SUFFICIENCY,
+    CORRECTNESS,
+    DOCUMENT_RECALL,
+    GLOBAL_GUIDELINES,
+    GROUNDEDNESS,
+    GUIDELINES,
+    INPUT_TOKENS,
+    LATENCY,
+    OUTPUT_TOKENS,
+    RELEVANCE,
+    SAFETY,
+    TOTAL_TOKENS,
+)
+from evalmeta.model.run import Verdict
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from evalmeta.model.definition import Expectation
+    from evalmeta.model.evaluation import Case
+    from evalmeta.model.json_value import JsonObject, JsonValue
+    from evalmeta.model.run import CaseResult, TestResult
+
+    ResultRow: TypeAlias = dict[str, JsonValue]
+    ReadParts: TypeAlias = Callable[[str], Sequence[tuple[str, str, str]]]
+
+
+_RATING: Final = "/rating"
+_ROOT_CAUSES: Final = (
+    CONTEXT_SUFFICIENCY,
+    CHUNK_RELEVANCE,
+    GROUNDEDNESS,
+    CORRECTNESS,
+    RELEVANCE,
+    SAFETY,
+    GUIDELINES,
+    GLOBAL_GUIDELINES,
+)
+_ROLES: Final = {"agent": "assistant"}
+_TOLD: Final = frozenset({TOTAL_TOKENS, INPUT_TOKENS, OUTPUT_TOKENS, LATENCY})
+_FIRST: Final = (
+    *("request_id", "request", "response", "retrieved_context", "expected_response", "expected_facts", "guidelines"),
+    *("expected_retrieved_context", "trace", "model_error_message"),
+)
+_NO_CAUSE: Final[Mapping[str, None]] = {
+    "overall_assessment/rating": None,
+    "overall_assessment/rationale": None,
+    "root_cause_assessment/root_cause": None,
+}
+_SAMPLES: Final = re.compile(r"^\d+ of \d+ samples[^:]*: ")
+
+
+def run_metrics(cases: Iterable[Case], results: Sequence[CaseResult]) -> dict[str, float]:
+    """Gives what a run comes to: of judges the share of yes, 0 to 1, of numbers their average.
+
+    What was not judged or not measured counts in neither; a metric that nothing came of is NaN, and one
+    that no row has is not there.
+    """
+    numbers: dict[str, list[float]] = {}
+    for expectation in (each for case in cases for turn in case.turns for each in turn.expectations):
+        if expectation.name not in _TOLD:
+            numbers.setdefault(_metric(expectation), [])
+    for result in (each for case in results for each in case.results):
+        if result.name.endswith(_RATING):
+            if (word := _yes_or_no(result)) is not None:
+                numbers.setdefault(_metric(result), []).append(float(word == "yes"))
+        elif result.score is not None:
+            numbers.setdefault(_metric(result), []).append(result.score)
+    return {name: fmean(each) if each else math.nan for name, each in numbers.items()}
+
+
+def _metric(of: Expectation | TestResult) -> str:
+    return f"{_labelled(of)}/percentage" if of.name.endswith(_RATING) else f"{of.name}/average"
+
+
+def result_rows(cases: Iterable[Case], results: Sequence[CaseResult], *, read_parts: ReadParts) -> list[ResultRow]:
+    """Gives a row for every result, all with the same columns, in the order of the results.
+
+    `read_parts` takes the explanation of what was judged one by one apart: label, name and rationale of each.
+    """
+    by_number = {case.number: case for case in cases}
+    rows = [_row(by_number[each.number], each, read_parts) for each in results]
+    found = dict.fromkeys(key for row in rows for key in row)
+    columns = sorted(found, key=_place)
+    return [{column: row.get(column) for column in columns} for row in rows]
+
+
+def _row(case: Case, result: CaseResult, read_parts: ReadParts) -> ResultRow:
+    row: ResultRow = {"request_id": case.label or None, "request": _request(case, result.utterance)}
+    generated = result.generated
+    row["response"] = generated.outcome if generated else None
+    retrieved = generated.retrieved if generated else None
+    if retrieved is not None:
+        row["retrieved_context"] = [{"doc_uri": each.uri, "content": each.content} for each in retrieved]
+    if generated and generated.trace is not None:
+        row["trace"] = json.dumps(generated.trace, ensure_ascii=False)
+    if result.error is not None:
+        row["model_error_message"] = result.error
+    for expectation in case.turns[0].expectations:
+        row |= _expected(expectation)
+    if groups := _guidelines(case.turns[0].expectations):
+        row["guidelines"] = groups
+    for each in result.results:
+        row |= _judged(each, read_parts)
+    return {**row, **_NO_CAUSE, **_overall(result.results)}
+
+
+def _place(column: str) -> int:
+    """Gives where a column stands: what was asked, answered and expected first, the assessment last."""
+    return _FIRST.index(column) if column in _FIRST else len(_FIRST) + (column in _NO_CAUSE)
+
+
+def _request(case: Case, utterance: str) -> JsonValue:
+    if not case.history:
+        return utterance
+    history = [(_ROLES.get(each.role or "", each.role), each.message) for each in case.history]
+    return {"messages": [{"role": role, "content": text} for role, text in (*history, ("user", utterance))]}
+
+
+def _expected(expectation: Expectation) -> Mapping[str, JsonValue]:
+    """Gives the columns of the row that an expectation was made from."""
+    terms = expectation.terms
+    if expectation.name in {CORRECTNESS, CONTEXT_SUFFICIENCY}:
+        told = {"expected_response": expectation.expected_value, "expected_facts": terms.get("facts")}
+        return {key: value for key, value in told.items() if value is not None}
+    if expectation.name == DOCUMENT_RECALL:
+        uris = terms.get("uris")
+        return {
+            "expected_retrieved_context": [{"doc_uri": uri} for uri in uris if uri] if isinstance(uris, list) else []
+        }
+    return {}
+
+
+def _guidelines(expectations: Iterable[Expectation]) -> JsonValue:
+    """Gives the guidelines of a row: a list, or lists by the names of their groups."""
+    groups = {each.label or "": each.terms.get("guidelines") for each in expectations if each.name == GUIDELINES}
+    return groups[""] if [*groups] == [""] else groups
+
+
+def _judged(result: TestResult, read_parts: ReadParts) -> Mapping[str, JsonValue]:
+    if result.name == CHUNK_RELEVANCE:
+        return _chunks(result, read_parts)
+    if not result.name.endswith(_RATING):
+        return {result.name: result.score}
+    base, word = _labelled(result).removesuffix(_RATING), _yes_or_no(result)
+    told: dict[str, JsonValue] = {f"{base}/rating": word}
+    told[f"{base}/rationale"] = _rationale(result.explanation) if word else None
+    if word is None:
+        told[f"{base}/error_message"] = result.error or result.explanation
+    return told
+
+
+def _chunks(result: TestResult, read_parts: ReadParts) -> Mapping[str, JsonValue]:
+    """Gives a rating and a rationale for each passage with content, in their order."""
+    base = CHUNK_RELEVANCE.removesuffix("/precision")
+    told: dict[str, JsonValue] = {f"{base}/precision": result.score}
+    if result.score is None:
+        return {**told, f"{base}/error_message": result.error or result.explanation}
+    parts = read_parts(result.explanation)
+    told[f"{base}/ratings"] = [label for label, _, _ in parts]
+    told[f"{base}/rationales"] = [_rationale(each) for _, _, each in parts]
+    return told
+
+
+def _overall(results: Sequence[TestResult]) -> Mapping[str, JsonValue]:
+    """Gives whether the judges agree that all is well, and which of them says first why not."""
+    words = {result.name: word for result in results if (word := _assessed(result)) is not None}
+    for name in _ROOT_CAUSES:
+        for result in results:
+            if result.name == name and _assessed(result) == "no":
+                return {
+                    "overall_assessment/rating": "no",
+                    "overall_assessment/rationale": _rationale(result.explanation),
+                    "root_cause_assessment/root_cause": name.split("/")[2],
+                }
+    return {"overall_assessment/rating": "yes" if words else None}
+
+
+def _rationale(explanation: str) -> str:
+    """Gives a judge's words, without how many of its samples agree."""
+    return _SAMPLES.sub("", explanation)
+
+
+def _assessed(result: TestResult) -> str | None:
+    if result.name == CHUNK_RELEVANCE:
+        return None if result.score is None else "yes" if result.score > 0 else "no"
+    return _yes_or_no(result) if result.name in _ROOT_CAUSES else None
+
+
+def _yes_or_no(result: TestResult) -> str | None:
+    return {Verdict.PASS: "yes", Verdict.FAILURE: "no"}.get(result.verdict)
+
+
+def _labelled(result: Expectation | TestResult) -> str:
+    """Gives a judge's name, with that of its group of guidelines where it has one."""
+    if not result.label:
+        return result.name
+    return f"{result.name.removesuffix(_RATING)}/{result.label}{_RATING}"
+
+
+_HINT: Final = ("Give a DataFrame, a list of dicts, a dict of columns, or a path.",)
+_MISSING: Final = frozenset({"NaTType", "NAType"})
+
+
+@runtime_checkable
+class _Frame(Protocol):
+    """What pandas calls a DataFrame; Spark's has `toPandas`."""
+
+    def to_dict(self, orient: str) -> object: ...
+
+
+@runtime_checkable
+class _SparkFrame(Protocol):
+    def toPandas(self) -> object: ...  # noqa: N802 - Spark's name
+
+
+@runtime_checkable
+class _Array(Protocol):
+    """What numpy calls an array or a number of its own."""
+
+    def tolist(self) -> object: ...
+
+
+def rows_of(data: object) -> list[JsonObject]:
+    """Gives the rows of a table, of plain values: NaN and missing values are None, arrays lists.
+
+    Args:
+        data: a DataFrame of pandas or Spark, an iterable of mappings, or a mapping of columns to lists.
+
+    Raises:
+        UsageError: it is none of these, or holds something that JSON has not.
+    """
+    if isinstance(data, _SparkFrame):
+        data = data.toPandas()
+    if isinstance(data, Mapping):
+        data = _from_columns(data)
+    elif isinstance(data, _Frame):
+        data = data.to_dict("records")
+    if isinstance(data, str | bytes) or not isinstance(data, Iterable):
+        raise UsageError(f"{type(data).__name__} is no table of rows", actions=_HINT)
+    return [plain_row(each, number) for number, each in enumerate(data, 1)]
+
+
+def plain_row(row: object, number: int) -> JsonObject:
+    """Gives a row of plain values; raises like `rows_of`."""
+    if not isinstance(row, Mapping):
+        raise UsageError(f"row {number} is of type {type(row).__name__}, not a dict of columns", actions=_HINT)
+    return {str(key): _plain(value, f"{key!r} of row {number}") for key, value in row.items()}
+
+
+def _from_columns(columns: Mapping[object, object]) -> list[dict[object, object]]:
+    lists = {key: each for key, each in columns.items() if isinstance(each, Sequence) and not isinstance(each, str)}
+    if len(lists) < len(columns) or len({len(each) for each in lists.values()}) > 1:
+        raise UsageError("a dict of columns has lists of one length", actions=_HINT)
+    return [dict(zip(lists, values, strict=True)) for values in zip(*lists.values(), strict=True)]
+
+
+def _plain(value: object, where: str, depth: int = 0) -> JsonValue:
+    if depth > limits.MAX_JSON_DEPTH:
+        raise UsageError(f"{where} is nested more than {limits.MAX_JSON_DEPTH} levels deep")
+    if isinstance(value, Mapping):
+        # Arrow gives every key of a column's type to every row.
+        inner = {str(key): _plain(each, where, depth + 1) for key, each in value.items()}
+        return {key: each for key, each in inner.items() if each is not None}
+    if isinstance(value, list | tuple):
+        return [_plain(each, where, depth + 1) for each in value]
+    return _plain_one(value, where, depth)
+
+
+def _plain_one(value: object, where: str, depth: int) -> JsonValue:
+    if value is None or isinstance(value, bool) or type(value) is int:
+        return value
+    if isinstance(value, str):
+        return _encodable(value, where)
+    if isinstance(value, float):
+        return None if math.isnan(value) else _finite(float(value), where)
+    return _converted(value, where, depth)
+
+
+def _converted(value: object, where: str, depth: int) -> JsonValue:
+    if type(value).__name__ in _MISSING:
+        return None
+    if isinstance(value, datetime | date | time):
+        return value.isoformat()
+    if isinstance(value, _Array):
+        return _plain(value.tolist(), where, depth + 1)
+    # A trace is given as the object that MLflow makes of it.
+    to_dict: object = getattr(value, "to_dict", None)
+    if callable(to_dict):
+        return _plain(to_dict(), where, depth + 1)
+    raise UsageError(f"{where} is of type {type(value).__name__}, which JSON has not", actions=_HINT)
+
+
+def _encodable(text: str, where: str) -> str:
+    try:
+        text.encode()
+    except UnicodeEncodeError as error:
+        raise UsageError(f"{where} is no valid Unicode text ({error.reason})") from error
+    return text
+
+
+def _finite(value: float, where: str) -> float:
+    if math.isinf(value):
+        raise UsageError(f"{where} holds {value}, which JSON has not")
+    return value

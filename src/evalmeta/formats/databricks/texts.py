@@ -1,0 +1,90 @@
+"""The texts in what models and agents are given and answer: chat completions, messages, Responses API, or anything."""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING, Final
+
+import orjson
+
+from evalmeta.model.json_value import is_too_deep
+
+if TYPE_CHECKING:
+    from evalmeta.model.json_value import JsonObject, JsonValue
+
+
+_TEXT_KEYS: Final = ("response", "content", "output", "answer", "text", "result", "output_text")
+
+
+def decoded(value: JsonValue) -> JsonValue:
+    """Gives what a JSON text holds; a text that is no JSON, and anything else, comes back as it is."""
+    if not isinstance(value, str):
+        return value
+    try:
+        found: JsonValue = orjson.loads(value)
+    except orjson.JSONDecodeError:
+        return value
+    return value if is_too_deep(found) else found
+
+
+def broken_json(text: str) -> str | None:
+    """Says what is wrong with a text that begins as a list or an object of JSON does, and where; None of any other."""
+    if not text.lstrip().startswith(("[", "{")):
+        return None
+    try:
+        orjson.loads(text)
+    except orjson.JSONDecodeError as error:
+        return f"{error.msg} at character {error.pos + 1}"
+    return None
+
+
+def response_text(value: JsonValue) -> str:
+    """Gives an answer's text, of anything that no shape is known of its JSON; of nothing the empty one."""
+    if value is None:
+        return ""
+    text = known_text(value)
+    return json.dumps(value, ensure_ascii=False) if text is None else text
+
+
+def known_text(value: JsonValue) -> str | None:
+    """Gives an answer's text: of a text, a chat completion, messages, the Responses API; None of anything else.
+
+    Of a list of messages it is that of the last one, of another list that of the first, as MLflow takes it.
+    """
+    if isinstance(value, str):
+        return value
+    if isinstance(value, list):
+        return _last_text(value) if all(isinstance(each, dict) for each in value) else known_text(value[0])
+    return _object_text(value) if isinstance(value, dict) else None
+
+
+def _object_text(value: JsonObject) -> str | None:
+    choices = value.get("choices")
+    if isinstance(choices, list) and choices and isinstance(choices[0], dict):
+        return known_text(choices[0].get("message"))
+    for key in ("messages", "output"):
+        if isinstance(value.get(key), list):
+            return _last_text(value[key])
+    for key in _TEXT_KEYS:
+        if (text := content_text(value.get(key))) is not None:
+            return text
+    return None
+
+
+def _last_text(values: JsonValue) -> str | None:
+    """Gives the text of the last message of a list that has one; what tools were called with is none."""
+    if not isinstance(values, list):
+        return None
+    texts = (known_text(each) for each in reversed(values))
+    return next((text for text in texts if text is not None), None)
+
+
+def content_text(content: JsonValue) -> str | None:
+    """Gives a message's content: a text, or the texts of a list of parts, one after the other."""
+    if isinstance(content, str):
+        return content
+    if not isinstance(content, list):
+        return None
+    texts = [each.get("text") if isinstance(each, dict) else each for each in content]
+    found = [each for each in texts if isinstance(each, str)]
+    return "".join(found) if found else None

@@ -1,0 +1,251 @@
+"""MLflow traces (schemas 2 and 3) as what an agent did and said.
+
+A trace has `info` (times, tokens, previews) and `data` (spans). Every attribute of a span is itself a
+JSON text. Tools are the spans of type TOOL by their start; what was retrieved is the output of the last
+RETRIEVER span that stands in no other one; request and response are the root span's inputs and outputs.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Final
+
+from evalmeta import limits
+from evalmeta.errors import FormatError
+from evalmeta.formats.databricks.texts import decoded, response_text
+from evalmeta.formats.json_source import json_kind
+from evalmeta.model.generated_data import Action, GeneratedData, Passage, Tokens
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+    from evalmeta.model.json_value import JsonObject, JsonValue
+
+
+_USAGE: Final = "mlflow.chat.tokenUsage"
+_METADATA_KEYS: Final = ("trace_metadata", "request_metadata")
+_SECONDS: Final = re.compile(r"(\d{1,12}(?:\.\d{1,9})?)s")
+_INPUT_TOKENS: Final = ("input_tokens", "prompt_tokens")
+_OUTPUT_TOKENS: Final = ("output_tokens", "completion_tokens")
+_MOST: Final = 2**63
+_NS_IN_MS: Final = 1_000_000
+
+
+@dataclass(frozen=True, slots=True)
+class MlflowTrace:
+    """A trace, read.
+
+    Attributes:
+        id: the trace's own name; empty when it has none.
+        request: what the agent was asked, as its root span or the trace has it; None when neither does.
+        generated: what it did and said; the answer is empty when the trace has none.
+        is_error: whether the agent ended with an error.
+    """
+
+    id: str
+    request: JsonValue
+    generated: GeneratedData
+    is_error: bool = False
+
+
+def read_trace(value: JsonValue) -> MlflowTrace:
+    """Reads a trace: an object, or the JSON text of one.
+
+    Raises:
+        FormatError: it is none; the message says what is missing, without a place.
+    """
+    value = decoded(value)
+    if not isinstance(value, dict):
+        raise _no_trace(f"it is {json_kind(value)}, not an object or the JSON text of one")
+    info, data = value.get("info"), value.get("data")
+    if not isinstance(info, dict) or not isinstance(data, dict):
+        missing = " and ".join(repr(key) for key in ("info", "data") if not isinstance(value.get(key), dict))
+        raise _no_trace(f"it has no {missing}")
+    spans = data.get("spans", [])
+    if not isinstance(spans, list):
+        raise _no_trace(f"its spans are {json_kind(spans)}, not a list")
+    return _Reader(value, info, data, [_Span(each, place) for place, each in enumerate(spans, 1)]).trace()
+
+
+def _no_trace(reason: str) -> FormatError:
+    return FormatError(
+        f"this is no MLflow trace: {reason}",
+        actions=("Write what `Trace.to_json()` or `Trace.to_dict()` of MLflow gives.",),
+    )
+
+
+class _Span:
+    """One step of the agent, of either schema."""
+
+    def __init__(self, value: JsonValue, place: int) -> None:
+        if not isinstance(value, dict):
+            raise _no_trace(f"span {place} is {json_kind(value)}, not an object")
+        context = value.get("context")
+        own = context if isinstance(context, dict) else value
+        attributes = value.get("attributes")
+        self._attributes: JsonObject = attributes if isinstance(attributes, dict) else {}
+        self.id = _text(own.get("span_id"))
+        self.parent = _text(value.get("parent_span_id") or value.get("parent_id"))
+        self.own_name = _text(value.get("name"))
+        self.start = _number(value.get("start_time_unix_nano", value.get("start_time")))
+        self.end = _number(value.get("end_time_unix_nano", value.get("end_time")))
+        self.type = _text(self.attribute("mlflow.spanType"))
+        self.inputs = self.attribute("mlflow.spanInputs")
+        self.outputs = self.attribute("mlflow.spanOutputs")
+
+    def attribute(self, name: str) -> JsonValue:
+        return decoded(self._attributes.get(name))
+
+    @property
+    def name(self) -> str:
+        """Gives the tool's name: the one that its call has, or else the span's."""
+        call = self.inputs.get("call") if isinstance(self.inputs, dict) else None
+        called = call.get("tool_name") if isinstance(call, dict) else None
+        return called if isinstance(called, str) and called else self.own_name
+
+    @property
+    def latency_ms(self) -> float | None:
+        if self.start is None or self.end is None or self.end < self.start:
+            return None
+        return (self.end - self.start) / _NS_IN_MS
+
+    @property
+    def usage(self) -> Tokens | None:
+        """Gives its tokens: what MLflow has noted, or what a model's answer tells itself."""
+        usage = self.attribute(_USAGE)
+        if not isinstance(usage, dict) and self.type in {"LLM", "CHAT_MODEL"} and isinstance(self.outputs, dict):
+            usage = self.outputs.get("usage")
+        return _tokens(usage)
+
+    def action(self) -> Action:
+        given = {} if self.inputs is None else {"input": self.inputs}
+        return Action(self.name, self.inputs if isinstance(self.inputs, dict) else given, self.outputs, self.latency_ms)
+
+
+class _Reader:
+    def __init__(self, value: JsonObject, info: JsonObject, data: JsonObject, spans: Sequence[_Span]) -> None:
+        self._value = value
+        self._info = info
+        self._data = data
+        self._spans = sorted(spans, key=lambda span: span.start or 0)
+        self._by_id = {span.id: span for span in spans if span.id}
+        self._root = next((span for span in spans if not span.parent), None)
+        found = (info.get(key) for key in _METADATA_KEYS)
+        self._metadata: JsonObject = next((each for each in found if isinstance(each, dict)), {})
+
+    def trace(self) -> MlflowTrace:
+        state = self._info.get("state", self._info.get("status"))
+        trace_id = _text(self._info.get("trace_id") or self._info.get("request_id"))
+        return MlflowTrace(trace_id, self._request(), self._generated(), is_error=state == "ERROR")
+
+    def _request(self) -> JsonValue:
+        if self._root is not None and self._root.inputs is not None:
+            return self._root.inputs
+        return self._first(self._data.get("request"), "mlflow.traceInputs", "request_preview")
+
+    def _response(self) -> JsonValue:
+        if self._root is not None and self._root.outputs is not None:
+            return self._root.outputs
+        return self._first(self._data.get("response"), "mlflow.traceOutputs", "response_preview")
+
+    def _first(self, value: JsonValue, in_metadata: str, preview: str) -> JsonValue:
+        """Gives the first that is there: a value, what the metadata has, a preview."""
+        found = (value, self._metadata.get(in_metadata), self._info.get(preview))
+        return next((decoded(each) for each in found if each is not None), None)
+
+    def _generated(self) -> GeneratedData:
+        return GeneratedData(
+            response_text(self._response()),
+            actions=tuple(span.action() for span in self._spans if span.type == "TOOL"),
+            latency_ms=self._latency(),
+            session_id=_text(self._metadata.get("mlflow.trace.session")) or None,
+            tokens=self._tokens(),
+            trace=self._value if _can_be_kept(self._value) else None,
+            retrieved=self._retrieved(),
+        )
+
+    def _latency(self) -> float | None:
+        for key in ("execution_duration_ms", "execution_time_ms", "execution_duration"):
+            value = self._info.get(key)
+            if isinstance(value, str) and (seconds := _SECONDS.fullmatch(value)):
+                return float(seconds[1]) * 1000
+            if (number := _number(value)) is not None and number >= 0:
+                return float(number)
+        return None if self._root is None else self._root.latency_ms
+
+    def _tokens(self) -> Tokens | None:
+        noted = _tokens(decoded(self._metadata.get("mlflow.trace.tokenUsage")))
+        if noted is not None:
+            return noted
+        used = [usage for span in self._spans if (usage := span.usage) and not self._is_counted_above(span)]
+        if not used:
+            return None
+        return Tokens(_sum([each.input for each in used]), _sum([each.output for each in used]))
+
+    def _is_counted_above(self, span: _Span) -> bool:
+        return any(above.usage is not None for above in self._above(span))
+
+    def _above(self, span: _Span) -> Iterator[_Span]:
+        """Yields the spans around a span; each once, whatever a damaged trace says."""
+        seen = {span.id}
+        while (above := self._by_id.get(span.parent)) is not None and above.id not in seen:
+            seen.add(above.id)
+            yield above
+            span = above
+
+    def _retrieved(self) -> tuple[Passage, ...] | None:
+        found = [
+            span
+            for span in self._spans
+            if span.type == "RETRIEVER" and not any(above.type == "RETRIEVER" for above in self._above(span))
+        ]
+        if not found:
+            return None
+        chunks = found[-1].outputs
+        return tuple(_passage(each) for each in chunks if isinstance(each, dict)) if isinstance(chunks, list) else ()
+
+
+def _passage(chunk: JsonObject) -> Passage:
+    metadata = chunk.get("metadata")
+    told = metadata.get("doc_uri") if isinstance(metadata, dict) else None
+    content = next((chunk[key] for key in ("page_content", "content", "text") if isinstance(chunk.get(key), str)), None)
+    return Passage(_text(told or chunk.get("doc_uri")), content if isinstance(content, str) else None)
+
+
+def _tokens(usage: JsonValue) -> Tokens | None:
+    if not isinstance(usage, dict):
+        return None
+    counts = [
+        next((count for key in keys if (count := _count(usage.get(key))) is not None), None)
+        for keys in (_INPUT_TOKENS, _OUTPUT_TOKENS)
+    ]
+    return None if counts == [None, None] else Tokens(*counts)
+
+
+def _sum(counts: Sequence[int | None]) -> int | None:
+    known = [each for each in counts if each is not None]
+    return sum(known) if known else None
+
+
+def _count(value: JsonValue) -> int | None:
+    number = _number(value)
+    return int(number) if number is not None and 0 <= number < _MOST and number == int(number) else None
+
+
+def _number(value: JsonValue) -> float | None:
+    """Gives a number, also one that is written as a text, as protobuf writes long ones."""
+    if isinstance(value, str) and value.isascii() and value.isdigit() and len(value) <= limits.MAX_NUMBER_CHARS:
+        return int(value)
+    if isinstance(value, bool) or not isinstance(value, int | float):
+        return None
+    return value if abs(value) < _MOST else None
+
+
+def _text(value: JsonValue) -> str:
+    return value if isinstance(value, str) else ""
+
+
+def _can_be_kept(value: JsonValue) -> bool:
+    return len(json.dumps(value)) <= limits.MAX_ANSWER_CHARS

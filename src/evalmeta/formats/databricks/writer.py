@@ -1,0 +1,115 @@
+"""Definitions written as evaluation sets of Databricks: JSON Lines, a row for each test case, every loss named."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+
+import orjson
+
+from evalmeta.formats.databricks.rows import is_plain
+from evalmeta.formats.diagnostics import Loss, Written, number_losses, place_of
+from evalmeta.model.expectations import canonical_name
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+    from evalmeta.model.definition import Definition, Expectation, HistoryMessage, Inputs, TestCase
+    from evalmeta.model.json_value import JsonObject, JsonValue
+
+
+_OUTCOME: Final = "bot_response_rating"
+_ROLES: Final = {"user": "user", "agent": "assistant", "system": "system", "tool": "tool"}
+
+
+def write_databricks(definition: Definition) -> Written:
+    """Writes the test cases of a definition as rows: request, request_id, and the expected response.
+
+    What else is expected, and variables, have no column. Which judges are asked follows from the columns.
+    """
+    losses = list(_definition_losses(definition))
+    rows: list[JsonObject] = []
+    for place, case in enumerate(definition.test_cases, 1):
+        losses += (Loss(place_of(case, place), what) for what in _case_losses(case))
+        if case.inputs.utterance.strip():
+            rows.append(_row(case, len(rows) + 1))
+            losses += number_losses(case, len(rows))
+    if not rows:
+        losses.append(Loss("definition", "all of it; an evaluation set without rows cannot be read"))
+    return Written(b"".join(orjson.dumps(row) + b"\n" for row in rows), tuple(losses))
+
+
+def _row(case: TestCase, number: int) -> JsonObject:
+    row: dict[str, JsonValue] = {"request_id": str(number), "request": _request(case.inputs)}
+    response = _response(case.expectations)
+    if response is not None:
+        row["expected_response"] = response.expected_value
+    return row
+
+
+def _request(inputs: Inputs) -> JsonValue:
+    """Gives a text where it is enough: where nothing was said before, and it is not read as a request itself."""
+    if not inputs.conversation_history and is_plain(inputs.utterance):
+        return inputs.utterance
+    messages = [(_role(each), each.message or "") for each in inputs.conversation_history]
+    return {"messages": [{"role": role, "content": text} for role, text in (*messages, ("user", inputs.utterance))]}
+
+
+def _role(message: HistoryMessage) -> str:
+    return _ROLES.get(message.role or "", "user")
+
+
+def _response(expectations: Sequence[Expectation]) -> Expectation | None:
+    """Gives the first expected answer; only one has a column."""
+    answers = (each for each in expectations if canonical_name(each.name) == _OUTCOME)
+    return next((each for each in answers if each.expected_value is not None), None)
+
+
+def _definition_losses(definition: Definition) -> Iterator[Loss]:
+    yield Loss("definition", f"the subject's name {definition.subject_name!r}; rows do not name their agent")
+    if definition.subject_version is not None:
+        yield Loss("definition", f"the subject's version {definition.subject_version!r}")
+    if definition.subject_type != "AGENT":
+        yield Loss("definition", f"the subject's type {definition.subject_type}")
+    if definition.description is not None:
+        yield Loss("definition", "the description")
+
+
+def _case_losses(case: TestCase) -> Iterator[str]:
+    inputs = case.inputs
+    if not inputs.utterance.strip():
+        yield "all of it; a row needs something that is asked"
+        return
+    for variable in inputs.context_variables:
+        yield f"the context variable {variable.name!r}"
+    for prompt_input in inputs.prompt_inputs:
+        yield f"the input {prompt_input.reference_name!r} of a prompt"
+    for place, message in enumerate(inputs.conversation_history):
+        yield from _message_losses(message, place)
+    yield from _expectation_losses(case.expectations)
+
+
+def _expectation_losses(expectations: Sequence[Expectation]) -> Iterator[str]:
+    kept = _response(expectations)
+    for each in expectations:
+        if each is not kept:
+            yield f"the expectation {each.name!r}; a row expects one response only"
+            continue
+        if each.name != _OUTCOME:
+            yield f"the name {each.name!r}; it reads as {_OUTCOME!r}, which means the same"
+        if each.label is not None:
+            yield f"the label {each.label!r} of {each.name!r}"
+        if each.parameters:
+            yield f"the parameters of {each.name!r}"
+        if each.is_custom:
+            yield f"that the scorer {each.name!r} is a custom one"
+
+
+def _message_losses(message: HistoryMessage, place: int) -> Iterator[str]:
+    if message.role not in _ROLES:
+        yield f"the role {message.role!r} of a message; it is written as the user's"
+    if message.message is None:
+        yield "that a message of the history has no text; it is written with an empty one"
+    if message.topic is not None:
+        yield f"the topic {message.topic!r} of a message"
+    if message.index not in {None, place}:
+        yield f"the index {message.index} of a message; by its place it gets {place}"

@@ -1,0 +1,265 @@
+"""Evaluations of other formats as definitions, every loss named.
+
+A definition's test case is one question, so each turn becomes one, with the turns before it as its history.
+
+Histories as metadata takes them: pairs of question and answer, each answer with its topic.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from dataclasses import replace
+from typing import TYPE_CHECKING, Final
+
+from evalmeta.formats.diagnostics import Loss, foreign_character, without_foreign
+from evalmeta.model.definition import ContextVariable, Definition, Expectation, HistoryMessage, Inputs, TestCase
+from evalmeta.model.expectations import canonical_name, expectation_kind, render_actions
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+
+    from evalmeta.formats.document import Document
+    from evalmeta.model.evaluation import Case, Turn
+    from evalmeta.model.json_value import JsonValue
+
+
+_ACTIONS: Final = "action_sequence_match"
+_TOPIC: Final = "topic_sequence_match"
+_OUTCOME: Final = "bot_response_rating"
+_ANSWERS: Final = (
+    "response_match_score",
+    "final_response_match_v2",
+    "response/llm_judged/correctness/rating",
+    "response_match",
+)
+"""Metrics that compare with an expected answer, which bot_response_rating does too."""
+_COUNTED: Final = re.compile(r"(?:[a-z]+[- _])?(\d+)")
+
+
+def definition_of(
+    document: Document, *, subject_name: str | None = None, is_metadata: bool = False
+) -> tuple[Definition, tuple[Loss, ...]]:
+    """Turns what a file of another format asks into a definition, and names what it cannot hold.
+
+    Expected tool calls become action_sequence_match, expected answers bot_response_rating,
+    and the state of a session context variables, as text. A turn whose answer nobody knows
+    is missing in the history of later ones: orgs take only pairs of question and answer.
+
+    Args:
+        document: what was read.
+        subject_name: the agent, where the file names none or another one is meant.
+        is_metadata: whether the histories must keep the rules of definitions, which other formats have not.
+    """
+    evaluation = document.evaluation
+    converter = _Converter(is_metadata=is_metadata)
+    definition = Definition(
+        name=converter.text(evaluation.name, "definition"),
+        subject_name=converter.text(subject_name or evaluation.subject_name, "definition"),
+        subject_type=evaluation.subject_type,
+        subject_version=evaluation.subject_version,
+        test_cases=tuple(converter.test_cases(evaluation.cases)),
+    )
+    return definition, (*_policy_losses(document), *converter.losses)
+
+
+def _policy_losses(document: Document) -> Iterator[Loss]:
+    if document.iterations not in {None, 1}:
+        yield Loss("definition", f"that all cases are asked {document.iterations} times; say --iterations")
+    if document.min_pass_rate not in {None, 1.0}:
+        yield Loss("definition", f"the pass rate {document.min_pass_rate:g}; say --min-pass-rate")
+
+
+class _Converter:
+    """Converts cases, and collects what is lost: each loss once, in the order in which it was found."""
+
+    def __init__(self, *, is_metadata: bool) -> None:
+        self._is_metadata = is_metadata
+        self._losses: dict[Loss, None] = {}
+
+    @property
+    def losses(self) -> tuple[Loss, ...]:
+        """Gives what was lost of the cases so far, what concerns all of them first."""
+        return tuple(sorted(self._losses, key=lambda loss: loss.where != "definition"))
+
+    def test_cases(self, cases: Iterable[Case]) -> Iterator[TestCase]:
+        """Yields a test case for each turn, numbered from 1."""
+        number = 0
+        for case in cases:
+            history = [(each.role, each.message, each.topic) for each in case.history]
+            for place, turn in enumerate(case.turns, 1):
+                number += 1
+                where = f"test case {number}"
+                if place == 1:
+                    self._note_case(case, where)
+                yield self._test_case(case, turn, history, number)
+                answer = _answer(turn)
+                if answer is not None:
+                    history += (("user", turn.utterance, None), ("agent", answer, _topic(turn)))
+                elif place < len(case.turns):
+                    what = f"the turn before it, {turn.utterance!r:.60}: its answer is not known"
+                    self.lose(f"test case {number + 1}", what)
+
+    def text(self, text: str, where: str) -> str:
+        """Gives a text without the characters that XML has not."""
+        foreign = foreign_character(text)
+        if foreign is None:
+            return text
+        self.lose(where, f"the character {foreign}, which XML has not")
+        return without_foreign(text)
+
+    def lose(self, where: str, what: str) -> None:
+        """Notes a loss."""
+        self._losses[Loss(where, what)] = None
+
+    def _note_case(self, case: Case, where: str) -> None:
+        counted = _COUNTED.fullmatch(case.label)
+        if case.label and not (counted and int(counted[1]) == case.number):
+            self.lose(where, f"its name {case.label!r:.120}")
+        if case.tags:
+            self.lose(where, f"its tags {', '.join(case.tags)}")
+
+    def _test_case(
+        self, case: Case, turn: Turn, history: Sequence[tuple[str | None, str | None, str | None]], number: int
+    ) -> TestCase:
+        where = f"test case {number}"
+        messages = tuple(
+            HistoryMessage(role, None if message is None else self.text(message, where), topic, index)
+            for index, (role, message, topic) in enumerate(history)
+        )
+        if self._is_metadata:
+            messages = paired(messages, lambda what: self.lose(where, what))
+        if turn.recorded is not None:
+            self.lose(where, "its recorded answer")
+        inputs = Inputs(self.text(turn.utterance, where), tuple(self._variables(case, where)), messages)
+        return TestCase(inputs, self._expectations(turn, where), number)
+
+    def _variables(self, case: Case, where: str) -> Iterator[ContextVariable]:
+        for variable in case.context_variables:
+            yield ContextVariable(self.text(variable.name, where), self.text(variable.value, where))
+        taken = {each.name for each in case.context_variables}
+        for name, value in case.state.items():
+            if name in taken:
+                self.lose(where, f"the state {name!r}; a context variable has the same name")
+                continue
+            if not isinstance(value, str):
+                self.lose(where, f"that the state {name!r} is no text")
+            yield ContextVariable(self.text(name, where), self.text(_plain(value), where))
+
+    def _expectations(self, turn: Turn, where: str) -> tuple[Expectation, ...]:
+        """Gives what a definition can expect; one expectation of a kind, but for comparisons."""
+        found: list[Expectation] = []
+        for each in turn.expectations:
+            for converted in self._converted(each, where):
+                name = canonical_name(converted.name)
+                if not converted.parameters and any(canonical_name(other.name) == name for other in found):
+                    if converted not in found:
+                        self.lose(where, f"the expectation {each.name!r}; there is one of its kind already")
+                    continue
+                found.append(converted)
+        return tuple(found)
+
+    def _converted(self, expectation: Expectation, where: str) -> Iterator[Expectation]:
+        name, terms = expectation.name, expectation.terms
+        if "calls" in terms:
+            yield from self._actions(expectation, where)
+        elif name in _ANSWERS:
+            if terms.get("facts"):
+                self.lose(where, f"the facts that {name!r} expects")
+            if expectation.expected_value is not None:
+                self._lose_judge(name, terms)
+                yield Expectation(_OUTCOME, self.text(expectation.expected_value, where))
+        elif expectation_kind(name) is None or expectation.is_custom:
+            self.lose("definition", f"the metric {name!r}, for which definitions have no expectation")
+        else:
+            value = expectation.expected_value
+            kept = None if value is None else self.text(value, where)
+            yield Expectation(name, kept, expectation.label, expectation.parameters)
+
+    def _actions(self, expectation: Expectation, where: str) -> Iterator[Expectation]:
+        terms, calls = expectation.terms, expectation.terms.get("calls")
+        if not isinstance(calls, list | tuple):
+            return
+        if terms.get("match_type", "EXACT") != "EXACT":
+            what = f"that {expectation.name!r} compares {terms['match_type']}; [score] of evalmeta.toml says how"
+            self.lose("definition", what)
+        if terms.get("threshold", 1.0) != 1.0:
+            scale = f"the threshold {_plain(terms.get('threshold'))} of {expectation.name!r}"
+            self.lose("definition", f"{scale}; every test case counts by itself")
+        taken = [each for each in calls if isinstance(each, dict)]
+        if any(each.get("args") for each in taken) and not terms.get("ignore_args"):
+            self.lose(where, "the arguments of its expected calls; their names are kept")
+        yield Expectation(_ACTIONS, render_actions(self.text(str(each.get("name", "")), where) for each in taken))
+
+    def _lose_judge(self, name: str, terms: Mapping[str, JsonValue]) -> None:
+        threshold = terms.get("threshold")
+        scale = "" if threshold is None else f" and its threshold {_plain(threshold)}"
+        self.lose("definition", f"the metric {name!r}{scale}; what it expects is judged as {_OUTCOME}")
+
+
+def _answer(turn: Turn) -> str | None:
+    """Gives what the agent says in a turn as far as anybody knows: what is expected, or what was recorded."""
+    for each in turn.expectations:
+        if (each.name in _ANSWERS or canonical_name(each.name) == _OUTCOME) and each.expected_value is not None:
+            return each.expected_value
+    return turn.recorded.outcome if turn.recorded else None
+
+
+def _topic(turn: Turn) -> str | None:
+    """Gives the topic of a turn as far as anybody knows, as `_answer` does its answer."""
+    for each in turn.expectations:
+        if canonical_name(each.name) == _TOPIC and each.expected_value is not None:
+            return each.expected_value
+    return turn.recorded.topic if turn.recorded else None
+
+
+def _plain(value: JsonValue) -> str:
+    return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
+
+
+_UNKNOWN_TOPIC: Final = "unknown"
+_SHOWN_CHARS: Final = 60
+
+
+def paired(messages: Sequence[HistoryMessage], lose: Callable[[str], None]) -> tuple[HistoryMessage, ...]:
+    """Gives a history that keeps the rules history-role, history-order, history-index and history-topic.
+
+    Left out is what belongs to no pair of a user's question and the agent's answer; an answer whose topic is not
+    known gets one that says so, because definitions must name it.
+
+    Args:
+        messages: what was said, in its order.
+        lose: takes what is lost, in words.
+    """
+    kept: list[HistoryMessage] = []
+    asked: HistoryMessage | None = None
+    for each in messages:
+        if each.role == "user" and _is_said(each):
+            _leave_out(asked, lose)
+            asked = each
+        elif each.role == "agent" and _is_said(each) and asked is not None:
+            kept += (asked, each)
+            asked = None
+        else:
+            _leave_out(each, lose)
+    _leave_out(asked, lose)
+    if any(_lacks_topic(each) for each in kept):
+        lose(f"that the topic of an answer in the history is not known; it is written as {_UNKNOWN_TOPIC!r}")
+    return tuple(
+        replace(each, topic=_UNKNOWN_TOPIC if _lacks_topic(each) else each.topic, index=place)
+        for place, each in enumerate(kept)
+    )
+
+
+def _leave_out(message: HistoryMessage | None, lose: Callable[[str], None]) -> None:
+    if message is not None:
+        text = (message.message or "")[:_SHOWN_CHARS]
+        lose(f"the {message.role} message {text!r} of the history, which has only pairs of question and answer")
+
+
+def _is_said(message: HistoryMessage) -> bool:
+    return bool(message.message and message.message.strip())
+
+
+def _lacks_topic(message: HistoryMessage) -> bool:
+    return message.role == "agent" and not (message.topic and message.topic.strip())

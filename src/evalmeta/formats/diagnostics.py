@@ -1,0 +1,137 @@
+"""What is wrong with a file, collected while it is read.
+
+What a format cannot hold of a definition.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from difflib import get_close_matches
+from typing import TYPE_CHECKING, Final
+
+from evalmeta import limits
+from evalmeta.errors import FormatError
+from evalmeta.model.problem import Location, Problem, Severity
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator
+
+    from evalmeta.model.definition import TestCase
+
+
+_SHOWN_CHARS: Final = 80
+_MESSAGE_CHARS: Final = 500
+_NOT_XML: Final = re.compile("[^\t\n\r -\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
+
+
+class Findings:
+    """The problems of one file, in the order in which they were found; at most `limits.MAX_PROBLEMS` are kept."""
+
+    def __init__(self, label: str) -> None:
+        self.label = label
+        self._problems: list[Problem] = []
+        self._notes: list[Problem] = []
+
+    @property
+    def notes(self) -> tuple[Problem, ...]:
+        """Gives the warnings, by their places."""
+        return tuple(sorted(self._notes, key=lambda problem: problem.location))
+
+    @property
+    def is_full(self) -> bool:
+        """Says whether no more problems are kept: then their places need not be looked for."""
+        return len(self._problems) >= limits.MAX_PROBLEMS
+
+    @property
+    def has_all_notes(self) -> bool:
+        """Says whether no more warnings are kept, likewise."""
+        return len(self._notes) >= limits.MAX_PROBLEMS
+
+    def add(self, code: str, message: str, *, line: int = 0, column: int = 0, hint: str = "") -> None:
+        """Adds a problem at a place of the file."""
+        if len(self._problems) < limits.MAX_PROBLEMS:
+            place = Location(self.label, line, column)
+            self._problems.append(Problem(code, Severity.ERROR, place, message[:_MESSAGE_CHARS], hint))
+
+    def note(self, code: str, message: str, *, line: int = 0, column: int = 0, hint: str = "") -> None:
+        """Adds a warning, which stops nothing."""
+        if len(self._notes) < limits.MAX_PROBLEMS:
+            place = Location(self.label, line, column)
+            self._notes.append(Problem(code, Severity.WARNING, place, message[:_MESSAGE_CHARS], hint))
+
+    def suggest(self, word: str, known: Iterable[str]) -> str:
+        """Gives what `did_you_mean` does, and nothing when no more problems are kept: it takes its time."""
+        return did_you_mean(word, known) if len(self._problems) < limits.MAX_PROBLEMS else ""
+
+    def check(self) -> None:
+        """Ends the reading when something was found.
+
+        Raises:
+            FormatError: with every problem.
+        """
+        if not self._problems:
+            return
+        problems = sorted(self._problems, key=lambda problem: problem.location)
+        more = f", and {len(problems) - 1:,} more" if len(problems) > 1 else ""
+        raise FormatError(f"{problems[0].location}: {problems[0].message}{more}", problems=problems)
+
+
+def did_you_mean(word: str, known: Iterable[str]) -> str:
+    """Gives a hint with the known word that is most like `word`, or all of them."""
+    known = list(known)
+    by_small = {each.lower(): each for each in known}
+    close = get_close_matches(word[:_SHOWN_CHARS].lower(), by_small, n=1)
+    return f"Did you mean {by_small[close[0]]!r}?" if close else f"Known: {', '.join(known)}."
+
+
+def foreign_character(text: str) -> str | None:
+    """Gives the first character of a text that a definition cannot hold, as `U+0001`; None when there is none."""
+    found = _NOT_XML.search(text)
+    return f"U+{ord(found[0]):04X}" if found else None
+
+
+def without_foreign(text: str) -> str:
+    """Gives a text without the characters that a definition cannot hold."""
+    return _NOT_XML.sub("", text)
+
+
+@dataclass(frozen=True, slots=True)
+class Loss:
+    """One thing that was not written.
+
+    Attributes:
+        where: the part of the definition, such as `test case 3`.
+        what: what is missing or different in the written file, one sentence.
+    """
+
+    where: str
+    what: str
+
+    def __str__(self) -> str:
+        """Gives the loss on one line."""
+        return f"{self.where}: {self.what}"
+
+
+@dataclass(frozen=True, slots=True)
+class Written:
+    """A definition in another format, and everything that the format could not hold of it.
+
+    Attributes:
+        config: what ADK's test_config.json beside it has to say; None where ADK's defaults will do.
+    """
+
+    content: bytes
+    losses: tuple[Loss, ...] = ()
+    config: bytes | None = None
+
+
+def place_of(case: TestCase, place: int) -> str:
+    """Names a test case by its number, or by its place in the file, from 1."""
+    return f"test case {place if case.number is None else case.number}"
+
+
+def number_losses(case: TestCase, place: int) -> Iterator[Loss]:
+    """Yields the loss of a number that is not the test case's place, for formats that count cases."""
+    if case.number not in {None, place}:
+        yield Loss(place_of(case, place), f"the number {case.number}; by its place the test case gets {place}")

@@ -1,0 +1,128 @@
+"""Which format a file has, told by its content."""
+
+from __future__ import annotations
+
+import csv
+import re
+from typing import TYPE_CHECKING, Final, Literal
+
+import orjson
+
+from evalmeta.formats.testing_center_csv import is_testing_center_csv
+
+if TYPE_CHECKING:
+    from evalmeta.model.json_value import JsonObject, JsonValue
+
+
+SourceFormat = Literal["definition", "testspec", "csv", "adk", "databricks", "ballerina"]
+TargetFormat = Literal["definition", "testspec", "csv", "adk", "databricks"]
+TARGET_FORMATS: Final[tuple[TargetFormat, ...]] = ("definition", "testspec", "csv", "adk", "databricks")
+
+ADK_CONFIG: Final = "test_config.json"
+"""What stands beside ADK's files and says by which criteria they are judged."""
+
+HEAD_BYTES: Final = 1_000_000
+"""How much of a file tells its format, unless it is one JSON value that is longer."""
+
+_UTF8_MARK: Final = b"\xef\xbb\xbf"
+_UTF16: Final = {b"\xff\xfe": "utf-16-le", b"\xfe\xff": "utf-16-be"}
+_PARQUET_MARK: Final = b"PAR1"
+_KEY: Final = re.compile(rb'"([A-Za-z_]+)"\s*:')
+_KEY_BYTES: Final = 20_000
+_DELIMITERS: Final = ",;\t"
+
+# Which format an object with a key is of; the first key that is there decides.
+_OF_OBJECTS: Final[dict[str, SourceFormat]] = {
+    "evalCases": "adk",
+    "eval_cases": "adk",
+    "evalSetId": "adk",
+    "eval_set_id": "adk",
+    "testCases": "testspec",
+    "subjectName": "testspec",
+    "threads": "ballerina",
+    "entries": "ballerina",
+    "request": "databricks",
+    "inputs": "databricks",
+    "trace": "databricks",
+    "rows": "databricks",
+    "info": "databricks",
+}
+# The same of the objects of a list.
+_OF_ITEMS: Final[dict[str, SourceFormat]] = {
+    "query": "adk",
+    "initial_session": "adk",
+    "data": "adk",
+    "request": "databricks",
+    "inputs": "databricks",
+    "trace": "databricks",
+    "info": "databricks",
+    "input": "ballerina",
+}
+
+
+def recognise(data: bytes) -> SourceFormat | None:
+    """Tells the format of a file by its bytes, or by the first `HEAD_BYTES` of a longer one; None for no known one.
+
+    XML is a definition; a first line with the column Utterance makes a table of the
+    Testing Center, one with the column request an evaluation set of Databricks; JSON is
+    told by its keys, and anything else is a test spec. What is encoded in UTF-16 is told in
+    the same way; whoever reads it says whether that may be.
+    """
+    data = _in_utf8(data)
+    begin = data.removeprefix(_UTF8_MARK).lstrip()
+    if begin.startswith(b"<"):
+        return "definition"
+    if begin.startswith(_PARQUET_MARK):
+        return "databricks"
+    if begin.startswith((b"{", b"[")):
+        return _of_json(begin)
+    if is_testing_center_csv(data):
+        return "csv"
+    return "databricks" if {"request", "inputs", "trace"} & _columns(begin) else "testspec"
+
+
+def _in_utf8(data: bytes) -> bytes:
+    encoding = _UTF16.get(data[:2])
+    return data if encoding is None else data[2:].decode(encoding, "replace").encode()
+
+
+def _columns(begin: bytes) -> set[str]:
+    first = begin.split(b"\n", 1)[0].decode("utf-8", "replace")
+    return {cell.strip() for mark in _DELIMITERS for cell in next(csv.reader([first], delimiter=mark), [])}
+
+
+def _of_json(begin: bytes) -> SourceFormat | None:
+    try:
+        return _of_value(orjson.loads(begin))
+    except orjson.JSONDecodeError:
+        pass
+    line, _, rest = begin.partition(b"\n")
+    if rest:
+        try:
+            # Several values, one a line, are JSON Lines.
+            found = orjson.loads(line)
+        except orjson.JSONDecodeError:
+            return _of_damaged(begin)
+        return (_of_value(found) or "databricks") if isinstance(found, dict) else _of_value(found)
+    return _of_damaged(begin)
+
+
+def _of_value(value: JsonValue) -> SourceFormat | None:
+    if isinstance(value, dict):
+        return _of_keys(value, _OF_OBJECTS)
+    first = value[0] if isinstance(value, list) and value else None
+    if isinstance(first, list):
+        return "ballerina"
+    return _of_keys(first, _OF_ITEMS) if isinstance(first, dict) else None
+
+
+def _of_keys(value: JsonObject, formats: dict[str, SourceFormat]) -> SourceFormat | None:
+    return next((found for key, found in formats.items() if key in value), None)
+
+
+def _of_damaged(begin: bytes) -> SourceFormat | None:
+    """Tells by its first keys what a damaged, or a cut, file was to be; whoever reads it says what is wrong with it."""
+    formats = _OF_OBJECTS if begin.startswith(b"{") else _OF_ITEMS
+    keys = (found[1].decode() for found in _KEY.finditer(begin[:_KEY_BYTES]))
+    # A spec may be written in YAML's own kind of braces.
+    return next((formats[key] for key in keys if key in formats), "testspec" if begin.startswith(b"{") else "adk")

@@ -1,0 +1,332 @@
+"""The CSV files that the Testing Center takes, read and written: a row for each test case.
+
+The columns are those of its template: Utterance, Expected Topic (or Subagent), Expected
+Actions, Expected Response, Conversation History (JSON) and one `Context Variable NAME`
+for each variable. Name, description, subject and metrics are chosen in its wizard; an
+empty cell expects nothing. Texts stay as they are, character for character.
+
+Definitions written as CSV files for the Testing Center, every loss named.
+"""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+import re
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Final
+
+from evalmeta import limits
+from evalmeta.formats.diagnostics import Findings, Loss, Written, foreign_character, number_losses, place_of
+from evalmeta.formats.testspec import ACTIONS, OUTCOME, TOPIC
+from evalmeta.model.definition import ContextVariable, Definition, Expectation, HistoryMessage, Inputs, TestCase
+from evalmeta.model.expectations import canonical_name, is_action_list, parse_actions, render_actions
+from evalmeta.model.registry import TESTING_DEFINITION
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+
+CSV_COLUMNS: Final = {
+    "Conversation History": "history",
+    "Utterance": "utterance",
+    "Expected Topic": "topic",
+    "Expected Subagent": "topic",
+    "Expected Actions": "actions",
+    "Expected Response": "response",
+}
+"""Columns by their titles; Subagent is the later word for a topic."""
+
+
+VARIABLE_PREFIX: Final = "Context Variable "
+_BY_SMALL: Final = {title.lower(): column for title, column in CSV_COLUMNS.items()}
+_HEAD_BYTES: Final = 10_000
+_DELIMITERS: Final = ",;\t"
+_BARE_NAMES: Final = re.compile(r"\s*[A-Za-z]\w*(?:\s*[,;\n]\s*[A-Za-z]\w*)*\s*", re.ASCII)
+_MESSAGE_KEYS: Final = {"role": str, "message": str, "topic": str, "index": int}
+
+
+def is_testing_center_csv(data: bytes) -> bool:
+    """Tells by a file's first line whether it is one of these: it has the column Utterance."""
+    head = data[:_HEAD_BYTES].decode("utf-8-sig", errors="replace")
+    return any("utterance" in map(_small, _columns(head, each)) for each in _DELIMITERS)
+
+
+def _columns(text: str, delimiter: str) -> list[str]:
+    """Gives the titles that the first line of a text has with a delimiter."""
+    return next(csv.reader(text.splitlines()[:1], delimiter=delimiter), [])
+
+
+def read_testing_center_csv(
+    data: bytes, *, label: str, name: str, subject_name: str, subject_version: str | None = None
+) -> Definition:
+    """Reads a file as an AiEvaluationDefinition; its test cases are numbered from 1 in the order of the rows.
+
+    Args:
+        data: UTF-8; commas, semicolons or tabs between the cells.
+        label: the file's name as messages show it.
+        name: what the definition is called, which the file does not say.
+        subject_name: the agent under test, likewise.
+        subject_version: its version, likewise.
+
+    Raises:
+        FormatError: it does not fit the format; `problems` has every reason with its line.
+    """
+    findings = Findings(label)
+    rows = list(_rows(data, findings))
+    findings.check()
+    if not rows:
+        findings.add("csv-columns", "the file is empty", line=1, hint="Its first line names the columns.")
+    findings.check()
+    titles = _titles(rows[0], findings)
+    findings.check()
+    cases = (_Row(number, row, titles, findings).case() for number, row in enumerate(rows[1:], 1))
+    definition = Definition(name, subject_name, subject_version=subject_version, test_cases=tuple(cases))
+    findings.check()
+    return definition
+
+
+@dataclass(frozen=True, slots=True)
+class _Line:
+    """The cells of a row, and the line on which it begins."""
+
+    number: int
+    cells: list[str]
+
+
+def _rows(data: bytes, findings: Findings) -> Iterator[_Line]:
+    """Yields the rows that have something in them, the titles first."""
+    if len(data) > limits.MAX_SPEC_BYTES:
+        findings.add("csv-limit", f"the file is larger than {limits.MAX_SPEC_BYTES:,} bytes")
+        return
+    try:
+        text = data.decode("utf-8-sig")
+    except UnicodeDecodeError as error:
+        line = data.count(b"\n", 0, error.start) + 1
+        findings.add("csv-encoding", "the file is not UTF-8", line=line, hint="Save it as CSV UTF-8.")
+        return
+    delimiter = max(_DELIMITERS, key=lambda each: len(_columns(text[:_HEAD_BYTES], each)))
+    reader = csv.reader(io.StringIO(text, newline=""), delimiter=delimiter, strict=True)
+    begins, count = 1, 0
+    try:
+        for cells in reader:
+            count += len(cells)
+            if count > limits.MAX_SPEC_VALUES:
+                findings.add("csv-limit", f"more than {limits.MAX_SPEC_VALUES:,} cells", line=begins)
+                return
+            if any(cells):
+                yield _Line(begins, cells)
+            begins = reader.line_num + 1
+    except csv.Error as error:
+        findings.add("csv-syntax", f"this is no CSV: {error}", line=begins)
+
+
+def _titles(head: _Line, findings: Findings) -> list[str]:
+    """Gives what each column holds: a value of `CSV_COLUMNS`, or the prefix and a variable's name."""
+    found: list[str] = []
+    seen: set[str] = set()
+    for place, title in enumerate(head.cells, 1):
+        column = _column(title)
+        if column is None:
+            hint = findings.suggest(title, [*CSV_COLUMNS, f"{VARIABLE_PREFIX}NAME"])
+            findings.add("csv-columns", f"column {place} has the title {title!r}, which is none", line=1, hint=hint)
+        elif column in seen:
+            findings.add("csv-columns", f"column {place}, {title!r}, stands here a second time", line=1)
+        found.append(column or "")
+        seen.add(column or "")
+    if "utterance" not in seen:
+        findings.add("csv-columns", "there is no column Utterance", line=1)
+    return found
+
+
+def _column(title: str) -> str | None:
+    if _small(title).startswith(VARIABLE_PREFIX.lower()):
+        return VARIABLE_PREFIX + " ".join(title.split())[len(VARIABLE_PREFIX) :]
+    return _BY_SMALL.get(_small(title))
+
+
+def _small(title: str) -> str:
+    return " ".join(title.split()).lower()
+
+
+class _Row:
+    """One row on its way to a test case."""
+
+    def __init__(self, number: int, line: _Line, titles: Sequence[str], findings: Findings) -> None:
+        self._number = number
+        self._line = line
+        self._findings = findings
+        self._cells = {title: cell for title, cell in zip(titles, line.cells, strict=False) if cell}
+        if any(line.cells[len(titles) :]):
+            self._refuse("csv-cells", f"the row has {len(line.cells)} cells for {len(titles)} columns")
+        for title, cell in self._cells.items():
+            self._check_characters(title, cell)
+
+    def case(self) -> TestCase:
+        if "utterance" not in self._cells:
+            self._refuse("csv-cells", "the row has no utterance")
+        variables = (
+            ContextVariable(title.removeprefix(VARIABLE_PREFIX), cell)
+            for title, cell in self._cells.items()
+            if title.startswith(VARIABLE_PREFIX)
+        )
+        inputs = Inputs(self._cells.get("utterance", ""), tuple(variables), tuple(self._history()))
+        return TestCase(inputs, tuple(self._expectations()), self._number)
+
+    def _expectations(self) -> Iterator[Expectation]:
+        if topic := self._cells.get("topic"):
+            yield Expectation(TOPIC, topic)
+        if actions := self._cells.get("actions"):
+            yield Expectation(ACTIONS, self._actions(actions))
+        if response := self._cells.get("response"):
+            yield Expectation(OUTCOME, response)
+
+    def _actions(self, cell: str) -> str:
+        if parse_actions(cell) is not None:
+            return cell
+        if _BARE_NAMES.fullmatch(cell):
+            return render_actions(re.findall(r"\w+", cell, re.ASCII))
+        hint = "Write ['First_Action', 'Second_Action'], or [] for none."
+        self._refuse("csv-actions", "the actions are no list", hint=hint)
+        return cell
+
+    def _history(self) -> Iterator[HistoryMessage]:
+        cell = self._cells.get("history")
+        if cell is None:
+            return
+        try:
+            messages = json.loads(cell)
+        except (ValueError, RecursionError):
+            messages = None
+        if not isinstance(messages, list) or not all(map(_is_message, messages)):
+            hint = 'Write [{"role": "user", "message": "Hi"}, {"role": "agent", "message": "Hello"}].'
+            self._refuse("csv-history", "the conversation history is no JSON list of messages", hint=hint)
+            return
+        for place, each in enumerate(messages):
+            self._check_characters("history", "".join(map(str, each.values())))
+            yield HistoryMessage(each["role"], each["message"], each.get("topic"), each.get("index", place))
+
+    def _check_characters(self, title: str, text: str) -> None:
+        if found := foreign_character(text):
+            self._refuse("csv-character", f"{title} has the character {found}, which XML has not")
+
+    def _refuse(self, code: str, message: str, *, hint: str = "") -> None:
+        self._findings.add(code, message, line=self._line.number, hint=hint)
+
+
+def _is_message(each: object) -> bool:
+    """Tells whether a value of JSON is a message: no other keys, each with a value of its type."""
+    if not isinstance(each, dict) or not {"role", "message"} <= each.keys() <= _MESSAGE_KEYS.keys():
+        return False
+    return all(type(value) is _MESSAGE_KEYS[key] for key, value in each.items())
+
+
+_HISTORY: Final = "Conversation History"
+_UTTERANCE: Final = "Utterance"
+_TITLES: Final = {TOPIC: "Expected Topic", ACTIONS: "Expected Actions", OUTCOME: "Expected Response"}
+
+
+def write_testing_center_csv(definition: Definition) -> Written:
+    """Writes the test cases of a definition; what the Testing Center's wizard asks for is no loss."""
+    losses = list(_definition_losses(definition))
+    variables = _variables(definition.test_cases)
+    titles = [
+        *([_HISTORY] if any(case.inputs.conversation_history for case in definition.test_cases) else []),
+        *(_UTTERANCE, *_TITLES.values(), *(VARIABLE_PREFIX + name for name in variables)),
+    ]
+    text = io.StringIO(newline="")
+    writer = csv.DictWriter(text, titles, restval="")
+    writer.writeheader()
+    for place, case in enumerate(definition.test_cases, 1):
+        losses += _case_losses(case, place, variables)
+        writer.writerow(_row(case, variables))
+    return Written(text.getvalue().encode(), tuple(losses))
+
+
+def _variables(cases: Sequence[TestCase]) -> list[str]:
+    """Lists the names of variables that can stand in a title, in the order in which they come."""
+    names = (each.name for case in cases for each in case.inputs.context_variables)
+    return list(dict.fromkeys(name for name in names if name == " ".join(name.split()) and name))
+
+
+def _row(case: TestCase, variables: Sequence[str]) -> dict[str, str]:
+    row = {_UTTERANCE: case.inputs.utterance}
+    if history := case.inputs.conversation_history:
+        row[_HISTORY] = json.dumps([_message(each, place) for place, each in enumerate(history)], ensure_ascii=False)
+    for expectation in _kept(case.expectations):
+        row[_TITLES[canonical_name(expectation.name)]] = expectation.expected_value or ""
+    for variable in case.inputs.context_variables:
+        if variable.name in variables:
+            row.setdefault(VARIABLE_PREFIX + variable.name, variable.value)
+    return row
+
+
+def _message(message: HistoryMessage, place: int) -> dict[str, str | int]:
+    fields: dict[str, str | int] = {"role": message.role or "", "message": message.message or ""}
+    if message.topic is not None:
+        fields["topic"] = message.topic
+    if message.index not in {None, place}:
+        fields["index"] = message.index or 0
+    return fields
+
+
+def _kept(expectations: Sequence[Expectation]) -> Iterator[Expectation]:
+    """Yields the expectations that have a column, of each the first."""
+    seen = set()
+    for each in expectations:
+        name = canonical_name(each.name)
+        is_held = bool(each.expected_value) and (name != ACTIONS or is_action_list(each.expected_value or ""))
+        if name in _TITLES and name not in seen and is_held:
+            seen.add(name)
+            yield each
+
+
+def _definition_losses(definition: Definition) -> Iterator[Loss]:
+    if definition.type == TESTING_DEFINITION:
+        yield Loss("definition", "the type; it reads as an AiEvaluationDefinition")
+
+
+def _case_losses(case: TestCase, place: int, variables: Sequence[str]) -> Iterator[Loss]:
+    yield from number_losses(case, place)
+    texts = (*_expectation_losses(case.expectations), *_input_losses(case.inputs, variables))
+    yield from (Loss(place_of(case, place), text) for text in texts)
+
+
+def _expectation_losses(expectations: Sequence[Expectation]) -> Iterator[str]:
+    kept = list(_kept(expectations))
+    for each in expectations:
+        if not any(each is other for other in kept):
+            yield f"the expectation {each.name!r}; a row has one topic, action list and response with a value"
+            continue
+        if each.label is not None:
+            yield f"the label {each.label!r} of {each.name!r}"
+        if each.parameters:
+            yield f"the parameters of {each.name!r}"
+        if each.is_custom:
+            yield f"that the scorer {each.name!r} is a custom one"
+        if each.name not in _TITLES:
+            yield f"the name {each.name!r}; it reads as {canonical_name(each.name)!r}, which means the same"
+    order = [list(_TITLES).index(canonical_name(each.name)) for each in kept]
+    if order != sorted(order):
+        yield "the order of the expectations; they come as topic, actions, response"
+
+
+def _input_losses(inputs: Inputs, variables: Sequence[str]) -> Iterator[str]:
+    if not inputs.utterance:
+        yield "an empty utterance, which no row may have"
+    if inputs.prompt_inputs:
+        yield "the inputs of a prompt template"
+    for message in inputs.conversation_history:
+        if message.role is None or message.message is None:
+            yield "that a message of the history has no role or no message; it is written with an empty one"
+    names = [each.name for each in inputs.context_variables]
+    for place, variable in enumerate(inputs.context_variables):
+        if variable.name not in variables or variable.name in names[:place]:
+            yield f"the variable {variable.name!r}, which no column or another one of the case stands for"
+        elif not variable.value:
+            yield f"the variable {variable.name!r}, whose value is empty"
+    if len(set(names)) == len(names) and [name for name in variables if name in names] != [
+        name for name in names if name in variables
+    ]:
+        yield "the order of the variables; they come in the order of the columns"

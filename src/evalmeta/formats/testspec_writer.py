@@ -1,0 +1,176 @@
+"""Definitions written as the sf CLI's YAML test specs, every loss named."""
+
+from __future__ import annotations
+
+from itertools import groupby
+from typing import TYPE_CHECKING
+
+from evalmeta.formats.diagnostics import Loss, Written, number_losses, place_of
+from evalmeta.formats.testspec import ACTIONS, METRICS, OUTCOME, TOPIC
+from evalmeta.formats.yaml_source import write_yaml
+from evalmeta.model.expectations import OPERATORS, canonical_name, parse_actions
+from evalmeta.model.registry import EVALUATION_DEFINITION, TESTING_DEFINITION
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+    from evalmeta.formats.yaml_source import Yaml
+    from evalmeta.model.definition import Definition, Expectation, HistoryMessage, Inputs, Parameter, TestCase
+
+
+def write_testspec(definition: Definition) -> Written:
+    """Writes a definition as a test spec: Agentforce Studio's for an AiTestingDefinition, else Testing Center's.
+
+    Neighbouring test cases of an AiTestingDefinition with the same scorers become one with several inputs.
+    """
+    losses: list[Loss] = []
+    is_studio = definition.type == TESTING_DEFINITION
+    if is_studio and not definition.test_cases and definition.subject_type in EVALUATION_DEFINITION.subject_types:
+        losses.append(Loss("definition", "the type; without test cases it reads as an AiEvaluationDefinition"))
+    cases = _studio_cases if is_studio else _cases
+    spec: dict[str, Yaml] = {
+        "name": definition.name,
+        **_given(description=definition.description),
+        "subjectType": definition.subject_type,
+        "subjectName": definition.subject_name,
+        **_given(subjectVersion=definition.subject_version),
+        "testCases": list(cases(definition.test_cases, losses)),
+    }
+    return Written(write_yaml(spec), tuple(losses))
+
+
+def _given(**values: Yaml) -> dict[str, Yaml]:
+    return {name: value for name, value in values.items() if value is not None and value != []}
+
+
+def _cases(cases: Sequence[TestCase], losses: list[Loss]) -> Iterator[dict[str, Yaml]]:
+    for place, case in enumerate(cases, 1):
+        losses += number_losses(case, place)
+        where = place_of(case, place)
+        yield {**_inputs(case.inputs, losses, where), **_Sorted(case.expectations, losses, where).spec()}
+
+
+def _inputs(inputs: Inputs, losses: list[Loss], where: str, *, fills: bool = True) -> dict[str, Yaml]:
+    variables: list[Yaml] = [{"name": each.name, "value": each.value} for each in inputs.context_variables]
+    history: list[Yaml] = []
+    for place, message in enumerate(inputs.conversation_history):
+        losses += _message_losses(message, where)
+        history.append(_message(message, place=place if fills else None))
+    return {"utterance": inputs.utterance, **_given(contextVariables=variables, conversationHistory=history)}
+
+
+def _message(message: HistoryMessage, *, place: int | None) -> dict[str, Yaml]:
+    index = None if message.index == place else message.index
+    required: dict[str, Yaml] = {"role": message.role or "", "message": message.message or ""}
+    return {**required, **_given(topic=message.topic, index=index)}
+
+
+def _message_losses(message: HistoryMessage, where: str) -> Iterator[Loss]:
+    for name, value in (("role", message.role), ("message", message.message)):
+        if value is None:
+            yield Loss(where, f"that a message of the history has no {name}; it is written with an empty one")
+
+
+class _Sorted:
+    """The expectations of a test case by the keys of a spec; what has no place there is lost."""
+
+    def __init__(self, expectations: Sequence[Expectation], losses: list[Loss], where: str) -> None:
+        self._losses = losses
+        self._where = where
+        self._custom: list[Yaml] = []
+        self._standard: dict[str, Yaml] = {}
+        self._metrics: list[Yaml] = []
+        ranks = [rank for each in expectations if (rank := self._take(each)) is not None]
+        if ranks != sorted(ranks):
+            self._lose("the order of the expectations; they come as custom ones, topic, actions, outcome, metrics")
+
+    def spec(self) -> dict[str, Yaml]:
+        return {**self._standard, **_given(customEvaluations=self._custom, metrics=self._metrics)}
+
+    def _take(self, expectation: Expectation) -> int | None:
+        """Gives the place of an expectation in the order in which a spec is read; None for one that is lost."""
+        name = canonical_name(expectation.name)
+        if name in OPERATORS:
+            return self._take_custom(expectation)
+        if expectation.parameters:
+            return self._drop(f"the expectation {expectation.name!r}: only comparisons have parameters")
+        if expectation.label is not None:
+            self._lose(f"the label {expectation.label!r} of {expectation.name!r}")
+        if expectation.name in METRICS:
+            return self._take_metric(expectation)
+        if name not in _STANDARD:
+            return self._drop(f"the expectation {expectation.name!r}, for which the format has no key")
+        return self._take_standard(expectation, name)
+
+    def _take_custom(self, expectation: Expectation) -> int:
+        if expectation.expected_value is not None:
+            self._lose(f"the expectedValue of {expectation.name!r}; its parameters are kept")
+        parameters: list[Yaml] = [_parameter(each) for each in expectation.parameters]
+        label = _given(label=expectation.label)
+        self._custom.append({**label, "name": expectation.name, "parameters": parameters})
+        return 0
+
+    def _take_metric(self, expectation: Expectation) -> int:
+        if expectation.expected_value is not None:
+            self._lose(f"the expectedValue of {expectation.name!r}, which needs none")
+        self._metrics.append(expectation.name)
+        return len(_STANDARD) + 1
+
+    def _take_standard(self, expectation: Expectation, name: str) -> int | None:
+        rank, key = _STANDARD[name]
+        if key in self._standard:
+            return self._drop(f"the expectation {expectation.name!r}, of which a test case of a spec has one")
+        value: Yaml = expectation.expected_value
+        if name == ACTIONS and expectation.expected_value is not None:
+            if (actions := parse_actions(expectation.expected_value)) is None:
+                return self._drop(f"the actions {expectation.expected_value!r}, which are no list")
+            value = list(actions)
+        if expectation.name != name:
+            self._lose(f"the name {expectation.name!r}; it is written as {name!r}, which means the same")
+        self._standard[key] = value
+        return rank
+
+    def _lose(self, what: str) -> None:
+        self._losses.append(Loss(self._where, what))
+
+    def _drop(self, what: str) -> int | None:
+        self._lose(what)
+        return None
+
+
+_STANDARD = {TOPIC: (1, "expectedTopic"), ACTIONS: (2, "expectedActions"), OUTCOME: (3, "expectedOutcome")}
+
+
+def _parameter(parameter: Parameter) -> dict[str, Yaml]:
+    return {"name": parameter.name, "value": parameter.value, **_given(isReference=parameter.is_reference)}
+
+
+def _studio_cases(cases: Sequence[TestCase], losses: list[Loss]) -> Iterator[dict[str, Yaml]]:
+    for place, case in enumerate(cases, 1):
+        losses += number_losses(case, place)
+        losses += _scorer_losses(case, place)
+    numbered = enumerate(cases, 1)
+    for _, group in groupby(numbered, key=lambda each: _scorers(each[1])):
+        same = list(group)
+        inputs: list[Yaml] = [_studio_inputs(case, losses, place_of(case, place)) for place, case in same]
+        yield {"inputs": inputs, "scorers": _scorers(same[0][1])}
+
+
+def _studio_inputs(case: TestCase, losses: list[Loss], where: str) -> dict[str, Yaml]:
+    prompt_inputs: list[Yaml] = [
+        {"referenceName": each.reference_name, "value": each.value} for each in case.inputs.prompt_inputs
+    ]
+    fields = _inputs(case.inputs, losses, where, fills=False)
+    if prompt_inputs and not case.inputs.utterance:
+        del fields["utterance"]
+    return {**fields, **_given(promptInput=prompt_inputs)}
+
+
+def _scorers(case: TestCase) -> list[Yaml]:
+    return [{"name": each.name, **_given(expected=each.expected_value)} for each in case.expectations]
+
+
+def _scorer_losses(case: TestCase, place: int) -> Iterator[Loss]:
+    for scorer in case.expectations:
+        if scorer.is_custom:
+            yield Loss(place_of(case, place), f"that the scorer {scorer.name!r} is a custom one; its name is kept")

@@ -1,0 +1,401 @@
+"""YAML to nodes that know their places; nothing of it is run, and aliases cannot make it grow without bound.
+
+Scalars are told apart as YAML 1.2 does (Core Schema, section 10.3), for that is what
+the sf CLI reads: `yes` and `on` are texts.
+
+Mappings of a file read by their keys: what does not fit becomes a problem with its place, and reading goes on.
+
+Values to YAML that YAML 1.1 and 1.2 read alike: blocks, a line each, texts in double quotes where it matters.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Final, NoReturn, TypeAlias
+
+from evalmeta import limits
+from evalmeta.formats.diagnostics import Findings, foreign_character
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from yaml.events import Event
+
+
+_TEXT_TAG: Final = "tag:yaml.org,2002:str"
+_NULLS: Final = frozenset({"", "~", "null", "Null", "NULL"})
+_BOOLEANS: Final = {"true": True, "True": True, "TRUE": True, "false": False, "False": False, "FALSE": False}
+_NUMBER: Final = re.compile(
+    r"[-+]?[0-9]+|0o[0-7]+|0x[0-9a-fA-F]+|[-+]?(?:\.[0-9]+|[0-9]+(?:\.[0-9]*)?)(?:[eE][-+]?[0-9]+)?"
+    r"|[-+]?\.(?:inf|Inf|INF)|\.(?:nan|NaN|NAN)"
+)
+_INTEGER: Final = re.compile(r"[-+]?[0-9]+")
+# Numbers that every reader writes back as they stand: JavaScript's integers end at 2**53.
+_SETTLED: Final = re.compile(r"0|-?[1-9][0-9]{0,14}|-?(?:0|[1-9][0-9]{0,8})\.[0-9]{0,5}[1-9]")
+_UTF8_MARK: Final = "\ufeff"
+
+
+@dataclass(frozen=True, slots=True)
+class YamlScalar:
+    """A text, number, boolean or null; `is_plain` says that it stands without quotes, which decides what it is."""
+
+    line: int
+    column: int
+    text: str
+    is_plain: bool
+    size: int = 1
+
+    @property
+    def is_null(self) -> bool:
+        """Says whether it is null, such as nothing at all behind a key."""
+        return self.is_plain and self.text in _NULLS
+
+    @property
+    def boolean(self) -> bool | None:
+        """Gives the boolean that it is, None when it is something else."""
+        return _BOOLEANS.get(self.text) if self.is_plain else None
+
+    @property
+    def integer(self) -> int | None:
+        """Gives the whole number that it is, None when it is something else."""
+        if not self.is_plain or len(self.text) > limits.MAX_NUMBER_CHARS or not _INTEGER.fullmatch(self.text):
+            return None
+        return int(self.text)
+
+    @property
+    def is_unsettled(self) -> bool:
+        """Says whether it is a number or boolean that another program may write otherwise, such as 007 or 1.0."""
+        if not self.is_plain or _SETTLED.fullmatch(self.text):
+            return False
+        return self.text in _BOOLEANS.keys() - {"true", "false"} or _NUMBER.fullmatch(self.text) is not None
+
+
+@dataclass(frozen=True, slots=True)
+class YamlSequence:
+    """A list; `size` counts the nodes in it with itself, those behind an alias each time."""
+
+    line: int
+    column: int
+    items: tuple[YamlNode, ...]
+    size: int
+
+
+@dataclass(frozen=True, slots=True)
+class YamlMapping:
+    """Keys and values in the order of the file; a key comes once."""
+
+    line: int
+    column: int
+    entries: tuple[tuple[YamlScalar, YamlNode], ...]
+    size: int
+
+
+YamlNode: TypeAlias = YamlScalar | YamlSequence | YamlMapping
+
+
+def read_yaml(data: bytes, *, label: str) -> YamlNode:
+    """Reads a file with one YAML document, JSON too.
+
+    Raises:
+        FormatError: it is no UTF-8 or no YAML, has several documents, tags, a key twice, or goes
+            beyond `limits`: with line and column.
+    """
+    import yaml  # noqa: PLC0415 - only who reads YAML pays for it
+
+    findings = Findings(label)
+    builder = _Builder(findings)
+    try:
+        # libyaml is twenty times as fast; not every build of PyYAML has it.
+        for event in yaml.parse(_decoded(data, findings), Loader=getattr(yaml, "CSafeLoader", yaml.SafeLoader)):
+            builder.take(event)
+    except yaml.MarkedYAMLError as error:
+        mark = error.problem_mark or error.context_mark
+        place = (mark.line + 1, mark.column + 1) if mark else (0, 0)
+        _refuse(findings, "yaml-syntax", f"this is no YAML: {error.problem or error.context}", place)
+    except yaml.YAMLError as error:
+        _refuse(findings, "yaml-syntax", f"this is no YAML: {str(error).splitlines()[0]}", (0, 0))
+    return builder.document()
+
+
+def _decoded(data: bytes, findings: Findings) -> str:
+    if len(data) > limits.MAX_SPEC_BYTES:
+        _refuse(findings, "yaml-limit", f"the file is larger than {limits.MAX_SPEC_BYTES:,} bytes", (0, 0))
+    try:
+        return data.decode().removeprefix(_UTF8_MARK)
+    except UnicodeDecodeError as error:
+        line = data.count(b"\n", 0, error.start) + 1
+        _refuse(findings, "yaml-encoding", "the file is not UTF-8", (line, 0), hint="Save it in UTF-8.")
+
+
+def _refuse(findings: Findings, code: str, message: str, place: tuple[int, int], *, hint: str = "") -> NoReturn:
+    findings.add(code, message, line=place[0], column=place[1], hint=hint)
+    findings.check()
+    raise AssertionError  # pragma: no cover - check() has raised
+
+
+@dataclass(slots=True)
+class _Open:
+    """A list or mapping whose end has not come yet."""
+
+    line: int
+    column: int
+    anchor: str | None
+    is_mapping: bool
+    children: list[YamlNode]
+    size: int = 1
+
+
+class _Builder:
+    """Makes nodes of the parser's events without recursion: files may be nested as deep as they like."""
+
+    def __init__(self, findings: Findings) -> None:
+        self._findings = findings
+        self._open: list[_Open] = [_Open(1, 1, None, is_mapping=False, children=[])]
+        self._anchors: dict[str, YamlNode] = {}
+
+    def document(self) -> YamlNode:
+        [root, *_] = self._open[0].children or [YamlScalar(1, 1, "", is_plain=True)]
+        return root
+
+    def take(self, event: Event) -> None:
+        from yaml import events  # noqa: PLC0415 - as in `read_yaml`
+
+        match event:
+            case events.DocumentStartEvent() if self._open[0].children:
+                self._refuse(event, "yaml-documents", "a second document begins here", "One file has one test.")
+            case events.ScalarEvent():
+                text, tag = event.value, event.tag
+                self._check_tag(event, tag)
+                self._add(
+                    YamlScalar(*_place(event), text, is_plain=not event.style and tag is None), event, event.anchor
+                )
+            case events.AliasEvent():
+                if (target := self._anchors.get(event.anchor or "")) is None:
+                    self._refuse(event, "yaml-alias", f"*{event.anchor} names nothing that ends before it")
+                self._add(target, event, None)
+            case events.CollectionStartEvent():
+                self._check_tag(event, event.tag)
+                if len(self._open) > limits.MAX_YAML_DEPTH:
+                    self._refuse(event, "yaml-limit", f"nested deeper than {limits.MAX_YAML_DEPTH} levels")
+                is_mapping = isinstance(event, events.MappingStartEvent)
+                self._open.append(_Open(*_place(event), event.anchor, is_mapping, []))
+            case events.CollectionEndEvent():
+                done = self._open.pop()
+                self._add(self._closed(done), event, done.anchor)
+
+    def _closed(self, done: _Open) -> YamlNode:
+        if not done.is_mapping:
+            return YamlSequence(done.line, done.column, tuple(done.children), done.size)
+        return YamlMapping(done.line, done.column, tuple(self._entries(done.children)), done.size)
+
+    def _entries(self, children: list[YamlNode]) -> Iterator[tuple[YamlScalar, YamlNode]]:
+        seen: set[str] = set()
+        for key, value in zip(children[::2], children[1::2], strict=True):
+            place = key.line, key.column
+            if not isinstance(key, YamlScalar):
+                _refuse(self._findings, "yaml-key", "a key is a list or a mapping", place)
+            if key.text in seen:
+                _refuse(self._findings, "yaml-key", f"the key {key.text!r} stands here a second time", place)
+            seen.add(key.text)
+            yield key, value
+
+    def _add(self, node: YamlNode, event: Event, anchor: str | None) -> None:
+        parent = self._open[-1]
+        parent.size += node.size
+        if parent.size > limits.MAX_SPEC_VALUES:
+            message = f"more than {limits.MAX_SPEC_VALUES:,} values, those behind aliases counted each time"
+            self._refuse(event, "yaml-limit", message)
+        parent.children.append(node)
+        if anchor:
+            self._anchors[anchor] = node
+
+    def _check_tag(self, event: Event, tag: str | None) -> None:
+        if tag not in {None, "!", _TEXT_TAG}:
+            self._refuse(event, "yaml-tag", f"the tag {tag!r} is not read", "Leave it out.")
+
+    def _refuse(self, event: Event, code: str, message: str, hint: str = "") -> NoReturn:
+        _refuse(self._findings, code, message, _place(event), hint=hint)
+
+
+def _place(event: Event) -> tuple[int, int]:
+    mark = event.start_mark
+    return (mark.line + 1, mark.column + 1) if mark else (0, 0)
+
+
+class Record:
+    """A mapping with known keys.
+
+    Args:
+        node: what should be a mapping.
+        findings: takes the problems.
+        known: the keys that may stand in it.
+        called: what it is, for messages: `a test case`.
+        hints: what to say of keys that people take for known ones.
+    """
+
+    def __init__(
+        self,
+        node: YamlNode,
+        findings: Findings,
+        known: Sequence[str],
+        *,
+        called: str,
+        hints: dict[str, str] | None = None,
+    ) -> None:
+        self.node = node
+        self._findings = findings
+        self._called = called
+        self._values: dict[str, YamlNode] = {}
+        if not isinstance(node, YamlMapping):
+            self.refuse(node, "spec-type", f"{called} is {kind_of(node)}, not keys and values")
+            return
+        for key, value in node.entries:
+            if key.text in known:
+                self._values[key.text] = value
+                continue
+            hint = (hints or {}).get(key.text) or findings.suggest(key.text, known)
+            self.refuse(key, "spec-key", f"{called} has no key {key.text!r}", hint=hint)
+
+    def __contains__(self, name: str) -> bool:
+        return name in self._values
+
+    def __getitem__(self, name: str) -> YamlNode:
+        return self._values[name]
+
+    def refuse(self, node: YamlNode, code: str, message: str, *, hint: str = "") -> None:
+        """Notes a problem at a node."""
+        self._findings.add(code, message, line=node.line, column=node.column, hint=hint)
+
+    def text(self, name: str) -> str | None:
+        """Gives a text; None when the key is missing or has no value."""
+        node = self._values.get(name)
+        return None if node is None else self._text(node, name)
+
+    def required(self, name: str) -> str:
+        """Gives a text that must be there; an empty one when it is not, and a problem."""
+        text = self.text(name)
+        if text is None and isinstance(self.node, YamlMapping) and _is_missing(self._values.get(name)):
+            self.refuse(self.node, "spec-missing", f"{self._called} needs {name!r}")
+        return text or ""
+
+    def boolean(self, name: str) -> bool | None:
+        """Gives true or false; None when the key is missing."""
+        node = self._values.get(name)
+        if node is None or (isinstance(node, YamlScalar) and (node.is_null or node.boolean is not None)):
+            return node.boolean if node else None
+        self.refuse(node, "spec-type", f"{name!r} is {kind_of(node)}, not true or false")
+        return None
+
+    def integer(self, name: str) -> int | None:
+        """Gives a whole number; None when the key is missing."""
+        node = self._values.get(name)
+        if node is None or (isinstance(node, YamlScalar) and (node.is_null or node.integer is not None)):
+            return node.integer if node else None
+        self.refuse(node, "spec-type", f"{name!r} is {kind_of(node)}, not a whole number")
+        return None
+
+    def items(self, name: str) -> tuple[YamlNode, ...]:
+        """Gives the items of a list; none when the key is missing or has no value."""
+        node = self._values.get(name)
+        if node is None or (isinstance(node, YamlScalar) and node.is_null):
+            return ()
+        if isinstance(node, YamlSequence):
+            return node.items
+        self.refuse(node, "spec-type", f"{name!r} is {kind_of(node)}, not a list", hint="Begin each item with '- '.")
+        return ()
+
+    def texts(self, name: str) -> Iterator[tuple[YamlNode, str]]:
+        """Yields the texts of a list with their nodes."""
+        for node in self.items(name):
+            text = self._text(node, name)
+            if text is None and isinstance(node, YamlScalar) and node.is_null:
+                self.refuse(node, "spec-missing", f"an item of {name!r} is empty")
+            if text is not None:
+                yield node, text
+
+    def is_null(self, name: str) -> bool:
+        """Says whether the key is there without a value."""
+        node = self._values.get(name)
+        return isinstance(node, YamlScalar) and node.is_null
+
+    def _text(self, node: YamlNode, name: str) -> str | None:
+        if not isinstance(node, YamlScalar):
+            self.refuse(node, "spec-type", f"{name!r} is {kind_of(node)}, not a text")
+        elif node.is_unsettled:
+            message = f"{name!r} is the {kind_of(node)[2:]} {node.text}, which may be written otherwise"
+            self.refuse(node, "spec-number", message, hint=f'Put it in quotes: "{node.text}".')
+        elif found := foreign_character(node.text):
+            self.refuse(node, "spec-character", f"{name!r} has the character {found}, which XML has not")
+        elif not node.is_null:
+            return node.text
+        return None
+
+
+def kind_of(node: YamlNode) -> str:
+    """Says in words what a node is."""
+    if isinstance(node, YamlScalar):
+        if node.is_null:
+            return "nothing"
+        if node.boolean is not None:
+            return "a boolean"
+        return "a number" if node.integer is not None or node.is_unsettled else "a text"
+    return "a list" if isinstance(node, YamlSequence) else "a mapping"
+
+
+def _is_missing(node: YamlNode | None) -> bool:
+    return node is None or (isinstance(node, YamlScalar) and node.is_null)
+
+
+Yaml: TypeAlias = "str | int | bool | Sequence[Yaml] | Mapping[str, Yaml] | None"
+
+
+# Begins with a letter and has nothing that means something: most names and sentences.
+_PLAIN: Final = re.compile(r"[A-Za-z$][A-Za-z0-9_$()/.,;'?!+*=<>-]*(?: [A-Za-z0-9_$()/.,;'?!+*=<>&%-]+)*")
+_WORDS: Final = frozenset({"null", "true", "false", "yes", "no", "on", "off", "y", "n"})
+# JSON leaves these as they are; YAML 1.1 breaks lines at them, or does not print them.
+_UNSAFE: Final = re.compile("[\x7f-\x9f\u2028\u2029\ud800-\udfff\ufeff\ufffe\uffff]")
+
+
+def write_yaml(value: Mapping[str, Yaml]) -> bytes:
+    """Writes a mapping as a YAML document in UTF-8."""
+    return "".join(f"{line}\n" for line in _mapping(value)).encode()
+
+
+def _mapping(value: Mapping[str, Yaml]) -> Iterator[str]:
+    for key, each in value.items():
+        if isinstance(each, Mapping) and each:
+            yield f"{key}:"
+            yield from (f"  {line}" for line in _mapping(each))
+        elif isinstance(each, Sequence) and not isinstance(each, str) and each:
+            yield f"{key}:"
+            yield from (f"  {line}" for line in _sequence(each))
+        else:
+            yield f"{key}: {_scalar(each)}".rstrip()
+
+
+def _sequence(items: Sequence[Yaml]) -> Iterator[str]:
+    for item in items:
+        lines = _mapping(item) if isinstance(item, Mapping) and item else iter([_scalar(item)])
+        yield f"- {next(lines)}"
+        yield from (f"  {line}" for line in lines)
+
+
+def _scalar(value: Yaml) -> str:
+    if value is None:
+        return ""
+    if isinstance(value, str):
+        return value if _is_plain(value) else _quoted(value)
+    if isinstance(value, bool | int):
+        return str(value).lower()
+    return "[]" if isinstance(value, Sequence) else "{}"
+
+
+def _is_plain(text: str) -> bool:
+    return _PLAIN.fullmatch(text) is not None and text.lower() not in _WORDS
+
+
+def _quoted(text: str) -> str:
+    return _UNSAFE.sub(lambda found: f"\\u{ord(found[0]):04x}", json.dumps(text, ensure_ascii=False))

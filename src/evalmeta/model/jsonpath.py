@@ -1,0 +1,290 @@
+"""References: the JSONPath that a custom criterion may use, as a value.
+
+The dialect is the documented one (Testing API Developer Guide, "Custom Evaluation
+Criteria", which points to Jayway JsonPath) without what can hang an engine or is
+known to one library only.
+
+From JSONPath text to steps, by way of jsonpath-ng's parser; only `reference` imports this.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Final, Literal, TypeAlias, TypeVar, cast
+
+from jsonpath_ng.exceptions import JSONPathError
+from jsonpath_ng.ext.filter import And, Expression, Or
+from jsonpath_ng.ext.filter import Filter as ParsedFilter
+from jsonpath_ng.ext.parser import parse
+from jsonpath_ng.jsonpath import Child, Fields, Index, JSONPath, Root, Slice, This, Wildcard
+
+from evalmeta import limits
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+    from evalmeta.model.json_value import JsonValue
+
+
+REFERENCE_ROOT: Final = "generatedData"
+"""The one member of `$` that a reference may start with."""
+
+
+Operator = Literal["exists", "missing", "==", "!=", "<", "<=", ">", ">="]
+
+
+class ReferenceSyntax(ValueError):
+    """The text is no reference that evalmeta follows; the message says what is wrong with it."""
+
+
+@dataclass(frozen=True, slots=True)
+class Names:
+    """Members of an object: `.a`, `['a']`, `['a','b']`."""
+
+    names: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Positions:
+    """Items of a list, counted from 0, or from -1 at the end: `[0]`, `[-1]`, `[0,2]`."""
+
+    positions: tuple[int, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Range:
+    """A slice of a list: `[start:end:step]`."""
+
+    start: int | None
+    end: int | None
+    step: int | None
+
+
+@dataclass(frozen=True, slots=True)
+class Everything:
+    """All items of a list or all values of an object: `[*]`, `.*`."""
+
+
+@dataclass(frozen=True, slots=True)
+class Path:
+    """Steps from the root (`$`) or from the node under test (`@`)."""
+
+    steps: tuple[Step, ...]
+    from_root: bool = True
+
+
+@dataclass(frozen=True, slots=True)
+class Comparison:
+    """One test of a filter; `exists` and `missing` have no right side."""
+
+    left: Path
+    operator: Operator
+    right: Path | JsonValue = None
+
+
+@dataclass(frozen=True, slots=True)
+class Junction:
+    """Tests joined by `&&` (every one) or `||` (any one)."""
+
+    every: bool
+    tests: tuple[Test, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Filter:
+    """The nodes that pass a test: `[?(@.function.name == 'X')]`."""
+
+    test: Test
+
+
+Step: TypeAlias = Names | Positions | Range | Everything | Filter
+
+
+Test: TypeAlias = Comparison | Junction
+
+
+@dataclass(frozen=True, slots=True)
+class Reference:
+    """A reference ready to be followed, and the text it was written as."""
+
+    text: str
+    steps: tuple[Step, ...]
+
+
+_QUOTED: Final = r"""'(?:[^'\\]|\\.)*'|"(?:[^"\\]|\\.)*\""""
+_TOKENS: Final = re.compile(rf"({_QUOTED})|\s+", re.DOTALL)
+_STRINGS: Final = re.compile(_QUOTED, re.DOTALL)
+_MAX_PARENTHESES: Final = 20
+_FORBIDDEN: Final = (
+    (re.compile(r"\.\."), "descends without bound (`..`); name every step"),
+    (re.compile(r"=~"), "uses a regular expression (`=~`); compare with `==`"),
+    (re.compile(r"`"), "uses a function in backquotes"),
+    (re.compile(r"\b(?:where|wherenot)\b(?=\s)"), "uses `where`; use a filter `[?(...)]`"),
+    (re.compile(r"(?<!&)&(?!&)"), "uses a single `&`; write `&&`"),
+    (re.compile(r"(?<!\|)\|(?!\|)"), "uses a single `|`; write `||`"),
+    (re.compile(r"(?<![=!<>])=(?!=)"), "uses a single `=`; write `==`"),
+    (
+        re.compile(r"[=<>]\s*(?!(?:true|false|null)\b)[A-Za-z_]"),
+        "compares with a word without quotes; write it in single quotes",
+    ),
+)
+
+
+def parse_reference(text: str) -> Reference:
+    """Reads a reference; blanks and line breaks between its parts do not matter.
+
+    Raises:
+        ReferenceSyntax: it is no JSONPath, too long, or uses what is not allowed
+            (`..`, `=~`, functions, arithmetic, sorting, filters inside filters).
+    """
+    complaint = _complaint_before_parsing(text)
+    if complaint:
+        raise ReferenceSyntax(complaint)
+    # The parser's library is loaded only when there is a reference to read.
+
+    return Reference(text, parse_steps(_normalised(text)))
+
+
+def starts_at_generated_data(reference: Reference) -> bool:
+    """Tells whether a reference's first step is `generatedData`, the one member of `$`."""
+    return reference.steps[:1] == (Names((REFERENCE_ROOT,)),)
+
+
+def check_reference(text: str) -> str | None:
+    """Gives what is wrong with a reference in one sentence, or None when it can be followed."""
+    try:
+        parse_reference(text)
+    except ReferenceSyntax as error:
+        return str(error)
+    return None
+
+
+def _complaint_before_parsing(text: str) -> str | None:
+    if len(text) > limits.MAX_REFERENCE_CHARS:
+        return f"the reference is {len(text)} characters long; at most {limits.MAX_REFERENCE_CHARS} are followed"
+    if not text.lstrip().startswith("$"):
+        return "the reference does not start with `$`"
+    bare = _STRINGS.sub("''", text)
+    if bare.count("(") > _MAX_PARENTHESES:
+        return f"the reference has more than {_MAX_PARENTHESES} parentheses"
+    return next((f"the reference {what}" for pattern, what in _FORBIDDEN if pattern.search(bare)), None)
+
+
+def _normalised(text: str) -> str:
+    return _TOKENS.sub(lambda token: token[1] or " ", text.strip())
+
+
+T = TypeVar("T")
+
+
+_OPERATORS: Final[dict[str | None, Operator]] = {
+    None: "exists",
+    "!": "missing",
+    "==": "==",
+    "!=": "!=",
+    "<": "<",
+    "<=": "<=",
+    ">": ">",
+    ">=": ">=",
+}
+_NAMES_OF_NODES: Final = {
+    "Descendants": "`..`",
+    "Operation": "arithmetic",
+    "SortedThis": "sorting",
+    "Root": "`$` inside the path",
+    "This": "`@` outside a filter",
+}
+
+
+def parse_steps(text: str) -> tuple[Step, ...]:
+    """Reads the steps after `$`.
+
+    Raises:
+        ReferenceSyntax: the text is no JSONPath, or uses what is not allowed.
+    """
+    root, *others = _flattened(_tree(text))
+    if not isinstance(root, Root):
+        raise _refusal(root)
+    return tuple(_step(node, in_filter=False) for node in others)
+
+
+def _tree(text: str) -> JSONPath:
+    try:
+        return parse(text)
+    # The parser meets odd input with whatever its tables lead to, not only with its own errors.
+    except (
+        JSONPathError,
+        ArithmeticError,
+        AssertionError,
+        AttributeError,
+        LookupError,
+        TypeError,
+        ValueError,
+    ) as error:
+        raise ReferenceSyntax(f"the reference is no JSONPath: {error}") from error
+
+
+def _path_in_filter(tree: JSONPath) -> Path:
+    first, *others = _flattened(tree)
+    if not isinstance(first, Root | This):
+        raise ReferenceSyntax("the reference has a path in its filter that does not start with `@` or `$`")
+    return Path(tuple(_step(node, in_filter=True) for node in others), from_root=isinstance(first, Root))
+
+
+def _flattened(tree: JSONPath) -> Iterator[JSONPath]:
+    pending = [tree]
+    while pending:
+        node = pending.pop()
+        if isinstance(node, Child):
+            pending += (node.right, node.left)
+        else:
+            yield node
+
+
+def _step(node: JSONPath, *, in_filter: bool) -> Step:
+    match node:
+        case Fields():
+            return Names(_distinct(node.fields))
+        case Index():
+            return Positions(_distinct(node.indices))
+        case Slice():
+            return Range(node.start, node.end, node.step)
+        case Wildcard():
+            return Everything()
+        case ParsedFilter() if not in_filter:
+            return Filter(_junction(node.expressions, every=True))
+        case ParsedFilter():
+            raise ReferenceSyntax("the reference has a filter inside a filter")
+        case _:
+            raise _refusal(node)
+
+
+def _junction(nodes: Sequence[JSONPath], *, every: bool) -> Test:
+    tests = tuple(_test(node) for node in nodes)
+    return tests[0] if len(tests) == 1 else Junction(every, tests)
+
+
+def _test(node: JSONPath) -> Test:
+    match node:
+        case And() | Or():
+            return _junction(node.operands, every=isinstance(node, And))
+        case Expression() if node.op in _OPERATORS:
+            return Comparison(_path_in_filter(node.target), _OPERATORS[node.op], _operand(node.value))
+        case _:
+            raise _refusal(node)
+
+
+def _operand(value: object) -> Path | str | int | float | bool | None:
+    if isinstance(value, JSONPath):
+        return _path_in_filter(value)
+    return cast("str | int | float | bool | None", value)
+
+
+def _distinct(members: Sequence[T]) -> tuple[T, ...]:
+    return tuple(dict.fromkeys(members))
+
+
+def _refusal(node: JSONPath) -> ReferenceSyntax:
+    kind = type(node).__name__
+    return ReferenceSyntax(f"the reference uses {_NAMES_OF_NODES.get(kind, kind.lower())}, which is not allowed")

@@ -1,0 +1,53 @@
+"""Keeping secrets: out of texts that people and logs are given, and away from programs that do not need them."""
+
+from __future__ import annotations
+
+import os
+import re
+from typing import TYPE_CHECKING, Final
+from urllib.parse import quote
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+
+_HIDDEN: Final = "[secret]"
+# What is shorter may be any word; the shortest secrets that orgs give out have more than 20 characters.
+_MIN_CHARS: Final = 12
+# Session ids, JWTs, refresh tokens, sfdx auth URLs, keys of language models, and what an Authorization header has.
+_SHAPES: Final = re.compile(
+    r"""
+    00D\w{12,15}(?:!|%21)[\w.%-]*
+    | \beyJ[\w-]+\.[\w-]+\.[\w-]*
+    | \b5Aep[\w.%-]{8,}
+    | \bforce:/(?!/?CLIENT:)\S+
+    | \bsk-[\w-]{20,}
+    | \b(?:Bearer|Basic|OAuth)\s+[\w.~+/=!%-]{16,}
+    """,
+    re.VERBOSE | re.IGNORECASE,
+)
+_VARIABLES: Final = frozenset({"EVALMETA_CLIENT_SECRET", "SF_ACCESS_TOKEN"})
+
+
+def redacted(text: str) -> str:
+    """Gives a text with `[secret]` in place of what has the shape of a secret."""
+    return _SHAPES.sub(_HIDDEN, text)
+
+
+def redacted_bytes(data: bytes, secrets: Iterable[str]) -> bytes:
+    """Gives bytes with `[secret]` in place of these secrets, as they are and percent-encoded."""
+    for secret in secrets:
+        if len(secret) >= _MIN_CHARS:
+            for spelling in {secret, quote(secret, safe="")}:
+                data = data.replace(spelling.encode(), _HIDDEN.encode())
+    return data
+
+
+def child_environment(**more: str) -> dict[str, str]:
+    """Gives the environment for a program that needs no session of ours: this process's without tokens, and more."""
+    return {name: value for name, value in os.environ.items() if not _is_secret(name, value)} | more
+
+
+def _is_secret(name: str, value: str) -> bool:
+    # SF_TARGET_ORG may hold a token for the sf CLI, and CI systems name auth URLs SFDX_...
+    return name in _VARIABLES or (name.startswith("SF") and redacted(value) != value)

@@ -1,0 +1,50 @@
+"""What `evalmeta.toml` and `sfdx-project.json` have in common: bounded reading, and names for keys."""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING, Final
+
+from evalmeta import limits
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+    from pathlib import Path
+
+    from evalmeta.errors import UsageError
+
+
+_BARE_KEY: Final = re.compile(r"[A-Za-z0-9_-]+")
+
+
+def read_text(path: Path, *, raises: type[UsageError]) -> str:
+    """Reads a UTF-8 file, with or without a byte order mark, of at most `limits.MAX_SETTINGS_BYTES`.
+
+    Raises:
+        UsageError: of the class `raises`, when the file cannot be read.
+    """
+    try:
+        if not path.is_file():
+            raise raises(f"{path}: there is no such file.")
+        with path.open("rb") as file:
+            data = file.read(limits.MAX_SETTINGS_BYTES + 1)
+    except OSError as error:
+        raise raises(f"{path}: cannot be read: {error.strerror}.") from error
+    if len(data) > limits.MAX_SETTINGS_BYTES:
+        raise raises(f"{path}: is larger than {limits.MAX_SETTINGS_BYTES:,} bytes.")
+    try:
+        return data.decode("utf-8-sig")
+    except UnicodeDecodeError as error:
+        line = data.count(b"\n", 0, error.start) + 1
+        raise raises(f"{path}:{line}: is not UTF-8.", actions=("Save the file as UTF-8.",)) from error
+
+
+def key_name(keys: Sequence[str | int]) -> str:
+    """Spells where a value stands: `run.concurrency`, `subjects."My Agent".adapter`, `packageDirectories[0].path`."""
+    return "".join(_step(key) for key in keys).removeprefix(".")
+
+
+def _step(key: str | int) -> str:
+    if isinstance(key, int):
+        return f"[{key}]"
+    return f".{key}" if _BARE_KEY.fullmatch(key) else f'."{key}"'

@@ -1,0 +1,222 @@
+"""The Agent API: what is sent to start, continue and end a session, and what comes back.
+
+Sources: Salesforce, Agentforce Developer Guide, "Agent API Examples", "Send Agent Variables with the
+Agent API" and "Agent API Considerations"; for plan traces, which the guide does not have, the library
+@salesforce/agents (`PlannerResponse`). Paths are relative to `.../einstein/ai-agent`.
+"""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Final
+from urllib.parse import quote
+
+import orjson
+
+from evalmeta import limits
+from evalmeta.errors import MessageUnreadable
+from evalmeta.model.generated_data import Action
+from evalmeta.model.json_value import is_too_deep
+from evalmeta.protocol.json_fields import list_of_objects, object_at, optional_number, optional_text, text, value_at
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping
+
+    from evalmeta.model.definition import ContextVariable
+    from evalmeta.model.json_value import JsonObject, JsonValue
+
+
+NAMED_USER_PATH: Final = "/agentforce/bootstrap/nameduser"
+END_HEADERS: Final[Mapping[str, str]] = {"x-session-end-reason": "UserRequest"}
+VERSION: Final = "/v1"
+_SAID: Final = frozenset({"Inform", "Inquire", "Confirm", "Escalate"})
+_FAILED: Final = frozenset({"Failure", "Error"})
+_CONTEXT: Final = "$Context."
+# Salesforce Help, "Standard Variable Reference": the Testing API takes these names without their prefix too.
+_STANDARD: Final = frozenset({"ContactId", "EndUserContactId", "EndUserLanguage", "MessagingEndUserId", "RoutableId"})
+_BOOLEANS: Final = frozenset({"true", "false"})
+_TEXTS: Final = frozenset({"Text", "Date", "DateTime", "Ref"})
+_KINDS: Final[Mapping[str, type | tuple[type, ...]]] = {
+    "Boolean": bool,
+    "Number": (int, float),
+    "Money": (int, float),
+    "Object": dict,
+    "List": list,
+}
+_PROMPTS: Final = frozenset({"promptContent", "promptResponse"})
+
+
+@dataclass(frozen=True, slots=True)
+class AgentReply:
+    """What an agent answered to one message.
+
+    Attributes:
+        text: what it said, a line for each message.
+        plan_id: the plan that led to it; empty when it tells none.
+        failure: what it said of a failure; None when there was none.
+    """
+
+    text: str
+    plan_id: str = ""
+    failure: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """What a plan trace tells: the topic that was settled on and the actions in order; the trace as it may be kept."""
+
+    topic: str | None = None
+    actions: tuple[Action, ...] = ()
+    trace: JsonValue = None
+
+
+def start_path(agent_id: str) -> str:
+    """Gives where a session with an agent is started."""
+    return f"{VERSION}/agents/{quote(agent_id, safe='')}/sessions"
+
+
+def messages_path(session_id: str) -> str:
+    """Gives where messages of a session are sent."""
+    return f"{end_path(session_id)}/messages"
+
+
+def end_path(session_id: str) -> str:
+    """Gives what is deleted to end a session."""
+    return f"{VERSION}/sessions/{quote(session_id, safe='')}"
+
+
+def plan_path(session_id: str, plan_id: str) -> str:
+    """Gives where a plan's trace is: the preview API has it."""
+    return f"/v1.1/preview/sessions/{quote(session_id, safe='')}/plans/{quote(plan_id, safe='')}"
+
+
+def start_body(*, key: str, instance_url: str, bypass_user: bool, variables: Iterable[JsonObject]) -> JsonObject:
+    """Asks for a session; `key` is a new UUID.
+
+    With `bypass_user` the agent acts as its own user, without as the token's.
+    """
+    return {
+        "externalSessionKey": key,
+        "instanceConfig": {"endpoint": instance_url},
+        "streamingCapabilities": {"chunkTypes": ["Text"]},
+        "variables": list(variables),
+        "bypassUser": bypass_user,
+    }
+
+
+def text_body(sequence_id: int, utterance: str) -> JsonObject:
+    """Says something; the number must be larger with every message of a session."""
+    return {"message": {"sequenceId": sequence_id, "type": "Text", "text": utterance}, "variables": []}
+
+
+def variables(given: Iterable[ContextVariable], types: Mapping[str, str]) -> list[JsonObject]:
+    """Gives context variables as the API takes them.
+
+    A type is the one in `types`, else Boolean for `true` and `false` in any case, else
+    Text: a Boolean that is sent as text is never true for the agent. The standard
+    variables get their prefix `$Context.`; behind it, names of custom fields lose `__c`.
+
+    Raises:
+        ValueError: a value is none of the type that `types` says.
+    """
+    return [_variable(each.name, each.value, types.get(each.name)) for each in given]
+
+
+def read_session_id(reply: JsonObject) -> str:
+    """Gives the id of a session that was started.
+
+    Raises:
+        MessageUnreadable: the reply tells none.
+    """
+    if session_id := text(reply, "sessionId"):
+        return session_id
+    raise MessageUnreadable("the reply has no sessionId")
+
+
+def read_reply(reply: JsonObject) -> AgentReply:
+    """Reads what came back for a message; kinds of messages that say nothing are passed over.
+
+    Raises:
+        MessageUnreadable: it has no list of messages.
+    """
+    if not isinstance(value_at(reply, "messages"), list):
+        raise MessageUnreadable("the reply has no list of messages")
+    messages = list_of_objects(reply, "messages")
+    said = [text(each, "message") for each in messages if text(each, "type") in _SAID]
+    failed = [_failure(each) for each in messages if text(each, "type") in _FAILED]
+    plan_id = next((found for each in messages if (found := text(each, "planId"))), "")
+    return AgentReply("\n".join(filter(None, said)), plan_id, "; ".join(failed) if failed else None)
+
+
+def read_plan(trace: JsonObject) -> Plan:
+    """Reads a plan trace; one that is empty, as some orgs give it, tells nothing."""
+    steps = list_of_objects(trace, "plan")
+    topics = [text(each, "topic") for each in steps if text(each, "type") == "UpdateTopicStep"]
+    topic = text(trace, "topic") or next(filter(None, reversed(topics)), "")
+    actions = tuple(_action(each) for each in steps if text(each, "type") == "FunctionStep" and _function_name(each))
+    return Plan(topic or None, actions, _kept(trace))
+
+
+def read_token(reply: JsonObject) -> str:
+    """Gives the JWT that a session was exchanged for, empty when the reply holds none."""
+    token = optional_text(reply, "access_token") or ""
+    return token if token.startswith("eyJ") and token.count(".") == 2 else ""  # noqa: PLR2004 - header, claims, signature
+
+
+def _variable(name: str, value: str, kind: str | None) -> JsonObject:
+    kind = kind or ("Boolean" if value.strip().lower() in _BOOLEANS else "Text")
+    return {"name": _variable_name(name), "type": kind, "value": _value(name, value, kind)}
+
+
+def _variable_name(name: str) -> str:
+    if name in _STANDARD:
+        return _CONTEXT + name
+    return name.removesuffix("__c") if name.startswith(_CONTEXT) else name
+
+
+def _value(name: str, value: str, kind: str) -> JsonValue:
+    if kind in _TEXTS:
+        return value
+    try:
+        parsed: JsonValue = orjson.loads(value.lower() if kind == "Boolean" else value)
+    except orjson.JSONDecodeError:
+        parsed = None
+    if parsed is None or not isinstance(parsed, _KINDS.get(kind, object)):
+        raise ValueError(f"the context variable {name} is {value[:50]!r}, which is no {kind}")
+    return parsed
+
+
+def _failure(message: JsonObject) -> str:
+    return text(message, "message") or "it does not say why"
+
+
+def _function_name(step: JsonObject) -> str:
+    return text(object_at(step, "function"), "name")
+
+
+def _action(step: JsonObject) -> Action:
+    function = object_at(step, "function")
+    latency = optional_number(step, "executionLatency")
+    return Action(
+        _function_name(step),
+        object_at(function, "input"),
+        value_at(function, "output"),
+        latency if latency is not None and latency >= 0 else None,
+    )
+
+
+def _kept(trace: JsonObject) -> JsonValue:
+    """Gives the trace as it came, without its prompts when it is too large, or None when it still is."""
+    if not trace or is_too_deep(trace):
+        return None
+    without_prompts = {**trace, "plan": [_without_prompts(step) for step in list_of_objects(trace, "plan")]}
+    return next((each for each in (trace, without_prompts) if _is_small(each)), None)
+
+
+def _without_prompts(step: JsonObject) -> JsonObject:
+    return {name: value for name, value in step.items() if name not in _PROMPTS}
+
+
+def _is_small(trace: JsonObject) -> bool:
+    return len(json.dumps(trace)) <= limits.MAX_ANSWER_CHARS

@@ -1,0 +1,134 @@
+"""What an agent did and said, generatedData of the Testing API, as JSON and back."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import orjson
+
+from evalmeta import limits
+from evalmeta.errors import MessageUnreadable
+from evalmeta.model.expectations import parse_actions, render_actions
+from evalmeta.model.generated_data import Action, GeneratedData, Passage, Tokens, invoked_actions
+from evalmeta.model.json_value import is_too_deep
+from evalmeta.protocol.json_fields import (
+    list_of_objects,
+    object_at,
+    optional_integer,
+    optional_number,
+    optional_text,
+    text,
+    value_at,
+)
+
+if TYPE_CHECKING:
+    from evalmeta.model.json_value import JsonObject, JsonValue
+
+
+def read_generated(source: JsonObject) -> GeneratedData:
+    """Reads generatedData: actionsSequence says which actions were taken, invokedActions what they did."""
+    invoked = [_read_action(each) for each in _flatten(_opened(value_at(source, "invokedActions")))]
+    sequence = value_at(source, "actionsSequence")
+    told = sequence == render_actions(each.name for each in invoked)
+    names = None if told else _action_names(sequence)
+    return GeneratedData(
+        outcome=text(source, "outcome") or text(source, "generatedResponse"),
+        topic=optional_text(source, "topic"),
+        actions=tuple(invoked) if names is None else tuple(_take(invoked, name) for name in names),
+        latency_ms=optional_number(source, "latencyMilliseconds"),
+        session_id=optional_text(source, "sessionId"),
+        tokens=_read_tokens(object_at(source, "tokens")),
+        trace=_read_trace(source),
+        retrieved=_read_passages(source) if "retrieved" in source else None,
+    )
+
+
+def _read_passages(source: JsonObject) -> tuple[Passage, ...]:
+    found = list_of_objects(source, "retrieved")
+    return tuple(Passage(text(each, "uri"), optional_text(each, "content")) for each in found)
+
+
+def _read_tokens(source: JsonObject) -> Tokens | None:
+    spent = [optional_integer(source, key) for key in ("input", "output")]
+    return None if spent == [None, None] else Tokens(*spent)
+
+
+def _read_trace(source: JsonObject) -> JsonValue:
+    trace = source.get("trace")
+    if is_too_deep(trace):
+        raise MessageUnreadable("the trace is nested too deeply")
+    return trace
+
+
+def write_generated(generated: GeneratedData) -> JsonObject:
+    """Writes generatedData."""
+    return {
+        "type": "AGENT",
+        "topic": generated.topic,
+        "actionsSequence": render_actions(action.name for action in generated.actions),
+        "invokedActions": orjson.dumps(invoked_actions(generated)).decode(),
+        "outcome": generated.outcome,
+        "sessionId": generated.session_id,
+        "latencyMilliseconds": generated.latency_ms,
+        **_extras(generated),
+    }
+
+
+def _extras(generated: GeneratedData) -> JsonObject:
+    """Gives what few agents tell, and nothing for the others."""
+    extras: dict[str, JsonValue] = {}
+    if generated.tokens is not None:
+        extras["tokens"] = {"input": generated.tokens.input, "output": generated.tokens.output}
+    if generated.trace is not None:
+        extras["trace"] = generated.trace
+    if generated.retrieved is not None:
+        extras["retrieved"] = [{"uri": each.uri, "content": each.content} for each in generated.retrieved]
+    return extras
+
+
+def _read_action(source: JsonObject) -> Action:
+    function = object_at(source, "function")
+    latency = source.get("executionLatency")
+    given, output = object_at(function, "input"), value_at(function, "output")
+    if is_too_deep(given) or is_too_deep(output):
+        raise MessageUnreadable(f"an action's input or output is nested more than {limits.MAX_JSON_DEPTH} levels deep")
+    return Action(
+        name=text(function, "name"),
+        input=given,
+        output=None if output == {} else output,
+        latency_ms=float(latency) if isinstance(latency, int | float) else None,
+    )
+
+
+def _flatten(value: JsonValue) -> list[JsonObject]:
+    """Gives the calls inside any nesting of lists, in order."""
+    found: list[JsonObject] = []
+    waiting = [value]
+    while waiting:
+        here = waiting.pop()
+        if isinstance(here, dict):
+            found.append(here)
+        elif isinstance(here, list):
+            waiting.extend(reversed(here))
+    return found
+
+
+def _opened(value: JsonValue) -> JsonValue:
+    if not isinstance(value, str) or not value.strip():
+        return value
+    try:
+        opened: JsonValue = orjson.loads(value)
+    except orjson.JSONDecodeError:
+        return None
+    return opened
+
+
+def _action_names(value: JsonValue) -> tuple[str, ...] | None:
+    if isinstance(value, str):
+        return parse_actions(value)
+    return tuple(each for each in value if isinstance(each, str)) if isinstance(value, list) else None
+
+
+def _take(invoked: list[Action], name: str) -> Action:
+    place = next((index for index, action in enumerate(invoked) if action.name == name), None)
+    return Action(name) if place is None else invoked.pop(place)

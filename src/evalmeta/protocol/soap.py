@@ -1,0 +1,439 @@
+"""The Metadata API's SOAP messages: envelopes, operations, faults.
+
+Replies put a prefix on Envelope and Body and none below, as jsforce needs. A zip travels
+as base64; it is cut out of a message before the XML is parsed, so that no parser ever
+sees text of that size.
+
+Dataclasses to nodes or JSON and back, by their fields: `check_only: bool` is `<checkOnly>true</checkOnly>`.
+
+Elements stand in the order of their names, as the sequences of the Metadata API's WSDL do.
+"""
+
+from __future__ import annotations
+
+import base64
+import binascii
+import re
+from contextlib import suppress
+from dataclasses import MISSING, dataclass, field, fields, is_dataclass, replace
+from functools import cache
+from typing import TYPE_CHECKING, Final, NamedTuple, TypeVar, cast, get_args, get_origin, get_type_hints
+
+from evalmeta import limits
+from evalmeta.errors import InvalidMetadata, MessageUnreadable, OrgFault
+from evalmeta.model.component import Manifest, ManifestTypes
+from evalmeta.protocol.metadata_api import DeployOptions, RetrieveResult
+from evalmeta.xmlio.nodes import children, find, read_node, text_of
+from evalmeta.xmlio.reader import NAMESPACE
+from evalmeta.xmlio.writer import node, optional, render
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from _typeshed import DataclassInstance
+
+    from evalmeta.model.json_value import JsonObject, JsonValue
+    from evalmeta.xmlio.writer import Node
+
+
+_T = TypeVar("_T")
+_SOAP: Final = "http://schemas.xmlsoap.org/soap/envelope/"
+_XSI: Final = "http://www.w3.org/2001/XMLSchema-instance"
+# XML writers put the ends of base64 lines as `&#13;` or the whole in a CDATA section.
+_LINE_END: Final = rb"&#(?:10|13|x[aAdD]);"
+_ZIP: Final = re.compile(
+    rb"<(?:\w+:)?[zZ]ipFile(?:\s[^<>]*)?>"
+    rb"(?P<framed>\s*+(?P<cdata><!\[CDATA\[)?"
+    rb"(?P<base64>[A-Za-z0-9+/=\s]*+(?:" + _LINE_END + rb"[A-Za-z0-9+/=\s]*+)*+)"
+    rb"(?(cdata)\]\]>\s*))</(?:\w+:)?[zZ]ipFile>"
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Call:
+    """A call as it travels: the operation's element, the session's token, a zip if it carries one."""
+
+    operation: Node
+    session: str = field(default="", repr=False)
+    zip_file: bytes | None = None
+
+    @property
+    def name(self) -> str:
+        """Gives the operation's name, such as `checkDeployStatus`."""
+        return self.operation.name
+
+    def text(self, *names: str) -> str:
+        """Gives the text at the end of a way of names inside the operation; empty when there is none."""
+        return text_of(find(self.operation, *names))
+
+
+def describe_call(version: str) -> Node:
+    """Makes a describeMetadata call."""
+    return node("describeMetadata", [node("asOfVersion", version)])
+
+
+def list_call(type_name: str, version: str) -> Node:
+    """Makes a listMetadata call for one type."""
+    return node("listMetadata", [node("queries", [node("type", type_name)]), node("asOfVersion", version)])
+
+
+def deploy_call(zip_file: bytes, options: DeployOptions) -> Node:
+    """Makes a deploy call."""
+    encoded = base64.b64encode(zip_file).decode("ascii")
+    return node("deploy", [node("ZipFile", encoded), node("DeployOptions", to_nodes(options))])
+
+
+def check_deploy_call(job_id: str) -> Node:
+    """Makes a checkDeployStatus call that asks for details."""
+    return node("checkDeployStatus", [node("asyncProcessId", job_id), node("includeDetails", "true")])
+
+
+def cancel_deploy_call(job_id: str) -> Node:
+    """Makes a cancelDeploy call."""
+    return node("cancelDeploy", [node("String", job_id)])
+
+
+def quick_deploy_call(validation_id: str) -> Node:
+    """Makes a deployRecentValidation call."""
+    return node("deployRecentValidation", [node("validationId", validation_id)])
+
+
+def retrieve_call(manifest: Manifest, version: str, *, single_package: bool = False) -> Node:
+    """Makes a retrieve call for what a manifest selects; a single package has no folder around it."""
+    types = [
+        node("types", [*(node("members", member) for member in each.members), node("name", each.name)])
+        for each in manifest.types
+    ]
+    unpackaged = node("unpackaged", [*types, *optional("version", manifest.version)])
+    single = [node("singlePackage", "true")] if single_package else []
+    return node("retrieve", [node("retrieveRequest", [node("apiVersion", version), *single, unpackaged])])
+
+
+def check_retrieve_call(job_id: str) -> Node:
+    """Makes a checkRetrieveStatus call that asks for the zip."""
+    return node("checkRetrieveStatus", [node("asyncProcessId", job_id), node("includeZip", "true")])
+
+
+def write_call(operation: Node, *, session: str, client: str) -> bytes:
+    """Puts a call into an envelope with the session's token."""
+    header = [node("SessionHeader", [node("sessionId", session)]), node("CallOptions", [node("client", client)])]
+    envelope = [node("soapenv:Header", header, xmlns=NAMESPACE), node("soapenv:Body", [operation], xmlns=NAMESPACE)]
+    return render(node("soapenv:Envelope", envelope, **{"xmlns:soapenv": _SOAP}))
+
+
+def read_call(data: bytes) -> Call:
+    """Reads a call from an envelope.
+
+    Raises:
+        MessageUnreadable: the bytes are no SOAP call.
+    """
+    body, zip_file, session = _read_body(
+        data, max_bytes=limits.MAX_ENVELOPE_BYTES, max_elements=limits.MAX_ENVELOPE_ELEMENTS
+    )
+    operation = next(children(body), None)
+    if operation is None:
+        raise MessageUnreadable("the SOAP body is empty")
+    return Call(operation, session, zip_file)
+
+
+def read_deploy(call: Call) -> tuple[bytes, DeployOptions]:
+    """Takes a deploy call apart; options come as `DeployOptions` (jsforce) or `deployOptions`."""
+    if call.zip_file is None:
+        raise MessageUnreadable("deploy carries no ZipFile")
+    options = find(call.operation, "DeployOptions") or find(call.operation, "deployOptions") or node("DeployOptions")
+    return call.zip_file, from_node(DeployOptions, options)
+
+
+def read_job_id(call: Call) -> str:
+    """Gives the job that a call is about, as jsforce or the WSDL spell it; empty when it names none."""
+    spellings = ("asyncProcessId", "id", "String", "validationId", "validationID")
+    return next((job_id for name in spellings if (job_id := call.text(name).strip())), "")
+
+
+def read_retrieve(call: Call) -> tuple[Manifest, bool]:
+    """Gives what a retrieve call selects, and whether it wants a single package.
+
+    The request comes as `request` (jsforce) or `retrieveRequest` (WSDL).
+    """
+    request = find(call.operation, "retrieveRequest") or find(call.operation, "request")
+    unpackaged = find(request, "unpackaged") if request else None
+    if request is None or unpackaged is None:
+        raise MessageUnreadable("retrieve names nothing to retrieve")
+    types = tuple(_read_types(each) for each in children(unpackaged) if each.name == "types")
+    version = text_of(find(unpackaged, "version")) or text_of(find(request, "apiVersion"))
+    single = read_boolean("singlePackage", text_of(find(request, "singlePackage")), otherwise=False)
+    return Manifest(types, version or None), single
+
+
+def write_results(operation: str, results: Sequence[DataclassInstance]) -> bytes:
+    """Answers a call with its results; none makes an empty response."""
+    return _write_response(operation, [node("result", to_nodes(each)) for each in results])
+
+
+def write_text_result(operation: str, text: str) -> bytes:
+    """Answers a call whose result is a text, such as the id of a quick deploy."""
+    return _write_response(operation, [node("result", text)])
+
+
+def write_records(type_name: str, records: Sequence[tuple[str, Node] | None]) -> bytes:
+    """Answers readMetadata: of each record the full name and its element; None is a record that does not exist."""
+    return _write_response("readMetadata", [node("result", [_record(type_name, each) for each in records])])
+
+
+def read_results(cls: type[_T], data: bytes) -> list[_T]:
+    """Reads the results of a call.
+
+    Raises:
+        OrgFault: the org answered with a fault.
+        MessageUnreadable: the bytes are no SOAP reply.
+    """
+    response, zip_file = _read_response(data)
+    results = [from_node(cls, each) for each in children(response) if each.name == "result"]
+    return [_with_zip(each, zip_file) for each in results] if zip_file is not None else results
+
+
+def read_text_result(data: bytes) -> str:
+    """Reads the one result of a call whose result is a text.
+
+    Raises:
+        OrgFault: the org answered with a fault.
+        MessageUnreadable: the bytes are no SOAP reply, or it has no such result.
+    """
+    response, _ = _read_response(data)
+    text = text_of(find(response, "result"))
+    if not text:
+        raise MessageUnreadable(f"<{response.name}> has no <result>")
+    return text
+
+
+def write_fault(code: str, message: str) -> bytes:
+    """Answers a call with a fault, whose HTTP status is 500; what follows the message's first line is advice."""
+    fault = node("soapenv:Fault", [node("faultcode", f"sf:{code}"), node("faultstring", f"{code}: {message}")])
+    envelope = {"xmlns:soapenv": _SOAP, "xmlns:sf": NAMESPACE}
+    return render(node("soapenv:Envelope", [node("soapenv:Body", [fault])], **envelope))
+
+
+def _write_response(operation: str, results: Sequence[Node]) -> bytes:
+    envelope = {"xmlns:soapenv": _SOAP, "xmlns": NAMESPACE, "xmlns:xsi": _XSI}
+    return render(node("soapenv:Envelope", [node("soapenv:Body", [node(f"{operation}Response", results)])], **envelope))
+
+
+def _record(type_name: str, record: tuple[str, Node] | None) -> Node:
+    if record is None:
+        return node("records", **{"xsi:nil": "true"})
+    full_name, content = record
+    return node("records", [node("fullName", full_name), *children(content)], **{"xsi:type": type_name})
+
+
+def _read_response(data: bytes) -> tuple[Node, bytes | None]:
+    body, zip_file, _ = _read_body(
+        data, max_bytes=limits.MAX_REPLY_ENVELOPE_BYTES, max_elements=limits.MAX_REPLY_ELEMENTS
+    )
+    response = next(children(body), None)
+    if response is None:
+        raise MessageUnreadable("the SOAP reply is empty")
+    if response.name == "Fault":
+        raise _fault(response)
+    return response, zip_file
+
+
+def _read_body(data: bytes, *, max_bytes: int, max_elements: int) -> tuple[Node, bytes | None, str]:
+    found = _ZIP.search(data)
+    zip_file = None
+    if found:
+        zip_file = _decode_zip(found["base64"])
+        data = data[: found.start("framed")] + data[found.end("framed") :]
+    try:
+        envelope = read_node(data, label="the SOAP message", max_bytes=max_bytes, max_elements=max_elements)
+    except InvalidMetadata as error:
+        raise MessageUnreadable(str(error)) from None
+    body = find(envelope, "Body")
+    if envelope.name != "Envelope" or body is None:
+        raise MessageUnreadable("the message is no SOAP envelope")
+    return body, zip_file, text_of(find(envelope, "Header", "SessionHeader", "sessionId"))
+
+
+def _decode_zip(text: bytes) -> bytes:
+    try:
+        return base64.b64decode(re.sub(_LINE_END, b"", text) if b"&" in text else text)
+    except binascii.Error:
+        raise MessageUnreadable("the zip is no base64") from None
+
+
+def _with_zip(result: _T, zip_file: bytes) -> _T:
+    return replace(result, zip_file=zip_file) if isinstance(result, RetrieveResult) else result
+
+
+def _fault(fault: Node) -> OrgFault:
+    code = text_of(find(fault, "faultcode")).rpartition(":")[2] or "UNKNOWN_EXCEPTION"
+    text, _, action = text_of(find(fault, "faultstring")).removeprefix(f"{code}: ").partition("\n")
+    return OrgFault(f"{code}: {text}", code=code, actions=[action] if action else [])
+
+
+def _read_types(types: Node) -> ManifestTypes:
+    members = tuple(text_of(each).strip() for each in children(types) if each.name == "members")
+    return ManifestTypes(text_of(find(types, "name")).strip(), members)
+
+
+_BOOLEANS: Final = {"true": True, "1": True, "false": False, "0": False}
+
+
+class _Field(NamedTuple):
+    """How one field travels: its element's name, its type, whether that has fields itself, repeats, must come."""
+
+    attribute: str
+    element: str
+    type: type
+    nested: bool
+    repeats: bool
+    required: bool
+
+
+def to_nodes(value: DataclassInstance) -> list[Node]:
+    """Writes a dataclass as elements, one for each field that is not None."""
+    nodes: list[Node] = []
+    for each in _fields(type(value)):
+        content = getattr(value, each.attribute)
+        if each.repeats:
+            nodes += [_to_node(each.element, item) for item in content]
+        elif content is not None:
+            nodes.append(_to_node(each.element, content))
+    return nodes
+
+
+def from_node(cls: type[_T], source: Node) -> _T:
+    """Reads a dataclass from an element; elements that it does not know are passed over.
+
+    Raises:
+        MessageUnreadable: a field is missing or is not of its type.
+    """
+    found: dict[str, list[Node]] = {}
+    for child in children(source):
+        if child.name in found:
+            found[child.name].append(child)
+        else:
+            found[child.name] = [child]
+    values: dict[str, object] = {}
+    for each in _fields(cast("type", cls)):
+        nodes = found.get(each.element)
+        if each.repeats:
+            values[each.attribute] = tuple(_from_node(each, item) for item in nodes or ())
+        elif nodes:
+            values[each.attribute] = _from_node(each, nodes[0])
+        elif each.required:
+            raise MessageUnreadable(f"<{source.name}> has no <{each.element}>")
+    return cls(**values)
+
+
+def to_json(value: DataclassInstance) -> JsonObject:
+    """Writes a dataclass as a JSON object, with a key for each field that is not None."""
+    found = ((each, getattr(value, each.attribute)) for each in _fields(type(value)))
+    return {each.element: _to_json(item) for each, item in found if item is not None}
+
+
+def from_json(cls: type[_T], source: JsonObject) -> _T:
+    """Reads a dataclass from a JSON object; keys that it does not know are passed over.
+
+    Raises:
+        MessageUnreadable: a field is missing or is not of its type.
+    """
+    values: dict[str, object] = {}
+    for each in _fields(cast("type", cls)):
+        found = source.get(each.element)
+        if found is not None:
+            values[each.attribute] = _all_from_json(each, found) if each.repeats else _from_json(each, found)
+        elif each.required:
+            raise MessageUnreadable(f"the JSON object has no {each.element!r}")
+    return cls(**values)
+
+
+def read_boolean(name: str, text: str, *, otherwise: bool) -> bool:
+    """Reads the text of an element of type xsd:boolean; an empty one is `otherwise`.
+
+    Raises:
+        MessageUnreadable: it is neither true, false, 1 nor 0.
+    """
+    try:
+        return _BOOLEANS[text.strip()] if text.strip() else otherwise
+    except KeyError:
+        raise MessageUnreadable(f"<{name}> is {text[:80]!r}") from None
+
+
+def _to_node(name: str, value: object) -> Node:
+    if isinstance(value, str):
+        return node(name, value)
+    if isinstance(value, bool):
+        return node(name, str(value).lower())
+    if isinstance(value, bytes):
+        return node(name, base64.b64encode(value).decode("ascii"))
+    if is_dataclass(value) and not isinstance(value, type):
+        return node(name, to_nodes(value))
+    return node(name, str(value))
+
+
+def _from_node(each: _Field, source: Node) -> object:
+    if each.nested:
+        return from_node(each.type, source)
+    text = source.content if isinstance(source.content, str) else ""
+    if each.type is str:
+        return text
+    try:
+        return _from_text(each.type, text)
+    except (ValueError, KeyError, binascii.Error):
+        raise MessageUnreadable(f"<{each.element}> is {text[:80]!r}") from None
+
+
+def _to_json(value: object) -> JsonValue:
+    if isinstance(value, tuple):
+        return [_to_json(item) for item in value]
+    if isinstance(value, bytes):
+        return base64.b64encode(value).decode("ascii")
+    if is_dataclass(value) and not isinstance(value, type):
+        return to_json(value)
+    return cast("JsonValue", value)
+
+
+def _all_from_json(each: _Field, value: JsonValue) -> tuple[object, ...]:
+    return tuple(_from_json(each, item) for item in (value if isinstance(value, list) else [value]))
+
+
+def _from_json(each: _Field, value: JsonValue) -> object:
+    if is_dataclass(each.type) and isinstance(value, dict):
+        return from_json(each.type, value)
+    if type(value) is each.type:
+        return value
+    if isinstance(value, str) and each.type in {bool, int, bytes}:
+        with suppress(ValueError, KeyError):
+            return _from_text(each.type, value)
+    raise MessageUnreadable(f"{each.element!r} is {str(value)[:80]!r}")
+
+
+def _from_text(kind: type, text: str) -> object:
+    if kind is bool:
+        return _BOOLEANS[text.strip()]
+    if kind in {int, float}:
+        return kind(text)
+    if kind is bytes:
+        return base64.b64decode(text)
+    return text
+
+
+@cache
+def _fields(cls: type) -> tuple[_Field, ...]:
+    hints = get_type_hints(cls)
+    found = (_field_of(each.name, hints[each.name], _is_required(each)) for each in fields(cls))
+    return tuple(sorted(found, key=lambda each: each.element))
+
+
+def _field_of(attribute: str, hint: object, required: bool) -> _Field:  # noqa: FBT001
+    first, *rest = attribute.split("_")
+    element = first + "".join(word.capitalize() for word in rest)
+    arguments = [each for each in get_args(hint) if each not in {type(None), ...}]
+    kind = arguments[0] if arguments else hint
+    if not isinstance(kind, type):
+        raise TypeError(f"{attribute} has a type that cannot travel: {hint!r}")
+    return _Field(attribute, element, kind, is_dataclass(kind), get_origin(hint) is tuple, required)
+
+
+def _is_required(each: object) -> bool:
+    return getattr(each, "default", MISSING) is MISSING and getattr(each, "default_factory", MISSING) is MISSING

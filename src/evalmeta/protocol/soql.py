@@ -1,0 +1,157 @@
+"""Queries as a login and the commands around it make them: one object, equalities, an order, a limit.
+
+Of SOQL (SOQL and SOSL Reference) that is `SELECT a, b FROM Object [WHERE a = 'x' AND ...]
+[ORDER BY a [ASC|DESC]] [LIMIT n]`.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Final
+
+from evalmeta.errors import OrgFault
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from evalmeta.model.json_value import JsonObject, JsonValue
+
+
+_VALUE: Final = r"(?:'(?:[^'\\]|\\.)*'|[\w.:+-]+)"
+_EQUALITY: Final = rf"\w+\s*=\s*{_VALUE}"
+_QUERY: Final = re.compile(
+    rf"""
+    \s*SELECT\s+(?P<fields>\w+(?:\s*,\s*\w+)*)
+    \s+FROM\s+(?P<object>\w+)
+    (?:\s+WHERE\s+(?P<where>{_EQUALITY}(?:\s+AND\s+{_EQUALITY})*))?
+    (?:\s+ORDER\s+BY\s+(?P<order>\w+)(?:\s+(?P<direction>ASC|DESC))?)?
+    (?:\s+LIMIT\s+(?P<limit>\d{{1,9}}))?\s*
+    """,
+    re.IGNORECASE | re.VERBOSE,
+)
+_LITERALS: Final[dict[str, JsonValue]] = {"null": None, "true": True, "false": False}
+_MAX_CHARS: Final = 100_000  # SOQL and SOSL Reference, "SOQL SELECT Syntax": what a statement may have.
+
+
+@dataclass(frozen=True, slots=True)
+class Query:
+    """What is asked for; names of fields and objects are the same in any case.
+
+    Attributes:
+        order: the field that rows are ordered by; empty for none.
+    """
+
+    fields: tuple[str, ...]
+    object: str
+    where: tuple[tuple[str, JsonValue], ...] = ()
+    order: str = ""
+    descending: bool = False
+    limit: int | None = None
+
+
+def object_of(text: str) -> str:
+    """Gives the name of the object that a query of any form is about; empty when it names none."""
+    found = re.search(r"\bFROM\s+(\w+)", text, re.IGNORECASE)
+    return found[1] if found else ""
+
+
+def read_query(text: str) -> Query:
+    """Reads a query.
+
+    Raises:
+        OrgFault: it is none (MALFORMED_QUERY), or says more than the form above.
+    """
+    found = _QUERY.fullmatch(text) if len(text) <= _MAX_CHARS else None
+    if found is None:
+        form = "SELECT fields FROM object [WHERE field = 'value' AND ...] [ORDER BY field] [LIMIT number]"
+        raise OrgFault(f"unexpected query; this org reads: {form}", code="MALFORMED_QUERY")
+    equalities = re.findall(rf"(\w+)\s*=\s*({_VALUE})", found["where"] or "")
+    return Query(
+        fields=tuple(re.findall(r"\w+", found["fields"])),
+        object=found["object"],
+        where=tuple((name, _literal(value)) for name, value in equalities),
+        order=found["order"] or "",
+        descending=(found["direction"] or "").upper() == "DESC",
+        limit=None if found["limit"] is None else int(found["limit"]),
+    )
+
+
+def select(query: Query, rows: Sequence[JsonObject], *, name: str) -> JsonObject:
+    """Gives a query's reply from the rows of its object, which all have the same fields and are of the type `name`.
+
+    Raises:
+        OrgFault: the object has no such field (INVALID_FIELD).
+    """
+    if not rows:
+        return {"totalSize": 0, "done": True, "records": []}
+    names = {name.casefold(): name for name in rows[0]}
+    wanted = [_field(query, names, each) for each in query.fields]
+    where = [(_field(query, names, name), value) for name, value in query.where]
+    found = [row for row in rows if all(_equals(row[name], value) for name, value in where)]
+    if query.order:
+        place = _field(query, names, query.order)
+        found.sort(key=lambda row: str(row[place]), reverse=query.descending)
+    records = [
+        {"attributes": {"type": name}, **{field: row[field] for field in wanted}} for row in found[: query.limit]
+    ]
+    return {"totalSize": len(records), "done": True, "records": records}
+
+
+def columns_of(query: Query, rows: Sequence[JsonObject], *, name: str) -> JsonObject:
+    """Gives the reply to a query with `columns=true`, as the sf CLI asks before it shows records; raises like `select`.
+
+    Only the columns' types are known from the rows; no column can be written.
+    """
+    names = {name.casefold(): name for name in rows[0]} if rows else {each.casefold(): each for each in query.fields}
+    wanted = [_field(query, names, each) for each in query.fields]
+    return {
+        "columnMetadata": [_column(each, rows[0].get(each) if rows else None) for each in wanted],
+        "entityName": name,
+        "groupBy": False,
+        "idSelected": "Id" in wanted,
+        "keyPrefix": None,
+    }
+
+
+def _column(name: str, value: JsonValue) -> JsonObject:
+    is_boolean, is_number = isinstance(value, bool), isinstance(value, int | float) and not isinstance(value, bool)
+    return {
+        "aggregate": False,
+        "apexType": "Boolean" if is_boolean else "Integer" if is_number else "Id" if name == "Id" else "String",
+        "booleanType": is_boolean,
+        "columnName": name,
+        "custom": False,
+        "displayName": name,
+        "foreignKeyName": None,
+        "insertable": False,
+        "joinColumns": [],
+        "numberType": is_number,
+        "textType": not (is_boolean or is_number),
+        "updatable": False,
+    }
+
+
+def _literal(text: str) -> JsonValue:
+    if text.startswith("'"):
+        return re.sub(r"\\(.)", r"\1", text[1:-1])
+    return _LITERALS.get(text.lower(), text)
+
+
+def _field(query: Query, names: Mapping[str, str], name: str) -> str:
+    if name.casefold() not in names:
+        raise OrgFault(f"No such column '{name}' on entity '{query.object}'.", code="INVALID_FIELD")
+    return names[name.casefold()]
+
+
+def _equals(ours: JsonValue, theirs: JsonValue) -> bool:
+    """Compares as SOQL does: text in any case, an Id of 15 characters with one of 18."""
+    if isinstance(ours, int) and not isinstance(ours, bool):
+        return str(ours) == theirs
+    if isinstance(ours, str) and isinstance(theirs, str):
+        return ours.casefold() == theirs.casefold() or _is_id_of(theirs, ours)
+    return ours == theirs
+
+
+def _is_id_of(short: str, long: str) -> bool:
+    return (len(short), len(long)) == (15, 18) and long.startswith(short)

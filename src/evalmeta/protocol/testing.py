@@ -1,0 +1,213 @@
+"""The results of agent tests that Agentforce Studio runs, as values and as JSON.
+
+The shape is that of `einstein/ai-testing`: what the subject answered and what each scorer
+said are JSON inside of text. It never has a `subjectName`, by which clients tell the other
+shape (`connect`). As there, `evalmeta` holds what the shape has no place for, and over the
+wire these texts are HTML-escaped as orgs send them.
+"""
+
+from __future__ import annotations
+
+import html
+from typing import TYPE_CHECKING, Final
+
+import orjson
+
+from evalmeta.errors import MessageUnreadable
+from evalmeta.model.run import CaseResult, Run, RunStatus, TestResult, Verdict
+from evalmeta.protocol.connect import escape_html, read_case_verdict, read_verdict
+from evalmeta.protocol.generated_data import read_generated, write_generated
+from evalmeta.protocol.json_fields import (
+    from_timestamp,
+    integer,
+    list_of_objects,
+    object_at,
+    optional_number,
+    optional_text,
+    text,
+    to_timestamp,
+    value_at,
+)
+from evalmeta.protocol.run_options import read_options, write_options
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from evalmeta.model.generated_data import GeneratedData
+    from evalmeta.model.json_value import JsonObject, JsonValue
+
+    Translation = Callable[[str], str]
+
+
+_STATUSES: Final = {RunStatus.COMPLETED: "SUCCESS", RunStatus.ERROR: "FAILED"}
+_PLAIN: Final = {"CREATED": RunStatus.NEW, **{word: status for status, word in _STATUSES.items()}}
+_SCORER_STATUSES: Final = {Verdict.FAILURE: "FAIL"}
+
+
+def studio_status(status: RunStatus) -> str:
+    """Gives Agentforce Studio's word for how far a run is."""
+    return _STATUSES.get(status, status.value)
+
+
+def plain_status(word: str) -> str:
+    """Gives the Testing API's word for a status of Agentforce Studio; any other comes back as it is."""
+    return _PLAIN[word].value if word in _PLAIN else word
+
+
+def write_testing_run(run: Run) -> JsonObject:
+    """Writes a run as the results object, for the wire."""
+    return {
+        "status": studio_status(run.status),
+        "startTime": to_timestamp(run.started),
+        "endTime": None if run.ended is None else to_timestamp(run.ended),
+        "errorMessage": run.error,
+        "testCases": [_write_case(each) for each in run.cases],
+        "evalmeta": {
+            "runId": run.id,
+            "definition": run.definition,
+            "subject": run.subject_name,
+            "subjectVersion": run.subject_version,
+            "total": run.total,
+            "options": write_options(run.options),
+        },
+    }
+
+
+def read_testing_run(source: JsonObject, *, run_id: str = "", definition: str = "") -> Run:
+    """Reads a results object; text inside may be HTML-escaped or plain, or the object that it stands for.
+
+    Cases that a run still works on are left out.
+
+    Raises:
+        MessageUnreadable: it is no results object, or nested too deeply to be written again.
+    """
+    if not isinstance(source.get("testCases"), list):
+        raise MessageUnreadable("it has no list of testCases, so it is no results object")
+    own, listed = object_at(source, "evalmeta"), list_of_objects(source, "testCases")
+    word = plain_status(text(source, "status").upper())
+    status = RunStatus(word) if word in RunStatus.__members__ else RunStatus.IN_PROGRESS
+    cases = tuple(
+        _read_case(each, place)
+        for place, each in enumerate(listed, 1)
+        if each.get("subjectResponse") or status in {RunStatus.COMPLETED, RunStatus.ERROR}
+    )
+    return Run(
+        id=text(own, "runId") or run_id,
+        definition=text(own, "definition") or definition,
+        subject_name=text(own, "subject"),
+        subject_version=optional_text(own, "subjectVersion"),
+        status=status,
+        started=from_timestamp(text(source, "startTime")) or 0.0,
+        ended=from_timestamp(text(source, "endTime")),
+        error=optional_text(source, "errorMessage"),
+        total=integer(own, "total", len(listed)),
+        options=read_options(object_at(own, "options")),
+        cases=cases,
+    )
+
+
+def _write_case(case: CaseResult) -> JsonObject:
+    response: dict[str, object] = {"userInput": case.utterance}
+    if case.generated is not None:
+        response |= _write_response(case.generated)
+    return {
+        "testNumber": case.number,
+        "inputs": [{"name": "utterance", "value": case.utterance}],
+        "subjectResponse": _closed(response),
+        "testScorerResults": [
+            {"scorerName": each.name, "scorerResponse": _closed(_write_result(each))} for each in case.results
+        ],
+        "evalmeta": {
+            "iteration": case.iteration,
+            "verdict": case.verdict.value,
+            "startTime": to_timestamp(case.started),
+            "endTime": to_timestamp(case.ended),
+            "errorMessage": case.error,
+        },
+    }
+
+
+def _write_response(generated: GeneratedData) -> dict[str, object]:
+    written = dict(write_generated(generated))
+    latency = written.pop("latencyMilliseconds")
+    return {
+        "content": written.pop("outcome"),
+        "performance": {"latency": {"duration": latency}},
+        "generatedData": written,
+    }
+
+
+def _write_result(result: TestResult) -> dict[str, object]:
+    return {
+        "status": _SCORER_STATUSES.get(result.verdict, result.verdict.value),
+        "score": result.score,
+        "reasoning": result.explanation,
+        "actualValue": result.actual,
+        "expectedValue": result.expected,
+        "partialScore": result.detail,
+        "rater": result.rater,
+        "errorMessage": result.error,
+    }
+
+
+def _read_case(source: JsonObject, place: int) -> CaseResult:
+    own, response = object_at(source, "evalmeta"), _opened(value_at(source, "subjectResponse"))
+    results = tuple(map(_read_result, list_of_objects(source, "testScorerResults")))
+    generated = _read_response(response)
+    started = from_timestamp(text(own, "startTime")) or 0.0
+    return CaseResult(
+        number=integer(source, "testNumber", place),
+        iteration=integer(own, "iteration", 1),
+        utterance=text(response, "userInput") or _input(source),
+        verdict=read_case_verdict(text(own, "verdict"), results, broken=generated is None),
+        started=started,
+        ended=from_timestamp(text(own, "endTime")) or started,
+        results=results,
+        generated=generated,
+        error=optional_text(own, "errorMessage"),
+    )
+
+
+def _input(source: JsonObject) -> str:
+    inputs = list_of_objects(source, "inputs")
+    return next((text(each, "value") for each in inputs if text(each, "name") == "utterance"), "")
+
+
+def _read_response(response: JsonObject) -> GeneratedData | None:
+    answer = optional_text(response, "content") or optional_text(response, "response")
+    if answer is None and "content" not in response:
+        return None
+    latency = object_at(object_at(response, "performance"), "latency").get("duration")
+    data = {**object_at(response, "generatedData"), "outcome": answer or "", "latencyMilliseconds": latency}
+    return read_generated(data)
+
+
+def _read_result(source: JsonObject) -> TestResult:
+    response = _opened(value_at(source, "scorerResponse"))
+    return TestResult(
+        name=text(source, "scorerName"),
+        verdict=read_verdict(text(response, "status")),
+        expected=text(response, "expectedValue"),
+        actual=text(response, "actualValue"),
+        score=optional_number(response, "score"),
+        explanation=text(response, "reasoning"),
+        detail=optional_number(response, "partialScore"),
+        rater=optional_text(response, "rater"),
+        error=optional_text(response, "errorMessage"),
+    )
+
+
+def _closed(content: dict[str, object]) -> str:
+    return escape_html(orjson.dumps(content).decode())
+
+
+def _opened(content: JsonValue) -> JsonObject:
+    if not isinstance(content, str):
+        return content if isinstance(content, dict) else {}
+    for spelling in (html.unescape(content), content):
+        try:
+            found = orjson.loads(spelling)
+        except orjson.JSONDecodeError:
+            continue
+        return found if isinstance(found, dict) else {}
+    return {}

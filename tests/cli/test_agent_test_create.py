@@ -1,0 +1,113 @@
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING
+
+import pytest
+
+from formats.specs import SPEC, STUDIO_SPEC
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from pathlib import Path
+
+    from conftest import Outcome
+
+    Program = Callable[..., Outcome]
+
+GOOD = (
+    SPEC.replace("Desk Test", "Desk_Test")
+    .replace(", index: 4", "")
+    .replace("    expectedOutcome:\n", "")
+    .replace("v2", "v1")
+)
+FOLDER = "force-app/main/default/aiEvaluationDefinitions"
+FILE = f"{FOLDER}/Desk_Tests.aiEvaluationDefinition-meta.xml"
+CREATE = ("test", "create", "--spec", "spec.yaml", "--api-name", "Desk_Tests")
+
+
+@pytest.fixture
+def project(copy_samples: Callable[[str], Path]) -> Path:
+    found = copy_samples("dx-project")
+    (found / "spec.yaml").write_text(GOOD)
+    return found
+
+
+def test_a_spec_becomes_a_definition_of_the_project_and_of_the_org(evalmeta: Program, project: Path) -> None:
+    done = evalmeta(*CREATE)
+
+    assert (done.code, "Deployed 1 component" in done.out) == (0, True), done
+    assert (project / FILE).is_file()
+    assert "Desk_Tests" in evalmeta("test", "list").out
+
+
+def test_what_deploying_tells_is_json_too(evalmeta: Program, project: Path) -> None:
+    assert json.loads(evalmeta(*CREATE, "--json").out)["result"]["status"] == "Succeeded"
+    assert (project / FILE).is_file()
+
+
+def test_a_preview_writes_and_sends_nothing(evalmeta: Program, project: Path) -> None:
+    printed = evalmeta(*CREATE, "--preview")
+    as_json = json.loads(evalmeta(*CREATE, "--preview", "--json").out)["result"]
+
+    assert (printed.code, printed.out.startswith("<?xml")) == (0, True)
+    assert (as_json["contents"], as_json["problems"]) == (printed.out, [])
+    assert not (project / FILE).exists()
+
+
+def test_a_preview_says_what_the_check_finds(evalmeta: Program, project: Path) -> None:
+    (project / "spec.yaml").write_text(GOOD.replace("role: agent", "role: user"))
+
+    done = evalmeta(*CREATE, "--preview")
+
+    assert (done.code, "history-order" in done.err) == (1, True), done
+
+
+def test_a_definition_with_errors_is_not_written(evalmeta: Program, project: Path) -> None:
+    (project / "spec.yaml").write_text(GOOD.replace("role: agent", "role: user"))
+
+    done = evalmeta(*CREATE)
+
+    assert (done.code, "nothing was written" in done.err, (project / FILE).exists()) == (1, True, False)
+
+
+def test_other_content_is_overwritten_only_by_force(evalmeta: Program, project: Path) -> None:
+    evalmeta(*CREATE)
+    (project / "spec.yaml").write_text(GOOD.replace("Refund me", "Return it"))
+
+    refused = evalmeta(*CREATE)
+    assert (refused.code, "has other content" in refused.err) == (2, True)
+
+    assert evalmeta(*CREATE, "--force").code == 0
+    assert "Return it" in (project / FILE).read_text()
+
+
+def test_a_definition_that_the_project_has_keeps_its_place(evalmeta: Program, project: Path) -> None:
+    evalmeta(*CREATE)
+    moved = project / "force-app/desk/Desk_Tests.aiEvaluationDefinition-meta.xml"
+    moved.parent.mkdir()
+    (project / FILE).rename(moved)
+
+    assert evalmeta(*CREATE).code == 0
+    assert not (project / FILE).exists()
+
+
+def test_a_table_is_created_too(evalmeta: Program, project: Path) -> None:
+    (project / "t.csv").write_text("Utterance,Expected Topic\nWhere is it?,Orders\n")
+
+    done = evalmeta("test", "create", "--spec", "t.csv", "--api-name", "Table", "--subject-name", "Desk", "--preview")
+
+    assert (done.code, "<name>t</name>" in done.out) == (0, True), done
+
+
+def test_a_test_of_agentforce_studio_is_called_by_its_api_name(evalmeta: Program, project: Path) -> None:
+    (project / "spec.yaml").write_text(STUDIO_SPEC)
+
+    assert "<name>Desk_Tests</name>" in evalmeta(*CREATE, "--preview").out
+
+
+def test_an_api_name_that_is_none_is_refused(evalmeta: Program, project: Path) -> None:
+    done = evalmeta("test", "create", "--spec", "spec.yaml", "--api-name", "../Desk")
+
+    assert (done.code, "'../Desk' is no API name." in done.err) == (2, True)
+    assert project.is_dir()

@@ -1,0 +1,51 @@
+from __future__ import annotations
+
+import sys
+from typing import TYPE_CHECKING
+
+import keyring
+import keyring.backends.null
+
+from client.rings import installed
+from evalmeta.client import logins
+
+if TYPE_CHECKING:
+    import pytest
+
+
+def test_what_is_kept_is_given_back_until_it_is_dropped() -> None:
+    with installed():
+        assert logins.keep("me", "canary")
+        assert logins.fetch("me") == "canary"
+        logins.drop("me")
+        logins.drop("me")
+        assert logins.fetch("me") is None
+
+
+def test_a_locked_ring_takes_and_gives_nothing() -> None:
+    with installed(broken=True):
+        assert not logins.keep("me", "canary")
+        assert logins.fetch("me") is None
+        logins.drop("me")
+
+
+def test_a_ring_that_forgets_everything_is_none() -> None:
+    before = keyring.get_keyring()
+    keyring.set_keyring(keyring.backends.null.Keyring())
+    try:
+        assert not logins.keep("me", "canary")
+    finally:
+        keyring.set_keyring(before)
+
+
+def test_without_the_extra_there_is_no_ring(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "keyring", None)
+    assert not logins.keep("me", "canary")
+    assert logins.fetch("me") is None
+    logins.drop("me")
+
+
+def test_the_switch_of_the_sf_cli_turns_the_ring_off(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("SF_USE_GENERIC_UNIX_KEYCHAIN", "true")
+    with installed():
+        assert not logins.keep("me", "canary")

@@ -1,0 +1,535 @@
+from __future__ import annotations
+
+import asyncio
+import json
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from engine.raters.llm.model_server import (
+    ModelServer,
+    failing,
+    half,
+    judgement,
+    judging,
+    model_serving,
+    replying,
+    saying,
+)
+from evalmeta import limits
+from evalmeta.engine.raters.judge import Rating, RatingCache, Rubric
+from evalmeta.engine.raters.llm.judge import ModelRater, bind_llm
+from evalmeta.errors import RaterError, SettingsError, StoreLocked
+from evalmeta.model.definition import HistoryMessage
+from evalmeta.model.generated_data import Action
+from evalmeta.model.run import Verdict
+from evalmeta.model.settings import LlmRater
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from evalmeta.engine.raters.llm.providers import Question
+
+KEY = "a-key-of-no-particular-shape-4711"
+RUBRIC = Rubric(
+    "bot_response_rating",
+    "Where is it?",
+    "It was shipped on Monday.",
+    "Says that the order was shipped.",
+    (HistoryMessage("user", "Hello"),),
+    (Action("GetOrder", {"id": "17"}, {"state": "shipped"}, 80),),
+)
+NOT_MET = {"criterion": "gives the day", "met": False, "critical": True}
+
+
+class Kept(dict[str, str]):
+    """A cache in memory."""
+
+    def find(self, key: str) -> str | None:
+        return self.get(key)
+
+    def keep(self, key: str, body: str) -> None:
+        self[key] = body
+
+
+class OutOfOrder(RatingCache):
+    """A cache whose database another program holds."""
+
+    def find(self, _key: str) -> str | None:
+        raise StoreLocked("held")
+
+    def keep(self, _key: str, _body: str) -> None:
+        raise StoreLocked("held")
+
+
+@pytest.fixture(autouse=True)
+def _hasty(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(limits, "RETRY_PAUSE_SECONDS", 0.001)
+
+
+def rate_all(
+    server: ModelServer, rubrics: Iterable[Rubric], *, kept: RatingCache | None = None, **settings: object
+) -> list[Rating]:
+    table = {"adapter": "llm", "model": "judge-1", "url": server.url, **settings}
+
+    async def go() -> list[Rating]:
+        rater = bind_llm(LlmRater.model_validate(table), cache=kept)
+        try:
+            return [await rated for rubric in rubrics if (rated := rater(rubric)) is not None]
+        finally:
+            await rater.close()
+
+    return asyncio.run(go())
+
+
+def rate(server: ModelServer, rubric: Rubric = RUBRIC, **options: object) -> Rating:
+    [rating] = rate_all(server, [rubric], **options)
+    return rating
+
+
+def refuse(*replies: bytes, **options: object) -> str:
+    with model_serving(*replies) as server, pytest.raises(RaterError) as caught:
+        rate(server, **options)
+    return str(caught.value)
+
+
+class Told:
+    """A model that gives each sample its text."""
+
+    def __init__(self, texts: list[str]) -> None:
+        self.texts = texts
+
+    async def ask(self, question: Question) -> str:
+        return self.texts[question.sample - 1]
+
+    async def close(self) -> None:
+        pass
+
+
+def rate_as_told(texts: list[str]) -> Rating:
+    settings = LlmRater(adapter="llm", model="told", samples=len(texts))
+
+    async def go() -> Rating:
+        return await ModelRater(Told(texts), settings, cache=Kept())(RUBRIC)
+
+    return asyncio.run(go())
+
+
+# The majority.
+
+
+def test_it_stops_when_the_majority_agrees() -> None:
+    # Samples are asked for at the same time, and either may be answered first.
+    with model_serving(judging(5, reason="Right."), judging(4, reason="Right."), judging(0)) as server:
+        rating = rate(server)
+
+    assert rating == Rating(4.5, Verdict.PASS, "2 of 2 samples: Right.", "llm:judge-1 (prompt v1)")
+    assert len(server.bodies) == 2
+
+
+def test_the_majority_decides_and_its_median_is_the_score() -> None:
+    with model_serving(judging(5), judging(1), judging(2)) as server:
+        rating = rate(server)
+
+    assert (rating.score, rating.verdict) == (1.5, Verdict.FAILURE)
+    assert rating.explanation.startswith("2 of ")
+    assert len(server.bodies) == 3
+
+
+def test_a_tie_is_a_failure() -> None:
+    with model_serving(judging(5), judging(1)) as server:
+        rating = rate(server, samples=2)
+    assert (rating.score, rating.verdict) == (1, Verdict.FAILURE)
+    assert rating.explanation == "1 of 2 samples: It deserves 1."
+
+
+@pytest.mark.parametrize(("threshold", "verdict"), [(4.0, Verdict.PASS), (4.5, Verdict.FAILURE)])
+def test_the_threshold_decides(threshold: float, verdict: Verdict) -> None:
+    with model_serving(judging(4)) as server:
+        assert rate(server, replace(RUBRIC, threshold=threshold)).verdict is verdict
+
+
+def test_a_metric_without_a_prompt_is_not_rated() -> None:
+    with model_serving(judging()) as server:
+        assert rate_all(server, [replace(RUBRIC, metric="topic_sequence_match")]) == []
+
+
+# Vetoes.
+
+
+@pytest.mark.parametrize(
+    ("metric", "said", "words"),
+    [
+        ("coherence", {"criteria": [NOT_MET]}, 'a critical criterion is not met: "gives the day"'),
+        ("coherence", {"broken_rules": ["no names"]}, 'a rule of the expectation is broken: "no names"'),
+        ("bot_response_rating", {"unsupported_facts": ["on Friday"]}, 'nothing supports: "on Friday"'),
+        ("response_match", {"unsupported_facts": ["a", "b", "c", "d"]}, 'nothing supports: "a", "b", "c", …'),
+        ("factuality", {"unsupported_facts": ["on Friday"]}, 'nothing supports: "on Friday"'),
+    ],
+)
+def test_a_veto_fails_the_answer_whatever_its_rating(metric: str, said: dict[str, object], words: str) -> None:
+    with model_serving(judging(5, **said)) as server:
+        rating = rate(server, replace(RUBRIC, metric=metric, threshold=3.5), samples=1)
+
+    assert (rating.score, rating.verdict) == (3, Verdict.FAILURE)
+    assert rating.explanation == f"1 of 1 samples: veto: {words}. It deserves 5."
+
+
+def test_a_veto_never_raises_a_score() -> None:
+    with model_serving(judging(1, broken_rules=["no names"])) as server:
+        assert rate(server).score == 1
+
+
+def test_a_veto_holds_without_a_threshold() -> None:
+    with model_serving(judging(5, broken_rules=["no names"])) as server:
+        rating = rate(server, replace(RUBRIC, threshold=0))
+    assert (rating.score, rating.verdict) == (0, Verdict.FAILURE)
+
+
+def test_unsupported_facts_are_no_matter_of_style() -> None:
+    with model_serving(judging(5, unsupported_facts=["on Friday"])) as server:
+        assert rate(server, replace(RUBRIC, metric="conciseness")).verdict is Verdict.PASS
+
+
+def test_what_is_missing_but_not_critical_is_told() -> None:
+    missing = {"criterion": "names the carrier", "met": False, "critical": False}
+    with model_serving(judging(4, criteria=[missing])) as server:
+        rating = rate(server)
+    assert rating.explanation == '2 of 2 samples: It deserves 4. (not met: "names the carrier")'
+
+
+def test_an_explanation_has_its_limit() -> None:
+    with model_serving(judging(5, reason="x" * 50_000)) as server:
+        assert len(rate(server).explanation) == limits.MAX_ERROR_CHARS
+
+
+# What is sent.
+
+
+def test_the_server_is_asked_for_json_by_a_schema() -> None:
+    with model_serving(judging()) as server:
+        rate(server, samples=1, temperature=0.5)
+    [body] = server.bodies
+    form = body["response_format"]
+
+    assert (body["model"], body["temperature"]) == ("judge-1", 0.5)
+    assert [each["role"] for each in body["messages"]] == ["system", "user"]
+    assert (form["type"], form["json_schema"]["strict"]) == ("json_schema", True)
+
+
+def test_the_temperature_can_be_left_to_the_model() -> None:
+    with model_serving(judging()) as server:
+        rate(server, samples=1, temperature="default")
+    assert "temperature" not in server.bodies[0]
+
+
+@pytest.mark.parametrize(
+    ("knows", "forms"),
+    [
+        (("json_object", "text"), ["json_schema", "json_object", "json_object"]),
+        (("text",), ["json_schema", "json_object", "text", "text"]),
+    ],
+)
+def test_a_server_without_schemas_is_asked_for_plain_json(knows: tuple[str, ...], forms: list[str]) -> None:
+    with model_serving(judging(), knows=knows) as server:
+        ratings = rate_all(server, [RUBRIC, RUBRIC], samples=1)
+
+    assert [each.verdict for each in ratings] == [Verdict.PASS] * 2
+    assert server.forms == forms
+
+
+def test_samples_that_learn_the_form_at_the_same_time_skip_none() -> None:
+    with model_serving(judging(), knows=("text",)) as server:
+        ratings = rate_all(server, [RUBRIC, RUBRIC], samples=8)
+
+    assert [each.verdict for each in ratings] == [Verdict.PASS] * 2
+    assert server.forms[-5:] == ["text"] * 5
+
+
+def test_what_a_server_refuses_in_every_form_is_told_as_it_was_first_said() -> None:
+    with (
+        model_serving(failing(400, "no such model: judge-1")) as server,
+        pytest.raises(RaterError, match="no such mod"),
+    ):
+        rate(server, samples=1)
+    assert server.forms == ["json_schema", "json_object", "text"]
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        f"Here it is:\n```json\n{json.dumps(judgement(4))}\n```\nI hope that helps {{x}}.",
+        f"<think>Perhaps {json.dumps(judgement(1))}?</think>{json.dumps(judgement(4))}",
+        f"{json.dumps(judgement(4))}\n\n{json.dumps(judgement(4))}",
+        json.dumps(judgement(4, extra="ignored")),
+        json.dumps(judgement(4, reason='It says </think> and {"rating": 5}.')),
+    ],
+    ids=["fenced", "after thoughts", "twice", "with more", "with a quotation"],
+)
+def test_a_judgement_is_found_among_other_words(text: str) -> None:
+    with model_serving(saying(text)) as server:
+        assert rate(server).score == 4
+
+
+# What cannot be used.
+
+UNREADABLE = {
+    "prose": "I would give it five points.",
+    "two that differ": f"{json.dumps(judgement(1))} {json.dumps(judgement(5))}",
+    "out of range": json.dumps(judgement(6)),
+    "a part": json.dumps(judgement())[:-20],
+    "too long": json.dumps(judgement(5, reason="x" * limits.MAX_JUDGEMENT_CHARS)),
+    "braces": "{" * 5_000,
+    "deep": '{"a":' * 50_000,
+    "a quotation that is not escaped": f'{{"unsupported_facts": ["{json.dumps(judgement(5))}"], "rating": 0}}',
+    "nothing": None,
+}
+
+
+@pytest.mark.parametrize("text", UNREADABLE.values(), ids=UNREADABLE)
+def test_what_cannot_be_read_is_asked_for_once_more(text: str | None) -> None:
+    with model_serving(saying(text), judging(4)) as server:
+        assert rate(server, samples=1).score == 4
+    assert len(server.bodies) == 2
+
+
+def test_samples_that_stay_unreadable_are_left_out() -> None:
+    rating = rate_as_told(["no", json.dumps(judgement(4)), json.dumps(judgement(4))])
+    assert rating.verdict is Verdict.PASS
+    assert rating.explanation == "2 of 3 samples (1 could not be read): It deserves 4."
+
+
+@pytest.mark.parametrize("samples", [["no", 5, 1], ["no", "no", 5, 5, 1], ["no", 5, 5, 1]])
+def test_where_a_sample_that_was_not_read_could_decide_there_is_no_rating(samples: list[int | str]) -> None:
+    texts = [each if isinstance(each, str) else json.dumps(judgement(each)) for each in samples]
+    with pytest.raises(RaterError, match="no judgement that can be read"):
+        rate_as_told(texts)
+
+
+def test_without_a_readable_majority_there_is_no_rating() -> None:
+    said = refuse(saying("no"))
+    assert said == "llm:judge-1 (prompt v1): 3 of 3 samples are no judgement that can be read"
+
+
+@pytest.mark.parametrize(
+    ("reply", "words"),
+    [
+        (saying(None, refusal="I cannot assist with that."), "judge-1 refuses to rate this answer: I cannot assist"),
+        (saying("", finish_reason="content_filter"), "its content filter stepped in"),
+        (replying({"choices": []}), "no chat completion"),
+        (replying({"choices": [{"text": "old"}]}), "no chat completion"),
+        (replying([1]), "no chat completion"),
+    ],
+)
+def test_a_refusal_is_an_error_and_not_kept(reply: bytes, words: str) -> None:
+    cache = Kept()
+    assert words in refuse(reply, samples=1, kept=cache)
+    assert cache == {}
+
+
+def test_a_text_beyond_the_limit_is_not_sent() -> None:
+    with model_serving(judging()) as server, pytest.raises(RaterError, match="at most 200,000 are sent"):
+        rate(server, replace(RUBRIC, actual="x" * limits.MAX_RUBRIC_CHARS))
+    assert server.bodies == []
+
+
+# What passes, and what does not.
+
+
+@pytest.mark.parametrize(
+    "trouble",
+    [failing(429, "slow down", "Retry-After: 0"), failing(503, "busy"), failing(502, "gone"), half(judging())],
+    ids=["429", "503", "502", "half a body"],
+)
+def test_what_fails_in_passing_is_tried_again(trouble: bytes) -> None:
+    with model_serving(trouble, trouble, judging(4)) as server:
+        assert rate(server, samples=1).score == 4
+    assert len(server.bodies) == 3
+
+
+@pytest.mark.parametrize("trouble", [failing(429, "slow down"), failing(504, "gone")], ids=["429", "504"])
+def test_what_does_not_pass_is_an_error_at_last(trouble: bytes) -> None:
+    assert f"(tried {limits.RETRIES + 1} times)" in refuse(trouble, samples=1)
+
+
+@pytest.mark.parametrize(
+    ("trouble", "words"),
+    [
+        (failing(500, "broken"), "status 500: broken"),
+        (failing(401, f"the key {KEY} is wrong"), "status 401: the key [secret] is wrong"),
+        (failing(429, "come tomorrow", "Retry-After: 86400"), "come tomorrow"),
+    ],
+    ids=["500", "401", "tomorrow"],
+)
+def test_what_lasts_is_an_error_at_once_and_tells_no_key(
+    trouble: bytes, words: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("JUDGE_KEY", KEY)
+    with model_serving(trouble) as server, pytest.raises(RaterError) as caught:
+        rate(server, samples=1, api_key_env="JUDGE_KEY")
+
+    assert words in str(caught.value)
+    assert KEY not in str(caught.value)
+    assert KEY.encode() in server.server.requests[0]
+    assert len(server.bodies) == 1
+
+
+def test_a_model_that_is_not_there_is_named() -> None:
+    with model_serving(judging()) as server:
+        pass
+    with pytest.raises(RaterError, match=r"127\.0\.0\.1.*tried 4 times"):
+        rate(server, samples=1)
+
+
+def test_a_model_that_takes_too_long_is_given_up() -> None:
+    stuck = asyncio.Event()
+
+    async def hold(_: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        await stuck.wait()
+        writer.close()
+
+    async def go() -> None:
+        async with await asyncio.start_server(hold, "127.0.0.1", 0) as server:
+            port = server.sockets[0].getsockname()[1]
+            table = {"adapter": "llm", "model": "judge-1", "url": f"http://127.0.0.1:{port}", "timeout": 0.1}
+            rater = bind_llm(LlmRater.model_validate({**table, "samples": 1}))
+            try:
+                with pytest.raises(RaterError, match=r"no answer within 0\.1 s \(tried 4 times\)"):
+                    await rater(RUBRIC)
+            finally:
+                await rater.close()
+                stuck.set()
+
+    asyncio.run(go())
+
+
+def test_a_key_that_is_not_set_is_named() -> None:
+    settings = LlmRater(adapter="llm", model="judge-1", url="http://127.0.0.1:9", api_key_env="NO_SUCH_KEY")
+    with pytest.raises(SettingsError, match="the environment variable NO_SUCH_KEY is not set"):
+        bind_llm(settings)
+
+
+def test_a_key_is_not_sent_in_clear(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("JUDGE_KEY", KEY)
+    settings = LlmRater(adapter="llm", model="judge-1", url="http://models.invalid/v1", api_key_env="JUDGE_KEY")
+    with pytest.raises(SettingsError, match="refused"):
+        bind_llm(settings)
+
+
+# The cache.
+
+
+def test_what_is_known_is_not_asked_again() -> None:
+    cache = Kept()
+    with model_serving(judging(4)) as server:
+        first, second = rate_all(server, [RUBRIC, RUBRIC], kept=cache)
+    assert first == second
+    assert (len(server.bodies), len(cache)) == (2, 2)
+
+
+def test_another_threshold_asks_nothing_new() -> None:
+    cache = Kept()
+    with model_serving(judging(4)) as server:
+        passed, failed = rate_all(server, [RUBRIC, replace(RUBRIC, threshold=5)], kept=cache)
+    assert (passed.verdict, failed.verdict) == (Verdict.PASS, Verdict.FAILURE)
+    assert len(server.bodies) == 2
+
+
+def test_how_long_an_action_took_asks_nothing_new() -> None:
+    later = replace(RUBRIC, actions=tuple(replace(each, latency_ms=81.0) for each in RUBRIC.actions))
+    with model_serving(judging(4)) as server:
+        rate_all(server, [RUBRIC, later], kept=Kept(), samples=1)
+    assert len(server.bodies) == 1
+
+
+OTHERS = {
+    "metric": replace(RUBRIC, metric="completeness"),
+    "utterance": replace(RUBRIC, utterance="Where?"),
+    "actual": replace(RUBRIC, actual="It was shipped."),
+    "expected": replace(RUBRIC, expected="Says that it was shipped."),
+    "history": replace(RUBRIC, history=(HistoryMessage("user", "Hi"),)),
+    "role": replace(RUBRIC, history=(HistoryMessage("agent", "Hello"),)),
+    "action": replace(RUBRIC, actions=(replace(RUBRIC.actions[0], name="FindOrder"),)),
+    "input": replace(RUBRIC, actions=(replace(RUBRIC.actions[0], input={"id": "18"}),)),
+    "output": replace(RUBRIC, actions=(replace(RUBRIC.actions[0], output={"state": "lost"}),)),
+}
+
+
+@pytest.mark.parametrize("other", OTHERS.values(), ids=OTHERS)
+def test_another_answer_is_asked_about(other: Rubric) -> None:
+    with model_serving(judging(4)) as server:
+        rate_all(server, [RUBRIC, other], kept=Kept(), samples=1)
+    assert len(server.bodies) == 2
+
+
+@pytest.mark.parametrize(
+    "change", [{"model": "judge-2"}, {"temperature": 0.1}, {"temperature": "default"}, {"url": ""}]
+)
+def test_another_model_is_asked(change: dict[str, object]) -> None:
+    cache = Kept()
+    with model_serving(judging(4)) as server:
+        change = {"url": f"{server.url}/"} if "url" in change else change
+        rate(server, kept=cache, samples=1)
+        rate(server, kept=cache, samples=1, **change)
+    assert len(server.bodies) == 2
+
+
+def test_another_prompt_asks_anew(monkeypatch: pytest.MonkeyPatch) -> None:
+    cache = Kept()
+    with model_serving(judging(4)) as server:
+        rate(server, kept=cache, samples=1)
+        monkeypatch.setattr("evalmeta.engine.raters.llm.judge.PROMPT_VERSION", 2)
+        rate(server, kept=cache, samples=1)
+    assert len(server.bodies) == 2
+
+
+def test_the_cache_can_be_switched_off() -> None:
+    with model_serving(judging(4)) as server:
+        rate_all(server, [RUBRIC, RUBRIC], kept=Kept(), samples=1, cache=False)
+    assert len(server.bodies) == 2
+
+
+def test_what_is_damaged_in_the_cache_is_asked_anew() -> None:
+    cache = Kept()
+    with model_serving(judging(4)) as server:
+        rate(server, kept=cache, samples=1)
+        cache.update(dict.fromkeys(cache, "{"))
+        rate(server, kept=cache, samples=1)
+    assert len(server.bodies) == 2
+
+
+def test_a_cache_out_of_order_spoils_no_rating() -> None:
+    with model_serving(judging(4)) as server:
+        assert rate(server, kept=OutOfOrder()).score == 4
+
+
+def test_no_more_are_asked_for_at_a_time_than_the_settings_allow() -> None:
+    class Counting(Told):
+        now = most = 0
+
+        async def ask(self, question: Question) -> str:
+            self.now += 1
+            self.most = max(self.most, self.now)
+            await asyncio.sleep(0.001)
+            self.now -= 1
+            return await super().ask(question)
+
+    model = Counting([json.dumps(judgement(4))] * 3)
+    settings = LlmRater(adapter="llm", model="told", concurrency=3)
+
+    async def go() -> None:
+        rater = ModelRater(model, settings)
+        await asyncio.gather(*(rater(replace(RUBRIC, utterance=f"Question {number}")) for number in range(20)))
+
+    asyncio.run(go())
+    assert model.most == 3
+
+
+@given(st.lists(st.integers(0, 5), min_size=1, max_size=9))
+def test_the_verdict_is_that_of_most_samples(ratings: list[int]) -> None:
+    passed = sum(rating >= 3 for rating in ratings)
+    expected = Verdict.PASS if passed > len(ratings) - passed else Verdict.FAILURE
+    assert rate_as_told([json.dumps(judgement(rating)) for rating in ratings]).verdict is expected

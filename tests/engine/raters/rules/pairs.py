@@ -1,0 +1,25 @@
+"""Labelled pairs: what was expected, what came, whether it is right, and which rule must fire if one must."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Final
+
+from evalmeta.api.calibration import read_pairs
+
+if TYPE_CHECKING:
+    from evalmeta.engine.raters.calibration import Pair
+
+__all__ = ["FILE", "PAIRS", "split"]
+
+FILE: Final = Path(__file__).with_name("pairs.jsonl")
+PAIRS: Final = read_pairs(FILE)
+
+
+def split(name: str) -> list[Pair]:
+    """Gives the pairs of one split.
+
+    `calibration` and `judge-1`: the rules were tuned on them. `held-out`: written before
+    the rules. `judge-2`: written after them by somebody else; two pairs led to a rule since.
+    """
+    return [pair for pair in PAIRS if pair.split == name]

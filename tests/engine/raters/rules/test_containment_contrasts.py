@@ -1,0 +1,70 @@
+from __future__ import annotations
+
+import pytest
+
+from evalmeta.engine.raters.rules.containment import contraries, contrary_words, left_out, swapped_roles, turned_round
+
+
+@pytest.mark.parametrize(
+    ("one", "other"), [("open", "closed"), ("eligible", "ineligible"), ("unpaid", "paid"), ("increases", "decrease")]
+)
+def test_words_may_exclude_each_other(one: str, other: str) -> None:
+    assert contraries([one], [other]) == [other]
+    assert contraries([one], [one, "table"]) == []
+
+
+@pytest.mark.parametrize(
+    ("expected", "actual", "told"),
+    [
+        ("The gate is open.", "The gate is closed.", "expected open, got closed"),
+        ("The gate is open.", "Hello. The gate isn't open.", ""),
+        ("It is not available.", "It is unavailable.", ""),
+        ("The gate is open.", "The gate is green.", ""),
+        ("The gate is open.", "The gate is open.", ""),
+        ("A red gate is open.", "A blue gate is closed.", ""),
+    ],
+)
+def test_a_sentence_may_say_the_opposite(expected: str, actual: str, told: str) -> None:
+    assert contrary_words(expected, actual) == told
+
+
+@pytest.mark.parametrize(
+    ("expected", "actual", "told"),
+    [
+        ("Otto manages Clara.", "Clara manages Otto.", "otto and clara"),
+        ("From Riga to Tartu.", "From Tartu to Riga.", "riga and tartu"),
+        ("Acme acquired Globex.", "Globex was acquired by Acme.", ""),
+        ("Ana and Bruno lead it.", "Bruno and Ana lead it.", ""),
+        ("Big is Berlin.", "Berlin is big.", ""),
+        ("One two three.", "Three one two.", ""),
+    ],
+)
+def test_roles_may_be_swapped(expected: str, actual: str, told: str) -> None:
+    assert swapped_roles(expected, actual) == told
+
+
+@pytest.mark.parametrize(
+    ("expected", "actual", "told"),
+    [
+        ("Bring your pass and your ticket.", "Bring your pass.", "ticket"),
+        ("The visa costs little, 15 euros.", "The visa costs little.", "15"),
+        ("The owner is Jane Doe, the boss.", "The owner is Jane Doe.", ""),
+        ("It is late.", "Late.", ""),
+        ("It is late and dark.", "It is dark.", ""),
+    ],
+)
+def test_an_answer_may_stop_short(expected: str, actual: str, told: str) -> None:
+    assert left_out(expected, actual) == told
+
+
+@pytest.mark.parametrize(
+    ("expected", "actual", "same"),
+    [
+        ("The capital of France is Paris.", "Paris is the capital of France.", True),
+        ("Tom's manager is Ann.", "Ann's manager is Tom.", False),
+        ("A dog is an animal.", "An animal is a dog.", False),
+        ("The end.", "The end.", False),
+    ],
+)
+def test_what_something_is_may_be_told_from_its_other_end(expected: str, actual: str, same: bool) -> None:  # noqa: FBT001
+    assert turned_round(expected, actual) is same

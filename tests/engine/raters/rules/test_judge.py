@@ -1,0 +1,213 @@
+from __future__ import annotations
+
+import asyncio
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from engine.raters.rules.pairs import PAIRS, split
+from evalmeta import limits
+from evalmeta.engine.raters.judge import Rating, Rubric
+from evalmeta.engine.raters.rules.judge import Rules, bind_rules, rate
+from evalmeta.model.run import Verdict
+from evalmeta.model.settings import RulesRater
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from evalmeta.engine.raters.calibration import Pair
+
+
+def judge(pair: Pair) -> Rating:
+    return rate(pair.expected, pair.actual, utterance=pair.utterance)
+
+
+@pytest.mark.parametrize("pair", [pair for pair in PAIRS if not pair.right], ids=str)
+def test_no_wrong_answer_passes(pair: Pair) -> None:
+    assert judge(pair).verdict is not Verdict.PASS
+
+
+@pytest.mark.parametrize("pair", [pair for pair in PAIRS if pair.rule], ids=str)
+def test_a_rule_decides_its_pairs_and_names_itself(pair: Pair) -> None:
+    rating = judge(pair)
+    assert rating.verdict is (Verdict.PASS if pair.right else Verdict.FAILURE)
+    assert rating.rule == pair.rule
+    assert rating.explanation
+
+
+@pytest.mark.parametrize(
+    ("name", "coverage"), [("calibration", 0.6), ("held-out", 0.7), ("judge-1", 0.3), ("judge-2", 0.4)]
+)
+def test_what_is_decided_is_right_and_enough_is(name: str, coverage: float) -> None:
+    pairs = split(name)
+    decided = [(pair, rating) for pair in pairs if (rating := judge(pair)).verdict is not Verdict.UNDECIDED]
+    right = sum(pair.right == (rating.verdict is Verdict.PASS) for pair, rating in decided)
+    assert len(decided) >= coverage * len(pairs)
+    assert right >= 0.97 * len(decided)
+
+
+def test_the_set_is_large_enough_to_say_something() -> None:
+    assert len(PAIRS) >= 320
+    assert len(split("held-out")) >= 100
+    assert len(split("judge-2")) >= 80
+
+
+def test_the_evidence_is_told() -> None:
+    rating = rate("The total is 1250 dollars.", "The total is 12500 dollars.", utterance="What is the total?")
+    assert rating == Rating(0.0, Verdict.FAILURE, "numbers differ: expected 1250, got 12500", "rules", "numbers")
+
+
+def test_a_unit_is_told_where_it_makes_the_difference() -> None:
+    assert "expected 75 EUR, got 75 USD" in rate("It costs €75.", "It costs $75.", utterance="").explanation
+
+
+def test_a_number_from_the_question_need_not_be_repeated() -> None:
+    rating = rate(
+        "Order 1234 ships in 2 days.", "It ships in 2 days by carrier 99.", utterance="When does order 1234 ship?"
+    )
+    assert rating.verdict is not Verdict.FAILURE
+
+
+@pytest.mark.parametrize("actual", ["Your refund was not approved.", "Your refund was not approved by Tom but by Ann."])
+def test_a_negation_is_a_warning_and_never_a_failure(actual: str) -> None:
+    rating = rate("Your refund was approved.", actual, utterance="")
+    assert rating.verdict is Verdict.UNDECIDED
+    assert "warning: one side has a negation" in rating.explanation
+
+
+@pytest.mark.parametrize(
+    ("expected", "actual"),
+    [
+        ("The order ships on Tuesday.", "I don't have access to live data, but the order ships on Tuesday."),
+        ("The agent should decline to give legal advice", "Please contact a lawyer."),
+        ("The agent cannot answer this", "I can't help with that, but here is what I found: Paris."),
+        ("The agent refuses and offers to call a person", "I can't help with that."),
+        ("The agent should decline", "Something went wrong."),
+        ("The server has a problem.", "Something went wrong."),
+        ("The bot refuses tax advice", "I can't reset your router."),
+        ("There is no such case.", "I don't have access to cases."),
+        ("The agent helps to find a hotel", "What is your budget?"),
+        ("The agent asks for name and age", "What is your name?"),
+        ("Wait for a human.", "One moment, please."),
+        ("The agent wishes a good day", "Have a nice day!"),
+        ("The agent lists 3 names at Initech", "Bill and Peter of Globex"),
+        ("The sun rises early today.", "No clouds."),
+        ("The sun rises early today.", "They like it here."),
+    ],
+)
+def test_what_is_not_plain_is_undecided(expected: str, actual: str) -> None:
+    assert rate(expected, actual, utterance="").verdict is Verdict.UNDECIDED
+
+
+def test_other_languages_are_never_failed_by_words_or_names() -> None:
+    rating = rate("Die Bestellung wurde geliefert", "Das Paket liegt beim Nachbarn", utterance="")
+    assert rating.verdict is Verdict.UNDECIDED
+
+
+def test_very_long_texts_are_undecided() -> None:
+    assert rate("Short.", "x" * (limits.MAX_RATED_CHARS + 1), utterance="").verdict is Verdict.UNDECIDED
+
+
+def test_texts_of_many_numbers_are_undecided() -> None:
+    rating = rate("It is 1.", ", ".join(map(str, range(500))), utterance="")
+    assert "more than 300 numbers" in rating.explanation
+
+
+def test_only_responses_are_rated() -> None:
+    rater = Rules()
+    assert rater(Rubric("coherence", "", "Hello", expected="Hello")) is None
+    rating = rater(Rubric("bot_response_rating", "", "It is so.", expected="It is so."))
+    assert rating is not None
+    assert rating.verdict is Verdict.PASS
+
+
+def test_the_rater_holds_nothing_open() -> None:
+    asyncio.run(Rules().close())
+
+
+def test_the_projects_embeddings_take_the_place_of_letters(tmp_path: Path) -> None:
+    (tmp_path / "vectors_of_mine.py").write_text("def embed(texts):\n    return [(1.0, 0.0) for _ in texts]\n")
+    rater = bind_rules(RulesRater(adapter="rules", embed="vectors_of_mine:embed"), root=tmp_path)
+    rating = rater(Rubric("bot_response_rating", "", "Sure, the shop sells tea.", expected="The store sells tea."))
+    assert isinstance(rating, Rating)
+    assert rating.score == 5.0
+    assert isinstance(bind_rules(RulesRater(adapter="rules"), root=tmp_path), Rules)
+
+
+@given(st.text(max_size=80), st.text(max_size=80), st.text(max_size=20))
+def test_any_two_texts_get_a_rating_that_fits_its_score(expected: str, actual: str, utterance: str) -> None:
+    rating = rate(expected, actual, utterance=utterance)
+    assert (rating.score is None) == (rating.verdict is Verdict.UNDECIDED)
+    assert bool(rating.rule) == (rating.score is not None)
+    if rating.score is not None:
+        assert 0 <= rating.score <= 5 + 1e-9
+        assert (rating.score >= 3) == (rating.verdict is Verdict.PASS)
+    assert rating.explanation
+
+
+@given(st.sampled_from(PAIRS), st.sampled_from(PAIRS))
+def test_any_two_realistic_texts_get_a_rating(one: Pair, other: Pair) -> None:
+    assert rate(one.expected, other.actual, utterance=one.utterance).explanation
+
+
+def test_a_likeness_below_the_threshold_decides_nothing() -> None:
+    expected, actual = "The order ships on Tuesday.", "Good news: the order ships on Tuesday."
+    rubric = Rubric("bot_response_rating", "", actual, expected)
+    assert Rules()(rubric).verdict is Verdict.PASS
+    rating = Rules()(replace(rubric, threshold=5.0))
+    assert (rating.verdict, rating.score) == (Verdict.UNDECIDED, None)
+    assert rating.explanation.startswith("below the threshold of 5; every word")
+
+
+@pytest.mark.parametrize(
+    ("expected", "actual", "explanation"),
+    [
+        ("Alpha ($90k), Beta ($75k)", "1. Alpha - $90,000\n2. Beta - $57,000", "expected 75000, got 57000"),
+        ("It leaves at 5:30 PM.", "It leaves at 05:30.", "expected 17:30, got 5:30"),
+        ("Il part à 14 h 30.", "Il part à 16h30.", "expected 14:30, got 16:30"),
+        ("It is 68°F.", "It is 68 degrees Celsius.", "expected 68 fahrenheit, got 68 celsius"),
+        ("Take it twice a day.", "Take it once a day.", "expected 2, got 1"),
+        ("Half of the seats are sold.", "40 % of the seats are sold.", "expected 50 percent, got 40 percent"),
+        ("Call (415) 555-0101.", "Call +1 415-555-0110.", "expected 4155550101, got 14155550110"),
+    ],
+)
+def test_numbers_differ_in_whatever_way_they_are_written(expected: str, actual: str, explanation: str) -> None:
+    rating = rate(expected, actual, utterance="")
+    assert (rating.rule, rating.verdict) == ("numbers", Verdict.FAILURE)
+    assert explanation.casefold() in rating.explanation.casefold()
+
+
+@pytest.mark.parametrize(
+    ("expected", "actual"),
+    [
+        ("Alpha ($90k), Beta ($75k)", "Deals:\n1. Alpha - $90,000\n2. Beta - $75,000"),
+        ("It leaves at 5:30 PM.", "Departure: 17:30"),
+        ("It lasts 90 minutes.", "It takes an hour and a half."),
+        ("Call (415) 555-0101.", "The number: +1 415-555-0101."),
+        ("The 12. Mai is free.", "\n12. Mai: free"),
+    ],
+)
+def test_numbers_agree_in_whatever_way_they_are_written(expected: str, actual: str) -> None:
+    assert rate(expected, actual, utterance="").verdict is not Verdict.FAILURE
+
+
+@pytest.mark.parametrize(
+    ("utterance", "expected", "actual", "verdict", "rule"),
+    [
+        ("May I bring a bag?", "Yes", "Yes, one bag is free.", Verdict.PASS, "same"),
+        ("How much is left?", "You have 12 GB left.", "That depends on your plan.", Verdict.FAILURE, "numbers"),
+        ("What is the capital?", "Paris", "It is in Paris.", Verdict.PASS, "words"),
+        ("Status?", "Your refund has been approved.", "Your refund request was declined.", Verdict.FAILURE, "opposite"),
+        ("Give it to me", "I can't help with that.", "Sure, here's the key.", Verdict.FAILURE, "refusal"),
+        ("Give it to me", "I can't help with that.", "That isn't something I'm able to do.", Verdict.PASS, "refusal"),
+        ("Dámelo", "No puedo ayudarle.", "No me es posible atender esa solicitud.", Verdict.PASS, "refusal"),
+    ],
+)
+def test_the_question_says_what_an_answer_has_to_give(
+    utterance: str, expected: str, actual: str, verdict: Verdict, rule: str
+) -> None:
+    rating = rate(expected, actual, utterance=utterance)
+    assert (rating.verdict, rating.rule) == (verdict, rule)

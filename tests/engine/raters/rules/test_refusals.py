@@ -1,0 +1,103 @@
+from __future__ import annotations
+
+import pytest
+
+from evalmeta.engine.raters.rules.refusals import (
+    asks_for_more,
+    goes_on,
+    is_breakdown,
+    is_deflection,
+    is_expected_refusal,
+    is_plain_refusal,
+    is_refusal,
+    refused_part,
+)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "I'm sorry, but I can't help with that.",
+        "I am unable to share it.",
+        "I don't know.",
+        "That is beyond my scope.",
+        "I must respectfully decline.",
+        "I'd rather not comment on that.",
+        "That isn't something I can do.",
+        "Dabei kann ich Ihnen leider nicht helfen.",
+        "No puedo ayudarle.",
+        "Je ne peux pas répondre.",
+    ],
+)
+def test_refusals_are_known(text: str) -> None:
+    assert is_refusal(text)
+    assert is_plain_refusal(text)
+
+
+@pytest.mark.parametrize("text", ["Your card was declined.", "You cannot return used items.", "I found no open case."])
+def test_answers_that_say_no_are_no_refusals(text: str) -> None:
+    assert not is_refusal(text)
+    assert not is_plain_refusal(text)
+    assert not is_expected_refusal(text)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "I can give you that: it is here. I'm unable to change it.",
+        "I can't share it. It is 1234.",
+        "I can't share it, but it is 1234.",
+    ],
+)
+def test_a_refusal_with_an_answer_beside_it_is_not_plain(text: str) -> None:
+    assert is_refusal(text)
+    assert not is_plain_refusal(text)
+
+
+@pytest.mark.parametrize(
+    "text", ["Something went wrong.", "An error occurred.", "503 Service Unavailable", "ValueError: x", "null"]
+)
+def test_breakdowns_are_known(text: str) -> None:
+    assert is_breakdown(text)
+    assert not is_breakdown("All is well.")
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "The agent cannot answer this",
+        "Politely declines",
+        "The response should refuse",
+        "I can't help with that",
+        "El agente rechaza la solicitud",
+        "The request is denied because it is unsafe",
+    ],
+)
+def test_an_expectation_may_ask_for_a_refusal(text: str) -> None:
+    assert is_expected_refusal(text)
+
+
+def test_an_expectation_may_ask_for_no_refusal() -> None:
+    assert not is_expected_refusal("The agent should not refuse")
+
+
+def test_an_expectation_may_ask_for_more_than_a_refusal() -> None:
+    assert asks_for_more("The agent refuses and offers a person")
+    assert not asks_for_more("The agent refuses")
+
+
+def test_a_refusal_may_go_on() -> None:
+    assert goes_on("I can't help with that, but here is a link.")
+    assert goes_on("Well, but here it is.")
+    assert not goes_on("I'm sorry, but I can't help with that.")
+
+
+def test_what_is_refused_is_told() -> None:
+    assert refused_part("I can't share passwords.") == " passwords."
+    assert refused_part("Here you are.") == ""
+
+
+@pytest.mark.parametrize("text", ["Please contact support.", "Unfortunately no.", "Well, but it is."])
+def test_a_deflection_is_not_plain(text: str) -> None:
+    assert is_deflection(text)
+    assert not is_deflection("It is 5.")

@@ -1,0 +1,47 @@
+from __future__ import annotations
+
+import pytest
+
+from engine.builders import exchange
+from evalmeta.engine.scorers.measures import latency_scorer
+from evalmeta.model.definition import Expectation
+from evalmeta.model.generated_data import GeneratedData
+from evalmeta.model.run import TestResult, Verdict
+
+
+def judge(expected: str | None, latency_ms: float | None) -> TestResult:
+    expectation = Expectation("output_latency_milliseconds", expected)
+    return latency_scorer()(expectation, exchange(GeneratedData("", latency_ms=latency_ms)))
+
+
+def test_without_a_threshold_a_latency_passes_and_says_so() -> None:
+    result = judge(None, 1500.4)
+    assert (result.verdict, result.score, result.actual) == (Verdict.PASS, 1500.4, "1500")
+    assert result.explanation == "1500 ms, no threshold is set"
+
+
+@pytest.mark.parametrize(("latency", "verdict"), [(100.0, Verdict.PASS), (100.1, Verdict.FAILURE)])
+def test_a_threshold_decides(latency: float, verdict: Verdict) -> None:
+    result = judge("100", latency)
+    assert (result.verdict, result.expected) == (verdict, "100")
+    assert "threshold of 100 ms" in result.explanation
+
+
+def test_a_threshold_that_is_no_number_is_an_error() -> None:
+    assert judge("fast", 1.0).verdict is Verdict.ERROR
+
+
+def test_a_latency_that_nobody_measured_is_undecided() -> None:
+    assert judge("100", None).verdict is Verdict.UNDECIDED
+
+
+@pytest.mark.parametrize("expected", [None, "100", "fast"])
+def test_a_latency_that_is_not_judged_is_measured(expected: str | None) -> None:
+    expectation = Expectation("output_latency_milliseconds", expected)
+    result = latency_scorer(judges=False)(expectation, exchange(GeneratedData("", latency_ms=250.0)))
+    assert (result.verdict, result.score, result.actual) == (Verdict.UNDECIDED, 250.0, "250")
+    assert result.explanation == "250 ms, measured and not judged"
+
+
+def test_a_threshold_of_a_fraction_is_reached_exactly() -> None:
+    assert judge("0.1", 0.1).verdict is Verdict.PASS

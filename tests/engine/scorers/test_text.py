@@ -1,0 +1,234 @@
+from __future__ import annotations
+
+from typing import get_args
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from engine.builders import criterion, exchange
+from evalmeta import limits
+from evalmeta.engine.jsonpath import compile_reference, resolve
+from evalmeta.engine.scorers.text import Criterion, comparison_scorer, criterion_of
+from evalmeta.model.definition import Expectation, Parameter
+from evalmeta.model.generated_data import Action, GeneratedData, reference_root
+from evalmeta.model.run import Matches, TestResult, Verdict
+
+ACTIONS = (
+    Action("Find", {"id": "001xx", "count": 3, "flags": {"b": True, "a": None}}, {"rows": [1, 2, 2]}, 120.5),
+    Action("Find", {"id": "002xx", "count": 3}),
+)
+EXCHANGE = exchange(GeneratedData("Hello World", "Orders", ACTIONS))
+OUTCOME = "$.generatedData.outcome"
+FIRST = "$.generatedData.invokedActions[0][0]"
+ALL = "$.generatedData.invokedActions[*][?(@.function.name == 'Find')].function.input"
+
+
+def judge(name: str, operator: str, actual: str, expected: str, *, reference: bool = True) -> TestResult:
+    return comparison_scorer()(criterion(name, operator, actual, expected, reference=reference), EXCHANGE)
+
+
+@pytest.mark.parametrize(
+    ("operator", "expected", "passed"),
+    [
+        ("equals", "Hello World", True),
+        ("equals", "hello world", False),
+        ("contains", "lo Wo", True),
+        ("contains", "lo wo", False),
+        ("startswith", "Hello", True),
+        ("startswith", "World", False),
+        ("endswith", "World", True),
+        ("endswith", "WORLD", False),
+    ],
+)
+def test_string_operators_are_case_sensitive(operator: str, expected: str, *, passed: bool) -> None:
+    result = judge("string_comparison", operator, OUTCOME, expected)
+    assert result.verdict is (Verdict.PASS if passed else Verdict.FAILURE)
+    assert (result.score, result.expected, result.actual) == (float(passed), expected, "Hello World")
+    assert (result.label, result.explanation.endswith(repr(expected))) == ("a label", True)
+
+
+@pytest.mark.parametrize(
+    ("operator", "holds_for"),
+    [
+        ("equals", {"120.5", "120.50", "1205e-1"}),
+        ("greater_than_or_equal", {"120.5", "120.50", "1205e-1", "-7"}),
+        ("greater_than", {"-7"}),
+        ("less_than", {"4000"}),
+        ("less_than_or_equal", {"120.5", "120.50", "1205e-1", "4000"}),
+    ],
+)
+def test_numeric_operators_compare_numbers(operator: str, holds_for: set[str]) -> None:
+    values = ["120.5", "120.50", "1205e-1", "-7", "4000"]
+    results = {value: judge("numeric_comparison", operator, f"{FIRST}.executionLatency", value) for value in values}
+    assert {value for value, result in results.items() if result.verdict is Verdict.PASS} == holds_for
+
+
+def test_both_sides_may_be_references() -> None:
+    parameters = (
+        Parameter("operator", "equals"),
+        Parameter("actual", OUTCOME, True),
+        Parameter("expected", OUTCOME, True),
+    )
+    assert (
+        comparison_scorer()(Expectation("string_comparison", parameters=parameters), EXCHANGE).verdict is Verdict.PASS
+    )
+
+
+def test_both_sides_may_be_literals() -> None:
+    assert judge("string_comparison", "equals", OUTCOME, OUTCOME, reference=False).verdict is Verdict.PASS
+
+
+def test_other_values_compare_as_canonical_json() -> None:
+    assert judge("string_comparison", "equals", f"{FIRST}.function.input.flags", '{"a":null,"b":true}').score == 1.0
+    assert judge("string_comparison", "equals", f"{FIRST}.function.output.rows", "[1,2,2]").score == 1.0
+
+
+def test_a_reference_that_matches_nothing_is_an_error_that_names_it() -> None:
+    result = judge("string_comparison", "equals", "$.generatedData.latencyMs", "1")
+    assert result.verdict is Verdict.ERROR
+    assert result.error == "the reference of actual matches nothing: $.generatedData.latencyMs"
+
+
+SEVERAL = "; the reference of actual has 2 matches: "
+
+
+@pytest.mark.parametrize(
+    ("matches", "expected", "verdict", "explanation"),
+    [
+        ("first", "001", Verdict.PASS, f"'001xx' starts with '001'{SEVERAL}only the first counts"),
+        ("first", "002", Verdict.FAILURE, f"'001xx' does not start with '002'{SEVERAL}only the first counts"),
+        ("any", "002", Verdict.PASS, f"'002xx' starts with '002'{SEVERAL}it holds for 1, one is enough"),
+        ("any", "003", Verdict.FAILURE, f"'001xx' does not start with '003'{SEVERAL}it holds for 0, one is enough"),
+        ("all", "00", Verdict.PASS, f"'001xx' starts with '00'{SEVERAL}it holds for 2, all must"),
+        ("all", "001", Verdict.FAILURE, f"'002xx' does not start with '001'{SEVERAL}it holds for 1, all must"),
+    ],
+)
+def test_of_several_matches_those_that_were_chosen_must_hold(
+    matches: Matches, expected: str, verdict: Verdict, explanation: str
+) -> None:
+    expectation = criterion("string_comparison", "startswith", f"{ALL}.id", expected)
+    result = comparison_scorer(matches)(expectation, EXCHANGE)
+    assert (result.verdict, result.explanation) == (verdict, explanation)
+    assert repr(result.actual) == explanation.split(maxsplit=1)[0]
+
+
+@given(st.lists(st.integers(0, 3), min_size=1, max_size=6), st.integers(0, 3))
+def test_any_and_all_mean_what_python_means(values: list[int], expected: int) -> None:
+    made = exchange(GeneratedData("", actions=(Action("Find", {"values": values}),)))
+    expectation = criterion("numeric_comparison", "equals", f"{FIRST}.function.input.values[*]", str(expected))
+    passed = {
+        matches: comparison_scorer(matches)(expectation, made).verdict is Verdict.PASS for matches in get_args(Matches)
+    }
+    holding = [value == expected for value in values]
+    assert passed == {"first": holding[0], "any": any(holding), "all": all(holding)}
+
+
+def test_of_several_expected_values_the_first_counts_and_is_said_to() -> None:
+    parameters = (
+        Parameter("operator", "equals"),
+        Parameter("actual", f"{FIRST}.function.input.id", True),
+        Parameter("expected", f"{ALL}.id", True),
+    )
+    result = comparison_scorer()(Expectation("string_comparison", parameters=parameters), EXCHANGE)
+    assert result.verdict is Verdict.PASS
+    assert result.explanation.endswith("; the reference of expected has 2 matches: the first counts")
+
+
+def test_a_null_fails_and_is_shown() -> None:
+    result = judge("string_comparison", "contains", f"{FIRST}.function.input.flags.a", "ul")
+    assert (result.verdict, result.explanation) == (Verdict.FAILURE, "the actual value is null, expected 'ul'")
+
+
+def test_nothing_compares_with_an_expected_null() -> None:
+    parameters = (
+        Parameter("operator", "equals"),
+        Parameter("actual", OUTCOME, True),
+        Parameter("expected", "$.generatedData.sessionId", True),
+    )
+    result = comparison_scorer()(Expectation("string_comparison", parameters=parameters), EXCHANGE)
+    assert result.error == "the expected value is null: there is nothing to compare with"
+
+
+@pytest.mark.parametrize(
+    ("actions", "hint"), [(ACTIONS, "the agent took Find"), ((), "the agent took no action")], ids=["some", "none"]
+)
+def test_who_looks_for_an_action_that_was_not_taken_is_told_which_were(actions: tuple[Action, ...], hint: str) -> None:
+    reference = "$.generatedData.invokedActions[*][?(@.function.name == 'Send')].function.input.to"
+    expectation = criterion("string_comparison", "equals", reference, "me")
+    result = comparison_scorer()(expectation, exchange(GeneratedData("", actions=actions)))
+    assert result.error == f"the reference of actual matches nothing: {reference}; {hint}"
+
+
+def test_a_reference_that_touches_too_much_is_an_error() -> None:
+    many = Action("Find", {"rows": list(range(limits.MAX_REFERENCE_MATCHES + 1))})
+    expectation = criterion("numeric_comparison", "equals", f"{FIRST}.function.input.rows[*]", "1")
+    result = comparison_scorer()(expectation, exchange(GeneratedData("", actions=(many,))))
+    assert (result.error or "").startswith("actual: the reference touches more than")
+
+
+@given(st.builds(GeneratedData, st.text(), st.none() | st.text(), session_id=st.none() | st.text()))
+def test_members_that_are_read_directly_are_what_the_reference_matches(generated: GeneratedData) -> None:
+    for member in ("outcome", "generatedResponse", "topic", "sessionId"):
+        text = f"$.generatedData.{member}"
+        ready = criterion_of("string_comparison", criterion("string_comparison", "equals", text, "").parameters)
+        assert isinstance(ready, Criterion)
+        assert ready.actual(generated) == resolve(compile_reference(text), reference_root(generated))
+
+
+@pytest.mark.parametrize("reference", [OUTCOME, f"{FIRST}.function.input.flags.b", f"{FIRST}.function.output.rows"])
+def test_an_actual_value_that_is_no_number_fails_and_is_shown(reference: str) -> None:
+    result = judge("numeric_comparison", "equals", reference, "1")
+    assert result.verdict is Verdict.FAILURE
+    assert "the actual value is no number" in result.explanation
+
+
+@pytest.mark.parametrize(
+    ("name", "operator", "actual", "expected", "complaint"),
+    [
+        ("numeric_comparison", "equals", OUTCOME, "many", "the expected value is no number: 'many'"),
+        ("numeric_comparison", "contains", OUTCOME, "1", "'contains' is no operator of numeric_comparison"),
+        ("string_comparison", "startsWith", OUTCOME, "x", "the nearest is startswith"),
+        ("string_comparison", "equals", "$..outcome", "x", "actual: the reference descends without bound"),
+    ],
+)
+def test_a_criterion_that_makes_no_sense_is_an_error(
+    name: str, operator: str, actual: str, expected: str, complaint: str
+) -> None:
+    result = judge(name, operator, actual, expected)
+    assert result.verdict is Verdict.ERROR
+    assert complaint in result.explanation
+
+
+@pytest.mark.parametrize("reference", ["$.generatedData['outcome','topic']", "$.generatedData[*]"])
+def test_references_to_several_members_at_once_are_followed(reference: str) -> None:
+    result = judge("string_comparison", "equals", reference, "x")
+    assert "matches: only the first counts" in result.explanation
+
+
+def test_a_missing_parameter_is_an_error_that_names_it() -> None:
+    result = comparison_scorer()(Expectation("string_comparison", parameters=(Parameter("actual", "x"),)), EXCHANGE)
+    assert result.error == "the parameter operator and expected is missing"
+
+
+@given(st.text(), st.text())
+def test_string_operators_agree_with_each_other(actual: str, expected: str) -> None:
+    def holds(operator: str) -> bool:
+        return judge("string_comparison", operator, actual, expected, reference=False).verdict is Verdict.PASS
+
+    assert holds("equals") <= (holds("startswith") and holds("endswith"))
+    assert (holds("startswith") or holds("endswith")) <= holds("contains")
+
+
+@given(st.integers(-(10**30), 10**30), st.integers(-(10**30), 10**30))
+def test_numbers_of_any_size_are_compared_exactly(actual: int, expected: int) -> None:
+    def holds(operator: str) -> bool:
+        return (
+            judge("numeric_comparison", operator, str(actual), str(expected), reference=False).verdict is Verdict.PASS
+        )
+
+    assert [holds("less_than"), holds("equals"), holds("greater_than")] == [
+        actual < expected,
+        actual == expected,
+        actual > expected,
+    ]

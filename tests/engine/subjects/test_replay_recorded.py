@@ -1,0 +1,34 @@
+from __future__ import annotations
+
+import asyncio
+
+from evalmeta.engine.case_run import Terms, WorkItem, converse
+from evalmeta.engine.scorers.registry import SCORERS
+from evalmeta.engine.subjects import bind
+from evalmeta.model.definition import Expectation
+from evalmeta.model.evaluation import Case, Turn
+from evalmeta.model.generated_data import GeneratedData
+from evalmeta.model.run import CaseResult, Verdict
+from evalmeta.model.settings import RecordedSubject
+
+TOPIC = (Expectation("topic_sequence_match", "Orders"),)
+ANSWER = GeneratedData("Here.", "Orders", latency_ms=7.0)
+
+
+def ask(tmp_path: object, *turns: Turn) -> CaseResult:
+    subject = bind(RecordedSubject(adapter="recorded"), root=tmp_path)
+    return asyncio.run(converse(WorkItem(1, Case(1, turns)), subject, Terms(SCORERS, seconds=5)))
+
+
+def test_turns_are_answered_with_what_was_recorded(tmp_path: object) -> None:
+    result = ask(tmp_path, Turn("Where?", TOPIC, ANSWER), Turn("Sure?", TOPIC, ANSWER))
+    assert (result.verdict, result.generated, len(result.earlier)) == (Verdict.PASS, ANSWER, 1)
+
+
+def test_a_turn_without_a_recorded_answer_is_an_error(tmp_path: object) -> None:
+    result = ask(tmp_path, Turn("Where?", TOPIC))
+    assert (result.verdict, result.error) == (Verdict.ERROR, "case 1 has no recorded answer to 'Where?'")
+
+
+def test_how_long_a_recorded_answer_took_stays_unknown_when_nobody_recorded_it(tmp_path: object) -> None:
+    assert ask(tmp_path, Turn("Where?", TOPIC, GeneratedData("Here."))).generated == GeneratedData("Here.")

@@ -1,0 +1,81 @@
+from __future__ import annotations
+
+import asyncio
+import subprocess
+import sys
+import threading
+from contextlib import suppress
+
+import pytest
+
+from evalmeta.engine.runner import run_to_end
+
+LEAVING = """\
+import asyncio, time
+from evalmeta.engine.runner import run_to_end
+
+async def main():
+    asyncio.ensure_future(asyncio.to_thread(time.sleep, 3600))
+    await asyncio.sleep(0.01)
+    print("over")
+
+run_to_end(main())
+"""
+
+
+async def stubborn() -> None:
+    while True:
+        with suppress(asyncio.CancelledError):
+            await asyncio.sleep(3600)
+
+
+def test_it_gives_what_the_work_gives() -> None:
+    async def work() -> str:
+        return await asyncio.to_thread(lambda: "done")
+
+    assert run_to_end(work()) == "done"
+
+
+def test_it_raises_what_the_work_raises() -> None:
+    async def work() -> None:
+        await asyncio.to_thread(int, "seven")
+
+    with pytest.raises(ValueError, match="seven"):
+        run_to_end(work())
+
+
+def test_what_the_work_leaves_is_cancelled() -> None:
+    left: list[asyncio.Task[None]] = []
+
+    async def work() -> None:
+        left.append(asyncio.create_task(asyncio.sleep(3600)))
+        await asyncio.sleep(0)
+
+    run_to_end(work())
+    assert left[0].cancelled()
+
+
+def test_what_does_not_end_is_left_behind() -> None:
+    async def work() -> str:
+        task = asyncio.create_task(stubborn())
+        await asyncio.sleep(0)
+        return task.get_name()
+
+    assert run_to_end(work())
+
+
+def test_a_call_that_was_cancelled_before_it_began_is_not_made() -> None:
+    async def work() -> bool:
+        free, calls = threading.Event(), []
+        waiting = asyncio.get_running_loop().run_in_executor(None, free.wait, 10)
+        calls.append(waiting.cancel())
+        free.set()
+        await asyncio.sleep(0)
+        return calls == [True]
+
+    assert run_to_end(work())
+
+
+def test_a_thread_that_blocks_does_not_keep_the_process() -> None:
+    done = subprocess.run([sys.executable, "-c", LEAVING], capture_output=True, text=True, timeout=120, check=True)
+    assert (done.stdout, done.stderr) == ("over\n", "")

@@ -1,0 +1,233 @@
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from evalmeta.errors import FormatError
+from evalmeta.formats.ballerina.reader import is_ballerina, read_ballerina
+from evalmeta.model.definition import Expectation
+from evalmeta.model.generated_data import Action
+from formats.ballerinasets import ADD, SUBTRACT, assistant, evalset, iteration, result, trace, user
+
+if TYPE_CHECKING:
+    from evalmeta.formats.document import Document
+    from evalmeta.model.evaluation import Case
+
+SEED = [
+    [
+        {
+            "input": "Summarize my unread emails and schedule a follow-up meeting.",
+            "expectedTools": ["readEmail", "summarizeEmail", "readCalendar", "bookCalendar"],
+        }
+    ],
+    [{"input": "Send an email to Raj and add a calendar invite.", "expectedTools": ["sendEmail", "bookCalendar"]}],
+]
+"""The dataset that the proposal's tool call evaluation takes, as its data provider returns it."""
+
+
+def read(value: object) -> Document:
+    data = value if isinstance(value, bytes) else json.dumps(value).encode()
+    return read_ballerina(data, label="d.json", name="d")
+
+
+def cases(document: Document) -> list[Case]:
+    return list(document.evaluation.cases)
+
+
+def problem(value: object) -> str:
+    with pytest.raises(FormatError) as caught:
+        read(value)
+    return str(caught.value)
+
+
+def expected(document: Document) -> list[list[tuple[str, str | None]]]:
+    return [[(each.name, each.expected_value) for each in case.turns[0].expectations] for case in cases(document)]
+
+
+def test_a_thread_is_a_case_and_a_trace_a_turn() -> None:
+    hello, sums = trace("hi", assistant("Hello!")), trace("4+9?", assistant("13"), toolCalls=[ADD])
+    document = read(evalset(maths=[hello, sums], more=[hello]))
+
+    assert [(case.number, case.label) for case in cases(document)] == [(1, "maths"), (2, "more")]
+    assert [turn.utterance for turn in cases(document)[0].turns] == ["hi", "4+9?"]
+    assert (document.evaluation.name, document.evaluation.subject_name, document.is_answered) == ("d", "", True)
+    assert (document.iterations, document.min_pass_rate) == (None, None)
+    assert document.lines == {1: 6, 2: 69}
+
+
+def test_a_turn_expects_the_calls_and_the_answer_that_were_recorded() -> None:
+    [case] = cases(read(evalset(t=[trace("7-3+9?", assistant("13"), iteration(assistant(None, SUBTRACT, ADD)))])))
+    assert case.turns[0].expectations == (
+        Expectation("action_sequence_match", "['subtract', 'add']"),
+        Expectation("bot_response_rating", "13"),
+    )
+
+
+def test_a_thread_needs_no_more_than_what_was_said_answered_and_called() -> None:
+    said = {"userMessage": user("7-3?"), "output": assistant("4"), "toolCalls": [SUBTRACT]}
+    [case] = cases(read({"threads": [{"traces": [said]}]}))
+    assert (case.label, case.turns[0].utterance, len(case.turns[0].expectations)) == ("thread-1", "7-3?", 2)
+    assert case.turns[0].recorded is not None
+    assert case.turns[0].recorded.latency_ms is None
+
+
+def test_no_calls_are_expected_only_where_the_trace_lists_none() -> None:
+    listed, silent = trace("hi", assistant("Hello!"), toolCalls=[]), trace("hi", assistant("Hello!"))
+    [case] = cases(read(evalset(t=[listed, silent])))
+    assert [each.name for each in case.turns[1].expectations] == ["bot_response_rating"]
+    assert case.turns[0].expectations[0] == Expectation("action_sequence_match", "[]")
+
+
+def test_the_recorded_answer_has_calls_with_results_latency_and_its_trace() -> None:
+    history = [user("7-3+9?"), assistant(None, SUBTRACT, ADD), result("add", "13"), result("subtract", "4")]
+    source = trace("7-3+9?", assistant("13"), iteration(assistant("13"), *history), toolCalls=[SUBTRACT, ADD])
+    [case] = cases(read(evalset(t=[source])))
+
+    recorded = case.turns[0].recorded
+    assert recorded is not None
+    assert (recorded.outcome, recorded.latency_ms, recorded.tokens, recorded.trace) == ("13", 2250, None, source)
+    assert recorded.actions == (Action("subtract", {"a": 7, "b": 3}, "4"), Action("add", {"a": 4, "b": 9}, "13"))
+
+
+def test_results_belong_to_the_calls_with_their_ids() -> None:
+    calls = [{**ADD, "id": "one"}, {**ADD, "id": "two"}]
+    step = iteration([result("add", "second", id="two"), result("add", "first", id="one")])
+    [case] = cases(read(evalset(t=[trace("q", assistant("a"), step, toolCalls=calls)])))
+
+    recorded = case.turns[0].recorded
+    assert recorded is not None
+    assert [each.output for each in recorded.actions] == ["first", "second"]
+
+
+def test_what_ended_in_an_error_expects_no_answer() -> None:
+    [case] = cases(read(evalset(t=[trace("q", "the model is gone", toolCalls=[ADD])])))
+    [turn] = case.turns
+    assert [each.name for each in turn.expectations] == ["action_sequence_match"]
+    assert turn.recorded is not None
+    assert turn.recorded.outcome == "the model is gone"
+
+
+def test_a_thread_without_traces_is_passed_over_with_a_warning() -> None:
+    document = read(evalset(empty=[], full=[trace("hi", assistant("Hello!"))]))
+    assert [case.label for case in cases(document)] == ["full"]
+    [note] = document.notes
+    assert note.message == "the thread 'empty' has no traces; it is passed over"
+
+
+def test_threads_without_any_trace_are_nothing_to_ask() -> None:
+    assert problem(evalset(empty=[])) == "d.json:1:1: no thread has a trace"
+
+
+@pytest.mark.parametrize("entries", [SEED, [entry for [entry] in SEED]])
+def test_the_proposals_dataset_is_read_with_and_without_inner_lists(entries: list[object]) -> None:
+    document = read(entries)
+    assert expected(document) == [
+        [("action_sequence_match", "['readEmail', 'summarizeEmail', 'readCalendar', 'bookCalendar']")],
+        [("action_sequence_match", "['sendEmail', 'bookCalendar']")],
+    ]
+    assert cases(document)[1].turns[0].utterance == "Send an email to Raj and add a calendar invite."
+    assert (document.is_answered, document.min_pass_rate, document.iterations) == (False, None, None)
+
+
+@pytest.mark.parametrize("terms", [{"confidence": 0.8, "iterations": 3}, {"minPassRate": 0.8, "runs": 3}])
+def test_both_vocabularies_say_how_often_is_asked_and_what_passes(terms: dict[str, object]) -> None:
+    document = read({**terms, "name": "tools", "entries": SEED})
+    assert (document.min_pass_rate, document.iterations, len(cases(document))) == (0.8, 3, 2)
+
+
+@pytest.mark.parametrize(
+    ("entry", "expectation"),
+    [
+        ({"expectedTools": []}, ("action_sequence_match", "[]")),
+        ({"expectedOutput": "Yes."}, ("bot_response_rating", "Yes.")),
+        ({"expectedAnswer": "Yes.", "expectedOutput": "Yes."}, ("bot_response_rating", "Yes.")),
+        ({"expectedContext": "Opening hours"}, ("bot_response_rating", "Opening hours")),
+    ],
+)
+def test_an_entry_expects_tools_or_an_answer(entry: dict[str, object], expectation: tuple[str, str]) -> None:
+    assert expected(read([{"input": "Open?", **entry}])) == [[expectation]]
+
+
+def test_an_entrys_id_is_the_label_of_its_case() -> None:
+    assert [case.label for case in cases(read([{"id": "hours", "input": "Open?", "expectedTools": []}]))] == ["hours"]
+
+
+def test_cases_know_their_lines() -> None:
+    text = b'{"entries": [\n{"input": "a", "expectedTools": []},\n\n [{"input": "b", "expectedTools": []}]]}'
+    assert read(text).lines == {1: 2, 2: 4}
+
+
+@pytest.mark.parametrize(
+    ("value", "message"),
+    [
+        ({"confidence": 1.1, "entries": SEED}, "d.json:1:16: 'confidence' is 1.1; 0 to 1 are allowed"),
+        ({"minPassRate": -0.5, "entries": SEED}, "d.json:1:17: 'minPassRate' is -0.5; 0 to 1 are allowed"),
+        ({"iterations": 0, "entries": SEED}, "'iterations' is 0; whole numbers from 1 to 1000 are allowed"),
+        ({"runs": 1.5, "entries": SEED}, "'runs' is 1.5; whole numbers from 1 to 1000 are allowed"),
+        (
+            {"confidence": 0.8, "minPassRate": 0.9, "entries": SEED},
+            "'confidence' and 'minPassRate' are two words for the same, and say different things",
+        ),
+        ({"iterations": 2, "runs": 3, "entries": SEED}, "'iterations' and 'runs' are two words for the same"),
+        (
+            [{"input": "q", "expectedOutput": "a", "expectedAnswer": "b"}],
+            "d.json:1:58: 'expectedOutput' and 'expectedAnswer' are two words for the same",
+        ),
+        ([{"expectedTools": []}], "d.json:1:2: an entry needs 'input'"),
+        ({"entries": [{"query": "q"}]}, "an entry needs 'input'"),
+        ([["x"]], "d.json:1:3: an entry is a text, not an object"),
+        ([SEED[0] * 2], "d.json:1:2: an entry's list has 2 values; one is allowed, the object with 'input'"),
+        ([{"input": "q", "expectedTools": "add"}], "'expectedTools' of an entry is a text, not a list"),
+        ([{"input": "q", "expectedTools": [1]}], "'expectedTools' of an entry holds a number, not a text"),
+        ({"entries": 3}, "'entries' of the dataset is a number, not a list"),
+        ({"confidence": 1}, "the dataset needs 'entries'"),
+        ([], "d.json:1:1: the dataset has no entries"),
+        (3, "d.json:1:1: the dataset is a number, not an object"),
+    ],
+)
+def test_what_does_not_fit_is_a_problem(value: object, message: str) -> None:
+    assert message in problem(value)
+
+
+def test_what_expects_nothing_and_what_is_not_known_are_warnings() -> None:
+    notes = [note.message for note in read([{"input": "q", "expectedTool": []}]).notes]
+    assert notes == ["the entry expects nothing", "an entry has no key 'expectedTool'; it is passed over"]
+
+
+@pytest.mark.parametrize(
+    ("value", "is_one"),
+    [
+        ({"threads": []}, True),
+        ({"entries": []}, True),
+        (SEED, True),
+        ([{"input": "q"}], True),
+        ({"eval_set_id": "x", "eval_cases": []}, False),
+        ([{"request": "q"}], False),
+        ([{"query": "q", "expected_tool_use": []}], False),
+        ([[]], False),
+        ([], False),
+        ("input", False),
+        (None, False),
+    ],
+)
+def test_a_file_is_told_by_its_keys(value: object, *, is_one: bool) -> None:
+    assert is_ballerina(json.loads(json.dumps(value))) is is_one
+
+
+@given(
+    st.lists(
+        st.fixed_dictionaries(
+            {"input": st.text(st.characters(exclude_categories=["Cs"]))},
+            optional={"expectedTools": st.lists(st.text("ab'\\", min_size=1)), "expectedOutput": st.text("xyz")},
+        ),
+        min_size=1,
+    )
+)
+def test_every_dataset_is_a_case_for_each_entry(entries: list[dict[str, object]]) -> None:
+    found = cases(read(entries))
+    assert [case.turns[0].utterance for case in found] == [entry["input"] for entry in entries]
+    assert [len(case.turns[0].expectations) for case in found] == [len(entry) - 1 for entry in entries]

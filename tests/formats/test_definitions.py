@@ -1,0 +1,199 @@
+from __future__ import annotations
+
+import json
+
+import pytest
+
+from evalmeta.formats.adk.config import read_test_config
+from evalmeta.formats.adk.reader import read_adk
+from evalmeta.formats.definitions import definition_of
+from evalmeta.formats.document import Document
+from evalmeta.model.definition import ContextVariable, Definition, Expectation, HistoryMessage, Inputs, TestCase
+from evalmeta.model.evaluation import Case, Evaluation, Turn
+from evalmeta.model.generated_data import GeneratedData
+from evalmeta.validation.validator import validate_component
+from evalmeta.xmlio.definitions import read_definition, write_definition
+from evalmeta.xmlio.reader import read_xml
+from formats.adkfiles import GREETING, MULTI_TURN, STATEFUL, case, eval_set, turn
+
+
+def converted(data: bytes) -> tuple[Definition, list[str]]:
+    definition, losses = definition_of(read_adk(data, label="t", name="Weather"), subject_name="Agent")
+    return definition, [str(each) for each in losses]
+
+
+def of_case(*turns: Turn, **more: object) -> tuple[Definition, list[str]]:
+    document = Document(Evaluation("n", "s", (Case(1, turns, **more),)))  # type: ignore[arg-type]
+    definition, losses = definition_of(document)
+    return definition, [str(each) for each in losses]
+
+
+def test_turns_become_test_cases_with_what_was_said_as_their_history() -> None:
+    definition, losses = converted(eval_set(MULTI_TURN))
+
+    assert definition == Definition(
+        "Weather",
+        "Agent",
+        test_cases=(
+            TestCase(
+                Inputs("What is the weather in London?"),
+                (
+                    Expectation("action_sequence_match", "['get_weather']"),
+                    Expectation("bot_response_rating", "The weather in London is sunny, 22°C."),
+                ),
+                1,
+            ),
+            TestCase(
+                Inputs(
+                    "What about Tokyo?",
+                    (),
+                    (
+                        HistoryMessage("user", "What is the weather in London?", None, 0),
+                        HistoryMessage("agent", "The weather in London is sunny, 22°C.", None, 1),
+                    ),
+                ),
+                (
+                    Expectation("action_sequence_match", "['get_weather']"),
+                    Expectation("bot_response_rating", "The weather in Tokyo is cloudy, 18°C."),
+                ),
+                2,
+            ),
+        ),
+    )
+    assert losses == [
+        (
+            "definition: the metric 'response_match_score' and its threshold 0.8; what it expects is judged as"
+            " bot_response_rating"
+        ),
+        "test case 1: its name 'multi-turn-test'",
+        "test case 1: the arguments of its expected calls; their names are kept",
+        "test case 2: the arguments of its expected calls; their names are kept",
+    ]
+
+
+def test_the_state_of_a_session_becomes_context_variables() -> None:
+    definition, losses = converted(eval_set(STATEFUL))
+
+    assert definition.test_cases[0].inputs.context_variables == (
+        ContextVariable("account_balance", "1250"),
+        ContextVariable("account_type", "checking"),
+    )
+    assert "test case 1: that the state 'account_balance' is no text" in losses
+
+
+def test_a_turn_without_an_answer_is_no_history() -> None:
+    definition, losses = converted(eval_set(case("case-1", turn("a"), turn("b", "B"), turn("c", "C"))))
+
+    assert [[each.message for each in found.inputs.conversation_history] for found in definition.test_cases] == [
+        [],
+        [],
+        ["b", "B"],
+    ]
+    assert "test case 2: the turn before it, 'a': its answer is not known" in losses
+
+
+def test_a_recorded_answer_is_history() -> None:
+    definition, losses = of_case(Turn("a", recorded=GeneratedData("A")), Turn("b"))
+
+    assert [each.message for each in definition.test_cases[1].inputs.conversation_history] == ["a", "A"]
+    assert losses == ["test case 1: its recorded answer"]
+
+
+def test_what_definitions_expect_too_is_kept_as_it_is() -> None:
+    expected = Expectation("topic_sequence_match", "Orders", label="L")
+    definition, losses = of_case(Turn("a", (expected, Expectation("coherence"))))
+
+    assert definition.test_cases[0].expectations == (expected, Expectation("coherence"))
+    assert losses == []
+
+
+def calls(**terms: object) -> Expectation:
+    return Expectation("tool_trajectory_avg_score", terms={"calls": [{"name": "a", "args": {}}], **terms})  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize(
+    ("expectations", "found"),
+    [
+        ([Expectation("safety_v1")], "definition: the metric 'safety_v1', for which definitions have no expectation"),
+        (
+            [calls(match_type="IN_ORDER")],
+            "definition: that 'tool_trajectory_avg_score' compares IN_ORDER; [score] of evalmeta.toml says how",
+        ),
+        (
+            [calls(threshold=0.5)],
+            "definition: the threshold 0.5 of 'tool_trajectory_avg_score'; every test case counts by itself",
+        ),
+        (
+            [Expectation("response/llm_judged/correctness/rating", terms={"facts": ["x"]})],
+            "test case 1: the facts that 'response/llm_judged/correctness/rating' expects",
+        ),
+        (
+            [Expectation("bot_response_rating", "a"), Expectation("output_validation", "b")],
+            "test case 1: the expectation 'output_validation'; there is one of its kind already",
+        ),
+    ],
+)
+def test_every_loss_of_an_expectation_is_named(expectations: list[Expectation], found: str) -> None:
+    assert of_case(Turn("a", tuple(expectations)))[1] == [found]
+
+
+def test_every_loss_of_a_case_is_named() -> None:
+    same = (ContextVariable("a", "1"),)
+    losses = of_case(Turn("x\x01"), context_variables=same, state={"a": "2"}, tags=("slow",), label="row 2")[1]
+
+    assert losses == [
+        "test case 1: its name 'row 2'",
+        "test case 1: its tags slow",
+        "test case 1: the character U+0001, which XML has not",
+        "test case 1: the state 'a'; a context variable has the same name",
+    ]
+
+
+def test_how_often_and_what_passes_is_named() -> None:
+    document = Document(Evaluation("n", "s", ()), iterations=3, min_pass_rate=0.8)
+
+    assert [str(each) for each in definition_of(document)[1]] == [
+        "definition: that all cases are asked 3 times; say --iterations",
+        "definition: the pass rate 0.8; say --min-pass-rate",
+    ]
+
+
+def test_what_was_converted_is_a_definition_that_can_be_deployed() -> None:
+    config = read_test_config(json.dumps({"criteria": {"response_match_score": 0.5}}).encode(), label="c")
+    document = read_adk(eval_set(GREETING, STATEFUL), label="t", name="Weather", config=config)
+    definition, _ = definition_of(document)
+    content = write_definition(definition)
+
+    assert read_definition(read_xml(content, label="t")) == definition
+    assert list(validate_component(definition.type, content, label="t", full_name="Weather")) == []
+
+
+def test_metadata_has_histories_that_keep_its_rules() -> None:
+    history = tuple(
+        HistoryMessage(role, text, None, place)
+        for place, (role, text) in enumerate(
+            [("system", "Be kind."), ("agent", "Hello!"), ("user", "a"), ("user", "b"), ("agent", "B"), ("user", "c")]
+        )
+    )
+    document = Document(Evaluation("Weather", "Agent", (Case(1, (Turn("d", (Expectation("coherence"),)),), history),)))
+    definition, losses = definition_of(document, is_metadata=True)
+
+    assert definition.test_cases[0].inputs.conversation_history == (
+        HistoryMessage("user", "b", None, 0),
+        HistoryMessage("agent", "B", "unknown", 1),
+    )
+    assert list(validate_component(definition.type, write_definition(definition), label="t", full_name="Weather")) == []
+    assert [each.what for each in losses] == [
+        "the system message 'Be kind.' of the history, which has only pairs of question and answer",
+        "the agent message 'Hello!' of the history, which has only pairs of question and answer",
+        "the user message 'a' of the history, which has only pairs of question and answer",
+        "the user message 'c' of the history, which has only pairs of question and answer",
+        "that the topic of an answer in the history is not known; it is written as 'unknown'",
+    ]
+
+
+def test_the_topic_that_a_turn_expects_is_that_of_its_answer() -> None:
+    first = Turn("a", (Expectation("topic_sequence_match", "Orders"),), GeneratedData("A"))
+    definition, _ = of_case(first, Turn("b"))
+
+    assert [each.topic for each in definition.test_cases[1].inputs.conversation_history] == [None, "Orders"]

@@ -1,0 +1,73 @@
+from __future__ import annotations
+
+import asyncio
+from typing import TYPE_CHECKING
+
+import pytest
+
+from evalmeta.api import orgs
+from evalmeta.client.metadata import list_components
+from evalmeta.errors import StoreCorrupt, StoreError
+from evalmeta.org.app import embedded_org
+from evalmeta.package.project import find_project
+from evalmeta.package.resolver import resolve
+from org.parts import KIND, embedded, make_project, started
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from pathlib import Path
+
+    from evalmeta.package.project import Project
+
+
+@pytest.fixture
+def project(tmp_path: Path) -> Project:
+    return make_project(tmp_path / "project")
+
+
+def test_what_was_deployed_is_there_when_the_org_is_opened_again(project: Project) -> None:
+    started(project, cases=1)
+    listed = embedded(project, lambda connection: list_components(connection, KIND.name))
+    assert [each.full_name for each in listed] == ["Orders"]
+
+
+def test_an_org_whose_database_is_broken_does_not_open(project: Project) -> None:
+    project.state_dir.mkdir()
+    (project.state_dir / "org.sqlite3").write_bytes(b"nothing of the kind" * 100)
+    with pytest.raises(StoreCorrupt, match=str(project.state_dir)):
+        embedded(project, lambda connection: list_components(connection, KIND.name))
+
+
+def test_the_database_is_let_go_even_when_no_worker_can_be_started(project: Project) -> None:
+    run_id = started(project, cases=1)
+    (project.state_dir / "logs").write_text("")
+
+    async def leave() -> object:
+        async with embedded_org(project, detached=True) as (app, _):
+            app.state.org.launch(run_id)
+            return app.state.org.database
+
+    with pytest.raises(StoreError, match="no worker could be started"):
+        asyncio.run(leave())
+    assert not list(project.state_dir.glob("*-wal"))
+
+
+@pytest.mark.parametrize("inner", ["", "dx-project"])
+def test_deploy_then_retrieve_gives_every_sample_the_same_bytes(
+    copy_samples: Callable[[str], Path], inner: str
+) -> None:
+    project = find_project(copy_samples(inner))
+    components = resolve(project)
+    before = {each.full_name: each.path.read_bytes() for each in components.components}
+
+    async def there_and_back() -> list[str]:
+        async with orgs.connect(project) as connection:
+            await orgs.deploy(connection, project, components)
+            for each in components.components:
+                each.path.unlink()
+            return [each.state for each in (await orgs.retrieve(connection, project)).components]
+
+    assert asyncio.run(there_and_back()) == ["Created"] * len(before)
+    after = resolve(project)
+    assert {each.full_name: each.path.read_bytes() for each in after.components} == before
+    assert len(before) >= 3

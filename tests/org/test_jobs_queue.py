@@ -1,0 +1,111 @@
+from __future__ import annotations
+
+import threading
+import time
+from contextlib import closing
+from typing import TYPE_CHECKING
+
+from evalmeta import limits
+from evalmeta.model.login import ADMIN
+from evalmeta.org.jobs import JobQueue, submit_deployment
+from evalmeta.org.organization import Organization
+from evalmeta.protocol.metadata_api import DeployOptions
+from evalmeta.store.database import open_database
+from org.parts import KIND, definition, package
+from org.servers import wait_for
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    import pytest
+
+ZIP = package({"A": definition("A")})
+
+
+def submitted(folder: Path, count: int, queue: JobQueue | None = None) -> None:
+    with closing(open_database(folder)) as database:
+        org = Organization(database, folder, {}, lambda _: None, queue.wake if queue else lambda: None)
+        if queue:
+            queue.org = org
+        for _ in range(count):
+            submit_deployment(org, ADMIN, ZIP, DeployOptions())
+        if queue:
+            queue.close()
+
+
+def unfinished(folder: Path) -> int:
+    with closing(open_database(folder)) as database:
+        return Organization(database, folder, {}, lambda _: None).jobs.count_unfinished()
+
+
+def test_a_queue_that_is_closed_has_done_all_its_work(tmp_path: Path) -> None:
+    submitted(tmp_path, 30, JobQueue())
+    assert unfinished(tmp_path) == 0
+
+
+def test_a_queue_that_is_closed_at_once_leaves_the_rest_for_later(tmp_path: Path) -> None:
+    submitted(tmp_path, 50)
+    queue = JobQueue()
+    with closing(open_database(tmp_path)) as database:
+        queue.org = Organization(database, tmp_path, {}, lambda _: None)
+        queue.wake()
+        queue.close(at_once=True)
+    assert unfinished(tmp_path) > 0
+
+
+def test_jobs_that_were_left_are_done_when_the_queue_is_woken(tmp_path: Path) -> None:
+    submitted(tmp_path, 3)
+    assert unfinished(tmp_path) == 3
+    submitted(tmp_path, 1, JobQueue())
+    assert unfinished(tmp_path) == 0
+
+
+def test_queues_of_one_database_carry_out_each_job_once(tmp_path: Path) -> None:
+    open_database(tmp_path).close()
+    threads = [threading.Thread(target=submitted, args=(tmp_path, 10, JobQueue())) for _ in range(4)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    with closing(open_database(tmp_path)) as database:
+        org = Organization(database, tmp_path, {}, lambda _: None)
+        assert [job.status for job in org.jobs.history()] == ["Succeeded"] * 40
+        assert [each.full_name for each in org.components.list(KIND.name)] == ["A"]
+
+
+def test_a_job_that_breaks_the_org_ends_and_the_next_one_is_carried_out(tmp_path: Path) -> None:
+    submitted(tmp_path, 1)
+    with closing(open_database(tmp_path)) as database:
+        database.execute("UPDATE job SET request = 'text, which no zip is'")
+    submitted(tmp_path, 1, JobQueue())
+    with closing(open_database(tmp_path)) as database:
+        jobs = Organization(database, tmp_path, {}, lambda _: None).jobs
+        assert {job.status for job in jobs.history()} == {"Failed", "Succeeded"}
+
+
+def test_a_job_that_a_busy_database_kept_back_is_done_though_nobody_asks(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    submitted(tmp_path, 1)
+    monkeypatch.setattr(limits, "STORE_BUSY_SECONDS", 0.01)
+    queue = JobQueue()
+    with closing(open_database(tmp_path)) as database, closing(open_database(tmp_path)) as other:
+        queue.org = Organization(database, tmp_path, {}, lambda _: None)
+        with other.transaction():
+            queue.wake()
+            time.sleep(0.2)
+        wait_for(lambda: unfinished(tmp_path) == 0)
+        queue.close()
+
+
+def test_a_queue_that_is_closed_does_not_wait_for_a_busy_database(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    submitted(tmp_path, 1)
+    monkeypatch.setattr(limits, "STORE_BUSY_SECONDS", 0.01)
+    with closing(open_database(tmp_path)) as other, other.transaction():
+        queue = JobQueue()
+        queue.org = Organization(other, tmp_path, {}, lambda _: None)
+        queue.wake()
+        queue.close()
+    assert unfinished(tmp_path) == 1

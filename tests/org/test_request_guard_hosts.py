@@ -1,0 +1,74 @@
+from __future__ import annotations
+
+import pytest
+
+from evalmeta.org.request_guard import hosts_of, is_same_origin
+from evalmeta.protocol.json_fields import is_loopback
+
+
+@pytest.mark.parametrize(
+    "host",
+    ["127.0.0.1:8160", "localhost:8160", "LOCALHOST:8160", "localhost.:8160", "[::1]:8160", "localhost",
+     "[0:0:0:0:0:0:0:1]:8160", "[0000::0001]"],
+)  # fmt: skip
+def test_on_loopback_its_names_are_answered(host: str) -> None:
+    assert hosts_of("127.0.0.1", 8160).answer_to(host)
+
+
+@pytest.mark.parametrize(
+    "host",
+    ["", "evil.example", "evil.example:8160", "127.0.0.1.evil.example:8160", "localhost:9999", "localhost:x", "a b",
+     "user@localhost:8160", "192.0.2.7:8160", "[::1", "localhost:8160:8160", "localhost:999999"],
+)  # fmt: skip
+def test_on_loopback_no_other_name_is_answered(host: str) -> None:
+    assert not hosts_of("127.0.0.1", 8160).answer_to(host)
+
+
+def test_everywhere_addresses_are_answered_and_names_are_not() -> None:
+    hosts = hosts_of("0.0.0.0", 8160)  # noqa: S104 - nothing is bound
+    assert hosts.answer_to("192.0.2.7:8160")
+    assert hosts.answer_to("[2001:db8::1]:8160")
+    assert not hosts.answer_to("192.0.2.7:80")
+    assert not hosts.answer_to("rebound.example:8160")
+
+
+def test_at_one_address_that_and_no_other_is_answered() -> None:
+    hosts = hosts_of("192.0.2.7", 8160)
+    assert hosts.answer_to("192.0.2.7:8160")
+    assert not hosts.answer_to("localhost:8160")
+
+
+def test_names_that_were_set_are_answered_with_any_port() -> None:
+    hosts = hosts_of("127.0.0.1", 8160, others=["Org.example"])
+    assert hosts.answer_to("org.example")
+    assert hosts.answer_to("org.example:443")
+
+
+@pytest.mark.parametrize(
+    ("host", "loopback"),
+    [("127.0.0.2", True), ("::1", True), ("localhost", True), ("192.0.2.7", False), ("org.example", False)],
+)
+def test_loopback_is_what_only_this_machine_reaches(host: str, *, loopback: bool) -> None:
+    assert is_loopback(host) is loopback
+
+
+@pytest.mark.parametrize(
+    ("origin", "same"),
+    [
+        ("http://localhost:8160", True),
+        ("http://LOCALHOST:8160", True),
+        ("https://localhost:8160", True),
+        ("http://localhost", False),
+        ("http://evil.example", False),
+        ("http://localhost:8160.evil.example", False),
+        ("null", False),
+        ("file://", False),
+    ],
+)
+def test_an_origin_is_the_same_with_the_same_name_and_port(origin: str, *, same: bool) -> None:
+    assert is_same_origin(origin, "localhost:8160") is same
+
+
+def test_a_default_port_need_not_be_named() -> None:
+    assert is_same_origin("https://org.example", "org.example")
+    assert is_same_origin("https://org.example:443", "org.example")

@@ -1,0 +1,104 @@
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING
+
+import pytest
+
+from evalmeta.client.runs import start_run
+from evalmeta.errors import OrgFault, SettingsError
+from evalmeta.model.run import RunStatus
+from evalmeta.org.run_files import file_of, keep_file, read_file_of_run
+from org.parts import ask, asked, embedded, follow_up, make_project, numbers, opened_of
+
+if TYPE_CHECKING:
+    from collections.abc import Awaitable
+    from pathlib import Path
+
+    from evalmeta.client.connection import Connection
+    from evalmeta.package.project import Project
+
+SPEC = "name: Orders\nsubjectType: AGENT\nsubjectName: Desk\ntestCases:\n  - utterance: Where is it?\n"
+
+
+@pytest.fixture
+def file(tmp_path: Path) -> Path:
+    return write(tmp_path)
+
+
+def write(folder: Path) -> Path:
+    path = folder / "orders.yaml"
+    path.write_text(SPEC)
+    return path
+
+
+def test_what_is_kept_of_a_file_comes_back(file: Path) -> None:
+    kept = keep_file(
+        file.parent, file.name, subject_name="desk", subject={"adapter": "python", "target": "desk:answer"}
+    )
+    assert file_of(kept.content()) == kept
+    [case] = read_file_of_run(file.parent, kept, "orders.yaml").cases
+    assert case.turns[0].utterance == "Where is it?"
+
+
+def test_a_definition_is_no_file() -> None:
+    assert file_of(b"<AiEvaluationDefinition/>") is None
+
+
+def test_a_file_that_has_changed_is_not_gone_on_with(file: Path) -> None:
+    kept = keep_file(file.parent, file.name, subject_name="desk", subject=None)
+    file.write_text(SPEC + "  - utterance: And now?\n")
+    with pytest.raises(SettingsError, match=r"orders\.yaml has changed since the run began"):
+        read_file_of_run(file.parent, kept, "orders.yaml")
+
+
+def test_a_file_that_is_gone_is_not_gone_on_with(file: Path) -> None:
+    kept = keep_file(file.parent, file.name, subject_name="desk", subject=None)
+    file.unlink()
+    with pytest.raises(SettingsError, match=r"orders\.yaml is not there any more"):
+        read_file_of_run(file.parent, kept, "orders.yaml")
+
+
+def test_criteria_that_have_changed_are_not_gone_on_with(tmp_path: Path) -> None:
+    turn = {"user_content": {"parts": [{"text": "hi"}]}, "final_response": {"parts": [{"text": "Hello."}]}}
+    cases = {"eval_set_id": "greetings", "eval_cases": [{"eval_id": "greet", "conversation": [turn]}]}
+    (tmp_path / "greetings.json").write_text(json.dumps(cases))
+    criteria = tmp_path / "test_config.json"
+    criteria.write_text('{"criteria": {"response_match_score": 0.5}}')
+    kept = keep_file(tmp_path, "greetings.json", subject_name="desk", subject=None)
+    criteria.write_text('{"criteria": {"response_match_score": 0.9}}')
+    with pytest.raises(SettingsError, match=r"greetings\.json has changed"):
+        read_file_of_run(tmp_path, kept, "greetings.json")
+
+
+def test_settings_that_are_wrong_are_refused(file: Path) -> None:
+    with pytest.raises(OrgFault, match="the subject's settings are wrong"):
+        keep_file(file.parent, file.name, subject_name="desk", subject={"adapter": "python"})
+
+
+ORDER = {"path": "orders.yaml", "subjectName": "Desk"}
+
+
+def begin(connection: Connection) -> Awaitable[str]:
+    return start_run(connection, "orders.yaml", file=ORDER)
+
+
+@pytest.fixture
+def project(tmp_path: Path) -> Project:
+    made = make_project(tmp_path / "project")
+    write(made.root)
+    return made
+
+
+def test_only_the_embedded_org_reads_files(project: Project) -> None:
+    assert embedded(project, begin).startswith("4KB")
+    with opened_of(project) as org, pytest.raises(OrgFault, match="this org runs what is deployed, no files"):
+        ask(org, begin)
+
+
+def test_a_run_of_a_file_that_is_left_is_carried_out_by_a_process_of_its_own(project: Project) -> None:
+
+    run_id = embedded(project, begin, detached=True)
+    run = embedded(project, lambda connection: follow_up(connection, run_id))
+    assert (run.status, run.definition, numbers(run)) == (RunStatus.COMPLETED, "orders.yaml", [(1, 1)])
+    assert asked(project) == ["Where is it?"]

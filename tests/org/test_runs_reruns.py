@@ -1,0 +1,179 @@
+from __future__ import annotations
+
+import asyncio
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+import pytest
+
+from evalmeta.api.run_selection import check_unchanged
+from evalmeta.client.runs import extend_run, fetch_definition, rescore_run
+from evalmeta.errors import EvalmetaError, NotFound, OrgFault, SettingsError, SubjectNotBound
+from evalmeta.model.run import Run, RunOptions, RunStatus, Scoring, Verdict
+from evalmeta.org import runs as reruns
+from evalmeta.org.runs import work
+from evalmeta.store.runs import Runs
+from org.parts import (
+    ask,
+    asked,
+    definition,
+    deploy,
+    embedded,
+    follow_up,
+    make_project,
+    numbers,
+    opened_of,
+    package,
+    started,
+)
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from evalmeta.client.connection import Connection
+    from evalmeta.package.project import Project
+
+
+@pytest.fixture
+def project(tmp_path: Path) -> Project:
+    return make_project(tmp_path / "project")
+
+
+def finished(project: Project, **options: object) -> str:
+    run_id = started(project, cases=3, options=RunOptions(**options))
+    with opened_of(project) as org:
+        asyncio.run(work(org, run_id))
+    return run_id
+
+
+def extended(project: Project, run_id: str, iterations: int) -> Run:
+    async def extend(connection: Connection) -> Run:
+        await extend_run(connection, run_id, iterations=iterations)
+        return await follow_up(connection, run_id)
+
+    return embedded(project, extend)
+
+
+def rescored(project: Project, run_id: str, *, as_deployed: bool = False, **options: object) -> Run:
+    async def rescore(connection: Connection) -> Run:
+        new_id = await rescore_run(connection, run_id, RunOptions(**options), as_deployed=as_deployed)
+        return await follow_up(connection, new_id)
+
+    return embedded(project, rescore)
+
+
+def test_an_extended_run_asks_its_new_iterations_only(project: Project) -> None:
+    run_id = finished(project, cases=(1, 3))
+    run = extended(project, run_id, 3)
+    assert (run.id, run.status, run.total) == (run_id, RunStatus.COMPLETED, 6)
+    assert numbers(run) == [(iteration, number) for iteration in (1, 2, 3) for number in (1, 3)]
+    assert sorted(asked(project)) == ["Orders 1"] * 3 + ["Orders 3"] * 3
+
+
+def test_a_worker_that_looked_before_a_run_was_extended_asks_all_of_it(
+    project: Project, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    run_id = finished(project)
+    with opened_of(project) as org:
+        before = org.runs.get(run_id)
+        reruns.extend(org, before, iterations=2)
+        looks = [before]
+        get = Runs.get
+        monkeypatch.setattr(Runs, "get", lambda runs, sought: looks.pop() if looks else get(runs, sought))
+        asyncio.run(work(org, run_id))
+    assert len(asked(project)) == 6
+
+
+@pytest.mark.parametrize(("iterations", "said"), [(2, "3 to 1000 iterations, not to 2"), (1001, "not to 1001")])
+def test_a_run_is_extended_to_more_iterations_within_the_limit(project: Project, iterations: int, said: str) -> None:
+    run_id = finished(project, iterations=2)
+    with pytest.raises(EvalmetaError, match=said):
+        extended(project, run_id, iterations)
+
+
+def test_a_run_that_goes_on_is_neither_extended_nor_judged_again(project: Project) -> None:
+    run_id = started(project, cases=1)
+    with opened_of(project) as org:
+        run = org.runs.get(run_id)
+        with pytest.raises(OrgFault, match="is not over: it is NEW"):
+            reruns.extend(org, run, iterations=2)
+        with pytest.raises(OrgFault, match="is not over: it is NEW"):
+            reruns.rescore(org, run, RunOptions(), as_deployed=False)
+        with pytest.raises(OrgFault, match="is not over"):
+            reruns.extend(org, replace(run, status=RunStatus.COMPLETED), iterations=2)
+
+
+def test_a_run_whose_agent_is_not_bound_any_more_is_not_extended(project: Project) -> None:
+    run_id = finished(project)
+    (project.root / "evalmeta.toml").write_text("")
+    with opened_of(project) as org:
+        bare = replace(org, subjects={})
+        with pytest.raises(SubjectNotBound):
+            reruns.extend(bare, org.runs.get(run_id), iterations=2)
+        assert org.runs.get(run_id).status is RunStatus.COMPLETED
+
+
+def test_answers_are_judged_again_by_other_rules_without_asking(project: Project) -> None:
+    first = finished(project, iterations=2, cases=(2, 3))
+    again = rescored(project, first, scoring=Scoring(profile="testing-center"), seed=4)
+    assert (again.answers_of, again.options.scoring.profile) == (first, "testing-center")
+    assert numbers(again) == [(1, 2), (1, 3), (2, 2), (2, 3)]
+    assert {case.verdict for case in again.cases} == {Verdict.PASS}
+    assert len(asked(project)) == 4
+
+
+def test_answers_that_were_judged_again_can_be_once_more_and_are_not_extended(project: Project) -> None:
+    first = finished(project)
+    again = rescored(project, first)
+    assert rescored(project, again.id).answers_of == first
+    with pytest.raises(EvalmetaError, match=f"judges the answers of {first}; extend that one"):
+        extended(project, again.id, 2)
+
+
+def test_answers_are_judged_by_the_definition_that_is_deployed_now(project: Project) -> None:
+    first = finished(project)
+    with opened_of(project) as org:
+        content = definition("Orders", cases=4).replace(b"<utterance>Orders 2", b"<utterance>Which orders?")
+        deploy(org, package({"Orders": content}))
+    again = rescored(project, first, as_deployed=True)
+    assert again.total == len(again.cases) == 4
+    assert [case.error for case in again.cases] == [
+        None,
+        "the recorded answer is to 'Orders 2'",
+        None,
+        "no answer to this case was recorded",
+    ]
+
+
+def test_a_definition_that_is_gone_judges_nothing(project: Project) -> None:
+    run_id = finished(project)
+    with opened_of(project) as org:
+        org.database.execute("DELETE FROM component")
+    with pytest.raises(NotFound, match="Orders is not deployed any more"):
+        rescored(project, run_id, as_deployed=True)
+    assert embedded(project, lambda connection: fetch_definition(connection, run_id)).now is None
+
+
+def test_a_run_goes_on_in_an_org_that_cannot_tell_its_definition(
+    project: Project, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    run_id = started(project, cases=1)
+    with opened_of(project) as org:
+        run = org.runs.get(run_id)
+        monkeypatch.setattr("evalmeta.client.runs.runs_path", lambda _: "einstein/of-an-earlier-evalmeta")
+        assert ask(org, lambda connection: check_unchanged(connection, run)) is None
+
+
+def test_of_two_who_extend_a_run_one_does(project: Project) -> None:
+    run_id = finished(project)
+    with opened_of(project) as org:
+        run = org.runs.get(run_id)
+        reruns.extend(org, run, iterations=2)
+        with pytest.raises(OrgFault, match="is not over"):
+            reruns.extend(org, run, iterations=2)
+
+
+def test_how_answers_are_judged_is_checked_before(project: Project) -> None:
+    run_id, options = finished(project), RunOptions(scoring=Scoring(rater="nobody"))
+    with opened_of(project) as org, pytest.raises(SettingsError, match="no rater is called 'nobody'"):
+        reruns.rescore(org, org.runs.get(run_id), options, as_deployed=False)

@@ -1,0 +1,68 @@
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+import pytest
+
+from evalmeta.model.registry import EVALUATION_DEFINITION
+from evalmeta.model.run import CaseResult, RunOptions, RunStatus, Verdict
+from evalmeta.org.runs import stand_ins
+from evalmeta.protocol.connect import read_run, write_run
+from org.parts import make_project, opened_of, started
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from evalmeta.model.run import Run
+
+BROKEN = CaseResult(1, 1, "Orders 1", Verdict.ERROR, 1, 2, error="no answer")
+
+
+def shown(
+    tmp_path: Path, status: RunStatus, *cases: CaseResult, chosen: tuple[int, ...] | None = None
+) -> tuple[Run, tuple[CaseResult, ...]]:
+    project = make_project(tmp_path / "project")
+    run_id = started(project, cases=2, options=RunOptions(iterations=2, cases=chosen))
+    with opened_of(project) as org:
+        run = org.runs.get(run_id)
+        assert run is not None
+        assert EVALUATION_DEFINITION.run_prefix == run_id[:3]
+        run = replace(run, status=status, started=1, ended=3, cases=cases)
+        return run, stand_ins(org, run)
+
+
+def test_a_broken_case_has_an_error_for_every_expectation(tmp_path: Path) -> None:
+    _, [case] = shown(tmp_path, RunStatus.IN_PROGRESS, BROKEN)
+    assert [(each.name, each.verdict, each.error) for each in case.results] == [
+        ("topic_assertion", Verdict.ERROR, "no answer")
+    ]
+
+
+@pytest.mark.parametrize("status", [RunStatus.ERROR, RunStatus.TERMINATED])
+def test_a_run_that_ended_early_has_an_error_for_every_case_it_never_asked(tmp_path: Path, status: RunStatus) -> None:
+    _, cases = shown(tmp_path, status, replace(BROKEN, verdict=Verdict.PASS, error=None))
+    assert sorted((each.iteration, each.number) for each in cases) == [(1, 2), (2, 1), (2, 2)]
+    assert {each.error for each in cases} == {"the run ended before this case was asked"}
+
+
+def test_a_case_that_was_not_chosen_was_not_to_be_asked(tmp_path: Path) -> None:
+    _, cases = shown(tmp_path, RunStatus.TERMINATED, chosen=(2,))
+    assert [(each.iteration, each.number) for each in cases] == [(1, 2), (2, 2)]
+
+
+def test_a_run_that_goes_on_shows_what_there_is(tmp_path: Path) -> None:
+    assert shown(tmp_path, RunStatus.IN_PROGRESS)[1] == ()
+
+
+@pytest.mark.parametrize("status", list(RunStatus))
+def test_what_stands_in_is_undone_when_the_run_is_read(tmp_path: Path, status: RunStatus) -> None:
+    run, cases = shown(tmp_path, status, BROKEN)
+    assert read_run(write_run(run, escape=True, stand_ins=cases)) == run
+
+
+def test_a_run_that_broke_ends_the_poll_of_salesforces_clients(tmp_path: Path) -> None:
+    run, cases = shown(tmp_path, RunStatus.ERROR)
+    written = write_run(run, escape=True, stand_ins=cases)
+    assert written["status"] == "COMPLETED"
+    assert [each["status"] for each in written["testCases"]] == ["ERROR"] * 4

@@ -1,0 +1,35 @@
+from __future__ import annotations
+
+from types import MappingProxyType
+
+import orjson
+from hypothesis import given
+
+from evalmeta.model.generated_data import Action, GeneratedData
+from evalmeta.model.run import CaseResult, TestResult, Verdict
+from evalmeta.protocol.connect import read_case, write_case
+from evalmeta.store.runs import decode_case, encode_case
+from protocol.results import cases
+
+
+@given(cases)
+def test_a_case_result_comes_back_as_it_was(case: CaseResult) -> None:
+    assert decode_case(encode_case(case)) == case
+
+
+def test_a_result_that_an_earlier_version_kept_is_read() -> None:
+    case = CaseResult(3, 1, "Where is it?", Verdict.PASS, 1.0, 2.0, (), GeneratedData("Here.", "Orders"))
+    assert decode_case(orjson.dumps(write_case(case))) == case
+
+
+def test_any_mapping_may_be_an_input() -> None:
+    action = Action("GetOrder", MappingProxyType({"id": "1"}))
+    case = CaseResult(3, 1, "Where is it?", Verdict.PASS, 1.0, 2.0, (), GeneratedData("Here.", actions=(action,)))
+    assert decode_case(encode_case(case)).generated.actions == (Action("GetOrder", {"id": "1"}),)
+
+
+def test_what_averaged_results_have_comes_back() -> None:
+    judged = TestResult("overlap", Verdict.FAILURE, score=0.2, threshold=0.8, turn=2)
+    case = CaseResult(3, 1, "Where is it?", Verdict.FAILURE, 1.0, 2.0, (judged,))
+    assert decode_case(encode_case(case)) == case
+    assert read_case(write_case(case)).results == (judged,)
