@@ -1,8 +1,64 @@
-"""The library's verbs: what the command line and other programs call.
+"""The library's functions: what the command line, the pytest plugin and other programs call.
 
-One module for each kind of work, so that checking a file loads no web framework:
-`metadata`, `formatting`, `manifests`, `packages` and `conversions` (files),
-`selections` (which components), `orgs` (deploy and retrieve), `changes` (status and
-diff, with `tracking`, `sides` and `conflicts` behind them), `tests` (runs in an org),
-`evaluations` (runs without one, with `assignments`, `bindings`, `journals` and `results`).
+Each module covers one kind of work, and is imported when it is first used: `api.runs.start_run` loads `runs`.
+A program that only checks files therefore loads no HTTP client and no web framework.
 """
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from evalmeta.api import (
+        agent_tests,
+        calibration,
+        changes,
+        comparisons,
+        convert,
+        deployments,
+        evaluate,
+        evaluate_inputs,
+        files,
+        logins,
+        org_targets,
+        orgs,
+        packages,
+        run_location,
+        run_selection,
+        runs,
+        selections,
+        servers,
+        specs,
+        sync,
+    )
+
+__all__ = [
+    "agent_tests",
+    "calibration",
+    "changes",
+    "comparisons",
+    "convert",
+    "deployments",
+    "evaluate",
+    "evaluate_inputs",
+    "files",
+    "logins",
+    "org_targets",
+    "orgs",
+    "packages",
+    "run_location",
+    "run_selection",
+    "runs",
+    "selections",
+    "servers",
+    "specs",
+    "sync",
+]
+
+
+def __getattr__(name: str) -> object:
+    """Import a module of this package when it is first used."""
+    if name not in __all__:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    return import_module(f"{__name__}.{name}")
