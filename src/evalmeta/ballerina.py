@@ -39,7 +39,7 @@ from evalmeta.formats.ballerina.traces import (
     execution_seconds,
     final_answer,
 )
-from evalmeta.formats.diagnostics import Findings
+from evalmeta.formats.diagnostics import Diagnostics
 from evalmeta.formats.json_source import JsonFile, read_json
 from evalmeta.package.files import read_file
 
@@ -82,9 +82,9 @@ def load_conversation_threads(path: Path | str) -> dict[str, ConversationThread]
         ProjectError: the file cannot be read.
     """
     file = read_json(read_file(Path(path), max_bytes=limits.MAX_JSON_BYTES), label=str(path))
-    findings = Findings(str(path))
-    threads = read_threads(file, findings)
-    findings.check()
+    diagnostics = Diagnostics(str(path))
+    threads = read_threads(file, diagnostics)
+    diagnostics.check()
     return {thread.id: thread for thread in threads}
 
 
@@ -160,9 +160,9 @@ def get_total_execution_time(trace: Trace | Iteration) -> float:
 
 def _own_trace(trace: JsonObject) -> Trace:
     source = orjson.dumps(trace, option=orjson.OPT_INDENT_2)
-    findings = Findings("the answer's trace")
-    found = read_trace(JsonFile(findings.label, trace, source), findings)
-    findings.check()
+    diagnostics = Diagnostics("the answer's trace")
+    found = read_trace(JsonFile(diagnostics.label, trace, source), diagnostics)
+    diagnostics.check()
     return found
 
 

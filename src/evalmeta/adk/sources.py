@@ -21,7 +21,7 @@ from evalmeta.errors import FormatError, NotFound, ProjectError, UsageError
 from evalmeta.formats.adk.cases import Keys, read_session
 from evalmeta.formats.adk.config import DEFAULT_CONFIG, read_test_config
 from evalmeta.formats.adk.reader import LEGACY, read_adk
-from evalmeta.formats.diagnostics import Findings
+from evalmeta.formats.diagnostics import Diagnostics
 from evalmeta.formats.json_source import JsonRecord, read_json
 from evalmeta.formats.registry import ADK_CONFIG
 from evalmeta.package.files import read_file
@@ -120,10 +120,10 @@ def session_in(path: Path) -> Session | None:
         NotFound: there is no such file.
         FormatError: it cannot be read.
     """
-    findings = Findings(str(path))
-    record = JsonRecord(read_json(bytes_of(path), label=str(path)), (), findings, called="an initial session")
+    diagnostics = Diagnostics(str(path))
+    record = JsonRecord(read_json(bytes_of(path), label=str(path)), (), diagnostics, called="an initial session")
     session = read_session(record, Keys())
-    findings.check()
+    diagnostics.check()
     return session
 
 

@@ -25,7 +25,7 @@ _MESSAGE_CHARS: Final = 500
 _NOT_XML: Final = re.compile("[^\t\n\r -\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 
 
-class Findings:
+class Diagnostics:
     """The problems of one file, in the order in which they were found; at most `limits.MAX_PROBLEMS` are kept."""
 
     def __init__(self, label: str) -> None:
@@ -39,22 +39,22 @@ class Findings:
         return tuple(sorted(self._notes, key=lambda problem: problem.location))
 
     @property
-    def is_full(self) -> bool:
+    def has_all_errors(self) -> bool:
         """Says whether no more problems are kept: then their places need not be looked for."""
         return len(self._problems) >= limits.MAX_PROBLEMS
 
     @property
-    def has_all_notes(self) -> bool:
+    def has_all_warnings(self) -> bool:
         """Says whether no more warnings are kept, likewise."""
         return len(self._notes) >= limits.MAX_PROBLEMS
 
-    def add(self, code: str, message: str, *, line: int = 0, column: int = 0, hint: str = "") -> None:
+    def error(self, code: str, message: str, *, line: int = 0, column: int = 0, hint: str = "") -> None:
         """Adds a problem at a place of the file."""
         if len(self._problems) < limits.MAX_PROBLEMS:
             place = Location(self.label, line, column)
             self._problems.append(Problem(code, Severity.ERROR, place, message[:_MESSAGE_CHARS], hint))
 
-    def note(self, code: str, message: str, *, line: int = 0, column: int = 0, hint: str = "") -> None:
+    def warn(self, code: str, message: str, *, line: int = 0, column: int = 0, hint: str = "") -> None:
         """Adds a warning, which stops nothing."""
         if len(self._notes) < limits.MAX_PROBLEMS:
             place = Location(self.label, line, column)

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Final, NoReturn
 import orjson
 
 from evalmeta import limits
-from evalmeta.formats.diagnostics import Findings
+from evalmeta.formats.diagnostics import Diagnostics
 from evalmeta.model.json_value import is_too_deep
 
 if TYPE_CHECKING:
@@ -142,9 +142,9 @@ def read_json(data: bytes, *, label: str, first_line: int = 1) -> JsonFile:
 
 
 def _refuse(label: str, code: str, message: str, line: int, column: int, *, hint: str = "") -> NoReturn:
-    findings = Findings(label)
-    findings.add(code, message, line=line, column=column, hint=hint)
-    findings.check()
+    diagnostics = Diagnostics(label)
+    diagnostics.error(code, message, line=line, column=column, hint=hint)
+    diagnostics.check()
     raise AssertionError(message)  # pragma: no cover - `check` has raised
 
 
@@ -228,15 +228,15 @@ class JsonRecord:
     Args:
         file: where it stands.
         path: the keys and indexes that lead to it.
-        findings: takes the problems.
+        diagnostics: takes the problems.
         called: what it is, for messages: `a turn`.
     """
 
-    def __init__(self, file: JsonFile, path: Sequence[str | int], findings: Findings, *, called: str) -> None:
+    def __init__(self, file: JsonFile, path: Sequence[str | int], diagnostics: Diagnostics, *, called: str) -> None:
         self.file = file
         self.path = tuple(path)
         self.called = called
-        self._findings = findings
+        self._diagnostics = diagnostics
         value = _value_at(file.value, self.path)
         self.values: JsonObject = value if isinstance(value, dict) else {}
         self.is_object = isinstance(value, dict)
@@ -302,7 +302,7 @@ class JsonRecord:
         """Gives an object to be read by its keys; None when the key is missing or null."""
         if not self.has(*names):
             return None
-        return JsonRecord(self.file, (*self.path, self.key(*names)), self._findings, called=called)
+        return JsonRecord(self.file, (*self.path, self.key(*names)), self._diagnostics, called=called)
 
     def items(self, *names: str) -> Sequence[JsonValue]:
         """Gives a list as it is; an empty one when the key is missing or null."""
@@ -315,7 +315,7 @@ class JsonRecord:
     def records(self, *names: str, called: str) -> Iterator[JsonRecord]:
         """Yields the objects of a list, to be read by their keys."""
         for place in range(len(self.items(*names))):
-            yield JsonRecord(self.file, (*self.path, self.key(*names), place), self._findings, called=called)
+            yield JsonRecord(self.file, (*self.path, self.key(*names), place), self._diagnostics, called=called)
 
     def texts(self, *names: str) -> list[str]:
         """Gives a list of texts; what is none is a problem."""
@@ -332,7 +332,7 @@ class JsonRecord:
         """Notes that a key is missing; where there is one that looks like it, says so."""
         others = {key.lower(): key for key in self.values if len(key) <= _KEY_CHARS}
         near = get_close_matches(name.lower(), others, n=1, cutoff=_LIKENESS)
-        if near and not self._findings.is_full:
+        if near and not self._diagnostics.has_all_errors:
             hint = f"There is {others[near[0]]!r}; write {name!r}."
         self.refuse("json-missing", f"{self.called} needs {name!r}", hint=hint)
 
@@ -342,16 +342,16 @@ class JsonRecord:
 
     def note(self, code: str, message: str, *names: str, hint: str = "") -> None:
         """Notes a warning in the same way."""
-        if self._findings.has_all_notes:
+        if self._diagnostics.has_all_warnings:
             return
         line, column = self.file.place((*self.path, self.key(*names)) if names else self.path)
-        self._findings.note(code, message, line=line, column=column, hint=hint)
+        self._diagnostics.warn(code, message, line=line, column=column, hint=hint)
 
     def note_unknown(self, *known: str) -> None:
         """Warns of every key that is not known, and names the nearest one that is."""
         for key in self.values:
-            if key not in known and not self._findings.has_all_notes:
-                hint = self._findings.suggest(key, known)
+            if key not in known and not self._diagnostics.has_all_warnings:
+                hint = self._diagnostics.suggest(key, known)
                 self.note("json-key", f"{self.called} has no key {key!r}; it is passed over", key, hint=hint)
 
     def line(self) -> int:
@@ -363,10 +363,10 @@ class JsonRecord:
         self.refuse("json-type", f"{name!r} of {self.called} is {json_kind(value)}, not {expected}", name, hint=hint)
 
     def _add(self, code: str, message: str, path: Sequence[str | int], *, hint: str = "") -> None:
-        if self._findings.is_full:
+        if self._diagnostics.has_all_errors:
             return
         line, column = self.file.place(path)
-        self._findings.add(code, message, line=line, column=column, hint=hint)
+        self._diagnostics.error(code, message, line=line, column=column, hint=hint)
 
 
 def unquoted(value: JsonValue) -> str:

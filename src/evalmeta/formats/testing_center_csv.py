@@ -18,7 +18,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
 from evalmeta import limits
-from evalmeta.formats.diagnostics import Findings, Loss, Written, foreign_character, number_losses, place_of
+from evalmeta.formats.diagnostics import Diagnostics, Loss, Written, foreign_character, number_losses, place_of
 from evalmeta.formats.testspec import ACTIONS, OUTCOME, TOPIC
 from evalmeta.model.definition import ContextVariable, Definition, Expectation, HistoryMessage, Inputs, TestCase
 from evalmeta.model.expectations import canonical_name, is_action_list, parse_actions, render_actions
@@ -73,17 +73,17 @@ def read_testing_center_csv(
     Raises:
         FormatError: it does not fit the format; `problems` has every reason with its line.
     """
-    findings = Findings(label)
-    rows = list(_rows(data, findings))
-    findings.check()
+    diagnostics = Diagnostics(label)
+    rows = list(_rows(data, diagnostics))
+    diagnostics.check()
     if not rows:
-        findings.add("csv-columns", "the file is empty", line=1, hint="Its first line names the columns.")
-    findings.check()
-    titles = _titles(rows[0], findings)
-    findings.check()
-    cases = (_Row(number, row, titles, findings).case() for number, row in enumerate(rows[1:], 1))
+        diagnostics.error("csv-columns", "the file is empty", line=1, hint="Its first line names the columns.")
+    diagnostics.check()
+    titles = _titles(rows[0], diagnostics)
+    diagnostics.check()
+    cases = (_Row(number, row, titles, diagnostics).case() for number, row in enumerate(rows[1:], 1))
     definition = Definition(name, subject_name, subject_version=subject_version, test_cases=tuple(cases))
-    findings.check()
+    diagnostics.check()
     return definition
 
 
@@ -95,16 +95,16 @@ class _Line:
     cells: list[str]
 
 
-def _rows(data: bytes, findings: Findings) -> Iterator[_Line]:
+def _rows(data: bytes, diagnostics: Diagnostics) -> Iterator[_Line]:
     """Yields the rows that have something in them, the titles first."""
     if len(data) > limits.MAX_SPEC_BYTES:
-        findings.add("csv-limit", f"the file is larger than {limits.MAX_SPEC_BYTES:,} bytes")
+        diagnostics.error("csv-limit", f"the file is larger than {limits.MAX_SPEC_BYTES:,} bytes")
         return
     try:
         text = data.decode("utf-8-sig")
     except UnicodeDecodeError as error:
         line = data.count(b"\n", 0, error.start) + 1
-        findings.add("csv-encoding", "the file is not UTF-8", line=line, hint="Save it as CSV UTF-8.")
+        diagnostics.error("csv-encoding", "the file is not UTF-8", line=line, hint="Save it as CSV UTF-8.")
         return
     delimiter = max(_DELIMITERS, key=lambda each: len(_columns(text[:_HEAD_BYTES], each)))
     reader = csv.reader(io.StringIO(text, newline=""), delimiter=delimiter, strict=True)
@@ -113,30 +113,32 @@ def _rows(data: bytes, findings: Findings) -> Iterator[_Line]:
         for cells in reader:
             count += len(cells)
             if count > limits.MAX_SPEC_VALUES:
-                findings.add("csv-limit", f"more than {limits.MAX_SPEC_VALUES:,} cells", line=begins)
+                diagnostics.error("csv-limit", f"more than {limits.MAX_SPEC_VALUES:,} cells", line=begins)
                 return
             if any(cells):
                 yield _Line(begins, cells)
             begins = reader.line_num + 1
     except csv.Error as error:
-        findings.add("csv-syntax", f"this is no CSV: {error}", line=begins)
+        diagnostics.error("csv-syntax", f"this is no CSV: {error}", line=begins)
 
 
-def _titles(head: _Line, findings: Findings) -> list[str]:
+def _titles(head: _Line, diagnostics: Diagnostics) -> list[str]:
     """Gives what each column holds: a value of `CSV_COLUMNS`, or the prefix and a variable's name."""
     found: list[str] = []
     seen: set[str] = set()
     for place, title in enumerate(head.cells, 1):
         column = _column(title)
         if column is None:
-            hint = findings.suggest(title, [*CSV_COLUMNS, f"{VARIABLE_PREFIX}NAME"])
-            findings.add("csv-columns", f"column {place} has the title {title!r}, which is none", line=1, hint=hint)
+            hint = diagnostics.suggest(title, [*CSV_COLUMNS, f"{VARIABLE_PREFIX}NAME"])
+            diagnostics.error(
+                "csv-columns", f"column {place} has the title {title!r}, which is none", line=1, hint=hint
+            )
         elif column in seen:
-            findings.add("csv-columns", f"column {place}, {title!r}, stands here a second time", line=1)
+            diagnostics.error("csv-columns", f"column {place}, {title!r}, stands here a second time", line=1)
         found.append(column or "")
         seen.add(column or "")
     if "utterance" not in seen:
-        findings.add("csv-columns", "there is no column Utterance", line=1)
+        diagnostics.error("csv-columns", "there is no column Utterance", line=1)
     return found
 
 
@@ -153,10 +155,10 @@ def _small(title: str) -> str:
 class _Row:
     """One row on its way to a test case."""
 
-    def __init__(self, number: int, line: _Line, titles: Sequence[str], findings: Findings) -> None:
+    def __init__(self, number: int, line: _Line, titles: Sequence[str], diagnostics: Diagnostics) -> None:
         self._number = number
         self._line = line
-        self._findings = findings
+        self._diagnostics = diagnostics
         self._cells = {title: cell for title, cell in zip(titles, line.cells, strict=False) if cell}
         if any(line.cells[len(titles) :]):
             self._refuse("csv-cells", f"the row has {len(line.cells)} cells for {len(titles)} columns")
@@ -212,7 +214,7 @@ class _Row:
             self._refuse("csv-character", f"{title} has the character {found}, which XML has not")
 
     def _refuse(self, code: str, message: str, *, hint: str = "") -> None:
-        self._findings.add(code, message, line=self._line.number, hint=hint)
+        self._diagnostics.error(code, message, line=self._line.number, hint=hint)
 
 
 def _is_message(each: object) -> bool:

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
-from evalmeta.formats.diagnostics import Findings
+from evalmeta.formats.diagnostics import Diagnostics
 from evalmeta.formats.yaml_source import Record, YamlMapping, read_yaml
 from evalmeta.model.definition import (
     ContextVariable,
@@ -74,8 +74,8 @@ def read_testspec(data: bytes, *, label: str) -> Definition:
     Raises:
         FormatError: it is no YAML, or does not fit the format; `problems` has every reason with line and column.
     """
-    findings = Findings(label)
-    root = Record(read_yaml(data, label=label), findings, _DEFINITION, called="a test spec", hints=_SPEC_HINTS)
+    diagnostics = Diagnostics(label)
+    root = Record(read_yaml(data, label=label), diagnostics, _DEFINITION, called="a test spec", hints=_SPEC_HINTS)
     nodes = root.items("testCases")
     subject_type = root.required("subjectType")
     kind = _kind(nodes, subject_type)
@@ -90,10 +90,12 @@ def read_testspec(data: bytes, *, label: str) -> Definition:
         subject_type=subject_type,
         subject_version=root.text("subjectVersion"),
         description=root.text("description"),
-        test_cases=tuple(_studio_cases(nodes, findings) if kind == TESTING_DEFINITION else _cases(nodes, findings)),
+        test_cases=tuple(
+            _studio_cases(nodes, diagnostics) if kind == TESTING_DEFINITION else _cases(nodes, diagnostics)
+        ),
         type=kind,
     )
-    findings.check()
+    diagnostics.check()
     return definition
 
 
@@ -105,17 +107,19 @@ def _kind(nodes: tuple[YamlNode, ...], subject_type: str) -> MetadataType:
     return TESTING_DEFINITION if is_studio else EVALUATION_DEFINITION
 
 
-def _cases(nodes: tuple[YamlNode, ...], findings: Findings) -> Iterator[TestCase]:
+def _cases(nodes: tuple[YamlNode, ...], diagnostics: Diagnostics) -> Iterator[TestCase]:
     for number, node in enumerate(nodes, 1):
-        case = Record(node, findings, _CASE, called="a test case", hints=_CASE_HINTS)
-        inputs = Inputs(case.required("utterance"), _variables(case, findings), _history(case, findings, fill=True))
-        yield TestCase(inputs, tuple(_expectations(case, findings)), number)
+        case = Record(node, diagnostics, _CASE, called="a test case", hints=_CASE_HINTS)
+        inputs = Inputs(
+            case.required("utterance"), _variables(case, diagnostics), _history(case, diagnostics, fill=True)
+        )
+        yield TestCase(inputs, tuple(_expectations(case, diagnostics)), number)
 
 
-def _expectations(case: Record, findings: Findings) -> Iterator[Expectation]:
+def _expectations(case: Record, diagnostics: Diagnostics) -> Iterator[Expectation]:
     """Yields expectations in the order in which sf writes them."""
     for node in case.items("customEvaluations"):
-        yield _custom(node, findings)
+        yield _custom(node, diagnostics)
     if "expectedTopic" in case:
         yield Expectation(TOPIC, case.text("expectedTopic"))
     if "expectedActions" in case:
@@ -124,7 +128,7 @@ def _expectations(case: Record, findings: Findings) -> Iterator[Expectation]:
         yield Expectation(OUTCOME, case.text("expectedOutcome"))
     for node, name in case.texts("metrics"):
         if name not in METRICS:
-            case.refuse(node, "spec-value", f"{name!r} is no metric", hint=findings.suggest(name, METRICS))
+            case.refuse(node, "spec-value", f"{name!r} is no metric", hint=diagnostics.suggest(name, METRICS))
         yield Expectation(name)
 
 
@@ -139,57 +143,61 @@ def _actions(case: Record) -> str | None:
     return render_actions(names)
 
 
-def _custom(node: YamlNode, findings: Findings) -> Expectation:
-    record = Record(node, findings, _CUSTOM, called="a custom evaluation", hints=_CUSTOM_HINTS)
+def _custom(node: YamlNode, diagnostics: Diagnostics) -> Expectation:
+    record = Record(node, diagnostics, _CUSTOM, called="a custom evaluation", hints=_CUSTOM_HINTS)
     name = record.required("name")
     if name and name not in OPERATORS:
-        record.refuse(node, "spec-value", f"{name!r} is no custom evaluation", hint=findings.suggest(name, OPERATORS))
-    parameters = tuple(_parameter(each, findings) for each in record.items("parameters"))
+        record.refuse(
+            node, "spec-value", f"{name!r} is no custom evaluation", hint=diagnostics.suggest(name, OPERATORS)
+        )
+    parameters = tuple(_parameter(each, diagnostics) for each in record.items("parameters"))
     return Expectation(name, label=record.text("label"), parameters=parameters)
 
 
-def _parameter(node: YamlNode, findings: Findings) -> Parameter:
-    record = Record(node, findings, _PARAMETER, called="a parameter")
+def _parameter(node: YamlNode, diagnostics: Diagnostics) -> Parameter:
+    record = Record(node, diagnostics, _PARAMETER, called="a parameter")
     return Parameter(record.required("name"), record.required("value"), record.boolean("isReference"))
 
 
-def _variables(record: Record, findings: Findings) -> tuple[ContextVariable, ...]:
-    items = (Record(each, findings, _VARIABLE, called="a variable") for each in record.items("contextVariables"))
+def _variables(record: Record, diagnostics: Diagnostics) -> tuple[ContextVariable, ...]:
+    items = (Record(each, diagnostics, _VARIABLE, called="a variable") for each in record.items("contextVariables"))
     return tuple(ContextVariable(each.required("name"), each.required("value")) for each in items)
 
 
-def _history(record: Record, findings: Findings, *, fill: bool) -> tuple[HistoryMessage, ...]:
+def _history(record: Record, diagnostics: Diagnostics, *, fill: bool) -> tuple[HistoryMessage, ...]:
     messages = []
     for place, node in enumerate(record.items("conversationHistory")):
-        each = Record(node, findings, _HISTORY, called="a message")
+        each = Record(node, diagnostics, _HISTORY, called="a message")
         index = each.integer("index")
         index = place if index is None and fill else index
         messages.append(HistoryMessage(each.required("role"), each.required("message"), each.text("topic"), index))
     return tuple(messages)
 
 
-def _studio_cases(nodes: tuple[YamlNode, ...], findings: Findings) -> Iterator[TestCase]:
+def _studio_cases(nodes: tuple[YamlNode, ...], diagnostics: Diagnostics) -> Iterator[TestCase]:
     number = 0
     for node in nodes:
-        case = Record(node, findings, _STUDIO_CASE, called="a test case of Agentforce Studio")
-        scorers = tuple(_scorer(each, findings) for each in case.items("scorers"))
+        case = Record(node, diagnostics, _STUDIO_CASE, called="a test case of Agentforce Studio")
+        scorers = tuple(_scorer(each, diagnostics) for each in case.items("scorers"))
         if not (inputs := case.items("inputs")):
             case.refuse(node, "spec-missing", "a test case of Agentforce Studio needs 'inputs'")
         if "scorers" not in case:
             case.refuse(node, "spec-missing", "a test case of Agentforce Studio needs 'scorers'")
         for each in inputs:
             number += 1
-            yield TestCase(_studio_inputs(each, findings), scorers, number)
+            yield TestCase(_studio_inputs(each, diagnostics), scorers, number)
 
 
-def _studio_inputs(node: YamlNode, findings: Findings) -> Inputs:
-    record = Record(node, findings, _STUDIO_INPUTS, called="an input")
-    prompts = (Record(each, findings, _PROMPT_INPUT, called="an input") for each in record.items("promptInput"))
+def _studio_inputs(node: YamlNode, diagnostics: Diagnostics) -> Inputs:
+    record = Record(node, diagnostics, _STUDIO_INPUTS, called="an input")
+    prompts = (Record(each, diagnostics, _PROMPT_INPUT, called="an input") for each in record.items("promptInput"))
     prompt_inputs = tuple(PromptInput(each.required("referenceName"), each.required("value")) for each in prompts)
     utterance = record.text("utterance") if prompt_inputs else record.required("utterance")
-    return Inputs(utterance or "", _variables(record, findings), _history(record, findings, fill=False), prompt_inputs)
+    return Inputs(
+        utterance or "", _variables(record, diagnostics), _history(record, diagnostics, fill=False), prompt_inputs
+    )
 
 
-def _scorer(node: YamlNode, findings: Findings) -> Expectation:
-    record = Record(node, findings, _SCORER, called="a scorer")
+def _scorer(node: YamlNode, diagnostics: Diagnostics) -> Expectation:
+    record = Record(node, diagnostics, _SCORER, called="a scorer")
     return Expectation(record.required("name"), record.text("expected"))

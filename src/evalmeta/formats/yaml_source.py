@@ -17,7 +17,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final, NoReturn, TypeAlias
 
 from evalmeta import limits
-from evalmeta.formats.diagnostics import Findings, foreign_character
+from evalmeta.formats.diagnostics import Diagnostics, foreign_character
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -105,34 +105,34 @@ def read_yaml(data: bytes, *, label: str) -> YamlNode:
     """
     import yaml  # noqa: PLC0415 - only who reads YAML pays for it
 
-    findings = Findings(label)
-    builder = _Builder(findings)
+    diagnostics = Diagnostics(label)
+    builder = _Builder(diagnostics)
     try:
         # libyaml is twenty times as fast; not every build of PyYAML has it.
-        for event in yaml.parse(_decoded(data, findings), Loader=getattr(yaml, "CSafeLoader", yaml.SafeLoader)):
+        for event in yaml.parse(_decoded(data, diagnostics), Loader=getattr(yaml, "CSafeLoader", yaml.SafeLoader)):
             builder.take(event)
     except yaml.MarkedYAMLError as error:
         mark = error.problem_mark or error.context_mark
         place = (mark.line + 1, mark.column + 1) if mark else (0, 0)
-        _refuse(findings, "yaml-syntax", f"this is no YAML: {error.problem or error.context}", place)
+        _refuse(diagnostics, "yaml-syntax", f"this is no YAML: {error.problem or error.context}", place)
     except yaml.YAMLError as error:
-        _refuse(findings, "yaml-syntax", f"this is no YAML: {str(error).splitlines()[0]}", (0, 0))
+        _refuse(diagnostics, "yaml-syntax", f"this is no YAML: {str(error).splitlines()[0]}", (0, 0))
     return builder.document()
 
 
-def _decoded(data: bytes, findings: Findings) -> str:
+def _decoded(data: bytes, diagnostics: Diagnostics) -> str:
     if len(data) > limits.MAX_SPEC_BYTES:
-        _refuse(findings, "yaml-limit", f"the file is larger than {limits.MAX_SPEC_BYTES:,} bytes", (0, 0))
+        _refuse(diagnostics, "yaml-limit", f"the file is larger than {limits.MAX_SPEC_BYTES:,} bytes", (0, 0))
     try:
         return data.decode().removeprefix(_UTF8_MARK)
     except UnicodeDecodeError as error:
         line = data.count(b"\n", 0, error.start) + 1
-        _refuse(findings, "yaml-encoding", "the file is not UTF-8", (line, 0), hint="Save it in UTF-8.")
+        _refuse(diagnostics, "yaml-encoding", "the file is not UTF-8", (line, 0), hint="Save it in UTF-8.")
 
 
-def _refuse(findings: Findings, code: str, message: str, place: tuple[int, int], *, hint: str = "") -> NoReturn:
-    findings.add(code, message, line=place[0], column=place[1], hint=hint)
-    findings.check()
+def _refuse(diagnostics: Diagnostics, code: str, message: str, place: tuple[int, int], *, hint: str = "") -> NoReturn:
+    diagnostics.error(code, message, line=place[0], column=place[1], hint=hint)
+    diagnostics.check()
     raise AssertionError  # pragma: no cover - check() has raised
 
 
@@ -151,8 +151,8 @@ class _Open:
 class _Builder:
     """Makes nodes of the parser's events without recursion: files may be nested as deep as they like."""
 
-    def __init__(self, findings: Findings) -> None:
-        self._findings = findings
+    def __init__(self, diagnostics: Diagnostics) -> None:
+        self._diagnostics = diagnostics
         self._open: list[_Open] = [_Open(1, 1, None, is_mapping=False, children=[])]
         self._anchors: dict[str, YamlNode] = {}
 
@@ -196,9 +196,9 @@ class _Builder:
         for key, value in zip(children[::2], children[1::2], strict=True):
             place = key.line, key.column
             if not isinstance(key, YamlScalar):
-                _refuse(self._findings, "yaml-key", "a key is a list or a mapping", place)
+                _refuse(self._diagnostics, "yaml-key", "a key is a list or a mapping", place)
             if key.text in seen:
-                _refuse(self._findings, "yaml-key", f"the key {key.text!r} stands here a second time", place)
+                _refuse(self._diagnostics, "yaml-key", f"the key {key.text!r} stands here a second time", place)
             seen.add(key.text)
             yield key, value
 
@@ -217,7 +217,7 @@ class _Builder:
             self._refuse(event, "yaml-tag", f"the tag {tag!r} is not read", "Leave it out.")
 
     def _refuse(self, event: Event, code: str, message: str, hint: str = "") -> NoReturn:
-        _refuse(self._findings, code, message, _place(event), hint=hint)
+        _refuse(self._diagnostics, code, message, _place(event), hint=hint)
 
 
 def _place(event: Event) -> tuple[int, int]:
@@ -230,7 +230,7 @@ class Record:
 
     Args:
         node: what should be a mapping.
-        findings: takes the problems.
+        diagnostics: takes the problems.
         known: the keys that may stand in it.
         called: what it is, for messages: `a test case`.
         hints: what to say of keys that people take for known ones.
@@ -239,14 +239,14 @@ class Record:
     def __init__(
         self,
         node: YamlNode,
-        findings: Findings,
+        diagnostics: Diagnostics,
         known: Sequence[str],
         *,
         called: str,
         hints: dict[str, str] | None = None,
     ) -> None:
         self.node = node
-        self._findings = findings
+        self._diagnostics = diagnostics
         self._called = called
         self._values: dict[str, YamlNode] = {}
         if not isinstance(node, YamlMapping):
@@ -256,7 +256,7 @@ class Record:
             if key.text in known:
                 self._values[key.text] = value
                 continue
-            hint = (hints or {}).get(key.text) or findings.suggest(key.text, known)
+            hint = (hints or {}).get(key.text) or diagnostics.suggest(key.text, known)
             self.refuse(key, "spec-key", f"{called} has no key {key.text!r}", hint=hint)
 
     def __contains__(self, name: str) -> bool:
@@ -267,7 +267,7 @@ class Record:
 
     def refuse(self, node: YamlNode, code: str, message: str, *, hint: str = "") -> None:
         """Notes a problem at a node."""
-        self._findings.add(code, message, line=node.line, column=node.column, hint=hint)
+        self._diagnostics.error(code, message, line=node.line, column=node.column, hint=hint)
 
     def text(self, name: str) -> str | None:
         """Gives a text; None when the key is missing or has no value."""

@@ -25,23 +25,23 @@ from evalmeta.formats.ballerina.traces import (
     final_answer,
     tool_results,
 )
-from evalmeta.formats.diagnostics import Findings
+from evalmeta.formats.diagnostics import Diagnostics
 from evalmeta.formats.json_source import read_json
 from formats.ballerinasets import ADD, SUBTRACT, assistant, evalset, iteration, result, trace, user
 
 
 def read(*traces: dict[str, object]) -> tuple[Trace, ...]:
-    findings = Findings("m.evalset.json")
-    [thread] = read_threads(read_json(evalset(t=list(traces)), label="m.evalset.json"), findings)
-    findings.check()
+    diagnostics = Diagnostics("m.evalset.json")
+    [thread] = read_threads(read_json(evalset(t=list(traces)), label="m.evalset.json"), diagnostics)
+    diagnostics.check()
     return thread.traces
 
 
 def problem(text: str | bytes) -> str:
-    findings = Findings("m.json")
-    read_threads(read_json(text if isinstance(text, bytes) else text.encode(), label="m.json"), findings)
+    diagnostics = Diagnostics("m.json")
+    read_threads(read_json(text if isinstance(text, bytes) else text.encode(), label="m.json"), diagnostics)
     with pytest.raises(FormatError) as caught:
-        findings.check()
+        diagnostics.check()
     return str(caught.value)
 
 
@@ -245,8 +245,8 @@ values = st.recursive(
     )
 )
 def test_whatever_stands_in_a_trace_is_read_or_told(change: dict[str, object]) -> None:
-    findings = Findings("m.json")
+    diagnostics = Diagnostics("m.json")
     text = json.dumps({"threads": [{"id": "a", "traces": [{**trace("q", assistant("a")), **change}]}]})
-    [thread] = read_threads(read_json(text.encode("utf-8", "surrogatepass"), label="m.json"), findings)
+    [thread] = read_threads(read_json(text.encode("utf-8", "surrogatepass"), label="m.json"), diagnostics)
     [found] = thread.traces
-    assert execution_seconds(found) >= 0 or findings.notes == ()
+    assert execution_seconds(found) >= 0 or diagnostics.notes == ()

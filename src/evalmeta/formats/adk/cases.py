@@ -22,7 +22,7 @@ from evalmeta.formats.json_source import JsonRecord
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
 
-    from evalmeta.formats.diagnostics import Findings
+    from evalmeta.formats.diagnostics import Diagnostics
     from evalmeta.formats.json_source import JsonFile
     from evalmeta.model.json_value import JsonObject, JsonValue
 
@@ -86,9 +86,9 @@ class AdkCase:
     rubrics: tuple[Rubric, ...] = ()
 
 
-def read_eval_set(file: JsonFile, findings: Findings, keys: Keys) -> tuple[list[AdkCase], list[int]]:
+def read_eval_set(file: JsonFile, diagnostics: Diagnostics, keys: Keys) -> tuple[list[AdkCase], list[int]]:
     """Reads an eval set; gives its cases, and the line of each."""
-    root = JsonRecord(file, (), findings, called="an eval set")
+    root = JsonRecord(file, (), diagnostics, called="an eval set")
     keys.check(root, *_SET)
     root.required_text(*both("evalSetId"))
     for name in ("name", "description"):
@@ -101,7 +101,7 @@ def read_eval_set(file: JsonFile, findings: Findings, keys: Keys) -> tuple[list[
         root.refuse("adk-empty", f"{root.key(*names)!r} is empty: nothing would be asked", *names)
     lines = file.lines_of((root.key(*names),))
     cases = [_case(record, keys) for record in root.records(*names, called="a case")]
-    refuse_doubles(cases, findings, lines)
+    refuse_doubles(cases, diagnostics, lines)
     return cases, lines
 
 
@@ -114,13 +114,13 @@ def read_session(record: JsonRecord | None, keys: Keys) -> Session | None:
     return Session(record.text(*both("appName")) or "", record.text(*both("userId")) or "", state)
 
 
-def refuse_doubles(cases: Sequence[AdkCase], findings: Findings, lines: Sequence[int]) -> None:
+def refuse_doubles(cases: Sequence[AdkCase], diagnostics: Diagnostics, lines: Sequence[int]) -> None:
     """Notes a problem for every case whose id an earlier one has."""
     seen: dict[str, int] = {}
     for case, line in zip(cases, lines, strict=False):
         if case.eval_id and case.eval_id in seen:
             message = f"two cases have the id {case.eval_id!r}; the other one begins in line {seen[case.eval_id]}"
-            findings.add("adk-id", message, line=line, hint="Give each case an id of its own.")
+            diagnostics.error("adk-id", message, line=line, hint="Give each case an id of its own.")
         seen.setdefault(case.eval_id, line)
 
 

@@ -13,7 +13,7 @@ import orjson
 
 from evalmeta import limits
 from evalmeta.formats.adk.cases import RUBRIC_TYPES, Keys, both, read_rubrics
-from evalmeta.formats.diagnostics import Findings
+from evalmeta.formats.diagnostics import Diagnostics
 from evalmeta.formats.json_source import JsonRecord, json_kind, read_json, unquoted
 from evalmeta.formats.registry import ADK_CONFIG
 
@@ -130,8 +130,8 @@ def read_test_config(data: bytes, *, label: str) -> AdkConfig:
         FormatError: it is no JSON, has no criteria, an unknown metric or a value that the metric does not take;
             `problems` has every reason with line and column.
     """
-    findings = Findings(label)
-    root = JsonRecord(read_json(data, label=label), (), findings, called=ADK_CONFIG)
+    diagnostics = Diagnostics(label)
+    root = JsonRecord(read_json(data, label=label), (), diagnostics, called=ADK_CONFIG)
     keys = Keys()
     keys.check(root, "criteria", "customMetrics", "userSimulatorConfig", "liveModelConfig", "evalmeta")
     for name in ("userSimulatorConfig", "liveModelConfig"):
@@ -139,13 +139,13 @@ def read_test_config(data: bytes, *, label: str) -> AdkConfig:
             root.note("adk-config", f"{root.key(*both(name))!r} is passed over: users are not simulated", *both(name))
     extension = _extension(root, keys)
     customs = dict(_custom_metrics(root, keys))
-    criteria = tuple(_criteria(root, customs, _Reading(extension, keys, findings)))
+    criteria = tuple(_criteria(root, customs, _Reading(extension, keys, diagnostics)))
     if root.is_object and not root.has("criteria"):
         root.missing("criteria", hint=_EXAMPLE)
     elif root.raw("criteria") == {}:
         root.refuse("adk-config", f"'criteria' of {ADK_CONFIG} is empty: nothing would be judged", "criteria")
-    findings.check()
-    return AdkConfig(criteria, missing=extension.missing, notes=findings.notes)
+    diagnostics.check()
+    return AdkConfig(criteria, missing=extension.missing, notes=diagnostics.notes)
 
 
 def write_test_config(config: AdkConfig) -> bytes:
@@ -232,7 +232,7 @@ class _Reading(NamedTuple):
 
     extension: _Extension
     keys: Keys
-    findings: Findings
+    diagnostics: Diagnostics
 
 
 class _CriterionReader:
@@ -241,7 +241,7 @@ class _CriterionReader:
     def __init__(self, criteria: JsonRecord, name: str, reading: _Reading) -> None:
         self._criteria = criteria
         self._name = name
-        self._extension, self._keys, self._findings = reading
+        self._extension, self._keys, self._diagnostics = reading
         is_object = isinstance(criteria.values[name], dict)
         self._object = criteria.record(name, called=f"the criterion {name!r}") if is_object else None
 
@@ -281,7 +281,7 @@ class _CriterionReader:
             hint = "Remove it, or name a function of your own under 'custom_metrics'."
             self._refuse(f"ADK's metric {self._name!r} is not supported here", hint=hint, code="adk-metric")
         else:
-            nearest = self._findings.suggest(self._name, known)
+            nearest = self._diagnostics.suggest(self._name, known)
             self._refuse(f"{self._name!r} is no metric", hint=nearest, code="adk-metric")
 
     def _threshold(self) -> float:

@@ -15,7 +15,7 @@ from evalmeta.formats.json_source import JsonRecord
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from evalmeta.formats.diagnostics import Findings
+    from evalmeta.formats.diagnostics import Diagnostics
     from evalmeta.formats.json_source import JsonFile
     from evalmeta.model.json_value import JsonValue
 
@@ -45,32 +45,32 @@ class Legacy(NamedTuple):
     is_guess: bool = False
 
 
-def read_legacy(file: JsonFile, findings: Findings, keys: Keys, *, dialect: Dialect | None) -> Legacy:
+def read_legacy(file: JsonFile, diagnostics: Diagnostics, keys: Keys, *, dialect: Dialect | None) -> Legacy:
     """Reads an array of rows, or of groups of rows `{name, data, initial_session}`, each of which is a case.
 
     Args:
         file: the file; it holds a list.
-        findings: takes the problems.
+        diagnostics: takes the problems.
         keys: warns of unknown ones.
         dialect: what rows mean; None tells it by the keys of the tools, and takes Python's way where there are none.
     """
     items = file.value if isinstance(file.value, list) else []
     lines = file.lines_of(())
     if not items:
-        findings.add("adk-empty", "the array is empty: nothing would be asked", line=file.first_line, column=1)
+        diagnostics.error("adk-empty", "the array is empty: nothing would be asked", line=file.first_line, column=1)
         return Legacy([], [], "python")
     if any(isinstance(each, dict) and "data" in each for each in items):
-        groups = [JsonRecord(file, (place,), findings, called="a case") for place in range(len(items))]
+        groups = [JsonRecord(file, (place,), diagnostics, called="a case") for place in range(len(items))]
         cases = [_group(each, keys) for each in groups]
-        refuse_doubles(cases, findings, lines)
+        refuse_doubles(cases, diagnostics, lines)
         return Legacy(cases, lines, "python", is_grouped=True)
     spoken = _dialects(items)
     if dialect is None and len(spoken) > 1:
         message = "some tools of the array have 'tool_name', and some have 'name': rows may be turns or cases"
         hint = 'Say which: [adk] dialect = "python" in evalmeta.toml makes them turns, "typescript" cases.'
-        findings.add("adk-dialect", message, line=file.first_line, column=1, hint=hint)
+        diagnostics.error("adk-dialect", message, line=file.first_line, column=1, hint=hint)
     chosen: Dialect = dialect or ("typescript" if spoken == {"typescript"} else "python")
-    rows = [JsonRecord(file, (place,), findings, called="a row") for place in range(len(items))]
+    rows = [JsonRecord(file, (place,), diagnostics, called="a row") for place in range(len(items))]
     turns = [_row(each, keys) for each in rows]
     is_guess = dialect is None and not spoken and len(turns) > 1
     if chosen == "typescript":

@@ -12,7 +12,7 @@ import orjson
 from evalmeta.formats.adk.cases import RUBRIC_TYPES, Keys, both, read_eval_set, rubric_terms
 from evalmeta.formats.adk.config import DEFAULT_CONFIG, FINAL_RESPONSE_MATCH, RESPONSE_MATCH, TRAJECTORY
 from evalmeta.formats.adk.legacy import read_legacy
-from evalmeta.formats.diagnostics import Findings
+from evalmeta.formats.diagnostics import Diagnostics
 from evalmeta.formats.document import Document
 from evalmeta.formats.json_source import json_kind, read_json
 from evalmeta.model.definition import Expectation
@@ -71,15 +71,15 @@ def read_adk(
         FormatError: it is no JSON, or nothing that could be evaluated as it was meant;
             `problems` has every reason with line and column.
     """
-    findings = Findings(label)
-    file = _read(read_json(data, label=label), findings, dialect)
-    _note_missing(file.cases, config, findings)
-    _note_idle(file, config, findings)
-    findings.check()
+    diagnostics = Diagnostics(label)
+    file = _read(read_json(data, label=label), diagnostics, dialect)
+    _note_missing(file.cases, config, diagnostics)
+    _note_idle(file, config, diagnostics)
+    diagnostics.check()
     cases = tuple(_case(number, each, config) for number, each in enumerate(file.cases, 1))
     return Document(
         Evaluation(name, _subject_name(file.cases), cases),
-        notes=(*config.notes, *findings.notes),
+        notes=(*config.notes, *diagnostics.notes),
         lines=dict(enumerate(file.lines, 1)),
     )
 
@@ -101,37 +101,37 @@ class AdkFile(NamedTuple):
 
 def read_adk_file(data: bytes, *, label: str, dialect: AdkDialect = "auto") -> AdkFile:
     """Reads the cases of a file, without what judges them; takes and raises what `read_adk` does."""
-    findings = Findings(label)
-    found = _read(read_json(data, label=label), findings, dialect)
-    findings.check()
-    return found._replace(notes=findings.notes)
+    diagnostics = Diagnostics(label)
+    found = _read(read_json(data, label=label), diagnostics, dialect)
+    diagnostics.check()
+    return found._replace(notes=diagnostics.notes)
 
 
-def _read(file: JsonFile, findings: Findings, dialect: AdkDialect) -> AdkFile:
+def _read(file: JsonFile, diagnostics: Diagnostics, dialect: AdkDialect) -> AdkFile:
     value, keys = file.value, Keys()
     if isinstance(value, list):
-        return _read_legacy(file, findings, keys, dialect)
+        return _read_legacy(file, diagnostics, keys, dialect)
     if isinstance(value, dict) and "conversation" in value and _SET_KEYS.isdisjoint(value):
         message = "this is a case alone, not an eval set"
-        findings.add("adk-form", message, line=file.first_line, column=1, hint="Put it into the list 'evalCases'.")
+        diagnostics.error("adk-form", message, line=file.first_line, column=1, hint="Put it into the list 'evalCases'.")
         return AdkFile((), None, ())
     if isinstance(value, dict):
-        cases, lines = read_eval_set(file, findings, keys)
+        cases, lines = read_eval_set(file, diagnostics, keys)
         return AdkFile(cases, None, lines)
     message = f"an eval set is {json_kind(value)}, not an object"
-    findings.add("json-type", message, line=file.first_line, column=1, hint=_EVAL_SET)
+    diagnostics.error("json-type", message, line=file.first_line, column=1, hint=_EVAL_SET)
     return AdkFile((), None, ())
 
 
-def _read_legacy(file: JsonFile, findings: Findings, keys: Keys, dialect: AdkDialect) -> AdkFile:
-    legacy = read_legacy(file, findings, keys, dialect=None if dialect == "auto" else dialect)
+def _read_legacy(file: JsonFile, diagnostics: Diagnostics, keys: Keys, dialect: AdkDialect) -> AdkFile:
+    legacy = read_legacy(file, diagnostics, keys, dialect=None if dialect == "auto" else dialect)
     message = f"the form of the file is deprecated; {_READ[legacy.dialect]}"
     if legacy.is_grouped:
         message = "the form of the file is deprecated; each of its items is a case, whose rows are turns"
     hint = "Write an eval set; evalmeta.adk.migrate_eval_data_to_new_schema makes one of it."
     if legacy.is_guess:
         hint = f"{_GUESS} {hint}"
-    findings.note(LEGACY, message, line=file.first_line, column=1, hint=hint)
+    diagnostics.warn(LEGACY, message, line=file.first_line, column=1, hint=hint)
     return AdkFile(legacy.cases, legacy.dialect, legacy.lines)
 
 
@@ -141,7 +141,7 @@ def _subject_name(cases: Sequence[AdkCase]) -> str:
     return names.pop() if len(names) == 1 else ""
 
 
-def _note_missing(cases: Sequence[AdkCase], config: AdkConfig, findings: Findings) -> None:
+def _note_missing(cases: Sequence[AdkCase], config: AdkConfig, diagnostics: Diagnostics) -> None:
     """Warns of criteria that a config asks for and no case has the data of."""
     if config.is_default:
         return
@@ -150,7 +150,7 @@ def _note_missing(cases: Sequence[AdkCase], config: AdkConfig, findings: Finding
         if needed and not any(_has_data(criterion, case, turn) for case in cases for turn in case.turns):
             becomes = _MISSING.get(criterion.name, "") if config.missing == "adk" else ""
             message = f"no case has {needed}, which {criterion.name!r} needs; {becomes or 'nothing is judged by it'}"
-            findings.note("adk-missing", message, hint="Remove the criterion, or add the data.")
+            diagnostics.warn("adk-missing", message, hint="Remove the criterion, or add the data.")
 
 
 _NEEDED: Final = {
@@ -162,14 +162,14 @@ _NEEDED: Final = {
 _MISSING: Final = {TRAJECTORY: "no calls are expected instead", RESPONSE_MATCH: "its score is 0"}
 
 
-def _note_idle(file: AdkFile, config: AdkConfig, findings: Findings) -> None:
+def _note_idle(file: AdkFile, config: AdkConfig, diagnostics: Diagnostics) -> None:
     """Warns of cases that no criterion has the data of: they are asked, and nothing is judged."""
     if config.missing == "adk" or any(each.name not in _NEEDED for each in config.criteria):
         return
     for case, line in zip(file.cases, file.lines, strict=True):
         if case.turns and not any(_has_data(each, case, turn) for each in config.criteria for turn in case.turns):
             message = f"case {case.eval_id!r} is asked and not judged: it has the data of no criterion"
-            findings.note("adk-idle", message, line=line, column=1)
+            diagnostics.warn("adk-idle", message, line=line, column=1)
 
 
 def _has_data(criterion: Criterion, case: AdkCase, turn: AdkTurn) -> bool:

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Final
 from evalmeta import limits
 from evalmeta.formats.ballerina.threads import read_threads
 from evalmeta.formats.ballerina.traces import TraceError, all_tool_calls, execution_seconds, tool_results
-from evalmeta.formats.diagnostics import Findings
+from evalmeta.formats.diagnostics import Diagnostics
 from evalmeta.formats.document import Document
 from evalmeta.formats.json_source import JsonRecord, read_json
 from evalmeta.model.definition import Expectation
@@ -65,35 +65,35 @@ def read_ballerina(data: bytes, *, label: str, name: str) -> Document:
     Raises:
         FormatError: it does not fit; `problems` has every reason with its line and column.
     """
-    file, findings = read_json(data, label=label), Findings(label)
+    file, diagnostics = read_json(data, label=label), Diagnostics(label)
     if isinstance(file.value, dict) and "threads" in file.value:
-        return _conversations(file, findings, name)
-    return _dataset(file, findings, name)
+        return _conversations(file, diagnostics, name)
+    return _dataset(file, diagnostics, name)
 
 
-def _conversations(file: JsonFile, findings: Findings, name: str) -> Document:
-    threads = read_threads(file, findings, is_strict=False)
+def _conversations(file: JsonFile, diagnostics: Diagnostics, name: str) -> Document:
+    threads = read_threads(file, diagnostics, is_strict=False)
     lines = file.lines_of(("threads",))
-    findings.check()
+    diagnostics.check()
     kept = [place for place, thread in enumerate(threads) if thread.traces]
     for place in range(len(threads)):
         if not threads[place].traces:
             message = f"the thread {threads[place].id!r} has no traces; it is passed over"
-            findings.note("ballerina-thread", message, line=lines[place], column=1)
+            diagnostics.warn("ballerina-thread", message, line=lines[place], column=1)
     if not kept:
-        findings.add("ballerina-empty", "no thread has a trace", line=1, column=1)
-    findings.check()
+        diagnostics.error("ballerina-empty", "no thread has a trace", line=1, column=1)
+    diagnostics.check()
     cases = tuple(_case(number, threads[place], file, place) for number, place in enumerate(kept, 1))
     return Document(
         Evaluation(name, "", cases),
         is_answered=True,
-        notes=findings.notes,
+        notes=diagnostics.notes,
         lines={number: lines[place] for number, place in enumerate(kept, 1)},
     )
 
 
 def _case(number: int, thread: ConversationThread, file: JsonFile, place: int) -> Case:
-    raw = JsonRecord(file, ("threads", place), Findings(file.label), called="a thread").items("traces")
+    raw = JsonRecord(file, ("threads", place), Diagnostics(file.label), called="a thread").items("traces")
     turns = (_turn(trace, source) for trace, source in zip(thread.traces, raw, strict=True))
     return Case(number, tuple(turns), label=thread.id)
 
@@ -138,39 +138,39 @@ def _is_of(result_id: str | None, call: FunctionCall) -> bool:
     return result_id is None or call.id is None or result_id == call.id
 
 
-def _dataset(file: JsonFile, findings: Findings, name: str) -> Document:
+def _dataset(file: JsonFile, diagnostics: Diagnostics, name: str) -> Document:
     rate, runs = None, None
     path: tuple[str, ...] = ()
     if not isinstance(file.value, list):
-        record = JsonRecord(file, (), findings, called="the dataset")
+        record = JsonRecord(file, (), diagnostics, called="the dataset")
         record.note_unknown(*_SET_KEYS)
         rate, runs, path = _min_pass_rate(record), _iterations(record), ("entries",)
         if record.is_object and not record.has("entries"):
             record.missing("entries", hint="A dataset has entries, an evaluation set of conversations has threads.")
         record.items("entries")
-    cases = tuple(_entry(number, record) for number, record in enumerate(_entries(file, path, findings), 1))
-    findings.check()
+    cases = tuple(_entry(number, record) for number, record in enumerate(_entries(file, path, diagnostics), 1))
+    diagnostics.check()
     if not cases:
-        findings.add("ballerina-empty", "the dataset has no entries", line=1, column=1)
-    findings.check()
+        diagnostics.error("ballerina-empty", "the dataset has no entries", line=1, column=1)
+    diagnostics.check()
     lines = dict(enumerate(file.lines_of(path), 1))
-    return Document(Evaluation(name, "", cases), runs, rate, notes=findings.notes, lines=lines)
+    return Document(Evaluation(name, "", cases), runs, rate, notes=diagnostics.notes, lines=lines)
 
 
-def _entries(file: JsonFile, path: Sequence[str], findings: Findings) -> Iterator[JsonRecord]:
+def _entries(file: JsonFile, path: Sequence[str], diagnostics: Diagnostics) -> Iterator[JsonRecord]:
     """Yields the entries, those taken out of their lists that stand in one."""
     value = file.value
     for key in path:
         value = value.get(key) if isinstance(value, dict) else None
     for place, each in enumerate(value if isinstance(value, list) else []):
         if not isinstance(each, list):
-            yield JsonRecord(file, (*path, place), findings, called="an entry")
+            yield JsonRecord(file, (*path, place), diagnostics, called="an entry")
         elif len(each) == 1:
-            yield JsonRecord(file, (*path, place, 0), findings, called="an entry")
+            yield JsonRecord(file, (*path, place, 0), diagnostics, called="an entry")
         else:
             line, column = file.place((*path, place))
             message = f"an entry's list has {len(each)} values; one is allowed, the object with 'input'"
-            findings.add("ballerina-entry", message, line=line, column=column)
+            diagnostics.error("ballerina-entry", message, line=line, column=column)
 
 
 def _entry(number: int, record: JsonRecord) -> Case:

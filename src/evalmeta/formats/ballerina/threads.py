@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from evalmeta.formats.ballerina.traces import ChatMessage, IterationOutput
-    from evalmeta.formats.diagnostics import Findings
+    from evalmeta.formats.diagnostics import Diagnostics
     from evalmeta.formats.json_source import JsonFile
     from evalmeta.model.json_value import JsonValue
 
@@ -39,7 +39,7 @@ _OUTPUT_HINT: Final = 'Write {"role": "assistant", "content": "..."}, or the mes
 _TIME_HINT: Final = 'Write "2026-02-12T05:47:05.966Z", or [seconds since 1970, fraction of a second].'
 
 
-def read_threads(file: JsonFile, findings: Findings, *, is_strict: bool = True) -> list[ConversationThread]:
+def read_threads(file: JsonFile, diagnostics: Diagnostics, *, is_strict: bool = True) -> list[ConversationThread]:
     """Reads the threads of a set, in order; what does not fit becomes a problem.
 
     The set has `threads`, each with an `id` of its own, a `description` and `traces`. An
@@ -47,8 +47,8 @@ def read_threads(file: JsonFile, findings: Findings, *, is_strict: bool = True) 
     Unless `is_strict`, a trace needs what was said and answered only; a thread without an id is `thread-1`
     by its place.
     """
-    reader = _Reader(findings, is_strict=is_strict)
-    root = JsonRecord(file, (), findings, called="the evaluation set")
+    reader = _Reader(diagnostics, is_strict=is_strict)
+    root = JsonRecord(file, (), diagnostics, called="the evaluation set")
     if root.is_object and not root.has("threads"):
         root.missing("threads")
     threads: list[ConversationThread] = []
@@ -63,14 +63,14 @@ def read_threads(file: JsonFile, findings: Findings, *, is_strict: bool = True) 
     return threads
 
 
-def read_trace(file: JsonFile, findings: Findings) -> Trace:
+def read_trace(file: JsonFile, diagnostics: Diagnostics) -> Trace:
     """Reads a file that is one trace; what does not fit becomes a problem."""
-    return _Reader(findings, is_strict=True).trace(JsonRecord(file, (), findings, called="a trace"))
+    return _Reader(diagnostics, is_strict=True).trace(JsonRecord(file, (), diagnostics, called="a trace"))
 
 
 class _Reader:
-    def __init__(self, findings: Findings, *, is_strict: bool) -> None:
-        self._findings = findings
+    def __init__(self, diagnostics: Diagnostics, *, is_strict: bool) -> None:
+        self._diagnostics = diagnostics
         self._is_strict = is_strict
 
     def thread(self, record: JsonRecord, place: int) -> ConversationThread:
@@ -125,7 +125,7 @@ class _Reader:
             if isinstance(each, str):
                 yield TraceError(each)
                 continue
-            inner = JsonRecord(record.file, place, self._findings, called="an output")
+            inner = JsonRecord(record.file, place, self._diagnostics, called="an output")
             message = _message(inner, "assistant", "function")
             if isinstance(message, ChatAssistantMessage | ChatFunctionMessage):
                 yield message

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from pathlib import Path
     from typing import BinaryIO
 
-    from evalmeta.formats.diagnostics import Findings
+    from evalmeta.formats.diagnostics import Diagnostics
     from evalmeta.model.json_value import JsonObject
 
 
@@ -69,7 +69,7 @@ def format_of(head: bytes, *, name: str = "") -> RowFormat:
     return "json" if is_one or first.strip() == b"{" or _WRAPPED.match(head) else "jsonl"
 
 
-def rows_in(data: bytes, *, label: str, findings: Findings) -> Iterator[Row]:
+def rows_in(data: bytes, *, label: str, diagnostics: Diagnostics) -> Iterator[Row]:
     """Yields the rows of a file that is in memory.
 
     Raises:
@@ -78,32 +78,32 @@ def rows_in(data: bytes, *, label: str, findings: Findings) -> Iterator[Row]:
     """
     form = format_of(data[:_HEAD_BYTES], name=label)
     if form == "jsonl":
-        yield from _lines(io.BytesIO(data), label, findings)
+        yield from _lines(io.BytesIO(data), label, diagnostics)
     elif form == "csv":
-        yield from _csv_rows(data, label, findings)
+        yield from _csv_rows(data, label, diagnostics)
     elif form == "parquet":
-        yield from _parquet_rows(io.BytesIO(data), label, findings)
+        yield from _parquet_rows(io.BytesIO(data), label, diagnostics)
     else:
-        yield from _json_rows(data, label, findings)
+        yield from _json_rows(data, label, diagnostics)
 
 
-def rows_of_file(path: Path, *, label: str, findings: Findings) -> Iterator[Row]:
+def rows_of_file(path: Path, *, label: str, diagnostics: Diagnostics) -> Iterator[Row]:
     """Yields the rows of a file on disk; raises like `rows_in`."""
     with path.open("rb") as file:
         form = format_of(file.read(_HEAD_BYTES), name=path.name)
     if form in {"jsonl", "parquet"}:
-        yield from streamed_rows(path, form, label=label, findings=findings)
+        yield from streamed_rows(path, form, label=label, diagnostics=diagnostics)
     else:
-        yield from rows_in(path.read_bytes(), label=label, findings=findings)
+        yield from rows_in(path.read_bytes(), label=label, diagnostics=diagnostics)
 
 
-def streamed_rows(path: Path, form: RowFormat, *, label: str, findings: Findings) -> Iterator[Row]:
+def streamed_rows(path: Path, form: RowFormat, *, label: str, diagnostics: Diagnostics) -> Iterator[Row]:
     """Yields the rows of a file of JSON Lines or Parquet, of which one, or a hundred, are in memory at a time."""
     with path.open("rb") as file:
-        yield from (_parquet_rows if form == "parquet" else _lines)(file, label, findings)
+        yield from (_parquet_rows if form == "parquet" else _lines)(file, label, diagnostics)
 
 
-def _json_rows(data: bytes, label: str, findings: Findings) -> Iterator[Row]:
+def _json_rows(data: bytes, label: str, diagnostics: Diagnostics) -> Iterator[Row]:
     file = read_json(data, label=label)
     path: tuple[str | int, ...] = ()
     rows = file.value
@@ -117,13 +117,13 @@ def _json_rows(data: bytes, label: str, findings: Findings) -> Iterator[Row]:
             rows, path = rows[wrapper], (wrapper,)
     if not isinstance(rows, list):
         hint = 'Write [{"request": "..."}, ...], or a row on each line.'
-        findings.add("json-type", f"the file holds {json_kind(rows)}, not a list of rows", line=1, hint=hint)
+        diagnostics.error("json-type", f"the file holds {json_kind(rows)}, not a list of rows", line=1, hint=hint)
         return
     for place in range(len(rows)):
         yield Row(place + 1, file, (*path, place))
 
 
-def _lines(file: BinaryIO, label: str, findings: Findings) -> Iterator[Row]:
+def _lines(file: BinaryIO, label: str, diagnostics: Diagnostics) -> Iterator[Row]:
     """Yields the rows of JSON Lines; a line that is none becomes a problem, and the next one is read."""
     number = 0
     for line_number, line in enumerate(_bounded_lines(file), 1):
@@ -134,14 +134,14 @@ def _lines(file: BinaryIO, label: str, findings: Findings) -> Iterator[Row]:
         number += 1
         if len(line) > limits.MAX_ROW_BYTES:
             message = f"row {number}: the line is longer than {limits.MAX_ROW_BYTES:,} bytes"
-            findings.add("json-limit", message, line=line_number)
+            diagnostics.error("json-limit", message, line=line_number)
             continue
         try:
             yield Row(number, read_json(line.rstrip(b"\r\n"), label=label, first_line=line_number))
         except FormatError as error:
             for each in error.problems:
                 place = each.location
-                findings.add(each.code, f"row {number}: {each.message}", line=place.line, column=place.column)
+                diagnostics.error(each.code, f"row {number}: {each.message}", line=place.line, column=place.column)
 
 
 def _bounded_lines(file: BinaryIO) -> Iterator[bytes]:
@@ -153,16 +153,16 @@ def _bounded_lines(file: BinaryIO) -> Iterator[bytes]:
         yield line
 
 
-def _csv_rows(data: bytes, label: str, findings: Findings) -> Iterator[Row]:
+def _csv_rows(data: bytes, label: str, diagnostics: Diagnostics) -> Iterator[Row]:
     """Yields the rows of a table whose first line names the columns; an empty cell is none."""
     if len(data) > limits.MAX_JSON_BYTES:
-        findings.add("csv-limit", f"the file is larger than {limits.MAX_JSON_BYTES:,} bytes")
+        diagnostics.error("csv-limit", f"the file is larger than {limits.MAX_JSON_BYTES:,} bytes")
         return
     try:
         text = data.decode("utf-8-sig")
     except UnicodeDecodeError as error:
         line = data.count(b"\n", 0, error.start) + 1
-        findings.add("csv-encoding", "the file is not UTF-8", line=line, hint="Save it as CSV UTF-8.")
+        diagnostics.error("csv-encoding", "the file is not UTF-8", line=line, hint="Save it as CSV UTF-8.")
         return
     delimiter = max(_DELIMITERS, key=lambda each: len(_cells(text[:_HEAD_BYTES].split("\n", 1)[0], each)))
     reader = csv.reader(io.StringIO(text, newline=""), delimiter=delimiter, strict=True)
@@ -172,27 +172,27 @@ def _csv_rows(data: bytes, label: str, findings: Findings) -> Iterator[Row]:
         with _long_cells():
             for cells in reader:
                 if titles is None and any(cells):
-                    titles = _titles(cells, findings)
+                    titles = _titles(cells, diagnostics)
                 elif titles is not None and any(cells):
                     number += 1
                     if any(cells[len(titles) :]):
                         message = f"row {number}: it has {len(cells)} cells for {len(titles)} columns"
-                        findings.add("csv-cells", message, line=begins)
+                        diagnostics.error("csv-cells", message, line=begins)
                     values = {title: cell for title, cell in zip(titles, cells, strict=False) if cell}
                     yield Row(number, PlacedRow(label, values, line=begins))
                 begins = reader.line_num + 1
     except csv.Error as error:
-        findings.add("csv-syntax", f"this is no CSV: {error}", line=begins)
+        diagnostics.error("csv-syntax", f"this is no CSV: {error}", line=begins)
 
 
-def _titles(cells: Sequence[str], findings: Findings) -> list[str]:
+def _titles(cells: Sequence[str], diagnostics: Diagnostics) -> list[str]:
     titles = [_title(each) for each in cells]
     for place, title in enumerate(titles):
         if title in titles[:place]:
-            findings.add("csv-columns", f"column {place + 1}, {title!r}, stands here a second time", line=1)
+            diagnostics.error("csv-columns", f"column {place + 1}, {title!r}, stands here a second time", line=1)
     if {*_TELLING}.isdisjoint(titles):
         nearest = did_you_mean(titles[0], COLUMNS) if titles else ""
-        findings.add("csv-columns", "there is no column 'request', 'inputs' or 'trace'", line=1, hint=nearest)
+        diagnostics.error("csv-columns", "there is no column 'request', 'inputs' or 'trace'", line=1, hint=nearest)
     return titles
 
 
@@ -217,7 +217,7 @@ def _long_cells() -> Iterator[None]:
         csv.field_size_limit(before)
 
 
-def _parquet_rows(file: BinaryIO, label: str, findings: Findings) -> Iterator[Row]:
+def _parquet_rows(file: BinaryIO, label: str, diagnostics: Diagnostics) -> Iterator[Row]:
     try:
         from pyarrow import ArrowException, parquet  # noqa: PLC0415 - an extra
     except ImportError:
@@ -235,4 +235,4 @@ def _parquet_rows(file: BinaryIO, label: str, findings: Findings) -> Iterator[Ro
                 number += 1
                 yield Row(number, PlacedRow(label, plain_row(values, number)))
     except (ArrowException, OSError) as error:
-        findings.add("parquet-syntax", f"this is no Parquet file: {error}")
+        diagnostics.error("parquet-syntax", f"this is no Parquet file: {error}")

@@ -21,7 +21,7 @@ from evalmeta.formats.databricks.files import PlacedRow, format_of, rows_in, row
 from evalmeta.formats.databricks.metrics import wanted_metrics
 from evalmeta.formats.databricks.rows import Row, RowTerms, is_request, read_row
 from evalmeta.formats.databricks.texts import decoded
-from evalmeta.formats.diagnostics import Findings
+from evalmeta.formats.diagnostics import Diagnostics
 from evalmeta.formats.document import Document
 from evalmeta.model.evaluation import Case, Evaluation
 
@@ -64,8 +64,8 @@ def read_databricks(
         UsageError: a metric is unknown, the guidelines are none, or it is Parquet without pyarrow.
     """
     terms = RowTerms(wanted_metrics(metrics, global_guidelines), is_asked, set(), set())
-    findings = Findings(label)
-    return _document(rows_in(data, label=label, findings=findings), terms, findings, name)
+    diagnostics = Diagnostics(label)
+    return _document(rows_in(data, label=label, diagnostics=diagnostics), terms, diagnostics, name)
 
 
 def read_databricks_rows(
@@ -80,7 +80,7 @@ def read_databricks_rows(
     """Reads rows of plain values, as `frames.rows_of` gives them; otherwise as `read_databricks` does."""
     terms = RowTerms(wanted_metrics(metrics, global_guidelines), is_asked, set(), set())
     placed = (Row(number, PlacedRow(label, values)) for number, values in enumerate(rows, 1))
-    return _document(placed, terms, Findings(label), name)
+    return _document(placed, terms, Diagnostics(label), name)
 
 
 def read_databricks_file(
@@ -114,7 +114,7 @@ def read_databricks_file(
             )
         wanted = wanted_metrics(metrics, global_guidelines)
         cases = _FileCases(
-            lambda findings: streamed_rows(path, form, label=label, findings=findings), label, wanted, is_asked
+            lambda diagnostics: streamed_rows(path, form, label=label, diagnostics=diagnostics), label, wanted, is_asked
         )
         return cases.checked(name)
     except OSError as error:
@@ -125,28 +125,28 @@ def read_databricks_file(
 class _FileCases:
     """The cases of a file that is read anew whenever they are gone through."""
 
-    rows: Callable[[Findings], Iterator[Row]]
+    rows: Callable[[Diagnostics], Iterator[Row]]
     label: str
     wanted: Wanted
     is_asked: bool
 
     def __iter__(self) -> Iterator[Case]:
-        findings = Findings(self.label)
+        diagnostics = Diagnostics(self.label)
         terms = RowTerms(self.wanted, self.is_asked, set(), set())
-        for row in self.rows(findings):
-            case = read_row(row, terms, findings)
-            findings.check()
+        for row in self.rows(diagnostics):
+            case = read_row(row, terms, diagnostics)
+            diagnostics.check()
             yield case
-        findings.check()
+        diagnostics.check()
 
     def checked(self, name: str) -> Document:
         """Gives the document when every row is sound; raises FormatError otherwise."""
-        findings = Findings(self.label)
+        diagnostics = Diagnostics(self.label)
         terms = RowTerms(self.wanted, self.is_asked, set(), set())
         census = _Census()
-        for row in self.rows(findings):
-            census.add(row, read_row(row, terms, findings))
-        return _checked(self, census, terms, findings, name)
+        for row in self.rows(diagnostics):
+            census.add(row, read_row(row, terms, diagnostics))
+        return _checked(self, census, terms, diagnostics, name)
 
 
 class _Census:
@@ -185,25 +185,25 @@ class _Lines(Mapping[int, int]):
         return len(self._lines)
 
 
-def _document(rows: Iterable[Row], terms: RowTerms, findings: Findings, name: str) -> Document:
+def _document(rows: Iterable[Row], terms: RowTerms, diagnostics: Diagnostics, name: str) -> Document:
     census, cases, last = _Census(), [], None
     for row in rows:
         last = row
-        cases.append(read_row(row, terms, findings))
+        cases.append(read_row(row, terms, diagnostics))
         census.add(row, cases[-1])
     if last is not None and last.path:
         census.lines = array("I", last.file.lines_of(last.path[:-1]))
-    return _checked(tuple(cases), census, terms, findings, name)
+    return _checked(tuple(cases), census, terms, diagnostics, name)
 
 
-def _checked(cases: Iterable[Case], census: _Census, terms: RowTerms, findings: Findings, name: str) -> Document:
-    findings.check()
+def _checked(cases: Iterable[Case], census: _Census, terms: RowTerms, diagnostics: Diagnostics, name: str) -> Document:
+    diagnostics.check()
     count = len(census.lines)
     if not count:
-        findings.add("databricks-row", "there are no rows", hint='Write [{"request": "..."}].')
-    findings.check()
+        diagnostics.error("databricks-row", "there are no rows", hint='Write [{"request": "..."}].')
+    diagnostics.check()
     if 0 < census.answered < count and not terms.is_asked:
-        findings.note(
+        diagnostics.warn(
             "databricks-row",
             f"row {census.first_unanswered} has neither 'response' nor 'trace', which others have",
             line=census.lines[census.first_unanswered - 1],
@@ -212,10 +212,10 @@ def _checked(cases: Iterable[Case], census: _Census, terms: RowTerms, findings: 
     for metric in terms.wanted.metrics:
         if metric.name in terms.wanted.named - census.judged:
             needed = " and ".join(sorted(_NEEDED.get(each, f"'{each}'") for each in metric.needs - {"request"}))
-            findings.note("databricks-row", f"no row has what {metric.short!r} needs: {needed}")
+            diagnostics.warn("databricks-row", f"no row has what {metric.short!r} needs: {needed}")
     is_answered = census.answered == count
     lines = _Lines(census.lines) if any(census.lines) else {}
-    return Document(Evaluation(name, "", cases), is_answered=is_answered, notes=findings.notes, lines=lines)
+    return Document(Evaluation(name, "", cases), is_answered=is_answered, notes=diagnostics.notes, lines=lines)
 
 
 _TEXTS: Final = frozenset({"request_id", "expected_response", "response", "outputs"})
@@ -230,9 +230,9 @@ def copy_rows(path: Path, *, label: str) -> bytes:
         UsageError: it is Parquet, and pyarrow is not installed.
     """
     read_databricks_file(path, label=label, name="")
-    findings = Findings(label)
-    lines = [orjson.dumps(_values(row)) + b"\n" for row in rows_of_file(path, label=label, findings=findings)]
-    findings.check()
+    diagnostics = Diagnostics(label)
+    lines = [orjson.dumps(_values(row)) + b"\n" for row in rows_of_file(path, label=label, diagnostics=diagnostics)]
+    diagnostics.check()
     return b"".join(lines)
 
 

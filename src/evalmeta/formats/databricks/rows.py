@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
     from evalmeta.formats.databricks.metrics import Wanted
     from evalmeta.formats.databricks.traces import MlflowTrace
-    from evalmeta.formats.diagnostics import Findings
+    from evalmeta.formats.diagnostics import Diagnostics
     from evalmeta.formats.json_source import JsonFile
     from evalmeta.model.json_value import JsonObject, JsonValue
 
@@ -100,16 +100,16 @@ class RowTerms(NamedTuple):
         return True
 
 
-def read_row(row: Row, terms: RowTerms, findings: Findings) -> Case:
-    """Reads a row as a case of one turn; what is wrong with it goes to the findings, with its place."""
-    return _RowReader(row, terms, findings).case()
+def read_row(row: Row, terms: RowTerms, diagnostics: Diagnostics) -> Case:
+    """Reads a row as a case of one turn; what is wrong with it goes to the diagnostics, with its place."""
+    return _RowReader(row, terms, diagnostics).case()
 
 
 class _RowReader:
-    def __init__(self, row: Row, terms: RowTerms, findings: Findings) -> None:
+    def __init__(self, row: Row, terms: RowTerms, diagnostics: Diagnostics) -> None:
         self._row = row
         self._terms = terms
-        self._findings = findings
+        self._diagnostics = diagnostics
         value = row.file.value
         for step in row.path:
             value = value[step]  # type: ignore[index] # the path leads to what is there
@@ -325,7 +325,7 @@ class _RowReader:
     def _note_unknown(self) -> None:
         for key in self._values:
             if key not in _KNOWN and self._is_news(key):
-                hint = self._findings.suggest(key, _KNOWN)
+                hint = self._diagnostics.suggest(key, _KNOWN)
                 self._note(
                     f"there is no column {key!r}; it is passed over", (key,), code="databricks-column", hint=hint
                 )
@@ -345,14 +345,14 @@ class _RowReader:
         self._refuse(f"{_shown(path)} is {json_kind(value)}, not {expected}", path, code="json-type", hint=hint)
 
     def _refuse(self, message: str, path: Path = (), *, code: str = "databricks-row", hint: str = "") -> None:
-        if self._findings.is_full:
+        if self._diagnostics.has_all_errors:
             return
         line, column = self._row.file.place((*self._row.path, *path))
-        self._findings.add(code, f"row {self._row.number}: {message}", line=line, column=column, hint=hint)
+        self._diagnostics.error(code, f"row {self._row.number}: {message}", line=line, column=column, hint=hint)
 
     def _note(self, message: str, path: Path, *, code: str = "databricks-row", hint: str = "") -> None:
         line, column = self._row.file.place((*self._row.path, *path))
-        self._findings.note(code, f"row {self._row.number}: {message}", line=line, column=column, hint=hint)
+        self._diagnostics.warn(code, f"row {self._row.number}: {message}", line=line, column=column, hint=hint)
 
 
 def _columns(value: JsonObject) -> JsonObject:
