@@ -20,7 +20,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Final, cast
 
 from evalmeta.api.evaluate import evaluate_async as run_evaluation
-from evalmeta.engine.runner import run_to_end
+from evalmeta.engine.event_loop import run_to_end
 from evalmeta.engine.scorers.judged import read_parts
 from evalmeta.engine.subjects.replay import bind_recorded
 from evalmeta.errors import UsageError

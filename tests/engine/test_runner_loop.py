@@ -8,11 +8,11 @@ from contextlib import suppress
 
 import pytest
 
-from evalmeta.engine.runner import run_to_end
+from evalmeta.engine.event_loop import run_to_end
 
 LEAVING = """\
 import asyncio, time
-from evalmeta.engine.runner import run_to_end
+from evalmeta.engine.event_loop import run_to_end
 
 async def main():
     asyncio.ensure_future(asyncio.to_thread(time.sleep, 3600))

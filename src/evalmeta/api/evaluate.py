@@ -22,8 +22,9 @@ from evalmeta.api.agent_tests import with_document
 from evalmeta.api.evaluate_inputs import Bindings, assignments_of, is_list
 from evalmeta.api.runs import FinishedRun, FinishedRuns
 from evalmeta.engine.case_run import choose
+from evalmeta.engine.event_loop import run_to_end
 from evalmeta.engine.journal import MemoryJournal
-from evalmeta.engine.runner import execute, run_to_end
+from evalmeta.engine.runner import execute
 from evalmeta.engine.scorers.registry import make_scorers
 from evalmeta.engine.statistics import Tally
 from evalmeta.errors import StoreError, StoreLocked, TooManyErrors, UsageError

@@ -231,7 +231,7 @@ def run_async(work: Coroutine[None, None, _T]) -> _T:
     """
     import asyncio  # noqa: PLC0415 - 47 ms, not needed for --help
 
-    from evalmeta.engine.runner import run_to_end  # noqa: PLC0415 - likewise
+    from evalmeta.engine.event_loop import run_to_end  # noqa: PLC0415 - likewise
 
     try:
         return run_to_end(_interruptible(work))

@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from evalmeta import limits
-from evalmeta.engine.runner import run_to_end
+from evalmeta.engine.event_loop import run_to_end
 from evalmeta.errors import EXIT_ORG, EXIT_PASSED, StoreError, StoreLocked
 from evalmeta.model.redaction import child_environment
 from evalmeta.model.run import RunStatus

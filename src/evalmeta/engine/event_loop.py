@@ -1,0 +1,69 @@
+"""An event loop that ends when its work ends, even if agents leave tasks or threads behind."""
+
+from __future__ import annotations
+
+import asyncio
+import threading
+from concurrent.futures import Future, ThreadPoolExecutor
+from typing import TYPE_CHECKING, ParamSpec, TypeVar
+
+from evalmeta import limits
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Coroutine
+
+_P = ParamSpec("_P")
+_T = TypeVar("_T")
+
+
+def run_to_end(work: Coroutine[object, None, _T]) -> _T:
+    """Run a coroutine as `asyncio.run` does, and wait at most `SHUTDOWN_SECONDS` for what it leaves behind.
+
+    Tasks that ignore their cancellation, and threads of `asyncio.to_thread` that are blocked, are abandoned;
+    they do not keep the process from ending.
+    """
+    runner = asyncio.Runner()
+    loop = runner.get_loop()
+    loop.set_default_executor(_Threads())
+    try:
+        return runner.run(work)
+    finally:
+        if _end_tasks(loop):
+            runner.close()
+        else:
+            # Closing the runner would wait for the tasks, and asyncio would warn when they are destroyed.
+            loop.set_exception_handler(lambda *_: None)
+            loop.close()
+
+
+class _Threads(ThreadPoolExecutor):
+    """Start a daemon thread for every call; `asyncio` only accepts a `ThreadPoolExecutor`."""
+
+    def submit(self, fn: Callable[_P, _T], /, *args: _P.args, **kwargs: _P.kwargs) -> Future[_T]:
+        future: Future[_T] = Future()
+
+        def call() -> None:
+            if not future.set_running_or_notify_cancel():
+                return
+            try:
+                result = fn(*args, **kwargs)
+            except BaseException as error:  # noqa: BLE001 - the future raises it to its waiter
+                future.set_exception(error)
+            else:
+                future.set_result(result)
+
+        threading.Thread(target=call, name="evalmeta-call", daemon=True).start()
+        return future
+
+    def shutdown(self, wait: bool = True, *, cancel_futures: bool = False) -> None:  # noqa: FBT001, FBT002 - as its base class has it
+        """Return at once."""
+
+
+def _end_tasks(loop: asyncio.AbstractEventLoop) -> bool:
+    """Cancel the tasks that are left; return whether all ended in time."""
+    tasks = asyncio.all_tasks(loop)
+    for task in tasks:
+        task.cancel()
+    if tasks:
+        loop.run_until_complete(asyncio.wait(tasks, timeout=limits.SHUTDOWN_SECONDS / 4))
+    return not asyncio.all_tasks(loop)
