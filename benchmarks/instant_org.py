@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import asyncio
 import sys
-from contextlib import closing
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -50,7 +49,7 @@ class Instant:
 
 
 def main(folder: Path) -> None:
-    with closing(open_database(folder)) as database, listen("127.0.0.1", 0) as listening:
+    with open_database(folder) as database, listen("127.0.0.1", 0) as listening:
         org = Organization(database, folder, {}, lambda _: None)
         print(f"http://127.0.0.1:{listening.getsockname()[1]} {org.token}", flush=True)
         app = Instant(create_app(org))

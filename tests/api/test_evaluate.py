@@ -7,7 +7,6 @@ import signal
 import subprocess
 import sys
 import time
-from contextlib import closing
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -417,7 +416,7 @@ def test_what_an_ended_process_has_kept_is_not_asked_again(tmp_path: Path, endin
 
 
 def kept_in(journal: Path) -> int:
-    with closing(open_database(journal)) as database:
+    with open_database(journal) as database:
         [(count,)] = database.query("SELECT count(*) FROM case_result")
     return int(count)
 
@@ -483,7 +482,7 @@ def test_what_no_journal_can_keep_is_refused(tmp_path: Path, what: object, messa
 
 def test_a_run_that_is_taken_out_of_its_journal_is_an_error(tmp_path: Path) -> None:
     def take_out(_results: object) -> None:
-        with closing(open_database(tmp_path)) as database:
+        with open_database(tmp_path) as database:
             database.execute("DELETE FROM case_result")
             database.execute("DELETE FROM run")
 

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import asyncio
 import sys
-from contextlib import closing
 from pathlib import Path
 
 import uvicorn
@@ -19,7 +18,7 @@ from evalmeta.store.database import open_database
 
 
 def main(folder: Path) -> None:
-    with closing(open_database(folder / ".evalmeta")) as database, listen("127.0.0.1", 0) as listening:
+    with open_database(folder / ".evalmeta") as database, listen("127.0.0.1", 0) as listening:
         org = Organization(database, folder, {}, lambda _: None)
         sys.stdout.write(f"http://127.0.0.1:{listening.getsockname()[1]} {org.token}\n")
         sys.stdout.flush()

@@ -8,7 +8,7 @@ import os
 import subprocess
 import sys
 import time
-from contextlib import closing, contextmanager
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeVar
@@ -111,7 +111,7 @@ class Org:
 
     def carry_out_jobs(self, *, once: str = "Pending") -> None:
         """Carries out the jobs of an idle org as soon as one has a status."""
-        with closing(open_database(self.folder / ".evalmeta")) as database:
+        with open_database(self.folder / ".evalmeta") as database:
             org = Organization(database, self.folder, {}, lambda _: None)
             until = time.monotonic() + _DEADLINE_SECONDS
             while once not in {job.status for job, _ in org.jobs.unfinished()}:

@@ -13,7 +13,6 @@ import random
 import signal
 import sys
 import time
-from contextlib import closing
 from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).parent.parent))
@@ -41,7 +40,7 @@ def main(folder: str, kills: str) -> None:
     root.mkdir()
     (root / "evalmeta.toml").touch()
     project = find_project(root)
-    with closing(open_database(project.state_dir)) as database:
+    with open_database(project.state_dir) as database:
         org = Organization(database, root, {}, lambda _: None)
         token = org.new_token(ADMIN, now=time.time(), expires=time.time() + 3600)
     for number in range(int(kills)):
@@ -86,7 +85,7 @@ async def _kill(child: int, *, after: float) -> None:
 
 
 def state(project: Project, accepted: str | None) -> str:
-    with closing(open_database(project.state_dir)) as database:
+    with open_database(project.state_dir) as database:
         org = Organization(database, project.root, {}, lambda _: None)
         before = _version(org)
         carry_out_jobs(org)

@@ -16,7 +16,6 @@ import signal
 import sys
 import time
 from collections import Counter
-from contextlib import closing
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -61,7 +60,7 @@ class Watch:
     def look(self) -> None:
         """Reads what is committed: all that was there before is there, and the same."""
         sql = "SELECT iteration, number, body FROM case_result WHERE run_id = ?"
-        with closing(open_database(self.project.state_dir)) as database:
+        with open_database(self.project.state_dir) as database:
             now = {(iteration, number): body for iteration, number, body in database.query(sql, (self.run_id,))}
         self.lost += sum(now.get(key) != body for key, body in self.seen.items())
         self.seen = now

@@ -5,7 +5,6 @@ import sys
 import tempfile
 import time
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import closing
 from pathlib import Path
 from threading import Event
 from typing import TYPE_CHECKING
@@ -70,7 +69,7 @@ def test_a_deployment_is_dated_when_it_has_the_database(org: Organization) -> No
     held = Event()
 
     def hold() -> float:
-        with closing(open_database(org.database.path.parent)) as other, other.transaction():
+        with open_database(org.database.path.parent) as other, other.transaction():
             held.set()
             time.sleep(0.2)
             return time.time()

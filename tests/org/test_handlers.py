@@ -1,7 +1,6 @@
 from __future__ import annotations
 
 import asyncio
-from contextlib import closing
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
@@ -178,7 +177,7 @@ def test_a_deployment_is_answered_with_a_receipt_and_kept(waiting: Organization)
 def locked(org: Organization, monkeypatch: pytest.MonkeyPatch) -> Iterable[Organization]:
     """The org while another program holds its database."""
     monkeypatch.setattr(limits, "STORE_BUSY_SECONDS", 0.01)
-    with closing(open_database(org.database.path.parent)) as other, other.transaction():
+    with open_database(org.database.path.parent) as other, other.transaction():
         yield org
 
 

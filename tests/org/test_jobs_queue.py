@@ -2,7 +2,6 @@ from __future__ import annotations
 
 import threading
 import time
-from contextlib import closing
 from typing import TYPE_CHECKING
 
 from evalmeta import limits
@@ -23,7 +22,7 @@ ZIP = package({"A": definition("A")})
 
 
 def submitted(folder: Path, count: int, queue: JobQueue | None = None) -> None:
-    with closing(open_database(folder)) as database:
+    with open_database(folder) as database:
         org = Organization(database, folder, {}, lambda _: None, queue.wake if queue else lambda: None)
         if queue:
             queue.org = org
@@ -34,7 +33,7 @@ def submitted(folder: Path, count: int, queue: JobQueue | None = None) -> None:
 
 
 def unfinished(folder: Path) -> int:
-    with closing(open_database(folder)) as database:
+    with open_database(folder) as database:
         return Organization(database, folder, {}, lambda _: None).jobs.count_unfinished()
 
 
@@ -46,7 +45,7 @@ def test_a_queue_that_is_closed_has_done_all_its_work(tmp_path: Path) -> None:
 def test_a_queue_that_is_closed_at_once_leaves_the_rest_for_later(tmp_path: Path) -> None:
     submitted(tmp_path, 50)
     queue = JobQueue()
-    with closing(open_database(tmp_path)) as database:
+    with open_database(tmp_path) as database:
         queue.org = Organization(database, tmp_path, {}, lambda _: None)
         queue.wake()
         queue.close(at_once=True)
@@ -67,7 +66,7 @@ def test_queues_of_one_database_carry_out_each_job_once(tmp_path: Path) -> None:
         thread.start()
     for thread in threads:
         thread.join()
-    with closing(open_database(tmp_path)) as database:
+    with open_database(tmp_path) as database:
         org = Organization(database, tmp_path, {}, lambda _: None)
         assert [job.status for job in org.jobs.history()] == ["Succeeded"] * 40
         assert [each.full_name for each in org.components.list(KIND.name)] == ["A"]
@@ -75,10 +74,10 @@ def test_queues_of_one_database_carry_out_each_job_once(tmp_path: Path) -> None:
 
 def test_a_job_that_breaks_the_org_ends_and_the_next_one_is_carried_out(tmp_path: Path) -> None:
     submitted(tmp_path, 1)
-    with closing(open_database(tmp_path)) as database:
+    with open_database(tmp_path) as database:
         database.execute("UPDATE job SET request = 'text, which no zip is'")
     submitted(tmp_path, 1, JobQueue())
-    with closing(open_database(tmp_path)) as database:
+    with open_database(tmp_path) as database:
         jobs = Organization(database, tmp_path, {}, lambda _: None).jobs
         assert {job.status for job in jobs.history()} == {"Failed", "Succeeded"}
 
@@ -89,7 +88,7 @@ def test_a_job_that_a_busy_database_kept_back_is_done_though_nobody_asks(
     submitted(tmp_path, 1)
     monkeypatch.setattr(limits, "STORE_BUSY_SECONDS", 0.01)
     queue = JobQueue()
-    with closing(open_database(tmp_path)) as database, closing(open_database(tmp_path)) as other:
+    with open_database(tmp_path) as database, open_database(tmp_path) as other:
         queue.org = Organization(database, tmp_path, {}, lambda _: None)
         with other.transaction():
             queue.wake()
@@ -103,7 +102,7 @@ def test_a_queue_that_is_closed_does_not_wait_for_a_busy_database(
 ) -> None:
     submitted(tmp_path, 1)
     monkeypatch.setattr(limits, "STORE_BUSY_SECONDS", 0.01)
-    with closing(open_database(tmp_path)) as other, other.transaction():
+    with open_database(tmp_path) as other, other.transaction():
         queue = JobQueue()
         queue.org = Organization(other, tmp_path, {}, lambda _: None)
         queue.wake()

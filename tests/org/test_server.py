@@ -5,7 +5,7 @@ import signal
 import socket
 import subprocess
 import sys
-from contextlib import closing, suppress
+from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
@@ -324,7 +324,7 @@ def test_an_agent_that_is_bound_while_the_org_is_served_can_be_asked(project: Pr
 def test_a_defect_shows_no_traceback_and_no_path(project: Project) -> None:
     with served(project) as url:
         token = make_token(project)
-        with closing(open_database(project.state_dir)) as database:
+        with open_database(project.state_dir) as database:
             database.execute("DROP TABLE component")
         listing = "<listMetadata><queries><type>AiEvaluationDefinition</type></queries></listMetadata>"
         answer = call(url, listing, token)

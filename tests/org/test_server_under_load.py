@@ -8,7 +8,7 @@ import signal
 import subprocess
 import sys
 import time
-from contextlib import closing, contextmanager
+from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -91,7 +91,7 @@ def test_many_clients_at_once_are_all_served_once_and_one_after_the_other(
 
     with served(project) as (url, token):
         answers = asyncio.run(everybody(url, token))
-    with closing(open_database(project.state_dir)) as database:
+    with open_database(project.state_dir) as database:
         org = Organization(database, project.root, {}, lambda _: None)
         history = org.jobs.history()
         final = org.components.content(KIND.name, "Shared")

@@ -60,7 +60,7 @@ def test_a_project_that_was_moved_with_its_state_remembers(tmp_path: Path) -> No
 
 
 def test_a_database_of_the_first_layout_gets_the_table_and_keeps_its_rows(tmp_path: Path) -> None:
-    with closing(open_database(tmp_path)) as made:
+    with open_database(tmp_path) as made:
         header = made.query("SELECT application_id FROM pragma_application_id")[0][0]
     (tmp_path / "org.sqlite3").unlink()
     script = (files("evalmeta.store") / "migrations/0001.sql").read_text()
@@ -70,5 +70,5 @@ def test_a_database_of_the_first_layout_gets_the_table_and_keeps_its_rows(tmp_pa
 
     with open_tracking(tmp_path, root=tmp_path, org_url=URL) as tracking:
         assert tracking.load(KIND) == {}
-    with closing(open_database(tmp_path)) as migrated:
+    with open_database(tmp_path) as migrated:
         assert migrated.query("SELECT last FROM counter WHERE prefix = '4KA'") == [(7,)]

@@ -61,7 +61,7 @@ def test_a_folder_that_was_there_gets_the_databases_files_only(folder: Path) -> 
 def test_what_was_committed_is_there_after_reopening(database: Database, folder: Path) -> None:
     put(database, "a")
     database.close()
-    with closing(open_database(folder)) as reopened:
+    with open_database(folder) as reopened:
         assert prefixes(reopened) == ["a"]
 
 
@@ -101,7 +101,7 @@ def test_a_database_that_another_program_holds_is_locked(
     database: Database, folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(limits, "STORE_BUSY_SECONDS", 0.05)
-    with closing(other(folder)) as holder, closing(open_database(folder)) as waiting:
+    with closing(other(folder)) as holder, open_database(folder) as waiting:
         holder.execute("BEGIN IMMEDIATE")
         with pytest.raises(StoreLocked, match="held by another program") as raised:
             put(waiting, "a")
@@ -170,7 +170,7 @@ def test_a_database_of_the_first_layout_is_brought_up_to_date_and_loses_nothing(
     with closing(other(folder)) as old:
         old.executescript(f"{first.read_text()} PRAGMA application_id = {EVMT}; PRAGMA user_version = 1;")
         old.execute("INSERT INTO component VALUES ('T', 'A', '4KA', x'0102', 1, 2)")
-    with closing(open_database(folder)) as database:
+    with open_database(folder) as database:
         new = len([each for each in first.parent.iterdir() if each.suffix == ".sql"])
         assert database.query("PRAGMA user_version") == [(new,)]
         assert database.query("SELECT id, content, created_at FROM component") == [("4KA", b"\x01\x02", 1)]
@@ -203,7 +203,7 @@ def test_a_database_cut_off_in_the_middle_is_told(database: Database, folder: Pa
     database.close()
     content = (folder / FILE).read_bytes()
     (folder / FILE).write_bytes(content[: int(len(content) * kept)])
-    with pytest.raises(StoreError, match=r"org\.sqlite3"), closing(open_database(folder)) as cut:
+    with pytest.raises(StoreError, match=r"org\.sqlite3"), open_database(folder) as cut:
         cut.query("SELECT sum(length(content)) FROM component")
 
 

@@ -1,6 +1,5 @@
 from __future__ import annotations
 
-from contextlib import closing
 from typing import TYPE_CHECKING
 
 from evalmeta.model.registry import TYPES
@@ -15,7 +14,7 @@ TYPE = TYPES[0]
 
 
 def test_contents_go_and_users_tokens_and_counters_stay(tmp_path: Path) -> None:
-    with closing(open_database(tmp_path)) as database:
+    with open_database(tmp_path) as database:
         with database.transaction():
             Components(database).save(TYPE, {"A": b"a"}, now=1)
         Users(database).add_token(Users(database).everybody()[0], org_id="00D", now=0, expires=1)
@@ -28,7 +27,7 @@ def test_contents_go_and_users_tokens_and_counters_stay(tmp_path: Path) -> None:
 
 
 def test_what_projects_have_in_common_with_other_orgs_stays(tmp_path: Path) -> None:
-    with closing(open_database(tmp_path)) as database:
+    with open_database(tmp_path) as database:
         orgs = {url: Tracking(database, project="..", org_url=url) for url in ("here", "there")}
         for each in orgs.values():
             each.remember(TYPE.name, {"A": Synced(b"a", "")})

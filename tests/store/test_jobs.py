@@ -132,7 +132,7 @@ def test_old_jobs_are_forgotten_and_unfinished_ones_never(jobs: Jobs) -> None:
 
 
 def test_jobs_of_an_earlier_layout_keep_their_replies(tmp_path: Path) -> None:
-    with closing(open_database(tmp_path)) as made:
+    with open_database(tmp_path) as made:
         [(header,)] = made.query("SELECT application_id FROM pragma_application_id")
     (tmp_path / "org.sqlite3").unlink()
     scripts = [(files("evalmeta.store") / f"migrations/000{number}.sql").read_text() for number in (1, 2)]
@@ -141,7 +141,7 @@ def test_jobs_of_an_earlier_layout_keep_their_replies(tmp_path: Path) -> None:
         old.executescript(
             "INSERT INTO job VALUES ('0Af000000000001CAA', 'deploy', 7, CAST('<status>Succeeded</status>' AS BLOB));"
         )
-    with closing(open_database(tmp_path)) as migrated:
+    with open_database(tmp_path) as migrated:
         [job] = [Jobs(migrated).get("deploy", "0Af000000000001CAA")]
         assert job is not None
         assert (job.status, job.is_over, job.created) == ("Succeeded", True, 7)

@@ -2,7 +2,6 @@ from __future__ import annotations
 
 import re
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import closing
 from threading import Event
 from typing import TYPE_CHECKING
 
@@ -25,7 +24,7 @@ DAY = 24 * 3600
 
 @pytest.fixture
 def database(tmp_path: Path) -> Iterator[Database]:
-    with closing(open_database(tmp_path)) as opened:
+    with open_database(tmp_path) as opened:
         yield opened
 
 
@@ -103,7 +102,7 @@ def test_the_use_of_a_token_is_noted_once_an_hour(users: Users) -> None:
 def test_a_database_that_another_program_holds_keeps_no_caller_out(users: Users, database: Database) -> None:
     token = users.add_token(ADMIN, org_id=ORG, now=0, expires=DAY)
     database.execute("PRAGMA busy_timeout = 10")
-    with closing(open_database(database.path.parent)) as other, other.transaction():
+    with open_database(database.path.parent) as other, other.transaction():
         assert users.user_of(token, now=1) == ADMIN
 
 
@@ -112,7 +111,7 @@ def test_the_use_of_a_token_does_not_wait_for_whoever_holds_the_database(users: 
     held, asked = Event(), Event()
 
     def hold() -> None:
-        with closing(open_database(database.path.parent)) as other, other.transaction():
+        with open_database(database.path.parent) as other, other.transaction():
             held.set()
             asked.wait(60)
 

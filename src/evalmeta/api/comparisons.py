@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from contextlib import closing
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -184,7 +183,7 @@ def _name(run_id: str, definition: str) -> str:
 
 
 def _complete_runs(project: Project) -> list[CompleteRun]:
-    with closing(open_database(project.state_dir)) as database:
+    with open_database(project.state_dir) as database:
         return complete_runs(database)
 
 
@@ -210,7 +209,7 @@ def _find(project: Project, run_id: str, *, org_url: str | None = None) -> Run:
 
 
 def _own_run(project: Project, run_id: str) -> Run | None:
-    with closing(open_database(project.state_dir)) as database:
+    with open_database(project.state_dir) as database:
         runs = Runs(database)
         run = runs.get(run_id)
         return run and replace(run, cases=runs.cases(run_id))

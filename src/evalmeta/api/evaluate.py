@@ -9,7 +9,7 @@ import asyncio
 import time
 import uuid
 from collections.abc import Iterator
-from contextlib import AsyncExitStack, closing, contextmanager
+from contextlib import AsyncExitStack, contextmanager
 from dataclasses import replace
 from hashlib import sha256
 from pathlib import Path
@@ -163,7 +163,7 @@ async def evaluate_async(  # noqa: PLR0913 - as documented
         database = None
         if journal is not None:
             _check_journal(Path(journal), assignments)
-            database = stack.enter_context(closing(open_database(Path(journal))))
+            database = stack.enter_context(open_database(Path(journal)))
         bindings = Bindings(stack, subject, rater, Ratings(database) if database else None)
         tasks = [_task(each, options, bindings) for each in assignments]
         _check_cases(tasks, has_journal=database is not None)

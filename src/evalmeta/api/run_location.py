@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from contextlib import closing
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -87,7 +86,7 @@ def _at(project: Project, url: str, run_id: str, target: Target | None = None) -
 
 def _urls_of(project: Project, run_id: str) -> list[str]:
     """Gives the addresses of the orgs that are known to have a run, the project's own first."""
-    with closing(open_database(project.state_dir)) as database:
+    with open_database(project.state_dir) as database:
         is_own = Runs(database).get(run_id) is not None
     with open_remote_runs(project.state_dir) as runs:
         found = [each.org_url for each in runs.find(run_id)]

@@ -12,7 +12,7 @@ Finished runs: what was asked, what it came to, and the report of it.
 from __future__ import annotations
 
 import time
-from contextlib import closing, suppress
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from difflib import get_close_matches
 from typing import TYPE_CHECKING, Final, NamedTuple
@@ -306,7 +306,7 @@ def history(project: Project, *, definition: str | None = None, limit: int | Non
     Raises:
         StoreError: the project's database cannot be used.
     """
-    with closing(open_database(project.state_dir)) as database:
+    with open_database(project.state_dir) as database:
         return list_runs(database, definition=definition, limit=limit)
 
 

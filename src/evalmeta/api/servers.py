@@ -9,7 +9,7 @@ import socket
 import subprocess
 import sys
 import time
-from contextlib import closing, suppress
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 from urllib.parse import urlsplit
@@ -158,7 +158,7 @@ def look_at_server(project: Project) -> ServerStatus:
         StoreError: its database cannot be used.
     """
     server = read_server(project.state_dir)
-    with closing(open_database(project.state_dir)) as database:
+    with open_database(project.state_dir) as database:
         unfinished = _org(project, database).runs.unfinished()
         [(components,)] = database.query("SELECT count(*) FROM component")
     waiting = sum(is_free(lease) for _, lease in unfinished)
@@ -176,7 +176,7 @@ def reset_org(project: Project) -> None:
     running = read_server(project.state_dir)
     if running:
         raise UsageError(f"the org is served at {running.url}", actions=["End that first: evalmeta org stop"])
-    with closing(open_database(project.state_dir)) as database:
+    with open_database(project.state_dir) as database:
         unfinished = _org(project, database).runs.unfinished()
         if busy := [run_id for run_id, lease in unfinished if not is_free(lease)]:
             raise UsageError(
@@ -200,7 +200,7 @@ def make_token(project: Project, *, username: str | None = None, days: int = lim
     """
     name = ADMIN.username if username is None else _checked(username)
     now = time.time()
-    with closing(open_database(project.state_dir)) as database, database.transaction():
+    with open_database(project.state_dir) as database, database.transaction():
         org = _org(project, database)
         user = org.users.named(name) or org.users.add(name, name.partition("@")[0], now=now)
         return org.new_token(user, now=now, expires=now + days * _DAY_SECONDS)
@@ -214,7 +214,7 @@ def list_tokens(project: Project, *, username: str | None = None) -> list[Stored
         StoreError: the database cannot be used.
     """
     name = None if username is None else _checked(username)
-    with closing(open_database(project.state_dir)) as database:
+    with open_database(project.state_dir) as database:
         found = _org(project, database).users.list_tokens()
     return [each for each in found if name is None or each.username.casefold() == name.casefold()]
 
@@ -226,7 +226,7 @@ def revoke_token(project: Project, token_id: str) -> None:
         NotFound: there is no token with this id.
         StoreError: the database cannot be used.
     """
-    with closing(open_database(project.state_dir)) as database:
+    with open_database(project.state_dir) as database:
         if not _org(project, database).users.revoke(token_id, now=time.time()):
             raise NotFound("there is no token with this id", actions=["See their ids: evalmeta org token --list"])
 

@@ -132,23 +132,20 @@ async def embedded_org(project: Project, *, detached: bool = False) -> AsyncIter
     Raises:
         StoreError: the state folder's database cannot be used.
     """
-    database = open_database(project.state_dir)
-    workers = DetachedWorker(project.root, project.state_dir) if detached else InProcessWorkers()
-    queue = JobQueue()
-    settings = project.settings
-    org = Organization(
-        database, project.root, settings.subjects, workers.launch, queue.wake, raters=settings.raters, reads_files=True
-    )
-    queue.org = org
-    if isinstance(workers, InProcessWorkers):
-        workers.org = org
-    try:
-        if org.jobs.count_unfinished():
-            queue.wake()
-        yield create_app(org), org.token
-    finally:
+    with open_database(project.state_dir) as database:
+        workers = DetachedWorker(project.root, project.state_dir) if detached else InProcessWorkers()
+        queue = JobQueue()
+        subjects, raters = project.settings.subjects, project.settings.raters
+        org = Organization(
+            database, project.root, subjects, workers.launch, queue.wake, raters=raters, reads_files=True
+        )
+        queue.org = org
+        if isinstance(workers, InProcessWorkers):
+            workers.org = org
         try:
+            if org.jobs.count_unfinished():
+                queue.wake()
+            yield create_app(org), org.token
+        finally:
             queue.close()
             await workers.close()
-        finally:
-            database.close()

@@ -8,7 +8,7 @@ from __future__ import annotations
 import asyncio
 import threading
 import time
-from contextlib import closing, suppress
+from contextlib import suppress
 from dataclasses import replace
 from typing import TYPE_CHECKING, Final
 
@@ -242,7 +242,7 @@ def carry_out_jobs(org: Organization, *, until: Callable[[], bool] = lambda: Fal
 
 def _try_to_carry_out(org: Organization, *, until: Callable[[], bool]) -> bool:
     """Carries jobs out; False when some are left, such as those that a busy database kept from it."""
-    with suppress(StoreError), closing(open_database(org.database.path.parent)) as database:
+    with suppress(StoreError), open_database(org.database.path.parent) as database:
         own = replace(org, database=database)
         carry_out_jobs(own, until=until)
         return not own.jobs.count_unfinished()

@@ -7,7 +7,7 @@ import socket
 import threading
 import time
 import uuid
-from contextlib import closing, contextmanager, suppress
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
@@ -69,7 +69,7 @@ def keep_lease(folder: Path, run_id: str, worker: str) -> Iterator[None]:
 
 def _beat(folder: Path, run_id: str, worker: str, stopped: threading.Event) -> None:
     owned = True
-    with suppress(StoreError), closing(open_database(folder)) as database:
+    with suppress(StoreError), open_database(folder) as database:
         while owned and not stopped.wait(limits.RUN_LEASE_SECONDS / 3):
             # Whoever holds the database cannot take the run meanwhile; the next beat comes soon.
             with suppress(StoreLocked):

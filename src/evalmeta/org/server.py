@@ -133,28 +133,27 @@ def main(root: str, host: str, port: str, *names: str) -> int:
 @asynccontextmanager
 async def _opened(project: Project) -> AsyncIterator[Organization]:
     """Opens the project's org with workers for its runs and a queue for its jobs, and takes up what was left."""
-    database = open_database(project.state_dir)
-    workers, queue = ServedWorkers(project.root, project.state_dir), JobQueue()
-    org = Organization(
-        database,
-        project.root,
-        live_subjects(project.root),
-        workers.launch,
-        queue.wake,
-        settings_name=_SETTINGS_NAME,
-        raters=live_raters(project.root),
-    )
-    queue.org = org
-    watching = asyncio.create_task(workers.watch(org))
-    queue.wake()
-    try:
-        yield org
-    finally:
-        watching.cancel()
-        with suppress(asyncio.CancelledError):
-            await watching
-        await asyncio.to_thread(queue.close, at_once=True)
-        database.close()
+    with open_database(project.state_dir) as database:
+        workers, queue = ServedWorkers(project.root, project.state_dir), JobQueue()
+        org = Organization(
+            database,
+            project.root,
+            live_subjects(project.root),
+            workers.launch,
+            queue.wake,
+            settings_name=_SETTINGS_NAME,
+            raters=live_raters(project.root),
+        )
+        queue.org = org
+        watching = asyncio.create_task(workers.watch(org))
+        queue.wake()
+        try:
+            yield org
+        finally:
+            watching.cancel()
+            with suppress(asyncio.CancelledError):
+                await watching
+            await asyncio.to_thread(queue.close, at_once=True)
 
 
 def _open_log(project: Project, *, to_stderr: bool) -> None:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-from contextlib import closing
 from dataclasses import replace
 from typing import TYPE_CHECKING, TypeVar
 
@@ -26,7 +25,7 @@ async def in_thread(org: Organization, do: Callable[[Organization], _T]) -> _T:
     """
 
     def work() -> _T:
-        with closing(open_database(org.database.path.parent)) as database:
+        with open_database(org.database.path.parent) as database:
             return do(replace(org, database=database))
 
     return await asyncio.to_thread(work)

@@ -203,15 +203,12 @@ def main(root: str, *run_ids: str) -> int:
     Gives the process's exit code: 4 when the database could not be used for one of them.
     """
     project = find_project(Path(root))
-    database = open_database(project.state_dir)
-    try:
+    with open_database(project.state_dir) as database:
         org = Organization(
             database, project.root, project.settings.subjects, lambda _: None, raters=project.settings.raters
         )
         done = [_carry_out(org, run_id) for run_id in run_ids]
-        return EXIT_PASSED if all(done) else EXIT_ORG
-    finally:
-        database.close()
+    return EXIT_PASSED if all(done) else EXIT_ORG
 
 
 def _carry_out(org: Organization, run_id: str) -> bool:

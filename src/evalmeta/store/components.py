@@ -166,8 +166,5 @@ def open_tracking(state_dir: Path, *, root: Path, org_url: str) -> Iterator[Trac
     Raises:
         StoreError: the database cannot be used.
     """
-    database = open_database(state_dir)
-    try:
+    with open_database(state_dir) as database:
         yield Tracking(database, project=os.path.relpath(root, state_dir), org_url=org_url)
-    finally:
-        database.close()

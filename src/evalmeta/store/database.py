@@ -19,6 +19,7 @@ from evalmeta.errors import StoreCorrupt, StoreError, StoreLocked
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Sequence
     from pathlib import Path
+    from typing import Self
 
 
 Value: TypeAlias = str | int | float | bytes | None
@@ -40,7 +41,10 @@ Delete this folder to begin with an empty org; nothing else depends on it.
 
 
 class Database:
-    """One connection; every statement and transaction reports trouble as a StoreError."""
+    """One connection; every statement and transaction reports trouble as a StoreError.
+
+    Use it in a `with` statement: leaving it closes the connection.
+    """
 
     __slots__ = ("_connection", "path")
 
@@ -86,8 +90,14 @@ class Database:
             self.execute("RELEASE trial")
 
     def close(self) -> None:
-        """Lets go of the file."""
+        """Close the connection."""
         self._connection.close()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
 
 
 def open_database(folder: Path) -> Database:

@@ -208,8 +208,5 @@ def open_remote_runs(state_dir: Path) -> Iterator[RemoteRuns]:
     Raises:
         StoreError: the database cannot be used.
     """
-    database = open_database(state_dir)
-    try:
+    with open_database(state_dir) as database:
         yield RemoteRuns(database)
-    finally:
-        database.close()

@@ -269,11 +269,8 @@ def open_receipts(state_dir: Path, *, root: Path, org_url: str) -> Iterator[Rece
     Raises:
         StoreError: the database cannot be used.
     """
-    database = open_database(state_dir)
-    try:
+    with open_database(state_dir) as database:
         yield Receipts(database, project=os.path.relpath(root, state_dir), org_url=org_url)
-    finally:
-        database.close()
 
 
 def _write(sent: Sent) -> bytes:
