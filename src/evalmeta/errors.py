@@ -37,7 +37,8 @@ what stops a command.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, ClassVar, Final
+import shlex
+from typing import TYPE_CHECKING, ClassVar, Final, Self
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -72,6 +73,7 @@ __all__ = [
     "SubjectNotBound",
     "SubjectRefused",
     "SubjectUnreachable",
+    "Suggestion",
     "TooManyErrors",
     "UsageError",
     "WaitRanOut",
@@ -87,6 +89,28 @@ EXIT_EXPECTATION_FAILED = 100
 EXIT_INTERRUPTED = 130
 
 _SHOWN_PROBLEMS: Final = 20
+
+
+class Suggestion(str):
+    """A sentence that ends in an evalmeta command to run next, such as "See how: evalmeta diff".
+
+    The command line adds its own --target-org and selection to the command when it prints the sentence.
+    """
+
+    __slots__ = ("command", "purpose")
+
+    purpose: str
+    command: tuple[str, ...]
+
+    def __new__(cls, purpose: str, *command: str) -> Self:
+        """Create the sentence from what the command is for and its words after `evalmeta`."""
+        suggestion = super().__new__(cls, f"{purpose}: evalmeta {shlex.join(command)}")
+        suggestion.purpose = purpose
+        suggestion.command = command
+        return suggestion
+
+    def __getnewargs__(self) -> tuple[str, ...]:  # type: ignore[override] # str's own has one item
+        return (self.purpose, *self.command)
 
 
 class EvalmetaError(Exception):

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 CASES, WAIT = 40, 120
 RUN = "4KB000000000001GAA"
 RESUME = ("test", "resume", "--job-id", RUN)
-GO_ON = f"Go on with: evalmeta test resume --job-id {RUN}"
+GO_ON = f"Resume it: evalmeta test resume --job-id {RUN}"
 # Limits are set before anything reads them.
 SCRIPT = """\
 import json, resource, sys

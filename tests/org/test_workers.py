@@ -102,7 +102,7 @@ def test_a_worker_that_cannot_be_started_is_told_with_the_way_on(project: Projec
     worker.launch(run_id)
     with pytest.raises(StoreError, match=f"no worker could be started for run {run_id}:") as raised:
         asyncio.run(worker.close())
-    assert raised.value.actions == (f"Go on with: evalmeta test resume --job-id {run_id}",)
+    assert raised.value.actions == (f"Resume it: evalmeta test resume --job-id {run_id}",)
 
 
 @pytest.mark.slow

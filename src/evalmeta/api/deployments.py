@@ -16,7 +16,7 @@ from evalmeta.api.files import shown
 from evalmeta.api.packages import pack_project
 from evalmeta.api.sync import hashes_of, receipts_of, refuse_newer_in_org, remember_deployment, tracking_of
 from evalmeta.client import metadata as deploying
-from evalmeta.errors import DeployFailed, EvalmetaError, NotFound, OrgFault, UsageError
+from evalmeta.errors import DeployFailed, EvalmetaError, NotFound, OrgFault, Suggestion, UsageError
 from evalmeta.model.problem import Location, Problem, Severity
 from evalmeta.package.resolver import find_components
 from evalmeta.protocol.metadata_api import DeployOptions
@@ -198,7 +198,7 @@ def _named_job(job_id: str) -> Iterator[None]:
             raise NotFound(f"the org has no deployment {job_id} that you may see") from None
         if fault.code == "INVALID_ID_FIELD":
             reason = str(fault).removeprefix(f"{fault.code}: ")
-            way_out = f"See how it ended: evalmeta deploy report --job-id {job_id}"
+            way_out = Suggestion("See how it ended", "deploy", "report", "--job-id", job_id)
             raise EvalmetaError(f"deployment {job_id}: {reason}", actions=[way_out]) from None
         raise
 

@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Final, NamedTuple, TypeVar
 
 from evalmeta import limits
-from evalmeta.errors import EvalmetaError, InvalidMetadata, NotFound, ProjectError
+from evalmeta.errors import EvalmetaError, InvalidMetadata, NotFound, ProjectError, Suggestion
 from evalmeta.model.component import DESTRUCTIVE_FILES, MANIFEST_FILES, WILDCARD, Component
 from evalmeta.model.problem import Location, Problem, Severity
 from evalmeta.model.registry import NEWEST_API_VERSION, TYPES
@@ -245,7 +245,7 @@ def _named_files(paths: Sequence[Path]) -> Iterator[Path]:
                 f"{str(path)!r} is neither a definition nor a manifest",
                 actions=[
                     f"Name files that end in {suffixes} (and -meta.xml), manifests ({manifests}), or folders.",
-                    f"Of a test in another format, all is checked by: evalmeta test run {path} --dry-run",
+                    Suggestion("To check files in other formats, run", "test", "run", str(path), "--dry-run"),
                 ],
             )
         else:

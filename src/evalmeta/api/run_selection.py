@@ -19,7 +19,7 @@ from evalmeta.api.files import shown
 from evalmeta.api.sync import fetch
 from evalmeta.client import runs
 from evalmeta.engine.case_run import choose
-from evalmeta.errors import NotFound, SettingsError, UsageError
+from evalmeta.errors import NotFound, SettingsError, Suggestion, UsageError
 from evalmeta.model.aggregation import counted_verdicts
 from evalmeta.model.evaluation import CaseList, evaluation_of, parse_case_list
 from evalmeta.model.registry import type_of_run
@@ -252,10 +252,15 @@ class DefinitionChanged(UsageError):
     ) -> None:
         what = "file" if is_file else "definition"
         gone = "is not there any more" if is_file else "is not deployed any more"
-        actions = ["Go on by the definition as it was: --ignore-changes.", "Or begin a new run: evalmeta test run"]
+        actions = [
+            "Go on by the definition as it was: --ignore-changes.",
+            Suggestion("Or begin a new run", "test", "run"),
+        ]
         super().__init__(
             f"the {what} of run {run_id} {gone if is_gone else 'has changed since the run began'}",
-            actions=["Begin a new run: evalmeta test run FILE"] if is_file else actions,
+            actions=[Suggestion("Begin a new run", "test", "run", "FILE")]
+            if is_file
+            else ["To use the definition as it was, add --ignore-changes.", again],
         )
         self.difference = difference
 

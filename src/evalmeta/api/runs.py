@@ -31,7 +31,7 @@ from evalmeta.client.runs import (
     watch,
 )
 from evalmeta.engine.statistics import summarise
-from evalmeta.errors import AmbiguousTestDefinition, EvalmetaError, NotFound, OrgFault, WaitRanOut
+from evalmeta.errors import AmbiguousTestDefinition, EvalmetaError, NotFound, OrgFault, Suggestion, WaitRanOut
 from evalmeta.model.registry import TYPES, metadata_type, types_at
 from evalmeta.model.run import Run, RunOptions, RunStatus, join
 from evalmeta.org.run_files import bound_subjects
@@ -113,7 +113,7 @@ async def select_tests(connection: Connection, names: Sequence[str] = ()) -> lis
     listed = await list_tests(connection)
     there = [AgentTest(kind, each.full_name) for each in listed if (kind := metadata_type(each.type))]
     if not there:
-        raise NotFound("the org has no agent tests", actions=["Deploy some first: evalmeta deploy"])
+        raise NotFound("the org has no agent tests", actions=[Suggestion("Deploy some first", "deploy")])
     return list(dict.fromkeys(_named(name, there) for name in names)) or there
 
 
@@ -138,7 +138,7 @@ def _named(name: str, there: Sequence[AgentTest]) -> AgentTest:
     known = [each.key if ":" in name else each.full_name for each in there]
     close = get_close_matches(name, known, n=1)
     hint = f"Did you mean {close[0]}?" if close else f"In the org: {', '.join(known)}."
-    raise NotFound(f"no agent test {name!r} is in the org", actions=[hint, "Deploy it first: evalmeta deploy"])
+    raise NotFound(f"no agent test {name!r} is in the org", actions=[hint, Suggestion("Deploy it first", "deploy")])
 
 
 async def check_subject(connection: Connection, project: Project, run: Run) -> None:

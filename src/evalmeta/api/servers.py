@@ -17,7 +17,7 @@ from urllib.parse import urlsplit
 import httpx
 
 from evalmeta import limits
-from evalmeta.errors import NotFound, OrgError, StoreError, UsageError
+from evalmeta.errors import NotFound, OrgError, StoreError, Suggestion, UsageError
 from evalmeta.model.login import ADMIN
 from evalmeta.model.redaction import child_environment
 from evalmeta.org.lease import is_free
@@ -181,7 +181,7 @@ def reset_org(project: Project) -> None:
         if busy := [run_id for run_id, lease in unfinished if not is_free(lease)]:
             raise UsageError(
                 f"run {busy[0]} is in progress",
-                actions=[f"Wait until it is done: evalmeta test resume --job-id {busy[0]}"],
+                actions=[Suggestion("Wait until it is done", "test", "resume", "--job-id", busy[0])],
             )
         empty(database, is_ours=_is_ours)
 

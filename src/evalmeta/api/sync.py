@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Final
 
 from evalmeta.api.files import shown
 from evalmeta.client.metadata import list_components, retrieve
-from evalmeta.errors import Conflict
+from evalmeta.errors import Conflict, Suggestion
 from evalmeta.model.component import Manifest, ManifestTypes
 from evalmeta.model.problem import Location, Problem, Severity
 from evalmeta.model.registry import TYPES
@@ -40,6 +40,7 @@ if TYPE_CHECKING:
 
 # Stands for the hash of what only the org has: nobody needs its content.
 _UNREAD: Final = b""
+_IGNORE: Final = "--ignore-conflicts"
 
 
 @dataclass(frozen=True, slots=True)
@@ -245,9 +246,9 @@ async def refuse_newer_in_org(connection: Connection, tracking: Tracking, compon
             f"{_count(problems)} changed in the org {_LAST}; nothing was sent",
             problems=problems,
             actions=[
-                "See what differs: evalmeta diff",
-                f"Take the org's: evalmeta retrieve{_forced(is_conflict=changed_here)}",
-                "Overwrite the org's: evalmeta deploy --ignore-conflicts",
+                Suggestion("See what differs", "diff"),
+                Suggestion("Take the org's", "retrieve", *_forced(is_conflict=changed_here)),
+                Suggestion("Overwrite the org's", "deploy", _IGNORE),
             ],
         )
 
@@ -270,9 +271,9 @@ def refuse_changed_files(tracking: Tracking, incoming: Iterable[tuple[Fetched, P
             f"{_count(problems)} changed here and not deployed; nothing was written",
             problems=problems,
             actions=[
-                "See what differs: evalmeta diff",
-                f"Keep yours: evalmeta deploy{_forced(is_conflict=changed_there)}",
-                "Take the org's: evalmeta retrieve --ignore-conflicts",
+                Suggestion("See what differs", "diff"),
+                Suggestion("Keep yours", "deploy", *_forced(is_conflict=changed_there)),
+                Suggestion("Take the org's", "retrieve", _IGNORE),
             ],
         )
 
@@ -292,9 +293,9 @@ def _changed(tracking: Tracking, incoming: Iterable[tuple[Fetched, Path]]) -> It
         yield _problem(fetched.type, fetched.full_name, path, f"{what}, and the org's is another"), is_conflict
 
 
-def _forced(*, is_conflict: bool) -> str:
-    # Changed on both sides, the other command would refuse as well.
-    return " --ignore-conflicts" if is_conflict else ""
+def _forced(*, is_conflict: bool) -> tuple[str, ...]:
+    # When both have changed, the other command would refuse as well.
+    return (_IGNORE,) if is_conflict else ()
 
 
 def _newer(sides: Sides, path: Path) -> Problem:

@@ -20,7 +20,16 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 
 from evalmeta import limits
 from evalmeta.client.http import persist, poll
-from evalmeta.errors import EvalmetaError, MessageUnreadable, NotFound, OrgBusy, OrgError, OrgFault, UsageError
+from evalmeta.errors import (
+    EvalmetaError,
+    MessageUnreadable,
+    NotFound,
+    OrgBusy,
+    OrgError,
+    OrgFault,
+    Suggestion,
+    UsageError,
+)
 from evalmeta.model.registry import EVALUATION_DEFINITION, TESTING_DEFINITION, type_of_run
 from evalmeta.model.run import Run, RunStatus, Verdict
 from evalmeta.protocol.connect import read_run
@@ -171,15 +180,18 @@ async def cancel_run(connection: Connection, run_id: str) -> None:
         OrgError: the org does not end it, or cannot be reached.
     """
     address = f"{runs_path(kind_of_run(run_id))}/{run_id}/cancel"
+    results = Suggestion("See its results", "test", "results", "--job-id", run_id)
     try:
         reply = await persist(lambda: connection.post(address, {}), every=connection.poll_seconds, changes=True)
     except OrgFault as fault:
         if fault.code != "INVALID_STATUS":
             raise
-        way_out = f"See what became of it: evalmeta test results --job-id {run_id}"
-        raise EvalmetaError(f"run {run_id} is over already", actions=[way_out]) from None
+        raise EvalmetaError(f"run {run_id} is over already", actions=[results]) from None
     if reply.get("success") is False:
-        raise OrgError(f"the org did not cancel run {run_id}", actions=["See what became of it: evalmeta test results"])
+        raise OrgError(
+            f"the org did not cancel run {run_id}",
+            actions=[Suggestion("See its results", "test", "results", "--job-id", run_id)],
+        )
 
 
 def kind_of_run(run_id: str) -> MetadataType:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Final
 import orjson
 from pydantic import TypeAdapter, ValidationError
 
-from evalmeta.errors import NotFound, OrgFault, SettingsError
+from evalmeta.errors import NotFound, OrgFault, SettingsError, Suggestion
 from evalmeta.formats.document import Reading, reading_from
 from evalmeta.formats.files import digest_of, read_document
 from evalmeta.model.settings import SubjectSettings
@@ -116,6 +116,6 @@ def read_file_of_run(root: Path, kept: FileOfRun, name: str) -> Evaluation:
     now = digest_now(root, kept)
     if now != kept.digest:
         what = "is not there any more" if now is None else "has changed since the run began"
-        raise SettingsError(f"{kept.file} {what}", actions=["Begin a new run: evalmeta test run FILE"])
+        raise SettingsError(f"{kept.file} {what}", actions=[Suggestion("Begin a new run", "test", "run", "FILE")])
     document = read_document(root / kept.file, label=kept.file, name=name, reading=kept.reading)
     return replace(document.evaluation, subject_name=kept.subject_name)

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Final
 
 from evalmeta import limits
 from evalmeta.engine.event_loop import run_to_end
-from evalmeta.errors import EXIT_ORG, EXIT_PASSED, StoreError, StoreLocked
+from evalmeta.errors import EXIT_ORG, EXIT_PASSED, StoreError, StoreLocked, Suggestion
 from evalmeta.model.redaction import child_environment
 from evalmeta.model.run import RunStatus
 from evalmeta.org.lease import is_free, new_worker
@@ -65,7 +65,7 @@ class InProcessWorkers:
         since = self._stuck.setdefault((run_id, org.runs.count(run_id)[0]), time.monotonic())
         if isinstance(error, StoreLocked) and time.monotonic() - since < limits.LOCKED_SECONDS:
             return
-        actions = [*error.actions, f"Go on with: evalmeta test resume --job-id {run_id}"]
+        actions = [*error.actions, Suggestion("Resume it", "test", "resume", "--job-id", run_id)]
         raise StoreError(f"run {run_id} stopped: {error}", actions=actions)
 
     async def close(self) -> None:
@@ -102,7 +102,7 @@ class DetachedWorker:
         except OSError as error:
             raise StoreError(
                 f"no worker could be started for run {', '.join(self._run_ids)}: {error}",
-                actions=[f"Go on with: evalmeta test resume --job-id {run_id}" for run_id in self._run_ids],
+                actions=[Suggestion("Resume it", "test", "resume", "--job-id", run_id) for run_id in self._run_ids],
             ) from None
 
 
