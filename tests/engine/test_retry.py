@@ -5,12 +5,10 @@ import time
 from typing import TYPE_CHECKING
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
 from engine.builders import Agent, answer_orders, evaluation, run
 from evalmeta import limits
-from evalmeta.engine.retry import Pacer, pause_after
+from evalmeta.engine.retry import Pacer
 from evalmeta.errors import SubjectBusy, SubjectUnreachable
 from evalmeta.model.generated_data import GeneratedData
 from evalmeta.model.run import Verdict
@@ -158,11 +156,6 @@ def test_what_is_no_question_has_no_part_in_the_rate() -> None:
         await asyncio.wait_for(pacer.enter(is_question=False), 5)
 
     asyncio.run(main())
-
-
-@given(st.integers(1, 60))
-def test_pauses_grow_up_to_a_limit(attempt: int) -> None:
-    assert 0 < pause_after(attempt) <= limits.MAX_RETRY_PAUSE_SECONDS
 
 
 async def _queued(pacer: Pacer, entered: list[int], number: int) -> None:

@@ -9,13 +9,14 @@ import httpx
 import orjson
 
 from evalmeta import limits
-from evalmeta.client.http import bearer, busy, is_busy, no_answer, open_http, persist, read_limited, where_it_leads
+from evalmeta.client.http import bearer, busy, no_answer, open_http, persist, read_limited, where_it_leads
 from evalmeta.errors import MessageUnreadable, NotFound, OrgFault, SettingsError, StoreError, SubjectNotBound
 from evalmeta.model.redaction import redacted_bytes
 from evalmeta.protocol.http_logging import discreetly
-from evalmeta.protocol.json_fields import org_url, read_object, retry_after, text
+from evalmeta.protocol.json_fields import org_url, read_object, text
 from evalmeta.protocol.oauth import is_evalmeta, read_newest_version
 from evalmeta.protocol.soap import read_results, read_text_result, write_call
+from evalmeta.protocol.transient_errors import failure_of_status, retry_after
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable
@@ -186,8 +187,8 @@ class Connection:
             raise no_answer(self.url, error) from None
         # Nothing that an org has to say holds the session's own token; a careless error repeats it.
         reply = redacted_bytes(reply, [token])
-        if is_busy(status):
-            raise busy(self.url, status, _words(reply), after=retry_after(response.headers.get("retry-after", "")))
+        if failure_of_status(status).is_transient:
+            raise busy(self.url, status, _words(reply), after=retry_after(response.headers))
         return status, reply
 
 

@@ -8,11 +8,9 @@ Trouble that passes: which errors are worth another attempt, after how long a pa
 from __future__ import annotations
 
 import asyncio
-import random
 import re
 import time
 from dataclasses import dataclass, field
-from http import HTTPStatus
 from typing import TYPE_CHECKING, Final, TypeVar
 
 import httpx
@@ -21,6 +19,7 @@ from evalmeta import limits
 from evalmeta.errors import MessageUnreadable, OrgBusy, OrgUnreachable, UsageError, WaitRanOut
 from evalmeta.protocol.http_logging import discreetly, reason_of
 from evalmeta.protocol.json_fields import host_of, is_loopback, org_url
+from evalmeta.protocol.transient_errors import failure_of_error, failure_of_status, is_too_long, retry_pause
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Mapping
@@ -196,20 +195,6 @@ class _Wait:
         await asyncio.sleep(seconds)
 
 
-# What Salesforce's own clients try again after (ECONNREFUSED, ECONNRESET, ENOTFOUND, EAI_AGAIN, ETIMEDOUT, socket hang
-# up, ERROR_HTTP_420, 502, 503), and half an answer, 429 and 504.
-_PASSING: Final = (
-    httpx.DecodingError,
-    httpx.NetworkError,
-    httpx.ProxyError,
-    httpx.RemoteProtocolError,
-    httpx.TimeoutException,
-)
-_UNSENT: Final = (httpx.ConnectError, httpx.ConnectTimeout, httpx.PoolTimeout, httpx.ProxyError)
-# Salesforce's own status for too many requests at one time.
-_ENHANCE_YOUR_CALM: Final = 420
-_REFUSED: Final = frozenset({_ENHANCE_YOUR_CALM, HTTPStatus.TOO_MANY_REQUESTS, HTTPStatus.SERVICE_UNAVAILABLE})
-_BUSY: Final = _REFUSED | {HTTPStatus.BAD_GATEWAY, HTTPStatus.GATEWAY_TIMEOUT}
 _LONGEST_RETRY_PAUSE: Final = 30
 
 
@@ -239,8 +224,7 @@ class Backoff:
         self._errors += 1
         if self._errors >= self._most or not _may_pass(error):
             raise error
-        longest = self._first * min(2 ** (self._errors - 1), _LONGEST_RETRY_PAUSE)
-        jittered = random.uniform(longest / 2, longest)  # noqa: S311 - clients that failed together come back apart
+        jittered = retry_pause(self._errors, first=self._first, longest=self._first * _LONGEST_RETRY_PAUSE)
         return max(jittered, error.after or 0) if isinstance(error, OrgBusy) else jittered
 
 
@@ -275,33 +259,28 @@ async def persist(ask: Callable[[], Awaitable[_T]], *, every: float, changes: bo
 
 
 def no_answer(url: str, error: httpx.HTTPError | TimeoutError) -> OrgUnreachable:
-    """Puts into words that no answer came."""
+    """Return the error for a request without an answer."""
+    failure = failure_of_error(error)
     return OrgUnreachable(
         f"{url} does not answer: {reason_of(error)}",
         actions=ways_to(url, error),
-        may_pass=isinstance(error, (*_PASSING, TimeoutError)),
-        is_undone=isinstance(error, _UNSENT),
+        may_pass=failure.is_transient,
+        is_undone=failure.is_unprocessed,
     )
 
 
-def is_busy(status: int) -> bool:
-    """Tells whether an answer's status says to come later."""
-    return status in _BUSY
-
-
 def busy(url: str, status: int, words: str, *, after: float | None) -> OrgBusy:
-    """Puts into words that an answer says to come later."""
-    reason = words or ("it asks for fewer requests" if status in _REFUSED else "what stands before it has no answer")
+    """Return the error for an answer with a transient status."""
+    is_refused = failure_of_status(status).is_unprocessed
+    reason = words or ("it asks for fewer requests" if is_refused else "what stands before it has no answer")
     when = "" if after is None else f" It asks to be left alone for {after:g} seconds."
     return OrgBusy(
         f"{url} answered with status {status}: {reason}",
         after=after,
-        is_undone=status in _REFUSED,
+        is_undone=is_refused,
         actions=[f"Try again later.{when}"],
     )
 
 
 def _may_pass(error: OrgBusy | OrgUnreachable) -> bool:
-    if isinstance(error, OrgBusy):
-        return (error.after or 0) <= limits.MAX_RETRY_AFTER_SECONDS
-    return error.may_pass
+    return not is_too_long(error.after) if isinstance(error, OrgBusy) else error.may_pass

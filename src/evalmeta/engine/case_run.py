@@ -19,13 +19,14 @@ from typing import TYPE_CHECKING, Final, NamedTuple, Protocol, TypeVar
 from evalmeta import limits
 from evalmeta.engine.answers import generated_data
 from evalmeta.engine.reasons import reason
-from evalmeta.engine.retry import Pacer, pause_after
+from evalmeta.engine.retry import Pacer
 from evalmeta.engine.scorer import Exchange
 from evalmeta.engine.scorers.registry import score
 from evalmeta.engine.scorers.results import broken
 from evalmeta.errors import SubjectBusy, SubjectUnreachable
 from evalmeta.model.aggregation import case_verdict
 from evalmeta.model.run import CaseResult, EarlierTurn, TestResult, Verdict
+from evalmeta.protocol.transient_errors import is_too_long, retry_pause
 
 if TYPE_CHECKING:
     from collections.abc import (
@@ -91,7 +92,7 @@ async def converse(item: WorkItem, subject: Subject, terms: Terms) -> CaseResult
         failures = conversation.failures
         if not conversation.may_pass or failures > terms.retries:
             return conversation.result(item, started, error)
-        await asyncio.sleep(pause_after(failures))
+        await asyncio.sleep(retry_pause(failures))
 
 
 async def judge_again(
@@ -316,7 +317,7 @@ class _Conversation:
 
     def _refused(self, busy: SubjectBusy) -> None:
         self.failures += 1
-        if self.failures > self._terms.retries or (busy.after or 0) > limits.MAX_RETRY_AFTER_SECONDS:
+        if self.failures > self._terms.retries or is_too_long(busy.after):
             raise busy
         self._terms.pacer.refused(busy, attempt=self.failures)
 

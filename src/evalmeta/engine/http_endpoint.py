@@ -19,7 +19,8 @@ from evalmeta.errors import SettingsError, SubjectBusy, SubjectError, SubjectRef
 from evalmeta.model.json_value import is_too_deep
 from evalmeta.model.redaction import redacted, redacted_bytes
 from evalmeta.protocol.http_logging import discreetly, reason_of
-from evalmeta.protocol.json_fields import host_of, is_loopback, retry_after
+from evalmeta.protocol.json_fields import host_of, is_loopback
+from evalmeta.protocol.transient_errors import failure_of_error, failure_of_status, retry_after
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
@@ -29,24 +30,8 @@ if TYPE_CHECKING:
 
 _Method: TypeAlias = Literal["DELETE", "GET", "POST", "PUT"]
 
-_PASSING: Final = (
-    httpx.NetworkError,  # refused, reset, no name for the host, gone while it was read or written
-    httpx.TimeoutException,  # no connection in time
-    httpx.RemoteProtocolError,  # half an answer, or none before it hung up
-    httpx.DecodingError,  # half an answer that was compressed
-    httpx.ProxyError,  # a proxy that has no way to it now
-)
-_LASTING: Final = ("CERTIFICATE_VERIFY_FAILED", "WRONG_VERSION_NUMBER")
-"""What OpenSSL says when a connection will never come about."""
-_ENHANCE_YOUR_CALM: Final = 420
-_OVERLOADED: Final = 529
-"""Anthropic's status for too many requests of everybody's together."""
-_BUSY: Final = frozenset(
-    {_ENHANCE_YOUR_CALM, HTTPStatus.TOO_MANY_REQUESTS, HTTPStatus.SERVICE_UNAVAILABLE, _OVERLOADED}
-)
-_UNREACHED: Final = frozenset({HTTPStatus.REQUEST_TIMEOUT, HTTPStatus.BAD_GATEWAY, HTTPStatus.GATEWAY_TIMEOUT})
-_SPENT: Final = "insufficient_quota"
-"""OpenAI's error code for an account without money: its status is 429, and no pause helps."""
+# OpenAI's error code for an account without credit: its status is 429, but a retry never helps.
+_NO_CREDIT: Final = "insufficient_quota"
 _HINTS: Final[Mapping[int, str]] = {
     HTTPStatus.UNAUTHORIZED: "; check the key that evalmeta.toml names",
     HTTPStatus.FORBIDDEN: "; check the key that evalmeta.toml names, and what it may do",
@@ -229,7 +214,7 @@ async def _beginning(response: httpx.Response) -> bytes:
 
 def _no_answer(place: str, error: httpx.HTTPError) -> SubjectError:
     said = f"{place} gives no answer: {reason_of(error)}"
-    if not isinstance(error, _PASSING) or any(words in str(error) for words in _LASTING):
+    if not failure_of_error(error).is_transient:
         return SubjectError(f"{said}; check the url in evalmeta.toml")
     hint = "; is it running?" if isinstance(error, httpx.ConnectError | httpx.ConnectTimeout) else ""
     return SubjectUnreachable(said + hint)
@@ -265,13 +250,12 @@ def _refusal(place: str, response: httpx.Response, said: bytes) -> SubjectError:
         return SubjectError(f"{place} leads to {_origin(response.next_request.url)}; nothing was sent there")
     complaint, code = _complaint(said)
     text = f"{place} answered with status {status}{complaint and f': {complaint}'}{_HINTS.get(status, '')}"
-    if status in _BUSY and code != _SPENT:
-        return SubjectBusy(text, after=_pause(response.headers))
-    return SubjectUnreachable(text) if status in _UNREACHED else SubjectRefused(text, status=status)
-
-
-def _pause(headers: httpx.Headers) -> float | None:
-    return retry_after(headers.get("Retry-After", ""), milliseconds=headers.get("retry-after-ms", ""))
+    failure = failure_of_status(status)
+    if not failure.is_transient or code == _NO_CREDIT:
+        return SubjectRefused(text, status=status)
+    if not failure.is_unprocessed:
+        return SubjectUnreachable(text)
+    return SubjectBusy(text, after=retry_after(response.headers))
 
 
 def _origin(url: httpx.URL) -> str:

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import asyncio
-import random
 import time
 from collections import deque
 from typing import TYPE_CHECKING
 
 from evalmeta import limits
+from evalmeta.protocol.transient_errors import retry_pause
 
 if TYPE_CHECKING:
     from evalmeta.errors import SubjectBusy
@@ -62,7 +62,7 @@ class Pacer:
         if now >= self._not_before:
             # Refusals of questions that were asked at the same time count once.
             self._window = max(1.0, self._window / 2)
-        pause = pause_after(attempt) if busy.after is None else busy.after
+        pause = retry_pause(attempt) if busy.after is None else busy.after
         self._not_before = max(self._not_before, now + pause)
         self.is_free = False
 
@@ -96,9 +96,3 @@ class Pacer:
                 await asyncio.sleep(ready - now)
             if self._not_before <= time.monotonic():
                 return
-
-
-def pause_after(attempt: int) -> float:
-    """Gives the seconds to wait after a failed attempt, counted from 1: they double, less a random part."""
-    longest = min(limits.RETRY_PAUSE_SECONDS * 2 ** (attempt - 1), limits.MAX_RETRY_PAUSE_SECONDS)
-    return random.uniform(longest / 2, longest)  # noqa: S311 - questions that failed together come back apart

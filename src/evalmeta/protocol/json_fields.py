@@ -10,11 +10,8 @@ Times as Salesforce writes them: ISO 8601 in UTC with milliseconds.
 from __future__ import annotations
 
 import ipaddress
-import math
 import re
-import time
 from datetime import UTC, datetime
-from email.utils import parsedate_to_datetime
 from typing import TYPE_CHECKING, Final
 from urllib.parse import SplitResult, urlsplit
 
@@ -169,26 +166,6 @@ def _no_address(text: str, reason: str) -> UsageError:
     """Puts it into words with the host alone: what stands before and behind it may be a password or a token."""
     host = _SHOWN.match(text.rpartition("@")[2])
     return UsageError(f"{redacted(host[1]) if host else 'what was given'} is no address of an org: {reason}")
-
-
-_NUMBER: Final = re.compile(r"\d+(\.\d+)?", re.ASCII)
-
-
-def retry_after(header: str, *, milliseconds: str = "") -> float | None:
-    """Reads a Retry-After header, seconds or a date (RFC 9110, 10.2.3), as seconds from now; None when it is none.
-
-    `milliseconds` is the header retry-after-ms, which OpenAI's and Azure's endpoints send
-    beside it, and which is more exact. Fractions of seconds are no standard and are sent.
-    """
-    if _NUMBER.fullmatch(milliseconds):
-        return float(milliseconds) / 1000
-    if _NUMBER.fullmatch(header):
-        return float(header)
-    try:
-        moment = parsedate_to_datetime(header).timestamp()
-    except (ValueError, OverflowError, OSError):
-        return None
-    return max(0.0, math.ceil(moment - time.time()))
 
 
 # Year 10000, which no datetime holds; the last moments before it are rounded up to it.

@@ -14,9 +14,10 @@ from evalmeta.engine.raters.judge import Rating
 from evalmeta.engine.raters.llm.opinions import Reply, read_opinion
 from evalmeta.engine.raters.llm.prompts import METRICS, PROMPT_VERSION, answer_schema, rubric_message, system_message
 from evalmeta.engine.raters.llm.providers import Question, bind_model
-from evalmeta.engine.retry import Pacer, pause_after
+from evalmeta.engine.retry import Pacer
 from evalmeta.errors import EvalmetaError, RaterError, SubjectBusy, SubjectError, SubjectUnreachable
 from evalmeta.model.run import Verdict
+from evalmeta.protocol.transient_errors import is_too_long, retry_pause
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable
@@ -117,7 +118,7 @@ class ModelRater:
                 if attempt > limits.RETRIES or not _may_pass(error):
                     raise RaterError(f"{self.name}: {error}{_tried(attempt)}", actions=error.actions) from None
                 if isinstance(error, SubjectUnreachable):
-                    await asyncio.sleep(pause_after(attempt))
+                    await asyncio.sleep(retry_pause(attempt))
             attempt += 1
 
     async def _admitted(self, question: Question, attempt: int) -> str:
@@ -155,7 +156,7 @@ class ModelRater:
 
 def _may_pass(error: SubjectError) -> bool:
     if isinstance(error, SubjectBusy):
-        return (error.after or 0) <= limits.MAX_RETRY_AFTER_SECONDS
+        return not is_too_long(error.after)
     return isinstance(error, SubjectUnreachable)
 
 

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Final, Protocol, TypeAlias
 from evalmeta import limits
 from evalmeta.errors import RaterError, SettingsError, SubjectBusy, SubjectError, SubjectRefused, SubjectUnreachable
 from evalmeta.model.redaction import redacted, redacted_bytes
+from evalmeta.protocol.transient_errors import failure_of_status
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -30,7 +31,6 @@ if TYPE_CHECKING:
     _AnyModel: TypeAlias = Model[object]
 
 
-_UNREACHED: Final = frozenset({HTTPStatus.REQUEST_TIMEOUT, HTTPStatus.BAD_GATEWAY, HTTPStatus.GATEWAY_TIMEOUT})
 _KEYS: Final = ("_API_KEY", "_TOKEN", "_SECRET_ACCESS_KEY")
 
 
@@ -139,7 +139,7 @@ def _api_error(error: ModelAPIError, model: str) -> SubjectError:
     text = f"{model} {_discreet(said)}"
     if isinstance(error, exceptions.ModelRateLimitError | exceptions.ModelUnavailableError):
         return SubjectBusy(text, after=error.retry_after)
-    if isinstance(error, exceptions.ModelConnectionError) or status in _UNREACHED:
+    if isinstance(error, exceptions.ModelConnectionError) or (status and failure_of_status(status).is_transient):
         return SubjectUnreachable(text)
     return SubjectError(text)
 

@@ -1,0 +1,116 @@
+"""Transient HTTP errors: which requests are worth sending again, and after how long a pause.
+
+Clients of orgs, of agents and of language models share this policy. What a retry is differs: the client repeats a
+request, the engine repeats an utterance or a whole case.
+"""
+
+from __future__ import annotations
+
+import math
+import random
+import re
+import time
+from email.utils import parsedate_to_datetime
+from typing import TYPE_CHECKING, Final, NamedTuple
+
+from evalmeta import limits
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+
+class Failure(NamedTuple):
+    """What a failed request means for the next attempt.
+
+    Attributes:
+        is_transient: the next attempt may succeed.
+        is_unprocessed: the server has certainly not processed the request, so that repeating it is safe.
+    """
+
+    is_transient: bool
+    is_unprocessed: bool
+
+
+_UNPROCESSED: Final = Failure(is_transient=True, is_unprocessed=True)
+_UNKNOWN: Final = Failure(is_transient=True, is_unprocessed=False)
+_FINAL: Final = Failure(is_transient=False, is_unprocessed=False)
+
+# The statuses that Salesforce's own clients retry (420, 502, 503), and their siblings.
+_STATUSES: Final[Mapping[int, Failure]] = {
+    408: _UNKNOWN,  # Request Timeout
+    420: _UNPROCESSED,  # Salesforce: too many requests at a time
+    429: _UNPROCESSED,  # Too Many Requests
+    502: _UNKNOWN,  # Bad Gateway
+    503: _UNPROCESSED,  # Service Unavailable
+    504: _UNKNOWN,  # Gateway Timeout
+    529: _UNPROCESSED,  # Anthropic: too many requests of all users together
+}
+# The exceptions of httpx, by name because callers that never send a request do not load httpx.
+_ERRORS: Final[Mapping[str, Failure]] = {
+    "ConnectError": _UNPROCESSED,  # connection refused, host not found
+    "ConnectTimeout": _UNPROCESSED,
+    "PoolTimeout": _UNPROCESSED,
+    "ProxyError": _UNPROCESSED,
+    "NetworkError": _UNKNOWN,  # reset while it was read or written
+    "TimeoutException": _UNKNOWN,
+    "TimeoutError": _UNKNOWN,
+    "RemoteProtocolError": _UNKNOWN,  # an incomplete answer, or a closed connection
+    "DecodingError": _UNKNOWN,  # an incomplete compressed answer
+}
+# OpenSSL's words for connections that will never succeed.
+_TLS_ERRORS: Final = ("CERTIFICATE_VERIFY_FAILED", "WRONG_VERSION_NUMBER")
+_NUMBER: Final = re.compile(r"\d+(\.\d+)?", re.ASCII)
+
+
+def failure_of_status(status: int) -> Failure:
+    """Return what an answer's status means for the next attempt; a status that is not transient is final."""
+    return _STATUSES.get(status, _FINAL)
+
+
+def failure_of_error(error: Exception) -> Failure:
+    """Return what an exception of httpx, or a TimeoutError, means for the next attempt."""
+    failure = next((_ERRORS[kind.__name__] for kind in type(error).__mro__ if kind.__name__ in _ERRORS), _FINAL)
+    if any(words in str(error) for words in _TLS_ERRORS):
+        return failure._replace(is_transient=False)
+    return failure
+
+
+def retry_after(headers: Mapping[str, str]) -> float | None:
+    """Return the seconds that an answer asks clients to wait, None if it does not.
+
+    Retry-After holds seconds or a date (RFC 9110, 10.2.3). Some servers send fractions of seconds. OpenAI and Azure
+    also send retry-after-ms, which is more exact.
+
+    Args:
+        headers: the answer's headers, by names that ignore case or are in lower case.
+    """
+    header, milliseconds = headers.get("retry-after", ""), headers.get("retry-after-ms", "")
+    if _NUMBER.fullmatch(milliseconds):
+        return float(milliseconds) / 1000
+    if _NUMBER.fullmatch(header):
+        return float(header)
+    try:
+        moment = parsedate_to_datetime(header).timestamp()
+    except (ValueError, OverflowError, OSError):
+        return None
+    return max(0.0, math.ceil(moment - time.time()))
+
+
+def is_too_long(after: float | None) -> bool:
+    """Return whether a server asks for a longer pause than evalmeta honours."""
+    return (after or 0) > limits.MAX_RETRY_AFTER_SECONDS
+
+
+def retry_pause(attempt: int, *, first: float | None = None, longest: float | None = None) -> float:
+    """Return the seconds to wait after a failed attempt, counted from 1: they double, less a random part.
+
+    Args:
+        attempt: the number of attempts that have failed.
+        first: the longest pause after the first attempt; default: `limits.RETRY_PAUSE_SECONDS`.
+        longest: the longest pause of all; default: `limits.MAX_RETRY_PAUSE_SECONDS`.
+    """
+    first = limits.RETRY_PAUSE_SECONDS if first is None else first
+    longest = limits.MAX_RETRY_PAUSE_SECONDS if longest is None else longest
+    pause = min(first * 2 ** (attempt - 1), longest)
+    # Clients that failed together must not come back together.
+    return random.uniform(pause / 2, pause)  # noqa: S311 - not for cryptography
