@@ -252,10 +252,7 @@ class DefinitionChanged(UsageError):
     ) -> None:
         what = "file" if is_file else "definition"
         gone = "is not there any more" if is_file else "is not deployed any more"
-        actions = [
-            "Go on by the definition as it was: --ignore-changes.",
-            Suggestion("Or begin a new run", "test", "run"),
-        ]
+        again = Suggestion("Or begin a new run", "test", "run")
         super().__init__(
             f"the {what} of run {run_id} {gone if is_gone else 'has changed since the run began'}",
             actions=[Suggestion("Begin a new run", "test", "run", "FILE")]
