@@ -8,7 +8,7 @@ from pathlib import Path
 
 from rouge_score.rouge_scorer import RougeScorer
 
-from evalmeta.engine.scorers.text import overlap
+from evalmeta.engine.scorers.overlap import overlap
 from timing import Pair, compare
 
 PAIRS = 2_000

@@ -42,7 +42,7 @@ COHERENCE_UNDECIDED = TestResult(
     "coherence",
     Verdict.UNDECIDED,
     actual="You may return it.",
-    explanation="coherence needs an LLM rater, and none judges this run",
+    explanation="coherence needs an LLM rater, and no LLM rater is configured",
 )
 
 

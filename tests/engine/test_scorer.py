@@ -57,7 +57,7 @@ def test_every_name_is_judged_and_kept_as_it_is_spelt(name: str) -> None:
 def test_a_scorer_that_breaks_gives_an_error_with_the_reason() -> None:
     result = score(TOPIC, EXCHANGE, scorers={TOPIC.name: broken_scorer})
     assert result.verdict is Verdict.ERROR
-    assert result.error == "the scorer broke: ValueError: no such thing"
+    assert result.error == "the scorer failed: ValueError: no such thing"
 
 
 def test_a_score_that_is_no_number_is_an_error_and_never_a_pass() -> None:
@@ -75,7 +75,7 @@ def test_a_scorer_that_breaks_while_it_waits_gives_an_error() -> None:
     async def judge() -> TestResult:
         return await score(TOPIC, EXCHANGE, scorers={TOPIC.name: slow_broken_scorer})
 
-    assert asyncio.run(judge()).error == "the scorer broke: ValueError: no such thing"
+    assert asyncio.run(judge()).error == "the scorer failed: ValueError: no such thing"
 
 
 def test_an_unknown_expectation_is_an_error_that_names_the_nearest() -> None:
@@ -87,7 +87,7 @@ def test_an_unknown_expectation_is_an_error_that_names_the_nearest() -> None:
 def test_a_scorer_of_the_orgs_own_is_undecided_and_named() -> None:
     result = score(Expectation("Courtesy", scorer_type="Custom"), EXCHANGE)
     assert (result.name, result.verdict) == ("Courtesy", Verdict.UNDECIDED)
-    assert result.explanation == "'Courtesy' is a scorer of the org's own; nothing here can judge by it"
+    assert result.explanation == "'Courtesy' is a custom scorer of the org, which has no local implementation"
 
 
 @pytest.mark.parametrize(
@@ -171,7 +171,7 @@ def test_a_scorer_of_the_orgs_own_is_not_judged_by_a_standard_one_of_its_name() 
 def test_a_scorer_that_gives_anything_else_gives_an_error(install: Callable[..., None]) -> None:
     install(Courtesy="wrong")
     result = score(Expectation("Courtesy"), EXCHANGE, scorers=make_scorers(Scoring(), Rules()))
-    assert result.error == "the scorer broke: it gave bool, which is no TestResult"
+    assert result.error == "the scorer failed: it returned bool, which is not a TestResult"
 
 
 @pytest.mark.parametrize(("target", "complaint"), [("BROKEN", "cannot be called"), ("nothing", "does not load")])

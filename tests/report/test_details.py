@@ -52,10 +52,10 @@ def test_a_case_without_results_says_that_nothing_was_expected() -> None:
 
 
 def test_an_error_that_explains_itself_is_told_once() -> None:
-    result = TestResult("factuality", Verdict.ERROR, explanation="the scorer broke", error="the scorer broke")
+    result = TestResult("factuality", Verdict.ERROR, explanation="the scorer failed", error="the scorer failed")
     [_, (title, fields)] = blocks(make.case(1, Verdict.ERROR, result))
     assert title == "Factuality (factuality): ERROR"
-    assert fields == [("why", "the scorer broke")]
+    assert fields == [("why", "the scorer failed")]
 
 
 def test_an_error_beside_an_explanation_is_told_too() -> None:
@@ -79,7 +79,7 @@ def test_a_label_of_the_author_names_the_result() -> None:
 def test_undecided_results_are_counted_by_name_with_the_commonest_reason() -> None:
     odd = make.case(9, Verdict.UNDECIDED, make.COHERENCE_UNDECIDED._replace(explanation="odd"))
     [reasons] = undecided_reasons(make.report(odd, *make.MIXED_CASES))
-    assert reasons == ("coherence", 4, "coherence needs an LLM rater, and none judges this run")
+    assert reasons == ("coherence", 4, "coherence needs an LLM rater, and no LLM rater is configured")
 
 
 def test_an_undecided_result_without_a_reason_gets_one() -> None:

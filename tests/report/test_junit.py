@@ -90,7 +90,7 @@ def test_a_run_that_broke_off_is_no_green_suite() -> None:
 def test_an_undecided_case_is_skipped_unless_it_fails(undecided: str, element: str) -> None:
     options = RunOptions(undecided="fail" if undecided == "fail" else "ignore")
     found = _root(make.report(make.MIXED_CASES[3], options=options)).find(f".//{element}")
-    assert found.get("message") == "coherence: coherence needs an LLM rater, and none judges this run"
+    assert found.get("message") == "coherence: coherence needs an LLM rater, and no LLM rater is configured"
 
 
 def test_what_is_unknown_is_left_out() -> None:

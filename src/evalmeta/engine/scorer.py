@@ -1,4 +1,4 @@
-"""Scorers: each judges one kind of expectation against one exchange."""
+"""The protocol of scorers: each judges one kind of expectation against one exchange."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 
 class Exchange(NamedTuple):
-    """One turn: what was asked, in which case, what came back, and the turns before it."""
+    """One turn of a case: the utterance, the agent's response, and the turns before it."""
 
     case: Case
     utterance: str
@@ -25,10 +25,10 @@ class Exchange(NamedTuple):
 
     @property
     def history(self) -> tuple[HistoryMessage, ...]:
-        """Gives what was said before the question: the case's history, and the turns since."""
+        """Return the conversation before the utterance: the case's history, then the earlier turns."""
         if not self.earlier:
             return self.case.history
-        said = (
+        messages = (
             message
             for turn in self.earlier
             for message in (
@@ -36,15 +36,12 @@ class Exchange(NamedTuple):
                 HistoryMessage("agent", turn.generated.outcome, turn.generated.topic),
             )
         )
-        return (*self.case.history, *said)
+        return (*self.case.history, *messages)
 
 
 class Scorer(Protocol):
-    """Judges an expectation; a scorer that has to wait (for a model) gives an awaitable."""
+    """Judges an expectation; a scorer that waits, for example for a model, returns an awaitable."""
 
     def __call__(self, expectation: Expectation, exchange: Exchange, /) -> TestResult | Awaitable[TestResult]:
-        """Gives the result; whatever it raises becomes an ERROR result."""
+        """Return the result; an exception becomes an ERROR result."""
         ...
-
-
-"""Our own scorers with the default settings."""

@@ -114,7 +114,7 @@ def test_what_a_way_of_matching_allows_is_told_as_allowed(match: ActionMatch, ta
 def test_repeated_actions_in_the_wrong_order_are_told_by_their_place() -> None:
     assert judge("['A','B','A']", *"AAB").explanation == "order: action 2 is A, not B"
     assert judge("['A','B','A']", *"XAAB", match="in_order").explanation == (
-        "extra (allowed): X; order: no A after A, B"
+        "extra (allowed): X; order: A does not come after A, B"
     )
 
 

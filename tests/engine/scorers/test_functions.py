@@ -107,7 +107,7 @@ def test_a_function_is_told_what_adk_tells_it(module: str) -> None:
     assert (result.verdict, result.score, result.threshold) == (Verdict.PASS, 0.75, 0.5), result.explanation
     assert (result.name, result.label) == ("own", "L")
     assert (result.expected, result.actual) == ("Shipped.", "It has shipped.")
-    assert result.explanation == f"{module}.describe gave 0.75; the threshold is 0.5"
+    assert result.explanation == f"{module}.describe returned 0.75; the threshold is 0.5"
 
 
 def test_a_function_may_wait(module: str) -> None:
@@ -163,8 +163,8 @@ def test_without_a_score_of_all_the_mean_of_the_parts_counts(module: str) -> Non
 @pytest.mark.parametrize(
     ("value", "told"),
     [
-        ("good", "it gave str. Let it give a number"),
-        (None, "it gave NoneType"),
+        ("good", "it returned str. Return a number"),
+        (None, "it returned NoneType"),
         (float("nan"), "its score is nan"),
         ({"overall_score": "0.5"}, "its score is '0.5'"),
     ],
@@ -188,13 +188,16 @@ def test_a_function_that_raises_is_an_error_with_its_place(module: str) -> None:
     ("function", "told"),
     [
         ("{}.nothing", "has no 'nothing'. Correct the name"),
-        ("{}.NOTHING", "it is int, which cannot be called"),
-        ("{}.inner.fn", "there is no module"),
-        ("no_such_package.metrics.fn", "there is no module 'no_such_package'. Correct the name, or run evalmeta in"),
-        ("broken.fn", "the module 'broken' does not load: SyntaxError"),
-        ("incomplete.fn", "does not load: ModuleNotFoundError: No module named 'no_such_thing'"),
-        ("fn", "Name it as package.module.function"),
-        (3, "Name it as package.module.function"),
+        ("{}.NOTHING", "it is int, not a function"),
+        ("{}.inner.fn", ".inner' cannot be found"),
+        (
+            "no_such_package.metrics.fn",
+            "the module 'no_such_package' cannot be found. Correct the name, or run evalmeta in",
+        ),
+        ("broken.fn", "the module 'broken' cannot be imported: SyntaxError"),
+        ("incomplete.fn", "cannot be imported: ModuleNotFoundError: No module named 'no_such_thing'"),
+        ("fn", "Write package.module.function"),
+        (3, "Write package.module.function"),
     ],
 )
 def test_a_function_that_cannot_be_found_is_an_error_that_says_what_to_do(

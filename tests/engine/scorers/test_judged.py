@@ -384,7 +384,7 @@ def test_too_many_passages_are_not_judged() -> None:
     with serving(relevant) as server:
         result = judge(server, Expectation(CHUNKS), generated)
     assert (result.verdict, server.bodies) == (Verdict.ERROR, [])
-    assert "there are 201 to judge one by one" in result.explanation
+    assert "there are 201 parts to judge" in result.explanation
 
 
 def test_long_rationales_of_passages_are_cut() -> None:
@@ -462,18 +462,18 @@ def test_a_turn_without_a_reference_is_left_out_of_the_mean() -> None:
 @pytest.mark.parametrize(
     ("terms", "words"),
     [
-        ({"threshold": "high"}, "its threshold is 'high', which is no number"),
-        ({"threshold": True}, "its threshold is True"),
-        ({"threshold": float("nan")}, "its threshold is nan"),
-        ({"num_samples": 0}, "its num_samples is 0, which is no whole number from 1 to 25"),
-        ({"num_samples": True}, "its num_samples is True"),
-        ({"num_samples": 26}, "its num_samples is 26"),
-        ({"aggregate": "mean"}, "its aggregate is 'mean'; known are majority and share"),
-        ({"facts": "one"}, "its facts are no list of texts"),
-        ({"guidelines": [1]}, "its guidelines are no list of texts"),
-        ({"rubrics": {}}, "its rubrics are no list"),
-        ({"rubrics": [{"id": "a"}]}, "one of its rubrics is not of the form"),
-        ({"rubrics": ["a"]}, "one of its rubrics is not of the form"),
+        ({"threshold": "high"}, "the term threshold is not valid: Input should be a valid number, not 'high'"),
+        ({"threshold": True}, "should be a valid number, not True"),
+        ({"threshold": float("nan")}, "should be a finite number, not nan"),
+        ({"num_samples": 0}, "the term num_samples is not valid: Input should be greater than or equal to 1, not 0"),
+        ({"num_samples": True}, "should be a valid integer, not True"),
+        ({"num_samples": 26}, "should be less than or equal to 25, not 26"),
+        ({"aggregate": "mean"}, "the term aggregate is not valid: Input should be 'majority' or 'share', not 'mean'"),
+        ({"facts": "one"}, "the term facts is not valid"),
+        ({"guidelines": [1]}, "the term guidelines.0 is not valid: Input should be a valid string, not 1"),
+        ({"rubrics": {}}, "the term rubrics is not valid"),
+        ({"rubrics": [{"id": "a"}]}, "the term rubrics.0.text is not valid: Field required"),
+        ({"rubrics": ["a"]}, "the term rubrics.0 is not valid"),
     ],
 )
 def test_terms_that_cannot_be_used_are_an_error(terms: dict[str, JsonValue], words: str) -> None:
@@ -489,7 +489,7 @@ def test_terms_that_cannot_be_used_are_an_error(terms: dict[str, JsonValue], wor
 def test_offline_a_judged_metric_is_undecided(name: str) -> None:
     result = judge_offline(FULL[name][0])
     assert (result.verdict, result.score) == (Verdict.UNDECIDED, None)
-    assert result.explanation == "it needs an LLM rater, a table under [raters], and none judges this run"
+    assert result.explanation == "needs an LLM rater, and no LLM rater is configured under [raters]"
 
 
 @pytest.mark.parametrize("name", [CHUNKS, HALLUCINATIONS])
@@ -570,7 +570,7 @@ def test_a_grade_needs_a_score() -> None:
     result = judge_with(Fixed(Rating(None, Verdict.PASS, "fine", "panel")), Expectation(GRADE))
     assert (result.verdict, result.explanation) == (
         Verdict.ERROR,
-        "not rated: panel gave no score, and this metric is one",
+        "not rated: panel returned no score, which this metric needs",
     )
 
 

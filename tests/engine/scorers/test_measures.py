@@ -32,7 +32,7 @@ def judge(name: str, generated: GeneratedData) -> TestResult:
 def test_a_number_is_told_and_not_judged(name: str, number: float, actual: str, unit: str) -> None:
     result = judge(name, ALL)
     assert (result.is_measured, result.score, result.actual) == (True, number, actual)
-    assert result.explanation == f"{actual} {unit}, measured and not judged"
+    assert result.explanation == f"{actual} {unit}; reported, not judged"
     assert result.label == "L"
 
 
@@ -48,4 +48,8 @@ def test_a_number_is_told_and_not_judged(name: str, number: float, actual: str, 
 )
 def test_what_the_agent_did_not_tell_has_no_score(name: str, generated: GeneratedData) -> None:
     result = judge(name, generated)
-    assert (result.verdict, result.score, result.explanation) == (Verdict.UNDECIDED, None, "the agent did not tell")
+    assert (result.verdict, result.score, result.explanation) == (
+        Verdict.UNDECIDED,
+        None,
+        "the agent did not report it",
+    )

@@ -17,7 +17,7 @@ def judge(expected: str | None, latency_ms: float | None) -> TestResult:
 def test_without_a_threshold_a_latency_passes_and_says_so() -> None:
     result = judge(None, 1500.4)
     assert (result.verdict, result.score, result.actual) == (Verdict.PASS, 1500.4, "1500")
-    assert result.explanation == "1500 ms, no threshold is set"
+    assert result.explanation == "1500 ms; no threshold is set"
 
 
 @pytest.mark.parametrize(("latency", "verdict"), [(100.0, Verdict.PASS), (100.1, Verdict.FAILURE)])
@@ -40,7 +40,7 @@ def test_a_latency_that_is_not_judged_is_measured(expected: str | None) -> None:
     expectation = Expectation("output_latency_milliseconds", expected)
     result = latency_scorer(judges=False)(expectation, exchange(GeneratedData("", latency_ms=250.0)))
     assert (result.verdict, result.score, result.actual) == (Verdict.UNDECIDED, 250.0, "250")
-    assert result.explanation == "250 ms, measured and not judged"
+    assert result.explanation == "250 ms; reported, not judged"
 
 
 def test_a_threshold_of_a_fraction_is_reached_exactly() -> None:

@@ -35,7 +35,7 @@ def test_a_threshold_decides(retrieved: str, verdict: Verdict) -> None:
 def test_an_agent_that_does_not_tell_what_it_retrieved_has_no_score() -> None:
     result = judge(["a"], told=False, threshold=0.5)
     assert (result.verdict, result.score, result.threshold) == (Verdict.UNDECIDED, None, 0.5)
-    assert result.explanation == "the agent did not tell what it retrieved"
+    assert result.explanation == "the agent did not report what it retrieved"
 
 
 def test_an_agent_that_retrieved_nothing_found_nothing() -> None:

@@ -68,7 +68,7 @@ def test_without_an_expected_response_nothing_is_decided() -> None:
 def test_quality_is_undecided_without_an_llm_rater(name: str) -> None:
     result = SCORERS[name](Expectation(name), exchange(GeneratedData("Shipped.")))
     assert (result.verdict, result.score, result.actual) == (Verdict.UNDECIDED, None, "Shipped.")
-    assert result.explanation == f"{name} needs an LLM rater, and none judges this run"
+    assert result.explanation == f"{name} needs an LLM rater, and no LLM rater is configured"
 
 
 def test_a_rater_is_told_what_the_agent_did() -> None:

@@ -52,7 +52,7 @@ PROMOTED = "p_16jPl000000GwEX_Order_Status_16j8eeef13560aa"
 def test_a_part_of_the_name_may_be_enough(expected: str, topic: str, *, passed: bool) -> None:
     result = topic_scorer("contains")(Expectation("topic_assertion", expected), exchange(GeneratedData("", topic)))
     assert result.verdict is (Verdict.PASS if passed else Verdict.FAILURE)
-    assert passed or result.explanation.startswith(f"expected a topic with {expected}, got ")
+    assert passed or result.explanation.startswith(f"expected a topic that contains {expected}, got ")
 
 
 def test_without_aliases_a_promoted_topic_has_its_long_name_only() -> None:

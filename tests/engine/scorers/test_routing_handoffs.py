@@ -21,7 +21,7 @@ def judge(expected: str | None, *actions: Action) -> TestResult:
 def test_the_agent_that_a_transfer_names_is_compared(action: Action) -> None:
     assert judge(" Events ", Action("Find"), action).verdict is Verdict.PASS
     assert judge("events", action).verdict is Verdict.FAILURE
-    assert judge("Desk", action).explanation == "the agent passed on to Events, not to Desk"
+    assert judge("Desk", action).explanation == "the agent handed off to Events, not to Desk"
 
 
 def test_the_last_transfer_counts() -> None:
@@ -34,7 +34,7 @@ def test_the_last_transfer_counts() -> None:
 def test_an_answer_that_tells_of_no_transfer_is_undecided(action: Action) -> None:
     result = judge("Events", action)
     assert (result.verdict, result.score) == (Verdict.UNDECIDED, None)
-    assert "tells of no transfer" in result.explanation
+    assert "reported no handoff" in result.explanation
 
 
 @pytest.mark.parametrize("expected", [None, " "])

@@ -109,7 +109,7 @@ def test_calls_are_shown_as_people_write_them() -> None:
         ("AB", "A", "EXACT", "missing: B()"),
         ("AB", "AC", "EXACT", "call 2 is C(), not B(); missing: B(); unexpected: C()"),
         ("AB", "BA", "EXACT", "call 1 is B(), not A()"),
-        ("ABC", "ACXB", "IN_ORDER", "order: no C() after A(), B(); unexpected (allowed): X()"),
+        ("ABC", "ACXB", "IN_ORDER", "order: C() does not come after A(), B(); unexpected (allowed): X()"),
         ("AB", "AX", "IN_ORDER", "missing: B(); unexpected (allowed): X()"),
         ("ABB", "BA", "ANY_ORDER", "missing: B()"),
         ("AB", "XBA", "ANY_ORDER", "the calls are as expected; unexpected (allowed): X()"),
@@ -148,7 +148,7 @@ def test_the_mean_of_a_case_decides() -> None:
 def test_without_expected_calls_nothing_is_decided() -> None:
     result = judge(None, ("A", {}))
     assert (result.verdict, result.score, result.threshold) == (Verdict.UNDECIDED, None, None)
-    assert (result.explanation, result.actual) == ("the case gives no expected calls", "[A()]")
+    assert (result.explanation, result.actual) == ("the case has no expected calls", "[A()]")
 
 
 def test_missing_calls_count_as_none_where_the_terms_say_so() -> None:

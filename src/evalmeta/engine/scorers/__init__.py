@@ -1,1 +1,1 @@
-"""One module for each kind of expectation."""
+"""Scorers: one module for each kind of expectation."""

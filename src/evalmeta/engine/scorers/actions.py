@@ -1,4 +1,4 @@
-"""Actions: the agent took the expected ones, as strictly as a project or a run has chosen."""
+"""Actions: the agent took the expected actions, as strictly as the project or the run requires."""
 
 from __future__ import annotations
 
@@ -17,75 +17,80 @@ if TYPE_CHECKING:
     from evalmeta.model.definition import Expectation
     from evalmeta.model.run import ActionMatch, TestResult
 
-
-Names = tuple[str, ...]
-
-
-class _Rule(NamedTuple):
-    """What one way of matching asks for, and which differences it allows."""
-
-    holds: Callable[[Names, Names], bool]
-    extra: bool = False
-    missing: bool = False
-    order: bool = False
+    Items = Sequence[Hashable]
 
 
-class _Wanted(NamedTuple):
-    names: Names
+class MatchRule(NamedTuple):
+    """A way of matching two sequences, expected before actual, and the differences that it allows."""
+
+    matches: Callable[[Items, Items], bool]
+    allows_extra: bool = False
+    allows_missing: bool = False
+    allows_reordering: bool = False
+
+
+class _Expected(NamedTuple):
+    names: tuple[str, ...]
     text: str
 
 
 def action_scorer(match: ActionMatch = "exact") -> Scorer:
-    """Makes the scorer of actions; every way counts an action as often as it is named.
+    """Return the scorer of actions; every rule counts repeated actions.
 
-    - `exact`: the same actions in the same order; `[]` means that none were taken.
-    - `in_order`: the expected actions in their order; others may come before, between and after.
+    - `exact`: the same actions in the same order; `[]` means that no action was taken.
+    - `in_order`: the expected actions in their order; other actions can come before, between and after them.
     - `any_order`: the same actions in any order, and no others.
-    - `superset`: every expected action was taken, in any order; others may be too, so `[]` always passes.
-    - `subset`: nothing was taken that is not expected, in any order; not all need be.
+    - `superset`: every expected action in any order; other actions are allowed, so `[]` always passes.
+    - `subset`: only expected actions, in any order; some can be missing.
 
-    The score is 1 or 0 and the detail is `similarity`, whatever the way. A difference that
-    is allowed is told as allowed. Without an expectedValue the result is UNDECIDED; one
-    that is no list of actions gives ERROR.
+    The score is 1 or 0 and the detail is `similarity`, whatever the rule. The explanation marks
+    differences that the rule allows. Without an expectedValue the result is UNDECIDED; an
+    expectedValue that is not a list of actions is an ERROR.
     """
-    rule = _RULES[match]
+    rule = MATCH_RULES[match]
 
     def score_actions(expectation: Expectation, exchange: Exchange) -> TestResult:
-        taken = tuple([action.name for action in exchange.generated.actions])
+        actual = tuple([action.name for action in exchange.generated.actions])
         if expectation.expected_value is None:
             explanation = "no expectedValue: there are no actions to compare with"
-            return undecided(expectation, explanation, actual=render_actions(taken))
-        wanted = _wanted(expectation.expected_value)
-        if wanted is None:
-            reason = f"the expectedValue is no list of actions such as ['A', 'B']: {expectation.expected_value[:100]!r}"
-            return broken(expectation, reason, actual=render_actions(taken))
-        if taken == wanted.names:
-            return _same(expectation, wanted)
-        passed = rule.holds(wanted.names, taken)
+            return undecided(expectation, explanation, actual=render_actions(actual))
+        expected = _expected(expectation.expected_value)
+        if expected is None:
+            value = expectation.expected_value[:100]
+            reason = f"the expectedValue is not a list of actions such as ['A', 'B']: {value!r}"
+            return broken(expectation, reason, actual=render_actions(actual))
+        if actual == expected.names:
+            explanation = "the actions are as expected" if actual else "no action was taken, as expected"
+            text = expected.text
+            return judged(expectation, passed=True, expected=text, actual=text, explanation=explanation, detail=1.0)
+        passed = rule.matches(expected.names, actual)
         return judged(
             expectation,
             passed=passed,
-            expected=wanted.text,
-            actual=render_actions(taken),
-            explanation=("as expected; " if passed else "") + _differences(wanted.names, taken, rule),
-            detail=similarity(wanted.names, taken),
+            expected=expected.text,
+            actual=render_actions(actual),
+            explanation=("as expected; " if passed else "") + _differences(expected.names, actual, rule),
+            detail=similarity(expected.names, actual),
         )
 
     return score_actions
 
 
-def similarity(wanted: Sequence[Hashable], taken: Sequence[Hashable]) -> float:
-    """Gives the F1 of the longest common subsequence, 0 to 1: 2 x common / (wanted + taken); 1 for two empty lists."""
-    if wanted == taken:
+def similarity(expected: Items, actual: Items) -> float:
+    """Return the F1 of the longest common subsequence, 0 to 1: 2 x common / (expected + actual).
+
+    Two empty sequences have the similarity 1.
+    """
+    if expected == actual:
         return 1.0
-    return 2 * common_length(wanted, taken) / (len(wanted) + len(taken))
+    return 2 * common_length(expected, actual) / (len(expected) + len(actual))
 
 
-def common_length(left: Sequence[Hashable], right: Sequence[Hashable]) -> int:
-    """Gives the length of the longest common subsequence.
+def common_length(left: Items, right: Items) -> int:
+    """Return the length of the longest common subsequence.
 
     Bit-parallel, after Hyyrö, "Bit-parallel LCS-length computation revisited" (2004):
-    one word operation for many items, so that long lists cost little.
+    one word operation handles many items, so long lists are cheap.
     """
     positions: Counter[Hashable] = Counter()
     for index, item in enumerate(left):
@@ -98,68 +103,60 @@ def common_length(left: Sequence[Hashable], right: Sequence[Hashable]) -> int:
     return len(left) - row.bit_count()
 
 
-# The same lists come again with every iteration.
-@lru_cache(maxsize=1024)
-def _wanted(text: str) -> _Wanted | None:
-    names = parse_actions(text)
-    return None if names is None else _Wanted(names, render_actions(names))
+def first_difference(expected: Items, actual: Items) -> int | None:
+    """Return the first index at which the sequences differ; None if one is the start of the other."""
+    pairs = enumerate(zip(expected, actual, strict=False))
+    return next((index for index, (one, other) in pairs if one != other), None)
 
 
-def _same(expectation: Expectation, wanted: _Wanted) -> TestResult:
-    explanation = "the actions are as expected" if wanted.names else "no action was taken, as expected"
-    return judged(
-        expectation, passed=True, expected=wanted.text, actual=wanted.text, explanation=explanation, detail=1.0
-    )
+def first_misplaced(expected: Items, actual: Items) -> int | None:
+    """Return the index of the first expected item that does not follow those before it; None for a subsequence."""
+    rest = iter(actual)
+    return next((index for index, item in enumerate(expected) if item not in rest), None)
 
 
-def _is_subsequence(wanted: Names, taken: Names) -> bool:
-    rest = iter(taken)
-    return all(name in rest for name in wanted)
-
-
-_RULES: Final[Mapping[ActionMatch, _Rule]] = {
-    "exact": _Rule(lambda wanted, taken: wanted == taken),
-    "in_order": _Rule(_is_subsequence, extra=True),
-    "any_order": _Rule(lambda wanted, taken: Counter(wanted) == Counter(taken), order=True),
-    "superset": _Rule(lambda wanted, taken: Counter(wanted) <= Counter(taken), extra=True, order=True),
-    "subset": _Rule(lambda wanted, taken: Counter(taken) <= Counter(wanted), missing=True, order=True),
+MATCH_RULES: Final[Mapping[ActionMatch, MatchRule]] = {
+    "exact": MatchRule(lambda expected, actual: expected == actual),
+    "in_order": MatchRule(lambda expected, actual: first_misplaced(expected, actual) is None, allows_extra=True),
+    "any_order": MatchRule(lambda expected, actual: Counter(expected) == Counter(actual), allows_reordering=True),
+    "superset": MatchRule(
+        lambda expected, actual: Counter(expected) <= Counter(actual), allows_extra=True, allows_reordering=True
+    ),
+    "subset": MatchRule(
+        lambda expected, actual: Counter(actual) <= Counter(expected), allows_missing=True, allows_reordering=True
+    ),
 }
 
 
-def _differences(wanted: Names, taken: Names, rule: _Rule) -> str:
-    missing = (Counter(wanted) - Counter(taken)).elements()
-    extra = (Counter(taken) - Counter(wanted)).elements()
+# Every iteration of a case has the same list.
+@lru_cache(maxsize=1024)
+def _expected(text: str) -> _Expected | None:
+    names = parse_actions(text)
+    return None if names is None else _Expected(names, render_actions(names))
+
+
+def _differences(expected: Sequence[str], actual: Sequence[str], rule: MatchRule) -> str:
+    missing = (Counter(expected) - Counter(actual)).elements()
+    extra = (Counter(actual) - Counter(expected)).elements()
     parts = (
-        _part("missing", ", ".join(missing), allowed=rule.missing),
-        _part("extra", ", ".join(extra), allowed=rule.extra),
-        _part("order", _misplaced(wanted, taken, rule), allowed=rule.order),
+        ("missing", ", ".join(missing), rule.allows_missing),
+        ("extra", ", ".join(extra), rule.allows_extra),
+        ("order", _misplaced(expected, actual, rule), rule.allows_reordering),
     )
-    return "; ".join(part for part in parts if part)
+    return "; ".join(f"{title}{' (allowed)' if allowed else ''}: {text}" for title, text, allowed in parts if text)
 
 
-def _part(title: str, names: str, *, allowed: bool) -> str:
-    return f"{title}{' (allowed)' if allowed else ''}: {names}" if names else ""
-
-
-def _misplaced(wanted: Names, taken: Names, rule: _Rule) -> str:
-    if common_length(wanted, taken) == (Counter(wanted) & Counter(taken)).total():
+def _misplaced(expected: Sequence[str], actual: Sequence[str], rule: MatchRule) -> str:
+    """Return the pairs of names that changed places; with repeated names, the first place that differs."""
+    if common_length(expected, actual) == (Counter(expected) & Counter(actual)).total():
         return ""
-    first = {name: wanted.index(name) for name in set(wanted)}
-    shared = [name for name in taken if name in first]
+    first = {name: expected.index(name) for name in set(expected)}
+    shared = [name for name in actual if name in first]
     swaps = [f"{one} before {other}" for one, other in pairwise(shared) if first[one] > first[other]]
     if swaps:
         return ", ".join(dict.fromkeys(swaps))
-    return _first_too_late(wanted, taken) if rule.extra else _first_difference(wanted, taken)
-
-
-def _first_difference(wanted: Names, taken: Names) -> str:
-    """Tells repeated actions apart that no pair of names can: by the place where the lists part."""
-    place = next(index for index, (one, other) in enumerate(zip(wanted, taken, strict=False)) if one != other)
-    return f"action {place + 1} is {taken[place]}, not {wanted[place]}"
-
-
-def _first_too_late(wanted: Names, taken: Names) -> str:
-    """Does so where others may come between: by the first expected action that does not come after those before it."""
-    rest = iter(taken)
-    place = next(index for index, name in enumerate(wanted) if name not in rest)
-    return f"no {wanted[place]} after {', '.join(wanted[:place])}"
+    if rule.allows_extra:
+        index = first_misplaced(expected, actual) or 0
+        return f"{expected[index]} does not come after {', '.join(expected[:index])}"
+    index = first_difference(expected, actual) or 0
+    return f"action {index + 1} is {actual[index]}, not {expected[index]}"

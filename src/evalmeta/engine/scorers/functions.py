@@ -1,7 +1,4 @@
-"""Functions of the project's own that judge: called as ADK calls its custom metrics, by position.
-
-The objects that they are given have ADK's attributes, as far as there is something to tell.
-"""
+"""Custom functions as scorers, called with the positional arguments and the objects of ADK's custom metrics."""
 
 from __future__ import annotations
 
@@ -23,24 +20,24 @@ from evalmeta.errors import EvalmetaError, SettingsError
 from evalmeta.model.run import TestResult, Verdict
 
 if TYPE_CHECKING:
-    from collections.abc import Awaitable, Iterator
+    from collections.abc import Iterator
     from types import ModuleType
 
     from evalmeta.engine.scorer import Exchange
     from evalmeta.engine.subjects.python import Function
     from evalmeta.model.definition import Expectation
-    from evalmeta.model.generated_data import GeneratedData
     from evalmeta.model.json_value import JsonObject, JsonValue
 
 
-_OURS: Final = frozenset({"function", "invocations", "conversation", "calls"})
+# Terms that are not part of the criterion.
+_OWN_TERMS: Final = frozenset({"function", "invocations", "conversation", "calls"})
 _STATUSES: Final = {1: "PASSED", 2: "FAILED", 3: "NOT_EVALUATED"}
 _VERDICTS: Final = {"PASSED": Verdict.PASS, "FAILED": Verdict.FAILURE}
 _lock: Final = threading.Lock()
 
 
 class Criterion(dict[str, "JsonValue"]):
-    """What the terms say of how to judge, such as the threshold, by key or as attributes."""
+    """The terms that say how to judge, such as the threshold, as keys and as attributes."""
 
     def __getattr__(self, name: str) -> JsonValue:
         try:
@@ -51,7 +48,7 @@ class Criterion(dict[str, "JsonValue"]):
 
 @dataclass(slots=True)
 class Metric:
-    """What is measured; the threshold stands in the criterion."""
+    """The metric to compute; the threshold is in the criterion."""
 
     metric_name: str
     criterion: Criterion
@@ -67,7 +64,7 @@ class Part:
 
 @dataclass(slots=True)
 class Content:
-    """What one side said."""
+    """The text of the user or of the model."""
 
     parts: list[Part]
     role: str
@@ -75,7 +72,7 @@ class Content:
 
 @dataclass(slots=True)
 class ToolUse:
-    """A call that was made, or is expected; calls have no ids here."""
+    """A call that was made or is expected; it has no id."""
 
     name: str
     args: JsonObject
@@ -84,7 +81,7 @@ class ToolUse:
 
 @dataclass(slots=True)
 class IntermediateData:
-    """What the agent did before it answered."""
+    """The agent's calls before its answer."""
 
     tool_uses: list[ToolUse]
     tool_responses: list[JsonValue] = field(default_factory=list)
@@ -93,7 +90,7 @@ class IntermediateData:
 
 @dataclass(slots=True)
 class Invocation:
-    """One turn: None stands for what is not known or not expected."""
+    """One turn; None for what is unknown or not expected."""
 
     invocation_id: str
     user_content: Content
@@ -101,44 +98,40 @@ class Invocation:
     intermediate_data: IntermediateData | None = None
 
 
-class _Opinion(NamedTuple):
-    """What a function gave: a score, a verdict, both or neither."""
+class _Judgement(NamedTuple):
+    """What a function returned: a score, a verdict, both or neither."""
 
     score: float | None
     verdict: Verdict | None = None
 
 
 async def score_by_function(expectation: Expectation, exchange: Exchange) -> TestResult:
-    """Judges by the function that the terms name (`"function": "package.module.function"`).
+    """Judge by the function that the terms name (`"function": "package.module.function"`).
 
-    It is called with a `Metric`, the `Invocation`s that were made and those that were
-    expected, and None. Where the terms have `invocations` these are all turns of the case
-    up to this one, or else this one alone, expected with the expectedValue and the `calls`
-    of the terms. Functions that are not coroutine functions run in a thread.
+    evalmeta calls it with a `Metric`, the actual `Invocation`s, the expected ones, and None.
+    If the terms have `invocations`, these are all turns of the case up to this one; otherwise
+    only this turn, expected with the expectedValue and the `calls` of the terms. Functions
+    that are not coroutine functions run in a thread.
 
-    It gives a number, a truth value, or an object or mapping with `overall_score`, and
-    perhaps `overall_eval_status` and `per_invocation_results`. A status decides; without
-    one the threshold of the terms does; without that a number is measured. A function
-    that cannot be found, raises, or gives anything else makes the result ERROR.
+    The function returns a number, a truth value, or an object or mapping with `overall_score`
+    and optionally `overall_eval_status` and `per_invocation_results`. A status decides;
+    without one, the threshold of the terms does; without both, the number is reported. A
+    function that cannot be found, raises, or returns something else makes the result ERROR.
     """
     name, actual = expectation.terms["function"], exchange.generated.outcome
+    criterion = Criterion({key: value for key, value in expectation.terms.items() if key not in _OWN_TERMS})
     try:
-        given = await _give(str(name), expectation, exchange)
-        opinion = _opinion(given)
+        invocations = _actual(expectation, exchange), _expected(expectation, exchange)
+        call = partial(_call, str(name), Metric(expectation.name, criterion), *invocations, None)
+        judgement = _judgement(await Calls(Path.cwd()).call(call))
     except EvalmetaError as error:
-        told = " ".join((reason(error), *error.actions))
-        return broken(expectation, f"the function {name!r:.200} cannot judge: {told}", actual=actual)
-    return _result(expectation, actual, opinion, f"{name} gave {_shown(opinion)}")
-
-
-def _give(name: str, expectation: Expectation, exchange: Exchange) -> Awaitable[object]:
-    criterion = Criterion({key: value for key, value in expectation.terms.items() if key not in _OURS})
-    made, expected = _made(exchange, expectation), _expected(expectation, exchange)
-    return Calls(Path.cwd()).call(partial(_call, name), Metric(expectation.name, criterion), made, expected, None)
+        why = " ".join((reason(error), *error.actions))
+        return broken(expectation, f"the function {name!r:.200} cannot judge: {why}", actual=actual)
+    return _result(expectation, actual, judgement, f"{name} returned {_shown(judgement)}")
 
 
 def _call(name: str, *arguments: object) -> object:
-    """Finds the function and calls it: both may take their time."""
+    """Find the function and call it; both can block, so both run in the thread."""
     return _function(name)(*arguments)
 
 
@@ -146,14 +139,14 @@ def _call(name: str, *arguments: object) -> object:
 def _function(name: str) -> Function:
     module_name, _, attribute = name.rpartition(".")
     if not module_name or not attribute:
-        raise SettingsError("it has no module.", actions=("Name it as package.module.function.",))
+        raise SettingsError("it has no module.", actions=("Write package.module.function.",))
     function = getattr(_module(module_name), attribute, None)
     if function is None:
         raise SettingsError(
             f"the module {module_name!r} has no {attribute!r}.", actions=("Correct the name, or define it there.",)
         )
     if not callable(function):
-        raise SettingsError(f"it is {type(function).__name__}, which cannot be called.", actions=("Name a function.",))
+        raise SettingsError(f"it is {type(function).__name__}, not a function.", actions=("Name a function.",))
     return cast("Function", function)
 
 
@@ -164,8 +157,8 @@ def _module(name: str) -> ModuleType:
     except ModuleNotFoundError as error:
         if error.name and f"{name}.".startswith(f"{error.name}."):
             raise SettingsError(
-                f"there is no module {error.name!r}.",
-                actions=("Correct the name, or run evalmeta in the folder where `import` finds it.",),
+                f"the module {error.name!r} cannot be found.",
+                actions=("Correct the name, or run evalmeta in the folder that contains it.",),
             ) from error
         raise _unloadable(name, error) from error
     except (Exception, SystemExit) as error:
@@ -174,13 +167,14 @@ def _module(name: str) -> ModuleType:
 
 def _unloadable(name: str, error: BaseException) -> SettingsError:
     return SettingsError(
-        f"the module {name!r} does not load: {reason(error)}.", actions=(f'Make `python -c "import {name}"` work.',)
+        f"the module {name!r} cannot be imported: {reason(error)}.",
+        actions=(f'Make `python -c "import {name}"` work.',),
     )
 
 
 @contextmanager
 def _current_directory() -> Iterator[None]:
-    """Lets modules be found in the current directory, as `python -m` does."""
+    """Let imports find modules in the current directory, as `python -m` does."""
     directory = str(Path.cwd())
     sys.path.insert(0, directory)
     importlib.invalidate_caches()
@@ -190,73 +184,73 @@ def _current_directory() -> Iterator[None]:
         sys.path.remove(directory)
 
 
-def _made(exchange: Exchange, expectation: Expectation) -> list[Invocation]:
+def _actual(expectation: Expectation, exchange: Exchange) -> list[Invocation]:
     turns = [(exchange.utterance, exchange.generated)]
     if "invocations" in expectation.terms:
         turns = [*exchange.earlier, *turns]
-    return [_invocation(place, *turn) for place, turn in enumerate(turns, 1)]
-
-
-def _invocation(place: int, utterance: str, generated: GeneratedData) -> Invocation:
-    uses = [ToolUse(action.name, action.input) for action in generated.actions]
-    return Invocation(str(place), _said(utterance, "user"), _said(generated.outcome, "model"), IntermediateData(uses))
+    return [
+        Invocation(
+            str(number),
+            _content(utterance, "user"),
+            _content(generated.outcome, "model"),
+            IntermediateData([ToolUse(action.name, action.input) for action in generated.actions]),
+        )
+        for number, (utterance, generated) in enumerate(turns, 1)
+    ]
 
 
 def _expected(expectation: Expectation, exchange: Exchange) -> list[Invocation]:
-    terms = expectation.terms
-    single = {
-        "utterance": exchange.utterance, "reference": expectation.expected_value, "calls": terms.get("calls")
-    }  # fmt: skip
-    turns = terms.get("invocations", [single])
+    calls = expectation.terms.get("calls")
+    this_turn = {"utterance": exchange.utterance, "reference": expectation.expected_value, "calls": calls}
+    turns = expectation.terms.get("invocations", [this_turn])
     if not isinstance(turns, Sequence) or isinstance(turns, str):
-        raise SettingsError("the invocations of the terms are no list.")
-    return [_expected_turn(place, turn) for place, turn in enumerate(turns, 1)]
+        raise SettingsError("the invocations of the terms are not a list.")
+    return [_expected_turn(number, turn if isinstance(turn, Mapping) else {}) for number, turn in enumerate(turns, 1)]
 
 
-def _expected_turn(place: int, turn: JsonValue) -> Invocation:
-    told = turn if isinstance(turn, Mapping) else {}
-    utterance, reference, calls = (told.get(name) for name in ("utterance", "reference", "calls"))
+def _expected_turn(number: int, turn: JsonObject) -> Invocation:
+    utterance, reference, calls = (turn.get(name) for name in ("utterance", "reference", "calls"))
     return Invocation(
-        str(place),
-        _said(utterance if isinstance(utterance, str) else "", "user"),
-        _said(reference, "model") if isinstance(reference, str) else None,
-        IntermediateData(list(_uses(calls))) if isinstance(calls, Sequence) else None,
+        str(number),
+        _content(utterance if isinstance(utterance, str) else "", "user"),
+        _content(reference, "model") if isinstance(reference, str) else None,
+        IntermediateData(list(_tool_uses(calls))) if isinstance(calls, Sequence) else None,
     )
 
 
-def _uses(calls: Sequence[JsonValue]) -> Iterator[ToolUse]:
+def _tool_uses(calls: Sequence[JsonValue]) -> Iterator[ToolUse]:
     for call in calls:
         if isinstance(call, Mapping):
             args = call.get("args")
             yield ToolUse(str(call.get("name", "")), args if isinstance(args, Mapping) else {})
 
 
-def _said(text: str, role: str) -> Content:
+def _content(text: str, role: str) -> Content:
     return Content([Part(text)], role)
 
 
-def _opinion(given: object) -> _Opinion:
-    """Reads what a function gave.
+def _judgement(returned: object) -> _Judgement:
+    """Read what a function returned.
 
     Raises:
-        SettingsError: it is nothing that says how good an answer is.
+        SettingsError: It is not a score or a verdict.
     """
-    if isinstance(given, bool):
-        return _Opinion(float(given), Verdict.PASS if given else Verdict.FAILURE)
-    if isinstance(given, int | float):
-        return _Opinion(_number(given))
-    if given is None or not (isinstance(given, Mapping) or hasattr(given, "overall_score")):
+    if isinstance(returned, bool):
+        return _Judgement(float(returned), Verdict.PASS if returned else Verdict.FAILURE)
+    if isinstance(returned, int | float):
+        return _Judgement(_number(returned))
+    if returned is None or not (isinstance(returned, Mapping) or hasattr(returned, "overall_score")):
         raise SettingsError(
-            f"it gave {type(given).__name__}.",
-            actions=("Let it give a number, a truth value, or an object with overall_score.",),
+            f"it returned {type(returned).__name__}.",
+            actions=("Return a number, a truth value, or an object with overall_score.",),
         )
-    score = _number(_part(given, "overall_score"))
+    score = _number(_part(returned, "overall_score"))
     if score is None:
-        results = _part(given, "per_invocation_results")
+        results = _part(returned, "per_invocation_results")
         scores = [_number(_part(each, "score")) for each in results] if isinstance(results, list | tuple) else []
         known = [each for each in scores if each is not None]
         score = sum(known) / len(known) if known else None
-    return _Opinion(score, _VERDICTS.get(_status(_part(given, "overall_eval_status"))))
+    return _Judgement(score, _VERDICTS.get(_status(_part(returned, "overall_eval_status"))))
 
 
 def _part(whole: object, name: str) -> object:
@@ -267,26 +261,26 @@ def _number(value: object) -> float | None:
     if value is None:
         return None
     if not isinstance(value, int | float) or not math.isfinite(value):
-        raise SettingsError(f"its score is {value!r:.50}.", actions=("Let it give a finite number.",))
+        raise SettingsError(f"its score is {value!r:.50}.", actions=("Return a finite number.",))
     return float(value)
 
 
 def _status(value: object) -> str:
-    """Gives a status by its name: as an enumeration, by ADK's number, or in words."""
+    """Return the name of a status that is an enumeration member, ADK's number, or a text."""
     name = getattr(value, "name", _STATUSES.get(value) if isinstance(value, int) else value)
     return str(name).upper()
 
 
-def _shown(opinion: _Opinion) -> str:
-    score = "no score" if opinion.score is None else f"{opinion.score:g}"
-    return f"{score}: {opinion.verdict.lower()}" if opinion.verdict else score
+def _shown(judgement: _Judgement) -> str:
+    score = "no score" if judgement.score is None else f"{judgement.score:g}"
+    return f"{score}: {judgement.verdict.lower()}" if judgement.verdict else score
 
 
-def _result(expectation: Expectation, actual: str, opinion: _Opinion, explanation: str) -> TestResult:
+def _result(expectation: Expectation, actual: str, judgement: _Judgement, explanation: str) -> TestResult:
     expected, threshold = expectation.expected_value or "", threshold_of(expectation)
     if threshold is not None:
         explanation = f"{explanation}; the threshold is {threshold:g}"
-    score, verdict = opinion
+    score, verdict = judgement
     if verdict is not None:
         result = TestResult(expectation.name, verdict, expected, actual, score, explanation, expectation.label)
         return result if score is None else result._replace(threshold=threshold)

@@ -1,21 +1,16 @@
-"""Measures: what an answer cost in tokens, calls and time, told and not judged.
-
-Latency: how long the agent took, and whether that is within a threshold if there is one.
-
-Retrieval: the agent found the documents that its answer has to be made from.
-"""
+"""Measures: tokens, calls, latency and retrieved documents, judged only where there is a threshold."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from functools import lru_cache
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING
 
-from evalmeta.engine.scorers.results import averaged, broken, judged, measured, threshold_of, undecided
+from evalmeta.engine.scorers.results import averaged, broken, first_few, judged, measured, threshold_of, undecided
 from evalmeta.engine.statistics import parse_number
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Collection
+    from collections.abc import Callable, Collection, Mapping
 
     from evalmeta.engine.scorer import Exchange, Scorer
     from evalmeta.model.definition import Expectation
@@ -24,53 +19,39 @@ if TYPE_CHECKING:
     from evalmeta.model.run import TestResult
 
 
-_MILLISECONDS: Final = 1_000
+def measure_scorers() -> Mapping[str, Scorer]:
+    """Return the scorers that report a number and judge nothing, by name: every result is UNDECIDED."""
+    total = _measure_scorer(lambda generated: generated.tokens.total if generated.tokens else None, "tokens")
+    seconds = _measure_scorer(
+        lambda generated: None if generated.latency_ms is None else generated.latency_ms / 1_000, "s", digits=3
+    )
+    return {
+        "agent/total_token_count": total,
+        "agent/input_token_count": _measure_scorer(lambda each: each.tokens.input if each.tokens else None, "tokens"),
+        "agent/output_token_count": _measure_scorer(lambda each: each.tokens.output if each.tokens else None, "tokens"),
+        "agent/latency_seconds": seconds,
+        "token_usage_v1": total,
+        "tool_call_count_v1": _measure_scorer(lambda generated: len(generated.actions), "calls"),
+        "invocation_duration_v1": seconds,
+    }
 
 
-def measure_scorer(measure: Callable[[GeneratedData], float | None], *, unit: str, digits: int = 0) -> Scorer:
-    """Makes a scorer that judges nothing: every result is UNDECIDED and tells a number, or that the agent told none."""
-
+def _measure_scorer(measure: Callable[[GeneratedData], float | None], unit: str, *, digits: int = 0) -> Scorer:
     def score_measure(expectation: Expectation, exchange: Exchange) -> TestResult:
         number = measure(exchange.generated)
         if number is None:
-            return measured(expectation, None, "the agent did not tell")
+            return measured(expectation, None, "the agent did not report it")
         actual = f"{number:.{digits}f}"
-        return measured(expectation, float(number), f"{actual} {unit}, measured and not judged", actual=actual)
+        return measured(expectation, float(number), f"{actual} {unit}; reported, not judged", actual=actual)
 
     return score_measure
 
 
-def total_tokens(generated: GeneratedData) -> int | None:
-    """Gives the tokens of question and answer together; None when either is unknown."""
-    return generated.tokens.total if generated.tokens else None
-
-
-def input_tokens(generated: GeneratedData) -> int | None:
-    """Gives the tokens that the agent was given; None when it did not tell."""
-    return generated.tokens.input if generated.tokens else None
-
-
-def output_tokens(generated: GeneratedData) -> int | None:
-    """Gives the tokens that the agent made; None when it did not tell."""
-    return generated.tokens.output if generated.tokens else None
-
-
-def latency_seconds(generated: GeneratedData) -> float | None:
-    """Gives the seconds that the answer took; None when nobody measured them."""
-    return None if generated.latency_ms is None else generated.latency_ms / _MILLISECONDS
-
-
-def tool_calls(generated: GeneratedData) -> int:
-    """Gives how many actions the agent took."""
-    return len(generated.actions)
-
-
 def latency_scorer(*, judges: bool = True) -> Scorer:
-    """Makes the scorer of latency; the score is the latency in milliseconds.
+    """Return the scorer of latency; the score is the latency in milliseconds.
 
-    It passes when the answer took at most the expectedValue, in milliseconds, or when
-    none is set. With `judges=False` the latency is measured and every result UNDECIDED,
-    whatever the expectedValue. So is one that nobody measured.
+    The answer passes if it took at most the expectedValue, in milliseconds, or if there is
+    none. With `judges=False`, and if the latency is unknown, the result is UNDECIDED.
     """
 
     def score_latency(expectation: Expectation, exchange: Exchange) -> TestResult:
@@ -80,14 +61,15 @@ def latency_scorer(*, judges: bool = True) -> Scorer:
             return undecided(expectation, "no latency was measured", expected=expected)
         actual = f"{latency:.0f}" if latency >= 1 else f"{latency:.3f}"
         if not judges:
-            explanation = f"{actual} ms, measured and not judged"
+            explanation = f"{actual} ms; reported, not judged"
             return measured(expectation, latency, explanation, expected=expected, actual=actual)
         if not expected:
-            explanation = f"{actual} ms, no threshold is set"
+            explanation = f"{actual} ms; no threshold is set"
             return judged(expectation, passed=True, expected="", actual=actual, explanation=explanation, score=latency)
         threshold = _milliseconds(expected)
         if threshold is None:
-            return broken(expectation, f"the expectedValue is no number of milliseconds: {expected!r}", actual=actual)
+            reason = f"the expectedValue is not a number of milliseconds: {expected!r}"
+            return broken(expectation, reason, actual=actual)
         passed = latency <= threshold
         return judged(
             expectation,
@@ -107,46 +89,37 @@ def _milliseconds(text: str) -> float | None:
     return None if number is None else float(number)
 
 
-_SHOWN: Final = 10
-
-
 def score_document_recall(expectation: Expectation, exchange: Exchange) -> TestResult:
-    """Gives the share, 0 to 1, of the documents that the terms expect (`uris`) among those that the agent retrieved.
+    """Score the share, 0 to 1, of the expected documents (`uris` of the terms) that the agent retrieved.
 
-    A document counts once, however often it is named or retrieved. The share is measured
-    (UNDECIDED, and told) unless the terms set a threshold, which the mean of a case must
-    reach. When the agent told of no retrieval, or no document is expected, there is no score.
-    `uris` that are no list of texts give ERROR.
+    A document counts once. The share is reported (UNDECIDED) unless the terms set a threshold,
+    which the mean of a case must reach. There is no score if the agent reported no retrieval or
+    no document is expected. `uris` that are not a list of texts are an ERROR.
     """
     uris = _uris(expectation.terms.get("uris"))
     if uris is None:
-        return broken(expectation, "the expected documents (uris) are no list of texts")
+        return broken(expectation, "the expected documents (uris) are not a list of texts")
     passages = exchange.generated.retrieved
     expected = _list(uris)
-    if not uris:
-        return _unscored(expectation, "the case gives no expected documents")
-    if passages is None:
-        return _unscored(expectation, "the agent did not tell what it retrieved", expected=expected)
+    if not uris or passages is None:
+        lack = "the agent did not report what it retrieved" if uris else "the case has no expected documents"
+        result = undecided(expectation, lack, expected=expected if uris else "")
+        return result._replace(threshold=threshold_of(expectation))
     retrieved = dict.fromkeys(passage.uri for passage in passages)
     missing = [uri for uri in uris if uri not in retrieved]
     found = len(uris) - len(missing)
-    told = f"{found} of {len(uris)} expected documents were retrieved"
+    explanation = f"{found} of {len(uris)} expected documents were retrieved"
     return averaged(
         expectation,
         score=found / len(uris),
         expected=expected,
         actual=_list(retrieved),
-        explanation=f"{told}; missing: {_some(missing)}" if missing else told,
+        explanation=f"{explanation}; missing: {first_few(missing)}" if missing else explanation,
     )
 
 
-def _unscored(expectation: Expectation, explanation: str, *, expected: str = "") -> TestResult:
-    result = undecided(expectation, explanation, expected=expected)
-    return result._replace(threshold=threshold_of(expectation))
-
-
 def _uris(value: JsonValue) -> list[str] | None:
-    """Gives the distinct documents in their order; none for null."""
+    """Return the distinct documents in order, none for null; None if the value is not a list of texts."""
     if value is None:
         return []
     if isinstance(value, str) or not isinstance(value, Sequence):
@@ -157,8 +130,3 @@ def _uris(value: JsonValue) -> list[str] | None:
 
 def _list(uris: Collection[str]) -> str:
     return f"[{', '.join(uris)}]"
-
-
-def _some(uris: Sequence[str]) -> str:
-    shown = ", ".join(uris[:_SHOWN])
-    return f"{shown} and {len(uris) - _SHOWN} more" if len(uris) > _SHOWN else shown

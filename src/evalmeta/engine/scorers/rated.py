@@ -1,4 +1,4 @@
-"""What a rater judges: how well an answer meets what was expected of it, and qualities that need a model."""
+"""Expectations that a rater judges with a rating from 0 to 5."""
 
 from __future__ import annotations
 
@@ -19,13 +19,13 @@ if TYPE_CHECKING:
     from evalmeta.model.definition import Expectation
 
 
-_MOST: Final = 5
+_MAX_RATING: Final = 5
 
 
 def rated_by(rater: Rater, *, threshold: float = 3.0) -> Scorer:
-    """Makes a scorer of a rater; the score is the rating, 0 to 5.
+    """Return a scorer that asks a rater; the score is the rating, 0 to 5.
 
-    A metric that the rater cannot judge, and a response without an expected one, is UNDECIDED.
+    The result is UNDECIDED if the rater cannot judge the metric, or a response has no expected one.
     """
 
     def score_rated(expectation: Expectation, exchange: Exchange) -> TestResult | Awaitable[TestResult]:
@@ -33,24 +33,21 @@ def rated_by(rater: Rater, *, threshold: float = 3.0) -> Scorer:
         actual, expected = exchange.generated.outcome, (expectation.expected_value or "").strip()
         if kind is not None and kind.needs == "value" and not expected:
             return undecided(expectation, "no expectedValue: there is no response to compare with", actual=actual)
-        rating = rater(_rubric(expectation, exchange, expected, threshold))
+        rubric = Rubric(
+            canonical_name(expectation.name),
+            exchange.utterance,
+            actual,
+            expected,
+            exchange.history,
+            exchange.generated.actions,
+            threshold,
+        )
+        rating = rater(rubric)
         if isinstance(rating, Rating) or not isawaitable(rating):
             return _result(expectation, actual, rating)
         return _awaited(expectation, actual, rating)
 
     return score_rated
-
-
-def _rubric(expectation: Expectation, exchange: Exchange, expected: str, threshold: float) -> Rubric:
-    return Rubric(
-        canonical_name(expectation.name),
-        exchange.utterance,
-        exchange.generated.outcome,
-        expected,
-        exchange.history,
-        exchange.generated.actions,
-        threshold,
-    )
 
 
 async def _awaited(expectation: Expectation, actual: str, rating: Awaitable[Rating]) -> TestResult:
@@ -60,9 +57,9 @@ async def _awaited(expectation: Expectation, actual: str, rating: Awaitable[Rati
 def _result(expectation: Expectation, actual: str, rating: object) -> TestResult:
     expected = expectation.expected_value or ""
     if rating is None:
-        explanation = f"{expectation.name} needs an LLM rater, and none judges this run"
+        explanation = f"{expectation.name} needs an LLM rater, and no LLM rater is configured"
         return undecided(expectation, explanation, expected=expected, actual=actual)
-    rating = sound_rating(rating)
+    rating = checked_rating(rating)
     return TestResult(
         expectation.name,
         rating.verdict,
@@ -75,14 +72,14 @@ def _result(expectation: Expectation, actual: str, rating: object) -> TestResult
     )
 
 
-def sound_rating(rating: object) -> Rating:
-    """Gives what a rater gave, if it is a rating.
+def checked_rating(rating: object) -> Rating:
+    """Return what a rater returned, if it is a valid rating.
 
     Raises:
-        RaterError: it is none, or its score is not from 0 to 5.
+        RaterError: It is not a Rating, or its score is not from 0 to 5.
     """
     if not isinstance(rating, Rating):
-        raise RaterError(f"the rater gave {type(rating).__name__}, which is no Rating")
-    if rating.score is not None and not 0 <= rating.score <= _MOST:
-        raise RaterError(f"{rating.rater} rated {rating.score}; ratings go from 0 to {_MOST}")
+        raise RaterError(f"the rater returned {type(rating).__name__}, which is not a Rating")
+    if rating.score is not None and not 0 <= rating.score <= _MAX_RATING:
+        raise RaterError(f"{rating.rater} returned the rating {rating.score}, which is not from 0 to {_MAX_RATING}")
     return rating

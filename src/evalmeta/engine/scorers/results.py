@@ -1,13 +1,16 @@
-"""The results that scorers give, in one place so that none forgets a part."""
+"""Constructors of the results that scorers return."""
 
 from __future__ import annotations
 
 import math
+from itertools import islice
 from typing import TYPE_CHECKING
 
 from evalmeta.model.run import TestResult, Verdict
 
 if TYPE_CHECKING:
+    from collections.abc import Collection
+
     from evalmeta.model.definition import Expectation
 
 
@@ -21,7 +24,7 @@ def judged(
     detail: float | None = None,
     score: float | None = None,
 ) -> TestResult:
-    """Gives PASS or FAILURE; the score is 1 or 0 unless the scorer has a scale of its own."""
+    """Return PASS or FAILURE; the score is 1 or 0 unless the scorer has its own scale."""
     return TestResult(
         expectation.name,
         Verdict.PASS if passed else Verdict.FAILURE,
@@ -37,9 +40,9 @@ def judged(
 def averaged(
     expectation: Expectation, *, score: float, expected: str, actual: str, explanation: str, detail: float | None = None
 ) -> TestResult:
-    """Gives PASS when the score reaches the threshold of the terms, or else FAILURE; the mean of the case decides.
+    """Return PASS if the score reaches the threshold of the terms, else FAILURE; the mean of the case decides.
 
-    Without a threshold the score is measured: UNDECIDED, and told.
+    Without a threshold the score is reported, not judged: UNDECIDED.
     """
     threshold = threshold_of(expectation)
     passed = threshold is not None and score >= threshold
@@ -59,7 +62,7 @@ def averaged(
 
 
 def threshold_of(expectation: Expectation) -> float | None:
-    """Gives the threshold that the terms set; None when they set none."""
+    """Return the threshold that the terms set; None if they set none."""
     threshold = expectation.terms.get("threshold")
     if isinstance(threshold, bool) or not isinstance(threshold, int | float) or not math.isfinite(threshold):
         return None
@@ -67,21 +70,21 @@ def threshold_of(expectation: Expectation) -> float | None:
 
 
 def undecided(expectation: Expectation, explanation: str, *, expected: str = "", actual: str = "") -> TestResult:
-    """Gives UNDECIDED: nothing able to judge was there."""
+    """Return UNDECIDED: the expectation could not be judged."""
     return TestResult(expectation.name, Verdict.UNDECIDED, expected, actual, None, explanation, expectation.label)
 
 
 def measured(
     expectation: Expectation, score: float | None, explanation: str, *, expected: str = "", actual: str = ""
 ) -> TestResult:
-    """Gives a number that is told and not judged; None when nobody told it."""
+    """Return a number that is reported and not judged; None if the agent did not report it."""
     return TestResult(
         expectation.name, Verdict.UNDECIDED, expected, actual, score, explanation, expectation.label, is_measured=True
     )
 
 
 def broken(expectation: Expectation, reason: str, *, expected: str = "", actual: str = "") -> TestResult:
-    """Gives ERROR with its reason: judging was not possible, and that is nobody's failure."""
+    """Return ERROR with its reason; an ERROR is never a failure of the agent."""
     return TestResult(
         expectation.name,
         Verdict.ERROR,
@@ -91,3 +94,9 @@ def broken(expectation: Expectation, reason: str, *, expected: str = "", actual:
         label=expectation.label,
         error=reason,
     )
+
+
+def first_few(items: Collection[object], most: int = 10) -> str:
+    """Return the first items, separated by commas, and the number of the others: `A, B and 3 more`."""
+    shown = ", ".join(map(str, islice(items, most)))
+    return f"{shown} and {len(items) - most} more" if len(items) > most else shown

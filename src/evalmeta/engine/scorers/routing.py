@@ -1,7 +1,4 @@
-"""Topics: the agent settled on the expected one.
-
-Handoffs: the agent passed the conversation on to the expected one.
-"""
+"""Topics and handoffs: the agent selected the expected topic, and handed off to the expected agent."""
 
 from __future__ import annotations
 
@@ -21,71 +18,66 @@ if TYPE_CHECKING:
 
 # Orgs name promoted topics p_<planner id>_<Name>_<hash>; both ids begin with the key prefix 16j.
 _PROMOTED: Final = re.compile(r"p_16j[0-9A-Za-z]+_(\w+)_16j[0-9A-Za-z]+", re.ASCII)
-
-
-@lru_cache(maxsize=1024)
-def plain_topic(name: str) -> str:
-    """Gives a topic's own name: `p_16jPl000000GwEX_Name_16j8eeef13560aa` means `Name`."""
-    name = name.strip()
-    promoted = _PROMOTED.fullmatch(name) if name.startswith("p_") else None
-    return promoted[1] if promoted else name
+# Some agents have one action transfer_to_agent with an argument, others have one action for each agent.
+_TRANSFER: Final = "transfer_to_"
+_TRANSFER_BY_ARGUMENT: Final = "transfer_to_agent"
+_AGENT_ARGUMENTS: Final = ("agent_name", "agent")
 
 
 def topic_scorer(match: TopicMatch = "exact", *, aliases: bool = True) -> Scorer:
-    """Makes the scorer of topics; case counts, and the score is 1 or 0.
+    """Return the scorer of topics; names are case-sensitive, and the score is 1 or 0.
 
-    `exact` passes when both names are the same, `contains` when the expected name is a
-    part of the actual one. With `aliases` promoted topics are known by their own names
-    too (`plain_topic`). Without an expectedValue the result is UNDECIDED.
+    `exact` passes if both names are the same, `contains` if the expected name is a part of
+    the actual one. With `aliases`, promoted topics are compared by their short names
+    (`plain_topic`). Without an expectedValue the result is UNDECIDED.
     """
-    contains, named = match == "contains", plain_topic if aliases else str.strip
+    contains, normalised = match == "contains", plain_topic if aliases else str.strip
 
     def score_topic(expectation: Expectation, exchange: Exchange) -> TestResult:
         actual = exchange.generated.topic or ""
         expected = (expectation.expected_value or "").strip()
         if not expected:
             return undecided(expectation, "no expectedValue: there is no topic to compare with", actual=actual)
-        wanted, found = named(expected), named(actual)
+        wanted, found = normalised(expected), normalised(actual)
         passed = wanted in found if contains else wanted == found
-        explanation = f"the topic is {found}" if passed else _difference(wanted, found, contains=contains)
+        if passed:
+            explanation = f"the topic is {found}"
+        else:
+            got = f"got {found}" if found else "but the agent returned no topic"
+            explanation = f"expected {'a topic that contains' if contains else 'the topic'} {wanted}, {got}"
         return judged(expectation, passed=passed, expected=expected, actual=actual, explanation=explanation)
 
     return score_topic
 
 
-def _difference(wanted: str, found: str, *, contains: bool) -> str:
-    expected = f"expected {'a topic with' if contains else 'the topic'} {wanted}"
-    return f"{expected}, got {found}" if found else f"{expected}, but the agent named none"
-
-
-# Where one action serves all agents it is transfer_to_agent with an argument; elsewhere there is one for each of them.
-_TRANSFER: Final = "transfer_to_"
-_TO_ARGUMENT: Final = "transfer_to_agent"
-_ARGUMENTS: Final = ("agent_name", "agent")
+@lru_cache(maxsize=1024)
+def plain_topic(name: str) -> str:
+    """Return a topic's short name: `Name` for `p_16jPl000000GwEX_Name_16j8eeef13560aa`."""
+    name = name.strip()
+    promoted = _PROMOTED.fullmatch(name) if name.startswith("p_") else None
+    return promoted[1] if promoted else name
 
 
 def score_handoff(expectation: Expectation, exchange: Exchange) -> TestResult:
-    """Passes when the last transfer among the actions names the expected agent; case counts. The score is 1 or 0.
+    """Pass if the last transfer among the actions names the expected agent; names are case-sensitive.
 
-    Without a transfer it is undecided: not every subject reports them.
+    The score is 1 or 0. Without a transfer the result is UNDECIDED, because not every subject reports them.
     """
     expected = (expectation.expected_value or "").strip()
     if not expected:
         return undecided(expectation, "no expectedValue: there is no agent to compare with")
-    named = [name for action in exchange.generated.actions if (name := _agent_of(action))]
-    if not named:
-        explanation = (
-            "the answer tells of no transfer: no action transfer_to_agent, with agent_name, or transfer_to_NAME"
-        )
+    agents = [agent for action in exchange.generated.actions if (agent := _agent_of(action))]
+    if not agents:
+        explanation = "the agent reported no handoff: no action transfer_to_agent with agent_name, or transfer_to_NAME"
         return undecided(expectation, explanation, expected=expected)
-    actual = named[-1]
+    actual = agents[-1]
     passed = actual == expected
-    explanation = f"the agent passed on to {actual}" + ("" if passed else f", not to {expected}")
+    explanation = f"the agent handed off to {actual}" + ("" if passed else f", not to {expected}")
     return judged(expectation, passed=passed, expected=expected, actual=actual, explanation=explanation)
 
 
 def _agent_of(action: Action) -> str:
-    if action.name == _TO_ARGUMENT and isinstance(action.input, Mapping):
-        given = (action.input.get(name) for name in _ARGUMENTS)
-        return next((each for each in given if isinstance(each, str)), "")
+    if action.name == _TRANSFER_BY_ARGUMENT and isinstance(action.input, Mapping):
+        values = (action.input.get(name) for name in _AGENT_ARGUMENTS)
+        return next((value for value in values if isinstance(value, str)), "")
     return action.name.removeprefix(_TRANSFER) if action.name.startswith(_TRANSFER) else ""

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from rouge_score.rouge_scorer import RougeScorer
 
 from engine.builders import exchange
-from evalmeta.engine.scorers.text import overlap, score_response_match
+from evalmeta.engine.scorers.overlap import overlap, score_response_match
 from evalmeta.model.definition import Expectation
 from evalmeta.model.generated_data import GeneratedData
 from evalmeta.model.run import TestResult, Verdict
@@ -148,7 +148,7 @@ def test_only_some_missing_words_are_shown() -> None:
 def test_without_a_reference_nothing_is_decided() -> None:
     result = judge(None, "anything")
     assert (result.verdict, result.score, result.threshold) == (Verdict.UNDECIDED, None, None)
-    assert result.explanation == "the case gives no reference to compare the answer with"
+    assert result.explanation == "the case has no reference to compare the answer with"
 
 
 def test_a_missing_reference_counts_as_0_where_the_terms_say_so() -> None:

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from engine.builders import criterion, exchange
 from evalmeta import limits
 from evalmeta.engine.jsonpath import compile_reference, resolve
-from evalmeta.engine.scorers.text import Criterion, comparison_scorer, criterion_of
+from evalmeta.engine.scorers.comparisons import Criterion, comparison_scorer, criterion_of
 from evalmeta.model.definition import Expectation, Parameter
 from evalmeta.model.generated_data import Action, GeneratedData, reference_root
 from evalmeta.model.run import Matches, TestResult, Verdict
@@ -180,14 +180,14 @@ def test_members_that_are_read_directly_are_what_the_reference_matches(generated
 def test_an_actual_value_that_is_no_number_fails_and_is_shown(reference: str) -> None:
     result = judge("numeric_comparison", "equals", reference, "1")
     assert result.verdict is Verdict.FAILURE
-    assert "the actual value is no number" in result.explanation
+    assert "the actual value is not a number" in result.explanation
 
 
 @pytest.mark.parametrize(
     ("name", "operator", "actual", "expected", "complaint"),
     [
-        ("numeric_comparison", "equals", OUTCOME, "many", "the expected value is no number: 'many'"),
-        ("numeric_comparison", "contains", OUTCOME, "1", "'contains' is no operator of numeric_comparison"),
+        ("numeric_comparison", "equals", OUTCOME, "many", "the expected value is not a number: 'many'"),
+        ("numeric_comparison", "contains", OUTCOME, "1", "'contains' is not a valid operator of numeric_comparison"),
         ("string_comparison", "startsWith", OUTCOME, "x", "the nearest is startswith"),
         ("string_comparison", "equals", "$..outcome", "x", "actual: the reference descends without bound"),
     ],

@@ -1,0 +1,229 @@
+"""Custom criteria: an operator compares an actual and an expected value, each a literal or a reference."""
+
+from __future__ import annotations
+
+from difflib import get_close_matches
+from functools import lru_cache
+from operator import attrgetter, contains, eq, ge, gt, le, lt
+from typing import TYPE_CHECKING, Final, NamedTuple
+
+import orjson
+
+from evalmeta.engine.jsonpath import TooManyMatches, compile_reference, resolve
+from evalmeta.engine.scorers.results import broken, judged
+from evalmeta.engine.statistics import parse_number
+from evalmeta.model.expectations import OPERATORS, PARAMETER_NAMES, canonical_name
+from evalmeta.model.generated_data import reference_root
+from evalmeta.model.jsonpath import REFERENCE_ROOT, Names, ReferenceSyntax
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping, Sequence
+    from decimal import Decimal
+
+    from evalmeta.engine.scorer import Exchange, Scorer
+    from evalmeta.model.definition import Expectation, Parameter
+    from evalmeta.model.generated_data import GeneratedData
+    from evalmeta.model.json_value import JsonValue
+    from evalmeta.model.jsonpath import Reference
+    from evalmeta.model.run import Matches, TestResult
+
+    Read = Callable[[GeneratedData], Sequence[JsonValue]]
+
+
+_MAX_CACHED: Final = 1_024
+_MAX_SHOWN: Final = 100
+_STRING_OPERATORS: Final[Mapping[str, Callable[[str, str], bool]]] = {
+    "equals": eq,
+    "contains": contains,
+    "startswith": str.startswith,
+    "endswith": str.endswith,
+}
+_NUMBER_OPERATORS: Final[Mapping[str, Callable[[Decimal, Decimal], bool]]] = {
+    "equals": eq,
+    "greater_than_or_equal": ge,
+    "greater_than": gt,
+    "less_than": lt,
+    "less_than_or_equal": le,
+}
+# The phrases for an operator that holds, and for one that does not.
+_PHRASES: Final[Mapping[str, tuple[str, str]]] = {
+    "equals": ("equals", "does not equal"),
+    "contains": ("contains", "does not contain"),
+    "startswith": ("starts with", "does not start with"),
+    "endswith": ("ends with", "does not end with"),
+    "greater_than_or_equal": ("is at least", "is not at least"),
+    "greater_than": ("is greater than", "is not greater than"),
+    "less_than": ("is less than", "is not less than"),
+    "less_than_or_equal": ("is at most", "is not at most"),
+}
+# Members that can be read without building the whole object that `$` stands for.
+_DIRECT_MEMBERS: Final[Mapping[str, Callable[[GeneratedData], JsonValue]]] = {
+    "outcome": attrgetter("outcome"),
+    "generatedResponse": attrgetter("outcome"),
+    "topic": attrgetter("topic"),
+    "sessionId": attrgetter("session_id"),
+}
+
+
+class Unusable(Exception):
+    """A criterion that cannot be judged; the message becomes the result's error."""
+
+
+class Criterion(NamedTuple):
+    """A criterion that is ready to be judged; `actual` and `expected` return at least one value or raise Unusable."""
+
+    operator: str
+    actual: Read
+    expected: Read
+
+
+class _Comparison(NamedTuple):
+    """The result of comparing one actual value."""
+
+    passed: bool
+    actual: str
+    explanation: str
+
+
+def comparison_scorer(matches: Matches = "first") -> Scorer:
+    """Return the scorer of custom criteria: it passes if the operator holds; the score is 1 or 0.
+
+    If the reference of `actual` matches several values, the `first`, `any` one or `all` must
+    hold; if that of `expected` does, the first counts. The explanation states how many there
+    are. An actual value that is null, or not a number in a numeric comparison, is a FAILURE.
+    An unknown operator, a missing parameter, a reference that matches nothing and an expected
+    value that cannot be compared are ERRORs.
+    """
+    # Keyed by identity: hashing the parameters takes longer than comparing.
+    cache: dict[int, tuple[Expectation, Criterion | str]] = {}
+
+    def cached_criterion(expectation: Expectation, name: str) -> Criterion | str:
+        found = cache.get(id(expectation))
+        if found is not None and found[0] is expectation:
+            return found[1]
+        if len(cache) >= _MAX_CACHED:
+            cache.clear()
+        criterion = criterion_of(name, expectation.parameters)
+        cache[id(expectation)] = expectation, criterion
+        return criterion
+
+    def score_comparison(expectation: Expectation, exchange: Exchange) -> TestResult:
+        name = canonical_name(expectation.name)
+        criterion = cached_criterion(expectation, name)
+        if isinstance(criterion, str):
+            return broken(expectation, criterion)
+        compare = _compare_numbers if name == "numeric_comparison" else _compare_strings
+        try:
+            actual, expected = criterion.actual(exchange.generated), criterion.expected(exchange.generated)
+            counted = actual[:1] if matches == "first" else actual
+            comparisons = [compare(criterion.operator, value, expected[0]) for value in counted]
+        except Unusable as error:
+            return broken(expectation, str(error))
+        # With `any` the first value that holds decides, with `all` the first that does not.
+        decisive = next((each for each in comparisons if each.passed is (matches == "any")), comparisons[0])
+        return judged(
+            expectation,
+            passed=decisive.passed,
+            expected=_text(expected[0]),
+            actual=decisive.actual,
+            explanation=decisive.explanation + _match_counts(comparisons, len(actual), len(expected), matches),
+        )
+
+    return score_comparison
+
+
+def _match_counts(comparisons: Sequence[_Comparison], actual: int, expected: int, matches: Matches) -> str:
+    text = ""
+    if actual > 1:
+        rule = {"first": "only the first counts", "any": "one is enough", "all": "all must"}[matches]
+        holding = "" if matches == "first" else f"it holds for {sum(each.passed for each in comparisons)}, "
+        text = f"; the reference of actual has {actual} matches: {holding}{rule}"
+    return text + (f"; the reference of expected has {expected} matches: the first counts" if expected > 1 else "")
+
+
+def _compare_strings(operator: str, actual: JsonValue, expected: JsonValue) -> _Comparison:
+    if expected is None:
+        raise Unusable("the expected value is null: there is nothing to compare with")
+    actual_text, expected_text = _text(actual), _text(expected)
+    if actual is None:
+        return _Comparison(False, actual_text, f"the actual value is null, expected {_short(expected_text)}")
+    return _comparison(_STRING_OPERATORS[operator](actual_text, expected_text), operator, actual_text, expected_text)
+
+
+def _compare_numbers(operator: str, actual: JsonValue, expected: JsonValue) -> _Comparison:
+    expected_number, actual_number = parse_number(expected), parse_number(actual)
+    if expected_number is None:
+        raise Unusable(f"the expected value is not a number: {_short(_text(expected))}")
+    if actual_number is None:
+        return _Comparison(False, _text(actual), f"the actual value is not a number: {_short(_text(actual))}")
+    holds = _NUMBER_OPERATORS[operator](actual_number, expected_number)
+    return _comparison(holds, operator, _text(actual), _text(expected))
+
+
+def _comparison(holds: bool, operator: str, actual: str, expected: str) -> _Comparison:  # noqa: FBT001
+    phrase = _PHRASES[operator][0 if holds else 1]
+    return _Comparison(holds, actual, f"{_short(actual)} {phrase} {_short(expected)}")
+
+
+def _text(value: JsonValue) -> str:
+    return value if isinstance(value, str) else orjson.dumps(value, option=orjson.OPT_SORT_KEYS).decode()
+
+
+def _short(text: str) -> str:
+    return repr(text if len(text) <= _MAX_SHOWN else text[: _MAX_SHOWN - 1] + "…")
+
+
+@lru_cache(maxsize=_MAX_CACHED)
+def criterion_of(name: str, parameters: tuple[Parameter, ...]) -> Criterion | str:
+    """Return the criterion of the parameters, or a text that says what is wrong with them.
+
+    `name` is a canonical name. The operator is always a literal.
+    """
+    by_name = {parameter.name: parameter for parameter in parameters}
+    missing = [each for each in PARAMETER_NAMES if each not in by_name]
+    if missing:
+        return f"the parameter {' and '.join(missing)} is missing"
+    operator = by_name["operator"].value.strip()
+    if operator not in OPERATORS[name]:
+        nearest = get_close_matches(operator.lower(), OPERATORS[name], n=1, cutoff=0)
+        return f"{operator!r} is not a valid operator of {name}; the nearest is {nearest[0]}"
+    try:
+        return Criterion(operator, _reader(by_name["actual"]), _reader(by_name["expected"]))
+    except Unusable as error:
+        return str(error)
+
+
+def _reader(parameter: Parameter) -> Read:
+    if not parameter.is_reference:
+        literal = (parameter.value,)
+        return lambda _: literal
+    try:
+        reference = compile_reference(parameter.value)
+    except ReferenceSyntax as error:
+        raise Unusable(f"{parameter.name}: {error}") from error
+    direct = _direct_member(reference)
+    if direct is not None:
+        return lambda generated: (direct(generated),)
+    return lambda generated: _resolve(parameter, reference, generated)
+
+
+def _direct_member(reference: Reference) -> Callable[[GeneratedData], JsonValue] | None:
+    match reference.steps:
+        case (Names((root,)), Names((name,))) if root == REFERENCE_ROOT:
+            return _DIRECT_MEMBERS.get(name)
+        case _:
+            return None
+
+
+def _resolve(parameter: Parameter, reference: Reference, generated: GeneratedData) -> Sequence[JsonValue]:
+    try:
+        matches = resolve(reference, reference_root(generated))
+    except TooManyMatches as error:
+        raise Unusable(f"{parameter.name}: {error}") from error
+    if not matches:
+        hint = ""
+        if "invokedActions" in reference.text:
+            actions = ", ".join(dict.fromkeys(action.name for action in generated.actions))
+            hint = f"; the agent took {actions or 'no action'}"
+        raise Unusable(f"the reference of {parameter.name} matches nothing: {parameter.value}{hint}")
+    return matches

@@ -1,0 +1,153 @@
+"""Overlap: how many words the answer and the expected answer share (ROUGE-1).
+
+Source: C.-Y. Lin, "ROUGE: A Package for Automatic Evaluation of Summaries", 2004. Tools that
+use this score differ in what counts as a word.
+"""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+from collections import Counter
+from functools import lru_cache
+from typing import TYPE_CHECKING, Final, NamedTuple
+
+from evalmeta.engine.scorers.porter_stemmer import stem
+from evalmeta.engine.scorers.results import averaged, broken, first_few, undecided
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping, Sequence
+
+    from evalmeta.engine.scorer import Exchange
+    from evalmeta.model.definition import Expectation
+    from evalmeta.model.run import TestResult
+
+
+_MIN_STEMMED: Final = 4
+_MAX_CHARS: Final = 40
+_ASCII_WORD: Final = re.compile("[a-z0-9]+")
+_SCRIPT_WORD: Final = re.compile("[a-z0-9_]+")
+# Normalising a long run of combining marks takes quadratic time, so texts are normalised in pieces. A piece ends before
+# a base character if there is one; the excluded characters would combine with the one before them.
+_PIECE: Final = re.compile(r"(?s:.{1,1000}(?=[^\W\u1160-\u11ff\uff9e\uff9f\uffa0-\uffdc]|\s|\Z)|.{1,1000})")
+# Chinese, Japanese and Korean characters are words; in Thai, Lao, Myanmar and Khmer a letter with its marks is one.
+_CHARACTER_WORDS: Final = (("\u3040", "\u30ff"), ("\u4e00", "\u9fff"), ("\uac00", "\ud7af"))
+_LETTER_WORDS: Final = (("\u0e00", "\u0eff"), ("\u1000", "\u109f"), ("\u1780", "\u17ff"))
+
+
+class Overlap(NamedTuple):
+    """Shares of words, 0 to 1.
+
+    Attributes:
+        precision: The share of the answer's words that are expected.
+        recall: The share of the expected words that are in the answer.
+        score: The F1 of both.
+    """
+
+    precision: float
+    recall: float
+    score: float
+
+
+class _Tokenizer(NamedTuple):
+    """A way to split a text into words.
+
+    Attributes:
+        split: Returns the words of a text in lower case.
+        are_stemmed: Whether longer ASCII words are compared by their stems.
+        are_unique: Whether a repeated word counts once.
+    """
+
+    split: Callable[[str], Sequence[str]]
+    are_stemmed: bool = True
+    are_unique: bool = False
+
+
+def score_response_match(expectation: Expectation, exchange: Exchange) -> TestResult:
+    """Score the overlap of the answer with the expectedValue, 0 to 1; the mean of a case must reach the threshold.
+
+    `tokens` in the terms chooses the words: `unicode` (words of all scripts), `ascii` (ASCII
+    words only) or `typescript` (each word once, not stemmed); other values are an ERROR.
+    Without an expectedValue the result is UNDECIDED, or 0 with `"missing": "zero"`.
+    """
+    actual, tokens = exchange.generated.outcome, expectation.terms.get("tokens", "unicode")
+    tokenizer = _TOKENIZERS.get(tokens) if isinstance(tokens, str) else None
+    if tokenizer is None:
+        reason = f"{tokens!r:.50} is not a valid value of tokens; use one of {', '.join(_TOKENIZERS)}"
+        return broken(expectation, reason, actual=actual)
+    reference = expectation.expected_value
+    if reference is None and expectation.terms.get("missing") != "zero":
+        return undecided(expectation, "the case has no reference to compare the answer with", actual=actual)
+    found, missing = _compare(reference or "", actual, tokenizer)
+    return averaged(
+        expectation,
+        score=found.score,
+        expected=reference or "",
+        actual=actual,
+        explanation="the case has no reference, which counts as 0" if reference is None else _shares(found, missing),
+    )
+
+
+def overlap(reference: str, answer: str, *, tokens: str = "unicode") -> Overlap:
+    """Return the ROUGE-1 overlap of two texts; a word counts at most as often as it is in both."""
+    return _compare(reference, answer, _TOKENIZERS[tokens])[0]
+
+
+def _compare(reference: str, answer: str, tokenizer: _Tokenizer) -> tuple[Overlap, list[str]]:
+    """Return the overlap, and the words of the reference that are not in the answer."""
+    expected, actual = tokenizer.split(reference), tokenizer.split(answer)
+    if tokenizer.are_unique:
+        expected, actual = list(dict.fromkeys(expected)), list(dict.fromkeys(actual))
+    token = _stemmed if tokenizer.are_stemmed else str
+    unmatched = Counter(map(token, actual))
+    missing = []
+    for word, key in zip(expected, map(token, expected), strict=True):
+        count = unmatched.get(key)
+        if count:
+            unmatched[key] = count - 1
+        else:
+            missing.append(word)
+    common = len(expected) - len(missing)
+    precision, recall = common / max(len(actual), 1), common / max(len(expected), 1)
+    score = 2 * precision * recall / (precision + recall) if common else 0.0
+    return Overlap(precision, recall, score), missing
+
+
+def _stemmed(word: str) -> str:
+    return stem(word) if len(word) >= _MIN_STEMMED and word.isascii() else word
+
+
+def _shares(found: Overlap, missing: Sequence[str]) -> str:
+    shares = f"ROUGE-1 is {found.score:.3f}: precision {found.precision:.3f}, recall {found.recall:.3f}"
+    distinct = [word[:_MAX_CHARS] for word in dict.fromkeys(missing)]
+    return f"{shares}; missing: {first_few(distinct)}" if missing else shares
+
+
+def _ascii_words(text: str) -> Sequence[str]:
+    return _ASCII_WORD.findall(text.lower())
+
+
+def _unicode_words(text: str) -> Sequence[str]:
+    """Return the words of a text in any script, in compatibility form (NFKC)."""
+    if text.isascii():
+        return _ascii_words(text)
+    normal = "".join([unicodedata.normalize("NFKC", piece) for piece in _PIECE.findall(text)])
+    return "".join(map(_spaced, normal.lower())).split()
+
+
+@lru_cache(maxsize=8_192)
+def _spaced(character: str) -> str:
+    """Return a word character with blanks where a word begins or ends at it; return a blank for all others."""
+    is_mark = unicodedata.category(character).startswith("M")
+    if any(first <= character <= last for first, last in _CHARACTER_WORDS):
+        return f" {character} "
+    if any(first <= character <= last for first, last in _LETTER_WORDS):
+        return character if is_mark else f" {character}"
+    return character if is_mark or character.isalnum() else " "
+
+
+_TOKENIZERS: Final[Mapping[str, _Tokenizer]] = {
+    "unicode": _Tokenizer(_unicode_words),
+    "ascii": _Tokenizer(_ascii_words),
+    "typescript": _Tokenizer(lambda text: _SCRIPT_WORD.findall(text.lower()), are_stemmed=False, are_unique=True),
+}
