@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING
 
 from hypothesis import strategies as st
 
-from evalmeta.formats.testspec import METRICS
 from evalmeta.model.definition import (
     ContextVariable,
     Definition,
@@ -18,7 +17,7 @@ from evalmeta.model.definition import (
     PromptInput,
     TestCase,
 )
-from evalmeta.model.expectations import OPERATORS, render_actions
+from evalmeta.model.expectations import METRICS, OPERATORS, render_actions
 from evalmeta.model.registry import EVALUATION_DEFINITION, TESTING_DEFINITION
 from strategies import xml_texts
 

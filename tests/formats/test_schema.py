@@ -9,9 +9,9 @@ from hypothesis import given
 from jsonschema import Draft202012Validator
 
 from evalmeta.errors import FormatError
-from evalmeta.formats.testspec import METRICS, read_testspec
+from evalmeta.formats.testspec import read_testspec
 from evalmeta.formats.testspec_writer import write_testspec
-from evalmeta.model.expectations import OPERATORS
+from evalmeta.model.expectations import METRICS, OPERATORS
 from formats.specs import held_by_specs, kinds
 
 if TYPE_CHECKING:

@@ -13,9 +13,8 @@ from evalmeta.errors import FormatError, InvalidMetadata, UsageError
 from evalmeta.formats.definitions import definition_of
 from evalmeta.formats.diagnostics import Written, did_you_mean
 from evalmeta.formats.files import format_of, json_of, read_document
-from evalmeta.formats.testspec import ACTIONS, METRICS, OUTCOME, TOPIC
 from evalmeta.model.definition import Definition, Expectation, Inputs, TestCase
-from evalmeta.model.expectations import render_actions, scorer_kind, scorer_names
+from evalmeta.model.expectations import ACTIONS, METRICS, OUTCOME, TOPIC, render_actions, scorer_kind, scorer_names
 from evalmeta.model.registry import EVALUATION_DEFINITION, TESTING_DEFINITION
 from evalmeta.package.convert import target_path
 from evalmeta.package.files import put_file, state_of

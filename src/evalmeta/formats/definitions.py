@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Final
 
 from evalmeta.formats.diagnostics import Loss, foreign_character, without_foreign
 from evalmeta.model.definition import ContextVariable, Definition, Expectation, HistoryMessage, Inputs, TestCase
-from evalmeta.model.expectations import canonical_name, expectation_kind, render_actions
+from evalmeta.model.expectations import ACTIONS, OUTCOME, TOPIC, canonical_name, expectation_kind, render_actions
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -24,9 +24,6 @@ if TYPE_CHECKING:
     from evalmeta.model.json_value import JsonValue
 
 
-_ACTIONS: Final = "action_sequence_match"
-_TOPIC: Final = "topic_sequence_match"
-_OUTCOME: Final = "bot_response_rating"
 _ANSWERS: Final = (
     "response_match_score",
     "final_response_match_v2",
@@ -168,7 +165,7 @@ class _Converter:
                 self.lose(where, f"the facts that {name!r} expects")
             if expectation.expected_value is not None:
                 self._lose_judge(name, terms)
-                yield Expectation(_OUTCOME, self.text(expectation.expected_value, where))
+                yield Expectation(OUTCOME, self.text(expectation.expected_value, where))
         elif expectation_kind(name) is None or expectation.is_custom:
             self.lose("definition", f"the metric {name!r}, for which definitions have no expectation")
         else:
@@ -189,18 +186,18 @@ class _Converter:
         taken = [each for each in calls if isinstance(each, dict)]
         if any(each.get("args") for each in taken) and not terms.get("ignore_args"):
             self.lose(where, "the arguments of its expected calls; their names are kept")
-        yield Expectation(_ACTIONS, render_actions(self.text(str(each.get("name", "")), where) for each in taken))
+        yield Expectation(ACTIONS, render_actions(self.text(str(each.get("name", "")), where) for each in taken))
 
     def _lose_judge(self, name: str, terms: Mapping[str, JsonValue]) -> None:
         threshold = terms.get("threshold")
         scale = "" if threshold is None else f" and its threshold {_plain(threshold)}"
-        self.lose("definition", f"the metric {name!r}{scale}; what it expects is judged as {_OUTCOME}")
+        self.lose("definition", f"the metric {name!r}{scale}; what it expects is judged as {OUTCOME}")
 
 
 def _answer(turn: Turn) -> str | None:
     """Gives what the agent says in a turn as far as anybody knows: what is expected, or what was recorded."""
     for each in turn.expectations:
-        if (each.name in _ANSWERS or canonical_name(each.name) == _OUTCOME) and each.expected_value is not None:
+        if (each.name in _ANSWERS or canonical_name(each.name) == OUTCOME) and each.expected_value is not None:
             return each.expected_value
     return turn.recorded.outcome if turn.recorded else None
 
@@ -208,7 +205,7 @@ def _answer(turn: Turn) -> str | None:
 def _topic(turn: Turn) -> str | None:
     """Gives the topic of a turn as far as anybody knows, as `_answer` does its answer."""
     for each in turn.expectations:
-        if canonical_name(each.name) == _TOPIC and each.expected_value is not None:
+        if canonical_name(each.name) == TOPIC and each.expected_value is not None:
             return each.expected_value
     return turn.recorded.topic if turn.recorded else None
 

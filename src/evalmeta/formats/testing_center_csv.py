@@ -19,9 +19,16 @@ from typing import TYPE_CHECKING, Final
 
 from evalmeta import limits
 from evalmeta.formats.diagnostics import Diagnostics, Loss, Written, foreign_character, number_losses, place_of
-from evalmeta.formats.testspec import ACTIONS, OUTCOME, TOPIC
 from evalmeta.model.definition import ContextVariable, Definition, Expectation, HistoryMessage, Inputs, TestCase
-from evalmeta.model.expectations import canonical_name, is_action_list, parse_actions, render_actions
+from evalmeta.model.expectations import (
+    ACTIONS,
+    OUTCOME,
+    TOPIC,
+    canonical_name,
+    is_action_list,
+    parse_actions,
+    render_actions,
+)
 from evalmeta.model.registry import TESTING_DEFINITION
 
 if TYPE_CHECKING:

@@ -22,7 +22,7 @@ from evalmeta.model.definition import (
     PromptInput,
     TestCase,
 )
-from evalmeta.model.expectations import OPERATORS, expectation_kind, known_names, render_actions
+from evalmeta.model.expectations import ACTIONS, METRICS, OPERATORS, OUTCOME, TOPIC, render_actions
 from evalmeta.model.registry import EVALUATION_DEFINITION, TESTING_DEFINITION, TYPES
 
 if TYPE_CHECKING:
@@ -31,14 +31,6 @@ if TYPE_CHECKING:
     from evalmeta.formats.yaml_source import YamlNode
     from evalmeta.model.registry import MetadataType
 
-
-TOPIC: Final = "topic_sequence_match"
-ACTIONS: Final = "action_sequence_match"
-OUTCOME: Final = "bot_response_rating"
-METRICS: Final = tuple(
-    name for name in known_names() if (kind := expectation_kind(name)) is not None and kind.needs == "nothing"
-)
-"""What may stand under `metrics`: every expectation that needs nothing."""
 
 _DEFINITION: Final = ("name", "description", "subjectType", "subjectName", "subjectVersion", "testCases")
 _INPUTS: Final = ("utterance", "contextVariables", "conversationHistory")

@@ -6,9 +6,8 @@ from itertools import groupby
 from typing import TYPE_CHECKING
 
 from evalmeta.formats.diagnostics import Loss, Written, number_losses, place_of
-from evalmeta.formats.testspec import ACTIONS, METRICS, OUTCOME, TOPIC
 from evalmeta.formats.yaml_source import write_yaml
-from evalmeta.model.expectations import OPERATORS, canonical_name, parse_actions
+from evalmeta.model.expectations import ACTIONS, METRICS, OPERATORS, OUTCOME, TOPIC, canonical_name, parse_actions
 from evalmeta.model.registry import EVALUATION_DEFINITION, TESTING_DEFINITION
 
 if TYPE_CHECKING:

@@ -46,12 +46,16 @@ class ExpectationKind:
     needs_history: bool = False
 
 
+TOPIC: Final = "topic_sequence_match"
+ACTIONS: Final = "action_sequence_match"
+OUTCOME: Final = "bot_response_rating"
+
 _AGENT: Final = ("AGENT",)
 _BOTH: Final = ("AGENT", "PROMPT")
 _KINDS: Final = (
-    ExpectationKind("topic_sequence_match", "value", "Topic", ("topic_assertion",), _AGENT),
-    ExpectationKind("action_sequence_match", "value", "Actions", ("actions_assertion",), _AGENT),
-    ExpectationKind("bot_response_rating", "value", "Response", ("output_validation",), _AGENT),
+    ExpectationKind(TOPIC, "value", "Topic", ("topic_assertion",), _AGENT),
+    ExpectationKind(ACTIONS, "value", "Actions", ("actions_assertion",), _AGENT),
+    ExpectationKind(OUTCOME, "value", "Response", ("output_validation",), _AGENT),
     ExpectationKind("coherence", "nothing", "Coherence", (), _BOTH),
     ExpectationKind("completeness", "nothing", "Completeness", (), _BOTH),
     ExpectationKind("conciseness", "nothing", "Conciseness", (), _BOTH),
@@ -96,6 +100,10 @@ def canonical_name(name: str) -> str:
 def known_names() -> tuple[str, ...]:
     """Lists every name that an AiEvaluationDefinition takes, the aliases after the names."""
     return tuple(sorted(_EXPECTATIONS, key=lambda name: (_EXPECTATIONS[name].name != name, name)))
+
+
+METRICS: Final = tuple(name for name in known_names() if _EXPECTATIONS[name].needs == "nothing")
+"""The expectations that need neither a value nor parameters."""
 
 
 def scorer_names(subject_type: str) -> tuple[str, ...]:

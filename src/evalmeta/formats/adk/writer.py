@@ -13,7 +13,7 @@ import orjson
 from evalmeta.formats.adk.cases import AdkCase, AdkTurn, Call, Session, both, snake
 from evalmeta.formats.adk.reader import LEGACY, read_adk_file
 from evalmeta.formats.diagnostics import Loss, Written, number_losses, place_of
-from evalmeta.model.expectations import canonical_name, parse_actions
+from evalmeta.model.expectations import ACTIONS, OUTCOME, canonical_name, parse_actions
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -23,8 +23,6 @@ if TYPE_CHECKING:
     from evalmeta.model.json_value import JsonObject, JsonValue
 
 
-_ACTIONS: Final = "action_sequence_match"
-_OUTCOME: Final = "bot_response_rating"
 _USER: Final = "user"
 _ANY_ARGUMENTS: Final = {"tool_trajectory_avg_score": {"threshold": 1.0, "ignore_args": True}}
 _ANSWERS: Final = {"response_match_score": 0.8}
@@ -126,8 +124,8 @@ class _Link:
         calls: tuple[Call, ...] | None = None
         for each in expectations:
             name, value = canonical_name(each.name), each.expected_value
-            names = parse_actions(value) if name == _ACTIONS and value is not None else None
-            if name == _OUTCOME and value is not None and reference is None:
+            names = parse_actions(value) if name == ACTIONS and value is not None else None
+            if name == OUTCOME and value is not None and reference is None:
                 reference = value
             elif names is not None and calls is None:
                 calls = tuple(Call(action, {}) for action in names)

@@ -18,7 +18,7 @@ from evalmeta.formats.document import Document
 from evalmeta.formats.json_source import JsonRecord, read_json
 from evalmeta.model.definition import Expectation
 from evalmeta.model.evaluation import Case, Evaluation, Turn
-from evalmeta.model.expectations import render_actions
+from evalmeta.model.expectations import ACTIONS, OUTCOME, render_actions
 from evalmeta.model.generated_data import Action, GeneratedData
 
 if TYPE_CHECKING:
@@ -29,9 +29,7 @@ if TYPE_CHECKING:
     from evalmeta.model.json_value import JsonValue
 
 
-_ACTIONS: Final = "action_sequence_match"
 _QUERY: Final = "query"
-_ANSWER: Final = "bot_response_rating"
 _RATE: Final = ("confidence", "minPassRate", "min_pass_rate")
 _RUNS: Final = ("iterations", "runs")
 _TOOLS: Final = ("expectedTools", "expected_tools")
@@ -105,9 +103,9 @@ def _turn(trace: Trace, source: JsonValue) -> Turn:
 def _recorded_expectations(trace: Trace) -> Iterator[Expectation]:
     calls = all_tool_calls(trace)
     if calls or trace.tool_calls is not None:
-        yield Expectation(_ACTIONS, render_actions(each.name for each in calls))
+        yield Expectation(ACTIONS, render_actions(each.name for each in calls))
     if not isinstance(trace.output, TraceError) and trace.output.content:
-        yield Expectation(_ANSWER, trace.output.content)
+        yield Expectation(OUTCOME, trace.output.content)
 
 
 def _recorded(trace: Trace, source: JsonValue) -> GeneratedData:
@@ -194,10 +192,10 @@ def _expectations(record: JsonRecord) -> Iterator[Expectation]:
     _check_spellings(record, _OUTPUT)
     _check_spellings(record, _CONTEXT)
     if record.has(*_TOOLS):
-        yield Expectation(_ACTIONS, render_actions(record.texts(*_TOOLS)))
+        yield Expectation(ACTIONS, render_actions(record.texts(*_TOOLS)))
     for names in (_OUTPUT, _CONTEXT):
         if (text := record.text(*names)) is not None:
-            yield Expectation(_ANSWER, text)
+            yield Expectation(OUTCOME, text)
 
 
 def _min_pass_rate(record: JsonRecord) -> float | None:

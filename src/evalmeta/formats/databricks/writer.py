@@ -8,7 +8,7 @@ import orjson
 
 from evalmeta.formats.databricks.rows import is_plain
 from evalmeta.formats.diagnostics import Loss, Written, number_losses, place_of
-from evalmeta.model.expectations import canonical_name
+from evalmeta.model.expectations import OUTCOME, canonical_name
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -17,7 +17,6 @@ if TYPE_CHECKING:
     from evalmeta.model.json_value import JsonObject, JsonValue
 
 
-_OUTCOME: Final = "bot_response_rating"
 _ROLES: Final = {"user": "user", "agent": "assistant", "system": "system", "tool": "tool"}
 
 
@@ -60,7 +59,7 @@ def _role(message: HistoryMessage) -> str:
 
 def _response(expectations: Sequence[Expectation]) -> Expectation | None:
     """Gives the first expected answer; only one has a column."""
-    answers = (each for each in expectations if canonical_name(each.name) == _OUTCOME)
+    answers = (each for each in expectations if canonical_name(each.name) == OUTCOME)
     return next((each for each in answers if each.expected_value is not None), None)
 
 
@@ -94,8 +93,8 @@ def _expectation_losses(expectations: Sequence[Expectation]) -> Iterator[str]:
         if each is not kept:
             yield f"the expectation {each.name!r}; a row expects one response only"
             continue
-        if each.name != _OUTCOME:
-            yield f"the name {each.name!r}; it reads as {_OUTCOME!r}, which means the same"
+        if each.name != OUTCOME:
+            yield f"the name {each.name!r}; it reads as {OUTCOME!r}, which means the same"
         if each.label is not None:
             yield f"the label {each.label!r} of {each.name!r}"
         if each.parameters:
