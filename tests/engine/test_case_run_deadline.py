@@ -27,7 +27,7 @@ async def break_later() -> str:
 
 def test_work_in_time_gives_its_result() -> None:
     async def main() -> list[str]:
-        return [await Deadline(5).keep(work) for work in (answer_at_once(), wait(0), wait(0.01))]
+        return [await Deadline(5).run(work) for work in (answer_at_once(), wait(0), wait(0.01))]
 
     assert asyncio.run(main()) == ["done"] * 3
 
@@ -36,7 +36,7 @@ def test_work_in_time_gives_its_result() -> None:
 def test_what_work_raises_comes_through(work: object) -> None:
     deadline = Deadline(5)
     with pytest.raises(ValueError, match="broken"):
-        asyncio.run(deadline.keep(work()))
+        asyncio.run(deadline.run(work()))
     assert not deadline.has_expired
 
 
@@ -52,7 +52,7 @@ def test_work_that_takes_too_long_is_cancelled() -> None:
 
     deadline = Deadline(0.01)
     with pytest.raises(TimeoutError):
-        asyncio.run(deadline.keep(work()))
+        asyncio.run(deadline.run(work()))
     assert deadline.has_expired
     assert cancelled == [True]
 
@@ -63,7 +63,7 @@ def test_work_may_wait_again_and_again() -> None:
             await asyncio.sleep(0)
         return 5
 
-    assert asyncio.run(Deadline(5).keep(work())) == 5
+    assert asyncio.run(Deadline(5).run(work())) == 5
 
 
 def test_work_may_catch_what_it_waits_for() -> None:
@@ -74,7 +74,7 @@ def test_work_may_catch_what_it_waits_for() -> None:
             return await wait(0, result="caught")
         return "never"
 
-    assert asyncio.run(Deadline(5).keep(work())) == "caught"
+    assert asyncio.run(Deadline(5).run(work())) == "caught"
 
 
 def test_a_pause_stops_the_clock() -> None:
@@ -89,7 +89,7 @@ def test_a_pause_stops_the_clock() -> None:
                 await wait(0.3)
             return "done"
 
-        result = await deadline.keep(work())
+        result = await deadline.run(work())
         assert deadline.paused > 0.59
         return result
 
@@ -105,4 +105,4 @@ def test_the_clock_goes_on_after_a_pause() -> None:
         await asyncio.Event().wait()
 
     with pytest.raises(TimeoutError):
-        asyncio.run(deadline.keep(work()))
+        asyncio.run(deadline.run(work()))

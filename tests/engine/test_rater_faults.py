@@ -10,8 +10,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from engine.builders import TOPIC, Agent, answer_orders, case, evaluation
-from evalmeta.engine.case_run import Terms, WorkItem, converse, judge_again
+from evalmeta.engine.case_run import CasePolicy, rescore_case, run_case
 from evalmeta.engine.journal import MemoryJournal
+from evalmeta.engine.plan import WorkItem
 from evalmeta.engine.raters.judge import Rating
 from evalmeta.engine.runner import execute
 from evalmeta.engine.scorers.registry import SCORERS, make_scorers
@@ -81,7 +82,7 @@ def raising(error: BaseException) -> object:
 
 def judged(scorers: Mapping[str, Scorer], *turns: str, seconds: float = 5) -> CaseResult:
     item = WorkItem(1, case(*turns, expectations=EXPECTED))
-    return asyncio.run(converse(item, Agent(answer_orders), Terms(scorers, seconds=seconds)))
+    return asyncio.run(run_case(item, Agent(answer_orders), CasePolicy(scorers, seconds=seconds)))
 
 
 def scorers_of(rater: object) -> Mapping[str, Scorer]:
@@ -122,7 +123,7 @@ def test_a_rater_that_fails_spoils_its_result_alone(kind: type[Moody], mood: obj
 def test_a_rater_that_hangs_spoils_its_result_alone() -> None:
     result = judged(scorers_of(Hanging(None)), seconds=0.5)
     assert [each.verdict for each in result.results] == [Verdict.PASS, Verdict.ERROR, Verdict.PASS]
-    assert "before the time of its case (case_timeout) was over" in (result.results[1].error or "")
+    assert "not scored within the time limit of its case (case_timeout)" in (result.results[1].error or "")
     assert (result.verdict, result.error) == (Verdict.ERROR, None)
     assert result.generated is not None
 
@@ -130,12 +131,12 @@ def test_a_rater_that_hangs_spoils_its_result_alone() -> None:
 def test_a_rater_that_hangs_leaves_no_time_for_further_turns() -> None:
     result = judged(scorers_of(Hanging(None)), "first", "second", seconds=0.5)
     assert (result.verdict, len(result.results), result.utterance) == (Verdict.ERROR, 3, "first")
-    assert "no time left to ask on" in (result.error or "")
+    assert "turns were not sent" in (result.error or "")
 
 
 def test_a_rater_that_hangs_ends_when_answers_are_judged_again() -> None:
     item, scorers = WorkItem(1, case(expectations=EXPECTED)), scorers_of(Hanging(None))
-    again = asyncio.run(judge_again(item, judged(scorers_of(Moody(GOOD))), scorers, seconds=0.5))
+    again = asyncio.run(rescore_case(item, judged(scorers_of(Moody(GOOD))), scorers, seconds=0.5))
     assert [each.verdict for each in again.results] == [Verdict.PASS, Verdict.ERROR, Verdict.PASS]
     assert again.verdict is Verdict.ERROR
 
@@ -143,7 +144,7 @@ def test_a_rater_that_hangs_ends_when_answers_are_judged_again() -> None:
 def test_turns_that_no_time_is_left_for_are_errors_when_answers_are_judged_again() -> None:
     item, scorers = WorkItem(1, case("first", "second", expectations=EXPECTED)), scorers_of(Hanging(None))
     recorded = judged(scorers_of(Moody(GOOD)), "first", "second")
-    again = asyncio.run(judge_again(item, recorded, scorers, seconds=0.5))
+    again = asyncio.run(rescore_case(item, recorded, scorers, seconds=0.5))
     assert [(each.turn, each.verdict) for each in again.results] == [
         (1, Verdict.PASS), (1, Verdict.ERROR), (1, Verdict.PASS), *[(2, Verdict.ERROR)] * 3,
     ]  # fmt: skip

@@ -21,9 +21,9 @@ from evalmeta import limits
 from evalmeta.api.agent_tests import with_document
 from evalmeta.api.evaluate_inputs import Bindings, assignments_of, is_list
 from evalmeta.api.runs import FinishedRun, FinishedRuns
-from evalmeta.engine.case_run import choose
 from evalmeta.engine.event_loop import run_to_end
 from evalmeta.engine.journal import MemoryJournal
+from evalmeta.engine.plan import select_cases
 from evalmeta.engine.runner import execute
 from evalmeta.engine.scorers.registry import make_scorers
 from evalmeta.engine.statistics import Tally
@@ -407,7 +407,7 @@ class _StoredRecord:
 
 def planned(evaluation: Evaluation, options: RunOptions) -> int:
     """Counts the results that a run comes to; the cases are gone through once more for it."""
-    return sum(1 for _ in choose(evaluation, options)) * options.iterations
+    return sum(1 for _ in select_cases(evaluation, options)) * options.iterations
 
 
 def nothing_to_ask(evaluation: Evaluation) -> UsageError:

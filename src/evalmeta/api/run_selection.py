@@ -18,7 +18,7 @@ from evalmeta.api.comparisons import load_run
 from evalmeta.api.files import shown
 from evalmeta.api.sync import fetch
 from evalmeta.client import runs
-from evalmeta.engine.case_run import choose
+from evalmeta.engine.plan import select_cases
 from evalmeta.errors import NotFound, SettingsError, Suggestion, UsageError
 from evalmeta.model.aggregation import counted_verdicts
 from evalmeta.model.evaluation import CaseList, evaluation_of, parse_case_list
@@ -230,7 +230,7 @@ async def _contents(connection: Connection, kind: MetadataType, tests: Sequence[
 
 
 def _planned(test: AgentTest, evaluation: Evaluation, options: RunOptions) -> PlannedRun:
-    cases = tuple(choose(evaluation, options))
+    cases = tuple(select_cases(evaluation, options))
     judged = Counter(each.name for case in cases for turn in case.turns for each in turn.expectations)
     left_out = sum(1 for _ in evaluation.cases) - len(cases)
     return PlannedRun(

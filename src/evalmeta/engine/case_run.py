@@ -1,25 +1,18 @@
-"""One case: asked turn by turn inside one session, scored turn by turn.
-
-A time limit that costs next to nothing for work that never waits.
-
-What a run has to do, one case at a time.
-"""
+"""Run one case: send its turns to the agent inside one session, score the answers, and keep to the time limit."""
 
 from __future__ import annotations
 
 import asyncio
-import random
 import time
-import zlib
 from contextlib import contextmanager, suppress
-from dataclasses import replace
+from dataclasses import dataclass, field, replace
 from types import coroutine
-from typing import TYPE_CHECKING, Final, NamedTuple, Protocol, TypeVar
+from typing import TYPE_CHECKING, Final, Protocol, TypeVar
 
 from evalmeta import limits
 from evalmeta.engine.answers import generated_data
+from evalmeta.engine.pacer import Pacer
 from evalmeta.engine.reasons import reason
-from evalmeta.engine.retry import Pacer
 from evalmeta.engine.scorer import Exchange
 from evalmeta.engine.scorers.registry import score
 from evalmeta.engine.scorers.results import broken
@@ -29,83 +22,68 @@ from evalmeta.model.run import CaseResult, EarlierTurn, TestResult, Verdict
 from evalmeta.protocol.transient_errors import is_too_long, retry_pause
 
 if TYPE_CHECKING:
-    from collections.abc import (
-        Awaitable,
-        Callable,
-        Collection,
-        Coroutine,
-        Generator,
-        Iterable,
-        Iterator,
-        Mapping,
-        Sequence,
-    )
+    from collections.abc import Awaitable, Callable, Coroutine, Generator, Iterator, Mapping, Sequence
 
+    from evalmeta.engine.plan import WorkItem
     from evalmeta.engine.scorer import Scorer
     from evalmeta.engine.subject import Session, Subject
     from evalmeta.model.definition import Expectation
-    from evalmeta.model.evaluation import Case, Evaluation, Turn
+    from evalmeta.model.evaluation import Case, Turn
     from evalmeta.model.generated_data import GeneratedData
-    from evalmeta.model.run import RunOptions
-
 
 _T = TypeVar("_T")
-
-
-_UNJUDGED: Final = "not judged before the time of its case (case_timeout) was over"
-# While a run is stopped, sessions and then the subject are closed, and results are committed in between.
+_NOT_SCORED: Final = "not scored within the time limit of its case (case_timeout)"
+# While a run is stopped, sessions are closed first, then the subject; results are committed in between.
 _HASTY_CLOSE_SECONDS: Final = limits.SHUTDOWN_SECONDS / 4
 
 
-class _Closable(Protocol):
-    def close(self) -> Coroutine[object, object, None]: ...
+@dataclass(frozen=True, slots=True)
+class CasePolicy:
+    """How the cases of a run are executed.
+
+    Attributes:
+        scorers: one scorer for each canonical expectation name.
+        seconds: the time limit of a case; pauses of the pacer do not count.
+        retries: the maximum number of retries of a case after transient errors.
+        pacer: limits the rate and the concurrency of the requests.
+    """
+
+    scorers: Mapping[str, Scorer]
+    seconds: float
+    retries: int = 0
+    pacer: Pacer = field(default_factory=Pacer)
 
 
-class Terms:
-    """On what terms cases are asked: how they are judged, how long each may take, how often it is tried, how fast."""
+async def run_case(item: WorkItem, subject: Subject, policy: CasePolicy) -> CaseResult:
+    """Run one case and return its result; raise only CancelledError, when the run is cancelled.
 
-    __slots__ = ("pacer", "retries", "scorers", "seconds")
-
-    def __init__(
-        self, scorers: Mapping[str, Scorer], *, seconds: float, retries: int = 0, pacer: Pacer | None = None
-    ) -> None:
-        self.scorers = scorers
-        self.seconds = seconds
-        self.retries = retries
-        self.pacer = pacer or Pacer()
-
-
-async def converse(item: WorkItem, subject: Subject, terms: Terms) -> CaseResult:
-    """Asks and judges one case and never raises, except when it is cancelled.
-
-    A case that takes too long, and a subject that raises anything, make the case ERROR;
-    what earlier turns gave is kept. A case whose agent could not be reached is begun
-    anew, with a pause before, as often as the terms say.
+    A case that times out, and any exception of the subject, make the case ERROR; the answers of earlier turns are
+    kept. If the agent cannot be reached, the whole case is retried after a pause.
     """
     started, failures = time.time(), 0
     while True:
-        conversation = _Conversation(item.case, terms, failures)
-        error = await conversation.hold(subject)
+        attempt = _Attempt(item.case, policy, failures)
+        error = await attempt.run(subject)
         if _is_cancelled():
-            # The agent swallowed the cancellation; what it gave after that is no answer.
+            # The agent swallowed the cancellation, so its answer is not valid.
             raise asyncio.CancelledError
-        failures = conversation.failures
-        if not conversation.may_pass or failures > terms.retries:
-            return conversation.result(item, started, error)
+        failures = attempt.failures
+        if not attempt.is_retried or failures > policy.retries:
+            return attempt.result(item, started, error)
         await asyncio.sleep(retry_pause(failures))
 
 
-async def judge_again(
+async def rescore_case(
     item: WorkItem, recorded: CaseResult | None, scorers: Mapping[str, Scorer], *, seconds: float
 ) -> CaseResult:
-    """Judges what an earlier run recorded for a case: every answer by what its turn expects.
+    """Score the recorded answers of a case against what its turns expect now.
 
-    A case without all of its answers is ERROR, with the reason that was recorded; a
-    result that is not there within the seconds is ERROR too.
+    A case without all of its answers is ERROR, with the recorded reason. Results that are not ready within `seconds`
+    are ERROR too.
     """
     case, now = item.case, time.time()
     answers = _recorded_answers(recorded)
-    error = _not_recorded(recorded, case, answers)
+    error = _mismatch(recorded, case, answers)
     if recorded is None or error:
         utterance = case.turns[-1].utterance if case.turns else ""
         return CaseResult(
@@ -113,31 +91,15 @@ async def judge_again(
         )
     results: list[TestResult] = []
     with suppress(TimeoutError):
-        await Deadline(seconds).keep(_judge_turns(case, answers, scorers, results))
-    results += _unjudged(case)[len(results) :]
-    judged = replace(recorded, iteration=item.iteration, results=tuple(results), error=None)
-    return replace(judged, verdict=case_verdict(results))
-
-
-async def _judge_turns(
-    case: Case, answers: Sequence[EarlierTurn], scorers: Mapping[str, Scorer], results: list[TestResult]
-) -> None:
-    for place, (turn, answer) in enumerate(zip(case.turns, answers, strict=True), 1):
-        exchange = Exchange(case, answer.utterance, answer.generated, tuple(answers[: place - 1]))
-        await _judge(turn.expectations, exchange, scorers, results, turn=_turn_number(case, place))
-
-
-def _unjudged(case: Case) -> list[TestResult]:
-    """Gives what every expectation of a case comes to that no time is left for."""
-    return [
-        broken(expectation, _UNJUDGED)._replace(turn=_turn_number(case, place))
-        for place, turn in enumerate(case.turns, 1)
+        await Deadline(seconds).run(_score_turns(case, answers, scorers, results))
+    not_scored = [
+        broken(expectation, _NOT_SCORED)._replace(turn=_turn_number(case, number))
+        for number, turn in enumerate(case.turns, 1)
         for expectation in turn.expectations
     ]
-
-
-def _turn_number(case: Case, place: int) -> int:
-    return place if len(case.turns) > 1 else 0
+    results += not_scored[len(results) :]
+    scored = replace(recorded, iteration=item.iteration, results=tuple(results), error=None)
+    return replace(scored, verdict=case_verdict(results))
 
 
 def _recorded_answers(recorded: CaseResult | None) -> tuple[EarlierTurn, ...]:
@@ -146,8 +108,8 @@ def _recorded_answers(recorded: CaseResult | None) -> tuple[EarlierTurn, ...]:
     return (*recorded.earlier, EarlierTurn(recorded.utterance, recorded.generated))
 
 
-def _not_recorded(recorded: CaseResult | None, case: Case, answers: Sequence[EarlierTurn]) -> str | None:
-    """Says why the recorded answers are not those to a case's turns; None when they are."""
+def _mismatch(recorded: CaseResult | None, case: Case, answers: Sequence[EarlierTurn]) -> str | None:
+    """Return why the recorded answers do not belong to the turns of a case, None if they do."""
     if not answers:
         return (recorded and recorded.error) or "no answer to this case was recorded"
     for answer, turn in zip(answers, case.turns, strict=False):
@@ -159,7 +121,20 @@ def _not_recorded(recorded: CaseResult | None, case: Case, answers: Sequence[Ear
     return None
 
 
-async def _judge(
+async def _score_turns(
+    case: Case, answers: Sequence[EarlierTurn], scorers: Mapping[str, Scorer], results: list[TestResult]
+) -> None:
+    for number, (turn, answer) in enumerate(zip(case.turns, answers, strict=True), 1):
+        exchange = Exchange(case, answer.utterance, answer.generated, tuple(answers[: number - 1]))
+        await _score_turn(turn.expectations, exchange, scorers, results, turn=_turn_number(case, number))
+
+
+def _turn_number(case: Case, number: int) -> int:
+    """Return the number that results of a turn have: 0 if the case has only one turn."""
+    return number if len(case.turns) > 1 else 0
+
+
+async def _score_turn(
     expectations: Sequence[Expectation],
     exchange: Exchange,
     scorers: Mapping[str, Scorer],
@@ -167,78 +142,81 @@ async def _judge(
     *,
     turn: int = 0,
 ) -> None:
-    """Adds a result for every expectation; what is cancelled meanwhile leaves those ERROR that were not there yet."""
-    waiting: dict[int, asyncio.Future[TestResult]] = {}
+    """Append a result for every expectation; if cancelled, results that are not ready are ERROR."""
+    pending: dict[int, asyncio.Future[TestResult]] = {}
     first = len(results)
     for expectation in expectations:
         result = score(expectation, exchange, scorers=scorers)
         if not isinstance(result, TestResult):
-            waiting[len(results)] = asyncio.ensure_future(result)
-            result = broken(expectation, _UNJUDGED)
+            pending[len(results)] = asyncio.ensure_future(result)
+            result = broken(expectation, _NOT_SCORED)
         results.append(result)
     try:
-        if waiting:
-            await _wait_for(waiting, results)
+        if pending:
+            await asyncio.wait(pending.values())
     finally:
+        for index, scoring in pending.items():
+            if scoring.done() and not scoring.cancelled():
+                results[index] = scoring.result()
+            scoring.cancel()
         if turn:
             results[first:] = [each._replace(turn=turn) for each in results[first:]]
 
 
-async def _wait_for(waiting: Mapping[int, asyncio.Future[TestResult]], results: list[TestResult]) -> None:
-    try:
-        await asyncio.wait(waiting.values())
-    finally:
-        for place, judging in waiting.items():
-            if judging.done() and not judging.cancelled():
-                results[place] = judging.result()
-            judging.cancel()
+class _Closable(Protocol):
+    def close(self) -> Coroutine[object, object, None]: ...
 
 
 async def close(closable: _Closable) -> None:
-    """Closes a session or subject; what it raises, or that it takes longer than the limit, spoils no result."""
+    """Close a session or a subject; exceptions and time-outs while closing never change a result."""
     try:
         seconds = _HASTY_CLOSE_SECONDS if _is_cancelled() else limits.CLOSE_SECONDS
-        await Deadline(seconds).keep(closable.close())
-    except (Exception, SystemExit, asyncio.CancelledError):  # noqa: BLE001, S110 - it is told to nobody
+        await Deadline(seconds).run(closable.close())
+    except (Exception, SystemExit, asyncio.CancelledError):  # noqa: BLE001, S110 - the results are known by now
         pass
 
 
-class _Conversation:
-    """One attempt at a case, and how far it came; that is kept when it breaks off."""
+def _is_cancelled() -> bool:
+    task = asyncio.current_task()
+    return task is not None and task.cancelling() > 0
+
+
+class _Attempt:
+    """One attempt at a case; it keeps what is known when it fails."""
 
     __slots__ = (
-        "_answered", "_case", "_deadline", "_earlier", "_generated", "_judged", "_results", "_session", "_terms",
-        "_utterance", "failures", "may_pass",
+        "_answered", "_case", "_deadline", "_earlier", "_generated", "_policy", "_results", "_scoring", "_session",
+        "_utterance", "failures", "is_retried",
     )  # fmt: skip
 
-    def __init__(self, case: Case, terms: Terms, failures: int) -> None:
+    def __init__(self, case: Case, policy: CasePolicy, failures: int) -> None:
         self._case = case
-        self._terms = terms
-        self._deadline = Deadline(terms.seconds)
+        self._policy = policy
+        self._deadline = Deadline(policy.seconds)
         self._session: Session | None = None
         self._utterance = case.turns[0].utterance if case.turns else ""
         self._answered = 0.0
         self._generated: GeneratedData | None = None
         self._earlier: list[EarlierTurn] = []
-        self._judged: Turn | None = None
+        self._scoring: Turn | None = None
         self._results: list[TestResult] = []
         self.failures = failures
-        self.may_pass = False
+        self.is_retried = False
 
-    async def hold(self, subject: Subject) -> str | None:
-        """Asks every turn and gives what broke the conversation off, None for nothing."""
+    async def run(self, subject: Subject) -> str | None:
+        """Send every turn; return the error that ended the attempt, None if there was none."""
         begun = time.monotonic()
         try:
-            await self._deadline.keep(self._ask_all(subject))
-        except (Exception, SystemExit) as error:  # noqa: BLE001 - a broken subject spoils one case, not the run
+            await self._deadline.run(self._send_turns(subject))
+        except (Exception, SystemExit) as error:  # noqa: BLE001 - an exception of a subject only affects its case
             if not self._deadline.has_expired:
-                return self._broken_off(error)
+                return self._failure(error)
         except asyncio.CancelledError:
             return "the agent cancelled itself"
         finally:
             if self._session is not None:
                 await close(self._session)
-        return self._too_late(begun)
+        return self._timeout(begun)
 
     def result(self, item: WorkItem, started: float, error: str | None) -> CaseResult:
         verdict = case_verdict(self._results) if error is None else Verdict.ERROR
@@ -256,79 +234,78 @@ class _Conversation:
             tuple(self._earlier),
         )
 
-    def _too_late(self, begun: float) -> str | None:
-        """Says what took too long; scorers that did have their own results, and leave no time for further turns."""
-        # An agent may swallow the cancellation, or block the loop so that none can reach it.
-        in_time = self._answered - begun - self._deadline.paused <= self._terms.seconds
-        if not in_time or (self._deadline.has_expired and self._judged is None):
-            return f"no answer within {self._terms.seconds:g} s"
-        if self._judged is None or self._judged is self._case.turns[-1]:
-            return None
-        return f"no time left to ask on: the answers were not judged within {self._terms.seconds:g} s"
-
-    def _broken_off(self, error: BaseException) -> str:
-        if isinstance(error, SubjectUnreachable):
-            self.may_pass = True
-            self.failures += 1
-        return reason(error) if self.failures <= 1 else f"{reason(error)} (tried {self.failures} times)"
-
-    async def _ask_all(self, subject: Subject) -> None:
-        session, _ = await self._admitted(lambda: subject.open(self._case), is_question=False)
+    async def _send_turns(self, subject: Subject) -> None:
+        session, _ = await self._paced(lambda: subject.open(self._case), is_utterance=False)
         self._session = session
-        for place, turn in enumerate(self._case.turns, 1):
-            await self._take_turn(turn, session, _turn_number(self._case, place))
+        for number, turn in enumerate(self._case.turns, 1):
+            await self._send_turn(turn, session, _turn_number(self._case, number))
 
-    async def _take_turn(self, turn: Turn, session: Session, place: int) -> None:
+    async def _send_turn(self, turn: Turn, session: Session, number: int) -> None:
         if self._generated is not None:
             self._earlier.append(EarlierTurn(self._utterance, self._generated))
         self._utterance, self._generated = turn.utterance, None
-        answer, elapsed = await self._admitted(lambda: session.ask(turn.utterance))
+        answer, elapsed = await self._paced(lambda: session.ask(turn.utterance))
         self._answered = time.monotonic()
-        # What was recorded earlier took its time then.
+        # Replaying a recorded answer says nothing about the agent's latency.
         measured = None if answer is turn.recorded else round(elapsed * 1000, 1)
         self._generated = generated_data(answer, measured_ms=measured)
         exchange = Exchange(self._case, turn.utterance, self._generated, tuple(self._earlier))
-        self._judged = turn
-        await _judge(turn.expectations, exchange, self._terms.scorers, self._results, turn=place)
-        self._judged = None
+        self._scoring = turn
+        await _score_turn(turn.expectations, exchange, self._policy.scorers, self._results, turn=number)
+        self._scoring = None
 
-    async def _admitted(self, ask: Callable[[], Awaitable[_T]], *, is_question: bool = True) -> tuple[_T, float]:
-        """Asks when the pacer lets it, again when the agent was busy; gives the answer and its seconds."""
-        pacer = self._terms.pacer
+    async def _paced(self, call: Callable[[], Awaitable[_T]], *, is_utterance: bool = True) -> tuple[_T, float]:
+        """Call when the pacer allows it, and again if the agent was busy; return the answer and its seconds."""
+        pacer = self._policy.pacer
         if pacer.is_free:
+            # The usual case costs next to nothing.
             asked = time.perf_counter()
             try:
-                return await ask(), time.perf_counter() - asked
+                return await call(), time.perf_counter() - asked
             except SubjectBusy as busy:
-                self._refused(busy)
+                self._back_off(busy)
         while True:
             with self._deadline.pause():
-                await pacer.enter(is_question=is_question)
+                await pacer.enter(is_utterance=is_utterance)
             asked = time.perf_counter()
             try:
-                answer = await ask()
+                answer = await call()
             except SubjectBusy as busy:
-                self._refused(busy)
+                self._back_off(busy)
             else:
-                pacer.accepted()
+                pacer.speed_up()
                 return answer, time.perf_counter() - asked
             finally:
                 pacer.leave()
 
-    def _refused(self, busy: SubjectBusy) -> None:
+    def _back_off(self, busy: SubjectBusy) -> None:
         self.failures += 1
-        if self.failures > self._terms.retries or is_too_long(busy.after):
+        if self.failures > self._policy.retries or is_too_long(busy.after):
             raise busy
-        self._terms.pacer.refused(busy, attempt=self.failures)
+        self._policy.pacer.back_off(busy, attempt=self.failures)
 
+    def _failure(self, error: BaseException) -> str:
+        if isinstance(error, SubjectUnreachable):
+            self.is_retried = True
+            self.failures += 1
+        return reason(error) if self.failures <= 1 else f"{reason(error)} (tried {self.failures} times)"
 
-def _is_cancelled() -> bool:
-    task = asyncio.current_task()
-    return task is not None and task.cancelling() > 0
+    def _timeout(self, begun: float) -> str | None:
+        """Return what took too long, None if nothing did.
+
+        Scorers that time out make their own results ERROR; the case is only ERROR if turns are left.
+        """
+        # Deadlines do not reach an agent that swallows the cancellation or blocks the event loop.
+        in_time = self._answered - begun - self._deadline.paused <= self._policy.seconds
+        if not in_time or (self._deadline.has_expired and self._scoring is None):
+            return f"no answer within {self._policy.seconds:g} s"
+        if self._scoring is None or self._scoring is self._case.turns[-1]:
+            return None
+        return f"turns were not sent: the earlier answers were not scored within {self._policy.seconds:g} s"
 
 
 class Deadline:
-    """Gives work a number of seconds from the moment it first waits; pauses that are not its own do not count."""
+    """A time limit that costs next to nothing for work that never waits; the seconds of pauses do not count."""
 
     __slots__ = ("_left", "_timeout", "paused")
 
@@ -339,98 +316,54 @@ class Deadline:
 
     @property
     def has_expired(self) -> bool:
-        """Tells whether the time ran out while the work waited."""
+        """Whether the time ran out while the work waited."""
         return self._timeout is not None and self._timeout.expired()
 
-    async def keep(self, work: Coroutine[object, object, _T]) -> _T:
-        """Gives what the work gives.
+    async def run(self, work: Coroutine[object, object, _T]) -> _T:
+        """Return what the work returns.
 
         Raises:
-            TimeoutError: it took too long; it was cancelled.
+            TimeoutError: the work took too long and was cancelled.
         """
-        # A timer is armed and taken back for every case otherwise, which costs as much as scoring one.
+        # Arming a timer costs as much as scoring a case, so do it only when the work waits for the first time.
         try:
             first = work.send(None)
         except StopIteration as done:
             result: _T = done.value
             return result
         async with asyncio.timeout(self._left) as self._timeout:
-            return await _rest(work, first)
+            return await _resume(work, first)
 
     @contextmanager
     def pause(self) -> Iterator[None]:
-        """Stops the clock."""
-        left, begun = self._seconds_left(), time.monotonic()
-        self._set(None)
+        """Stop the clock."""
+        begun = time.monotonic()
+        when = None if self._timeout is None else self._timeout.when()
+        left = self._left if when is None else when - asyncio.get_running_loop().time()
+        self._reschedule(None)
         try:
             yield
         finally:
             self.paused += time.monotonic() - begun
-            self._set(left)
+            self._reschedule(left)
 
-    def _seconds_left(self) -> float | None:
-        when = None if self._timeout is None else self._timeout.when()
-        return self._left if when is None else when - asyncio.get_running_loop().time()
-
-    def _set(self, left: float | None) -> None:
+    def _reschedule(self, left: float | None) -> None:
         self._left = left
         if self._timeout is not None and not self._timeout.expired():
             self._timeout.reschedule(None if left is None else asyncio.get_running_loop().time() + left)
 
 
 @coroutine
-def _rest(work: Coroutine[object, object, _T], waits_for: object) -> Generator[object, object, _T]:
-    """Goes on with work whose first step was taken."""
+def _resume(work: Coroutine[object, object, _T], waits_for: object) -> Generator[object, object, _T]:
+    """Run the rest of a coroutine that already waits for something."""
     try:
         while True:
             try:
                 sent = yield waits_for
-            except BaseException as error:  # noqa: BLE001 - the work decides what to do about it
+            except BaseException as error:  # noqa: BLE001 - the coroutine handles it
                 waits_for = work.throw(error)
             else:
                 waits_for = work.send(sent)
     except StopIteration as done:
         result: _T = done.value
         return result
-
-
-class WorkItem(NamedTuple):
-    """One case to ask in one iteration; iterations count from 1."""
-
-    iteration: int
-    case: Case
-
-
-def plan(evaluation: Evaluation, options: RunOptions, finished: Collection[tuple[int, int]]) -> Iterator[WorkItem]:
-    """Lists what is still to do, lazily, iteration by iteration in the order of the cases or as the seed draws it.
-
-    `finished` holds (iteration, case number) of what need not be asked again. Only a seed
-    needs all cases at once.
-    """
-    for iteration in range(1, options.iterations + 1):
-        for case in _ordered(choose(evaluation, options), options.seed, iteration):
-            if (iteration, case.number) not in finished:
-                yield WorkItem(iteration, case)
-
-
-def choose(evaluation: Evaluation, options: RunOptions) -> Iterator[Case]:
-    """Gives the cases that a run asks: those of its numbers that are in its shard.
-
-    A case is always in the same shard, whatever other cases there are: the CRC-32 of
-    `NAME:NUMBER` tells.
-    """
-    numbers = None if options.cases is None else frozenset(options.cases)
-    part, parts = options.shard or (1, 1)
-    for case in evaluation.cases:
-        if numbers is not None and case.number not in numbers:
-            continue
-        if parts == 1 or zlib.crc32(f"{evaluation.name}:{case.number}".encode()) % parts == part - 1:
-            yield case
-
-
-def _ordered(cases: Iterable[Case], seed: int | None, iteration: int) -> Iterable[Case]:
-    if seed is None:
-        return cases
-    drawn = list(cases)
-    random.Random(f"{seed}:{iteration}").shuffle(drawn)  # noqa: S311 - an order that can be had again, no secret
-    return drawn

@@ -14,7 +14,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 from evalmeta import limits
-from evalmeta.engine.case_run import choose
+from evalmeta.engine.plan import select_cases
 from evalmeta.engine.reasons import reason
 from evalmeta.errors import InvalidMetadata, NotFound, OrgFault, StoreError
 from evalmeta.formats.document import Reading
@@ -218,7 +218,7 @@ def count_results(evaluation: Evaluation, options: RunOptions) -> int:
     Raises:
         OrgFault: it would have none.
     """
-    total = sum(1 for _ in choose(evaluation, options)) * options.iterations
+    total = sum(1 for _ in select_cases(evaluation, options)) * options.iterations
     if not total:
         raise OrgFault(f"no case of {evaluation.name} is among those that were chosen", code="NOTHING_TO_RUN")
     return total
@@ -327,7 +327,7 @@ def stand_ins(org: Organization, run: Run) -> tuple[CaseResult, ...]:
     if not broken and not ended_early:
         return ()
     try:
-        cases = {case.number: case for case in choose(evaluation_of_run(org, run), run.options)}
+        cases = {case.number: case for case in select_cases(evaluation_of_run(org, run), run.options)}
     except InvalidMetadata:
         # It is what broke the run.
         return ()

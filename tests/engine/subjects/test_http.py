@@ -136,11 +136,11 @@ def test_a_reply_may_be_any_json(reply: JsonValue, path: str) -> None:
 @pytest.mark.parametrize(
     ("reply", "words"),
     [
-        ({"text": "Yes.", "id": 1}, r"\$\.answer of answer matches nothing .*: an object with 'text', 'id'; correct"),
+        ({"text": "Yes.", "id": 1}, r"\$\.answer of answer matches nothing .*, an object with 'text', 'id'; correct"),
         ({}, "an object with no keys"),
         ({str(number): 1 for number in range(30)}, "'19', …;"),
         ([], "a list of 0"),
-        ([{"text": 1}], "a list of 1 whose first is an object with 'text'"),
+        ([{"text": 1}], "a list of 1 whose first item is an object with 'text'"),
         (None, "null"),
         (7, "a int"),
         ({"answer": None}, "the agent's answer is null"),
@@ -200,7 +200,7 @@ def test_nonsense_makes_its_case_an_error_and_spoils_no_other() -> None:
         ({"request": {"a": ["{{utterence}}"]}}, "{{utterence}}", "Did you mean {{utterance}}?"),
         ({"request": {"a": "{{}}"}}, "{{}}", "Known: {{utterance}}"),
         ({"request": {"a": "{{context.}}"}}, "{{context.}}", "{{context.NAME}}"),
-        ({"answer": "answer"}, "answer 'answer' cannot be followed", "$.reply.answer"),
+        ({"answer": "answer"}, "answer 'answer' is not a valid JSONPath", "$.reply.answer"),
         ({"topic": "$..topic"}, "topic", "$.reply.topic"),
         ({"answer": ""}, "answer is empty", "$.answer"),
         ({"action_name": ""}, "action_name is empty", "$.action_name"),

@@ -2,7 +2,8 @@ from __future__ import annotations
 
 import asyncio
 
-from evalmeta.engine.case_run import Terms, WorkItem, converse
+from evalmeta.engine.case_run import CasePolicy, run_case
+from evalmeta.engine.plan import WorkItem
 from evalmeta.engine.scorers.registry import SCORERS
 from evalmeta.engine.subjects import bind
 from evalmeta.model.definition import Expectation
@@ -17,7 +18,7 @@ ANSWER = GeneratedData("Here.", "Orders", latency_ms=7.0)
 
 def ask(tmp_path: object, *turns: Turn) -> CaseResult:
     subject = bind(RecordedSubject(adapter="recorded"), root=tmp_path)
-    return asyncio.run(converse(WorkItem(1, Case(1, turns)), subject, Terms(SCORERS, seconds=5)))
+    return asyncio.run(run_case(WorkItem(1, Case(1, turns)), subject, CasePolicy(SCORERS, seconds=5)))
 
 
 def test_turns_are_answered_with_what_was_recorded(tmp_path: object) -> None:

@@ -16,7 +16,7 @@ from http import HTTPStatus
 from typing import TYPE_CHECKING, Final, Literal, Protocol, TypeAlias
 
 from evalmeta.engine.http_endpoint import open_endpoint
-from evalmeta.engine.subjects.http import plain_text
+from evalmeta.engine.subjects.conversation import plain_text
 from evalmeta.errors import (
     MessageUnreadable,
     OrgUnreachable,

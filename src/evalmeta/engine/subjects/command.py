@@ -20,7 +20,7 @@ import orjson
 
 from evalmeta import limits
 from evalmeta.engine.answers import generated_data
-from evalmeta.engine.subjects.http import context_of, exchanged, history_of
+from evalmeta.engine.subjects.conversation import context_of, history_of, turn_messages
 from evalmeta.errors import SettingsError, SubjectBusy, SubjectError, SubjectUnreachable
 from evalmeta.model.redaction import child_environment, redacted
 
@@ -112,7 +112,7 @@ class _CommandSession:
         answer = await self._process.ask(self._question(utterance))
         _refuse_excuses(answer)
         generated = generated_data(answer)
-        self._history += exchanged(utterance, generated)
+        self._history += turn_messages(utterance, generated)
         self._turn += 1
         return generated
 

@@ -7,7 +7,8 @@ from urllib.parse import urlsplit
 
 from evalmeta.engine.answers import generated_data
 from evalmeta.engine.http_endpoint import open_endpoint
-from evalmeta.engine.subjects.http import arguments_of, context_of, filled_headers, plain_text
+from evalmeta.engine.subjects.conversation import context_of, parse_arguments, plain_text
+from evalmeta.engine.subjects.http import fill_headers
 from evalmeta.errors import SettingsError, SubjectError
 from evalmeta.model.redaction import redacted
 from evalmeta.protocol.json_fields import list_of_objects, object_at, optional_integer, optional_text
@@ -39,7 +40,7 @@ def bind_openai(settings: OpenAISubject) -> Subject:
             "the subject's extra asks for a stream, and answers are read whole",
             actions=("Remove stream from the subject's extra in evalmeta.toml.",),
         )
-    headers = filled_headers(settings.headers, api_key_env=settings.api_key_env)
+    headers = fill_headers(settings.headers, api_key_env=settings.api_key_env)
     return _Agent(settings, open_endpoint(settings.url, headers=headers.values, secrets=headers.secrets))
 
 
@@ -136,7 +137,7 @@ def _actions(message: JsonObject) -> list[JsonObject]:
 def _action(call: JsonValue) -> JsonObject:
     if not isinstance(call, dict) or not isinstance(call.get("name"), str):
         raise SubjectError(f"the agent's tool_calls hold one without a function's name: {_shown(call)}")
-    return {"name": call["name"], "input": arguments_of(call.get("arguments"))}
+    return {"name": call["name"], "input": parse_arguments(call.get("arguments"))}
 
 
 def _shown(value: JsonValue) -> str:

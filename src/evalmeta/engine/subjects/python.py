@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING, Final, NoReturn, Protocol, TypeVar
 
 from evalmeta.engine.answers import generated_data
 from evalmeta.engine.reasons import reason
-from evalmeta.engine.subjects.http import context_of, exchanged, history_of
+from evalmeta.engine.subjects.conversation import context_of, history_of, turn_messages
 from evalmeta.engine.subjects.imports import import_from, innermost_line
 from evalmeta.errors import EvalmetaError, SettingsError, SubjectError, SubjectUnreachable
 
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from evalmeta.engine.subject import Session, Subject
-    from evalmeta.engine.subjects.http import Message
+    from evalmeta.engine.subjects.conversation import Message
     from evalmeta.model.evaluation import Case
     from evalmeta.model.generated_data import GeneratedData
     from evalmeta.model.json_value import JsonValue
@@ -115,7 +115,7 @@ class _FunctionSession:
     async def ask(self, utterance: str) -> GeneratedData:
         inputs = _accepted(self._function, [dict(message) for message in self._history], dict(self._context))
         generated = generated_data(await self._calls.call(self._function, utterance, **inputs))
-        self._history += exchanged(utterance, generated)
+        self._history += turn_messages(utterance, generated)
         return generated
 
     async def close(self) -> None:

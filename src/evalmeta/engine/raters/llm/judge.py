@@ -10,11 +10,11 @@ from statistics import median
 from typing import TYPE_CHECKING, Final
 
 from evalmeta import limits
+from evalmeta.engine.pacer import Pacer
 from evalmeta.engine.raters.judge import Rating
 from evalmeta.engine.raters.llm.opinions import Reply, read_opinion
 from evalmeta.engine.raters.llm.prompts import METRICS, PROMPT_VERSION, answer_schema, rubric_message, system_message
 from evalmeta.engine.raters.llm.providers import Question, bind_model
-from evalmeta.engine.retry import Pacer
 from evalmeta.errors import EvalmetaError, RaterError, SubjectBusy, SubjectError, SubjectUnreachable
 from evalmeta.model.run import Verdict
 from evalmeta.protocol.transient_errors import is_too_long, retry_pause
@@ -131,11 +131,11 @@ class ModelRater:
             raise SubjectUnreachable(f"no answer within {self._settings.timeout:g} s") from None
         except SubjectBusy as busy:
             if _may_pass(busy):
-                self._pacer.refused(busy, attempt=attempt)
+                self._pacer.back_off(busy, attempt=attempt)
             raise
         finally:
             self._pacer.leave()
-        self._pacer.accepted()
+        self._pacer.speed_up()
         return text
 
     def _rating(self, opinions: list[Opinion], rubric: Rubric, *, unread: int) -> Rating:

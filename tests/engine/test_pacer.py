@@ -8,7 +8,7 @@ import pytest
 
 from engine.builders import Agent, answer_orders, evaluation, run
 from evalmeta import limits
-from evalmeta.engine.retry import Pacer
+from evalmeta.engine.pacer import Pacer
 from evalmeta.errors import SubjectBusy, SubjectUnreachable
 from evalmeta.model.generated_data import GeneratedData
 from evalmeta.model.run import Verdict
@@ -126,10 +126,10 @@ def test_a_busy_agent_is_asked_by_fewer_at_a_time_and_more_again_after_answers()
                 pacer.leave()
             return len(inside)
 
-        pacer.refused(SubjectBusy("later", after=0), attempt=1)
+        pacer.back_off(SubjectBusy("later", after=0), attempt=1)
         seen.append(await ask_all())
         for _ in range(40):
-            pacer.accepted()
+            pacer.speed_up()
         seen.append(await ask_all())
         assert pacer.is_free
         return seen
@@ -153,7 +153,7 @@ def test_what_is_no_question_has_no_part_in_the_rate() -> None:
     async def main() -> None:
         pacer = Pacer(rate=0.001)
         await pacer.enter()
-        await asyncio.wait_for(pacer.enter(is_question=False), 5)
+        await asyncio.wait_for(pacer.enter(is_utterance=False), 5)
 
     asyncio.run(main())
 

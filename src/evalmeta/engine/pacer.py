@@ -1,0 +1,100 @@
+"""Limit the rate and the concurrency of the requests to one agent, and reduce them while the agent is busy."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections import deque
+from typing import TYPE_CHECKING
+
+from evalmeta import limits
+from evalmeta.protocol.transient_errors import retry_pause
+
+if TYPE_CHECKING:
+    from evalmeta.errors import SubjectBusy
+
+
+class Pacer:
+    """Admit requests to one agent.
+
+    Requests are spread evenly over every second. When the agent is busy, all requests wait as long as it asks for, and
+    the concurrency is halved. Every answer after that increases it a little (additive increase, multiplicative
+    decrease, as in TCP: RFC 5681, 3.1).
+
+    Attributes:
+        is_free: nothing is limited at the moment, so that callers need not call `enter`.
+    """
+
+    def __init__(self, *, rate: float | None = None, concurrency: int = limits.CONCURRENCY) -> None:
+        self._interval = 1 / rate if rate else 0.0
+        self._max_window = max(1, concurrency)
+        self._window = float(self._max_window)
+        self._active = 0
+        self._waiting: deque[asyncio.Future[None]] = deque()
+        self._not_before = 0.0
+        self._next_slot = 0.0
+        self.is_free = not rate
+
+    async def enter(self, *, is_utterance: bool = True) -> None:
+        """Wait until a request may be sent; `leave` must follow. The rate only limits utterances."""
+        if self._active < int(self._window):
+            self._active += 1
+        else:
+            await self._wait_for_window()
+        try:
+            await self._wait_for_slot(self._interval if is_utterance else 0.0)
+        except BaseException:
+            self.leave()
+            raise
+
+    def leave(self) -> None:
+        """End a request."""
+        self._active -= 1
+        self._admit()
+
+    def speed_up(self) -> None:
+        """Note an answer: a whole window of answers increases the concurrency by one."""
+        self._window = min(float(self._max_window), self._window + 1 / self._window)
+        self._admit()
+        self.is_free = not self._interval and self._window >= self._max_window
+
+    def back_off(self, busy: SubjectBusy, *, attempt: int) -> None:
+        """Note that the agent is busy: no request is sent for as long as it asks, or for a growing pause."""
+        now = time.monotonic()
+        if now >= self._not_before:
+            # Requests that were sent at the same time and fail together count once.
+            self._window = max(1.0, self._window / 2)
+        pause = retry_pause(attempt) if busy.after is None else busy.after
+        self._not_before = max(self._not_before, now + pause)
+        self.is_free = False
+
+    async def _wait_for_window(self) -> None:
+        place = asyncio.get_running_loop().create_future()
+        self._waiting.append(place)
+        try:
+            await place
+        except BaseException:
+            if not place.cancelled():
+                # It was admitted and cancelled at the same time.
+                self.leave()
+            raise
+
+    def _admit(self) -> None:
+        """Admit requests that wait, in their order."""
+        while self._waiting and self._active < int(self._window):
+            place = self._waiting.popleft()
+            if not place.done():
+                self._active += 1
+                place.set_result(None)
+
+    async def _wait_for_slot(self, interval: float) -> None:
+        while True:
+            now = time.monotonic()
+            ready = max(now, self._not_before)
+            if interval:
+                ready = max(ready, self._next_slot)
+                self._next_slot = ready + interval
+            if ready > now:
+                await asyncio.sleep(ready - now)
+            if self._not_before <= time.monotonic():
+                return
