@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from difflib import get_close_matches
 from functools import cache
-from importlib.metadata import EntryPoint, entry_points
 from typing import TYPE_CHECKING, Final, Literal
 
 from evalmeta.errors import SettingsError
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
+    from importlib.metadata import EntryPoint
 
 
 Group = Literal["subjects", "scorers", "raters", "reporters"]
@@ -55,4 +55,6 @@ def unknown_plugin(group: Group, name: str, *, known: Iterable[str] = ()) -> Set
 
 @cache
 def _found(group: Group) -> Mapping[str, EntryPoint]:
+    from importlib.metadata import entry_points  # noqa: PLC0415 - 20 ms, and few commands need plug-ins
+
     return {each.name: each for each in entry_points(group=f"{_PREFIX}.{group}")}

@@ -32,7 +32,7 @@ def lines(before: list[CaseCounts], after: list[CaseCounts], *, fail_on: FailOn 
     return [each.text for each in comparison_lines(compared, fail_on=fail_on)]
 
 
-def test_what_became_worse_stands_first_and_what_stayed_is_counted() -> None:
+def test_regressions_come_first_and_unchanged_cases_are_counted() -> None:
     assert lines(BEFORE, AFTER) == [
         "Orders: 4KB2 against 4KB1",
         "  broken           1  1/1 -> 0/1       Question 1",
@@ -48,24 +48,24 @@ def test_what_became_worse_stands_first_and_what_stayed_is_counted() -> None:
     ]
 
 
-def test_what_is_more_than_noise_is_said_so() -> None:
+def test_significant_changes_are_named_significant() -> None:
     numbers = range(1, 21)
     found = lines([case(number) for number in numbers], [other(number, 0, 1) for number in numbers])
-    assert found[-1].endswith("now 0 %: more than noise at p < 0.05 (Fisher's exact test of 40 cases, p < 0.001)")
+    assert found[-1].endswith("now 0 %: significant at p < 0.05 (Fisher's exact test of 40 cases, p < 0.001)")
 
 
-def test_one_case_that_is_more_than_noise_is_named_at_the_end() -> None:
+def test_one_significant_case_is_named_at_the_end() -> None:
     others = [case(number, 20) for number in range(2, 6)]
     found = lines([case(1, 20), *others], [case(1, 0, 20), *others])
     assert found[-1] == (
-        "  100 % of the cases passed, now 80 %: case 1 changed by more than noise, "
-        "all cases taken together did not (McNemar's exact test of 5 cases, p = 1)"
+        "  100 % of the cases passed, now 80 %: case 1 changed significantly, "
+        "but the cases together did not (McNemar's exact test of 5 cases, p = 1)"
     )
     found = lines(
         [case(number, 190, 10) for number in range(1, 13)], [case(number, 110, 90) for number in range(1, 13)]
     )
     numbers = ", ".join(map(str, range(1, 11)))
-    told = f"but cases {numbers} and 2 more changed by more than noise"
+    told = f"but cases {numbers} and 2 more changed significantly"
     assert found[-1] == f"  100 % of the cases pass, as before, {told}"
 
 
@@ -77,12 +77,12 @@ def test_flaky_cases_are_shown_when_their_rate_changed() -> None:
     ]
 
 
-def test_iterations_that_can_prove_nothing_are_told_where_proof_is_asked() -> None:
+def test_too_few_iterations_are_reported_if_only_significant_changes_fail() -> None:
     several, one = [case(number, 4) for number in range(1, 11)], [case(1)]
-    assert "  4 iterations cannot show that one case of 10 broke; 6 would, on both sides" in lines(
+    assert "  4 iterations cannot show that one case of 10 broke; run both with at least 6" in lines(
         several, several, fail_on="significant"
     )
-    assert "  1 iteration cannot show that a case broke; 4 would, on both sides" in lines(
+    assert "  1 iteration cannot show that a case broke; run both with at least 4" in lines(
         one, one, fail_on="significant"
     )
     assert "cannot show" not in "".join(lines(several, several))
@@ -99,15 +99,15 @@ def test_cases_that_were_not_asked_are_counted() -> None:
     assert comparison_json(after, fail_on="broken")["notAsked"] == {"before": 0, "after": 2}
 
 
-def test_where_nothing_changed_there_is_no_talk_of_noise() -> None:
+def test_unchanged_runs_do_not_mention_noise() -> None:
     assert lines([case(1), case(2, 0, 1)], [case(1), case(2, 0, 1)])[1:] == [
         "  0 broken, 0 fixed, 1 still failing, 1 still passing",
         "  50 % of the cases pass, as before",
     ]
 
 
-def test_where_one_side_decided_nothing_there_is_nothing_to_compare() -> None:
-    assert lines([case(1)], [])[-1] == "  nothing was decided on both sides, so there is nothing to compare"
+def test_a_run_without_judged_cases_cannot_be_compared() -> None:
+    assert lines([case(1)], [])[-1] == "  no case was judged in both runs, so there is nothing to compare"
 
 
 def test_colours_tell_worse_from_better() -> None:
@@ -122,7 +122,7 @@ def test_p_values_are_short(p: float, text: str) -> None:
 
 
 @given(st.text(), st.text())
-def test_no_text_of_a_comparison_acts_on_a_terminal(name: str, utterance: str) -> None:
+def test_texts_of_a_comparison_are_cleaned(name: str, utterance: str) -> None:
     found = compare([], [CaseCounts(1, utterance, 1, 0)], name=name, labels=(name, name))
     for line in comparison_lines(found):
         assert clean(line.text) == line.text

@@ -10,7 +10,7 @@ def text(difference: Difference) -> str:
     return "\n".join(line.text for line in difference_lines(difference))
 
 
-def test_changes_of_one_case_stand_under_its_number() -> None:
+def test_changes_are_listed_under_their_case() -> None:
     own = Change(ChangeKind.CHANGED, None, ("description",), "a", "b")
 
     assert text(Difference("A", "the org", "A.xml", (own, CHANGED, CHANGED))) == (
@@ -22,7 +22,7 @@ def test_changes_of_one_case_stand_under_its_number() -> None:
     )
 
 
-def test_what_was_added_without_a_text_is_one_line() -> None:
+def test_an_addition_without_text_is_one_line() -> None:
     added = Change(ChangeKind.ADDED, 1, ("expectation coherence",), None, None)
 
     assert text(Difference("A", "the org", "A.xml", (added,))).endswith(

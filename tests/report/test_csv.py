@@ -33,7 +33,7 @@ def test_mixed_csv(snapshot: str) -> None:
     assert render([make.mixed()]).replace("\r\n", "\n") == snapshot
 
 
-def test_lines_end_as_in_rfc_4180() -> None:
+def test_lines_end_with_cr_lf() -> None:
     assert render([]) == ",".join(COLUMNS) + "\r\n"
 
 
@@ -43,7 +43,7 @@ def test_a_case_without_results_has_a_row_with_its_verdict() -> None:
     assert (row["answer"], row["expectation"], row["score"]) == ("", "", "")
 
 
-def test_what_an_answer_cost_stands_in_numbers() -> None:
+def test_the_cost_of_an_answer_is_numeric() -> None:
     answer = GeneratedData("Yes.", latency_ms=1_234_567.5, tokens=Tokens(12, None))
     [row] = read(make.report(replace(make.case(1, Verdict.PASS), generated=answer)))
     assert (row["latency_ms"], row["input_tokens"], row["output_tokens"]) == ("1234567.5", "12", "")
@@ -52,16 +52,16 @@ def test_what_an_answer_cost_stands_in_numbers() -> None:
 @pytest.mark.parametrize(
     ("score", "cell"), [(None, ""), (0.0, "0"), (-1.0, "-1"), (float("nan"), "nan"), (float("inf"), "inf")]
 )
-def test_a_score_that_is_no_number_is_not_0(score: float | None, cell: str) -> None:
+def test_a_score_that_is_not_a_number_is_not_0(score: float | None, cell: str) -> None:
     assert one(TestResult("x", Verdict.UNDECIDED, score=score))["score"] == cell
 
 
 @pytest.mark.parametrize("text", ["=1+1", "+1", "-1", "@SUM(1)", "\tx", "\rx", "\n=1", "＝1", "'x"])  # noqa: RUF001 - full-width forms count too
-def test_a_spreadsheet_takes_no_text_for_a_formula(text: str) -> None:
+def test_spreadsheets_read_no_text_as_a_formula(text: str) -> None:
     assert one(TestResult("x", Verdict.FAILURE, actual=text))["actual"] == f"'{clean(text)}"
 
 
-def test_a_cell_is_no_longer_than_excel_takes() -> None:
+def test_cells_have_at_most_the_length_that_excel_allows() -> None:
     cell = one(TestResult("x", Verdict.FAILURE, actual="a" * 40_000))["actual"]
     assert (len(cell), cell[-1]) == (32_767, "…")
 
@@ -83,7 +83,7 @@ def test_texts_and_verdicts_read_back(reports: list[Report]) -> None:
 
 
 @given(make.reports)
-def test_every_row_is_whole_and_no_cell_a_formula(report: Report) -> None:
+def test_every_row_is_complete_and_no_cell_is_a_formula(report: Report) -> None:
     numbers = COLUMNS.index("threshold")
     for row in csv.reader(io.StringIO(render([report]), newline="")):
         assert len(row) == len(COLUMNS)
@@ -92,6 +92,6 @@ def test_every_row_is_whole_and_no_cell_a_formula(report: Report) -> None:
 
 
 @given(make.reports)
-def test_no_text_reaches_a_terminal_with_controls(report: Report) -> None:
+def test_texts_have_no_control_characters(report: Report) -> None:
     text = render([report]).replace("\r\n", "\n")
     assert clean(text) == text

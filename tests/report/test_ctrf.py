@@ -12,7 +12,7 @@ from evalmeta.engine.statistics import collect
 from evalmeta.model.generated_data import GeneratedData, Tokens
 from evalmeta.model.run import TestResult, Verdict
 from evalmeta.report.ctrf import render
-from evalmeta.report.report import Report, incident
+from evalmeta.report.report import Report, why_incomplete
 from evalmeta.report.text import clean
 
 STATUSES = ("passed", "failed", "skipped", "pending", "other")
@@ -56,7 +56,7 @@ SCHEMA = exactly(
 
 
 @given(st.lists(make.reports, max_size=2))
-def test_it_is_ctrf_whatever_the_texts(reports: list[Report]) -> None:
+def test_any_texts_make_valid_ctrf(reports: list[Report]) -> None:
     text = render(reports)
     assert clean(text) == text
     Draft7Validator(SCHEMA).validate(json.loads(text))
@@ -65,7 +65,7 @@ def test_it_is_ctrf_whatever_the_texts(reports: list[Report]) -> None:
 @given(make.reports)
 def test_errors_are_failed_and_undecided_is_other_as_the_summary_counts(report: Report) -> None:
     results = json.loads(render([report]))["results"]
-    summary, broken = report.summary, incident(report.run) is not None
+    summary, broken = report.summary, why_incomplete(report.run) is not None
     counted = results["summary"]
     assert counted["tests"] == len(results["tests"]) == summary.total + broken
     assert (counted["passed"], counted["other"]) == (summary.passed, summary.undecided)
@@ -81,7 +81,7 @@ def test_a_case_that_failed_says_where_and_why() -> None:
     assert [step["status"] for step in test["steps"]] == ["failed", "other", "failed"]
 
 
-def test_a_pass_by_rate_stands_beside_the_tests() -> None:
+def test_a_pass_by_rate_is_reported_with_the_run() -> None:
     [run] = json.loads(render([make.rated(0.7)]))["results"]["extra"]["runs"]
     assert (run["passed"], run["passRate"], run["minPassRate"]) == (True, 0.75, 0.7)
 
@@ -94,7 +94,7 @@ def test_a_case_that_passed_and_failed_is_flaky() -> None:
     assert results["summary"]["flaky"] == 1
 
 
-def test_what_is_no_number_is_null_and_not_0() -> None:
+def test_nan_is_null_and_not_0() -> None:
     answer = GeneratedData("Yes.", latency_ms=float("inf"), tokens=Tokens(3, 4))
     result = TestResult("x", Verdict.UNDECIDED, score=float("nan"), rater="rules")
     case = replace(make.case(1, Verdict.UNDECIDED, result), generated=answer)

@@ -5,16 +5,16 @@ from evalmeta.model.run import RunOptions, TestResult, Verdict
 from evalmeta.report.details import (
     blocks,
     case_name,
-    group_number,
-    grouped,
-    open_results,
+    group_cases,
+    group_name,
+    not_passed,
     undecided_reasons,
-    what_failed,
+    why_not_passed,
 )
 
 
-def test_failures_come_before_what_is_undecided() -> None:
-    results = open_results(make.MIXED_CASES[1])
+def test_failures_come_before_undecided_results() -> None:
+    results = not_passed(make.MIXED_CASES[1])
     assert [each.name for each in results] == ["topic_sequence_match", "action_sequence_match", "coherence"]
 
 
@@ -24,47 +24,47 @@ def test_iterations_are_named_only_when_there_are_several() -> None:
     assert case_name(case, make.run(case, options=RunOptions(iterations=2))) == "7: Question 7? (iteration 2)"
 
 
-def test_iterations_that_say_the_same_are_told_once() -> None:
+def test_iterations_with_the_same_details_are_shown_once() -> None:
     failed, other = (make.TOPIC_FAILED._replace(actual=actual) for actual in ("Orders", "Fees"))
     results = [(1, failed), (2, other), (3, failed)]
     cases = [make.case(1, Verdict.FAILURE, each, iteration=iteration) for iteration, each in results]
     cases += [make.case(2, Verdict.PASS, make.TOPIC_PASSED, iteration=iteration) for iteration in (1, 2, 3)]
-    groups = grouped(make.report(*cases, options=RunOptions(iterations=3)))
-    assert [group_number(each) for each in groups] == [
+    groups = group_cases(make.report(*cases, options=RunOptions(iterations=3)))
+    assert [group_name(each) for each in groups] == [
         "1 (in 2 of 3 iterations: 1, 3)",
         "1 (iteration 2)",
         "2 (in 3 of 3 iterations)",
     ]
-    assert [group_number(each) for each in grouped(make.report(*make.MIXED_CASES))] == ["1", "2", "3", "4", "5"]
+    assert [group_name(each) for each in group_cases(make.report(*make.MIXED_CASES))] == ["1", "2", "3", "4", "5"]
 
 
-def test_a_failed_case_is_told_by_its_first_failure() -> None:
+def test_a_failed_case_shows_its_first_failure() -> None:
     told = "topic_sequence_match: expected the topic Returns, got Orders (and 2 more)"
-    assert what_failed(make.MIXED_CASES[1]) == told
+    assert why_not_passed(make.MIXED_CASES[1]) == told
 
 
-def test_a_broken_case_is_told_by_its_error() -> None:
-    assert what_failed(make.MIXED_CASES[2]) == "the agent did not answer within 120 s"
+def test_a_case_with_an_error_shows_the_error() -> None:
+    assert why_not_passed(make.MIXED_CASES[2]) == "the agent did not answer within 120 s"
 
 
-def test_a_case_without_results_says_that_nothing_was_expected() -> None:
-    assert what_failed(make.case(1, Verdict.UNDECIDED)) == "nothing was expected"
+def test_a_case_without_results_has_no_expectations() -> None:
+    assert why_not_passed(make.case(1, Verdict.UNDECIDED)) == "the case has no expectations"
 
 
-def test_an_error_that_explains_itself_is_told_once() -> None:
+def test_an_error_equal_to_the_explanation_is_shown_once() -> None:
     result = TestResult("factuality", Verdict.ERROR, explanation="the scorer failed", error="the scorer failed")
     [_, (title, fields)] = blocks(make.case(1, Verdict.ERROR, result))
     assert title == "Factuality (factuality): ERROR"
     assert fields == [("why", "the scorer failed")]
 
 
-def test_an_error_beside_an_explanation_is_told_too() -> None:
+def test_an_error_beside_an_explanation_is_shown_too() -> None:
     result = TestResult("a", Verdict.ERROR, explanation="cannot be judged", error="no key")
     [_, (_, fields)] = blocks(make.case(1, Verdict.ERROR, result))
     assert fields == [("why", "cannot be judged"), ("error", "no key")]
 
 
-def test_an_answer_that_a_result_compares_is_not_told_twice() -> None:
+def test_an_answer_that_a_result_compares_is_not_shown_twice() -> None:
     result = make.TOPIC_FAILED._replace(actual="You may return it.")
     [(_, fields), _] = blocks(make.case(1, Verdict.FAILURE, result))
     assert [field.label for field in fields] == ["utterance"]
@@ -84,10 +84,10 @@ def test_undecided_results_are_counted_by_name_with_the_commonest_reason() -> No
 
 def test_an_undecided_result_without_a_reason_gets_one() -> None:
     case = make.case(1, Verdict.UNDECIDED, TestResult("coherence", Verdict.UNDECIDED))
-    assert undecided_reasons(make.report(case))[0].reason == "nothing able to judge it was there"
+    assert undecided_reasons(make.report(case))[0].reason == "no rater could judge it"
 
 
-def test_what_nobody_could_judge_for_one_reason_is_told_once() -> None:
+def test_undecided_results_with_the_same_reason_are_shown_once() -> None:
     undecided = [TestResult(name, Verdict.UNDECIDED, explanation="it needs a judge") for name in ("safety", "grade")]
     case = make.case(1, Verdict.FAILURE, undecided[0], make.TOPIC_FAILED, undecided[1])
     titles = [(title, [field.label for field in fields]) for title, fields in blocks(case) if title]

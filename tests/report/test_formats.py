@@ -29,7 +29,7 @@ def test_the_formats_of_sf_are_there() -> None:
 
 
 @pytest.mark.parametrize("name", FORMATS)
-def test_a_format_is_written_by_its_module(name: str) -> None:
+def test_each_format_is_rendered_by_its_module(name: str) -> None:
     module = import_module(FORMATS[name].module)
     assert render(name, [make.mixed()]) == module.render([make.mixed()])
     assert render(name, [make.mixed()]).endswith("\n")
@@ -40,11 +40,11 @@ def test_a_file_is_named_as_sf_names_it(name: str) -> None:
     assert file_name(name, "4KB000000000001GAA") == f"test-result-4KB000000000001GAA.{SUFFIXES[name]}"
 
 
-def test_a_run_id_cannot_lead_out_of_the_folder() -> None:
+def test_a_run_id_cannot_name_another_folder() -> None:
     assert file_name("json", "../../x\x00") == "test-result-______x_.json"
 
 
-def test_an_unknown_format_is_a_usage_error_that_lists_the_known() -> None:
+def test_an_unknown_format_is_a_usage_error_that_lists_the_formats() -> None:
     with pytest.raises(SettingsError, match="there are no reporters called 'jsom'") as caught:
         render("jsom", [])
     assert "Did you mean 'json'? Known:" in caught.value.actions[0]

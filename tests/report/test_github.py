@@ -26,7 +26,7 @@ def test_mixed_github(snapshot: str) -> None:
     assert render([make.mixed(), make.rated(0.7)]) == snapshot
 
 
-def test_a_run_that_goes_on_is_no_error() -> None:
+def test_a_run_in_progress_is_not_an_error() -> None:
     going_on = replace(make.run(), total=3, status=RunStatus.IN_PROGRESS)
     assert render([make.report_of(going_on)]).startswith("::notice ")
 
@@ -36,7 +36,7 @@ def test_a_file_without_known_lines_is_named_alone() -> None:
 
 
 @given(st.lists(make.reports, max_size=3))
-def test_every_line_is_a_command_and_no_text_begins_one(reports: list[Report]) -> None:
+def test_every_line_is_a_command_and_texts_cannot_begin_one(reports: list[Report]) -> None:
     text = render(reports)
     assert clean(text) == text
     lines = text.split("\n")

@@ -71,7 +71,7 @@ def rich() -> Report:
     return replace(report, statistics=collect(cases, options))
 
 
-def test_a_page_is_well_nested_and_asks_for_nothing() -> None:
+def test_a_page_is_well_nested_and_loads_nothing() -> None:
     text = render([make.mixed(), rich(), make.report()])
     assert not {"src", "href", "style", "onclick"} & (Page(text).attributes - {"href"})
     assert set(re.findall(r'href="([^"]*)"', text)) == {"#run1", "#run2", "#run3"}
@@ -79,7 +79,7 @@ def test_a_page_is_well_nested_and_asks_for_nothing() -> None:
     assert "https:" not in text
 
 
-def test_the_policy_allows_the_pages_own_style_and_script_alone() -> None:
+def test_the_policy_allows_only_the_pages_own_style_and_script() -> None:
     text = render([make.mixed()])
     for element in ("style", "script"):
         [inside] = re.findall(f"<{element}>(.*?)</{element}>", text, re.DOTALL)
@@ -88,14 +88,14 @@ def test_the_policy_allows_the_pages_own_style_and_script_alone() -> None:
     assert "default-src 'none'" in text
 
 
-def test_iterations_of_a_case_stand_together() -> None:
+def test_iterations_of_a_case_are_grouped() -> None:
     text = render([rich()])
     assert text.count("<details") == 1
     assert '<details class="case failure pass mixed">' in text
     assert ["iteration 1" in text, "iteration 2" in text] == [True, True]
 
 
-def test_what_is_known_of_an_answer_is_shown() -> None:
+def test_the_known_facts_of_an_answer_are_shown() -> None:
     text = render([rich()])
     for fact in ("topic <code>Returns</code>", "<code>PrintLabel</code>", "0.25 s", "tokens 12 in, ? out"):
         assert fact in text
@@ -109,7 +109,7 @@ def test_statistics_are_shown_where_they_were_collected() -> None:
     assert "median latency" not in render([make.mixed()])
 
 
-def test_what_is_unknown_is_not_0() -> None:
+def test_unknown_numbers_are_not_shown_as_0() -> None:
     unknown = replace(rich().run.cases[0], generated=GeneratedData("", tokens=Tokens(None, 5)))
     report = make.report(unknown)
     text = render([replace(report, statistics=collect(report.run.cases, report.run.options))])
@@ -118,7 +118,7 @@ def test_what_is_unknown_is_not_0() -> None:
     assert "<dd>none</dd>" in render([make.report(make.MIXED_CASES[3])])
 
 
-def test_what_is_no_number_is_shown_as_such() -> None:
+def test_nan_is_shown_as_nan() -> None:
     result = TestResult("x", Verdict.UNDECIDED, score=float("nan"), detail=float("inf"))
     answer = GeneratedData("Yes.", latency_ms=float("nan"))
     text = render([make.report(replace(make.case(1, Verdict.UNDECIDED, result), generated=answer))])
@@ -133,7 +133,7 @@ def test_a_run_without_cases_says_so() -> None:
 
 
 @given(st.lists(make.reports, max_size=2))
-def test_it_is_a_well_nested_page_whatever_the_texts(reports: list[Report]) -> None:
+def test_any_texts_make_a_well_nested_page(reports: list[Report]) -> None:
     text = render(reports)
     assert clean(text) == text
     page = Page(text)

@@ -11,7 +11,8 @@ from rich.console import Console
 
 import report_runs as make
 from evalmeta.model.run import RunOptions, Verdict
-from evalmeta.report.human import print_human, render
+from evalmeta.report.human import render
+from evalmeta.report.tables import print_human
 from evalmeta.report.text import clean
 
 if TYPE_CHECKING:
@@ -36,26 +37,26 @@ def test_strict_run(snapshot: str) -> None:
 
 def test_an_undecided_run_with_a_rate_says_that_there_is_none() -> None:
     report = make.report(make.MIXED_CASES[3], options=RunOptions(min_pass_rate=0.5))
-    assert "  pass rate none, no case was decided; at least 50 % asked for\n" in render([report])
+    assert "  pass rate none, no case was judged (required: at least 50 %)\n" in render([report])
 
 
 def test_a_run_without_cases_is_only_heading_and_summary() -> None:
     assert len(render([make.report()]).splitlines()) == 5
 
 
-def test_an_utterance_cannot_forge_a_line() -> None:
+def test_an_utterance_cannot_add_a_line() -> None:
     forged = make.report(make.case(1, Verdict.PASS, utterance="hello\nok        2 all is well"))
     assert "ok        1 hello ok 2 all is well\n" in render([forged])
 
 
 @given(st.lists(make.reports, max_size=2))
-def test_no_text_of_a_run_reaches_a_pipe_with_controls(reports: list[Report]) -> None:
+def test_pipes_get_no_control_characters(reports: list[Report]) -> None:
     text = render(reports)
     assert clean(text) == text
 
 
 @given(st.lists(make.reports, max_size=2))
-def test_no_text_of_a_run_reaches_a_terminal_with_controls(reports: list[Report]) -> None:
+def test_terminals_get_no_control_characters_of_texts(reports: list[Report]) -> None:
     terminal = Console(file=io.StringIO(), force_terminal=True, width=80, color_system=None, _environ={})
     print_human(reports, terminal)
     text = _printed(terminal)
@@ -89,7 +90,7 @@ def test_a_pipe_gets_plain_lines(pipe: Console) -> None:
 
 
 @pytest.mark.parametrize("total", [1, 2])
-def test_a_last_line_counts_runs_only_when_there_are_several(total: int) -> None:
+def test_the_last_line_counts_runs_if_there_are_several(total: int) -> None:
     runs = [replace(make.mixed())] * total
     assert ("2 runs with 10 cases: 0 runs passed, 2 not\n" in render(runs)) == (total == 2)
 

@@ -34,7 +34,7 @@ def test_it_is_indented_by_two_and_ends_with_a_line_break() -> None:
 
 
 @given(st.text())
-def test_an_answer_reads_back_as_it_was_and_does_nothing_to_a_terminal(answer: str) -> None:
+def test_answers_are_read_back_unchanged_and_have_no_control_characters(answer: str) -> None:
     case = replace(make.case(1, Verdict.PASS), generated=GeneratedData(answer))
     text = render([make.report(case)])
     [read] = read_run(json.loads(text)).cases

@@ -21,7 +21,7 @@ def test_conversations_jsonl(snapshot: str) -> None:
     assert render([make.conversations()]) == snapshot
 
 
-def test_a_line_has_what_was_said_done_and_judged() -> None:
+def test_a_line_has_texts_actions_and_results() -> None:
     action = Action("FindOrder", {"id": "R-100"}, {"found": True}, 12.5)
     answer = GeneratedData("Yes.", "Returns", (action,), 300.5, tokens=Tokens(12, None), trace={"long": "story"})
     case = replace(make.case(1, Verdict.PASS, make.TOPIC_PASSED), generated=answer)
@@ -42,7 +42,7 @@ def test_a_case_without_an_answer_says_why() -> None:
     assert line["error"] == "the agent did not answer within 120 s"
 
 
-def test_what_is_no_number_is_null_and_not_0() -> None:
+def test_nan_is_null_and_not_0() -> None:
     answer = GeneratedData("Yes.", actions=(Action("A", {"at": float("inf")}, [float("nan"), 0.5]),))
     result = TestResult("x", Verdict.UNDECIDED, score=float("nan"))
     line = json.loads(render([make.report(replace(make.case(1, Verdict.UNDECIDED, result), generated=answer))]))

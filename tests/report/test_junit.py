@@ -11,7 +11,7 @@ from lxml import etree
 import report_runs as make
 from evalmeta.model.run import RunOptions, Verdict
 from evalmeta.report.junit import render
-from evalmeta.report.report import Report, incident
+from evalmeta.report.report import Report, why_incomplete
 
 CHILDREN = {
     "testsuites": {"testsuite"},
@@ -39,7 +39,7 @@ def test_mixed_junit(snapshot: str) -> None:
 
 
 @given(st.lists(make.reports, max_size=2))
-def test_it_is_well_formed_junit_whatever_the_texts(reports: list[Report]) -> None:
+def test_any_texts_make_well_formed_junit(reports: list[Report]) -> None:
     for element in etree.fromstring(render(reports).encode()).iter():
         name = str(element.tag)
         assert {str(child.tag) for child in element} <= CHILDREN.get(name, set())
@@ -49,7 +49,7 @@ def test_it_is_well_formed_junit_whatever_the_texts(reports: list[Report]) -> No
 @given(make.reports)
 def test_counts_are_those_of_the_summary_and_of_the_elements(report: Report) -> None:
     [suite] = _root(report)
-    summary, broken = report.summary, incident(report.run) is not None
+    summary, broken = report.summary, why_incomplete(report.run) is not None
     counts = [int(suite.attrib[name]) for name in ("tests", "failures", "errors", "skipped")]
     assert counts == [summary.total + broken, summary.failed, summary.errors + broken, summary.undecided]
     names = ("testcase", "testcase/failure", "testcase/error", "testcase/skipped")
@@ -57,7 +57,7 @@ def test_counts_are_those_of_the_summary_and_of_the_elements(report: Report) -> 
 
 
 @given(make.reports)
-def test_no_control_reaches_a_terminal(report: Report) -> None:
+def test_texts_have_no_control_characters(report: Report) -> None:
     assert not re.search("[\x00-\x08\x0b-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069]", render([report]))
 
 
@@ -76,12 +76,12 @@ def test_undecided_results_are_listed_in_the_properties() -> None:
     assert _properties(make.mixed())["undecided-coherence"] == "3"
 
 
-def test_an_iteration_stands_in_the_name() -> None:
+def test_the_name_includes_the_iteration() -> None:
     names = [case.get("name") for case in _root(make.rated(1)).iter("testcase")]
     assert names[-1] == "2: Question 2? (iteration 2)"
 
 
-def test_a_run_that_broke_off_is_no_green_suite() -> None:
+def test_an_incomplete_run_is_not_a_green_suite() -> None:
     error = _root(make.broken_off()).find(".//testcase[@name='the run']/error")
     assert error.get("message") == "the run is ERROR with 1 of 5 case results: the disk is full"
 
@@ -93,7 +93,7 @@ def test_an_undecided_case_is_skipped_unless_it_fails(undecided: str, element: s
     assert found.get("message") == "coherence: coherence needs an LLM rater, and no LLM rater is configured"
 
 
-def test_what_is_unknown_is_left_out() -> None:
+def test_unknown_values_are_left_out() -> None:
     report = make.report(make.case(1, Verdict.PASS))
     assert "file" not in _root(report).find(".//testcase").attrib
     assert "subject-version" not in _properties(replace(report, run=replace(report.run, subject_version=None)))

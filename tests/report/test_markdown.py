@@ -10,7 +10,7 @@ from markdown_it import MarkdownIt
 
 import report_runs as make
 from evalmeta.model.run import RunStatus, Verdict
-from evalmeta.report.details import grouped
+from evalmeta.report.details import group_cases
 from evalmeta.report.markdown import render
 from evalmeta.report.text import clean
 
@@ -32,19 +32,19 @@ def test_mixed_markdown(snapshot: str) -> None:
     assert render([make.mixed(), make.rated(0.7)]) == snapshot
 
 
-def test_a_run_that_goes_on_has_neither_sign() -> None:
+def test_a_run_in_progress_is_marked_as_such() -> None:
     assert "| ⏳ |" in render([make.report_of(replace(make.run(), total=3, status=RunStatus.IN_PROGRESS))])
 
 
-def test_what_is_too_long_for_a_comment_is_counted() -> None:
+def test_parts_beyond_the_size_limit_are_counted() -> None:
     failed = [replace(make.MIXED_CASES[1], number=number) for number in range(1, 1001)]
     text = render([make.report(*failed)])
     left_out = 1000 - text.count("<details>")
     assert len(text) < 65_536
-    assert text.endswith(f"\n{left_out} parts more did not fit in here; the other formats have them.\n")
+    assert text.endswith(f"\n{left_out} more parts left out because of the size limit; see the other formats.\n")
 
 
-def test_names_and_numbers_are_no_mentions_and_references() -> None:
+def test_names_and_numbers_are_not_linked() -> None:
     broken = replace(make.broken_off().run, definition="@octocat", error="see #12, @octocat")
     text = unescape(render([make.report_of(broken)]))
     assert "<code>@octocat</code>" in text
@@ -52,7 +52,7 @@ def test_names_and_numbers_are_no_mentions_and_references() -> None:
 
 
 @given(st.lists(make.reports, max_size=2))
-def test_the_frame_holds_whatever_the_texts(reports: list[Report]) -> None:
+def test_texts_cannot_break_the_structure(reports: list[Report]) -> None:
     _check(reports)
 
 
@@ -77,7 +77,7 @@ def _check(reports: list[Report]) -> None:
     assert not {"fence", "code_block", "hr", "blockquote_open"} & {*kinds}
     blocks = [token.content.strip() for token in tokens if token.type == "html_block"]
     assert [block for block in blocks if not _is_ours(block)] == []
-    open_cases = sum(group.verdict is not Verdict.PASS for report in reports for group in grouped(report))
+    open_cases = sum(group.verdict is not Verdict.PASS for report in reports for group in group_cases(report))
     assert len(blocks) == 3 * open_cases
     inner = [child for token in tokens for child in token.children or []]
     assert {child.type for child in inner} <= INLINE

@@ -45,11 +45,11 @@ def test_without_a_suffix_files_are_text(wiki: Callable[[str], None]) -> None:
 @pytest.mark.parametrize(
     ("source", "fault"),
     [
-        ("def render(reports): raise OSError('the disk is full')", "broke: OSError: the disk is full"),
-        ("def render(reports): return b''", "gave bytes instead of str"),
+        ("def render(reports): raise OSError('the disk is full')", "failed: OSError: the disk is full"),
+        ("def render(reports): return b''", "returned bytes instead of str"),
         ("render = 3", "cannot be called"),
-        ("def render(reports): return ''\nrender.suffix = '../x'", "has no usable suffix of files: '../x'"),
-        ("def render(reports): return ''\nrender.suffix = 3", "has no usable suffix of files: 3"),
+        ("def render(reports): return ''\nrender.suffix = '../x'", "has an invalid file suffix: '../x'"),
+        ("def render(reports): return ''\nrender.suffix = 3", "has an invalid file suffix: 3"),
     ],
 )
 def test_a_broken_package_is_named(wiki: Callable[[str], None], source: str, fault: str) -> None:

@@ -25,7 +25,7 @@ HOSTILE = Problem(
 WARNING = Problem("history-topic", Severity.WARNING, Location("force-app/Été.xml", 4, 2), "no topic")
 
 
-def test_github_gets_one_command_a_problem_and_no_forged_one() -> None:
+def test_github_gets_one_command_for_each_problem() -> None:
     assert render("github", [HOSTILE, WARNING], files=2) == (
         "::error file=a%2Cb%3Ac.xml,line=3,col=7,title=name-format::"
         "bad%0A::error::forged%0D%0A::set-env name=X::y 100%25. Mend it.\n"
@@ -33,7 +33,7 @@ def test_github_gets_one_command_a_problem_and_no_forged_one() -> None:
     )
 
 
-def test_sarif_names_rule_level_place_and_fingerprint() -> None:
+def test_sarif_has_rule_level_location_and_fingerprint() -> None:
     [run] = json.loads(render("sarif", [HOSTILE, WARNING], files=2))["runs"]
 
     error, warning = run["results"]
@@ -47,7 +47,7 @@ def test_sarif_names_rule_level_place_and_fingerprint() -> None:
     assert re.fullmatch(r"[0-9a-f]{32}", error["partialFingerprints"]["evalmeta/v1"])
 
 
-def test_a_fingerprint_stays_when_lines_move() -> None:
+def test_fingerprints_do_not_change_when_lines_move() -> None:
     moved = Problem(WARNING.code, WARNING.severity, Location(WARNING.location.path, 90, 1), WARNING.message)
 
     first, second = json.loads(render("sarif", [WARNING, moved], files=1))["runs"][0]["results"]

@@ -4,8 +4,7 @@ import pytest
 from hypothesis import given
 
 from evalmeta.model.problem import Location, Problem, Severity
-from evalmeta.report.problems import _human as render_problems
-from evalmeta.report.problems import problem_json
+from evalmeta.report.problems import problem_json, render
 from evalmeta.report.text import clean
 from report_runs import texts
 
@@ -21,8 +20,8 @@ UNUSED = Problem("expected-value-unused", Severity.WARNING, Location("force-app/
 UNREADABLE = Problem("xml-malformed", Severity.ERROR, Location("Bad.xml"), "The file is no XML", "Close the element.")
 
 
-def test_problems_are_grouped_by_file_in_order_of_place() -> None:
-    assert render_problems([MISSING, UNREADABLE, UNUSED], files=7) == (
+def test_problems_are_grouped_by_file_and_sorted_by_line() -> None:
+    assert render("human", [MISSING, UNREADABLE, UNUSED], files=7) == (
         "force-app/Orders.xml:20:5   warning  It is unused  [expected-value-unused]\n"
         "force-app/Orders.xml:112:9  error    The expectation topic_sequence_match has no expectedValue"
         "  [expected-value-missing]\n"
@@ -39,17 +38,17 @@ def test_problems_are_grouped_by_file_in_order_of_place() -> None:
     ("files", "line"), [(0, "no files were checked\n"), (1, "1 file is valid\n"), (7, "7 files are valid\n")]
 )
 def test_files_without_problems_are_valid(files: int, line: str) -> None:
-    assert render_problems([], files=files) == line
+    assert render("human", [], files=files) == line
 
 
-def test_the_last_line_leaves_out_what_there_is_none_of() -> None:
-    assert render_problems([UNUSED], files=1).endswith("\n1 warning in 1 of 1 file\n")
-    assert render_problems([MISSING], files=2).endswith("\n1 error in 1 of 2 files\n")
+def test_the_last_line_leaves_out_zeros() -> None:
+    assert render("human", [UNUSED], files=1).endswith("\n1 warning in 1 of 1 file\n")
+    assert render("human", [MISSING], files=2).endswith("\n1 error in 1 of 2 files\n")
 
 
 @given(texts)
-def test_no_text_of_a_file_reaches_a_terminal_with_controls(text: str) -> None:
-    shown = render_problems([Problem("code", Severity.ERROR, Location(text, 1, 1), text, text)], files=1)
+def test_texts_have_no_control_characters(text: str) -> None:
+    shown = render("human", [Problem("code", Severity.ERROR, Location(text, 1, 1), text, text)], files=1)
     assert clean(shown) == shown
 
 
@@ -66,6 +65,6 @@ def test_a_problem_as_json_has_every_key() -> None:
     }
 
 
-def test_what_is_unknown_is_null() -> None:
+def test_unknown_values_are_null() -> None:
     written = problem_json(UNREADABLE)
     assert (written["line"], written["column"], written["component"]) == (None, None, None)

@@ -9,12 +9,12 @@ from rich.console import Console
 from evalmeta.report.progress import Progress
 
 
-def test_a_pipe_gets_one_line_at_the_start_and_one_at_the_end(pipe: Console) -> None:
+def test_a_pipe_gets_a_first_and_a_last_line(pipe: Console) -> None:
     _show(pipe)
     assert _printed(pipe) == "Orders: started, 20 cases\nOrders: finished, 20 of 20 cases, 2 not passed\n"
 
 
-def test_a_number_of_cases_that_is_not_known_at_first_is_told_at_the_end(pipe: Console, terminal: Console) -> None:
+def test_the_number_of_cases_may_become_known_later(pipe: Console, terminal: Console) -> None:
     for console in (pipe, terminal):
         with Progress(console, enabled=True) as progress:
             progress.start("a", 0, "Orders")
@@ -42,7 +42,7 @@ def test_a_dumb_terminal_gets_plain_lines() -> None:
     assert _printed(console).startswith("Orders: started")
 
 
-def test_a_label_cannot_bring_controls(pipe: Console, terminal: Console) -> None:
+def test_labels_are_cleaned(pipe: Console, terminal: Console) -> None:
     for console in (pipe, terminal):
         _show(console, label="\x1b[2J[red]Orders[/red]")
         assert "\x1b[2J" not in _printed(console)

@@ -9,19 +9,19 @@ from rich.console import Console
 from evalmeta.report.progress import JobProgress
 
 
-def test_a_terminal_sees_how_far_a_job_is(terminal: Console) -> None:
+def test_a_terminal_shows_the_progress_of_a_job(terminal: Console) -> None:
     _show(terminal)
     assert "Deployment 0Af1: InProgress, 2 of 7" in _printed(terminal)
 
 
-def test_a_job_that_tells_no_counts_shows_its_status(terminal: Console) -> None:
+def test_a_job_without_counts_shows_its_status(terminal: Console) -> None:
     with JobProgress(terminal, "Retrieve", enabled=True) as progress:
         progress.update("Pending")
     assert "Retrieve: Pending" in _printed(terminal)
 
 
 @pytest.mark.parametrize("environment", [{}, {"TERM": "dumb"}])
-def test_nothing_is_shown_where_nobody_looks(pipe: Console, environment: dict[str, str]) -> None:
+def test_nothing_is_shown_without_a_terminal(pipe: Console, environment: dict[str, str]) -> None:
     dumb = Console(file=io.StringIO(), force_terminal=bool(environment), _environ=environment)
     for console in (pipe, dumb):
         _show(console)
@@ -33,7 +33,7 @@ def test_nothing_is_shown_when_it_is_not_enabled(terminal: Console) -> None:
     assert not _printed(terminal)
 
 
-def test_an_org_cannot_bring_controls(terminal: Console) -> None:
+def test_texts_of_an_org_are_cleaned(terminal: Console) -> None:
     with JobProgress(terminal, "Deploy", enabled=True) as progress:
         progress.update("\x1b[2J[red]Pending[/red]")
     assert "\x1b[2J" not in _printed(terminal)

@@ -6,7 +6,7 @@ from hypothesis import given
 
 import report_runs as make
 from evalmeta.model.run import Run, RunOptions, RunStatus, Verdict
-from evalmeta.report.report import decision, duration, has_passed, incident, place, verdict_of
+from evalmeta.report.report import decision, duration, has_passed, location, verdict_of, why_incomplete
 
 
 @given(make.runs)
@@ -17,32 +17,32 @@ def test_cases_are_counted_as_the_policy_counts_them(run: Run) -> None:
     assert counts == (summary.passed, summary.failed, summary.errors, summary.undecided)
 
 
-def test_a_complete_run_has_no_incident() -> None:
-    assert incident(make.mixed().run) is None
+def test_a_complete_run_is_not_incomplete() -> None:
+    assert why_incomplete(make.mixed().run) is None
 
 
 def test_a_run_with_missing_cases_has_not_passed() -> None:
     cut = replace(make.run(make.MIXED_CASES[0]), total=3)
-    assert incident(cut) == "the run is COMPLETED with 1 of 3 case results"
+    assert why_incomplete(cut) == "the run is COMPLETED with 1 of 3 case results"
     assert not has_passed(make.report_of(cut))
 
 
-def test_a_broken_off_run_says_what_happened() -> None:
+def test_an_incomplete_run_says_why() -> None:
     assert decision(make.broken_off()) == "not passed: the run is ERROR with 1 of 5 case results: the disk is full"
 
 
-def test_a_run_that_goes_on_says_how_far_it_is() -> None:
+def test_a_run_in_progress_says_how_far_it_is() -> None:
     for status, word in ((RunStatus.IN_PROGRESS, "in progress"), (RunStatus.NEW, "waiting")):
         going_on = replace(make.run(make.MIXED_CASES[0]), total=3, status=status)
         assert decision(make.report_of(going_on)) == f"{word}: 1 of 3 case results so far"
 
 
 def test_a_pass_by_rate_says_that_cases_failed() -> None:
-    reached = "passed: the pass rate of 75 % reaches the 70 % asked for, though 1 case failed in 1 of 2 iterations"
+    reached = "passed: the pass rate of 75 % meets the required 70 %, although 1 case failed in 1 of 2 iterations"
     assert decision(make.rated(0.7)) == reached
 
 
-def test_cases_are_counted_apart_from_how_often_they_failed() -> None:
+def test_cases_and_their_failures_are_counted_separately() -> None:
     failed = [make.case(number, Verdict.FAILURE, make.TOPIC_FAILED, iteration=i) for number, i in ((1, 1), (1, 2))]
     options = RunOptions(iterations=2)
     assert decision(make.report(*failed, options=options)) == "not passed: 1 case failed in 2 of 2 iterations"
@@ -50,22 +50,22 @@ def test_cases_are_counted_apart_from_how_often_they_failed() -> None:
     assert decision(make.report(*failed, options=options)) == "not passed: 2 cases failed, 3 times in 2 iterations"
 
 
-def test_cases_that_expect_nothing_need_no_rater() -> None:
-    assert decision(make.report(make.case(1, Verdict.UNDECIDED))) == "not passed: nothing is expected"
+def test_cases_without_expectations_need_no_rater() -> None:
+    assert decision(make.report(make.case(1, Verdict.UNDECIDED))) == "not passed: the cases have no expectations"
 
 
-def test_a_missed_rate_says_by_how_much() -> None:
-    assert decision(make.rated(0.8)) == "not passed: the pass rate of 75 % is below the 80 % asked for"
+def test_a_missed_pass_rate_shows_both_rates() -> None:
+    assert decision(make.rated(0.8)) == "not passed: the pass rate of 75 % is below the required 80 %"
 
 
 def test_a_run_that_passed_says_so() -> None:
-    assert decision(make.report(make.case(1, Verdict.PASS, make.TOPIC_PASSED))) == "passed: every decided case passed"
+    assert decision(make.report(make.case(1, Verdict.PASS, make.TOPIC_PASSED))) == "passed: all judged cases passed"
 
 
 def test_a_run_without_decisions_says_so() -> None:
     assert (
         decision(make.report(make.MIXED_CASES[3]))
-        == "not passed: nothing was decided, because no rater here can judge what is expected"
+        == "not passed: no case was judged, because no rater could judge the expectations"
     )
 
 
@@ -81,6 +81,6 @@ def test_a_run_without_an_end_lasts_until_its_last_case() -> None:
 
 def test_a_place_is_as_exact_as_what_is_known() -> None:
     report, case = make.mixed(), make.MIXED_CASES[1]
-    assert place(report, case) == f"{make.FILE}:20"
-    assert place(replace(report, lines={}), case) == make.FILE
-    assert place(replace(report, file=None), case) is None
+    assert location(report, case) == f"{make.FILE}:20"
+    assert location(replace(report, lines={}), case) == make.FILE
+    assert location(replace(report, file=None), case) is None

@@ -134,10 +134,10 @@ def exit_code_of(comparisons: Iterable[Comparison], fail_on: FailOn) -> int:
 
 def remark_on(run: Run) -> None:
     """Warns of a run that did not complete: cases that it has not are not gone."""
-    from evalmeta.report.report import incident  # noqa: PLC0415 - not needed for --help
+    from evalmeta.report.report import why_incomplete  # noqa: PLC0415 - not needed for --help
 
-    if what_happened := incident(run):
-        note(f"Warning: {run.id} is not complete, {what_happened}")
+    if why := why_incomplete(run):
+        note(f"Warning: {run.id} is not complete, {why}")
 
 
 def _why_failed(comparisons: Sequence[Comparison], fail_on: FailOn) -> str:

@@ -93,9 +93,9 @@ def print_error(error: EvalmetaError, *, as_json: bool) -> None:
 
 def print_problems(problems: Sequence[Problem], *, files: int = 0, err: bool = False) -> None:
     """Prints findings with their hints."""
-    from evalmeta.report.problems import _human  # noqa: PLC0415 - only when there are any
+    from evalmeta.report.problems import render  # noqa: PLC0415 - only when there are any
 
-    click.echo(_human(problems, files=files), err=err, color=wants_colour(err=err), nl=False)
+    click.echo(render("human", problems, files=files), err=err, color=wants_colour(err=err), nl=False)
 
 
 def print_table(headers: Sequence[str], rows: Sequence[Sequence[str]]) -> None:

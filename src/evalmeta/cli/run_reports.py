@@ -76,7 +76,7 @@ def _show(reports: Sequence[Report], output: Output, *, status: int) -> None:
 
         print_json([run_json(each) for each in reports], status=status)
     elif output.is_for_people:
-        from evalmeta.report.human import print_human  # noqa: PLC0415 - likewise
+        from evalmeta.report.tables import print_human  # noqa: PLC0415 - likewise
 
         print_human(reports, console(err=False))
     else:
@@ -116,11 +116,11 @@ def _write_files(reports: Sequence[Report], result_format: str, output_dir: Path
 
 
 def _exit_code(reports: Sequence[Report]) -> int:
-    from evalmeta.report.report import has_passed, incident  # noqa: PLC0415 - not needed for --help
+    from evalmeta.report.report import has_passed, why_incomplete  # noqa: PLC0415 - not needed for --help
 
     if not all(each.run.status.is_over for each in reports):
         return EXIT_WAIT_RAN_OUT
     if all(has_passed(each) for each in reports):
         return EXIT_PASSED
-    broken = any(each.summary.errors or incident(each.run) for each in reports)
+    broken = any(each.summary.errors or why_incomplete(each.run) for each in reports)
     return EXIT_FAILED if broken else EXIT_EXPECTATION_FAILED

@@ -19,8 +19,8 @@ from evalmeta.model.run import RunOptions, Verdict
 from evalmeta.package.project import has_project
 from evalmeta.pytest_plugin.evaluations import gets_whole_files
 from evalmeta.pytest_plugin.summary import error_text, explanation
-from evalmeta.report.details import case_text, iterations_text, what_failed
-from evalmeta.report.problems import _human
+from evalmeta.report.details import case_text, iterations_text, why_not_passed
+from evalmeta.report.problems import render
 from evalmeta.report.text import count, one_line, percent
 
 if TYPE_CHECKING:
@@ -109,7 +109,7 @@ class EvaluationFile(pytest.File):
         error = excinfo.value
         if isinstance(error, InvalidMetadata | FormatError) and error.problems:
             first = next(each for each in error.problems if each.is_error)
-            text = _human(error.problems, files=1)
+            text = render("human", error.problems, files=1)
             return explanation(shown(self.path), first.location.line or 1, message=first.message, text=text)
         if isinstance(error, EvalmetaError):
             return explanation(shown(self.path), 1, message=str(error), text=error_text(error))
@@ -201,7 +201,7 @@ class CaseItem(pytest.Item):
         """Passes, fails, or is skipped when nothing was decided."""
         summary = self._summary
         if summary.pass_rate is None:
-            reason = f"nothing was decided: {what_failed(self._results[0])}"
+            reason = f"nothing was decided: {why_not_passed(self._results[0])}"
             raise pytest.skip.Exception(reason, _use_item_location=True)
         if not summary.succeeded:
             raise _Missed
@@ -216,7 +216,8 @@ class CaseItem(pytest.Item):
         """Shows what was expected, what came, and why that is no pass."""
         error, place = excinfo.value, shown(self.path)
         if isinstance(error, _Unanswered | _Missed):
-            return explanation(place, self._line, message=what_failed(self._open[0], self._summary), text=self._text())
+            message = why_not_passed(self._open[0], self._summary)
+            return explanation(place, self._line, message=message, text=self._text())
         if isinstance(error, EvalmetaError):
             text = f"{place}:{self._line}: {error_text(error)}"
             return explanation(place, self._line, message=str(error), text=text)

@@ -1,6 +1,8 @@
-"""Finished runs as text, in one of several formats; each format is a module with one function, `render`.
+"""Reports of finished runs as text, in several formats.
 
-Installed packages add formats by entry points of the group `evalmeta.reporters`: see `evalmeta.report.plugins`.
+Each built-in format is a module with one function, `render`. Installed packages add formats by entry points of the
+group `evalmeta.reporters`. Such an entry point names a function `render(reports: Sequence[Report]) -> str`; its
+optional attribute `suffix` is the suffix of its files (default `txt`).
 """
 
 from __future__ import annotations
@@ -8,6 +10,9 @@ from __future__ import annotations
 import re
 from importlib import import_module
 from typing import TYPE_CHECKING, Final, NamedTuple, Protocol, cast
+
+from evalmeta.errors import SettingsError
+from evalmeta.plugins import load_plugin, plugin_names, unknown_plugin
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -18,7 +23,7 @@ __all__ = ["FORMATS", "Format", "file_name", "format_names", "render"]
 
 
 class Format(NamedTuple):
-    """A format: the module that writes it, loaded when it is needed, and the suffix of its files."""
+    """A built-in format: its module, which is imported on first use, and the suffix of its files."""
 
     module: str
     suffix: str
@@ -37,47 +42,67 @@ FORMATS: Final = {
     "github": Format("evalmeta.report.github", "github.txt"),
 }
 _NOT_IN_NAMES: Final = re.compile(r"[^A-Za-z0-9_-]")
+_SUFFIX: Final = re.compile(r"[A-Za-z0-9]+(\.[A-Za-z0-9]+)*")
+
+
+def format_names() -> tuple[str, ...]:
+    """Return the names of all formats: the built-in ones, then those of installed packages."""
+    return (*FORMATS, *(name for name in plugin_names("reporters") if name not in FORMATS))
+
+
+def render(name: str, reports: Sequence[Report]) -> str:
+    """Return the runs in a format; the text of a built-in format ends with a line break, unless it is empty.
+
+    Raises:
+        SettingsError: No format has this name, or the package that adds it is broken.
+    """
+    if name in FORMATS:
+        return cast("_Renderer", import_module(FORMATS[name].module)).render(reports)
+    function, _ = _load_plugin(name)
+    try:
+        text = function(reports)
+    except Exception as error:
+        raise _plugin_error(name, f"failed: {type(error).__name__}: {error}") from error
+    if not isinstance(text, str):
+        raise _plugin_error(name, f"returned {type(text).__name__} instead of str")
+    return text
+
+
+def file_name(name: str, run_id: str) -> str:
+    """Return the name of a run's report file, such as `test-result-4KB000000000001GAA.json`, as sf does.
+
+    Characters of the run's id that are not safe in file names become `_`.
+
+    Raises:
+        SettingsError: No format has this name, or the package that adds it is broken.
+    """
+    suffix = FORMATS[name].suffix if name in FORMATS else _load_plugin(name)[1]
+    return f"test-result-{_NOT_IN_NAMES.sub('_', run_id)}.{suffix}"
+
+
+def _load_plugin(name: str) -> tuple[_PluginRenderer, str]:
+    """Return the function and the file suffix of a format that a package adds."""
+    if name not in plugin_names("reporters"):
+        raise unknown_plugin("reporters", name, known=FORMATS)
+    function = load_plugin("reporters", name)
+    if not callable(function):
+        raise _plugin_error(name, "cannot be called")
+    suffix: object = getattr(function, "suffix", "txt")
+    if not isinstance(suffix, str) or not _SUFFIX.fullmatch(suffix):
+        raise _plugin_error(name, f"has an invalid file suffix: {suffix!r}")
+    return cast("_PluginRenderer", function), suffix
+
+
+def _plugin_error(name: str, reason: str) -> SettingsError:
+    return SettingsError(
+        f"the reporter {name!r} {reason}",
+        actions=("Correct the package that adds it; a reporter is a function render(reports) -> str.",),
+    )
 
 
 class _Renderer(Protocol):
     def render(self, reports: Sequence[Report]) -> str: ...
 
 
-def format_names() -> tuple[str, ...]:
-    """Lists the names of the formats: the built-in ones, then those that installed packages add."""
-    # Looking at what is installed takes longer than all of the rest here.
-    from evalmeta.plugins import plugin_names  # noqa: PLC0415
-
-    return (*FORMATS, *(name for name in plugin_names("reporters") if name not in FORMATS))
-
-
-def render(name: str, reports: Sequence[Report]) -> str:
-    """Writes runs in a format; the text of a built-in one ends with a line break, unless it is empty.
-
-    Raises:
-        SettingsError: there is no format of that name, or the package that adds it is broken.
-    """
-    if name in FORMATS:
-        return cast("_Renderer", import_module(FORMATS[name].module)).render(reports)
-    from evalmeta.report.plugins import load_reporter  # noqa: PLC0415 - only for what packages add
-
-    return load_reporter(name).render(reports)
-
-
-def file_name(name: str, run_id: str) -> str:
-    """Gives the name of a run's report file, such as `test-result-4KB000000000001GAA.json`, as sf does.
-
-    A character of the run's id that could lead out of a folder becomes `_`.
-
-    Raises:
-        SettingsError: there is no format of that name, or the package that adds it is broken.
-    """
-    return f"test-result-{_NOT_IN_NAMES.sub('_', run_id)}.{_suffix(name)}"
-
-
-def _suffix(name: str) -> str:
-    if name in FORMATS:
-        return FORMATS[name].suffix
-    from evalmeta.report.plugins import load_reporter  # noqa: PLC0415 - only for what packages add
-
-    return load_reporter(name).suffix
+class _PluginRenderer(Protocol):
+    def __call__(self, reports: Sequence[Report], /) -> object: ...

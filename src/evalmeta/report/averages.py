@@ -1,4 +1,4 @@
-"""Means for people and for programs: of results that are averaged, and of what is measured and not judged."""
+"""Averaged results: the means that cases are judged by, as text and as JSON."""
 
 from __future__ import annotations
 
@@ -6,15 +6,13 @@ from bisect import bisect_left
 from typing import TYPE_CHECKING, Final
 
 from evalmeta.model.run import Verdict
-from evalmeta.report.text import clean, count, decimal, one_line, told_apart
+from evalmeta.report.text import clean, decimal, distinct_decimals, one_line
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Sequence
 
     from evalmeta.model.json_value import JsonObject
     from evalmeta.model.run import Average, CaseResult, Summary, TestResult
-    from evalmeta.model.statistics import Measure
-    from evalmeta.report.report import Report
 
 
 _SHOWN: Final = 20
@@ -22,7 +20,7 @@ _LABEL_CHARS: Final = 40
 
 
 def averages_of(summary: Summary, case: CaseResult) -> tuple[Average, ...]:
-    """Gives the means that a case counts by; none of one that ended in an error, which counts by that."""
+    """Return the means that a case is judged by; none if the case ended in an error."""
     if case.verdict is Verdict.ERROR or case.number not in summary.averaged:
         return ()
     first = bisect_left(summary.averages, case.number, key=lambda each: each.number)
@@ -31,41 +29,61 @@ def averages_of(summary: Summary, case: CaseResult) -> tuple[Average, ...]:
 
 
 def missed_averages(summary: Summary, case: CaseResult) -> tuple[Average, ...]:
-    """Gives the means of a case that miss their thresholds."""
+    """Return the means of a case that miss their thresholds."""
     return tuple(each for each in averages_of(summary, case) if each.verdict is Verdict.FAILURE)
 
 
-def case_cell(average: Average) -> str:
-    """Gives number and label of a mean's case, on one short line."""
-    return f"{average.number} {one_line(average.label, chars=_LABEL_CHARS)}".rstrip()
-
-
-def result_text(result: TestResult) -> str:
-    """Gives the score of a result that is averaged beside what the mean must reach; nothing for any other."""
-    if result.threshold is None:
-        return ""
-    if result.score is None:
-        return f"none, {decimal(result.threshold)} expected in the mean"
-    score, threshold = told_apart(result.score, result.threshold)
-    return f"{score}, {threshold} expected in the mean"
-
-
-def shown_averages(report: Report) -> tuple[list[Average], int]:
-    """Gives the means that a summary shows and how many it leaves out: of many, those that missed come first."""
-    averages: Sequence[Average] = report.summary.averages
+def shown_averages(summary: Summary) -> tuple[list[Average], int]:
+    """Return the means that a summary shows, missed ones first if there are many, and the number left out."""
+    averages: Sequence[Average] = summary.averages
     if len(averages) > _SHOWN:
         averages = sorted(averages, key=lambda each: each.verdict is not Verdict.FAILURE)
     return list(averages[:_SHOWN]), max(0, len(averages) - _SHOWN)
 
 
-def measure_lines(report: Report) -> Iterator[str]:
-    """Yields `retrieval/ground_truth/document_recall  0.75 over 4 results` for each measure."""
-    for each in () if report.statistics is None else report.statistics.measures:
-        yield f"{one_line(each.name)}  {decimal(each.mean)} over {count(each.count, 'result')}"
+def numbered_label(average: Average) -> str:
+    """Return the number and label of a mean's case, on one short line."""
+    return f"{average.number} {one_line(average.label, chars=_LABEL_CHARS)}".rstrip()
+
+
+def case_label(average: Average) -> str:
+    """Return the label of a mean's case on one line, or `case 3` if it has none."""
+    return one_line(average.label) or f"case {average.number}"
+
+
+def mean_cells(average: Average) -> tuple[str, str]:
+    """Return mean and threshold for two columns of a table."""
+    if average.score is None:
+        return "none", decimal(average.threshold)
+    return distinct_decimals(average.score, average.threshold)
+
+
+def mean_text(average: Average) -> str:
+    """Return `0.667, expected 0.8`, or `expected at most` where less is better."""
+    if average.score is None:
+        return f"no score, expected {decimal(average.threshold)}"
+    score, threshold = mean_cells(average)
+    most = "at most " if average.verdict is Verdict.FAILURE and average.score > average.threshold else ""
+    return f"{score}, expected {most}{threshold}"
+
+
+def missed_text(average: Average) -> str:
+    """Return `response_match_score of greeting-test: 0.667, expected 0.8`."""
+    return f"{one_line(average.name)} of {case_label(average)}: {mean_text(average)}"
+
+
+def score_text(result: TestResult) -> str:
+    """Return the score of an averaged result with the mean that is required; empty for other results."""
+    if result.threshold is None:
+        return ""
+    if result.score is None:
+        return f"none (required mean: {decimal(result.threshold)})"
+    score, threshold = distinct_decimals(result.score, result.threshold)
+    return f"{score} (required mean: {threshold})"
 
 
 def averages_json(averages: Sequence[Average]) -> list[JsonObject]:
-    """Gives means as JSON values."""
+    """Return means as JSON values."""
     return [
         {
             "testNumber": each.number,
@@ -78,8 +96,3 @@ def averages_json(averages: Sequence[Average]) -> list[JsonObject]:
         }
         for each in averages
     ]
-
-
-def measures_json(measures: Sequence[Measure]) -> list[JsonObject]:
-    """Gives the means of what was measured as JSON values."""
-    return [{"name": clean(each.name), "mean": each.mean, "count": each.count} for each in measures]

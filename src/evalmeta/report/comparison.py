@@ -1,7 +1,4 @@
-"""Comparisons of runs for people and for programs: what became worse first.
-
-Differences of definitions for people and for programs: by test case, old above new.
-"""
+"""Comparisons of runs and differences of definitions, as lines for people and as JSON."""
 
 from __future__ import annotations
 
@@ -9,7 +6,7 @@ from typing import TYPE_CHECKING, Final, Literal, NamedTuple
 
 from evalmeta.model.difference import ChangeKind
 from evalmeta.model.statistics import Standing
-from evalmeta.report.text import count, one_line, percent, quote, wrap
+from evalmeta.report.text import and_more, count, one_line, percent, quote, wrap
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -19,48 +16,47 @@ if TYPE_CHECKING:
     from evalmeta.model.statistics import CaseComparison, CaseCounts, Comparison, FailOn, Shortage, Significance
 
 
-_Style = Literal["title", "plain", "worse", "better"]
+Style = Literal["title", "plain", "worse", "better", "old", "new"]
 _ALWAYS_COUNTED: Final = (Standing.BROKEN, Standing.FIXED, Standing.STILL_FAILING, Standing.STILL_PASSING)
 _SHOWN: Final = (Standing.BROKEN, Standing.FIXED, Standing.ERROR, Standing.UNDECIDED, Standing.NEW, Standing.GONE)
 _SHOWN_WHEN_CHANGED: Final = (Standing.FLAKY, Standing.STILL_FAILING, Standing.STILL_PASSING)
 _SHOWN_NUMBERS: Final = 10
-_STYLES: Final[dict[Standing, _Style]] = {Standing.BROKEN: "worse", Standing.FIXED: "better"}
+_STYLES: Final[dict[Standing, Style]] = {Standing.BROKEN: "worse", Standing.FIXED: "better"}
 _STANDING_CHARS: Final = max(map(len, Standing))
 _TESTS: Final = {"mcnemar": "McNemar's exact test", "fisher": "Fisher's exact test"}
 _SMALLEST_P: Final = 0.001
 
 
-class ComparisonLine(NamedTuple):
-    """Clean text, and how it is to look."""
+class StyledLine(NamedTuple):
+    """A line of clean text and its style."""
 
-    style: _Style
+    style: Style
     text: str
 
 
-def comparison_lines(comparison: Comparison, *, fail_on: FailOn = "broken") -> Iterator[ComparisonLine]:
-    """Writes a comparison: a title, a line for each case of which something became, the counts, what they prove.
+def comparison_lines(comparison: Comparison, *, fail_on: FailOn = "broken") -> Iterator[StyledLine]:
+    """Yield the lines of a comparison: a title, each case that changed, the counts, and the conclusion.
 
-    Where only what is significant fails, it says whether the iterations are enough for that.
+    With `fail_on="significant"`, a line warns if there are too few iterations to show a change.
     """
     title = f"{comparison.name}: {comparison.after} against {comparison.before}"
-    yield ComparisonLine("title", one_line(title, chars=400))
+    yield StyledLine("title", one_line(title, chars=400))
     for standing in (*_SHOWN, *_SHOWN_WHEN_CHANGED):
         for case in comparison.of(standing):
             if standing in _SHOWN or case.rate_changed:
                 yield _case_line(case)
-    yield ComparisonLine("plain", f"  {_counts(comparison)}")
+    yield StyledLine("plain", f"  {_counts(comparison)}")
     for number, when in zip(comparison.not_asked, (" before", ""), strict=True):
         if number:
-            yield ComparisonLine(
-                "plain", f"  {count(number, 'case')} {'was' if number == 1 else 'were'} not asked{when}"
-            )
+            verb = "was" if number == 1 else "were"
+            yield StyledLine("plain", f"  {count(number, 'case')} {verb} not asked{when}")
     if fail_on == "significant" and comparison.shortage is not None:
-        yield ComparisonLine("plain", f"  {_shortage(comparison.shortage)}")
-    yield ComparisonLine("plain", f"  {_conclusion(comparison)}")
+        yield StyledLine("plain", f"  {_shortage(comparison.shortage)}")
+    yield StyledLine("plain", f"  {_conclusion(comparison)}")
 
 
 def comparison_json(comparison: Comparison, *, fail_on: FailOn) -> JsonObject:
-    """Gives a comparison as JSON values; shares are 0 to 1, null where nothing was decided."""
+    """Return a comparison as JSON values; shares are 0 to 1, or null if no case was judged."""
     before, after = comparison.rates
     return {
         "name": comparison.name,
@@ -87,16 +83,16 @@ def comparison_json(comparison: Comparison, *, fail_on: FailOn) -> JsonObject:
 
 
 def p_text(p_value: float) -> str:
-    """Gives `p = 0.031`, or `p < 0.001`."""
+    """Return `p = 0.031`, or `p < 0.001`."""
     return f"p < {_SMALLEST_P:g}" if p_value < _SMALLEST_P else f"p = {p_value:.2g}"
 
 
-def _case_line(case: CaseComparison) -> ComparisonLine:
+def _case_line(case: CaseComparison) -> StyledLine:
     rates = f"{_rate(case.before)} -> {_rate(case.after)}"
     chance = "" if case.p_value is None else f"  ({p_text(case.p_value)})"
     style = "worse" if case.is_new_failure else _STYLES.get(case.standing, "plain")
     text = f"  {case.standing:{_STANDING_CHARS}} {case.number:>4}  {rates:15}{chance}  {one_line(case.utterance)}"
-    return ComparisonLine(style, text.rstrip())
+    return StyledLine(style, text.rstrip())
 
 
 def _rate(case: CaseCounts | None) -> str:
@@ -116,35 +112,31 @@ def _conclusion(comparison: Comparison) -> str:
     before, after = (None if rate is None else percent(rate) for rate in comparison.rates)
     significance = comparison.significance
     if significance is None or before is None or after is None:
-        return "nothing was decided on both sides, so there is nothing to compare"
-    telling = _telling_cases(comparison)
+        return "no case was judged in both runs, so there is nothing to compare"
+    changed = _significant_cases(comparison)
     if before == after and not comparison.of(Standing.BROKEN):
-        return f"{after} of the cases pass, as before{f', but {telling}' if telling else ''}"
+        return f"{after} of the cases pass, as before{f', but {changed}' if changed else ''}"
     test = f"{_TESTS[significance.test]} of {count(significance.cases, 'case')}, {p_text(significance.p_value)}"
     rates = f"{before} of the cases passed, now {after}"
     if significance.is_significant:
-        return f"{rates}: more than noise at p < 0.05 ({test})"
-    return (
-        f"{rates}: {telling}, all cases taken together did not ({test})"
-        if telling
-        else f"{rates}: could be noise ({test})"
-    )
+        return f"{rates}: significant at p < 0.05 ({test})"
+    if changed:
+        return f"{rates}: {changed}, but the cases together did not ({test})"
+    return f"{rates}: could be noise ({test})"
 
 
-def _telling_cases(comparison: Comparison) -> str:
+def _significant_cases(comparison: Comparison) -> str:
     numbers = [f"{each.number}" for each in comparison.cases if each.is_significant]
     if not numbers:
         return ""
-    left = len(numbers) - _SHOWN_NUMBERS
-    more = f" and {left:,} more" if left > 0 else ""
     cases = "case" if len(numbers) == 1 else "cases"
-    return f"{cases} {', '.join(numbers[:_SHOWN_NUMBERS])}{more} changed by more than noise"
+    return f"{cases} {and_more(numbers, _SHOWN_NUMBERS)} changed significantly"
 
 
 def _shortage(shortage: Shortage) -> str:
     iterations, one = count(shortage.iterations, "iteration"), "a case" if shortage.cases == 1 else "one case"
     among = "" if shortage.cases == 1 else f" of {shortage.cases:,}"
-    return f"{iterations} cannot show that {one}{among} broke; {shortage.needed:,} would, on both sides"
+    return f"{iterations} cannot show that {one}{among} broke; run both with at least {shortage.needed:,}"
 
 
 def _significance_json(significance: Significance | None) -> JsonObject | None:
@@ -164,31 +156,21 @@ def _counts_json(case: CaseCounts | None) -> JsonObject | None:
     return {"passed": case.passed, "failed": case.failed, "errors": case.errors, "undecided": case.undecided}
 
 
-Style = Literal["title", "plain", "old", "new"]
-
-
-class DifferenceLine(NamedTuple):
-    """Clean text, and how it is to look."""
-
-    style: Style
-    text: str
-
-
-def difference_lines(difference: Difference) -> Iterator[DifferenceLine]:
-    """Writes a difference: a title, then each change under its test case, `-` old and `+` new."""
-    yield DifferenceLine("title", one_line(_title(difference), chars=400))
+def difference_lines(difference: Difference) -> Iterator[StyledLine]:
+    """Yield the lines of a difference: a title, then the changes of each test case, `-` old and `+` new."""
+    yield StyledLine("title", one_line(_title(difference), chars=400))
     if difference.is_form_only:
-        yield DifferenceLine("plain", "  the same content in another form: order, layout, escaping or comments")
+        yield StyledLine("plain", "  same content; only order, layout, escaping or comments differ")
     case: int | None = None
     for change in difference.changes:
         if change.case is not None and change.case != case and change.what:
-            yield DifferenceLine("plain", f"  test case {change.case}")
+            yield StyledLine("plain", f"  test case {change.case}")
         case = change.case
         yield from _change(change)
 
 
 def difference_json(difference: Difference) -> JsonObject:
-    """Gives a difference as JSON values, without its problems."""
+    """Return a difference as JSON values, without its problems."""
     return {
         "fullName": difference.name or None,
         "before": difference.before,
@@ -212,24 +194,22 @@ def _title(difference: Difference) -> str:
         return f"{difference.name}: only in the project ({difference.after})"
     if difference.after is None:
         return f"{difference.name}: only in {difference.before}"
-    sides = f"- {difference.before}, + {difference.after}"
-    return f"{difference.name} ({sides})" if difference.name else sides
+    versions = f"- {difference.before}, + {difference.after}"
+    return f"{difference.name} ({versions})" if difference.name else versions
 
 
-def _change(change: Change) -> Iterator[DifferenceLine]:
+def _change(change: Change) -> Iterator[StyledLine]:
     what = one_line(", ".join(change.what) or f"test case {change.case}", chars=400)
     indent = "  " if change.case is None or not change.what else "    "
     word = "" if change.kind is ChangeKind.CHANGED else f": {change.kind}"
-    yield DifferenceLine("plain", f"{indent}{what}{word}")
-    exact = _differ_in_blanks(change)
-    if change.before is not None:
-        yield DifferenceLine("old", _text(change.before, first=f"{indent}  - ", exact=exact))
-    if change.after is not None:
-        yield DifferenceLine("new", _text(change.after, first=f"{indent}  + ", exact=exact))
-
-
-def _differ_in_blanks(change: Change) -> bool:
-    return change.before is not None and change.after is not None and change.before.split() == change.after.split()
+    yield StyledLine("plain", f"{indent}{what}{word}")
+    before, after = change.before, change.after
+    # Texts that differ only in blanks are quoted, so that the blanks can be seen.
+    exact = before is not None and after is not None and before.split() == after.split()
+    if before is not None:
+        yield StyledLine("old", _text(before, first=f"{indent}  - ", exact=exact))
+    if after is not None:
+        yield StyledLine("new", _text(after, first=f"{indent}  + ", exact=exact))
 
 
 def _text(text: str, *, first: str, exact: bool) -> str:

@@ -1,4 +1,4 @@
-"""Runs as CSV for spreadsheets and data frames: a row for each result of each case."""
+"""Runs as CSV, with a row for each result of each case."""
 
 from __future__ import annotations
 
@@ -44,20 +44,19 @@ COLUMNS: Final = (
     "threshold",
     "case_label",
 )
-# OWASP, "CSV Injection": what makes a spreadsheet take a cell for a formula. The apostrophe is here so that
-# taking one away always gives the text back.
+# OWASP, "CSV Injection": spreadsheets read cells that begin with one of these as formulas. The apostrophe is
+# included so that removing one apostrophe always restores the text.
 _FORMULA: Final = re.compile("['=+\\-@\t\r\n\uff1d\uff0b\uff0d\uff20]")
 # Excel, "Specifications and limits": 32,767 characters in a cell; more would flow into other rows.
 _CELL_CHARS: Final = 32_767
 
 
 def render(reports: Sequence[Report]) -> str:
-    r"""Writes CSV as in RFC 4180: lines end with CR LF, the first names the columns; the text is meant for UTF-8.
+    r"""Return CSV as defined by RFC 4180, with a header line and CR LF line ends.
 
-    A case without results has one row, with its verdict. In a case of several turns the utterance, the
-    answer and its cost are those of the turn that the row's result judges. A text that a spreadsheet would
-    take for a formula begins with an apostrophe; what could act on a terminal stands as an
-    escape such as `\x1b`. An empty cell is unknown, which is not 0.
+    A case without results has one row, with its verdict. In a case of several turns, the utterance, the answer and
+    its cost are those of the turn that the row's result judges. Texts that spreadsheets would read as formulas begin
+    with an apostrophe; control characters are written as escapes such as `\x1b`. An empty cell means unknown, not 0.
     """
     sheet = io.StringIO()
     writer = csv.writer(sheet, lineterminator="\r\n")
@@ -75,14 +74,14 @@ def _rows(report: Report, case: CaseResult) -> Iterator[list[str]]:
     if not case.results:
         last = exchanges(case)[-1]
         broken = ["", "", verdict, "", "", "", "", _cell(case.error), ""]
-        yield [*start, *_told(last), verdict, *broken, *_cost(last), "", "", label]
+        yield [*start, *_texts(last), verdict, *broken, *_cost(last), "", "", label]
     for result in case.results:
         exchange = exchange_of(case, result)
         end = [f"{result.turn}" if result.turn > 0 else "", _number(result.threshold), label]
-        yield [*start, *_told(exchange), verdict, *_judgement(result, case), *_cost(exchange), *end]
+        yield [*start, *_texts(exchange), verdict, *_judgement(result, case), *_cost(exchange), *end]
 
 
-def _told(exchange: Exchange) -> list[str]:
+def _texts(exchange: Exchange) -> list[str]:
     outcome = exchange.generated.outcome if exchange.generated else ""
     return [_cell(exchange.utterance), _cell(outcome)]
 

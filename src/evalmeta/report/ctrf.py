@@ -1,7 +1,4 @@
-"""Runs in the Common Test Report Format, which dashboards and bots of many test tools read.
-
-Source: the CTRF specification 0.0.0 and its schema (ctrf.io); times are milliseconds.
-"""
+"""Runs in the Common Test Report Format (CTRF 0.0.0, ctrf.io); times are in milliseconds."""
 
 from __future__ import annotations
 
@@ -10,9 +7,10 @@ from typing import TYPE_CHECKING, Final
 
 from evalmeta import __version__
 from evalmeta.model.run import Verdict
-from evalmeta.report.averages import averages_json, averages_of, measures_json
-from evalmeta.report.details import case_name, case_text, what_failed
-from evalmeta.report.report import decision, duration, has_passed, incident, verdict_of
+from evalmeta.report.averages import averages_json, averages_of
+from evalmeta.report.details import case_name, case_text, why_not_passed
+from evalmeta.report.report import decision, duration, has_passed, verdict_of, why_incomplete
+from evalmeta.report.summary import measures_json
 from evalmeta.report.text import clean, json_text, shorten
 
 if TYPE_CHECKING:
@@ -24,7 +22,7 @@ if TYPE_CHECKING:
 
 
 _SPEC_VERSION: Final = "0.0.0"
-# CTRF knows no errors: what could not be asked has not passed, and rawStatus says what it was.
+# CTRF has no status for errors; rawStatus keeps the verdict.
 _STATUS: Final = {
     Verdict.PASS: "passed",
     Verdict.FAILURE: "failed",
@@ -34,12 +32,11 @@ _STATUS: Final = {
 
 
 def render(reports: Sequence[Report]) -> str:
-    """Writes one CTRF document for all runs: a test for each case of each iteration, its results as steps.
+    """Return one CTRF document for all runs: a test for each case of each iteration, with its results as steps.
 
-    ERROR is `failed` with the rawStatus ERROR, and UNDECIDED is `other`, both as the summary
-    counts them; a run that did not complete has one more test that failed. `flaky` is a case
-    that passed in some iterations and failed in others. Whether a run passed, by its pass
-    rate, stands in `results.extra.runs`.
+    ERROR is `failed` with the rawStatus ERROR, and UNDECIDED is `other`, both as the summary counts them. A run that
+    did not complete has one more failed test. A case is `flaky` if it passed in some iterations and failed in others.
+    `results.extra.runs` says whether each run passed by its pass rate.
     """
     tests = [test for report in reports for test in _tests(report)]
     results: JsonObject = {
@@ -92,17 +89,16 @@ def _tests(report: Report) -> Iterator[JsonObject]:
     flaky = {counts.number for counts in report.statistics.flaky} if report.statistics else set()
     for case in report.run.cases:
         yield _test(report, case, is_flaky=case.number in flaky)
-    what_happened = incident(report.run)
-    if what_happened:
+    if why := why_incomplete(report.run):
         suite = [clean(report.run.definition)]
         outcome: JsonObject = {"name": "the run", "status": "failed", "rawStatus": "ERROR", "duration": 0}
-        yield {**outcome, "suite": suite, "message": clean(what_happened)}
+        yield {**outcome, "suite": suite, "message": clean(why)}
 
 
 def _test(report: Report, case: CaseResult, *, is_flaky: bool) -> JsonObject:
     verdict = verdict_of(report, case)
     failed = (
-        {"message": what_failed(case, report.summary), "trace": case_text(case, report.summary)}
+        {"message": why_not_passed(case, report.summary), "trace": case_text(case, report.summary)}
         if verdict is not Verdict.PASS
         else {}
     )
@@ -119,11 +115,11 @@ def _test(report: Report, case: CaseResult, *, is_flaky: bool) -> JsonObject:
         "steps": [_step(result) for result in case.results],
         "extra": _extra(report, case),
         **failed,
-        **_place(report, case),
+        **_location(report, case),
     }
 
 
-def _place(report: Report, case: CaseResult) -> JsonObject:
+def _location(report: Report, case: CaseResult) -> JsonObject:
     line = report.lines.get(case.number)
     if not report.file:
         return {}

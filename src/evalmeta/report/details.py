@@ -1,7 +1,4 @@
-"""What must be known about a case that did not pass, as labelled texts.
-
-Cases of several turns: what was asked and answered in each, and which results belong to it.
-"""
+"""The details of a case: its turns, the results that did not pass, and why, as labelled texts."""
 
 from __future__ import annotations
 
@@ -10,15 +7,15 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 
 from evalmeta.model.expectations import expectation_kind
 from evalmeta.model.run import Verdict
-from evalmeta.report.averages import averages_of, missed_averages, result_text
-from evalmeta.report.report import mean_text, verdict_of
+from evalmeta.report.averages import averages_of, mean_text, missed_averages, score_text
+from evalmeta.report.report import verdict_of
 from evalmeta.report.text import count, one_line, wrap
 
 if TYPE_CHECKING:
     from collections.abc import Hashable, Iterable, Iterator, Sequence
 
     from evalmeta.model.generated_data import GeneratedData
-    from evalmeta.model.run import Average, CaseResult, Run, Summary, TestResult
+    from evalmeta.model.run import CaseResult, Run, Summary, TestResult
     from evalmeta.report.report import Report
 
 
@@ -28,19 +25,20 @@ _ORDER: Final = (Verdict.FAILURE, Verdict.ERROR, Verdict.UNDECIDED)
 
 
 class Field(NamedTuple):
-    """A labelled text, as it came: whoever shows it cleans it."""
+    """A label and a text that is not cleaned yet."""
 
     label: str
     text: str
 
 
 class CaseGroup(NamedTuple):
-    """The first of several iterations of a case that say the same.
+    """The iterations of a case that have the same details.
 
     Attributes:
-        verdict: what each counts as.
-        iterations: empty where the run has one only.
-        total: how many iterations of the case there are.
+        case: the first of them.
+        verdict: how each of them counts.
+        iterations: their numbers; empty if the run has one iteration only.
+        total: the number of all iterations of the case.
     """
 
     case: CaseResult
@@ -49,33 +47,33 @@ class CaseGroup(NamedTuple):
     total: int = 1
 
 
-class Reasons(NamedTuple):
-    """How many results of one name were undecided, and the commonest reason that was given."""
+class Exchange(NamedTuple):
+    """One turn of a case: its number from 1, the utterance, and the answer if there is one."""
+
+    turn: int
+    utterance: str
+    generated: GeneratedData | None
+
+
+class UndecidedReason(NamedTuple):
+    """The number of undecided results of one name, and their most common reason."""
 
     name: str
     number: int
     reason: str
 
 
-def open_results(case: CaseResult) -> tuple[TestResult, ...]:
-    """Gives the results that are no PASS: failures first, then errors, then what is undecided."""
-    found = [result for result in case.results if not result.is_measured]
-    return tuple(result for verdict in _ORDER for result in found if result.verdict is verdict)
-
-
-def shows_iterations(run: Run) -> bool:
-    """Says whether cases must be told apart by their iteration."""
-    return run.options.iterations > 1
-
-
-def grouped(report: Report) -> list[CaseGroup]:
-    """Gives the results of a run as reports show them: iterations of a case that say the same are one, at the first."""
+def group_cases(report: Report) -> list[CaseGroup]:
+    """Return the case results of a run in order; iterations of a case with the same details are one group."""
     run = report.run
-    if not shows_iterations(run):
+    if not has_iterations(run):
         return [CaseGroup(case, verdict_of(report, case)) for case in run.cases]
     found: dict[Hashable, list[CaseResult]] = {}
     for case in run.cases:
-        found.setdefault((case.number, *_told_of(report, case)), []).append(case)
+        verdict = verdict_of(report, case)
+        # Reports show only the utterances of a case that passed.
+        details = all_utterances(case) if verdict is Verdict.PASS else case_text(case, report.summary)
+        found.setdefault((case.number, verdict, details), []).append(case)
     total = Counter(case.number for case in run.cases)
     return [
         CaseGroup(same[0], verdict_of(report, same[0]), tuple(case.iteration for case in same), total[same[0].number])
@@ -83,133 +81,163 @@ def grouped(report: Report) -> list[CaseGroup]:
     ]
 
 
+def has_iterations(run: Run) -> bool:
+    """Return whether the run has several iterations."""
+    return run.options.iterations > 1
+
+
+def group_name(group: CaseGroup) -> str:
+    """Return the number of a group's case, its label, and its iterations if the run has several."""
+    name = numbered_case(group.case)
+    return f"{name} ({iterations_text(group.iterations, group.total)})" if group.iterations else name
+
+
 def iterations_text(iterations: Sequence[int], total: int) -> str:
-    """Gives `iteration 2`, `in 3 of 3 iterations` or `in 2 of 3 iterations: 1, 3`."""
+    """Return `iteration 2`, `in 3 of 3 iterations` or `in 2 of 3 iterations: 1, 3`."""
     if len(iterations) == 1 < total:
         return f"iteration {iterations[0]}"
     which = f": {', '.join(map(str, iterations))}" if len(iterations) < total <= _LISTED_ITERATIONS else ""
     return f"in {len(iterations):,} of {count(total, 'iteration')}{which}"
 
 
-def group_number(group: CaseGroup) -> str:
-    """Gives the number of a group's case, its label if it has one and, where there are several, its iterations."""
-    name = f"{group.case.number} {one_line(group.case.label)}".rstrip()
-    return f"{name} ({iterations_text(group.iterations, group.total)})" if group.iterations else name
-
-
-def case_number(case: CaseResult, run: Run) -> str:
-    """Gives a case's number, its label if it has one and, where there are several, its iteration."""
-    name = f"{case.number} {one_line(case.label)}".rstrip()
-    return f"{name} (iteration {case.iteration})" if shows_iterations(run) else name
-
-
 def case_name(case: CaseResult, run: Run) -> str:
-    """Gives a case's name on one line: number, label, utterances and, where there are several, the iteration."""
-    name = f"{case.number} {one_line(case.label)}".rstrip() + f": {one_line(asked(case)) or '(no utterance)'}"
-    return f"{name} (iteration {case.iteration})" if shows_iterations(run) else name
+    """Return number, label and utterances of a case on one line, and the iteration if the run has several."""
+    name = case_title(case)
+    return f"{name} (iteration {case.iteration})" if has_iterations(run) else name
 
 
-def what_failed(case: CaseResult, summary: Summary | None = None) -> str:
-    """Says on one line what was not passed and why: the first in full, the others by number.
+def case_title(case: CaseResult) -> str:
+    """Return number, label and utterances of a case on one line."""
+    return f"{numbered_case(case)}: {one_line(all_utterances(case)) or '(no utterance)'}"
 
-    What a case counts by in the run's `summary` comes first: the means that it misses.
+
+def numbered_case(case: CaseResult) -> str:
+    """Return the number of a case, and its label if it has one."""
+    return f"{case.number} {one_line(case.label)}".rstrip()
+
+
+def why_not_passed(case: CaseResult, summary: Summary | None = None) -> str:
+    """Return on one line why a case did not pass: the first reason, and the number of the others.
+
+    The means that the case misses in the run's `summary` come first.
     """
     if case.error:
         return one_line(case.error)
-    missed = _missed(case, summary)
-    results = [each for each in open_results(case) if not (missed and _is_averaged(each))]
-    told = [f"{each.name}: {mean_text(each)}" for each in missed] + [_told(each) for each in results]
-    if told:
-        others = len(told) - 1
-        return f"{one_line(told[0])} (and {others} more)" if others else one_line(told[0])
+    missed = missed_averages(summary, case) if summary else ()
+    reasons = [f"{each.name}: {mean_text(each)}" for each in missed]
+    for each in not_passed(case):
+        # A missed mean stands for the results that it is the mean of.
+        if missed and each.verdict is Verdict.FAILURE and each.threshold is not None:
+            continue
+        turn = f" in turn {each.turn}" if each.turn else ""
+        reasons.append(f"{each.name}{turn}: {each.explanation or each.error or each.verdict.lower()}")
+    if reasons:
+        others = len(reasons) - 1
+        return f"{one_line(reasons[0])} (and {others} more)" if others else one_line(reasons[0])
     if any(each.is_measured for each in case.results):
-        return "nothing was judged, only measured"
-    return "another iteration did not pass" if case.results else "nothing was expected"
+        return "the results are only measured, not judged"
+    return "another iteration did not pass" if case.results else "the case has no expectations"
 
 
-def blocks(case: CaseResult, summary: Summary | None = None) -> Iterator[tuple[str, list[Field]]]:
-    """Yields a title and fields: first, without a title, those of the case, then those of each open result.
-
-    In a case of several turns each turn has a title, and its results follow. The means by which a case counts
-    in the run's `summary` come with the case.
-    """
-    results = open_results(case)
-    means = [Field("mean", f"{each.name} {mean_text(each)}: {each.verdict}") for each in _averages(case, summary)]
-    if not case.earlier:
-        yield "", [*_case_fields(case, results), *means]
-        yield from map(_block, _alike(results))
-        return
-    yield "", [*_errors(case), *means]
-    for exchange in exchanges(case):
-        own = results_of(exchange, case, results)
-        yield f"turn {exchange.turn}", list(_exchange_fields(exchange, own))
-        yield from map(_block, _alike(own))
-
-
-def _alike(results: Iterable[TestResult]) -> list[list[TestResult]]:
-    """Puts together what nobody could judge for the same reason; all else is by itself."""
-    found: dict[Hashable, list[TestResult]] = {}
-    for place, result in enumerate(results):
-        is_open = result.verdict is Verdict.UNDECIDED and result.explanation
-        found.setdefault((result.turn, result.explanation) if is_open else place, []).append(result)
-    return list(found.values())
-
-
-def _block(alike: Sequence[TestResult]) -> tuple[str, list[Field]]:
-    first = alike[0]
-    place = f" in turn {first.turn}" if first.turn else ""
-    if len(alike) == 1:
-        return f"{_title(first)}{place}: {first.verdict}", list(_result_fields(first))
-    names = Field("which", ", ".join(map(_title, alike)))
-    return f"{len(alike):,} results{place}: {first.verdict}", [names, Field("why", first.explanation)]
+def not_passed(case: CaseResult) -> tuple[TestResult, ...]:
+    """Return the judged results that did not pass: failures first, then errors, then undecided ones."""
+    found = [result for result in case.results if not result.is_measured]
+    return tuple(result for verdict in _ORDER for result in found if result.verdict is verdict)
 
 
 def case_text(case: CaseResult, summary: Summary | None = None, *, indent: str = "") -> str:
-    """Gives everything in `blocks` as indented, wrapped lines; the text is clean."""
+    """Return everything in `blocks` as clean, indented, wrapped lines."""
     lines = []
     for title, fields in blocks(case, summary):
         inner = indent + "  " * bool(title)
         if title:
             lines.append(indent + one_line(title))
-        lines += [_line(field, inner) for field in fields]
+        for field in fields:
+            first = f"{inner}{field.label:{_LABEL_CHARS}}"
+            lines.append(wrap(field.text, first=first, indent=" " * len(first)))
     return "\n".join(lines)
 
 
-def undecided_reasons(report: Report) -> tuple[Reasons, ...]:
-    """Gives the undecided results of a run by name, as the summary counts them, with their commonest reason."""
+def blocks(case: CaseResult, summary: Summary | None = None) -> Iterator[tuple[str, list[Field]]]:
+    """Yield titles with fields: first those of the case, without a title, then those of each result.
+
+    Only results that did not pass are included. A case of several turns has a title for each turn, followed by
+    its results. The case's means in the run's `summary` come with the case.
+    """
+    results = not_passed(case)
+    errors = [Field("error", case.error)] if case.error else []
+    averages = averages_of(summary, case) if summary else ()
+    means = [Field("mean", f"{each.name} {mean_text(each)}: {each.verdict}") for each in averages]
+    if not case.earlier:
+        first, *others = _exchange_fields(exchanges(case)[-1], results)
+        yield "", [first, *errors, *others, *means]
+        yield from map(_block, _with_same_reason(results))
+        return
+    yield "", [*errors, *means]
+    for exchange in exchanges(case):
+        own = results_of(exchange, case, results)
+        yield f"turn {exchange.turn}", list(_exchange_fields(exchange, own))
+        yield from map(_block, _with_same_reason(own))
+
+
+def undecided_reasons(report: Report) -> tuple[UndecidedReason, ...]:
+    """Return the undecided results of a run by name, as the summary counts them, with their most common reason."""
     found: dict[str, Counter[str]] = {}
     for case in report.run.cases:
         for result in case.results:
             if result.verdict is Verdict.UNDECIDED and not result.is_measured:
                 found.setdefault(result.name, Counter())[one_line(result.explanation)] += 1
+    reasons = {name: counts.most_common(1)[0][0] for name, counts in found.items()}
     return tuple(
-        Reasons(name, number, _commonest(found.get(name))) for name, number in report.summary.undecided_results
+        UndecidedReason(name, number, reasons.get(name) or "no rater could judge it")
+        for name, number in report.summary.undecided_results
     )
 
 
-def _told_of(report: Report, case: CaseResult) -> tuple[Hashable, ...]:
-    """Gives what a report shows of a case: of one that passed, no more than what was asked."""
-    verdict = verdict_of(report, case)
-    if verdict is Verdict.PASS:
-        return verdict, asked(case)
-    return verdict, case_text(case, report.summary)
+def exchanges(case: CaseResult) -> list[Exchange]:
+    """Return the turns of a case in order."""
+    earlier = [Exchange(turn, each.utterance, each.generated) for turn, each in enumerate(case.earlier, 1)]
+    return [*earlier, Exchange(len(earlier) + 1, case.utterance, case.generated)]
 
 
-def _commonest(reasons: Counter[str] | None) -> str:
-    [(reason, _)] = (reasons or Counter([""])).most_common(1)
-    return reason or "nothing able to judge it was there"
+def exchange_of(case: CaseResult, result: TestResult) -> Exchange:
+    """Return the turn that a result judges: the last one for results that judge the whole case."""
+    found = exchanges(case)
+    return found[result.turn - 1] if 0 < result.turn < len(found) else found[-1]
 
 
-def _case_fields(case: CaseResult, results: tuple[TestResult, ...]) -> Iterator[Field]:
-    first, *others = _exchange_fields(exchanges(case)[-1], results)
-    yield first
-    yield from _errors(case)
-    yield from others
+def results_of(exchange: Exchange, case: CaseResult, results: Iterable[TestResult]) -> list[TestResult]:
+    """Return those of a case's results that judge a turn; the last turn has those of the whole case too."""
+    return [result for result in results if exchange_of(case, result).turn == exchange.turn]
 
 
-def _errors(case: CaseResult) -> Iterator[Field]:
-    if case.error:
-        yield Field("error", case.error)
+def all_utterances(case: CaseResult) -> str:
+    """Return the utterances of all turns in one text."""
+    return " / ".join(each.utterance for each in exchanges(case)) if case.earlier else case.utterance
+
+
+def _with_same_reason(results: Iterable[TestResult]) -> list[list[TestResult]]:
+    """Group undecided results with the same explanation; each other result is a group of its own."""
+    found: dict[Hashable, list[TestResult]] = {}
+    for position, result in enumerate(results):
+        is_shared = result.verdict is Verdict.UNDECIDED and result.explanation
+        found.setdefault((result.turn, result.explanation) if is_shared else position, []).append(result)
+    return list(found.values())
+
+
+def _block(results: Sequence[TestResult]) -> tuple[str, list[Field]]:
+    first = results[0]
+    turn = f" in turn {first.turn}" if first.turn else ""
+    if len(results) == 1:
+        return f"{_title(first)}{turn}: {first.verdict}", list(_result_fields(first))
+    names = Field("which", ", ".join(map(_title, results)))
+    return f"{len(results):,} results{turn}: {first.verdict}", [names, Field("why", first.explanation)]
+
+
+def _title(result: TestResult) -> str:
+    kind = expectation_kind(result.name)
+    label = result.label or (kind.label if kind else "")
+    return f"{label} ({result.name})" if label and label != result.name else result.name
 
 
 def _exchange_fields(exchange: Exchange, results: Sequence[TestResult]) -> Iterator[Field]:
@@ -224,7 +252,7 @@ def _result_fields(result: TestResult) -> Iterator[Field]:
         yield Field("expected", result.expected or "(empty)")
         yield Field("actual", result.actual or "(empty)")
     if result.threshold is not None:
-        yield Field("score", result_text(result))
+        yield Field("score", score_text(result))
     if result.explanation:
         yield Field("why", result.explanation)
     if result.error and result.error != result.explanation:
@@ -235,64 +263,6 @@ def _result_fields(result: TestResult) -> Iterator[Field]:
         yield Field("rated", f"by {result.rater}" if result.score is None else f"{result.score:g} by {result.rater}")
 
 
-def _missed(case: CaseResult, summary: Summary | None) -> tuple[Average, ...]:
-    return () if summary is None else missed_averages(summary, case)
-
-
-def _averages(case: CaseResult, summary: Summary | None) -> tuple[Average, ...]:
-    return () if summary is None else averages_of(summary, case)
-
-
-def _is_averaged(result: TestResult) -> bool:
-    return result.verdict is Verdict.FAILURE and result.threshold is not None
-
-
-def _told(result: TestResult) -> str:
-    place = f" in turn {result.turn}" if result.turn else ""
-    return f"{result.name}{place}: {result.explanation or result.error or result.verdict.lower()}"
-
-
 def _is_comparable(result: TestResult) -> bool:
-    """Says whether expected and actual stand beside each other; quality metrics have nothing to compare with."""
+    """Return whether to show expected and actual; quality metrics have no expected text."""
     return result.verdict is Verdict.FAILURE or bool(result.expected)
-
-
-def _title(result: TestResult) -> str:
-    kind = expectation_kind(result.name)
-    label = result.label or (kind.label if kind else "")
-    return f"{label} ({result.name})" if label and label != result.name else result.name
-
-
-def _line(field: Field, indent: str) -> str:
-    first = f"{indent}{field.label:{_LABEL_CHARS}}"
-    return wrap(field.text, first=first, indent=" " * len(first))
-
-
-class Exchange(NamedTuple):
-    """One turn of a case: its number from 1, what was asked, and what came back, None for nothing."""
-
-    turn: int
-    utterance: str
-    generated: GeneratedData | None
-
-
-def exchanges(case: CaseResult) -> list[Exchange]:
-    """Gives the turns of a case that were asked, in their order."""
-    earlier = [Exchange(turn, each.utterance, each.generated) for turn, each in enumerate(case.earlier, 1)]
-    return [*earlier, Exchange(len(earlier) + 1, case.utterance, case.generated)]
-
-
-def exchange_of(case: CaseResult, result: TestResult) -> Exchange:
-    """Gives the turn that a result judges: the last for one that says none, because it judges the whole."""
-    found = exchanges(case)
-    return found[result.turn - 1] if 0 < result.turn < len(found) else found[-1]
-
-
-def results_of(exchange: Exchange, case: CaseResult, results: Iterable[TestResult]) -> list[TestResult]:
-    """Gives those of a case's results that judge a turn, and with the last turn's those of the whole case."""
-    return [result for result in results if exchange_of(case, result).turn == exchange.turn]
-
-
-def asked(case: CaseResult) -> str:
-    """Gives everything that was asked, in one text; of one turn its utterance as it is."""
-    return " / ".join(each.utterance for each in exchanges(case)) if case.earlier else case.utterance

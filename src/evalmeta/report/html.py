@@ -1,4 +1,4 @@
-"""Runs as one HTML page that needs nothing else: no network, no other file; light and dark, on screen and on paper."""
+"""Runs as one self-contained HTML page for screen (light and dark) and paper."""
 
 from __future__ import annotations
 
@@ -9,20 +9,20 @@ from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Final, NamedTuple
 
+from jinja2 import Environment, FileSystemLoader, StrictUndefined, Template
+
 from evalmeta import __version__
 from evalmeta.model.expectations import expectation_kind
 from evalmeta.model.run import Verdict
 from evalmeta.protocol.json_fields import to_timestamp
-from evalmeta.report.averages import averages_of, result_text, shown_averages
-from evalmeta.report.details import asked, exchanges, results_of
-from evalmeta.report.human import WORDS, totals
-from evalmeta.report.report import decision, duration, has_passed, mean_cells, mean_text, place, verdict_of
-from evalmeta.report.text import clean, count, decimal, one_line, percent, seconds, shorten
+from evalmeta.report.averages import averages_of, mean_cells, mean_text, score_text, shown_averages
+from evalmeta.report.details import all_utterances, exchanges, results_of
+from evalmeta.report.report import VERDICT_WORDS, decision, duration, has_passed, location, verdict_of
+from evalmeta.report.summary import totals
+from evalmeta.report.text import count, decimal, one_line, percent, seconds, shorten
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
-
-    from jinja2 import Template
 
     from evalmeta.model.run import Average, CaseResult, TestResult
     from evalmeta.report.report import Report
@@ -33,13 +33,13 @@ _WORST_FIRST: Final = (Verdict.FAILURE, Verdict.ERROR, Verdict.UNDECIDED, Verdic
 
 
 class _Case(NamedTuple):
-    """One case in all iterations: what came out of each, and the worst of it."""
+    """One case in all iterations, and the worst verdict of them."""
 
     number: int
     verdict: Verdict
     utterance: str
     label: str
-    place: str | None
+    location: str | None
     averages: tuple[Average, ...]
     iterations: list[tuple[CaseResult, Verdict]]
 
@@ -57,17 +57,17 @@ class _Case(NamedTuple):
 
 
 class _Expectation(NamedTuple):
-    """How often the results of one name came to what."""
+    """The number of results of one name by verdict."""
 
     name: str
     counts: dict[Verdict, int]
 
 
 def render(reports: Sequence[Report]) -> str:
-    """Writes the page; a case's iterations stand together, and texts are cut after 4,000 characters.
+    """Return the page; texts are cut after 4,000 characters.
 
-    No text of a test or an answer can act as HTML: the template escapes it, and the page's
-    policy allows no script and no style but its own, and no request at all.
+    The template escapes the texts of tests and answers. The page's Content Security Policy allows only its own script
+    and style, and no requests.
     """
     style, script = _asset("run.css"), _asset("run.js")
     return _template().render(
@@ -77,9 +77,6 @@ def render(reports: Sequence[Report]) -> str:
 
 @cache
 def _template() -> Template:
-    # jinja2 takes 50 ms to load, and only this format needs it.
-    from jinja2 import Environment, FileSystemLoader, StrictUndefined  # noqa: PLC0415
-
     environment = Environment(
         loader=FileSystemLoader(_TEMPLATES),
         autoescape=True,
@@ -88,15 +85,36 @@ def _template() -> Template:
         lstrip_blocks=True,
         keep_trailing_newline=True,
     )
-    environment.filters |= {"clean": clean, "count": count, "line": one_line, "long_line": _long_line, "text": shorten}
-    environment.filters |= {"percent": percent, "seconds": seconds, "milliseconds": _milliseconds, "label": _label}
-    environment.filters |= {"time": _time, "number": _number, "decimal": decimal}
-    functions = (decision, duration, has_passed, totals, _cases, _expectations, _tally)
-    environment.globals |= {function.__name__.lstrip("_"): function for function in functions}
-    environment.globals |= {"exchanges": exchanges, "mean_cells": mean_cells}
-    environment.globals |= {"mean_text": mean_text, "result_text": result_text, "results_of": results_of}
-    environment.globals |= {"shown_averages": shown_averages}
-    environment.globals |= {"words": WORDS, "verdicts": _WORST_FIRST}
+    environment.filters |= {
+        "count": count,
+        "decimal": decimal,
+        "label": _label,
+        "line": one_line,
+        "long_line": _long_line,
+        "milliseconds": _milliseconds,
+        "number": _number,
+        "percent": percent,
+        "seconds": seconds,
+        "text": shorten,
+        "time": _time,
+    }
+    environment.globals |= {
+        "cases": _cases,
+        "decision": decision,
+        "duration": duration,
+        "exchanges": exchanges,
+        "expectations": _expectations,
+        "has_passed": has_passed,
+        "mean_cells": mean_cells,
+        "mean_text": mean_text,
+        "number_of": _number_of,
+        "results_of": results_of,
+        "score_text": score_text,
+        "shown_averages": shown_averages,
+        "totals": totals,
+        "verdicts": _WORST_FIRST,
+        "words": VERDICT_WORDS,
+    }
     return environment.get_template("run.html.j2")
 
 
@@ -111,10 +129,10 @@ def _case(report: Report, iterations: list[tuple[CaseResult, Verdict]]) -> _Case
     first = iterations[0][0]
     averages = next(filter(None, (averages_of(report.summary, case) for case, _ in iterations)), ())
     worst = min((verdict for _, verdict in iterations), key=_WORST_FIRST.index)
-    return _Case(first.number, worst, asked(first), first.label, place(report, first), averages, iterations)
+    return _Case(first.number, worst, all_utterances(first), first.label, location(report, first), averages, iterations)
 
 
-def _tally(cases: Sequence[_Case], verdict: Verdict) -> int:
+def _number_of(cases: Sequence[_Case], verdict: Verdict) -> int:
     return sum(verdict in case.verdicts for case in cases)
 
 
@@ -155,5 +173,5 @@ def _asset(name: str) -> str:
 
 
 def _hash(text: str) -> str:
-    """Gives what a Content Security Policy calls an inline style or script by."""
+    """Return the hash by which a Content Security Policy allows an inline style or script."""
     return f"sha256-{base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()}"

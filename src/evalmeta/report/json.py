@@ -1,4 +1,4 @@
-"""Runs as JSON: the results objects of the Connect API, with plain text in them."""
+"""Runs as JSON: the results objects of the Connect API, with unescaped texts."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import orjson
 from evalmeta.protocol.connect import write_run
 from evalmeta.protocol.json_fields import object_at
 from evalmeta.report.averages import averages_json
-from evalmeta.report.statistics import statistics_json
+from evalmeta.report.summary import statistics_json
 from evalmeta.report.text import escape_unsafe
 
 if TYPE_CHECKING:
@@ -20,10 +20,9 @@ if TYPE_CHECKING:
 
 
 def render(reports: Sequence[Report]) -> str:
-    r"""Writes one run as an object, any other number as a list.
+    r"""Return one run as an object, and any other number of runs as a list.
 
-    Nothing is lost or cut; characters that could act on a terminal are written as
-    `\u009b`, so that every reader gets them back.
+    Texts are complete; characters that could act on a terminal are written as escapes such as `\u009b`.
     """
     runs = [run_json(report) for report in reports]
     document = runs[0] if len(runs) == 1 else runs
@@ -31,7 +30,7 @@ def render(reports: Sequence[Report]) -> str:
 
 
 def run_json(report: Report) -> JsonObject:
-    """Gives a run's results object; where known, its `evalmeta` has `averages`, and its numbers as `statistics`."""
+    """Return a run's results object, with its `averages` and `statistics` under `evalmeta` where they are known."""
     run = write_run(report.run, escape=False)
     own = dict(object_at(run, "evalmeta"))
     if report.summary.averages:

@@ -1,4 +1,4 @@
-"""Runs as JSON Lines, one case result a line: for streams, for other tools, and to be replayed."""
+"""Runs as JSON Lines with one case result a line, which can be replayed as recorded answers."""
 
 from __future__ import annotations
 
@@ -17,11 +17,10 @@ if TYPE_CHECKING:
 
 
 def render(reports: Sequence[Report]) -> str:
-    """Writes an object for each case result; all have the same keys, and what is unknown is null.
+    """Return an object for each case result; all objects have the same keys, and unknown values are null.
 
-    The keys `utterance`, `outcome`, `topic`, `actions`, `latency_ms`, `tokens` and `error`
-    are those of recorded answers: a subject can replay the file. An answer's trace is left
-    out. Nothing is cut.
+    The keys `utterance`, `outcome`, `topic`, `actions`, `latency_ms`, `tokens` and `error` are those of recorded
+    answers, so that a subject can replay the file. Texts are complete; the traces of answers are left out.
     """
     return "".join(f"{json_text(_case(report, case))}\n" for report in reports for case in report.run.cases)
 

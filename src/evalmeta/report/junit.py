@@ -1,4 +1,4 @@
-"""Runs as JUnit XML, as CI servers read it: a suite for each run, a testcase for each case, times in seconds."""
+"""Runs as JUnit XML: a suite for each run, a testcase for each case, times in seconds."""
 
 from __future__ import annotations
 
@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING
 
 from evalmeta.model.run import Verdict
 from evalmeta.protocol.json_fields import to_timestamp
-from evalmeta.report.averages import averages_of, missed_averages
-from evalmeta.report.details import case_name, case_text, exchanges, open_results, what_failed
-from evalmeta.report.report import case_of, decision, duration, has_passed, incident, mean_text, verdict_of
+from evalmeta.report.averages import averages_of, case_label, mean_text, missed_averages
+from evalmeta.report.details import case_name, case_text, exchanges, not_passed, why_not_passed
+from evalmeta.report.report import decision, duration, has_passed, verdict_of, why_incomplete
 from evalmeta.report.text import clean, count, decimal, shorten
 from evalmeta.xmlio.writer import node
 from evalmeta.xmlio.writer import render as render_xml
@@ -23,11 +23,10 @@ if TYPE_CHECKING:
 
 
 def render(reports: Sequence[Report]) -> str:
-    """Writes well-formed JUnit XML, whatever the texts hold.
+    """Return well-formed JUnit XML for any texts.
 
-    FAILURE is a failure, ERROR an error, UNDECIDED skipped, all as the summary counts
-    them; a run that did not complete has one more testcase with an error. A run that
-    passed by its pass rate although cases failed says so in its properties.
+    FAILURE is a failure, ERROR an error and UNDECIDED skipped, all as the summary counts them. A run that did not
+    complete has one more testcase with an error. The suite's properties include the run's decision and pass rate.
     """
     counts: Counter[str] = Counter()
     suites = []
@@ -42,7 +41,7 @@ def render(reports: Sequence[Report]) -> str:
 
 def _counts(report: Report) -> Counter[str]:
     counts = Counter(str(verdict_of(report, case)) for case in report.run.cases)
-    if incident(report.run):
+    if why_incomplete(report.run):
         counts[Verdict.ERROR] += 1
     return counts
 
@@ -60,9 +59,8 @@ def _suite(report: Report, counts: Counter[str]) -> Node:
     run = report.run
     properties = [node("property", name=name, value=clean(value)) for name, value in _properties(report)]
     content = [node("properties", properties), *(_testcase(report, case) for case in run.cases)]
-    what_happened = incident(run)
-    if what_happened:
-        error = node("error", clean(what_happened), message=clean(what_happened), type="run")
+    if why := why_incomplete(run):
+        error = node("error", clean(why), message=clean(why), type="run")
         content.append(node("testcase", [error], name="the run", classname=clean(run.definition), time="0.000"))
     times = {"time": f"{duration(run):.3f}", "timestamp": to_timestamp(run.started)}
     return node("testsuite", content, name=clean(run.definition), **_numbers(counts), **times)
@@ -82,8 +80,8 @@ def _properties(report: Report) -> Iterator[tuple[str, str]]:
     for name, number in summary.undecided_results:
         yield f"undecided-{clean(name)}", f"{number}"
     for each in summary.averages:
-        told = f"{mean_text(each)}, over {count(each.count, 'result')}: {each.verdict}"
-        yield f"average-{clean(each.name)}-of-{case_of(each)}", told
+        mean = f"{mean_text(each)}, over {count(each.count, 'result')}: {each.verdict}"
+        yield f"average-{clean(each.name)}-of-{case_label(each)}", mean
     for measure in report.statistics.measures if report.statistics else ():
         yield f"measured-{clean(measure.name)}", f"{decimal(measure.mean)}, over {count(measure.count, 'result')}"
 
@@ -96,13 +94,14 @@ def _testcase(report: Report, case: CaseResult) -> Node:
     if report.file and line:
         attributes["line"] = f"{line}"
     attributes["time"] = f"{max(0.0, case.ended - case.started):.3f}"
-    told = [node("property", name=name, value=clean(value)) for name, value in _case_properties(report, case)]
-    content = [*([node("properties", told)] if told else []), *_outcome(report, case, verdict_of(report, case))]
+    properties = [node("property", name=name, value=clean(value)) for name, value in _case_properties(report, case)]
+    content = [node("properties", properties)] if properties else []
+    content += _outcome(report, case, verdict_of(report, case))
     return node("testcase", content, **attributes)
 
 
 def _case_properties(report: Report, case: CaseResult) -> Iterator[tuple[str, str]]:
-    """Yields what a case of several turns, with a label or with means has more than others."""
+    """Yield the label, turns and means of a case, as far as it has any."""
     if case.label:
         yield "label", case.label
     for each in exchanges(case) if case.earlier else ():
@@ -117,15 +116,15 @@ def _outcome(report: Report, case: CaseResult, verdict: Verdict) -> Iterator[Nod
     if verdict is Verdict.PASS:
         return
     if verdict is Verdict.UNDECIDED:
-        yield node("skipped", case_text(case, report.summary), message=what_failed(case, report.summary))
+        yield node("skipped", case_text(case, report.summary), message=why_not_passed(case, report.summary))
         return
-    results = open_results(case)
+    results = not_passed(case)
     found = [result.name for result in results if result.verdict is results[0].verdict]
     names = dict.fromkeys(map(clean, [*(each.name for each in missed_averages(report.summary, case)), *found]))
     element, cause = ("failure", "expectation") if verdict is Verdict.FAILURE else ("error", "case")
     yield node(
         element,
         case_text(case, report.summary),
-        message=what_failed(case, report.summary),
+        message=why_not_passed(case, report.summary),
         type=", ".join(names) or cause,
     )

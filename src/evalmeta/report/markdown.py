@@ -7,10 +7,10 @@ import re
 from typing import TYPE_CHECKING, Final
 
 from evalmeta.model.run import Verdict
-from evalmeta.report.averages import case_cell, shown_averages
-from evalmeta.report.details import asked, case_text, group_number, grouped, undecided_reasons
-from evalmeta.report.human import WORDS, totals
-from evalmeta.report.report import decision, duration, has_passed, mean_cells, place
+from evalmeta.report.averages import mean_cells, numbered_label, shown_averages
+from evalmeta.report.details import all_utterances, case_text, group_cases, group_name, undecided_reasons
+from evalmeta.report.report import VERDICT_WORDS, decision, duration, has_passed, location
+from evalmeta.report.summary import totals
 from evalmeta.report.text import count, decimal, one_line, percent, seconds
 
 if TYPE_CHECKING:
@@ -20,9 +20,9 @@ if TYPE_CHECKING:
     from evalmeta.report.report import Report
 
 
-# GitHub takes 65,536 characters in a comment, 1 MiB in a job summary.
+# GitHub allows 65,536 characters in a comment and 1 MiB in a job summary.
 _MAX_CHARS: Final = 60_000
-# What Markdown, HTML, tables and GitHub itself (mentions, references, emoji, formulas) give a meaning to.
+# Characters with a meaning in Markdown, HTML, tables and for GitHub (mentions, references, emoji, formulas).
 _ACTIVE: Final = re.compile(r"[&<>`*_~\[\]\\|@#$^!]|:(?!\s)|(?<=www)\.", re.IGNORECASE)
 _HEAD: Final = (
     "| | definition | cases | passed | failed | errors | undecided | pass rate | took |",
@@ -33,10 +33,10 @@ _MEANS: Final = {Verdict.PASS: "✅", Verdict.FAILURE: "❌", Verdict.ERROR: "�
 
 
 def render(reports: Sequence[Report]) -> str:
-    """Writes a table of the runs, then the cases that did not pass, each folded up.
+    """Return a table of the runs, then the details of each case that did not pass.
 
-    The text is at most 60,000 characters long, so that it fits into a comment: what does not
-    is counted at the end. No text of a test or an answer can act as Markdown or HTML.
+    The text has at most 60,000 characters, so that it fits into a comment; its last line counts the parts that were
+    left out. Texts of tests and answers are escaped, so that they cannot act as Markdown or HTML.
     """
     kept, left_out, chars = [], 0, 0
     for block in _blocks(reports):
@@ -46,7 +46,7 @@ def render(reports: Sequence[Report]) -> str:
         kept.append(block)
         chars += len(block)
     if left_out:
-        kept.append(f"\n{count(left_out, 'part')} more did not fit in here; the other formats have them.\n")
+        kept.append(f"\n{count(left_out, 'more part')} left out because of the size limit; see the other formats.\n")
     return "".join(kept)
 
 
@@ -75,15 +75,15 @@ def _section(report: Report) -> Iterator[str]:
     yield from filter(None, (_averages(report), _measures(report)))
     for name, number, reason in undecided_reasons(report):
         yield f"\n- undecided: {_code(one_line(name))}, {count(number, 'result')}: {_prose(reason)}\n"
-    for group in grouped(report):
+    for group in group_cases(report):
         if group.verdict is not Verdict.PASS:
             yield _details(report, group)
 
 
 def _details(report: Report, group: CaseGroup) -> str:
-    case, name = group.case, html.escape(group_number(group), quote=False)
-    head = f"<b>{WORDS[group.verdict]}</b> {name} {_html_code(one_line(asked(case)))}"
-    where = place(report, case)
+    case, name = group.case, html.escape(group_name(group), quote=False)
+    head = f"<b>{VERDICT_WORDS[group.verdict]}</b> {name} {_html_code(one_line(all_utterances(case)))}"
+    where = location(report, case)
     at = f"\n{_code(one_line(where, chars=400))}\n" if where else ""
     # An empty line ends an HTML block of Markdown, but not one that begins with <pre>.
     text = html.escape(case_text(case, report.summary), quote=False)
@@ -91,20 +91,18 @@ def _details(report: Report, group: CaseGroup) -> str:
 
 
 def _averages(report: Report) -> str:
-    """Writes a table of the means that there are; of many, those that missed come first."""
-    averages, left_out = shown_averages(report)
+    averages, left_out = shown_averages(report.summary)
     if not averages:
         return ""
     rows = ["| | case | average | mean | threshold | results |", "|---|---|---|--:|--:|--:|"]
     for each in averages:
-        cells = _code(case_cell(each)), _code(one_line(each.name)), *mean_cells(each), f"{each.count:,}"
+        cells = _code(numbered_label(each)), _code(one_line(each.name)), *mean_cells(each), f"{each.count:,}"
         rows.append(f"| {_MEANS[each.verdict]} | {' | '.join(cells)} |")
     more = f"\nand {count(left_out, 'more average')}\n" if left_out else ""
     return "\n" + "".join(f"{row}\n" for row in rows) + more
 
 
 def _measures(report: Report) -> str:
-    """Writes a table of what was measured and not judged."""
     measures = report.statistics.measures if report.statistics else ()
     if not measures:
         return ""
@@ -118,15 +116,15 @@ def _html_code(text: str) -> str:
 
 
 def _code(text: str) -> str:
-    """Gives text in a code element, where GitHub looks for no mentions."""
+    """Return text in a code element, in which GitHub ignores mentions."""
     return f"<code>{_escape(text)}</code>"
 
 
 def _prose(text: str) -> str:
-    # GitHub looks for @names and #numbers in what is shown: a space of no width keeps them apart.
+    # GitHub links @names and #numbers even if they are escaped: a zero-width space prevents that.
     return _escape(text).replace("&#64;", "&#64;&#8203;").replace("&#35;", "&#35;&#8203;")
 
 
 def _escape(text: str) -> str:
-    """Writes characters that could act as character references, which never are structure (CommonMark 2.5)."""
+    """Escape active characters as character references, which never act as Markdown (CommonMark 2.5)."""
     return _ACTIVE.sub(lambda match: f"&#{ord(match[0])};", text)

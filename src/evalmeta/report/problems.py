@@ -1,22 +1,11 @@
-"""Problems as text, in one of several formats; each format is a module with one function, `render`.
-
-Problems for people: each with its place and the way out.
-
-Problems as JSON.
-
-Problems as SARIF 2.1.0, which code scanning services read.
-
-Problems as workflow commands of GitHub Actions, which shows them beside the changed lines.
-
-Problems as JUnit XML: a test case for each problem, or one that passed when there are none.
-"""
+"""Problems of files as text for people, JSON, SARIF, GitHub Actions or JUnit."""
 
 from __future__ import annotations
 
 import hashlib
 import json
 from pathlib import PurePath
-from typing import TYPE_CHECKING, Final, Protocol
+from typing import TYPE_CHECKING, Final
 from urllib.parse import quote
 
 from evalmeta import __version__
@@ -26,71 +15,31 @@ from evalmeta.xmlio.writer import node
 from evalmeta.xmlio.writer import render as render_xml
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
+    from collections.abc import Callable, Iterator, Mapping, Sequence
 
     from evalmeta.model.json_value import JsonObject
-    from evalmeta.model.problem import Problem
+    from evalmeta.model.problem import Location, Problem
     from evalmeta.xmlio.writer import Node
 
 
-def render(name: str, problems: Sequence[Problem], *, files: int) -> str:
-    """Writes problems in one of `FORMATS`; the text ends with a line break unless it is empty.
-
-    Args:
-        name: the format's name.
-        problems: the problems of all files.
-        files: how many files were checked.
-    """
-    return _RENDERERS[name](problems, files=files)
-
-
-_PLACE_CHARS: Final = 400
+_LOCATION_CHARS: Final = 400
 _TEXT_CHARS: Final = 1_000
+_SARIF_SCHEMA: Final = "https://json.schemastore.org/sarif-2.1.0.json"
 
 
-def _human(problems: Sequence[Problem], *, files: int) -> str:
-    """Writes problems grouped by file, in order of place, and a last line that counts them.
+def render(name: str, problems: Sequence[Problem], *, files: int) -> str:
+    """Return problems in one of `FORMATS`; the text ends with a line break unless it is empty.
 
     Args:
-        problems: the problems of all files; files come in the order of their first problem.
-        files: how many files were checked; 0 when others than those with problems do not matter.
+        name: The format's name.
+        problems: The problems of all files.
+        files: The number of files checked; 0 if only the files with problems matter.
     """
-    by_file: dict[str, list[Problem]] = {}
-    for problem in problems:
-        by_file.setdefault(problem.location.path, []).append(problem)
-    groups = ["\n".join(_group(each)) for each in by_file.values()]
-    return "\n\n".join([*groups, _last_line(problems, bad_files=len(by_file), files=files)]) + "\n"
-
-
-def _group(problems: Sequence[Problem]) -> Iterator[str]:
-    ordered = sorted(problems, key=lambda problem: problem.location)
-    places = [one_line(f"{problem.location}", chars=_PLACE_CHARS) for problem in ordered]
-    width = max(map(len, places))
-    for shown, problem in zip(places, ordered, strict=True):
-        message = one_line(problem.message, chars=_TEXT_CHARS)
-        yield f"{shown:{width}}  {problem.severity:7}  {message}  [{problem.code}]"
-        if problem.hint:
-            yield f"{'':{width}}  → {one_line(problem.hint, chars=_TEXT_CHARS)}"
-
-
-def _last_line(problems: Sequence[Problem], *, bad_files: int, files: int) -> str:
-    if not problems:
-        return "no files were checked" if not files else f"{count(files, 'file')} {'is' if files == 1 else 'are'} valid"
-    errors = sum(problem.is_error for problem in problems)
-    numbers = [count(errors, "error")] * bool(errors)
-    numbers += [count(len(problems) - errors, "warning")] * (errors < len(problems))
-    place = f"{bad_files:,} of {count(max(files, bad_files), 'file')}" if files else count(bad_files, "file")
-    return f"{', '.join(numbers)} in {place}"
-
-
-def _json(problems: Sequence[Problem], *, files: int) -> str:
-    """Writes `{files, problems}`, every problem with all its keys."""
-    body = {"files": files, "problems": [problem_json(each) for each in problems]}
-    return escape_unsafe(json.dumps(body, indent=2, ensure_ascii=False)) + "\n"
+    return _RENDERERS[name](problems, files)
 
 
 def problem_json(problem: Problem) -> JsonObject:
-    """Gives a problem as JSON values; what is unknown or empty is null."""
+    """Return a problem as JSON values; unknown and empty values are null."""
     location = problem.location
     return {
         "code": problem.code,
@@ -104,11 +53,43 @@ def problem_json(problem: Problem) -> JsonObject:
     }
 
 
-_SCHEMA: Final = "https://json.schemastore.org/sarif-2.1.0.json"
+def _human(problems: Sequence[Problem], files: int) -> str:
+    """Return problems by file, files in the order of their first problem, and a last line with the numbers."""
+    by_file: dict[str, list[Problem]] = {}
+    for problem in problems:
+        by_file.setdefault(problem.location.path, []).append(problem)
+    groups = ["\n".join(_problem_lines(each)) for each in by_file.values()]
+    return "\n\n".join([*groups, _last_line(problems, bad_files=len(by_file), files=files)]) + "\n"
 
 
-def _sarif(problems: Sequence[Problem], *, files: int) -> str:  # noqa: ARG001 - the formats share one signature
-    """Writes one run with the rules that fired; paths are relative to where the check ran."""
+def _problem_lines(problems: Sequence[Problem]) -> Iterator[str]:
+    ordered = sorted(problems, key=lambda problem: problem.location)
+    locations = [one_line(f"{problem.location}", chars=_LOCATION_CHARS) for problem in ordered]
+    width = max(map(len, locations))
+    for shown, problem in zip(locations, ordered, strict=True):
+        message = one_line(problem.message, chars=_TEXT_CHARS)
+        yield f"{shown:{width}}  {problem.severity:7}  {message}  [{problem.code}]"
+        if problem.hint:
+            yield f"{'':{width}}  → {one_line(problem.hint, chars=_TEXT_CHARS)}"
+
+
+def _last_line(problems: Sequence[Problem], *, bad_files: int, files: int) -> str:
+    if not problems:
+        return "no files were checked" if not files else f"{count(files, 'file')} {'is' if files == 1 else 'are'} valid"
+    errors = sum(problem.is_error for problem in problems)
+    numbers = [count(errors, "error")] * bool(errors)
+    numbers += [count(len(problems) - errors, "warning")] * (errors < len(problems))
+    where = f"{bad_files:,} of {count(max(files, bad_files), 'file')}" if files else count(bad_files, "file")
+    return f"{', '.join(numbers)} in {where}"
+
+
+def _json(problems: Sequence[Problem], files: int) -> str:
+    body = {"files": files, "problems": [problem_json(each) for each in problems]}
+    return escape_unsafe(json.dumps(body, indent=2, ensure_ascii=False)) + "\n"
+
+
+def _sarif(problems: Sequence[Problem], _files: int) -> str:
+    """Return SARIF 2.1.0: one run with the rules of its problems; paths are relative to the current folder."""
     rules = {problem.code: _rule(problem.code) for problem in problems}
     driver = {"name": "evalmeta", "semanticVersion": __version__, "rules": list(rules.values())}
     run = {
@@ -116,7 +97,7 @@ def _sarif(problems: Sequence[Problem], *, files: int) -> str:  # noqa: ARG001 -
         "columnKind": "unicodeCodePoints",
         "results": [_result(problem, list(rules).index(problem.code)) for problem in problems],
     }
-    log = {"$schema": _SCHEMA, "version": "2.1.0", "runs": [run]}
+    log = {"$schema": _SARIF_SCHEMA, "version": "2.1.0", "runs": [run]}
     return escape_unsafe(json.dumps(log, indent=2, ensure_ascii=False)) + "\n"
 
 
@@ -131,18 +112,17 @@ def _result(problem: Problem, rule_index: int) -> JsonObject:
         "ruleIndex": rule_index,
         "level": problem.severity.value,
         "message": {"text": f"{problem.message}. {problem.hint}".strip()},
-        "locations": [{"physicalLocation": _place(problem)}],
+        "locations": [{"physicalLocation": _physical_location(problem.location)}],
         "partialFingerprints": {"evalmeta/v1": _fingerprint(problem)},
     }
 
 
-def _place(problem: Problem) -> JsonObject:
-    location = problem.location
-    place: dict[str, JsonObject] = {"artifactLocation": {"uri": _uri(location.path)}}
+def _physical_location(location: Location) -> JsonObject:
+    found: dict[str, JsonObject] = {"artifactLocation": {"uri": _uri(location.path)}}
     if location.line:
         column = {"startColumn": location.column} if location.column else {}
-        place["region"] = {"startLine": location.line, **column}
-    return place
+        found["region"] = {"startLine": location.line, **column}
+    return found
 
 
 def _uri(path: str) -> str:
@@ -151,13 +131,12 @@ def _uri(path: str) -> str:
 
 
 def _fingerprint(problem: Problem) -> str:
-    """Stays the same when lines move: it is made of rule, file and message."""
+    """Return a hash of rule, file and message, which stays the same when lines move."""
     text = f"{problem.code}\0{problem.location.path}\0{problem.message}"
     return hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()[:32]
 
 
-def _github(problems: Sequence[Problem], *, files: int) -> str:  # noqa: ARG001 - the formats share one signature
-    """Writes one command for each problem; no text of a file can begin a command of its own."""
+def _github(problems: Sequence[Problem], _files: int) -> str:
     return "".join(map(_command, problems))
 
 
@@ -176,8 +155,8 @@ def _properties(problem: Problem) -> Iterator[tuple[str, str]]:
     yield "title", problem.code
 
 
-def _junit(problems: Sequence[Problem], *, files: int) -> str:
-    """Writes one suite; errors are failures, warnings are test cases with their text as output."""
+def _junit(problems: Sequence[Problem], files: int) -> str:
+    """Return one suite: errors are failures, warnings are output, and without problems one test case passes."""
     cases = [_case(problem) for problem in problems] or [node("testcase", name=f"{files} files", classname="validate")]
     failures = str(sum(problem.is_error for problem in problems))
     counts = {"tests": str(len(cases)), "failures": failures, "errors": "0"}
@@ -197,11 +176,7 @@ def _case(problem: Problem) -> Node:
     return node("testcase", [found], name=name, classname=location.path, file=location.path, line=str(location.line))
 
 
-class _Renderer(Protocol):
-    def __call__(self, problems: Sequence[Problem], *, files: int) -> str: ...
-
-
-_RENDERERS: Final[Mapping[str, _Renderer]] = {
+_RENDERERS: Final[Mapping[str, Callable[[Sequence[Problem], int], str]]] = {
     "human": _human,
     "json": _json,
     "sarif": _sarif,

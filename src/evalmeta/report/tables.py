@@ -1,4 +1,4 @@
-"""Runs on a terminal: a table of cases for each run, a panel for each case that did not pass."""
+"""Runs on a terminal: a table of cases for each run, and a panel for each case that did not pass."""
 
 from __future__ import annotations
 
@@ -11,9 +11,10 @@ from rich.table import Table
 from rich.text import Text
 
 from evalmeta.model.run import Verdict
-from evalmeta.report.details import asked, blocks, group_number, grouped, shows_iterations, what_failed
-from evalmeta.report.human import WORDS, heading, summary_lines, totals
-from evalmeta.report.report import has_passed, place, verdict_of
+from evalmeta.report import human
+from evalmeta.report.details import all_utterances, blocks, group_cases, group_name, has_iterations, why_not_passed
+from evalmeta.report.report import VERDICT_WORDS, has_passed, location, verdict_of
+from evalmeta.report.summary import heading, summary_lines, totals
 from evalmeta.report.text import clean, one_line, shorten
 
 if TYPE_CHECKING:
@@ -34,15 +35,21 @@ _STYLES: Final = {
 }
 
 
-def print_tables(reports: Sequence[Report], console: Console) -> None:
-    """Prints runs as tables and panels; nothing in their texts is taken for markup or an escape sequence."""
+def print_human(reports: Sequence[Report], console: Console) -> None:
+    """Print runs as tables and panels on a terminal, and as plain lines elsewhere.
+
+    Texts of tests and answers are cleaned and are never read as markup.
+    """
+    if not console.is_terminal:
+        console.file.write(human.render(reports))
+        return
     for report in reports:
         console.print(_text(heading(report), "bold"))
         if report.file:
             console.print(_text(one_line(report.file, chars=400), "dim"))
         if report.run.cases:
             console.print(_table(report))
-        for group in grouped(report):
+        for group in group_cases(report):
             if group.verdict is not Verdict.PASS:
                 console.print(_panel(report, group))
         console.print(_summary(report))
@@ -52,7 +59,7 @@ def print_tables(reports: Sequence[Report], console: Console) -> None:
 
 
 def _table(report: Report) -> Table:
-    iterations = shows_iterations(report.run)
+    iterations = has_iterations(report.run)
     table = Table(box=box.SIMPLE_HEAD, expand=True)
     table.add_column("#", justify="right", no_wrap=True)
     if iterations:
@@ -65,10 +72,10 @@ def _table(report: Report) -> Table:
     table.add_column("what failed", ratio=2, no_wrap=True, overflow="ellipsis")
     for case in report.run.cases:
         verdict = verdict_of(report, case)
-        told = "" if verdict is Verdict.PASS else what_failed(case, report.summary)
+        why = "" if verdict is Verdict.PASS else why_not_passed(case, report.summary)
         cells = [f"{case.number}", *([f"{case.iteration}"] if iterations else [])]
-        cells += [*([one_line(case.label)] if labels else []), one_line(asked(case))]
-        table.add_row(*map(_text, cells), _text(WORDS[verdict], _STYLES[verdict]), _text(told))
+        cells += [*([one_line(case.label)] if labels else []), one_line(all_utterances(case))]
+        table.add_row(*map(_text, cells), _text(VERDICT_WORDS[verdict], _STYLES[verdict]), _text(why))
     return table
 
 
@@ -79,10 +86,10 @@ def _panel(report: Report, group: CaseGroup) -> Panel:
         if title:
             parts += [Text(), _text(one_line(title), "bold")]
         parts.append(_grid(fields))
-    where = place(report, case)
+    where = location(report, case)
     return Panel(
         Group(*parts),
-        title=_text(f"{WORDS[verdict]} {group_number(group)}", _STYLES[verdict]),
+        title=_text(f"{VERDICT_WORDS[verdict]} {group_name(group)}", _STYLES[verdict]),
         title_align="left",
         subtitle=_text(one_line(where, chars=400)) if where else None,
         subtitle_align="left",

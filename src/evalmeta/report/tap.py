@@ -6,9 +6,9 @@ from itertools import count
 from typing import TYPE_CHECKING
 
 from evalmeta.model.run import Verdict
-from evalmeta.report.averages import averages_of, result_text
-from evalmeta.report.details import case_name, open_results, what_failed
-from evalmeta.report.report import decision, incident, mean_text, place, verdict_of
+from evalmeta.report.averages import averages_of, mean_text, score_text
+from evalmeta.report.details import case_name, not_passed, why_not_passed
+from evalmeta.report.report import decision, location, verdict_of, why_incomplete
 from evalmeta.report.text import one_line, quote, shorten
 
 if TYPE_CHECKING:
@@ -19,10 +19,10 @@ if TYPE_CHECKING:
 
 
 def render(reports: Sequence[Report]) -> str:
-    """Writes TAP: `not ok` for failures and errors, with a YAML block that says why, and SKIP for what is undecided.
+    """Return TAP: `not ok` for failures and errors, with a YAML block that says why, and SKIP for undecided cases.
 
-    A comment names each run and says whether it passed; a run that did not complete
-    has one more point that is not ok. Texts stand in the YAML block as JSON strings.
+    Comments name each run and its decision. A run that did not complete has one more point that is not ok.
+    The texts in YAML blocks are JSON strings.
     """
     lines: list[str] = []
     numbers = count(1)
@@ -30,8 +30,9 @@ def render(reports: Sequence[Report]) -> str:
         lines += _comments(report)
         for case in report.run.cases:
             lines += _case_point(next(numbers), report, case)
-        if incident(report.run):
-            lines += _incident_point(next(numbers), report)
+        if why := why_incomplete(report.run):
+            lines.append(f"not ok {next(numbers)} - {_escape(one_line(report.run.definition))}: the run")
+            lines += _block([f"message: {quote(why)}", "severity: error"])
     points = next(numbers) - 1
     plan = f"1..{points}" if points else "1..0 # SKIP no cases"
     return "\n".join(["TAP version 14", plan, *lines]) + "\n"
@@ -43,11 +44,6 @@ def _comments(report: Report) -> Iterator[str]:
     yield f"# {one_line(decision(report), chars=400)}"
 
 
-def _incident_point(number: int, report: Report) -> Iterator[str]:
-    yield f"not ok {number} - {_escape(one_line(report.run.definition))}: the run"
-    yield from _block([f"message: {quote(incident(report.run) or '')}", "severity: error"])
-
-
 def _case_point(number: int, report: Report, case: CaseResult) -> Iterator[str]:
     verdict = verdict_of(report, case)
     name = _escape(case_name(case, report.run))
@@ -55,16 +51,16 @@ def _case_point(number: int, report: Report, case: CaseResult) -> Iterator[str]:
         case Verdict.PASS:
             yield f"ok {number} - {name}"
         case Verdict.UNDECIDED:
-            yield f"ok {number} - {name} # SKIP {_escape(what_failed(case, report.summary))}"
+            yield f"ok {number} - {name} # SKIP {_escape(why_not_passed(case, report.summary))}"
         case _:
             yield f"not ok {number} - {name}"
             yield from _block(_diagnostics(report, case, verdict))
 
 
 def _diagnostics(report: Report, case: CaseResult, verdict: Verdict) -> Iterator[str]:
-    yield f"message: {quote(what_failed(case, report.summary))}"
+    yield f"message: {quote(why_not_passed(case, report.summary))}"
     yield f"severity: {'error' if verdict is Verdict.ERROR else 'fail'}"
-    where = place(report, case)
+    where = location(report, case)
     if where:
         yield f"at: {quote(where)}"
     if case.label:
@@ -84,7 +80,7 @@ def _diagnostics(report: Report, case: CaseResult, verdict: Verdict) -> Iterator
         yield f"  - name: {quote(average.name)}"
         yield f"    mean: {quote(mean_text(average))}"
         yield f"    result: {average.verdict}"
-    results = open_results(case)
+    results = not_passed(case)
     if results:
         yield "results:"
     for result in results:
@@ -97,7 +93,7 @@ def _result(result: TestResult) -> Iterator[str]:
     if result.turn > 0:
         yield f"    turn: {result.turn}"
     if result.threshold is not None:
-        yield f"    score: {quote(result_text(result))}"
+        yield f"    score: {quote(score_text(result))}"
     yield f"    expected: {quote(shorten(result.expected))}"
     yield f"    actual: {quote(shorten(result.actual))}"
     yield f"    explanation: {quote(shorten(result.explanation or result.error or ''))}"
@@ -111,5 +107,5 @@ def _block(lines: Iterator[str] | Sequence[str]) -> Iterator[str]:
 
 
 def _escape(text: str) -> str:
-    r"""Escapes as TAP 14 asks for: `#` would begin a directive, `\` an escape."""
+    r"""Escape `#`, which begins a directive in TAP 14, and the backslash."""
     return text.replace("\\", "\\\\").replace("#", "\\#")

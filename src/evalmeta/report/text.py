@@ -1,9 +1,4 @@
-"""Numbers in words: counts, shares and seconds as people read them.
-
-Text of unknown origin made plain: nothing in it can act on a terminal or break a line's frame.
-
-JSON of any values as text that every reader takes and no terminal acts on.
-"""
+"""Text for reports: numbers in words, untrusted text made safe for terminals, and safe JSON."""
 
 from __future__ import annotations
 
@@ -14,39 +9,55 @@ import textwrap
 from typing import TYPE_CHECKING, Final
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from evalmeta.model.json_value import JsonValue
 
 
+LINE_CHARS: Final = 100
+# People see at most this much of a text; the json report has all of it.
+_SHOWN_CHARS: Final = 4_000
 _MINUTE: Final = 60
 _SHOW_MILLISECONDS: Final = 10
 _SMALLEST: Final = 0.001
+# Control characters (but line feed and tab), every Bidi_Control character of Unicode, the
+# deprecated format characters beside them, line and paragraph separators, lone surrogates.
+_UNSAFE: Final = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u206f\ud800-\udfff]")
+_LINE_ENDS: Final = re.compile("\r\n?")
+_BLANKS: Final = re.compile(r"\s+")
 
 
 def count(number: int, noun: str) -> str:
-    """Gives `1 case`, `2 cases`."""
+    """Return `1 case`, `2 cases`."""
     return f"{number:,} {noun}" if number == 1 else f"{number:,} {noun}s"
 
 
+def and_more(items: Sequence[str], shown: int) -> str:
+    """Return the first `shown` items separated by commas, and the number of the others: `1, 2 and 3 more`."""
+    left = len(items) - shown
+    return ", ".join(items[:shown]) + (f" and {left:,} more" if left > 0 else "")
+
+
 def decimal(number: float) -> str:
-    """Gives `0.667`, `1,234.5`: at most three places, or two digits of what is smaller."""
+    """Return `0.667` or `1,234.5`: at most three decimal places, or two digits of smaller numbers."""
     if not math.isfinite(number) or 0 < abs(number) < _SMALLEST:
         return f"{number:.2g}"
     return f"{number:,.3f}".rstrip("0").rstrip(".")
 
 
-def told_apart(first: float, second: float) -> tuple[str, str]:
-    """Gives two numbers as `decimal` does, or in full where they would look the same and are not."""
+def distinct_decimals(first: float, second: float) -> tuple[str, str]:
+    """Return two numbers as `decimal` does, or in full if different numbers would look the same."""
     short = decimal(first), decimal(second)
     return short if short[0] != short[1] or first == second else (f"{first!r}", f"{second!r}")
 
 
 def percent(share: float) -> str:
-    """Gives a share of 0 to 1 in percent, rounded down: only a whole share is 100 %."""
+    """Return a share of 0 to 1 in percent, rounded down, so that only 1 is shown as 100 %."""
     return f"{math.floor(share * 10_000 + 1e-6) / 100:g} %"
 
 
 def seconds(duration: float) -> str:
-    """Gives `0.412 s`, `12.5 s` or `2 min 5 s`."""
+    """Return `0.412 s`, `12.5 s` or `2 min 5 s`."""
     if duration < _SHOW_MILLISECONDS:
         return f"{round(duration, 3):g} s"
     if duration < _MINUTE:
@@ -55,26 +66,14 @@ def seconds(duration: float) -> str:
     return f"{minutes:,} min {rest} s"
 
 
-LINE_CHARS: Final = 100
-# What is shown of one text where people read; the json report has all of it.
-_SHOWN_CHARS: Final = 4_000
-
-
-# Control characters (but line feed and tab), every Bidi_Control character of Unicode, the
-# deprecated format characters beside them, line and paragraph separators, lone surrogates.
-_UNSAFE: Final = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u206f\ud800-\udfff]")
-_LINE_ENDS: Final = re.compile("\r\n?")
-_BLANKS: Final = re.compile(r"\s+")
-
-
 def clean(text: str) -> str:
-    r"""Shows what could act on a terminal as an escape such as `\x1b`; line breaks become line feeds."""
+    r"""Return text with unsafe characters written as escapes such as `\x1b`; line breaks become line feeds."""
     return _UNSAFE.sub(_python_escape, _LINE_ENDS.sub("\n", text))
 
 
 def one_line(text: str, *, chars: int = LINE_CHARS) -> str:
-    """Gives clean text on one line of at most `chars` characters, with an ellipsis when it was longer."""
-    # A character may become six, and a run of blanks one: enough is taken to fill the line.
+    """Return clean text on one line of at most `chars` characters, with an ellipsis if it was longer."""
+    # Cut first, so that a huge text stays cheap; cleaning makes one character up to six, and several blanks one.
     line = _BLANKS.sub(" ", clean(text[:_SHOWN_CHARS])).strip()
     if len(line) <= chars and len(text) <= _SHOWN_CHARS:
         return line
@@ -82,14 +81,14 @@ def one_line(text: str, *, chars: int = LINE_CHARS) -> str:
 
 
 def shorten(text: str) -> str:
-    """Gives clean text, cut after 4,000 characters with the number of those left out."""
+    """Return clean text, cut after 4,000 characters with the number of the others."""
     if len(text) <= _SHOWN_CHARS:
         return clean(text)
     return f"{clean(text[:_SHOWN_CHARS])}… ({len(text) - _SHOWN_CHARS:,} more characters)"
 
 
 def wrap(text: str, *, first: str, indent: str) -> str:
-    """Gives clean, shortened text in lines of `LINE_CHARS`: `first` before the first line, `indent` before others."""
+    """Return clean, shortened text in lines of `LINE_CHARS`: `first` begins the first, `indent` the others."""
     lines = [
         piece
         for line in shorten(text).expandtabs(4).split("\n")
@@ -100,12 +99,12 @@ def wrap(text: str, *, first: str, indent: str) -> str:
 
 
 def quote(text: str) -> str:
-    """Gives the text as a JSON string, which is a YAML string too, without any unsafe character."""
+    """Return the text as a JSON string, which is also a YAML string, without unsafe characters."""
     return escape_unsafe(json.dumps(text, ensure_ascii=False))
 
 
 def escape_unsafe(document: str) -> str:
-    r"""Writes unsafe characters of a JSON document as `\u009b`: the same document to whoever reads it."""
+    r"""Return a JSON document with unsafe characters written as `\u009b`, which JSON readers read as the same."""
     return _UNSAFE.sub(_json_escape, document)
 
 
@@ -118,11 +117,7 @@ def _json_escape(match: re.Match[str]) -> str:
 
 
 def json_text(value: JsonValue, *, indent: int | None = None) -> str:
-    """Writes a value as JSON; numbers that JSON does not know (NaN, infinity) become null, never 0.
-
-    Lone surrogates, control characters and what turns the direction of writing stand as
-    `\\u009b`, so that every reader gets them back.
-    """
+    """Return a value as JSON without unsafe characters; NaN and infinity become null."""
     return escape_unsafe(json.dumps(_finite(value), ensure_ascii=False, allow_nan=False, indent=indent))
 
 

@@ -11,7 +11,7 @@ from evalmeta.model.generated_data import GeneratedData, Tokens
 from evalmeta.model.run import CaseResult, Run, RunOptions, Verdict
 from evalmeta.report.human import render
 from evalmeta.report.json import render as render_json
-from evalmeta.report.statistics import statistics_json, statistics_lines
+from evalmeta.report.summary import statistics_json, statistics_lines
 
 REPEATED = RunOptions(iterations=2)
 
@@ -68,7 +68,7 @@ def test_latencies_are_shown_from_20_answers_on(latencies: list[float], said: st
     ("tokens", "said"),
     [
         ([Tokens(1000, 2), Tokens(500, 3)], ["tokens: 1,500 in, 5 out"]),
-        ([Tokens(1000), None], ["tokens: 1,000 in, unknown out, told by 1 of 2 answers"]),
+        ([Tokens(1000), None], ["tokens: 1,000 in, unknown out, reported by 1 of 2 answers"]),
         ([None, None], []),
     ],
 )

@@ -1,0 +1,160 @@
+"""The summary of a run: lines for people, and the run's statistics as JSON."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+
+from evalmeta.report.averages import mean_cells, numbered_label, shown_averages
+from evalmeta.report.details import undecided_reasons
+from evalmeta.report.report import VERDICT_WORDS, decision, duration, has_passed
+from evalmeta.report.text import and_more, clean, count, decimal, one_line, percent, seconds
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+    from evalmeta.model.json_value import JsonObject, JsonValue
+    from evalmeta.model.run import Run
+    from evalmeta.model.statistics import Interval, Measure, RunStatistics
+    from evalmeta.report.report import Report
+
+
+_MANY_ANSWERS: Final = 20
+_SHOWN_CASES: Final = 20
+
+
+def heading(report: Report) -> str:
+    """Return the definition, the subject and the run on one line."""
+    run = report.run
+    version = f" {run.subject_version}" if run.subject_version else ""
+    again = f", answers of {run.answers_of} judged again" if run.answers_of else ""
+    return one_line(f"{run.definition}: subject {run.subject_name}{version}, run {run.id}{again}", chars=300)
+
+
+def summary_lines(report: Report) -> Iterator[str]:
+    """Yield the result of a run: the decision, the counts, the statistics, the undecided results."""
+    run, summary, statistics = report.run, report.summary, report.statistics
+    yield one_line(f"{run.definition} {decision(report)}", chars=400)
+    yield f"  {_counts(report)}"
+    # Without iterations and with a required rate of 100 %, the rate says no more than the counts.
+    if run.options.iterations > 1 or summary.min_pass_rate < 1:
+        rate = "none, no case was judged" if summary.pass_rate is None else percent(summary.pass_rate)
+        yield f"  pass rate {rate} (required: at least {percent(summary.min_pass_rate)})"
+    for line in () if statistics is None else statistics_lines(run, statistics):
+        yield f"  {line}"
+    yield f"  took {seconds(duration(run))}"
+    yield from _average_lines(report)
+    if statistics and statistics.measures:
+        yield "  measured, not judged:"
+        for each in statistics.measures:
+            yield f"    {one_line(each.name)}  {decimal(each.mean)} over {count(each.count, 'result')}"
+    if summary.undecided_results:
+        effect = "make a case fail" if run.options.undecided == "fail" else "never count as passed"
+        yield f"  undecided results ({effect}):"
+    for name, number, reason in undecided_reasons(report):
+        yield f"    {one_line(name)}, {count(number, 'result')}: {reason}"
+
+
+def statistics_lines(run: Run, statistics: RunStatistics) -> Iterator[str]:
+    """Yield the confidence interval, flaky cases, latency and tokens of a run, as far as they are known.
+
+    Latencies are shown for several iterations, or for at least 20 answers.
+    """
+    repeated = run.options.iterations > 1
+    if repeated and statistics.interval is not None:
+        low, high = map(percent, statistics.interval)
+        yield f"95 % confidence interval of the pass rate: {low} to {high}"
+    if flaky := statistics.flaky:
+        cases = [f"{each.number} (passed {each.passed:,} of {each.decided:,})" for each in flaky]
+        yield f"flaky: {'case' if len(flaky) == 1 else 'cases'} {and_more(cases, _SHOWN_CASES)}"
+    if statistics.latency is not None and (repeated or statistics.timed >= _MANY_ANSWERS):
+        p50, _, p95, _ = statistics.latency
+        yield f"latency: p50 {_milliseconds(p50)}, p95 {_milliseconds(p95)} of {count(statistics.timed, 'answer')}"
+    if statistics.tokens is not None:
+        answers, reported = statistics.answers, statistics.told_tokens
+        partly = "" if reported == answers else f", reported by {reported:,} of {count(answers, 'answer')}"
+        yield f"tokens: {_known(statistics.tokens.input)} in, {_known(statistics.tokens.output)} out{partly}"
+
+
+def totals(reports: Sequence[Report]) -> str:
+    """Return one line that says how many of several runs passed."""
+    passed = sum(map(has_passed, reports))
+    cases = sum(report.summary.total for report in reports)
+    return (
+        f"{count(len(reports), 'run')} with {count(cases, 'case')}: "
+        f"{count(passed, 'run')} passed, {len(reports) - passed:,} not"
+    )
+
+
+def statistics_json(run: Run, statistics: RunStatistics) -> JsonObject:
+    """Return the statistics as JSON values; unknown numbers are null, and `cases` need several iterations."""
+    found: dict[str, JsonValue] = {
+        "passRateInterval": _interval_json(statistics.interval),
+        "flaky": [each.number for each in statistics.flaky],
+        "latencyMilliseconds": None if statistics.latency is None else statistics.latency._asdict(),
+        "tokens": {
+            "input": statistics.tokens.input if statistics.tokens else None,
+            "output": statistics.tokens.output if statistics.tokens else None,
+            "answers": statistics.told_tokens,
+        },
+        "answers": statistics.answers,
+    }
+    if run.options.iterations > 1:
+        found["cases"] = [
+            {
+                "testNumber": each.number,
+                "passed": each.passed,
+                "failed": each.failed,
+                "errors": each.errors,
+                "undecided": each.undecided,
+                "passRate": each.pass_rate,
+                "passRateInterval": _interval_json(interval),
+            }
+            for each, interval in zip(statistics.cases, statistics.intervals, strict=True)
+        ]
+    if statistics.measures:
+        found["measures"] = [*measures_json(statistics.measures)]
+    return found
+
+
+def measures_json(measures: Sequence[Measure]) -> list[JsonObject]:
+    """Return the means of measured results as JSON values."""
+    return [{"name": clean(each.name), "mean": each.mean, "count": each.count} for each in measures]
+
+
+def _counts(report: Report) -> str:
+    summary, options = report.summary, report.run.options
+    cases = count(summary.total, "case")
+    if options.iterations > 1:
+        number = len({case.number for case in report.run.cases})
+        iterations = count(options.iterations, "iteration")
+        cases = f"{count(number, 'case')} in {iterations}, {count(summary.total, 'result')}"
+    parts = (f"{summary.passed:,} passed", f"{summary.failed:,} failed", count(summary.errors, "error"))
+    return f"{cases}: {', '.join(parts)}, {summary.undecided:,} undecided"
+
+
+def _average_lines(report: Report) -> Iterator[str]:
+    averages, left_out = shown_averages(report.summary)
+    if not averages:
+        return
+    yield f"  averages over {'turns and iterations' if report.run.options.iterations > 1 else 'the turns of a case'}:"
+    rows = [("case", "name", "mean", "threshold", "over", "")]
+    for each in averages:
+        over, word = count(each.count, "result"), VERDICT_WORDS[each.verdict]
+        rows.append((numbered_label(each), one_line(each.name), *mean_cells(each), over, word))
+    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
+    for row in rows:
+        yield "    " + "  ".join(f"{cell:{width}}" for cell, width in zip(row, widths, strict=True)).rstrip()
+    if left_out:
+        yield f"    and {count(left_out, 'more average')}"
+
+
+def _known(number: int | None) -> str:
+    return "unknown" if number is None else f"{number:,}"
+
+
+def _milliseconds(duration: float) -> str:
+    return f"{duration:,.0f} ms" if duration >= 10 else f"{duration:.2g} ms"  # noqa: PLR2004 - two digits at least
+
+
+def _interval_json(interval: Interval | None) -> JsonObject | None:
+    return None if interval is None else {"low": interval.low, "high": interval.high, "confidence": 0.95}
