@@ -249,7 +249,7 @@ def test_in_a_running_loop_it_is_awaited() -> None:
         ({"evaluator_config": {"databricks-agent": {"metrics": ["recall"]}}}, "there is no metric 'recall'"),
         ({"data": [{"request": "q"}]}, "there is no model to ask, and row 1 has neither 'response' nor 'trace'"),
         ({"data": 3}, "int is no table of rows"),
-        ({"model": "models:/mine/1"}, "the subject is neither a function nor has it a method open: str"),
+        ({"model": "models:/mine/1"}, "the subject is neither a function nor an object with the method open: str"),
     ],
 )
 def test_a_wrong_call_is_told_before_anything_is_judged(call: dict[str, object], message: str) -> None:

@@ -209,7 +209,7 @@ def test_a_subject_is_closed_once_after_all_runs() -> None:
 @pytest.mark.parametrize(
     ("subject", "message"),
     [
-        (3, "the subject is neither a function nor has it a method open: int"),
+        (3, "the subject is neither a function nor an object with the method open: int"),
         ({"adapter": "http"}, "the subject's settings are wrong: url: Field required"),
         ({"url": "x"}, "the subject's settings are wrong: adapter: "),
         ({"adapter": "htpp"}, "there are no subjects called 'htpp'"),

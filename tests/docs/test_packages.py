@@ -13,7 +13,7 @@ import pytest
 import evalmeta.plugins
 from evalmeta.engine.raters import bind_rater
 from evalmeta.engine.raters.judge import Rubric
-from evalmeta.engine.subjects import bind
+from evalmeta.engine.subjects.registry import bind
 from evalmeta.errors import SettingsError
 from evalmeta.model.evaluation import Case, Turn
 from evalmeta.model.settings import PluginRater, PluginSubject

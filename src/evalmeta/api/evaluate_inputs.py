@@ -18,8 +18,8 @@ from evalmeta.api.agent_tests import RECORDED_ANSWERS, find_tests, refuse_errors
 from evalmeta.api.files import bytes_of, shown, validate
 from evalmeta.engine.case_run import close
 from evalmeta.engine.raters import bind_rater
-from evalmeta.engine.subjects import bind
 from evalmeta.engine.subjects.python import subject_of
+from evalmeta.engine.subjects.registry import bind
 from evalmeta.errors import ProjectError, SettingsError, UsageError
 from evalmeta.formats.document import reading_of
 from evalmeta.formats.files import read_document

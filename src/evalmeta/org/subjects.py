@@ -71,7 +71,7 @@ def bind_subject(
         raise SubjectNotBound(
             message, actions=[f"Add these lines to {settings_name}, with your agent's module and name:\n\n{lines}"]
         )
-    from evalmeta.engine.subjects import bind  # noqa: PLC0415 - only runs need it
+    from evalmeta.engine.subjects.registry import bind  # noqa: PLC0415 - only runs need it
 
     if isinstance(settings, AgentforceSubject) and settings.org:
         check_login(settings.org)

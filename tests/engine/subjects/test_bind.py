@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from evalmeta.engine.subjects import bind
+from evalmeta.engine.subjects.registry import bind
 from evalmeta.errors import SettingsError
 from evalmeta.model.settings import PythonSubject, ReplaySubject
 

@@ -12,7 +12,7 @@ from client.servers import http_reply, listening, replying_with
 from engine.builders import evaluation, run
 from engine.subjects.conversations import says
 from evalmeta import limits
-from evalmeta.engine.subjects import bind
+from evalmeta.engine.subjects.registry import bind
 from evalmeta.model.definition import Expectation
 from evalmeta.model.run import Verdict
 from evalmeta.model.settings import HttpSubject, OpenAISubject

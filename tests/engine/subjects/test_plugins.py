@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 import evalmeta.plugins
-from evalmeta.engine.subjects import bind
+from evalmeta.engine.subjects.registry import bind
 from evalmeta.errors import SettingsError
 from evalmeta.model.evaluation import Case, Turn
 from evalmeta.model.settings import PluginSubject, Settings
@@ -84,8 +84,8 @@ def test_an_adapter_that_nothing_adds_is_named_with_those_there_are(tmp_path: Pa
     ("source", "words"),
     [
         ("make = 1", "'acme' of the entry points evalmeta.subjects is int, which cannot be called"),
-        ("def make(settings, *, root): raise KeyError('word')", "makes no agent: KeyError: 'word'"),
-        ("def make(settings, *, root): return 1", "what 'acme' of the .* makes is neither a function nor has it"),
+        ("def make(settings, *, root): raise KeyError('word')", "failed: KeyError: 'word'"),
+        ("def make(settings, *, root): return 1", "the agent from 'acme' of .* is neither a function nor an object"),
         ("raise OSError('no dog')", "does not load: OSError: no dog"),
     ],
 )

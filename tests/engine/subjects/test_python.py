@@ -162,13 +162,13 @@ def test_a_session_without_ask_is_a_subject_error(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("text", "target", "complaint"),
     [
-        ("def answer(utterance): pass", "agent:anser", r"names anser, which .*agent\.py does not have"),
+        ("def answer(utterance): pass", "agent:anser", r"names anser, which .*agent\.py does not define"),
         ("answer = 3", "agent:answer", "neither a function"),
         ("class answer: pass", "agent:answer", "neither a function"),
         (
             "class answer:\n def __init__(self, key): pass\n def open(self): pass",
             "agent:answer",
-            "cannot be made: TypeError",
+            "cannot be instantiated: TypeError",
         ),
     ],
 )

@@ -1,4 +1,4 @@
-"""Agents whose adapter an installed package adds, by an entry point of the group `evalmeta.subjects`."""
+"""An agent whose adapter an installed package adds, with an entry point of the group `evalmeta.subjects`."""
 
 from __future__ import annotations
 
@@ -17,30 +17,30 @@ if TYPE_CHECKING:
     from evalmeta.model.settings import PluginSubject
 
 
-def bind_added(settings: PluginSubject, *, root: Path) -> Subject:
-    """Makes a subject of what the package's `make(settings, *, root)` gives: all that `subject_of` takes.
+def bind_plugin(settings: PluginSubject, *, root: Path) -> Subject:
+    """Return a subject for the agent that the package's `make(settings, *, root)` returns; see `subject_of`.
 
     `settings.model_extra` holds the table's keys besides `adapter`.
 
     Raises:
-        SettingsError: nothing adds such an adapter, it does not load, or makes no agent of these settings.
+        SettingsError: no package adds this adapter, it cannot be loaded, or it does not return an agent.
     """
     if settings.adapter not in plugin_names("subjects"):
         raise unknown_plugin("subjects", settings.adapter, known=SUBJECT_ADAPTERS)
     make = load_plugin("subjects", settings.adapter)
     called = f"{settings.adapter!r} of the entry points evalmeta.subjects"
     if not callable(make):
-        raise _no_agent(f"{called} is {type(make).__name__}, which cannot be called")
+        raise _not_an_adapter(f"{called} is {type(make).__name__}, which cannot be called")
     try:
         agent: object = make(settings, root=root)
     except EvalmetaError:
         raise
     except Exception as error:
-        raise _no_agent(f"{called} makes no agent: {reason(error)}") from error
-    return subject_of(agent, root=root, called=f"what {called} makes")
+        raise _not_an_adapter(f"{called} failed: {reason(error)}") from error
+    return subject_of(agent, root=root, called=f"the agent from {called}")
 
 
-def _no_agent(why: str) -> SettingsError:
+def _not_an_adapter(why: str) -> SettingsError:
     return SettingsError(
-        why, actions=("It is a function of the settings and the project's folder, `make(settings, *, root)`.",)
+        why, actions=("Define it as a function of the settings and the project's folder: make(settings, *, root).",)
     )

@@ -1,9 +1,4 @@
-"""An agent that is a Python object: a function that answers, or something that opens sessions.
-
-Calls into a project's own code: blocking or not, and what they raise as errors of the subject's.
-
-Blocking code in threads that nobody has to wait for.
-"""
+"""An agent that is a Python object: a function that answers, or an object that opens sessions."""
 
 from __future__ import annotations
 
@@ -35,18 +30,15 @@ if TYPE_CHECKING:
     from evalmeta.model.json_value import JsonValue
     from evalmeta.model.settings import PythonSubject
 
-
 _INPUTS: Final = ("history", "context")
+_T = TypeVar("_T")
 
 
 def bind_python(settings: PythonSubject, *, root: Path) -> Subject:
-    """Imports the target `module:name` and makes a subject of it, as `subject_of` does.
-
-    An exception that `retry_on` names, by its class's name or a base class's, makes the
-    case begin anew.
+    """Import the target `module:name` and return a subject for it; see `subject_of`.
 
     Raises:
-        SettingsError: the target is not there, does not load, or is none of these.
+        SettingsError: the target cannot be found or imported, or is not an agent.
     """
     target = settings.target
     module_name, _, path = target.partition(":")
@@ -56,24 +48,37 @@ def bind_python(settings: PythonSubject, *, root: Path) -> Subject:
     return subject_of(agent, root=root, called=f"the subject's target {target!r}", retry_on=settings.retry_on)
 
 
-def subject_of(agent: object, *, root: Path, called: str = "the subject", retry_on: tuple[str, ...] = ()) -> Subject:
-    """Makes a subject of a Python object.
+def _attribute(owner: object, name: str, target: str) -> object:
+    missing = object()
+    found: object = getattr(owner, name, missing)
+    if found is not missing:
+        return found
+    near = get_close_matches(name, [known for known in dir(owner) if not known.startswith("_")], n=1)
+    hint = f"Did you mean {near[0]}? Correct" if near else "Define it, or correct"
+    where = getattr(owner, "__file__", None) or owner
+    raise SettingsError(
+        f"the subject's target {target!r} names {name}, which {where} does not define",
+        actions=(f"{hint} the target in evalmeta.toml.",),
+    )
 
-    It is a function `answer(utterance, *, history, context)`, or a class or object with
-    `open(history, context)` whose sessions have `ask(utterance)` and may have `close()`.
-    Everything may be a coroutine function; what is not runs in a daemon thread.
-    `history` is a list of mappings with role, message and topic, `context` maps variable
-    names to values; both are passed by name to who takes them. An agent that is busy
+
+def subject_of(agent: object, *, root: Path, called: str = "the subject", retry_on: tuple[str, ...] = ()) -> Subject:
+    """Return a subject for a Python object.
+
+    The object is a function `answer(utterance, *, history, context)`, or a class or object with
+    `open(history, context)`, whose sessions have `ask(utterance)` and may have `close()`. All of them may be coroutine
+    functions; others run in a daemon thread. Functions only receive the parameters that they declare: `history` is a
+    list of mappings with role, message and topic, `context` maps variable names to values. An agent that is busy
     raises `SubjectBusy`.
 
     Args:
         agent: the object.
-        root: the project's folder, from which errors name files.
-        called: what errors call the object.
-        retry_on: names of exceptions that pass; see `bind_python`.
+        root: the project's folder; errors name files relative to it.
+        called: the object's name in errors.
+        retry_on: names of transient exceptions, by their class or a base class: they make the engine retry the case.
 
     Raises:
-        SettingsError: the object is none of these, or the class cannot be made without arguments.
+        SettingsError: the object is not an agent, or the class cannot be instantiated without arguments.
     """
     opener = getattr(agent, "open", None)
     calls = Calls(root, retry_on=retry_on)
@@ -82,15 +87,34 @@ def subject_of(agent: object, *, root: Path, called: str = "the subject", retry_
     if callable(opener):
         return _Agent(agent, calls)
     if callable(agent) and not inspect.isclass(agent):
-        return _Answering(agent, calls)
+        return _FunctionAgent(agent, calls)
     raise SettingsError(
-        f"{called} is neither a function nor has it a method open: {type(agent).__name__}",
+        f"{called} is neither a function nor an object with the method open: {type(agent).__name__}",
         actions=("Name a function answer(utterance), or a class with open(history, context).",),
     )
 
 
-class _Answering:
-    """A subject that is one function."""
+def _instance(kind: type, called: str) -> object:
+    try:
+        instance: object = kind()
+    except Exception as error:
+        raise SettingsError(
+            f"{called} cannot be instantiated: {type(error).__name__}: {error}",
+            actions=(f"Let {kind.__name__}() work without arguments, or name an instance.",),
+        ) from error
+    return instance
+
+
+class Function(Protocol):
+    """Anything that can be called."""
+
+    def __call__(self, *args: object, **inputs: object) -> object:
+        """Return a result, or an awaitable of it."""
+        ...
+
+
+class _FunctionAgent:
+    """An agent that is one function."""
 
     def __init__(self, function: Function, calls: Calls) -> None:
         self._function = function
@@ -100,11 +124,11 @@ class _Answering:
         return _FunctionSession(self._function, self._calls, case)
 
     async def close(self) -> None:
-        """Has nothing to let go of."""
+        """Do nothing."""
 
 
 class _FunctionSession:
-    """Calls the function for every turn and keeps the history that it gets."""
+    """Call the function for every turn, with the history so far."""
 
     def __init__(self, function: Function, calls: Calls, case: Case) -> None:
         self._function = function
@@ -119,11 +143,11 @@ class _FunctionSession:
         return generated
 
     async def close(self) -> None:
-        """Has nothing to let go of."""
+        """Do nothing."""
 
 
 class _Agent:
-    """A subject with sessions of its own."""
+    """An agent that opens sessions."""
 
     def __init__(self, agent: object, calls: Calls) -> None:
         self._agent = agent
@@ -151,101 +175,65 @@ class _AgentSession:
         await _close(self._session, self._calls)
 
 
-async def _close(thing: object, calls: Calls) -> None:
-    if callable(getattr(thing, "close", None)):
-        await calls.call(_method(thing, "close"))
+async def _close(owner: object, calls: Calls) -> None:
+    if callable(getattr(owner, "close", None)):
+        await calls.call(_method(owner, "close"))
+
+
+def _method(owner: object, name: str) -> Function:
+    method: object = getattr(owner, name, None)
+    if not callable(method):
+        raise SubjectError(f"the agent's {type(owner).__name__} has no method {name}")
+    return method
 
 
 def _accepted(function: Function, history: list[Message], context: dict[str, JsonValue]) -> dict[str, object]:
+    """Return the inputs that a function declares as parameters."""
     try:
         parameters = inspect.signature(function).parameters.values()
     except (TypeError, ValueError):
         return {}
     by_name = {inspect.Parameter.KEYWORD_ONLY, inspect.Parameter.POSITIONAL_OR_KEYWORD}
-    taken = {parameter.name for parameter in parameters if parameter.kind in by_name}
+    declared = {parameter.name for parameter in parameters if parameter.kind in by_name}
     if any(parameter.kind is inspect.Parameter.VAR_KEYWORD for parameter in parameters):
-        taken.update(_INPUTS)
-    return {name: value for name, value in zip(_INPUTS, (history, context), strict=True) if name in taken}
-
-
-def _method(thing: object, name: str) -> Function:
-    method: object = getattr(thing, name, None)
-    if not callable(method):
-        raise SubjectError(f"the agent's {type(thing).__name__} has no method {name}")
-    return method
-
-
-def _attribute(thing: object, name: str, target: str) -> object:
-    missing = object()
-    found: object = getattr(thing, name, missing)
-    if found is not missing:
-        return found
-    near = get_close_matches(name, [known for known in dir(thing) if not known.startswith("_")], n=1)
-    hint = f"Did you mean {near[0]}? Correct" if near else "Define it, or correct"
-    place = getattr(thing, "__file__", None) or thing
-    raise SettingsError(
-        f"the subject's target {target!r} names {name}, which {place} does not have",
-        actions=(f"{hint} the target in evalmeta.toml.",),
-    )
-
-
-def _instance(kind: type, called: str) -> object:
-    try:
-        instance: object = kind()
-    except Exception as error:
-        raise SettingsError(
-            f"{called} cannot be made: {type(error).__name__}: {error}",
-            actions=(f"Let {kind.__name__}() work without arguments, or name an object made of it.",),
-        ) from error
-    return instance
-
-
-class Function(Protocol):
-    """Anything that can be called."""
-
-    def __call__(self, *args: object, **inputs: object) -> object:
-        """Gives its answer, or something to await it by."""
-        ...
+        declared.update(_INPUTS)
+    return {name: value for name, value in zip(_INPUTS, (history, context), strict=True) if name in declared}
 
 
 class Calls:
-    """Calls functions of the project in `root`; exceptions that `retry_on` names pass."""
+    """Call functions of the project in `root`, and turn their exceptions into errors of the subject."""
 
     def __init__(self, root: Path, *, retry_on: tuple[str, ...] = ()) -> None:
         self._root = root.resolve()
         self._retry_on = retry_on
 
     async def call(self, function: Function, *args: object, **inputs: object) -> object:
-        """Gives what the function returns; what is no coroutine function runs in a daemon thread.
+        """Return a function's result; run it in a daemon thread if it is not a coroutine function.
 
         Raises:
-            SubjectUnreachable: it raised what `retry_on` names, by class or base class.
-            SubjectError: it raised anything else; says where in the project. Errors of
-                evalmeta's own, such as SubjectBusy, come as they are.
+            SubjectUnreachable: it raised an exception that `retry_on` names.
+            SubjectError: it raised any other exception; the message names the line in the project. Exceptions of
+                evalmeta, such as SubjectBusy, are raised unchanged.
         """
         try:
-            return await _result(function, *args, **inputs)
+            if _is_async(function):
+                result = function(*args, **inputs)
+            else:
+                result = await in_thread(partial(function, *args, **inputs))
+            return await result if isinstance(result, Awaitable) else result
         except (Exception, SystemExit) as error:
             if any(_is_named(kind, name) for kind in type(error).__mro__ for name in self._retry_on):
-                raise SubjectUnreachable(self._told(error)) from error
+                raise SubjectUnreachable(self._with_line(error)) from error
             if isinstance(error, EvalmetaError):
                 raise
-            raise SubjectError(self._told(error)) from error
+            raise SubjectError(self._with_line(error)) from error
 
-    def _told(self, error: BaseException) -> str:
-        place = innermost_line(error, self._root)
-        if place is None:
+    def _with_line(self, error: BaseException) -> str:
+        found = innermost_line(error, self._root)
+        if found is None:
             return reason(error)
-        file, line = place
+        file, line = found
         return f"{file.relative_to(self._root)}:{line}: {reason(error)}"
-
-
-async def _result(function: Function, *args: object, **inputs: object) -> object:
-    if _is_async(function):
-        result = function(*args, **inputs)
-    else:
-        result = await in_thread(partial(function, *args, **inputs))
-    return await result if isinstance(result, Awaitable) else result
 
 
 def _is_async(function: Function) -> bool:
@@ -253,55 +241,51 @@ def _is_async(function: Function) -> bool:
 
 
 def _is_named(kind: type, name: str) -> bool:
-    """Tells whether a class has this name: its own, its module's and its own, or one that a module gives it."""
+    """Return whether a class has this name, with or without its module or a module that imports it."""
     if name in {kind.__name__, f"{kind.__module__}.{kind.__qualname__}"}:
         return True
     module, _, own = name.rpartition(".")
     return getattr(sys.modules.get(module), own, None) is kind
 
 
-T = TypeVar("T")
+async def in_thread(function: Callable[[], _T]) -> _T:
+    """Return what a function returns, or raise what it raises, from a daemon thread of its own.
 
-
-async def in_thread(function: Callable[[], T]) -> T:
-    """Gives what the function returns, or raises what it raises, from a daemon thread of its own.
-
-    Cancelling leaves the thread behind; it neither blocks the event loop nor the end
-    of the process. `asyncio.to_thread` would do both.
+    After a cancellation, the thread is abandoned. It blocks neither the event loop nor the end of the process, as
+    `asyncio.to_thread` would.
     """
     loop = asyncio.get_running_loop()
-    done: asyncio.Future[Callable[[], T]] = loop.create_future()
+    done: asyncio.Future[Callable[[], _T]] = loop.create_future()
+
+    def deliver(outcome: Callable[[], _T]) -> None:
+        if not done.done():
+            done.set_result(outcome)
 
     def run() -> None:
         outcome = _outcome(function)
-        # The loop may be gone by the time a late answer comes.
+        # The loop may be closed when a late answer comes.
         with suppress(RuntimeError):
-            loop.call_soon_threadsafe(_deliver, done, outcome)
+            loop.call_soon_threadsafe(deliver, outcome)
 
     context = contextvars.copy_context()
     threading.Thread(target=context.run, args=(run,), name="evalmeta-agent", daemon=True).start()
     return (await done)()
 
 
-def _outcome(function: Callable[[], T]) -> Callable[[], T]:
+def _outcome(function: Callable[[], _T]) -> Callable[[], _T]:
+    """Call a function; return a function that returns or raises the same."""
     try:
         value = function()
-    except BaseException as error:  # noqa: BLE001 - whatever ends the thread is told to who waits for it
+    except BaseException as error:  # noqa: BLE001 - `in_thread` raises it
+        # In the event loop these would end the whole run.
+        if isinstance(error, KeyboardInterrupt | SystemExit | asyncio.CancelledError):
+            return _raiser(RuntimeError(f"{type(error).__name__}: {error}").with_traceback(error.__traceback__))
         return _raiser(error)
     return lambda: value
 
 
 def _raiser(error: BaseException) -> Callable[[], NoReturn]:
-    # In the event loop these would end the whole run.
-    if isinstance(error, KeyboardInterrupt | SystemExit | asyncio.CancelledError):
-        error = RuntimeError(f"{type(error).__name__}: {error}").with_traceback(error.__traceback__)
-
     def fail() -> NoReturn:
         raise error
 
     return fail
-
-
-def _deliver(done: asyncio.Future[Callable[[], T]], outcome: Callable[[], T]) -> None:
-    if not done.done():
-        done.set_result(outcome)
