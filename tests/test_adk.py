@@ -358,7 +358,7 @@ def test_a_metric_without_a_mean_fails_by_itself(write: Callable[..., Path], mon
     monkeypatch.syspath_prepend(path.parent)
     error = str(failure(agent, path, num_runs=2))
 
-    assert "\n  tone for greeting-test failed: adk_tones.tone gave no score" in error
+    assert "\n  tone for greeting-test failed: adk_tones.tone returned no score" in error
     assert error.count("lost for greeting-test could not be judged: the function 'adk_tones.lost' cannot judge") == 1
 
 

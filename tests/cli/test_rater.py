@@ -7,8 +7,8 @@ import click
 import pytest
 
 from evalmeta.cli.commands.rater import show
-from evalmeta.engine.raters.llm.judgement import judgement_schema
 from evalmeta.engine.raters.llm.prompts import METRICS, system_message
+from evalmeta.engine.raters.llm.replies import judgement_schema
 
 if TYPE_CHECKING:
     from collections.abc import Callable

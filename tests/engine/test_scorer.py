@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from engine.builders import TOPIC, case, criterion, exchange
-from evalmeta.engine.raters.rules.judge import Rules
+from evalmeta.engine.raters.rules.rater import Rules
 from evalmeta.engine.scorer import Exchange
 from evalmeta.engine.scorers.registry import SCORERS, make_scorers, score
 from evalmeta.errors import SettingsError

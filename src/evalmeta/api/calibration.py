@@ -18,7 +18,7 @@ from evalmeta.package.project import find_project
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
-    from evalmeta.engine.raters.calibration import Judged
+    from evalmeta.engine.raters.calibration import RatedPair
     from evalmeta.model.settings import RaterSettings
 
 
@@ -28,7 +28,7 @@ _EXTRAS: Final = ("utterance", "rule", "split")
 _BOOLEANS: Final = {"true": True, "yes": True, "1": True, "false": False, "no": False, "0": False}
 
 
-async def check_rater(file: Path, *, rater: str = _RULES, start: Path | None = None) -> tuple[Judged, ...]:
+async def check_rater(file: Path, *, rater: str = _RULES, start: Path | None = None) -> tuple[RatedPair, ...]:
     """Asks a rater about the labelled pairs of a file.
 
     Args:

@@ -9,8 +9,8 @@ import pytest
 import evalmeta.plugins
 from evalmeta.engine.raters import bind_rater
 from evalmeta.engine.raters.judge import Rating, Rubric
-from evalmeta.engine.raters.llm.judge import ModelRater
-from evalmeta.engine.raters.rules.judge import Rules
+from evalmeta.engine.raters.llm.rater import ModelRater
+from evalmeta.engine.raters.rules.rater import Rules
 from evalmeta.errors import SettingsError
 from evalmeta.model.run import Verdict
 from evalmeta.model.settings import LlmRater, PluginRater, RulesRater

@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from evalmeta.engine.raters.calibration import Judged, Pair, Tally, calibrate, tally, tally_by_rule
+from evalmeta.engine.raters.calibration import Agreement, Pair, RatedPair, agreement, agreement_by_rule, calibrate
 from evalmeta.engine.raters.judge import Rating
 from evalmeta.errors import RaterError
 from evalmeta.model.run import Verdict
@@ -50,20 +50,20 @@ class Slow(Panel):
         return RATINGS[rubric.actual]
 
 
-def judged() -> tuple[Judged, ...]:
+def judged() -> tuple[RatedPair, ...]:
     return asyncio.run(calibrate(PAIRS, Panel()))
 
 
 def test_every_kind_of_verdict_is_counted() -> None:
-    counts = tally(judged())
-    assert counts == Tally(pairs=7, right=2, wrong_passes=1, wrong_failures=1, undecided=2, errors=1)
+    counts = agreement(judged())
+    assert counts == Agreement(pairs=7, right=2, wrong_passes=1, wrong_failures=1, undecided=2, errors=1)
     assert counts.decided == 4
     assert counts.accuracy == 0.5
     assert counts.coverage == pytest.approx(4 / 7)
 
 
 def test_rules_are_told_apart_and_a_rater_without_rules_is_one() -> None:
-    by_rule = tally_by_rule(judged())
+    by_rule = agreement_by_rule(judged())
     assert list(by_rule) == ["panel", "same"]
     assert by_rule["same"].wrong_passes == 1
     assert by_rule["panel"].wrong_failures == 1
@@ -79,5 +79,5 @@ def test_raters_may_be_waited_for_and_the_order_is_kept() -> None:
 
 
 def test_of_nothing_there_is_no_accuracy() -> None:
-    assert tally([]).accuracy is None
-    assert tally([]).coverage == 0.0
+    assert agreement([]).accuracy is None
+    assert agreement([]).coverage == 0.0

@@ -12,8 +12,8 @@ from engine.raters.llm.model_server import ModelServer, failing, model_serving, 
 from evalmeta import limits
 from evalmeta.engine.journal import MemoryJournal
 from evalmeta.engine.raters.judge import Rating
-from evalmeta.engine.raters.llm.judge import bind_llm
 from evalmeta.engine.raters.llm.questions import QUESTIONS
+from evalmeta.engine.raters.llm.rater import bind_llm
 from evalmeta.engine.runner import execute
 from evalmeta.engine.scorer import Exchange
 from evalmeta.engine.scorers.judged import METRICS

@@ -18,7 +18,7 @@ from evalmeta.errors import EXIT_FAILED, EXIT_PASSED
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-    from evalmeta.engine.raters.calibration import Judged, Tally
+    from evalmeta.engine.raters.calibration import Agreement, RatedPair
     from evalmeta.model.json_value import JsonObject
 
 
@@ -157,12 +157,12 @@ def check(*, file: Path, rater: str, as_json: bool) -> int:
     return status
 
 
-def _splits(judged: Sequence[Judged]) -> dict[str, tuple[Judged, ...]]:
+def _splits(judged: Sequence[RatedPair]) -> dict[str, tuple[RatedPair, ...]]:
     names = dict.fromkeys(one.pair.split for one in judged)
     return {name: tuple(one for one in judged if one.pair.split == name) for name in names}
 
 
-def _print(judged: Sequence[Judged]) -> None:
+def _print(judged: Sequence[RatedPair]) -> None:
     for number, (name, part) in enumerate(_splits(judged).items()):
         if number:
             click.echo()
@@ -175,24 +175,30 @@ def _print(judged: Sequence[Judged]) -> None:
         click.echo(f"  and {len(wrong) - _SHOWN} more; --json lists all")
 
 
-def _print_split(name: str, judged: Sequence[Judged]) -> None:
-    from evalmeta.engine.raters.calibration import tally, tally_by_rule  # noqa: PLC0415 - not needed for --help
+def _print_split(name: str, judged: Sequence[RatedPair]) -> None:
+    from evalmeta.engine.raters.calibration import agreement, agreement_by_rule  # noqa: PLC0415 - not needed for --help
 
-    total = tally(judged)
+    total = agreement(judged)
     click.echo(
         f"{name or 'all'}: {total.pairs} pairs, {total.decided} decided ({total.coverage:.1%}), "
         f"{total.undecided} undecided" + (f", {total.errors} errors" if total.errors else "")
     )
-    rows = [(rule, *_cells(each)) for rule, each in tally_by_rule(judged).items()]
+    rows = [(rule, *_cells(each)) for rule, each in agreement_by_rule(judged).items()]
     print_table(("Rule", *_COLUMNS), [*rows, ("all", *_cells(total))])
 
 
-def _cells(tally: Tally) -> tuple[str, ...]:
-    accuracy = "-" if tally.accuracy is None else f"{tally.accuracy:.1%}"
-    return (f"{tally.decided}", f"{tally.right}", accuracy, f"{tally.wrong_passes}", f"{tally.wrong_failures}")
+def _cells(agreement: Agreement) -> tuple[str, ...]:
+    accuracy = "-" if agreement.accuracy is None else f"{agreement.accuracy:.1%}"
+    return (
+        f"{agreement.decided}",
+        f"{agreement.right}",
+        accuracy,
+        f"{agreement.wrong_passes}",
+        f"{agreement.wrong_failures}",
+    )
 
 
-def _wrong(judged: Sequence[Judged]) -> Iterator[str]:
+def _wrong(judged: Sequence[RatedPair]) -> Iterator[str]:
     from evalmeta.report.text import one_line  # noqa: PLC0415 - not needed for --help
 
     for one in judged:
@@ -201,15 +207,15 @@ def _wrong(judged: Sequence[Judged]) -> Iterator[str]:
             yield f"        {one_line(one.explanation)}"
 
 
-def _json(judged: Sequence[Judged]) -> JsonObject:
-    from evalmeta.engine.raters.calibration import tally, tally_by_rule  # noqa: PLC0415 - not needed for --help
+def _json(judged: Sequence[RatedPair]) -> JsonObject:
+    from evalmeta.engine.raters.calibration import agreement, agreement_by_rule  # noqa: PLC0415 - not needed for --help
 
     return {
         "splits": [
             {
                 "split": name,
-                **_tally_json(tally(part)),
-                "rules": [{"rule": rule, **_tally_json(each)} for rule, each in tally_by_rule(part).items()],
+                **_agreement_json(agreement(part)),
+                "rules": [{"rule": rule, **_agreement_json(each)} for rule, each in agreement_by_rule(part).items()],
             }
             for name, part in _splits(judged).items()
         ],
@@ -217,20 +223,20 @@ def _json(judged: Sequence[Judged]) -> JsonObject:
     }
 
 
-def _tally_json(tally: Tally) -> JsonObject:
+def _agreement_json(agreement: Agreement) -> JsonObject:
     return {
-        "pairs": tally.pairs,
-        "decided": tally.decided,
-        "right": tally.right,
-        "accuracy": tally.accuracy,
-        "wrongPasses": tally.wrong_passes,
-        "wrongFailures": tally.wrong_failures,
-        "undecided": tally.undecided,
-        "errors": tally.errors,
+        "pairs": agreement.pairs,
+        "decided": agreement.decided,
+        "right": agreement.right,
+        "accuracy": agreement.accuracy,
+        "wrongPasses": agreement.wrong_passes,
+        "wrongFailures": agreement.wrong_failures,
+        "undecided": agreement.undecided,
+        "errors": agreement.errors,
     }
 
 
-def _pair_json(one: Judged) -> JsonObject:
+def _pair_json(one: RatedPair) -> JsonObject:
     return {
         "expected": one.pair.expected,
         "actual": one.pair.actual,

@@ -1,4 +1,4 @@
-"""How far a rater can be trusted: what it says of pairs that people have judged."""
+"""Calibration: how often a rater agrees with people about labelled pairs."""
 
 from __future__ import annotations
 
@@ -26,9 +26,9 @@ class Pair:
     """An expectation and an answer that a person has judged.
 
     Attributes:
-        right: whether the answer meets the expectation.
-        rule: the rule that must decide, where one must.
-        split: the part of the set that it belongs to, such as `held-out`.
+        right: Whether the answer meets the expectation.
+        rule: The rule that must decide, if one must.
+        split: The part of the set that the pair belongs to, such as `held-out`.
     """
 
     expected: str
@@ -40,13 +40,13 @@ class Pair:
 
 
 @dataclass(frozen=True, slots=True)
-class Judged:
-    """A pair and what the rater said of it.
+class RatedPair:
+    """A pair and the rater's verdict.
 
     Attributes:
-        verdict: PASS, FAILURE or UNDECIDED; ERROR when it could not be rated.
-        rule: the rule that decided, or the rater's name when it goes by none; empty when none decided.
-        explanation: the rater's own words, or its error.
+        verdict: PASS, FAILURE or UNDECIDED; ERROR if the rater failed.
+        rule: The rule that decided, or the rater's name if it has no rules; empty if undecided.
+        explanation: The rater's explanation, or its error.
     """
 
     pair: Pair
@@ -56,23 +56,23 @@ class Judged:
 
     @property
     def is_decided(self) -> bool:
-        """Says whether the rater passed or failed the answer."""
+        """Say whether the rater passed or failed the answer."""
         return self.verdict in {Verdict.PASS, Verdict.FAILURE}
 
     @property
     def is_right(self) -> bool:
-        """Says whether the rater decided as the person did."""
+        """Say whether the rater agrees with the person."""
         return self.is_decided and self.pair.right == (self.verdict is Verdict.PASS)
 
 
 @dataclass(frozen=True, slots=True)
-class Tally:
-    """Counts of what a rater said.
+class Agreement:
+    """How often a rater agrees with people.
 
     Attributes:
-        pairs: all that were asked; the other counts are of these.
-        wrong_passes: wrong answers that it passed, the worst it can do.
-        wrong_failures: right answers that it failed.
+        pairs: The number of all pairs; the other counts add up to it.
+        wrong_passes: The wrong answers that the rater passed.
+        wrong_failures: The right answers that the rater failed.
     """
 
     pairs: int
@@ -84,42 +84,55 @@ class Tally:
 
     @property
     def decided(self) -> int:
-        """Counts the pairs that were passed or failed."""
+        """Return the number of pairs that passed or failed."""
         return self.right + self.wrong_passes + self.wrong_failures
 
     @property
     def accuracy(self) -> float | None:
-        """Gives the share of decided pairs that were decided rightly, 0 to 1; None when none were decided."""
+        """Return the share of right decisions among the decided pairs, 0 to 1; None if none was decided."""
         return self.right / self.decided if self.decided else None
 
     @property
     def coverage(self) -> float:
-        """Gives the share of pairs that were decided, 0 to 1."""
+        """Return the share of pairs that were decided, 0 to 1."""
         return self.decided / max(1, self.pairs)
 
 
-async def calibrate(pairs: Sequence[Pair], rater: Rater) -> tuple[Judged, ...]:
-    """Asks a rater about every pair, a few at a time; the order is kept.
+async def calibrate(pairs: Sequence[Pair], rater: Rater) -> tuple[RatedPair, ...]:
+    """Rate every pair, a few at a time, and keep their order.
 
-    What cannot be rated is an ERROR of that pair, and None of a rater is undecided.
+    A RaterError is an ERROR of that pair; a rater that returns None leaves it undecided.
     """
     free = asyncio.Semaphore(limits.RATER_CONCURRENCY)
 
-    async def judge(pair: Pair) -> Judged:
+    async def rate(pair: Pair) -> RatedPair:
         async with free:
-            return await _judge(pair, rater)
+            return await _rate(pair, rater)
 
-    return tuple(await asyncio.gather(*map(judge, pairs)))
+    return tuple(await asyncio.gather(*map(rate, pairs)))
 
 
-def tally(judged: Iterable[Judged]) -> Tally:
-    """Counts what was said of pairs."""
-    each = list(judged)
-    wrong = [one.verdict for one in each if one.is_decided and not one.is_right]
-    verdicts = [one.verdict for one in each]
-    return Tally(
-        pairs=len(each),
-        right=sum(one.is_right for one in each),
+async def _rate(pair: Pair, rater: Rater) -> RatedPair:
+    rubric = Rubric(_METRIC, pair.utterance, pair.actual, expected=pair.expected)
+    try:
+        returned = rater(rubric)
+        rating: Rating | None = await returned if isinstance(returned, Awaitable) else returned
+    except RaterError as error:
+        return RatedPair(pair, Verdict.ERROR, "", str(error))
+    if rating is None:
+        return RatedPair(pair, Verdict.UNDECIDED, "", "the rater does not judge responses")
+    rule = rating.rule or rating.rater
+    return RatedPair(pair, rating.verdict, "" if rating.verdict is Verdict.UNDECIDED else rule, rating.explanation)
+
+
+def agreement(rated: Iterable[RatedPair]) -> Agreement:
+    """Count how often the rater agrees."""
+    pairs = list(rated)
+    wrong = [each.verdict for each in pairs if each.is_decided and not each.is_right]
+    verdicts = [each.verdict for each in pairs]
+    return Agreement(
+        pairs=len(pairs),
+        right=sum(each.is_right for each in pairs),
         wrong_passes=wrong.count(Verdict.PASS),
         wrong_failures=wrong.count(Verdict.FAILURE),
         undecided=verdicts.count(Verdict.UNDECIDED),
@@ -127,20 +140,7 @@ def tally(judged: Iterable[Judged]) -> Tally:
     )
 
 
-def tally_by_rule(judged: Sequence[Judged]) -> dict[str, Tally]:
-    """Counts by the rule that decided, in the order of the rules' names."""
-    rules = sorted({one.rule for one in judged if one.is_decided})
-    return {rule: tally(one for one in judged if one.is_decided and one.rule == rule) for rule in rules}
-
-
-async def _judge(pair: Pair, rater: Rater) -> Judged:
-    rubric = Rubric(_METRIC, pair.utterance, pair.actual, expected=pair.expected)
-    try:
-        given = rater(rubric)
-        rating: Rating | None = await given if isinstance(given, Awaitable) else given
-    except RaterError as error:
-        return Judged(pair, Verdict.ERROR, "", str(error))
-    if rating is None:
-        return Judged(pair, Verdict.UNDECIDED, "", "the rater does not judge responses")
-    rule = rating.rule or rating.rater
-    return Judged(pair, rating.verdict, "" if rating.verdict is Verdict.UNDECIDED else rule, rating.explanation)
+def agreement_by_rule(rated: Sequence[RatedPair]) -> dict[str, Agreement]:
+    """Count the decided pairs of each rule, sorted by the names of the rules."""
+    rules = sorted({each.rule for each in rated if each.is_decided})
+    return {rule: agreement(each for each in rated if each.is_decided and each.rule == rule) for rule in rules}

@@ -1,7 +1,4 @@
-"""What a rater is, and what it is asked.
-
-Where a rater keeps what a model said, so that the same question costs only once.
-"""
+"""The interface of raters: what they receive, what they return, and the cache of a language model's replies."""
 
 from __future__ import annotations
 
@@ -18,23 +15,23 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Rubric:
-    """What is to be rated, and by what.
+    """What to rate, and by what.
 
     Attributes:
-        metric: the expectation's canonical name, such as `bot_response_rating`, `coherence` or
+        metric: The expectation's canonical name, such as `bot_response_rating`, `coherence` or
             `response/llm_judged/safety/rating`.
-        utterance: what the agent was asked.
-        actual: what it answered.
-        expected: a model answer, or a description of one; empty when the definition gives none.
-        history: what was said before.
-        actions: what the agent did for the answer; their outputs are its facts.
-        threshold: the rating, 0 to 5, from which on the answer passes.
-        passages: what was retrieved for the answer, or the one passage that is to be judged.
-        facts: what a correct answer must say; where there are some, `expected` is empty.
-        guidelines: rules that must all hold, or the one that is to be judged.
-        samples: how often a rater that rates by samples takes one; None leaves it to the rater.
-        is_pooled: whether every one of these samples is taken and counts: no majority ends them early, and
-            one that cannot be read is left out.
+        utterance: The user's question.
+        actual: The agent's answer.
+        expected: A model answer, or a description of one; empty if the definition has none.
+        history: The conversation before the utterance.
+        actions: The agent's actions for the answer; their outputs are facts.
+        threshold: The minimum rating, 0 to 5, of an answer that passes.
+        passages: The passages that were retrieved for the answer, or the one to judge.
+        facts: What a correct answer must say; if there are facts, `expected` is empty.
+        guidelines: The rules that must all hold, or the one to judge.
+        samples: The number of samples that a sampling rater requests; None leaves it to the rater.
+        is_pooled: Whether all samples are requested and count: a majority does not end them early, and
+            unreadable ones are ignored.
     """
 
     metric: str
@@ -53,14 +50,14 @@ class Rubric:
 
 @dataclass(frozen=True, slots=True)
 class Rating:
-    """How well an answer meets what was expected.
+    """How well an answer meets the expectation.
 
     Attributes:
-        score: 0 to 5; the threshold and above passes. None when nothing was decided.
-        explanation: the rule that decided and its evidence.
-        rater: the name of the rater that judged.
-        rule: the rule that decided, where the rater goes by rules.
-        share: of samples that were pooled, the share that passes, 0 to 1.
+        score: 0 to 5; None if the rater did not decide.
+        explanation: The reason and its evidence.
+        rater: The name of the rater.
+        rule: The rule that decided, if the rater has rules.
+        share: The share of pooled samples that pass, 0 to 1.
     """
 
     score: float | None
@@ -72,28 +69,28 @@ class Rating:
 
 
 class Rater(Protocol):
-    """Rates answers; a rater that has to wait (for a model) gives an awaitable.
+    """Rates answers; a rater that waits, for example for a model, returns an awaitable.
 
     Raises:
-        RaterError: it cannot rate now; the result becomes ERROR.
+        RaterError: The rater cannot rate now; the result becomes ERROR.
     """
 
     def __call__(self, rubric: Rubric, /) -> Rating | Awaitable[Rating] | None:
-        """Rates an answer; None when it cannot judge the metric at all."""
+        """Rate an answer; return None if the rater cannot judge the metric at all."""
         ...
 
     async def close(self) -> None:
-        """Lets go of what the rater holds; called once, after the last rating."""
+        """Release the rater's resources; called once, after the last rating."""
         ...
 
 
 class RatingCache(Protocol):
-    """Keeps texts by key; the key stands for everything that a text depends on."""
+    """Stores texts by a key that covers everything that a text depends on."""
 
     def find(self, key: str) -> str | None:
-        """Gives the text that is kept under a key; None when there is none."""
+        """Return the text that is stored for a key; None if there is none."""
         ...
 
     def keep(self, key: str, body: str) -> None:
-        """Keeps a text under a key, in place of what was there."""
+        """Store a text for a key, and replace an older one."""
         ...

@@ -8,7 +8,7 @@ from difflib import get_close_matches
 from inspect import isawaitable
 from typing import TYPE_CHECKING, Final, cast
 
-from evalmeta.engine.raters.rules.judge import Rules
+from evalmeta.engine.raters.rules.rater import Rules
 from evalmeta.engine.reasons import reason
 from evalmeta.engine.scorers.actions import action_scorer
 from evalmeta.engine.scorers.comparisons import comparison_scorer

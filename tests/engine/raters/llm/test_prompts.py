@@ -10,9 +10,9 @@ from jsonschema import Draft202012Validator
 
 from engine.raters.llm.model_server import judgement
 from evalmeta.engine.raters.judge import Rubric
-from evalmeta.engine.raters.llm.judgement import judgement_schema, read_judgement
 from evalmeta.engine.raters.llm.prompts import METRICS, PROMPT_VERSION, rubric_message, system_message
 from evalmeta.engine.raters.llm.questions import QUESTIONS
+from evalmeta.engine.raters.llm.replies import judgement_schema, read_judgement
 from evalmeta.engine.scorers.registry import SCORERS
 from evalmeta.model.definition import HistoryMessage
 from evalmeta.model.expectations import expectation_kind

@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING
 import pytest
 
 from engine.raters.llm.model_server import ModelServer, failing, half, judging, model_serving, replying, saying
-from engine.raters.llm.test_judge import KEY, RUBRIC, Kept
+from engine.raters.llm.test_rater import KEY, RUBRIC, Kept
 from evalmeta import limits
-from evalmeta.engine.raters.llm.judge import bind_llm
+from evalmeta.engine.raters.llm.rater import bind_llm
 from evalmeta.errors import RaterError, SettingsError
 from evalmeta.model.run import Verdict
 from evalmeta.model.settings import LlmRater

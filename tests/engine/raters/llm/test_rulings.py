@@ -11,12 +11,12 @@ from hypothesis import strategies as st
 from jsonschema import Draft202012Validator
 
 from engine.raters.llm.model_server import model_serving, ruled, ruling
-from engine.raters.llm.test_judge import KEY, Kept, Told, rate, rate_all
+from engine.raters.llm.test_rater import KEY, Kept, Told, rate, rate_all
 from evalmeta.engine.raters.judge import Rating, Rubric
-from evalmeta.engine.raters.llm.judge import ModelRater, bind_llm
 from evalmeta.engine.raters.llm.prompts import answer_schema, rubric_message
 from evalmeta.engine.raters.llm.questions import QUESTIONS
-from evalmeta.engine.raters.llm.rulings import CLAIMS, GRADE, YES_NO, YES_NO_EACH, Form, read_ruling, ruling_schema
+from evalmeta.engine.raters.llm.rater import ModelRater, bind_llm
+from evalmeta.engine.raters.llm.replies import CLAIMS, GRADE, YES_NO, YES_NO_EACH, Form, read_ruling, ruling_schema
 from evalmeta.model.generated_data import Passage
 from evalmeta.model.run import Verdict
 from evalmeta.model.settings import LlmRater

@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from evalmeta.engine.raters.rules.judge import counted_nothing, day_gap, name_gap
+from evalmeta.engine.raters.rules.rater import counted_nothing, day_gap, name_gap
 
 
 @pytest.mark.parametrize(

@@ -1,8 +1,6 @@
-"""What a language model is told when it rates an answer: one prompt for each metric, all of one version.
+"""The prompts for ratings: one for each metric, all with the same version; those of ADK and Databricks: `questions.py`.
 
-Those of ADK and Databricks are in `questions.py`.
-
-Whoever changes a text or the schema of the answer raises `PROMPT_VERSION`: ratings name it.
+Increase `PROMPT_VERSION` when you change a text or the schema of the reply: ratings name it.
 """
 
 from __future__ import annotations
@@ -12,9 +10,8 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
 from evalmeta import limits
-from evalmeta.engine.raters.llm.judgement import judgement_schema
-from evalmeta.engine.raters.llm.questions import QUESTIONS, asked_fields, inquiry_message
-from evalmeta.engine.raters.llm.rulings import ruling_schema
+from evalmeta.engine.raters.llm.questions import QUESTIONS, asked_fields, context_fields, inquiry_message
+from evalmeta.engine.raters.llm.replies import judgement_schema, ruling_schema
 from evalmeta.errors import RaterError
 
 if TYPE_CHECKING:
@@ -129,11 +126,11 @@ _PROMPTS: Final[Mapping[str, _Prompt]] = {
 }
 
 METRICS: Final = (*_PROMPTS, *QUESTIONS)
-"""The canonical names of what a language model can rate, those of other systems last."""
+"""The canonical names of the metrics that a language model can rate; those of other systems come last."""
 
 
 def system_message(metric: str) -> str:
-    """Gives what the model is told to do; the metric is one of `METRICS`."""
+    """Return the system message for one of `METRICS`."""
     if metric in QUESTIONS:
         return inquiry_message(QUESTIONS[metric])
     prompt = _PROMPTS[metric]
@@ -147,17 +144,15 @@ def system_message(metric: str) -> str:
 
 
 def answer_schema(metric: str) -> JsonObject:
-    """Gives the JSON Schema of what the model says; the metric is one of `METRICS`."""
+    """Return the JSON Schema of the model's reply for one of `METRICS`."""
     return ruling_schema(QUESTIONS[metric].form) if metric in QUESTIONS else judgement_schema()
 
 
 def rubric_message(rubric: Rubric) -> str:
-    """Gives what is to be rated as one JSON object, so that no text in it can end the value it stands in.
-
-    How long actions took is left out: it differs every time and is none of the rater's business.
+    """Return the data to rate as one JSON object: no text in it can end the string that contains it.
 
     Raises:
-        RaterError: it is longer than `MAX_RUBRIC_CHARS`.
+        RaterError: The message is longer than `MAX_RUBRIC_CHARS`.
     """
     text = json.dumps(_fields(rubric), ensure_ascii=False, indent=1)
     if len(text) > limits.MAX_RUBRIC_CHARS:
@@ -175,6 +170,5 @@ def _fields(rubric: Rubric) -> JsonObject:
         "question": rubric.utterance,
         "answer": rubric.actual,
         "expectation": rubric.expected,
-        "history": [{"role": each.role, "message": each.message} for each in rubric.history],
-        "actions": [{"name": each.name, "input": each.input, "output": each.output} for each in rubric.actions],
+        **context_fields(rubric),
     }

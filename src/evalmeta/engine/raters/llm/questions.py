@@ -1,6 +1,6 @@
-"""What a language model is told when it rules on a question: one prompt for each metric of ADK and Databricks.
+"""The prompts for questions with few answers: one for each metric of ADK and Databricks.
 
-They are of the version of `prompts.py`; whoever changes a text or a form raises it.
+Increase `PROMPT_VERSION` in `prompts.py` when you change a text or a form.
 """
 
 from __future__ import annotations
@@ -9,7 +9,7 @@ import json
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
-from evalmeta.engine.raters.llm.rulings import CLAIMS, GRADE, YES_NO, YES_NO_EACH, Form, ruling_schema
+from evalmeta.engine.raters.llm.replies import CLAIMS, GRADE, YES_NO, YES_NO_EACH, Form, ruling_schema
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -54,15 +54,15 @@ _NO_ITEMS: Final = "leave it empty."
 
 @dataclass(frozen=True, slots=True)
 class Inquiry:
-    """What is asked about one metric.
+    """The question about one metric.
 
     Attributes:
-        task: what is to be judged, in one or two sentences.
-        keys: which data the model gets.
-        label: what each label means.
-        items: what the items are.
-        form: which labels there are.
-        has_counted_items: whether there is one item for each fact or guideline.
+        task: What to judge, in one or two sentences.
+        keys: The data that the model receives.
+        label: The meaning of each label.
+        items: The meaning of the items.
+        form: The labels of the ruling.
+        has_counted_items: Whether there is one item for each fact or guideline.
     """
 
     task: str
@@ -203,11 +203,11 @@ QUESTIONS: Final[Mapping[str, Inquiry]] = {
     "response/llm_judged/guideline_adherence/rating": _GUIDELINES,
     "response/llm_judged/global_guideline_adherence/rating": _GUIDELINES,
 }
-"""What is asked about each metric (ADK, "Evaluation criteria"; Databricks, "Built-in AI judges (MLflow 2)")."""
+"""The question about each metric (ADK, "Evaluation criteria"; Databricks, "Built-in AI judges (MLflow 2)")."""
 
 
 def inquiry_message(inquiry: Inquiry) -> str:
-    """Gives what the model is told to do."""
+    """Return the system message."""
     return _FRAME.format(
         task=inquiry.task,
         keys="\n".join(f"- {key}: {_KEYS[key]}" for key in inquiry.keys),
@@ -218,18 +218,8 @@ def inquiry_message(inquiry: Inquiry) -> str:
 
 
 def asked_fields(inquiry: Inquiry, rubric: Rubric) -> JsonObject:
-    """Gives what the ruling is about, and nothing that it does not need."""
-    fields = _fields(rubric)
-    return {key: fields[key] for key in inquiry.keys}
-
-
-def item_count(inquiry: Inquiry, rubric: Rubric) -> int | None:
-    """Tells how many items a ruling must have; None where that is not known beforehand."""
-    return (len(rubric.facts) or len(rubric.guidelines) or None) if inquiry.has_counted_items else None
-
-
-def _fields(rubric: Rubric) -> JsonObject:
-    return {
+    """Return the data that the question needs, and no other."""
+    fields: JsonObject = {
         "question": rubric.utterance,
         "answer": rubric.actual,
         "reference": rubric.expected,
@@ -237,6 +227,19 @@ def _fields(rubric: Rubric) -> JsonObject:
         "guidelines": list(rubric.guidelines),
         "criterion": "\n".join(rubric.guidelines),
         "passages": [{"uri": each.uri, "content": each.content} for each in rubric.passages],
+        **context_fields(rubric),
+    }
+    return {key: fields[key] for key in inquiry.keys}
+
+
+def context_fields(rubric: Rubric) -> JsonObject:
+    """Return the history and the actions; latencies are left out, because they differ every time."""
+    return {
         "history": [{"role": each.role, "message": each.message} for each in rubric.history],
         "actions": [{"name": each.name, "input": each.input, "output": each.output} for each in rubric.actions],
     }
+
+
+def item_count(inquiry: Inquiry, rubric: Rubric) -> int | None:
+    """Return the required number of items of a ruling; None if any number is valid."""
+    return (len(rubric.facts) or len(rubric.guidelines) or None) if inquiry.has_counted_items else None

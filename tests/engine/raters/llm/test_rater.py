@@ -21,7 +21,7 @@ from engine.raters.llm.model_server import (
 )
 from evalmeta import limits
 from evalmeta.engine.raters.judge import Rating, RatingCache, Rubric
-from evalmeta.engine.raters.llm.judge import ModelRater, bind_llm
+from evalmeta.engine.raters.llm.rater import ModelRater, bind_llm
 from evalmeta.errors import RaterError, SettingsError, StoreLocked
 from evalmeta.model.definition import HistoryMessage
 from evalmeta.model.generated_data import Action
@@ -481,7 +481,7 @@ def test_another_prompt_asks_anew(monkeypatch: pytest.MonkeyPatch) -> None:
     cache = Kept()
     with model_serving(judging(4)) as server:
         rate(server, kept=cache, samples=1)
-        monkeypatch.setattr("evalmeta.engine.raters.llm.judge.PROMPT_VERSION", 2)
+        monkeypatch.setattr("evalmeta.engine.raters.llm.rater.PROMPT_VERSION", 2)
         rate(server, kept=cache, samples=1)
     assert len(server.bodies) == 2
 
