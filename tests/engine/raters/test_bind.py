@@ -78,9 +78,9 @@ def test_an_adapter_that_nothing_adds_is_named_with_those_there_are(tmp_path: Pa
     ("source", "words"),
     [
         ("make = 1", "is int, which cannot be called"),
-        ("def make(settings, *, root): raise KeyError('model')", "makes no rater: KeyError: 'model'"),
-        ("def make(settings, *, root): return 1", "gives int, which cannot be called and closed"),
-        ("def make(settings, *, root): return len", "gives builtin_function_or_method, which cannot be called and"),
+        ("def make(settings, *, root): raise KeyError('model')", "failed: KeyError: 'model'"),
+        ("def make(settings, *, root): return 1", "returned int, which cannot be called and closed"),
+        ("def make(settings, *, root): return len", "returned builtin_function_or_method, which cannot be called and"),
     ],
 )
 def test_a_package_without_a_rater_is_named(adding: Adding, tmp_path: Path, source: str, words: str) -> None:

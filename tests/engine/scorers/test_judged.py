@@ -170,7 +170,7 @@ def test_a_ruling_that_leaves_something_out_is_not_read(name: str) -> None:
     with model_serving(ruled("yes", *["yes"] * (items - 1))) as server:
         result = judge(server, expectation)
     assert result.verdict is Verdict.ERROR
-    assert "no judgement that can be read" in result.explanation
+    assert "not a readable judgement" in result.explanation
 
 
 def test_a_label_may_be_spelt_in_any_case() -> None:

@@ -59,14 +59,14 @@ def test_the_temperature_can_be_left_to_the_model(monkeypatch: pytest.MonkeyPatc
 
 
 def test_a_model_that_knows_no_schemas_is_asked_for_text(monkeypatch: pytest.MonkeyPatch) -> None:
-    with model_serving(judging()) as server, pytest.raises(RaterError, match="no judgement that can be read"):
+    with model_serving(judging()) as server, pytest.raises(RaterError, match="not a readable judgement"):
         rate(server, monkeypatch, model="test")
 
 
 def test_a_server_that_is_not_there_is_an_error_at_last(monkeypatch: pytest.MonkeyPatch) -> None:
     with model_serving(judging()) as server:
         pass
-    with pytest.raises(RaterError, match=r"gives no answer: .* \(tried 4 times\)"):
+    with pytest.raises(RaterError, match=r"does not reply: .* \(tried 4 times\)"):
         rate(server, monkeypatch)
 
 
@@ -91,7 +91,7 @@ def test_what_fails_in_passing_is_tried_again(trouble: bytes, monkeypatch: pytes
     ("reply", "words"),
     [
         (saying(None, refusal="I cannot assist with that."), "refuses to rate this answer: I cannot assist"),
-        (saying("", finish_reason="content_filter"), "its content filter stepped in"),
+        (saying("", finish_reason="content_filter"), "its content filter blocked the request"),
         (failing(401, f"the key {KEY} is wrong"), r"status 401: .*the key \[secret\] is wrong"),
         (failing(500, "broken"), "status 500"),
         (replying({"choices": "none"}), "cannot be asked"),
@@ -111,7 +111,7 @@ def test_what_lasts_is_an_error_and_tells_no_key(reply: bytes, words: str, monke
     [
         ("nobody:knows", "cannot be used: Unknown"),
         ("gpt", "cannot be used: Unknown"),
-        ("bedrock:claude", "needs more: "),
+        ("bedrock:claude", "needs another package: "),
     ],
 )
 def test_a_name_that_cannot_be_used_is_wrong_usage(model: str, words: str, variable: str) -> None:
@@ -121,6 +121,7 @@ def test_a_name_that_cannot_be_used_is_wrong_usage(model: str, words: str, varia
 
 def test_the_extra_is_named_where_it_is_missing(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "pydantic_ai.models", None)
+    monkeypatch.delitem(sys.modules, "evalmeta.engine.raters.llm.pydantic_ai_model", raising=False)
     with pytest.raises(SettingsError, match="which is not installed") as caught:
         bind_llm(LlmRater(adapter="llm", model="openai:gpt-4.1-mini"))
     assert "pip install 'evalmeta[llm]'" in caught.value.actions[0]

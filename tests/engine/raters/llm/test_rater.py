@@ -305,23 +305,23 @@ def test_samples_that_stay_unreadable_are_left_out() -> None:
 @pytest.mark.parametrize("samples", [["no", 5, 1], ["no", "no", 5, 5, 1], ["no", 5, 5, 1]])
 def test_where_a_sample_that_was_not_read_could_decide_there_is_no_rating(samples: list[int | str]) -> None:
     texts = [each if isinstance(each, str) else json.dumps(judgement(each)) for each in samples]
-    with pytest.raises(RaterError, match="no judgement that can be read"):
+    with pytest.raises(RaterError, match="not a readable judgement"):
         rate_as_told(texts)
 
 
 def test_without_a_readable_majority_there_is_no_rating() -> None:
     said = refuse(saying("no"))
-    assert said == "llm:judge-1 (prompt v1): 3 of 3 samples are no judgement that can be read"
+    assert said == "llm:judge-1 (prompt v1): 3 of 3 samples are not a readable judgement"
 
 
 @pytest.mark.parametrize(
     ("reply", "words"),
     [
         (saying(None, refusal="I cannot assist with that."), "judge-1 refuses to rate this answer: I cannot assist"),
-        (saying("", finish_reason="content_filter"), "its content filter stepped in"),
-        (replying({"choices": []}), "no chat completion"),
-        (replying({"choices": [{"text": "old"}]}), "no chat completion"),
-        (replying([1]), "no chat completion"),
+        (saying("", finish_reason="content_filter"), "its content filter blocked the request"),
+        (replying({"choices": []}), "is not a chat completion"),
+        (replying({"choices": [{"text": "old"}]}), "is not a chat completion"),
+        (replying([1]), "is not a chat completion"),
     ],
 )
 def test_a_refusal_is_an_error_and_not_kept(reply: bytes, words: str) -> None:

@@ -69,7 +69,7 @@ def bind_model(settings: LlmRater) -> JudgeModel:
     key = os.environ.get(variable, "") if variable else ""
     if variable and not key:
         raise SettingsError(
-            f"the environment variable {variable} with the rater's key is not set",
+            f"the environment variable {variable} is not set; it must contain the rater's key",
             actions=(f"Set {variable}, or correct api_key_env in evalmeta.toml.",),
         )
     if settings.url:
