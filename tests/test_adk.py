@@ -177,9 +177,9 @@ def test_a_broken_config_is_an_error_and_nothing_is_asked(write: Callable[..., P
     assert asked == []
     assert str(caught.value) == (
         "nothing was asked:\n"
-        f"  {tmp_path}/one/test_config.json:1:38: 'response_match_scor' is no metric"
+        f"  {tmp_path}/one/test_config.json:1:38: 'response_match_scor' is not a known metric"
         " Did you mean 'response_match_score'?\n"
-        f"  {tmp_path}/two/b.test.json:1:33: 'evalCases' is empty: nothing would be asked"
+        f"  {tmp_path}/two/b.test.json:1:33: 'evalCases' is empty: add at least one case"
     )
 
 

@@ -194,7 +194,7 @@ def test_a_file_is_evaluated_by_its_path(tmp_path: Path) -> None:
 def test_chosen_metrics_and_notes_reach_the_result() -> None:
     config = {"databricks-agent": {"metrics": ["safety"]}}
     data = [{"request": "q", "response": "a", "expected": "x"}]
-    with pytest.warns(UserWarning, match="there is no column 'expected'; it is passed over. Did you mean"):
+    with pytest.warns(UserWarning, match="there is no column 'expected'; it is ignored. Did you mean"):
         result = databricks.evaluate(data=data, evaluator_config=config, rater=judge, name="mine")
     assert list(result.metrics) == ["response/llm_judged/safety/rating/percentage"]
     assert ["there is no column 'expected'" in each.message for each in result.notes] == [True]

@@ -1,16 +1,13 @@
 from __future__ import annotations
 
-import cProfile
 import json
-import pstats
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from evalmeta.errors import FormatError
-from evalmeta.formats.diagnostics import Diagnostics
-from evalmeta.formats.json_source import JsonRecord, read_json
+from evalmeta.formats.json_source import read_json
 
 texts = st.text(st.characters(exclude_categories=["Cs"]), max_size=6)
 values = st.recursive(
@@ -87,40 +84,6 @@ def test_keys_are_told_to_stand_twice_exactly_when_they_do(pairs: list[tuple[str
         read_json(data, label="x.json")
 
 
-def record(text: str) -> tuple[JsonRecord, Diagnostics]:
-    diagnostics = Diagnostics("x.json")
-    return JsonRecord(read_json(text.encode(), label="x.json"), (), diagnostics, called="a turn"), diagnostics
-
-
-def test_keys_are_read_in_every_spelling() -> None:
-    found, _ = record('{"user_content": "hi"}')
-    assert found.text("userContent", "user_content") == "hi"
-
-
-@pytest.mark.parametrize(
-    ("text", "message"),
-    [
-        ("[]", "x.json:1:1: a turn is a list, not an object"),
-        ('{\n  "name": 1}', "x.json:2:11: 'name' of a turn is a number, not a text"),
-        ("{}", "x.json:1:1: a turn needs 'name'"),
-    ],
-)
-def test_what_does_not_fit_is_a_problem_with_its_place(text: str, message: str) -> None:
-    found, diagnostics = record(text)
-    assert found.required_text("name") == ""
-    with pytest.raises(FormatError) as caught:
-        diagnostics.check()
-    assert str(caught.value) == message
-
-
-def test_unknown_keys_are_warnings_with_the_nearest_known_one() -> None:
-    found, diagnostics = record('{"nmae": "x"}')
-    found.note_unknown("name")
-    [note] = diagnostics.notes
-    assert (note.message, note.hint) == ("a turn has no key 'nmae'; it is passed over", "Did you mean 'name'?")
-    diagnostics.check()
-
-
 def test_values_are_found_in_any_order_beside_the_first_line_of_the_file() -> None:
     file = read_json(b'{"a": [\n 1,\n {"d":\n 2, "b": 3}],\n "c": 4}', label="x.jsonl", first_line=5)
     wanted = {
@@ -132,19 +95,3 @@ def test_values_are_found_in_any_order_beside_the_first_line_of_the_file() -> No
         ("a", "b"): (5, 7),
     }
     assert {path: file.place(path) for path in wanted} == wanted
-
-
-def note_all(data: object, diagnostics: Diagnostics) -> None:
-    file = read_json(json.dumps(data, indent=1).encode(), label="x.json")
-    for case in JsonRecord(file, (), diagnostics, called="the file").records("cases", called="a case"):
-        case.note_unknown("utterance")
-        case.required_text("utterance")
-
-
-def test_a_file_is_gone_through_once_however_many_problems_it_has() -> None:
-    diagnostics, profile = Diagnostics("x.json"), cProfile.Profile()
-    profile.runcall(note_all, {"cases": [{f"key{place}": 1 for place in range(40)}] * 1_000, "more": 1}, diagnostics)
-    found = pstats.Stats(profile).stats  # type: ignore[attr-defined] # not in the type stubs
-    decoded = sum(count for (_, _, name), (count, *_) in found.items() if name == "raw_decode")
-    assert 2_000 < decoded < 50_000
-    assert (len(diagnostics.notes), diagnostics.has_all_errors, diagnostics.has_all_warnings) == (1_000, True, True)

@@ -136,8 +136,8 @@ def test_what_another_program_would_write_otherwise_needs_quotes(text: str) -> N
                 "t.yaml:1:1 a test spec needs 'subjectName' [spec-missing]",
             ],
         ),
-        ("- a\n", ["t.yaml:1:1 a test spec is a list, not keys and values [spec-type]"]),
-        ("", ["t.yaml:1:1 a test spec is nothing, not keys and values [spec-type]"]),
+        ("- a\n", ["t.yaml:1:1 a test spec is a list, not a mapping [spec-type]"]),
+        ("", ["t.yaml:1:1 a test spec is null, not a mapping [spec-type]"]),
         (
             CASE + "    expectedTopics: x\n",
             ["t.yaml:6:5 a test case has no key 'expectedTopics' [spec-key] Did you mean 'expectedTopic'?"],
@@ -151,25 +151,41 @@ def test_what_another_program_would_write_otherwise_needs_quotes(text: str) -> N
                 )
             ],
         ),
-        (CASE + "    expectedTopic: [a]\n", ["t.yaml:6:20 'expectedTopic' is a list, not a text [spec-type]"]),
-        (CASE + "    expectedTopic: {}\n", ["t.yaml:6:20 'expectedTopic' is a mapping, not a text [spec-type]"]),
+        (
+            CASE + "    expectedTopic: [a]\n",
+            ["t.yaml:6:20 'expectedTopic' of a test case is a list, not a text [spec-type]"],
+        ),
+        (
+            CASE + "    expectedTopic: {}\n",
+            ["t.yaml:6:20 'expectedTopic' of a test case is a mapping, not a text [spec-type]"],
+        ),
         (
             CASE + "    expectedActions: A\n",
-            ["t.yaml:6:22 'expectedActions' is a text, not a list [spec-type] Begin each item with '- '."],
+            [
+                (
+                    "t.yaml:6:22 'expectedActions' of a test case is a text, not a list [spec-type]"
+                    " Begin each item with '- '."
+                )
+            ],
         ),
         (CASE + "    expectedActions: [' ']\n", ["t.yaml:6:23 an action has no name [spec-missing]"]),
         (
             CASE + "    expectedActions: [a, ]\n    metrics: [~]\n",
-            ["t.yaml:7:15 an item of 'metrics' is empty [spec-missing]"],
+            ["t.yaml:7:15 'metrics' of a test case has an empty item [spec-missing]"],
         ),
         (
             CASE + "    metrics: [coherense]\n",
-            ["t.yaml:6:15 'coherense' is no metric [spec-value] Did you mean 'coherence'?"],
+            ["t.yaml:6:15 'coherense' is not a valid metric [spec-value] Did you mean 'coherence'?"],
         ),
-        (CASE + "    metrics: [[]]\n", ["t.yaml:6:15 'metrics' is a list, not a text [spec-type]"]),
+        (CASE + "    metrics: [[]]\n", ["t.yaml:6:15 'metrics' of a test case holds a list, not a text [spec-type]"]),
         (
             CASE + "    customEvaluations:\n      - {name: string_comparisson}\n",
-            ["t.yaml:7:9 'string_comparisson' is no custom evaluation [spec-value] Did you mean 'string_comparison'?"],
+            [
+                (
+                    "t.yaml:7:16 'string_comparisson' is not a valid custom evaluation [spec-value]"
+                    " Did you mean 'string_comparison'?"
+                )
+            ],
         ),
         (
             CASE + "    customEvaluations:\n      - {name: string_comparison, JSONPath: $.x}\n",
@@ -184,11 +200,11 @@ def test_what_another_program_would_write_otherwise_needs_quotes(text: str) -> N
             CASE
             + "    customEvaluations:\n      - name: string_comparison\n"
             + "        parameters: [{name: a, value: b, isReference: 1}]\n",
-            ["t.yaml:8:55 'isReference' is a number, not true or false [spec-type]"],
+            ["t.yaml:8:55 'isReference' of a parameter is a number, not true or false [spec-type]"],
         ),
         (
             CASE + "    conversationHistory: [{role: user, message: m, index: true}]\n",
-            ["t.yaml:6:59 'index' is a boolean, not a whole number [spec-type]"],
+            ["t.yaml:6:59 'index' of a message is a boolean, not a whole number [spec-type]"],
         ),
         (
             CASE + '    expectedOutcome: "a\\u0001"\n',

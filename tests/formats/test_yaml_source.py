@@ -15,7 +15,7 @@ def refused(data: bytes) -> str:
 
 
 def test_nodes_know_their_places() -> None:
-    root = read_yaml("\ufeffa:\n  - b\n  - 'c'\n".encode(), label="f")
+    root = read_yaml("\ufeffa:\n  - b\n  - 'c'\n".encode(), label="f").root
 
     assert isinstance(root, YamlMapping)
     [(key, items)] = root.entries
@@ -26,7 +26,7 @@ def test_nodes_know_their_places() -> None:
 
 
 def test_an_alias_repeats_what_its_anchor_names() -> None:
-    root = read_yaml(b"- &x [1]\n- *x\n- &y 2\n- *y\n", label="f")
+    root = read_yaml(b"- &x [1]\n- *x\n- &y 2\n- *y\n", label="f").root
 
     assert isinstance(root, YamlSequence)
     assert root.items[0] == root.items[1]
@@ -35,7 +35,7 @@ def test_an_alias_repeats_what_its_anchor_names() -> None:
 
 @pytest.mark.parametrize("tag", ["!!str 7", "! 7"])
 def test_a_tag_can_make_a_text_of_a_number(tag: str) -> None:
-    assert read_yaml(tag.encode(), label="f") == YamlScalar(1, 1, "7", is_plain=False)
+    assert read_yaml(tag.encode(), label="f").root == YamlScalar(1, 1, "7", is_plain=False)
 
 
 @pytest.mark.parametrize(

@@ -18,11 +18,11 @@ import orjson
 
 from evalmeta import limits
 from evalmeta.errors import FormatError, NotFound, ProjectError, UsageError
-from evalmeta.formats.adk.cases import Keys, read_session
+from evalmeta.formats.adk.cases import AdkRecord, read_session
 from evalmeta.formats.adk.config import DEFAULT_CONFIG, read_test_config
 from evalmeta.formats.adk.reader import LEGACY, read_adk
 from evalmeta.formats.diagnostics import Diagnostics
-from evalmeta.formats.json_source import JsonRecord, read_json
+from evalmeta.formats.json_source import read_json
 from evalmeta.formats.registry import ADK_CONFIG
 from evalmeta.package.files import read_file
 from evalmeta.package.project import find_project
@@ -121,8 +121,8 @@ def session_in(path: Path) -> Session | None:
         FormatError: it cannot be read.
     """
     diagnostics = Diagnostics(str(path))
-    record = JsonRecord(read_json(bytes_of(path), label=str(path)), (), diagnostics, called="an initial session")
-    session = read_session(record, Keys())
+    file = read_json(bytes_of(path), label=str(path))
+    session = read_session(AdkRecord(file, (), file.value, diagnostics, called="an initial session"))
     diagnostics.check()
     return session
 

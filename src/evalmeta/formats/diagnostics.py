@@ -32,6 +32,7 @@ class Diagnostics:
         self.label = label
         self._problems: list[Problem] = []
         self._notes: list[Problem] = []
+        self._keys: set[tuple[str, str]] = set()
 
     @property
     def notes(self) -> tuple[Problem, ...]:
@@ -59,6 +60,13 @@ class Diagnostics:
         if len(self._notes) < limits.MAX_PROBLEMS:
             place = Location(self.label, line, column)
             self._notes.append(Problem(code, Severity.WARNING, place, message[:_MESSAGE_CHARS], hint))
+
+    def is_first(self, called: str, key: str) -> bool:
+        """Return whether this kind of object has an unknown key for the first time: each is reported once."""
+        before = len(self._keys)
+        if not self.has_all_warnings:
+            self._keys.add((called, key))
+        return len(self._keys) > before
 
     def suggest(self, word: str, known: Iterable[str]) -> str:
         """Gives what `did_you_mean` does, and nothing when no more problems are kept: it takes its time."""

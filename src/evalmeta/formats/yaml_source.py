@@ -1,11 +1,7 @@
-"""YAML to nodes that know their places; nothing of it is run, and aliases cannot make it grow without bound.
+"""YAML files, read into nodes that know their lines, and written.
 
-Scalars are told apart as YAML 1.2 does (Core Schema, section 10.3), for that is what
-the sf CLI reads: `yes` and `on` are texts.
-
-Mappings of a file read by their keys: what does not fit becomes a problem with its place, and reading goes on.
-
-Values to YAML that YAML 1.1 and 1.2 read alike: blocks, a line each, texts in double quotes where it matters.
+Nothing in a file is executed, and aliases cannot make it grow without bound. Scalars have the types of YAML 1.2
+(Core Schema, section 10.3), as in the sf CLI: `yes` and `on` are texts. YAML 1.1 and 1.2 read what is written alike.
 """
 
 from __future__ import annotations
@@ -14,15 +10,19 @@ import json
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Final, NoReturn, TypeAlias
+from types import MappingProxyType
+from typing import TYPE_CHECKING, Final, NoReturn, TypeAlias, cast
 
 from evalmeta import limits
 from evalmeta.formats.diagnostics import Diagnostics, foreign_character
+from evalmeta.formats.records import Record
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from yaml.events import Event
+
+    from evalmeta.model.json_value import JsonValue
 
 
 _TEXT_TAG: Final = "tag:yaml.org,2002:str"
@@ -47,6 +47,12 @@ class YamlScalar:
     text: str
     is_plain: bool
     size: int = 1
+
+    def __str__(self) -> str:
+        """Return what it is, in words."""
+        if self.boolean is not None:
+            return "a boolean"
+        return "a number" if self.integer is not None or self.is_unsettled else "a text"
 
     @property
     def is_null(self) -> bool:
@@ -96,8 +102,31 @@ class YamlMapping:
 YamlNode: TypeAlias = YamlScalar | YamlSequence | YamlMapping
 
 
-def read_yaml(data: bytes, *, label: str) -> YamlNode:
-    """Reads a file with one YAML document, JSON too.
+@dataclass(frozen=True, slots=True)
+class YamlFile:
+    """A YAML document.
+
+    Attributes:
+        root: its nodes.
+        value: the same as dicts, lists, scalars and None, which stands for null.
+    """
+
+    root: YamlNode
+    value: JsonValue
+
+    def place(self, path: Sequence[str | int], *, of_key: bool = False) -> tuple[int, int]:
+        """Return the line and column, from 1, of the value at keys and indexes, or of its key."""
+        node = key = self.root
+        for step in path:
+            if isinstance(node, YamlMapping):
+                key, node = next(((key, value) for key, value in node.entries if key.text == step), (node, node))
+            elif isinstance(node, YamlSequence) and isinstance(step, int):
+                key = node = node.items[step]
+        return (key.line, key.column) if of_key else (node.line, node.column)
+
+
+def read_yaml(data: bytes, *, label: str) -> YamlFile:
+    """Read a file with one YAML document, JSON too.
 
     Raises:
         FormatError: it is no UTF-8 or no YAML, has several documents, tags, a key twice, or goes
@@ -117,7 +146,16 @@ def read_yaml(data: bytes, *, label: str) -> YamlNode:
         _refuse(diagnostics, "yaml-syntax", f"this is no YAML: {error.problem or error.context}", place)
     except yaml.YAMLError as error:
         _refuse(diagnostics, "yaml-syntax", f"this is no YAML: {str(error).splitlines()[0]}", (0, 0))
-    return builder.document()
+    root = builder.document()
+    return YamlFile(root, _plain(root))
+
+
+def _plain(node: YamlNode) -> JsonValue:
+    if isinstance(node, YamlMapping):
+        return {key.text: _plain(value) for key, value in node.entries}
+    if isinstance(node, YamlSequence):
+        return [_plain(each) for each in node.items]
+    return None if node.is_null else cast("JsonValue", node)
 
 
 def _decoded(data: bytes, diagnostics: Diagnostics) -> str:
@@ -225,128 +263,46 @@ def _place(event: Event) -> tuple[int, int]:
     return (mark.line + 1, mark.column + 1) if mark else (0, 0)
 
 
-class Record:
-    """A mapping with known keys.
+class YamlRecord(Record):
+    """A mapping of a YAML file, whose unknown keys are errors."""
 
-    Args:
-        node: what should be a mapping.
-        diagnostics: takes the problems.
-        known: the keys that may stand in it.
-        called: what it is, for messages: `a test case`.
-        hints: what to say of keys that people take for known ones.
-    """
+    code = "spec"
+    object_kind = "a mapping"
+    list_hint = "Begin each item with '- '."
+    source: YamlFile
 
-    def __init__(
-        self,
-        node: YamlNode,
-        diagnostics: Diagnostics,
-        known: Sequence[str],
-        *,
-        called: str,
-        hints: dict[str, str] | None = None,
-    ) -> None:
-        self.node = node
-        self._diagnostics = diagnostics
-        self._called = called
-        self._values: dict[str, YamlNode] = {}
-        if not isinstance(node, YamlMapping):
-            self.refuse(node, "spec-type", f"{called} is {kind_of(node)}, not keys and values")
-            return
-        for key, value in node.entries:
-            if key.text in known:
-                self._values[key.text] = value
-                continue
-            hint = (hints or {}).get(key.text) or diagnostics.suggest(key.text, known)
-            self.refuse(key, "spec-key", f"{called} has no key {key.text!r}", hint=hint)
+    def check_keys(self, *names: str, hints: Mapping[str, str] = MappingProxyType({})) -> None:
+        """Report every other key, with its hint or the nearest of these names."""
+        for key in self.values:
+            if key not in names:
+                hint = hints.get(key) or self.diagnostics.suggest(key, names)
+                line, column = self.source.place((*self.path, key), of_key=True)
+                message = f"{self.called} has no key {key!r}"
+                self.diagnostics.error("spec-key", message, line=line, column=column, hint=hint)
 
-    def __contains__(self, name: str) -> bool:
-        return name in self._values
+    def boolean(self, *names: str) -> bool | None:
+        """Return true or false; None when the key is missing."""
+        return self._typed(names, lambda value: getattr(value, "boolean", None), "true or false")
 
-    def __getitem__(self, name: str) -> YamlNode:
-        return self._values[name]
+    def integer(self, *names: str) -> int | None:
+        """Return a whole number; None when the key is missing."""
+        return self._typed(names, lambda value: getattr(value, "integer", None), "a whole number")
 
-    def refuse(self, node: YamlNode, code: str, message: str, *, hint: str = "") -> None:
-        """Notes a problem at a node."""
-        self._diagnostics.error(code, message, line=node.line, column=node.column, hint=hint)
-
-    def text(self, name: str) -> str | None:
-        """Gives a text; None when the key is missing or has no value."""
-        node = self._values.get(name)
-        return None if node is None else self._text(node, name)
-
-    def required(self, name: str) -> str:
-        """Gives a text that must be there; an empty one when it is not, and a problem."""
-        text = self.text(name)
-        if text is None and isinstance(self.node, YamlMapping) and _is_missing(self._values.get(name)):
-            self.refuse(self.node, "spec-missing", f"{self._called} needs {name!r}")
-        return text or ""
-
-    def boolean(self, name: str) -> bool | None:
-        """Gives true or false; None when the key is missing."""
-        node = self._values.get(name)
-        if node is None or (isinstance(node, YamlScalar) and (node.is_null or node.boolean is not None)):
-            return node.boolean if node else None
-        self.refuse(node, "spec-type", f"{name!r} is {kind_of(node)}, not true or false")
+    def to_text(self, value: object, *steps: str | int) -> str | None:
+        """Return the text of a scalar, also of a number or boolean that every program writes alike."""
+        name = steps[0]
+        if value is None:
+            self.error("spec-missing", f"{name!r} of {self.called} has an empty item", *steps)
+        elif not isinstance(value, YamlScalar):
+            self.mistyped(cast("JsonValue", value), "a text", *steps)
+        elif value.is_unsettled:
+            message = f"{name!r} is the {str(value)[2:]} {value.text}, which may be written otherwise"
+            self.error("spec-number", message, *steps, hint=f'Put it in quotes: "{value.text}".')
+        elif found := foreign_character(value.text):
+            self.error("spec-character", f"{name!r} has the character {found}, which XML has not", *steps)
+        else:
+            return value.text
         return None
-
-    def integer(self, name: str) -> int | None:
-        """Gives a whole number; None when the key is missing."""
-        node = self._values.get(name)
-        if node is None or (isinstance(node, YamlScalar) and (node.is_null or node.integer is not None)):
-            return node.integer if node else None
-        self.refuse(node, "spec-type", f"{name!r} is {kind_of(node)}, not a whole number")
-        return None
-
-    def items(self, name: str) -> tuple[YamlNode, ...]:
-        """Gives the items of a list; none when the key is missing or has no value."""
-        node = self._values.get(name)
-        if node is None or (isinstance(node, YamlScalar) and node.is_null):
-            return ()
-        if isinstance(node, YamlSequence):
-            return node.items
-        self.refuse(node, "spec-type", f"{name!r} is {kind_of(node)}, not a list", hint="Begin each item with '- '.")
-        return ()
-
-    def texts(self, name: str) -> Iterator[tuple[YamlNode, str]]:
-        """Yields the texts of a list with their nodes."""
-        for node in self.items(name):
-            text = self._text(node, name)
-            if text is None and isinstance(node, YamlScalar) and node.is_null:
-                self.refuse(node, "spec-missing", f"an item of {name!r} is empty")
-            if text is not None:
-                yield node, text
-
-    def is_null(self, name: str) -> bool:
-        """Says whether the key is there without a value."""
-        node = self._values.get(name)
-        return isinstance(node, YamlScalar) and node.is_null
-
-    def _text(self, node: YamlNode, name: str) -> str | None:
-        if not isinstance(node, YamlScalar):
-            self.refuse(node, "spec-type", f"{name!r} is {kind_of(node)}, not a text")
-        elif node.is_unsettled:
-            message = f"{name!r} is the {kind_of(node)[2:]} {node.text}, which may be written otherwise"
-            self.refuse(node, "spec-number", message, hint=f'Put it in quotes: "{node.text}".')
-        elif found := foreign_character(node.text):
-            self.refuse(node, "spec-character", f"{name!r} has the character {found}, which XML has not")
-        elif not node.is_null:
-            return node.text
-        return None
-
-
-def kind_of(node: YamlNode) -> str:
-    """Says in words what a node is."""
-    if isinstance(node, YamlScalar):
-        if node.is_null:
-            return "nothing"
-        if node.boolean is not None:
-            return "a boolean"
-        return "a number" if node.integer is not None or node.is_unsettled else "a text"
-    return "a list" if isinstance(node, YamlSequence) else "a mapping"
-
-
-def _is_missing(node: YamlNode | None) -> bool:
-    return node is None or (isinstance(node, YamlScalar) and node.is_null)
 
 
 Yaml: TypeAlias = "str | int | bool | Sequence[Yaml] | Mapping[str, Yaml] | None"

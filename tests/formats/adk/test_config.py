@@ -67,7 +67,7 @@ def test_samples_of_a_judge_are_read_and_its_model_is_the_runs() -> None:
     config = read({"criteria": {"final_response_match_v2": {"threshold": 0.8, "judge_model_options": options}}})
 
     assert config.criteria[0].terms["num_samples"] == 3
-    assert [each.message for each in config.notes] == ["'judgeModel' is passed over: the rater of the run is asked"]
+    assert [each.message for each in config.notes] == ["'judgeModel' is ignored: the run's rater judges"]
 
 
 def test_a_metric_of_ones_own_is_a_dotted_function() -> None:
@@ -86,7 +86,7 @@ def test_metrics_of_efficiency_are_measured_and_not_judged() -> None:
 
     assert config.criteria == (Criterion("token_usage_v1", {}), Criterion("tool_call_count_v1", {}))
     assert [each.message for each in config.notes] == [
-        "'inference_call_count_v1' is passed over: an agent's answer does not tell how often a model was asked"
+        "'inference_call_count_v1' is ignored: agents do not report how often they call a model"
     ]
 
 
@@ -127,9 +127,12 @@ def test_our_own_choices_stand_under_a_key_that_adk_passes_over() -> None:
             {"criteria": {"response_match_score": {"threshold": "1.0"}}},
             "'threshold' of the criterion 'response_match_score' is a text, not a number Write 1.0 without quotes.",
         ),
-        ({"criteria": {}}, "'criteria' of test_config.json is empty: nothing would be judged"),
+        ({"criteria": {}}, "'criteria' of test_config.json is empty: add at least one metric"),
         ({"criteria": []}, "'criteria' is a list, not an object"),
-        ({"criteria": {"response_match": 0.8}}, "'response_match' is no metric Did you mean 'response_match_score'?"),
+        (
+            {"criteria": {"response_match": 0.8}},
+            "'response_match' is not a known metric Did you mean 'response_match_score'?",
+        ),
         (
             {"criteria": {"multi_turn_task_success_v1": 1}},
             (
@@ -187,7 +190,7 @@ def test_our_own_choices_stand_under_a_key_that_adk_passes_over() -> None:
         ),
         (
             {"criteria": {"tone": 1}, "custom_metrics": {"tone": {"code_config": {"name": "tone"}}}},
-            "'tone' is no dotted name of a function, such as package.module.function",
+            "'tone' is not a dotted name of a function, such as package.module.function",
         ),
         (
             {"criteria": {"tone": 1}, "custom_metrics": {"tone": {}}},
@@ -220,7 +223,7 @@ def test_what_adk_would_pass_over_or_stumble_on_is_an_error(value: object, found
 
 def test_errors_have_line_and_column() -> None:
     with pytest.raises(
-        FormatError, match=r"^test_config\.json:2:38: 'respnse_match_score' is no metric\n  Did you mean"
+        FormatError, match=r"^test_config\.json:2:38: 'respnse_match_score' is not a known metric\n  Did you mean"
     ):
         read(b'{\n "criteria": {"respnse_match_score": 0.8}}')
 
@@ -229,8 +232,8 @@ def test_unknown_keys_are_warnings() -> None:
     config = read({"criteria": {"safety_v1": {"threshold": 1, "treshold": 1}}, "criterias": 1})
 
     assert [(each.message, each.hint) for each in config.notes] == [
-        ("the criterion 'safety_v1' has no key 'treshold'; it is passed over", "Did you mean 'threshold'?"),
-        ("test_config.json has no key 'criterias'; it is passed over", "Did you mean 'criteria'?"),
+        ("the criterion 'safety_v1' has no key 'treshold'; it is ignored", "Did you mean 'threshold'?"),
+        ("test_config.json has no key 'criterias'; it is ignored", "Did you mean 'criteria'?"),
     ]
 
 

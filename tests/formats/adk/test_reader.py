@@ -10,7 +10,8 @@ from hypothesis import strategies as st
 
 from evalmeta.errors import FormatError
 from evalmeta.formats.adk.config import DEFAULT_CONFIG, AdkConfig, read_test_config
-from evalmeta.formats.adk.reader import is_adk, read_adk, read_adk_file
+from evalmeta.formats.adk.reader import read_adk, read_adk_file
+from evalmeta.formats.registry import recognise
 from evalmeta.model.definition import Expectation
 from formats.adkfiles import (
     FULL,
@@ -161,7 +162,7 @@ def test_texts_of_parts_are_lines_and_thoughts_are_left_out() -> None:
     [found] = document.evaluation.cases
 
     assert found.turns[0].utterance == "a\nb"
-    assert [each.message for each in document.notes] == ["what the user says has inlineData too, which is not asked"]
+    assert [each.message for each in document.notes] == ["the user's message also has inlineData, which is not sent"]
 
 
 def test_keys_with_null_are_as_if_they_were_not_there() -> None:
@@ -180,7 +181,7 @@ def test_an_answer_without_a_text_is_no_answer_and_told() -> None:
     assert next(iter(document.evaluation.cases)).turns[0].expectations == ()
     assert [each.message for each in document.notes] == [
         "the final response has functionCall and no text; no answer is compared with it",
-        "'finalSessionState' is passed over: nothing judges by it",
+        "'finalSessionState' is ignored: no metric uses it",
     ]
 
 
@@ -188,7 +189,7 @@ def test_outputs_of_tools_are_not_replaced_and_told() -> None:
     tool = {"tool_name": "t", "tool_input": {}, "mock_tool_output": "x"}
     document = read(json.dumps([{"query": "a", "expected_tool_use": [tool]}]).encode())
 
-    assert document.notes[-1].message == "'mock_tool_output' is passed over: tools are not replaced"
+    assert document.notes[-1].message == "'mock_tool_output' is ignored: evalmeta does not replace tools"
 
 
 def test_unknown_keys_are_told_once_with_the_nearest_known_one() -> None:
@@ -196,8 +197,8 @@ def test_unknown_keys_are_told_once_with_the_nearest_known_one() -> None:
     document = read(eval_set(case("a", odd), case("b", odd), eval_case=1))
 
     assert [(each.message, each.hint) for each in document.notes] == [
-        ("a turn has no key 'finalRespons'; it is passed over", "Did you mean 'finalResponse'?"),
-        ("an eval set has no key 'eval_case'; it is passed over", "Did you mean 'eval_cases'?"),
+        ("a turn has no key 'finalRespons'; it is ignored", "Did you mean 'finalResponse'?"),
+        ("an eval set has no key 'eval_case'; it is ignored", "Did you mean 'eval_cases'?"),
     ]
 
 
@@ -354,7 +355,7 @@ def test_rubrics_of_criterion_case_and_turn_are_asked_together() -> None:
     [
         (b'{"evalSetId": "x",\n "evalCases": ]}', "a.test.json:2:15 this is no JSON: "),
         (b"7", "a.test.json:1:1 an eval set is a number, not an object [json-type]"),
-        (b"[]", "a.test.json:1:1 the array is empty: nothing would be asked [adk-empty]"),
+        (b"[]", "a.test.json:1:1 the array is empty: add at least one row [adk-empty]"),
         (b"[7]", "a.test.json:1:2 a row is a number, not an object [json-type]"),
         (b'[{"reference": "x"}]', "a.test.json:1:2 a row needs 'query' [json-missing]"),
         (b'[{"query": ""}]', "a.test.json:1:12 the query of a row is empty [adk-empty]"),
@@ -365,7 +366,7 @@ def test_rubrics_of_criterion_case_and_turn_are_asked_together() -> None:
         (b'{"evalCases": [{}]}', "a.test.json:1:1 an eval set needs 'evalSetId' [json-missing]"),
         (
             b'{"evalSetId": "x", "evalCases": []}',
-            "a.test.json:1:33 'evalCases' is empty: nothing would be asked [adk-empty]",
+            "a.test.json:1:33 'evalCases' is empty: add at least one case [adk-empty]",
         ),
         (
             b'{"evalSetId": "x", "evalCases": {}}',
@@ -378,24 +379,24 @@ def test_rubrics_of_criterion_case_and_turn_are_asked_together() -> None:
         (eval_set({"conversation": [turn("Hi")]}), "a case needs 'evalId' [json-missing]"),
         (eval_set(case(" ", turn("Hi"))), "the id of a case is empty [adk-id]"),
         (eval_set({"evalId": "a"}), "a case needs 'conversation' [json-missing]"),
-        (eval_set(case("a")), "the conversation of case 'a' is empty: nothing would be asked [adk-empty]"),
+        (eval_set(case("a")), "the conversation of case 'a' is empty: add at least one turn [adk-empty]"),
         (
             eval_set(case("a", {"userContent": {"parts": [{"inlineData": {"mimeType": "image/png"}}]}})),
             (
-                "what the user says has inlineData and no text; only texts are asked [adk-media]"
+                "the user's message has inlineData and no text; only text is sent [adk-media]"
                 ' Write {"role": "user", "parts": [{"text": "..."}]}.'
             ),
         ),
-        (eval_set(case("a", {"userContent": {"parts": []}})), "what the user says has no text [adk-media]"),
+        (eval_set(case("a", {"userContent": {"parts": []}})), "the user's message has no text [adk-media]"),
         (eval_set(case("a", {})), "a turn needs 'userContent' [json-missing]"),
-        (eval_set(case("a", {"userContent": "Hi"})), "what the user says is a text, not an object [json-type]"),
+        (eval_set(case("a", {"userContent": "Hi"})), "the user's message is a text, not an object [json-type]"),
         (
             eval_set(case("a", {**turn("Hi"), "intermediateData": {"toolUses": [{"args": {}}]}})),
             "a tool use needs 'name' [json-missing]",
         ),
         (
             eval_set(case("a", {**turn("Hi"), "intermediateData": {"toolUses": [], "invocationEvents": []}})),
-            "the expected tool calls stand twice, in 'toolUses' and in 'invocationEvents' [adk-form] Keep one of them.",
+            "the expected tool calls are given twice, in 'toolUses' and in 'invocationEvents' [adk-form] Keep one of",
         ),
         (
             eval_set(case("a", turn("Hi"), sessionInput={"state": []})),
@@ -404,7 +405,7 @@ def test_rubrics_of_criterion_case_and_turn_are_asked_together() -> None:
         (
             eval_set({"eval_id": "sim", "conversation_scenario": {"starting_prompt": "Hi"}}),
             (
-                "case 'sim' has a conversation scenario, and users are not simulated here [adk-scenario]"
+                "case 'sim' has a conversation scenario, but evalmeta does not simulate users [adk-scenario]"
                 " Write what the user says as 'conversation', turn by turn."
             ),
         ),
@@ -428,7 +429,7 @@ def test_rubrics_of_criterion_case_and_turn_are_asked_together() -> None:
             b'[{"name": "x", "data": [{"query": "a"}]}, {"name": "x", "data": [{"query": "a"}]}]',
             "two cases have the id 'x'; the other one begins in line 1 [adk-id]",
         ),
-        (b'[{"name": "x", "data": []}]', "a.test.json:1:2 case 'x' has no rows in 'data': nothing would be asked"),
+        (b'[{"name": "x", "data": []}]', "a.test.json:1:2 case 'x' has no rows in 'data': add at least one row"),
     ],
 )
 def test_what_could_not_be_evaluated_as_it_was_meant_is_an_error_with_its_place(data: bytes, found: str) -> None:
@@ -467,7 +468,7 @@ def test_cases_have_the_lines_that_they_begin_at() -> None:
     ],
 )
 def test_an_eval_set_is_known_by_its_keys(value: object, answer: bool) -> None:  # noqa: FBT001 - a row of the table
-    assert is_adk(value) is answer  # type: ignore[arg-type]
+    assert (recognise(json.dumps(value).encode()) == "adk") is answer
 
 
 junk = st.recursive(

@@ -39,5 +39,5 @@ def test_an_array_of_the_form_before_becomes_an_eval_set() -> None:
 
     assert json.loads(written.content)["evalSetId"] == "old"
     assert [str(each) for each in written.losses] == [
-        "line 1: 'mock_tool_output' is passed over: tools are not replaced"
+        "line 1: 'mock_tool_output' is ignored: evalmeta does not replace tools"
     ]

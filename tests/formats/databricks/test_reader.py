@@ -416,7 +416,7 @@ def test_a_row_that_does_not_fit_is_refused_at_its_place(row: JsonValue, problem
 def test_unknown_columns_are_warned_of_once() -> None:
     rows = [{"request": "q", "expected_fact": ["x"]}, {"request": "q", "expected_fact": ["x"]}]
     assert warnings(read(*rows)) == [
-        "set.json:1:36 row 1: there is no column 'expected_fact'; it is passed over Did you mean 'expected_facts'?"
+        "set.json:1:36 row 1: there is no column 'expected_fact'; it is ignored Did you mean 'expected_facts'?"
     ]
 
 
@@ -462,7 +462,7 @@ def test_a_row_of_mlflow_3_is_read_whole() -> None:
     assert by_name[GUIDELINES].terms == {"guidelines": ["be kind"]}
     assert by_name[DOCUMENT_RECALL].terms == {"uris": ["u"]}
     assert [each.message for each in document.notes] == [
-        "row 1: no metric judges by 'mood' of 'expectations'; it is passed over"
+        "row 1: no metric judges by 'mood' of 'expectations'; it is ignored"
     ]
 
 

@@ -1,12 +1,6 @@
-"""The cases of an ADK eval set, as its files have them.
+"""The cases of ADK's eval sets, read from their files.
 
 Sources: ADK-TS, "Testing Agents", Schema Reference; google-adk 2.13, eval_set.py and eval_case.py.
-
-What is said and called in ADK's files: content with its parts, and function calls.
-
-The keys of ADK's files, which come in camelCase (TypeScript) and in snake_case (Python).
-
-ADK's rubrics: properties that a judge says yes or no to, of a criterion, of a case or of a turn.
 """
 
 from __future__ import annotations
@@ -17,7 +11,7 @@ from functools import cache
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 from evalmeta.formats.diagnostics import did_you_mean
-from evalmeta.formats.json_source import JsonRecord
+from evalmeta.formats.records import Record
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
@@ -27,24 +21,49 @@ if TYPE_CHECKING:
     from evalmeta.model.json_value import JsonObject, JsonValue
 
 
-_SET: Final = ("evalSetId", "name", "description", "evalCases", "creationTimestamp")
-_CASE: Final = (
-    *("evalId", "conversation", "conversationScenario", "sessionInput", "creationTimestamp", "rubrics"),
-    "finalSessionState",
+RUBRIC_TYPES: Final = {
+    "rubric_based_final_response_quality_v1": "FINAL_RESPONSE_QUALITY",
+    "rubric_based_tool_use_quality_v1": "TOOL_USE_QUALITY",
+}
+"""The metrics that judge by rubrics, and the type of the rubrics of cases and turns that are meant for them."""
+
+_CONTENT_HINT: Final = 'Write {"role": "user", "parts": [{"text": "..."}]}.'
+_MEDIA: Final = (
+    *("inlineData", "fileData", "functionCall", "functionResponse", "executableCode", "codeExecutionResult"),
+    *("toolCall", "toolResponse"),
 )
-_INVOCATION: Final = (
-    *("invocationId", "userContent", "finalResponse", "intermediateData", "creationTimestamp", "rubrics"),
-    *("duration", "appDetails"),
-)
-_SESSION: Final = ("appName", "userId", "sessionId", "state")
-_CONTENT: Final = 'Write {"role": "user", "parts": [{"text": "..."}]}.'
+_PART: Final = ("text", "thought", "thoughtSignature", "videoMetadata", "mediaResolution", "partMetadata", *_MEDIA)
+_HUMP: Final = re.compile("[A-Z]")
+
+
+class Call(NamedTuple):
+    """An expected tool call."""
+
+    name: str
+    args: JsonObject
+
+    def as_json(self) -> JsonObject:
+        """Return the call as scorers receive it."""
+        return {"name": self.name, "args": self.args}
 
 
 class Reply(NamedTuple):
-    """What an agent is expected to say on its way to an answer; nothing is judged by it."""
+    """What an agent is expected to say before its answer; it is not judged."""
 
     author: str
     text: str
+
+
+class Rubric(NamedTuple):
+    """A property that a judge says yes or no to; one without a type is for every metric."""
+
+    id: str
+    text: str
+    type: str = ""
+
+    def as_json(self) -> JsonObject:
+        """Return the rubric as scorers receive it."""
+        return {"id": self.id, "text": self.text}
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,8 +71,8 @@ class AdkTurn:
     """One turn.
 
     Attributes:
-        reference: the answer that is expected; None when the file has none.
-        calls: the tool calls that are expected; None when the file has none, which is not an empty list.
+        reference: the expected answer; None when the file has none.
+        calls: the expected tool calls; None when the file has none, which is not the same as an empty list.
     """
 
     utterance: str
@@ -69,7 +88,7 @@ def _no_state() -> JsonObject:
 
 @dataclass(frozen=True, slots=True)
 class Session:
-    """What a case's session begins with."""
+    """The start of a case's session."""
 
     app_name: str = ""
     user_id: str = ""
@@ -78,7 +97,7 @@ class Session:
 
 @dataclass(frozen=True, slots=True)
 class AdkCase:
-    """One case; the session is None when the file has none."""
+    """One case; its session is None when the file has none."""
 
     eval_id: str
     turns: tuple[AdkTurn, ...]
@@ -86,265 +105,191 @@ class AdkCase:
     rubrics: tuple[Rubric, ...] = ()
 
 
-def read_eval_set(file: JsonFile, diagnostics: Diagnostics, keys: Keys) -> tuple[list[AdkCase], list[int]]:
-    """Reads an eval set; gives its cases, and the line of each."""
-    root = JsonRecord(file, (), diagnostics, called="an eval set")
-    keys.check(root, *_SET)
-    root.required_text(*both("evalSetId"))
-    for name in ("name", "description"):
-        root.text(name)
-    root.number(*both("creationTimestamp"))
-    names = both("evalCases")
-    if not root.has(*names):
-        root.missing("evalCases")
-    elif not root.items(*names) and isinstance(root.raw(*names), list):
-        root.refuse("adk-empty", f"{root.key(*names)!r} is empty: nothing would be asked", *names)
-    lines = file.lines_of((root.key(*names),))
-    cases = [_case(record, keys) for record in root.records(*names, called="a case")]
-    refuse_doubles(cases, diagnostics, lines)
-    return cases, lines
-
-
-def read_session(record: JsonRecord | None, keys: Keys) -> Session | None:
-    """Reads what a session begins with; None when there is nothing."""
-    if record is None:
-        return None
-    keys.check(record, *_SESSION)
-    state = record.object("state") or {}
-    return Session(record.text(*both("appName")) or "", record.text(*both("userId")) or "", state)
-
-
-def refuse_doubles(cases: Sequence[AdkCase], diagnostics: Diagnostics, lines: Sequence[int]) -> None:
-    """Notes a problem for every case whose id an earlier one has."""
-    seen: dict[str, int] = {}
-    for case, line in zip(cases, lines, strict=False):
-        if case.eval_id and case.eval_id in seen:
-            message = f"two cases have the id {case.eval_id!r}; the other one begins in line {seen[case.eval_id]}"
-            diagnostics.error("adk-id", message, line=line, hint="Give each case an id of its own.")
-        seen.setdefault(case.eval_id, line)
-
-
-def _case(record: JsonRecord, keys: Keys) -> AdkCase:
-    keys.check(record, *_CASE)
-    eval_id = record.required_text(*both("evalId"))
-    if record.has(*both("evalId")) and not eval_id.strip():
-        record.refuse("adk-id", "the id of a case is empty", *both("evalId"))
-    if record.raw(*both("finalSessionState")):
-        message = f"{record.key(*both('finalSessionState'))!r} is passed over: nothing judges by it"
-        record.note("adk-unused", message, *both("finalSessionState"))
-    session = read_session(record.record(*both("sessionInput"), called="a session's input"), keys)
-    if record.has(*both("conversationScenario")):
-        message = f"case {eval_id!r} has a conversation scenario, and users are not simulated here"
-        hint = "Write what the user says as 'conversation', turn by turn."
-        record.refuse("adk-scenario", message, *both("conversationScenario"), hint=hint)
-        return AdkCase(eval_id, (), session)
-    return AdkCase(eval_id, tuple(_turns(record, eval_id, keys)), session, read_rubrics(record, keys))
-
-
-def _turns(record: JsonRecord, eval_id: str, keys: Keys) -> Iterator[AdkTurn]:
-    if record.is_object and not record.has("conversation"):
-        record.missing("conversation")
-    elif record.raw("conversation") == []:
-        message = f"the conversation of case {eval_id!r} is empty: nothing would be asked"
-        record.refuse("adk-empty", message, "conversation")
-    for each in record.records("conversation", called="a turn"):
-        keys.check(each, *_INVOCATION)
-        utterance, reference, calls = _utterance(each, keys), _reference(each, keys), _calls(each, keys)
-        yield AdkTurn(utterance, reference, calls, rubrics=read_rubrics(each, keys))
-
-
-def _utterance(turn: JsonRecord, keys: Keys) -> str:
-    names = both("userContent")
-    record = turn.record(*names, called="what the user says")
-    if record is None:
-        if turn.is_object:
-            turn.missing("userContent", hint=_CONTENT)
-        return ""
-    content = read_content(record, keys)
-    if content.text:
-        if content.others:
-            turn.note("adk-media", f"what the user says has {_listed(content.others)} too, which is not asked", *names)
-    elif record.is_object:
-        what = f"has {_listed(content.others)} and no text; only texts are asked" if content.others else "has no text"
-        turn.refuse("adk-media", f"what the user says {what}", *names, hint=_CONTENT)
-    return content.text or ""
-
-
-def _reference(turn: JsonRecord, keys: Keys) -> str | None:
-    names = both("finalResponse")
-    record = turn.record(*names, called="the final response")
-    if record is None:
-        return None
-    content = read_content(record, keys)
-    if content.text is None and record.is_object:
-        what = f"has {_listed(content.others)} and no text" if content.others else "has no text"
-        turn.note("adk-media", f"the final response {what}; no answer is compared with it", *names)
-    return content.text
-
-
-def _calls(turn: JsonRecord, keys: Keys) -> tuple[Call, ...] | None:
-    record = turn.record(*both("intermediateData"), called="the intermediate data")
-    return read_intermediate(record, keys) if record else None
-
-
-def _listed(names: tuple[str, ...]) -> str:
-    return " and ".join(dict.fromkeys(names))
-
-
-_MEDIA: Final = (
-    *("inlineData", "fileData", "functionCall", "functionResponse", "executableCode", "codeExecutionResult"),
-    *("toolCall", "toolResponse"),
-)
-
-
-_HUMP: Final = re.compile("[A-Z]")
-
-
 def snake(name: str) -> str:
-    """Gives a name in camelCase as Python spells it: `evalSetId` is `eval_set_id`."""
+    """Return a name in camelCase as Python spells it: `evalSetId` is `eval_set_id`."""
     return _HUMP.sub(lambda found: f"_{found[0].lower()}", name)
 
 
 @cache
 def both(name: str) -> tuple[str, ...]:
-    """Gives both spellings of a name in camelCase; one when they are the same."""
-    other = snake(name)
-    return (name,) if other == name else (name, other)
-
-
-_MEDIA_KEYS: Final = frozenset(spelling for name in _MEDIA for spelling in both(name))
-_PART: Final = ("text", "thought", "thoughtSignature", "videoMetadata", "mediaResolution", "partMetadata", *_MEDIA)
-_CALL: Final = ("id", "name", "args", "partialArgs", "willContinue")
-_EVENT: Final = ("author", "content")
-_INTERMEDIATE: Final = ("toolUses", "toolResponses", "intermediateResponses", "invocationEvents")
-
-
-class Call(NamedTuple):
-    """A tool call that is expected."""
-
-    name: str
-    args: JsonObject
-
-    def as_json(self) -> JsonObject:
-        """Gives the call as scorers are told it."""
-        return {"name": self.name, "args": self.args}
-
-
-class Content(NamedTuple):
-    """What was said.
-
-    Attributes:
-        text: its parts with text, a line each; None when no part has a text.
-        others: the kinds of its other parts, such as `inline_data`.
-    """
-
-    text: str | None
-    others: tuple[str, ...]
-
-
-def read_content(record: JsonRecord, keys: Keys) -> Content:
-    """Reads a message: the text of its parts, without those that are thoughts."""
-    keys.check(record, "role", "parts")
-    texts: list[str] = []
-    others: list[str] = []
-    for part in record.records("parts", called="a part"):
-        keys.check(part, *_PART)
-        others += (key for key, value in part.values.items() if key in _MEDIA_KEYS and value is not None)
-        text = part.text("text")
-        if text is not None and not part.boolean("thought"):
-            texts.append(text)
-    return Content("\n".join(texts) if texts else None, tuple(others))
-
-
-def read_intermediate(record: JsonRecord, keys: Keys) -> tuple[Call, ...] | None:
-    """Reads the tool calls of a turn's intermediate data, in both forms; None when it has none of them."""
-    keys.check(record, *_INTERMEDIATE)
-    if record.has(*both("toolUses")) and record.has(*both("invocationEvents")):
-        message = "the expected tool calls stand twice, in 'toolUses' and in 'invocationEvents'"
-        record.refuse("adk-form", message, *both("invocationEvents"), hint="Keep one of them.")
-    if record.has(*both("invocationEvents")):
-        return tuple(_event_calls(record, keys))
-    if not record.has(*both("toolUses")):
-        return None
-    return tuple(_call(each, keys) for each in record.records(*both("toolUses"), called="a tool use"))
-
-
-def _event_calls(record: JsonRecord, keys: Keys) -> Iterator[Call]:
-    for event in record.records(*both("invocationEvents"), called="an event"):
-        keys.check(event, *_EVENT)
-        content = event.record("content", called="an event's content")
-        for part in content.records("parts", called="a part") if content else ():
-            keys.check(part, *_PART)
-            if call := part.record(*both("functionCall"), called="a function call"):
-                yield _call(call, keys)
-
-
-def _call(record: JsonRecord, keys: Keys) -> Call:
-    keys.check(record, *_CALL)
-    return Call(record.required_text("name"), record.object("args") or {})
+    """Return both spellings of a name in camelCase; one when they are the same."""
+    return tuple(dict.fromkeys((name, snake(name))))
 
 
 @cache
-def _spellings(names: tuple[str, ...]) -> frozenset[str]:
-    return frozenset(spelling for name in names for spelling in both(name))
+def _spellings(names: tuple[str, ...]) -> tuple[str, ...]:
+    return tuple(spelling for name in names for spelling in both(name))
 
 
-class Keys:
-    """Warns of keys that a kind of object does not have, of each of them once in a file; refuses doubled ones."""
+class AdkRecord(Record):
+    """An object of ADK's files, whose keys are in camelCase (TypeScript) or in snake_case (Python)."""
 
-    def __init__(self) -> None:
-        self._told: set[tuple[str, str]] = set()
+    def spellings(self, names: tuple[str, ...]) -> Sequence[str]:
+        """Return every name in both spellings."""
+        return _spellings(names)
 
-    def check(self, record: JsonRecord, *names: str) -> None:
-        """Warns of every key that is none of `names` in either spelling; what is null counts as left out.
-
-        A key that is there in both spellings is a problem: only one of them would be read.
-        """
-        known = _spellings(names)
+    def check_keys(self, *names: str) -> None:
+        """Warn of other keys, of each once in a file, and report keys that the object has in both spellings."""
         for name in names:
-            if name != (other := snake(name)) and record.has(name) and record.has(other):
-                message = f"{record.called} has {name!r} and {other!r}, which are one key"
-                record.refuse("adk-key", message, other, hint="Keep one of them.")
-        for key, value in record.values.items():
-            place = (record.called, key)
-            if key in known or value is None or place in self._told:
-                continue
-            self._told.add(place)
-            nearest = did_you_mean(key, [snake(name) for name in names] if "_" in key else names)
-            record.note("json-key", f"{record.called} has no key {key!r}; it is passed over", key, hint=nearest)
+            spelt = [each for each in both(name) if self.values.get(each) is not None]
+            if len(spelt) > 1:
+                message = f"{self.called} has {spelt[0]!r} and {spelt[1]!r}, which are one key"
+                self.error("adk-key", message, spelt[1], hint="Keep one of them.")
+        known = frozenset(_spellings(names))
+        for key, value in self.values.items():
+            if key not in known and value is not None and self.diagnostics.is_first(self.called, key):
+                nearest = did_you_mean(key, [snake(name) for name in names] if "_" in key else names)
+                self.warn("json-key", f"{self.called} has no key {key!r}; it is ignored", key, hint=nearest)
 
 
-RUBRIC_TYPES: Final = {
-    "rubric_based_final_response_quality_v1": "FINAL_RESPONSE_QUALITY",
-    "rubric_based_tool_use_quality_v1": "TOOL_USE_QUALITY",
-}
-"""The metrics that judge by rubrics, and the type of those that cases and turns have for them."""
+def read_eval_set(file: JsonFile, diagnostics: Diagnostics) -> tuple[list[AdkCase], list[int]]:
+    """Read an eval set; return its cases, and the line of each."""
+    root = AdkRecord(file, (), file.value, diagnostics, called="an eval set")
+    root.check_keys("evalSetId", "name", "description", "evalCases", "creationTimestamp")
+    root.required_text("evalSetId")
+    for name in ("name", "description"):
+        root.text(name)
+    root.number("creationTimestamp")
+    if root.require("evalCases") and root.raw("evalCases") == []:
+        root.error("adk-empty", f"{root.key('evalCases')!r} is empty: add at least one case", "evalCases")
+    lines = file.lines_of((root.key("evalCases"),))
+    cases = [_case(record) for record in root.records("evalCases", called="a case")]
+    report_repeated_ids(cases, diagnostics, lines)
+    return cases, lines
 
 
-class Rubric(NamedTuple):
-    """One rubric; without a type it is for every metric."""
+def report_repeated_ids(cases: Sequence[AdkCase], diagnostics: Diagnostics, lines: Sequence[int]) -> None:
+    """Report every case that has the id of an earlier one."""
+    first: dict[str, int] = {}
+    for case, line in zip(cases, lines, strict=False):
+        if case.eval_id and case.eval_id in first:
+            message = f"two cases have the id {case.eval_id!r}; the other one begins in line {first[case.eval_id]}"
+            diagnostics.error("adk-id", message, line=line, hint="Give each case a unique id.")
+        first.setdefault(case.eval_id, line)
 
-    id: str
-    text: str
-    type: str = ""
+
+def read_session(record: AdkRecord | None) -> Session | None:
+    """Read the start of a session; None when there is none."""
+    if record is None:
+        return None
+    record.check_keys("appName", "userId", "sessionId", "state")
+    return Session(record.text("appName") or "", record.text("userId") or "", record.object("state"))
 
 
-def read_rubrics(record: JsonRecord, keys: Keys) -> tuple[Rubric, ...]:
-    """Reads the rubrics of an object; two with the same id are a problem."""
+def read_rubrics(record: AdkRecord) -> tuple[Rubric, ...]:
+    """Read the rubrics of an object; two with the same id are a problem."""
     found: dict[str, Rubric] = {}
     for each in record.records("rubrics", called="a rubric"):
-        keys.check(each, "rubricId", "rubricContent", "description", "type")
-        content = each.record(*both("rubricContent"), called="a rubric's content")
-        if content is None and each.is_object:
-            each.missing("rubricContent", hint='Write {"text_property": "..."}.')
-        text = content.required_text(*both("textProperty")) if content else ""
-        rubric = Rubric(each.required_text(*both("rubricId")), text, (each.text("type") or "").upper())
+        each.check_keys("rubricId", "rubricContent", "description", "type")
+        each.require("rubricContent", hint='Write {"text_property": "..."}.')
+        content = each.record("rubricContent", called="a rubric's content")
+        text = content.required_text("textProperty") if content else ""
+        rubric = Rubric(each.required_text("rubricId"), text, (each.text("type") or "").upper())
         if rubric.id in found:
-            each.refuse("adk-id", f"two rubrics have the id {rubric.id!r}", *both("rubricId"))
+            each.error("adk-id", f"two rubrics have the id {rubric.id!r}", "rubricId")
         found[rubric.id] = rubric
     return tuple(found.values())
 
 
-def rubric_terms(rubrics: Iterable[Rubric]) -> JsonValue:
-    """Gives rubrics as scorers are told them."""
-    return [{"id": each.id, "text": each.text} for each in rubrics]
+def rubrics_json(rubrics: Iterable[Rubric]) -> JsonValue:
+    """Return rubrics as scorers receive them."""
+    return [each.as_json() for each in rubrics]
+
+
+def _case(record: AdkRecord) -> AdkCase:
+    record.check_keys(
+        *("evalId", "conversation", "conversationScenario", "sessionInput", "creationTimestamp", "rubrics"),
+        "finalSessionState",
+    )
+    eval_id = record.required_text("evalId")
+    if record.has("evalId") and not eval_id.strip():
+        record.error("adk-id", "the id of a case is empty", "evalId")
+    if record.raw("finalSessionState"):
+        message = f"{record.key('finalSessionState')!r} is ignored: no metric uses it"
+        record.warn("adk-unused", message, "finalSessionState")
+    session = read_session(record.record("sessionInput", called="a session's input"))
+    if record.has("conversationScenario"):
+        message = f"case {eval_id!r} has a conversation scenario, but evalmeta does not simulate users"
+        hint = "Write what the user says as 'conversation', turn by turn."
+        record.error("adk-scenario", message, "conversationScenario", hint=hint)
+        return AdkCase(eval_id, (), session)
+    if record.require("conversation") and record.raw("conversation") == []:
+        message = f"the conversation of case {eval_id!r} is empty: add at least one turn"
+        record.error("adk-empty", message, "conversation")
+    turns = tuple(map(_turn, record.records("conversation", called="a turn")))
+    return AdkCase(eval_id, turns, session, read_rubrics(record))
+
+
+def _turn(record: AdkRecord) -> AdkTurn:
+    record.check_keys(
+        *("invocationId", "userContent", "finalResponse", "intermediateData", "creationTimestamp", "rubrics"),
+        *("duration", "appDetails"),
+    )
+    data = record.record("intermediateData", called="the intermediate data")
+    calls = _intermediate_calls(data) if data else None
+    return AdkTurn(_utterance(record), _reference(record), calls, rubrics=read_rubrics(record))
+
+
+def _utterance(turn: AdkRecord) -> str:
+    turn.require("userContent", hint=_CONTENT_HINT)
+    content = turn.record("userContent", called="the user's message")
+    if content is None:
+        return ""
+    text, media = _content(content)
+    if text and media:
+        turn.warn("adk-media", f"the user's message also has {media}, which is not sent", "userContent")
+    elif not text and content.is_object:
+        what = f"has {media} and no text; only text is sent" if media else "has no text"
+        turn.error("adk-media", f"the user's message {what}", "userContent", hint=_CONTENT_HINT)
+    return text or ""
+
+
+def _reference(turn: AdkRecord) -> str | None:
+    content = turn.record("finalResponse", called="the final response")
+    if content is None:
+        return None
+    text, media = _content(content)
+    if text is None:
+        what = f"has {media} and no text" if media else "has no text"
+        turn.warn("adk-media", f"the final response {what}; no answer is compared with it", "finalResponse")
+    return text
+
+
+def _content(record: AdkRecord) -> tuple[str | None, str]:
+    """Read a message: the lines of its parts that are texts and not thoughts, and the kinds of its other parts."""
+    record.check_keys("role", "parts")
+    texts: list[str] = []
+    media: dict[str, None] = {}
+    for part in record.records("parts", called="a part"):
+        part.check_keys(*_PART)
+        media |= dict.fromkeys(part.key(name) for name in _MEDIA if part.has(name))
+        text = part.text("text")
+        if text is not None and not part.boolean("thought"):
+            texts.append(text)
+    return "\n".join(texts) if texts else None, " and ".join(media)
+
+
+def _intermediate_calls(record: AdkRecord) -> tuple[Call, ...] | None:
+    """Read the tool calls of intermediate data, in both forms; None when it has none of them."""
+    record.check_keys("toolUses", "toolResponses", "intermediateResponses", "invocationEvents")
+    if record.has("invocationEvents"):
+        if record.has("toolUses"):
+            message = "the expected tool calls are given twice, in 'toolUses' and in 'invocationEvents'"
+            record.error("adk-form", message, "invocationEvents", hint="Keep one of them.")
+        return tuple(_event_calls(record))
+    return tuple(map(_call, record.records("toolUses", called="a tool use"))) if record.has("toolUses") else None
+
+
+def _event_calls(record: AdkRecord) -> Iterator[Call]:
+    for event in record.records("invocationEvents", called="an event"):
+        event.check_keys("author", "content")
+        content = event.record("content", called="an event's content")
+        for part in content.records("parts", called="a part") if content else ():
+            part.check_keys(*_PART)
+            if call := part.record("functionCall", called="a function call"):
+                yield _call(call)
+
+
+def _call(record: AdkRecord) -> Call:
+    record.check_keys("id", "name", "args", "partialArgs", "willContinue")
+    return Call(record.required_text("name"), record.object("args"))

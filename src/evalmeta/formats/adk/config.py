@@ -1,7 +1,7 @@
-"""ADK's test_config.json: which metrics judge an eval set, and what their means must reach.
+"""ADK's test_config.json: the metrics that judge an eval set, and the thresholds of their means.
 
-Sources: ADK-TS, "Testing Agents", Configuring Criteria; google-adk 2.13, eval_config.py and
-eval_metrics.py. A file that cannot be read is an error: ADK-TS takes the defaults instead.
+Sources: ADK-TS, "Testing Agents", Configuring Criteria; google-adk 2.13, eval_config.py and eval_metrics.py.
+A file that cannot be read is an error; ADK-TS uses the defaults instead.
 """
 
 from __future__ import annotations
@@ -12,9 +12,10 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 import orjson
 
 from evalmeta import limits
-from evalmeta.formats.adk.cases import RUBRIC_TYPES, Keys, both, read_rubrics
+from evalmeta.formats.adk.cases import RUBRIC_TYPES, AdkRecord, read_rubrics
 from evalmeta.formats.diagnostics import Diagnostics
-from evalmeta.formats.json_source import JsonRecord, json_kind, read_json, unquoted
+from evalmeta.formats.json_source import read_json
+from evalmeta.formats.records import kind_of, unquoted
 from evalmeta.formats.registry import ADK_CONFIG
 
 if TYPE_CHECKING:
@@ -32,7 +33,7 @@ FINAL_RESPONSE_MATCH: Final = "final_response_match_v2"
 
 
 class _Metric(NamedTuple):
-    """The scale of a metric, and which keys its criterion may have beside `threshold`."""
+    """The scale of a metric, and the keys that its criterion may have besides `threshold`."""
 
     least: float = 0.0
     most: float = 1.0
@@ -50,8 +51,8 @@ _METRICS: Final = {
     **{name: _Metric(keys=(*_JUDGED, "rubrics")) for name in RUBRIC_TYPES},
 }
 _EFFICIENCY: Final = ("tool_call_count_v1", "token_usage_v1", "invocation_duration_v1", "inference_call_count_v1")
-_UNTOLD: Final = "inference_call_count_v1"
-_NOT_HERE: Final = (
+_NOT_MEASURED: Final = "inference_call_count_v1"
+_UNSUPPORTED: Final = (
     "rubric_based_multi_turn_trajectory_quality_v1",
     "per_turn_user_simulator_quality_v1",
     "multi_turn_task_success_v1",
@@ -72,10 +73,10 @@ class Criterion:
     """A metric that judges every case.
 
     Attributes:
-        name: the metric's.
-        terms: what the metric's scorer is told; `threshold` is what the mean must reach, and is missing
-            where a metric is measured only.
-        rubrics: what every case is judged by, for metrics that judge by rubrics.
+        name: the metric's name.
+        terms: the options of the metric's scorer; `threshold` is the least mean that passes, and is missing
+            for a metric that is only measured.
+        rubrics: the rubrics of every case, for metrics that judge by rubrics.
     """
 
     name: str
@@ -85,13 +86,13 @@ class Criterion:
 
 @dataclass(frozen=True, slots=True)
 class AdkConfig:
-    """What judges an eval set.
+    """The criteria of an eval set.
 
     Attributes:
         criteria: in the order of the file.
-        is_default: whether there is no file, and ADK's defaults hold.
-        missing: what becomes of a turn without the data that a criterion needs: `undecided` leaves it out of the
-            mean, `adk` takes it for no tool calls, or for an empty reference, as ADK does.
+        is_default: whether there is no file, and ADK's defaults apply.
+        missing: how a turn without the data of a criterion counts: `undecided` leaves it out of the mean, `adk`
+            treats it as without tool calls, or as an empty reference, as ADK does.
         notes: warnings.
     """
 
@@ -102,7 +103,7 @@ class AdkConfig:
 
 
 class _Extension(NamedTuple):
-    """What the key `evalmeta` of a file says, which other tools pass over."""
+    """The key `evalmeta` of a file, which other tools ignore."""
 
     missing: MissingData = "undecided"
     tokens: str = "unicode"
@@ -116,40 +117,38 @@ DEFAULT_CONFIG: Final = AdkConfig(
     ),
     is_default=True,
 )
-"""What ADK judges by where there is no test_config.json."""
+"""ADK's criteria when there is no test_config.json."""
 
 
 def read_test_config(data: bytes, *, label: str) -> AdkConfig:
-    """Reads a test_config.json.
+    """Read a test_config.json.
 
     Args:
         data: the file's bytes.
         label: the file's name as messages show it.
 
     Raises:
-        FormatError: it is no JSON, has no criteria, an unknown metric or a value that the metric does not take;
-            `problems` has every reason with line and column.
+        FormatError: it is not valid JSON, has no criteria, an unknown metric or a value that the metric does not
+            accept; `problems` has every reason with line and column.
     """
     diagnostics = Diagnostics(label)
-    root = JsonRecord(read_json(data, label=label), (), diagnostics, called=ADK_CONFIG)
-    keys = Keys()
-    keys.check(root, "criteria", "customMetrics", "userSimulatorConfig", "liveModelConfig", "evalmeta")
+    file = read_json(data, label=label)
+    root = AdkRecord(file, (), file.value, diagnostics, called=ADK_CONFIG)
+    root.check_keys("criteria", "customMetrics", "userSimulatorConfig", "liveModelConfig", "evalmeta")
     for name in ("userSimulatorConfig", "liveModelConfig"):
-        if root.has(*both(name)):
-            root.note("adk-config", f"{root.key(*both(name))!r} is passed over: users are not simulated", *both(name))
-    extension = _extension(root, keys)
-    customs = dict(_custom_metrics(root, keys))
-    criteria = tuple(_criteria(root, customs, _Reading(extension, keys, diagnostics)))
-    if root.is_object and not root.has("criteria"):
-        root.missing("criteria", hint=_EXAMPLE)
-    elif root.raw("criteria") == {}:
-        root.refuse("adk-config", f"'criteria' of {ADK_CONFIG} is empty: nothing would be judged", "criteria")
+        if root.has(name):
+            root.warn("adk-config", f"{root.key(name)!r} is ignored: evalmeta does not simulate users", name)
+    extension = _extension(root)
+    customs = dict(_custom_metrics(root))
+    criteria = tuple(_criteria(root, customs, extension))
+    if root.require("criteria", hint=_EXAMPLE) and root.raw("criteria") == {}:
+        root.error("adk-config", f"'criteria' of {ADK_CONFIG} is empty: add at least one metric", "criteria")
     diagnostics.check()
     return AdkConfig(criteria, missing=extension.missing, notes=diagnostics.notes)
 
 
 def write_test_config(config: AdkConfig) -> bytes:
-    """Writes criteria as a test_config.json in Python's spelling, which ADK-TS reads where criteria are numbers."""
+    """Write criteria as a test_config.json in Python's spelling, which ADK-TS reads where criteria are numbers."""
     criteria = {each.name: _as_written(each.terms) for each in config.criteria}
     return orjson.dumps({"criteria": criteria}, option=orjson.OPT_INDENT_2 | orjson.OPT_APPEND_NEWLINE)
 
@@ -159,46 +158,45 @@ def _as_written(terms: JsonObject) -> JsonValue:
     return terms.get("threshold") if is_plain else {name: terms[name] for name in _WRITTEN}
 
 
-def _extension(root: JsonRecord, keys: Keys) -> _Extension:
+def _extension(root: AdkRecord) -> _Extension:
     record = root.record("evalmeta", called="the key 'evalmeta'")
     if record is None:
         return _Extension()
-    keys.check(record, "missing", "tokens", "aggregate")
-    missing = _chosen(record, "missing", _MISSING)
+    record.check_keys("missing", "tokens", "aggregate")
     return _Extension(
-        "adk" if missing == "adk" else "undecided",
+        "adk" if _chosen(record, "missing", _MISSING) == "adk" else "undecided",
         _chosen(record, "tokens", _TOKENS),
         _chosen(record, "aggregate", _AGGREGATES),
     )
 
 
-def _chosen(record: JsonRecord, name: str, known: tuple[str, ...]) -> str:
-    """Gives one of the known values, the first where none is given."""
+def _chosen(record: AdkRecord, name: str, known: tuple[str, ...]) -> str:
+    """Return one of the known values, by default the first."""
     value = record.text(name)
     if value is not None and value not in known:
-        record.refuse("adk-config", f"{name!r} is {value!r}, not {' or '.join(known)}", name)
+        record.error("adk-config", f"{name!r} is {value!r}, not {' or '.join(known)}", name)
     return value or known[0]
 
 
-def _custom_metrics(root: JsonRecord, keys: Keys) -> Iterator[tuple[str, str]]:
-    """Yields the names of a file's own metrics with their functions, `pkg.mod.fn`."""
-    called = "'custom_metrics'"
-    customs = root.record(*both("customMetrics"), called=called)
-    for name in customs.values if customs else ():
-        if not (metric := customs.record(name, called=f"the custom metric {name!r}") if customs else None):
-            continue
-        keys.check(metric, "codeConfig", "metricInfo", "description")
-        code = metric.record(*both("codeConfig"), called=f"'code_config' of the custom metric {name!r}")
+def _custom_metrics(root: AdkRecord) -> Iterator[tuple[str, str]]:
+    """Yield the names of a file's own metrics with their functions, `pkg.mod.fn`."""
+    customs = root.record("customMetrics", called="'custom_metrics'")
+    if customs is None:
+        return
+    for name, value in customs.values.items():
+        metric = customs.at(value, name, called=f"the custom metric {name!r}")
+        metric.check_keys("codeConfig", "metricInfo", "description")
+        metric.require("code_config", "codeConfig", hint='Write {"code_config": {"name": "package.module.function"}}.')
+        code = metric.record("codeConfig", called=f"'code_config' of the custom metric {name!r}")
         if code is None:
-            metric.missing("code_config", hint='Write {"code_config": {"name": "package.module.function"}}.')
             continue
-        keys.check(code, "name", "args")
+        code.check_keys("name", "args")
         if code.items("args"):
-            code.refuse("adk-config", f"{code.called} has arguments, which are not supported", "args")
+            code.error("adk-config", f"{code.called} has arguments, which are not supported", "args")
         function = code.required_text("name")
         if function and not _is_dotted(function):
-            message = f"{function!r} is no dotted name of a function, such as package.module.function"
-            code.refuse("adk-config", message, "name")
+            message = f"{function!r} is not a dotted name of a function, such as package.module.function"
+            code.error("adk-config", message, "name")
         yield name, function
 
 
@@ -207,12 +205,12 @@ def _is_dotted(name: str) -> bool:
     return len(parts) > 1 and all(part.isidentifier() for part in parts)
 
 
-def _criteria(root: JsonRecord, customs: Mapping[str, str], reading: _Reading) -> Iterator[Criterion]:
+def _criteria(root: AdkRecord, customs: Mapping[str, str], extension: _Extension) -> Iterator[Criterion]:
     criteria = root.record("criteria", called="'criteria'")
     if criteria is None:
         return
     for name in criteria.values:
-        reader = _CriterionReader(criteria, name, reading)
+        reader = _CriterionReader(criteria, name, extension)
         if name in customs:
             yield reader.custom(customs[name])
         elif name in _METRICS:
@@ -220,88 +218,71 @@ def _criteria(root: JsonRecord, customs: Mapping[str, str], reading: _Reading) -
         elif name in _EFFICIENCY:
             yield from reader.measured()
         else:
-            reader.unknown([*_METRICS, *_EFFICIENCY, *customs])
+            reader.report_unknown([*_METRICS, *_EFFICIENCY, *customs])
     for name in customs:
-        if name not in criteria:
+        if name not in criteria.values:
             message = f"the custom metric {name!r} is not used: no criterion names it"
-            root.note("adk-config", message, *both("customMetrics"))
-
-
-class _Reading(NamedTuple):
-    """What the reading of every criterion takes and adds to."""
-
-    extension: _Extension
-    keys: Keys
-    diagnostics: Diagnostics
+            root.warn("adk-config", message, "customMetrics")
 
 
 class _CriterionReader:
     """Reads one criterion: a number, or an object."""
 
-    def __init__(self, criteria: JsonRecord, name: str, reading: _Reading) -> None:
+    def __init__(self, criteria: AdkRecord, name: str, extension: _Extension) -> None:
         self._criteria = criteria
         self._name = name
-        self._extension, self._keys, self._diagnostics = reading
-        is_object = isinstance(criteria.values[name], dict)
-        self._object = criteria.record(name, called=f"the criterion {name!r}") if is_object else None
+        self._extension = extension
+        self._value = criteria.values[name]
+        self._is_object = isinstance(self._value, dict)
+        self._object = criteria.at(self._value if self._is_object else {}, name, called=f"the criterion {name!r}")
 
     def metric(self, metric: _Metric) -> Criterion:
-        """Gives a criterion of one of ADK's metrics; a problem when its threshold is beyond the metric's scale."""
+        """Return a criterion of one of ADK's metrics; a problem when its threshold is beyond the metric's scale."""
         threshold = self._threshold()
         if not metric.least <= threshold <= metric.most:
             scale = f"its scores go from {metric.least:g} to {metric.most:g}"
-            self._refuse(f"the threshold of {self._name!r} is {threshold:g}; {scale}")
-        if self._object:
-            self._keys.check(self._object, "threshold", *metric.keys)
-        rubrics = read_rubrics(self._object, self._keys) if self._object and "rubrics" in metric.keys else ()
+            self._error(f"the threshold of {self._name!r} is {threshold:g}; {scale}")
+        self._object.check_keys("threshold", *metric.keys)
+        rubrics = read_rubrics(self._object) if "rubrics" in metric.keys else ()
         return Criterion(self._name, {"threshold": threshold, **self._terms()}, rubrics)
 
     def custom(self, function: str) -> Criterion:
-        """Gives a criterion of a metric of the file's own."""
-        threshold = self._threshold()
-        if self._object:
-            self._keys.check(self._object, "threshold")
-        return Criterion(self._name, {"function": function, "threshold": threshold, "conversation": True})
+        """Return a criterion of one of the file's own metrics."""
+        self._object.check_keys("threshold")
+        return Criterion(self._name, {"function": function, "threshold": self._threshold(), "conversation": True})
 
     def measured(self) -> Iterator[Criterion]:
-        """Yields the criterion of a metric that is told and never judged."""
-        given = self._criteria.values[self._name]
-        threshold = given if self._object is None else self._object.raw("threshold")
-        if threshold is not None:
-            self._refuse(f"{self._name!r} is measured and not judged: it has no threshold", hint="Write null.")
-        elif self._name == _UNTOLD:
-            message = f"{self._name!r} is passed over: an agent's answer does not tell how often a model was asked"
-            self._criteria.note("adk-config", message, self._name)
+        """Yield the criterion of a metric that is measured and never judged."""
+        if (self._object.raw("threshold") if self._is_object else self._value) is not None:
+            self._error(f"{self._name!r} is measured and not judged: it has no threshold", hint="Write null.")
+        elif self._name == _NOT_MEASURED:
+            message = f"{self._name!r} is ignored: agents do not report how often they call a model"
+            self._criteria.warn("adk-config", message, self._name)
         else:
             yield Criterion(self._name, {})
 
-    def unknown(self, known: list[str]) -> None:
-        """Notes a problem: no metric has the name, or one that only ADK has."""
-        if self._name in _NOT_HERE:
+    def report_unknown(self, known: list[str]) -> None:
+        """Report a name of no metric, or of one that only ADK has."""
+        if self._name in _UNSUPPORTED:
             hint = "Remove it, or name a function of your own under 'custom_metrics'."
-            self._refuse(f"ADK's metric {self._name!r} is not supported here", hint=hint, code="adk-metric")
+            self._error(f"ADK's metric {self._name!r} is not supported here", hint=hint, code="adk-metric")
         else:
-            nearest = self._diagnostics.suggest(self._name, known)
-            self._refuse(f"{self._name!r} is no metric", hint=nearest, code="adk-metric")
+            nearest = self._criteria.diagnostics.suggest(self._name, known)
+            self._error(f"{self._name!r} is not a known metric", hint=nearest, code="adk-metric")
 
     def _threshold(self) -> float:
-        record = self._object
-        if record is None:
-            value = self._criteria.values[self._name]
-            if value is None or isinstance(value, str | bool | list):
-                message = f"the criterion {self._name!r} is {json_kind(value)}, not a number or an object"
-                self._refuse(message, hint=unquoted(value))
-                return 1.0
-            return self._criteria.number(self._name) or 0.0
-        if not record.has("threshold"):
-            record.missing("threshold")
+        value = self._value
+        if self._is_object:
+            return self._object.number("threshold") or 0.0 if self._object.require("threshold") else 1.0
+        if value is None or isinstance(value, str | bool | list):
+            message = f"{self._object.called} is {kind_of(value)}, not a number or an object"
+            self._error(message, hint=unquoted(value))
             return 1.0
-        return record.number("threshold") or 0.0
+        return self._criteria.number(self._name) or 0.0
 
     def _terms(self) -> JsonObject:
         if self._name == TRAJECTORY:
-            ignores = self._object.boolean(*both("ignoreArgs")) if self._object else None
-            return {"match_type": self._match_type(), "ignore_args": bool(ignores)}
+            return {"match_type": self._match_type(), "ignore_args": bool(self._object.boolean("ignoreArgs"))}
         if self._name == RESPONSE_MATCH:
             return {"tokens": self._extension.tokens}
         samples = self._num_samples()
@@ -310,37 +291,35 @@ class _CriterionReader:
         return {"num_samples": samples} if samples else {}
 
     def _match_type(self) -> str:
-        """Gives the way of matching; ADK takes names in any case, with `-` or blanks, and numbers from 0."""
-        names = both("matchType")
-        value = self._object.raw(*names) if self._object else None
+        """Return how calls are matched; ADK accepts names in any case, with `-` or blanks, and numbers from 0."""
+        value = self._object.raw("matchType")
         if value is None:
             return _MATCH_TYPES[0]
         if type(value) is int and 0 <= value < len(_MATCH_TYPES):
             return _MATCH_TYPES[value]
         spelt = value.strip().upper().replace("-", "_").replace(" ", "_") if isinstance(value, str) else ""
-        if spelt not in _MATCH_TYPES and self._object:
-            shown = repr(value) if isinstance(value, str | int | float) else json_kind(value)
+        if spelt not in _MATCH_TYPES:
+            shown = repr(value) if isinstance(value, str | int | float) else kind_of(value)
             message = f"'match_type' is {shown}, not {', '.join(_MATCH_TYPES)} or a number from 0 to 2"
-            self._object.refuse("adk-config", message, *names)
+            self._object.error("adk-config", message, "matchType")
         return spelt
 
     def _num_samples(self) -> int | None:
-        called = f"'judge_model_options' of {self._name!r}"
-        options = self._object.record(*both("judgeModelOptions"), called=called) if self._object else None
+        options = self._object.record("judgeModelOptions", called=f"'judge_model_options' of {self._name!r}")
         if options is None:
             return None
-        self._keys.check(options, "judgeModel", "judgeModelConfig", "numSamples", "parallelismLimit")
+        options.check_keys("judgeModel", "judgeModelConfig", "numSamples", "parallelismLimit")
         for name in ("judgeModel", "judgeModelConfig"):
-            if options.has(*both(name)):
-                message = f"{options.key(*both(name))!r} is passed over: the rater of the run is asked"
-                options.note("adk-config", message, *both(name), hint="Choose it with --rater, or in evalmeta.toml.")
-        samples = options.number(*both("numSamples"))
+            if options.has(name):
+                message = f"{options.key(name)!r} is ignored: the run's rater judges"
+                options.warn("adk-config", message, name, hint="Choose it with --rater, or in evalmeta.toml.")
+        samples = options.number("numSamples")
         if samples is None:
             return None
         if not (samples.is_integer() and 1 <= samples <= limits.MAX_RATER_SAMPLES):
             message = f"'num_samples' is {samples:g}, not a whole number from 1 to {limits.MAX_RATER_SAMPLES}"
-            options.refuse("adk-config", message, *both("numSamples"))
+            options.error("adk-config", message, "numSamples")
         return int(samples)
 
-    def _refuse(self, message: str, *, hint: str = "", code: str = "adk-config") -> None:
-        self._criteria.refuse(code, message, self._name, hint=hint)
+    def _error(self, message: str, *, hint: str = "", code: str = "adk-config") -> None:
+        self._criteria.error(code, message, self._name, hint=hint)

@@ -9,12 +9,13 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 
 import orjson
 
-from evalmeta.formats.adk.cases import RUBRIC_TYPES, Keys, both, read_eval_set, rubric_terms
+from evalmeta.formats.adk.cases import RUBRIC_TYPES, both, read_eval_set, rubrics_json
 from evalmeta.formats.adk.config import DEFAULT_CONFIG, FINAL_RESPONSE_MATCH, RESPONSE_MATCH, TRAJECTORY
 from evalmeta.formats.adk.legacy import read_legacy
 from evalmeta.formats.diagnostics import Diagnostics
 from evalmeta.formats.document import Document
-from evalmeta.formats.json_source import json_kind, read_json
+from evalmeta.formats.json_source import read_json
+from evalmeta.formats.records import kind_of
 from evalmeta.model.definition import Expectation
 from evalmeta.model.evaluation import Case, Evaluation, Turn
 
@@ -25,7 +26,7 @@ if TYPE_CHECKING:
     from evalmeta.formats.adk.config import AdkConfig, Criterion
     from evalmeta.formats.adk.legacy import Dialect
     from evalmeta.formats.json_source import JsonFile
-    from evalmeta.model.json_value import JsonObject, JsonValue
+    from evalmeta.model.json_value import JsonObject
     from evalmeta.model.problem import Problem
     from evalmeta.model.settings import AdkDialect
 
@@ -33,7 +34,6 @@ if TYPE_CHECKING:
 LEGACY: Final = "adk-legacy"
 """The code of the note that a file has the form that came before eval sets."""
 _SET_KEYS: Final = {*both("evalSetId"), *both("evalCases")}
-_ROW_KEYS: Final = {*both("expectedToolUse"), "reference"}
 _REFERENCES: Final = (RESPONSE_MATCH, FINAL_RESPONSE_MATCH)
 _EVAL_SET: Final = 'Write {"evalSetId": "...", "evalCases": [...]}.'
 _GUESS: Final = 'Nothing in it tells: with [adk] dialect = "typescript" in evalmeta.toml each row is a case.'
@@ -41,18 +41,6 @@ _READ: Final[dict[Dialect, str]] = {
     "python": "its rows are the turns of one case, as in Python",
     "typescript": "each of its rows is a case, as in TypeScript",
 }
-
-
-def is_adk(value: JsonValue) -> bool:
-    """Says whether a JSON value looks like an eval set of either language, or like an array that came before them."""
-    if isinstance(value, dict):
-        return not _SET_KEYS.isdisjoint(value)
-    first = value[0] if isinstance(value, list) and value else None
-    if not isinstance(first, dict):
-        return False
-    rows = first.get("data")
-    row = rows[0] if "name" in first and isinstance(rows, list) and rows else first
-    return isinstance(row, dict) and "query" in row and not _ROW_KEYS.isdisjoint(row)
 
 
 def read_adk(
@@ -108,23 +96,23 @@ def read_adk_file(data: bytes, *, label: str, dialect: AdkDialect = "auto") -> A
 
 
 def _read(file: JsonFile, diagnostics: Diagnostics, dialect: AdkDialect) -> AdkFile:
-    value, keys = file.value, Keys()
+    value = file.value
     if isinstance(value, list):
-        return _read_legacy(file, diagnostics, keys, dialect)
+        return _read_legacy(file, diagnostics, dialect)
     if isinstance(value, dict) and "conversation" in value and _SET_KEYS.isdisjoint(value):
         message = "this is a case alone, not an eval set"
         diagnostics.error("adk-form", message, line=file.first_line, column=1, hint="Put it into the list 'evalCases'.")
         return AdkFile((), None, ())
     if isinstance(value, dict):
-        cases, lines = read_eval_set(file, diagnostics, keys)
+        cases, lines = read_eval_set(file, diagnostics)
         return AdkFile(cases, None, lines)
-    message = f"an eval set is {json_kind(value)}, not an object"
+    message = f"an eval set is {kind_of(value)}, not an object"
     diagnostics.error("json-type", message, line=file.first_line, column=1, hint=_EVAL_SET)
     return AdkFile((), None, ())
 
 
-def _read_legacy(file: JsonFile, diagnostics: Diagnostics, keys: Keys, dialect: AdkDialect) -> AdkFile:
-    legacy = read_legacy(file, diagnostics, keys, dialect=None if dialect == "auto" else dialect)
+def _read_legacy(file: JsonFile, diagnostics: Diagnostics, dialect: AdkDialect) -> AdkFile:
+    legacy = read_legacy(file, diagnostics, dialect=None if dialect == "auto" else dialect)
     message = f"the form of the file is deprecated; {_READ[legacy.dialect]}"
     if legacy.is_grouped:
         message = "the form of the file is deprecated; each of its items is a case, whose rows are turns"
@@ -211,7 +199,7 @@ def _expectation(criterion: Criterion, case: AdkCase, turn: AdkTurn, config: Adk
     if name == FINAL_RESPONSE_MATCH:
         return Expectation(name, turn.reference, terms=terms)
     if name in RUBRIC_TYPES:
-        return Expectation(name, terms={**terms, "rubrics": rubric_terms(_rubrics(criterion, case, turn))})
+        return Expectation(name, terms={**terms, "rubrics": rubrics_json(_rubrics(criterion, case, turn))})
     return Expectation(name, terms=terms)
 
 

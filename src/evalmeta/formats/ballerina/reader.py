@@ -15,7 +15,8 @@ from evalmeta.formats.ballerina.threads import read_threads
 from evalmeta.formats.ballerina.traces import TraceError, all_tool_calls, execution_seconds, tool_results
 from evalmeta.formats.diagnostics import Diagnostics
 from evalmeta.formats.document import Document
-from evalmeta.formats.json_source import JsonRecord, read_json
+from evalmeta.formats.json_source import read_json
+from evalmeta.formats.records import Record
 from evalmeta.model.definition import Expectation
 from evalmeta.model.evaluation import Case, Evaluation, Turn
 from evalmeta.model.expectations import ACTIONS, OUTCOME, render_actions
@@ -37,16 +38,6 @@ _OUTPUT: Final = ("expectedOutput", "expectedAnswer", "expected_output", "expect
 _CONTEXT: Final = ("expectedContext", "expected_context")
 _SET_KEYS: Final = ("id", "name", "description", *_RATE, *_RUNS, "entries")
 _ENTRY_KEYS: Final = ("id", "input", *_TOOLS, *_OUTPUT, *_CONTEXT)
-
-
-def is_ballerina(value: JsonValue) -> bool:
-    """Tells by the keys whether a file is one of these: `threads`, `entries`, or a list of objects with `input`."""
-    if isinstance(value, dict):
-        return isinstance(value.get("threads"), list) or isinstance(value.get("entries"), list)
-    if not isinstance(value, list) or not value:
-        return False
-    entry = value[0][0] if isinstance(value[0], list) and value[0] else value[0]
-    return isinstance(entry, dict) and "input" in entry
 
 
 def read_ballerina(data: bytes, *, label: str, name: str) -> Document:
@@ -76,7 +67,7 @@ def _conversations(file: JsonFile, diagnostics: Diagnostics, name: str) -> Docum
     kept = [place for place, thread in enumerate(threads) if thread.traces]
     for place in range(len(threads)):
         if not threads[place].traces:
-            message = f"the thread {threads[place].id!r} has no traces; it is passed over"
+            message = f"the thread {threads[place].id!r} has no traces; it is ignored"
             diagnostics.warn("ballerina-thread", message, line=lines[place], column=1)
     if not kept:
         diagnostics.error("ballerina-empty", "no thread has a trace", line=1, column=1)
@@ -91,8 +82,9 @@ def _conversations(file: JsonFile, diagnostics: Diagnostics, name: str) -> Docum
 
 
 def _case(number: int, thread: ConversationThread, file: JsonFile, place: int) -> Case:
-    raw = JsonRecord(file, ("threads", place), Diagnostics(file.label), called="a thread").items("traces")
-    turns = (_turn(trace, source) for trace, source in zip(thread.traces, raw, strict=True))
+    raw = file.at(("threads", place, "traces"))
+    sources = raw if isinstance(raw, list) else []
+    turns = (_turn(trace, source) for trace, source in zip(thread.traces, sources, strict=True))
     return Case(number, tuple(turns), label=thread.id)
 
 
@@ -140,11 +132,10 @@ def _dataset(file: JsonFile, diagnostics: Diagnostics, name: str) -> Document:
     rate, runs = None, None
     path: tuple[str, ...] = ()
     if not isinstance(file.value, list):
-        record = JsonRecord(file, (), diagnostics, called="the dataset")
-        record.note_unknown(*_SET_KEYS)
+        record = Record(file, (), file.value, diagnostics, called="the dataset")
+        record.check_keys(*_SET_KEYS)
         rate, runs, path = _min_pass_rate(record), _iterations(record), ("entries",)
-        if record.is_object and not record.has("entries"):
-            record.missing("entries", hint="A dataset has entries, an evaluation set of conversations has threads.")
+        record.require("entries", hint="A dataset has entries, an evaluation set of conversations has threads.")
         record.items("entries")
     cases = tuple(_entry(number, record) for number, record in enumerate(_entries(file, path, diagnostics), 1))
     diagnostics.check()
@@ -155,72 +146,70 @@ def _dataset(file: JsonFile, diagnostics: Diagnostics, name: str) -> Document:
     return Document(Evaluation(name, "", cases), runs, rate, notes=diagnostics.notes, lines=lines)
 
 
-def _entries(file: JsonFile, path: Sequence[str], diagnostics: Diagnostics) -> Iterator[JsonRecord]:
+def _entries(file: JsonFile, path: Sequence[str], diagnostics: Diagnostics) -> Iterator[Record]:
     """Yields the entries, those taken out of their lists that stand in one."""
-    value = file.value
-    for key in path:
-        value = value.get(key) if isinstance(value, dict) else None
+    value = file.at(path)
     for place, each in enumerate(value if isinstance(value, list) else []):
         if not isinstance(each, list):
-            yield JsonRecord(file, (*path, place), diagnostics, called="an entry")
+            yield Record(file, (*path, place), each, diagnostics, called="an entry")
         elif len(each) == 1:
-            yield JsonRecord(file, (*path, place, 0), diagnostics, called="an entry")
+            yield Record(file, (*path, place, 0), each[0], diagnostics, called="an entry")
         else:
             line, column = file.place((*path, place))
             message = f"an entry's list has {len(each)} values; one is allowed, the object with 'input'"
             diagnostics.error("ballerina-entry", message, line=line, column=column)
 
 
-def _entry(number: int, record: JsonRecord) -> Case:
-    record.note_unknown(*_ENTRY_KEYS)
+def _entry(number: int, record: Record) -> Case:
+    record.check_keys(*_ENTRY_KEYS)
     expectations = tuple(_expectations(record))
-    if record.is_object and not expectations:
+    if not expectations:
         hint = f"Add {_TOOLS[0]!r} or {_OUTPUT[0]!r}."
-        record.note("ballerina-entry", "the entry expects nothing", hint=hint)
+        record.warn("ballerina-entry", "the entry expects nothing", hint=hint)
     return Case(number, (Turn(_input(record), expectations),), label=record.text("id") or "")
 
 
-def _input(record: JsonRecord) -> str:
+def _input(record: Record) -> str:
     if record.has("input") or not record.has(_QUERY):
         return record.required_text("input")
-    record.missing("input", hint=f"There is {_QUERY!r}; write 'input'.")
+    record.require("input", hint=f"There is {_QUERY!r}; write 'input'.")
     return ""
 
 
-def _expectations(record: JsonRecord) -> Iterator[Expectation]:
+def _expectations(record: Record) -> Iterator[Expectation]:
     _check_spellings(record, _TOOLS)
     _check_spellings(record, _OUTPUT)
     _check_spellings(record, _CONTEXT)
     if record.has(*_TOOLS):
-        yield Expectation(ACTIONS, render_actions(record.texts(*_TOOLS)))
+        yield Expectation(ACTIONS, render_actions(text for _, text in record.texts(*_TOOLS)))
     for names in (_OUTPUT, _CONTEXT):
         if (text := record.text(*names)) is not None:
             yield Expectation(OUTCOME, text)
 
 
-def _min_pass_rate(record: JsonRecord) -> float | None:
+def _min_pass_rate(record: Record) -> float | None:
     _check_spellings(record, _RATE)
     rate = record.number(*_RATE)
     if rate is not None and not 0 <= rate <= 1:
-        record.refuse("ballerina-range", f"{record.key(*_RATE)!r} is {rate:g}; 0 to 1 are allowed", *_RATE)
+        record.error("ballerina-range", f"{record.key(*_RATE)!r} is {rate:g}; 0 to 1 are allowed", record.key(*_RATE))
     return rate
 
 
-def _iterations(record: JsonRecord) -> int | None:
+def _iterations(record: Record) -> int | None:
     _check_spellings(record, _RUNS)
     runs = record.number(*_RUNS)
     if runs is None:
         return None
     if not runs.is_integer() or not 1 <= runs <= limits.MAX_ITERATIONS:
         allowed = f"whole numbers from 1 to {limits.MAX_ITERATIONS} are allowed"
-        record.refuse("ballerina-range", f"{record.key(*_RUNS)!r} is {runs:g}; {allowed}", *_RUNS)
+        record.error("ballerina-range", f"{record.key(*_RUNS)!r} is {runs:g}; {allowed}", record.key(*_RUNS))
     return int(runs)
 
 
-def _check_spellings(record: JsonRecord, names: Sequence[str]) -> None:
+def _check_spellings(record: Record, names: Sequence[str]) -> None:
     """Refuses two words for the same thing that do not say the same."""
     given = [name for name in names if record.has(name)]
     for other in given[1:]:
         if record.raw(other) != record.raw(given[0]):
             message = f"{given[0]!r} and {other!r} are two words for the same, and say different things"
-            record.refuse("ballerina-conflict", message, other, hint="Keep one of them.")
+            record.error("ballerina-conflict", message, other, hint="Keep one of them.")

@@ -18,7 +18,7 @@ from evalmeta.formats.ballerina.traces import (
     Trace,
     TraceError,
 )
-from evalmeta.formats.json_source import JsonRecord, json_kind
+from evalmeta.formats.records import Record, kind_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -47,10 +47,9 @@ def read_threads(file: JsonFile, diagnostics: Diagnostics, *, is_strict: bool = 
     Unless `is_strict`, a trace needs what was said and answered only; a thread without an id is `thread-1`
     by its place.
     """
-    reader = _Reader(diagnostics, is_strict=is_strict)
-    root = JsonRecord(file, (), diagnostics, called="the evaluation set")
-    if root.is_object and not root.has("threads"):
-        root.missing("threads")
+    reader = _Reader(is_strict=is_strict)
+    root = Record(file, (), file.value, diagnostics, called="the evaluation set")
+    root.require("threads")
     threads: list[ConversationThread] = []
     places: dict[str, int] = {}
     for place, record in enumerate(root.records("threads", called="a thread")):
@@ -59,29 +58,27 @@ def read_threads(file: JsonFile, diagnostics: Diagnostics, *, is_strict: bool = 
         if thread.id and places.setdefault(thread.id, place) != place:
             line, _ = file.place(("threads", places[thread.id]))
             message = f"the thread {thread.id!r} stands here a second time; the first is in line {line}"
-            record.refuse("ballerina-thread", message, "id", hint="Give each thread an id of its own.")
+            record.error("ballerina-thread", message, "id", hint="Give each thread an id of its own.")
     return threads
 
 
 def read_trace(file: JsonFile, diagnostics: Diagnostics) -> Trace:
     """Reads a file that is one trace; what does not fit becomes a problem."""
-    return _Reader(diagnostics, is_strict=True).trace(JsonRecord(file, (), diagnostics, called="a trace"))
+    return _Reader(is_strict=True).trace(Record(file, (), file.value, diagnostics, called="a trace"))
 
 
 class _Reader:
-    def __init__(self, diagnostics: Diagnostics, *, is_strict: bool) -> None:
-        self._diagnostics = diagnostics
+    def __init__(self, *, is_strict: bool) -> None:
         self._is_strict = is_strict
 
-    def thread(self, record: JsonRecord, place: int) -> ConversationThread:
+    def thread(self, record: Record, place: int) -> ConversationThread:
         name = self._id(record) or f"thread-{place + 1}"
         traces = tuple(self.trace(each) for each in record.records("traces", called="a trace"))
-        if record.is_object and not record.has("traces"):
-            record.missing("traces")
+        record.require("traces")
         return ConversationThread(name, record.text("description") or "", traces)
 
-    def trace(self, record: JsonRecord) -> Trace:
-        record.note_unknown(*_TRACE_KEYS)
+    def trace(self, record: Record) -> Trace:
+        record.check_keys(*_TRACE_KEYS)
         start, end = self._times(record)
         return Trace(
             id=self._id(record),
@@ -96,72 +93,64 @@ class _Reader:
             tool_calls=_calls(record) if record.has("toolCalls") else None,
         )
 
-    def _user_message(self, record: JsonRecord) -> ChatUserMessage:
-        message = self._member(record, "userMessage", called="the user's message", hint=_USER_HINT)
+    def _user_message(self, record: Record) -> ChatUserMessage:
+        record.require("userMessage", hint=_USER_HINT)
+        message = record.record("userMessage", called="the user's message")
         found = _message(message, "user") if message else None
         return found if isinstance(found, ChatUserMessage) else ChatUserMessage("")
 
-    def _final_output(self, record: JsonRecord) -> ChatAssistantMessage | TraceError:
+    def _final_output(self, record: Record) -> ChatAssistantMessage | TraceError:
         if isinstance(text := record.raw("output"), str):
             return TraceError(text)
-        message = self._member(record, "output", called="the output", hint=_OUTPUT_HINT)
+        record.require("output", hint=_OUTPUT_HINT)
+        message = record.record("output", called="the output")
         found = _message(message, "assistant") if message else None
         return found if isinstance(found, ChatAssistantMessage) else ChatAssistantMessage()
 
-    def _iteration(self, record: JsonRecord) -> Iteration:
+    def _iteration(self, record: Record) -> Iteration:
         start, end = self._times(record)
         messages = (_message(each, *_ROLES) for each in self._listed(record, "history", called="a message"))
         history = tuple(each for each in messages if each is not None)
-        if record.is_object and not record.has("output"):
-            record.missing("output")
+        record.require("output")
         return Iteration(history, tuple(self._outputs(record)), start, end)
 
-    def _outputs(self, record: JsonRecord) -> Iterator[IterationOutput]:
+    def _outputs(self, record: Record) -> Iterator[IterationOutput]:
         """Yields the outputs of an iteration, which may be one that stands for itself."""
-        value, path = record.raw("output"), (*record.path, "output")
-        places = [(*path, place) for place in range(len(value))] if isinstance(value, list) else [path]
-        values = value if isinstance(value, list) else [value]
-        for place, each in zip(places, [] if value is None else values, strict=False):
+        value = record.raw("output")
+        listed = [((place,), each) for place, each in enumerate(value)] if isinstance(value, list) else [((), value)]
+        for place, each in listed if record.has("output") else ():
             if isinstance(each, str):
                 yield TraceError(each)
                 continue
-            inner = JsonRecord(record.file, place, self._diagnostics, called="an output")
-            message = _message(inner, "assistant", "function")
+            message = _message(record.at(each, "output", *place, called="an output"), "assistant", "function")
             if isinstance(message, ChatAssistantMessage | ChatFunctionMessage):
                 yield message
 
-    def _id(self, record: JsonRecord) -> str:
+    def _id(self, record: Record) -> str:
         return record.required_text("id") if self._is_strict else record.text("id") or ""
 
-    def _listed(self, record: JsonRecord, name: str, *, called: str) -> Iterator[JsonRecord]:
+    def _listed(self, record: Record, name: str, *, called: str) -> Iterator[Record]:
         """Gives the objects of a list that must be there where it is strict."""
-        if self._is_strict and record.is_object and not record.has(name):
-            record.missing(name, hint="It may be empty: [].")
+        if self._is_strict:
+            record.require(name, hint="It may be empty: [].")
         return record.records(name, called=called)
 
-    def _member(self, record: JsonRecord, name: str, *, called: str, hint: str) -> JsonRecord | None:
-        if record.is_object and not record.has(name):
-            record.missing(name, hint=hint)
-        return record.record(name, called=called)
-
-    def _times(self, record: JsonRecord) -> tuple[datetime, datetime]:
-        if self._is_strict and record.is_object:
-            for name in ("startTime", "endTime"):
-                if not record.has(name):
-                    record.missing(name, hint=_TIME_HINT)
+    def _times(self, record: Record) -> tuple[datetime, datetime]:
+        for name in ("startTime", "endTime") if self._is_strict else ():
+            record.require(name, hint=_TIME_HINT)
         start, end = _time(record, "startTime"), _time(record, "endTime")
         if start and end and end < start:
-            record.refuse("ballerina-time", f"{record.called} ends before it starts", "endTime")
+            record.error("ballerina-time", f"{record.called} ends before it starts", "endTime")
         return start or _EPOCH, end or _EPOCH
 
 
-def _message(record: JsonRecord, *roles: str) -> ChatMessage | None:
+def _message(record: Record, *roles: str) -> ChatMessage | None:
     """Reads a message with one of these roles."""
     role = record.required_text("role")
     if role not in roles:
         if role:
             message = f"'role' of {record.called} is {role!r}, not {' or '.join(map(repr, roles))}"
-            record.refuse("ballerina-role", message, "role")
+            record.error("ballerina-role", message, "role")
         return None
     name = record.text("name")
     if role == "assistant":
@@ -172,19 +161,19 @@ def _message(record: JsonRecord, *roles: str) -> ChatMessage | None:
     return ChatUserMessage(content, name) if role == "user" else ChatSystemMessage(content, name)
 
 
-def _calls(record: JsonRecord) -> tuple[FunctionCall, ...]:
+def _calls(record: Record) -> tuple[FunctionCall, ...]:
     return tuple(
-        FunctionCall(each.required_text("name"), each.object("arguments") or {}, each.text("id"))
+        FunctionCall(each.required_text("name"), each.object("arguments"), each.text("id"))
         for each in record.records("toolCalls", called="a call")
     )
 
 
-def _tool(record: JsonRecord) -> ToolSchema:
+def _tool(record: Record) -> ToolSchema:
     name, description = record.required_text("name"), record.text("description") or ""
-    return ToolSchema(name, description, record.object("parametersSchema"))
+    return ToolSchema(name, description, record.object("parametersSchema") if record.has("parametersSchema") else None)
 
 
-def _time(record: JsonRecord, name: str) -> datetime | None:
+def _time(record: Record, name: str) -> datetime | None:
     value = record.raw(name)
     if value is None:
         return None
@@ -194,8 +183,8 @@ def _time(record: JsonRecord, name: str) -> datetime | None:
             return found.astimezone(UTC)
     except (ValueError, OverflowError):
         pass
-    shown = f"{value[:40]!r}" if isinstance(value, str) else json_kind(value)
-    record.refuse("ballerina-time", f"{name!r} of {record.called} is no time in UTC: {shown}", name, hint=_TIME_HINT)
+    shown = f"{value[:40]!r}" if isinstance(value, str) else kind_of(value)
+    record.error("ballerina-time", f"{name!r} of {record.called} is no time in UTC: {shown}", name, hint=_TIME_HINT)
     return None
 
 

@@ -16,7 +16,8 @@ from evalmeta.errors import FormatError, UsageError
 from evalmeta.formats.databricks.rows import COLUMNS, GENAI_COLUMNS, Row
 from evalmeta.formats.databricks.tables import plain_row
 from evalmeta.formats.diagnostics import did_you_mean
-from evalmeta.formats.json_source import JsonFile, json_kind, read_json
+from evalmeta.formats.json_source import JsonFile, read_json
+from evalmeta.formats.records import kind_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
@@ -117,7 +118,7 @@ def _json_rows(data: bytes, label: str, diagnostics: Diagnostics) -> Iterator[Ro
             rows, path = rows[wrapper], (wrapper,)
     if not isinstance(rows, list):
         hint = 'Write [{"request": "..."}, ...], or a row on each line.'
-        diagnostics.error("json-type", f"the file holds {json_kind(rows)}, not a list of rows", line=1, hint=hint)
+        diagnostics.error("json-type", f"the file holds {kind_of(rows)}, not a list of rows", line=1, hint=hint)
         return
     for place in range(len(rows)):
         yield Row(place + 1, file, (*path, place))

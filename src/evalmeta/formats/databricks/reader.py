@@ -237,9 +237,7 @@ def copy_rows(path: Path, *, label: str) -> bytes:
 
 
 def _values(row: Row) -> JsonValue:
-    value = row.file.value
-    for step in row.path:
-        value = value[step]  # type: ignore[index] # the path leads to what is there
+    value = row.file.at(row.path)
     if not isinstance(value, dict):
         return value
     return {column: _plain(column, each) for column, each in value.items() if each is not None}

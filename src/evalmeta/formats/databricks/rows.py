@@ -19,7 +19,7 @@ from evalmeta.formats.databricks.metrics import Asks, expectations_of
 from evalmeta.formats.databricks.texts import broken_json, content_text, decoded, known_text, response_text
 from evalmeta.formats.databricks.traces import read_trace
 from evalmeta.formats.diagnostics import did_you_mean
-from evalmeta.formats.json_source import json_kind
+from evalmeta.formats.records import kind_of
 from evalmeta.model.definition import HistoryMessage
 from evalmeta.model.evaluation import Case, Turn
 from evalmeta.model.generated_data import GeneratedData, Passage
@@ -110,13 +110,11 @@ class _RowReader:
         self._row = row
         self._terms = terms
         self._diagnostics = diagnostics
-        value = row.file.value
-        for step in row.path:
-            value = value[step]  # type: ignore[index] # the path leads to what is there
+        value = row.file.at(row.path)
         self._is_object = isinstance(value, dict)
         self._values: JsonObject = _columns(value) if isinstance(value, dict) else {}
         if not self._is_object:
-            self._refuse(f"it is {json_kind(value)}, not an object", code="json-type", hint=_ROW_HINT)
+            self._refuse(f"it is {kind_of(value)}, not an object", code="json-type", hint=_ROW_HINT)
 
     def case(self) -> Case:
         if not self._is_object:
@@ -219,7 +217,7 @@ class _RowReader:
         expected = self._object("expectations")
         for key in expected:
             if key not in _EXPECTATIONS and self._is_news(f"expectations.{key}"):
-                self._note(f"no metric judges by {key!r} of 'expectations'; it is passed over", ("expectations", key))
+                self._note(f"no metric judges by {key!r} of 'expectations'; it is ignored", ("expectations", key))
         response = expected.get("expected_response")
         if response is not None and not isinstance(response, str):
             self._mistyped(("expectations", "expected_response"), response, "a text")
@@ -312,7 +310,7 @@ class _RowReader:
             return None
         uri, content = value.get("doc_uri"), value.get("content")
         if not isinstance(uri, str):
-            what = "has no 'doc_uri'" if uri is None else f"has a 'doc_uri' that is {json_kind(uri)}, not a text"
+            what = "has no 'doc_uri'" if uri is None else f"has a 'doc_uri' that is {kind_of(uri)}, not a text"
             self._refuse(f"{_shown(path)} {what}", path, code="json-missing" if uri is None else "json-type")
             return None
         if content is not None and not isinstance(content, str):
@@ -326,9 +324,7 @@ class _RowReader:
         for key in self._values:
             if key not in _KNOWN and self._is_news(key):
                 hint = self._diagnostics.suggest(key, _KNOWN)
-                self._note(
-                    f"there is no column {key!r}; it is passed over", (key,), code="databricks-column", hint=hint
-                )
+                self._note(f"there is no column {key!r}; it is ignored", (key,), code="databricks-column", hint=hint)
 
     def _is_news(self, key: str) -> bool:
         if key in self._terms.noted or len(self._terms.noted) >= limits.MAX_PROBLEMS:
@@ -342,7 +338,7 @@ class _RowReader:
             self._refuse(f"{_shown(path)} is broken JSON: {broken}", path, code="json-syntax")
             return
         hint = _LIST_HINT if expected.startswith("a list of") and "objects" not in expected else ""
-        self._refuse(f"{_shown(path)} is {json_kind(value)}, not {expected}", path, code="json-type", hint=hint)
+        self._refuse(f"{_shown(path)} is {kind_of(value)}, not {expected}", path, code="json-type", hint=hint)
 
     def _refuse(self, message: str, path: Path = (), *, code: str = "databricks-row", hint: str = "") -> None:
         if self._diagnostics.has_all_errors:
@@ -405,11 +401,11 @@ def read_request(value: JsonValue, refuse: Refuse) -> Asked:
             return _said(value, refuse)
         value = decoded(value)
     if not isinstance(value, dict):
-        refuse(f"the request is {json_kind(value)}, not a text or an object", (), "")
+        refuse(f"the request is {kind_of(value)}, not a text or an object", (), "")
         return Asked("", (), {})
     asked = _conversation(value, refuse) or _query(value, ("query",), refuse)
     if asked is None and value.get("query") is not None:
-        refuse(f"'query' is {json_kind(value['query'])}, not a text", ("query",), "")
+        refuse(f"'query' is {kind_of(value['query'])}, not a text", ("query",), "")
     elif asked is None:
         refuse(
             "the request has neither 'messages' nor 'query'",
@@ -442,7 +438,7 @@ def read_inputs(value: JsonValue, refuse: Refuse) -> Asked:
     if isinstance(value, list):
         value = {"messages": value}
     if not isinstance(value, dict):
-        refuse(f"the inputs are {json_kind(value)}, not an object", (), "")
+        refuse(f"the inputs are {kind_of(value)}, not an object", (), "")
         return Asked("", (), {})
     inner = next(iter(value.values()), None)
     if len(value) == 1 and isinstance(inner, dict):
@@ -463,7 +459,7 @@ def _conversation(value: JsonObject, refuse: Refuse) -> Asked | None:
     key = next((each for each in _CONVERSATIONS if isinstance(value.get(each), list)), None)
     if key is None:
         if value.get("messages") is not None:
-            refuse(f"'messages' are {json_kind(value['messages'])}, not a list", ("messages",), "")
+            refuse(f"'messages' are {kind_of(value['messages'])}, not a list", ("messages",), "")
             return Asked("", (), {})
         return None
     messages = _messages(value[key], (key,), refuse)
@@ -491,7 +487,7 @@ def _messages(values: JsonValue, path: Path, refuse: Refuse) -> list[HistoryMess
     if values is None:
         return []
     if not isinstance(values, list):
-        refuse(f"{path[-1]!r} is {json_kind(values)}, not a list of messages", path, "")
+        refuse(f"{path[-1]!r} is {kind_of(values)}, not a list of messages", path, "")
         return None
     said = [_message(each, (*path, place), refuse) for place, each in enumerate(values)]
     if None in said:
@@ -503,7 +499,7 @@ def _messages(values: JsonValue, path: Path, refuse: Refuse) -> list[HistoryMess
 def _message(value: JsonValue, path: Path, refuse: Refuse) -> tuple[str, str | None] | None:
     """Reads a message's role and text; None when it is none."""
     if not isinstance(value, dict):
-        refuse(f"a message is {json_kind(value)}, not an object", path, "")
+        refuse(f"a message is {kind_of(value)}, not an object", path, "")
         return None
     role, content = value.get("role"), value.get("content")
     known = _ROLES.get(role) if isinstance(role, str) else None
@@ -515,7 +511,7 @@ def _message(value: JsonValue, path: Path, refuse: Refuse) -> tuple[str, str | N
         return known, None
     text = content_text(content)
     if text is None:
-        refuse(f"the content of a message is {json_kind(content)}, not a text", (*path, "content"), "")
+        refuse(f"the content of a message is {kind_of(content)}, not a text", (*path, "content"), "")
         return None
     return known, text
 

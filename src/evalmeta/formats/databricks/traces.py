@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Final
 from evalmeta import limits
 from evalmeta.errors import FormatError
 from evalmeta.formats.databricks.texts import decoded, response_text
-from evalmeta.formats.json_source import json_kind
+from evalmeta.formats.records import kind_of
 from evalmeta.model.generated_data import Action, GeneratedData, Passage, Tokens
 
 if TYPE_CHECKING:
@@ -58,14 +58,14 @@ def read_trace(value: JsonValue) -> MlflowTrace:
     """
     value = decoded(value)
     if not isinstance(value, dict):
-        raise _no_trace(f"it is {json_kind(value)}, not an object or the JSON text of one")
+        raise _no_trace(f"it is {kind_of(value)}, not an object or the JSON text of one")
     info, data = value.get("info"), value.get("data")
     if not isinstance(info, dict) or not isinstance(data, dict):
         missing = " and ".join(repr(key) for key in ("info", "data") if not isinstance(value.get(key), dict))
         raise _no_trace(f"it has no {missing}")
     spans = data.get("spans", [])
     if not isinstance(spans, list):
-        raise _no_trace(f"its spans are {json_kind(spans)}, not a list")
+        raise _no_trace(f"its spans are {kind_of(spans)}, not a list")
     return _Reader(value, info, data, [_Span(each, place) for place, each in enumerate(spans, 1)]).trace()
 
 
@@ -81,7 +81,7 @@ class _Span:
 
     def __init__(self, value: JsonValue, place: int) -> None:
         if not isinstance(value, dict):
-            raise _no_trace(f"span {place} is {json_kind(value)}, not an object")
+            raise _no_trace(f"span {place} is {kind_of(value)}, not an object")
         context = value.get("context")
         own = context if isinstance(context, dict) else value
         attributes = value.get("attributes")
