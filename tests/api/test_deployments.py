@@ -94,7 +94,7 @@ def test_a_deployment_of_somebody_elses_is_not_remembered(project: Project) -> N
 
     async def forget(connection: Connection) -> None:
         with receipts_of(project, connection) as receipts:
-            receipts.settle(job_id)
+            receipts.delete_sent(job_id)
         await deployments.finish(connection, project, job_id)
 
     within(project, forget)

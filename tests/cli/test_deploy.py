@@ -128,7 +128,7 @@ def test_a_corrupt_org_says_how_to_begin_again(evalmeta: Program, copy_samples: 
     done = evalmeta("deploy")
 
     assert done.code == 4
-    assert "is no usable database" in done.err
+    assert "is not a valid database" in done.err
     assert "deploy again" in done.err
 
 
@@ -145,7 +145,7 @@ def test_a_locked_org_is_reported_and_left_alone(
 
     holder.close()
     assert done.code == 4
-    assert "held by another program" in done.err
+    assert "locked by another program" in done.err
     assert evalmeta("deploy").code == 0
 
 

@@ -122,7 +122,7 @@ def test_a_database_that_another_program_holds_for_long_stops_the_run(tmp_path: 
     done = call(project, *RESUME, "--json", **QUICKLY)
     before, said = kept(project), json.loads(done.out)
     assert (done.code, said["name"], said["exitCode"]) == (4, "StoreError", 4)
-    assert said["message"] == f"run {RUN} stopped: .evalmeta/org.sqlite3 is held by another program"
+    assert said["message"] == f"run {RUN} stopped: .evalmeta/org.sqlite3 is locked by another program"
     assert GO_ON in "\n".join(said["actions"])
     assert 0 < len(before) < CASES
     check_that_it_goes_on(project, before)
@@ -134,7 +134,7 @@ def test_a_database_that_was_overwritten_stops_the_run(tmp_path: Path) -> None:
     again = call(project, *RESUME)
     assert (done.code, again.code) == (4, 4)
     for said in (done.err, again.err):
-        assert "org.sqlite3 is no usable database" in said
+        assert "org.sqlite3 is not a valid database" in said
         assert "Move org.sqlite3 away and deploy again" in said
         assert "Traceback" not in said
 

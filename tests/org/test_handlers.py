@@ -185,7 +185,7 @@ def test_a_locked_database_is_told_without_its_place_on_the_machine(locked: Orga
     operation = "<retrieve><request><unpackaged/></request></retrieve>"
     response = call(locked, operation)
     status, code, text = fault(response)
-    assert (status, code, text) == (500, "SERVER_UNAVAILABLE", "state/org.sqlite3 is held by another program")
+    assert (status, code, text) == (500, "SERVER_UNAVAILABLE", "state/org.sqlite3 is locked by another program")
     assert str(locked.root).encode() not in response.content
 
 
@@ -194,7 +194,7 @@ def test_a_broken_database_is_told_without_its_place_on_the_machine(org: Organiz
     response = rest(org, "GET", f"{RUNS}/4KB")
     status, code, text = rest_error(response)
     assert (status, code) == (500, "SERVER_UNAVAILABLE")
-    assert text.startswith("state/org.sqlite3 is no usable database: no such table: run\nMove org.sqlite3 away")
+    assert text.startswith("state/org.sqlite3 is not a valid database: no such table: run\nMove org.sqlite3 away")
 
 
 def test_a_mistake_of_ours_shows_no_traceback(org: Organization) -> None:

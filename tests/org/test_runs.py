@@ -300,7 +300,7 @@ def test_a_database_that_is_locked_lets_nobody_start_a_run(project: Project, mon
         with open_database(project.state_dir) as holder, holder.transaction():
             return await start_run(connection, "Orders")
 
-    with pytest.raises(OrgBusy, match=r"org\.sqlite3 is held by another program") as raised:
+    with pytest.raises(OrgBusy, match=r"org\.sqlite3 is locked by another program") as raised:
         embedded(project, run)
     assert raised.value.actions == ("Try again later.",)
     assert str(project.root) not in str(raised.value)

@@ -95,7 +95,7 @@ def test_tokens_that_are_no_good_are_refused_as_salesforce_does(project: Project
     good, bad = make_token(project), make_token(project)
     revoke_token(project, bad.partition("!")[2].partition(".")[0])
     with opened_of(project) as org:
-        expired = org.new_token(org.users.everybody()[0], now=0, expires=1)
+        expired = org.new_token(org.users.all_users()[0], now=0, expires=1)
     with served(project) as url:
         for token in ("wrong", f"{good}x", bad, expired):
             refused = send("GET", url + USERINFO, authorization=f"Bearer {token}")

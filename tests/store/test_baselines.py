@@ -58,13 +58,13 @@ def test_a_baseline_reads_back_as_it_was_written(tmp_path: Path, tests: dict[str
     assert read_baseline(path) == tests
 
 
-def test_errors_stand_with_the_cases_that_had_some(tmp_path: Path) -> None:
+def test_errors_are_written_only_for_cases_that_have_some(tmp_path: Path) -> None:
     path = tmp_path / "baseline.json"
     write_baseline(path, {"Orders": (CaseCounts(1, "", 0, 0, errors=2),)})
     assert '"1": {"utterance": "", "passed": 0, "failed": 0, "errors": 2}' in path.read_text()
 
 
-def test_what_is_no_key_of_ours_is_left_alone(tmp_path: Path) -> None:
+def test_unknown_keys_are_ignored(tmp_path: Path) -> None:
     path = tmp_path / "baseline.json"
     path.write_text(TEXT.replace('"version": 1,', '"version": 1, "note": ["x", {"tests": 1}],'), encoding="utf-8-sig")
     assert list(read_baseline(path)) == ["Orders", "Returns"]
@@ -73,27 +73,27 @@ def test_what_is_no_key_of_ours_is_left_alone(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("old", "new", "said"),
     [
-        ('"version": 1,\n', '"version": 1\n', "4:3: is no JSON: Expecting ',' delimiter"),
-        ('"baseline"', '"report"', '1:1: the file is no baseline of evalmeta: it has no "evalmeta": "baseline"'),
-        ('"version": 1', '"version": 2', "3:3: version 2 is not known here, only 1"),
-        ('"version": 1,', "", "1:1: version None is not known here, only 1"),
-        ('"10": {', '"x": {', "7:9: tests.Orders.cases.x is named by no number from 1 on"),
-        ('"utterance": "",', "", "7:9: tests.Orders.cases.10.utterance must be a text"),
-        ('"passed": 3', '"passed": -3', "12:52: tests.Returns.cases.1.passed must be a whole number from 0 on"),
+        ('"version": 1,\n', '"version": 1\n', "4:3: is not valid JSON: Expecting ',' delimiter"),
+        ('"baseline"', '"report"', '1:1: the file is not a baseline of evalmeta: it has no "evalmeta": "baseline"'),
+        ('"version": 1', '"version": 2', "3:3: version 2 is not supported, only 1"),
+        ('"version": 1,', "", "1:1: version None is not supported, only 1"),
+        ('"10": {', '"x": {', "7:9: tests.Orders.cases.x is not a case number"),
+        ('"utterance": "",', "", "7:9: tests.Orders.cases.10.utterance must be a string"),
+        ('"passed": 3', '"passed": -3', "12:52: tests.Returns.cases.1.passed must be a whole number of at least 0"),
         ('"failed": 3', '"failed": true', "13:55: tests.Returns.cases.2.failed must be a whole number"),
         ('"failed": 3', '"failed": 0.5', "13:55: tests.Returns.cases.2.failed must be a whole number"),
         ('"10": {"utterance": "", "passed": 0, "failed": 0}', '"10": []', "7:9: tests.Orders.cases.10 must be an obj"),
         ('"failed": 3', '"failed": 3, "errors": null', "13:68: tests.Returns.cases.2.errors must be a whole number"),
         (TEXT, "[]", "1:1: the file must be an object"),
-        (TEXT, "[" * 100_000, ": is no JSON that anybody wrote"),
-        (TEXT, f'{{"version": {"9" * 5_000}}}', ": is no JSON that anybody wrote: a number has too many digits"),
+        (TEXT, "[" * 100_000, ": is not valid JSON: it is nested too deeply"),
+        (TEXT, f'{{"version": {"9" * 5_000}}}', ": is not valid JSON: a number has too many digits"),
         ('"failed": 3', f'"failed": {2**63}', "13:55: tests.Returns.cases.2.failed must be a whole number"),
-        ('"utterance": ""', '"utterance": "\\ud800"', "7:16: tests.Orders.cases.10.utterance has half of a surrogate"),
-        ('"Orders"', '"\\ud800"', r"4:3: tests has a test with half of a surrogate pair in its name: '\ud800'"),
+        ('"utterance": ""', '"utterance": "\\ud800"', "7:16: tests.Orders.cases.10.utterance has a lone surrogate"),
+        ('"Orders"', '"\\ud800"', r"4:3: tests has a test name with a lone surrogate: '\ud800'"),
         ("ü", "\udcff", "12: is not UTF-8"),
     ],
 )
-def test_what_is_wrong_is_said_with_its_place(tmp_path: Path, old: str, new: str, said: str) -> None:
+def test_errors_are_reported_with_their_position(tmp_path: Path, old: str, new: str, said: str) -> None:
     path = tmp_path / "baseline.json"
     path.write_bytes(TEXT.replace(old, new).encode(errors="surrogateescape"))
     with pytest.raises(UsageError) as raised:
@@ -102,7 +102,7 @@ def test_what_is_wrong_is_said_with_its_place(tmp_path: Path, old: str, new: str
     assert str(raised.value).startswith(str(path))
 
 
-def test_tests_that_are_nested_elsewhere_do_not_confuse_places(tmp_path: Path) -> None:
+def test_nested_keys_of_the_same_name_do_not_confuse_positions(tmp_path: Path) -> None:
     path = tmp_path / "baseline.json"
     other = '"other": [{"tests": 1}, {"tests": 2}], "tests": 5'
     path.write_text(f'{{"evalmeta": "baseline", "version": 1, {other}}}')
@@ -111,7 +111,7 @@ def test_tests_that_are_nested_elsewhere_do_not_confuse_places(tmp_path: Path) -
 
 
 @given(st.dictionaries(st.text(), cases, max_size=2))
-def test_a_baseline_ends_with_one_line_break_and_has_no_other_kind(tests: dict[str, tuple[CaseCounts, ...]]) -> None:
+def test_a_baseline_ends_with_a_line_feed_and_has_no_carriage_return(tests: dict[str, tuple[CaseCounts, ...]]) -> None:
     text = render_baseline(tests)
     assert text.endswith("}\n")
     assert "\r" not in text

@@ -44,8 +44,8 @@ def test_a_deleted_component_is_gone(components: Components) -> None:
     assert components.list(KIND.name) == []
 
 
-def test_a_trial_tells_what_would_come_of_it_and_changes_nothing(database: Database, components: Components) -> None:
-    with database.transaction(), database.trial():
+def test_a_dry_run_changes_nothing(database: Database, components: Components) -> None:
+    with database.transaction(), database.dry_run():
         changes = components.save(KIND, {"A": b"two", "B": b"two"}, now=2)
     assert [(each.created, each.changed) for each in changes.values()] == [(False, True), (True, True)]
     assert components.list(KIND.name) == [StoredComponent(KIND.name, "A", A1, 1, 1)]
@@ -67,12 +67,12 @@ def test_any_bytes_come_back_as_they_were(components: Components) -> None:
     assert components.content(KIND.name, "A") == content
 
 
-def test_what_is_not_there_has_no_content(components: Components) -> None:
+def test_an_unknown_component_has_no_content(components: Components) -> None:
     assert components.content(KIND.name, "B") is None
     assert components.content("ApexClass", "A") is None
 
 
-def test_a_component_keeps_who_made_it_and_takes_who_changed_it(components: Components) -> None:
+def test_a_component_has_its_creator_and_its_last_editor(components: Components) -> None:
     components.save(KIND, {"A": b"one"}, now=2, by="same")
     assert components.list(KIND.name)[0].modified_by == ADMIN.id
     components.save(KIND, {"A": b"two", "B": b""}, now=3, by="005")

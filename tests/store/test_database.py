@@ -39,26 +39,26 @@ def other(folder: Path) -> sqlite3.Connection:
     return sqlite3.connect(folder / FILE, isolation_level=None)
 
 
-def test_a_new_folder_is_private_and_says_what_it_is(database: Database, folder: Path) -> None:
+def test_a_new_folder_is_private_and_has_a_readme(database: Database, folder: Path) -> None:
     assert folder.stat().st_mode & 0o777 == 0o700
     assert "Delete this folder" in (folder / "README").read_text()
     assert (folder / ".gitignore").read_text() == "*\n"
     assert database.path == folder / FILE
 
 
-def test_a_new_database_is_its_owners_alone(database: Database, folder: Path) -> None:
+def test_only_its_owner_can_read_a_new_database(database: Database, folder: Path) -> None:
     put(database, "a")
     files = [each for each in folder.iterdir() if each.name.startswith(FILE)]
     assert {each.stat().st_mode & 0o777 for each in files} == {0o600}
 
 
-def test_a_folder_that_was_there_gets_the_databases_files_only(folder: Path) -> None:
+def test_an_existing_folder_gets_only_the_databases_files(folder: Path) -> None:
     folder.mkdir()
     open_database(folder).close()
     assert [each.name for each in folder.iterdir()] == [FILE]
 
 
-def test_what_was_committed_is_there_after_reopening(database: Database, folder: Path) -> None:
+def test_committed_rows_are_there_after_reopening(database: Database, folder: Path) -> None:
     put(database, "a")
     database.close()
     with open_database(folder) as reopened:
@@ -97,19 +97,19 @@ def test_a_commit_that_fails_leaves_no_transaction_behind(database: Database) ->
     assert prefixes(database) == ["a"]
 
 
-def test_a_database_that_another_program_holds_is_locked(
+def test_a_database_that_another_program_locks_is_reported(
     database: Database, folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(limits, "STORE_BUSY_SECONDS", 0.05)
     with closing(other(folder)) as holder, open_database(folder) as waiting:
         holder.execute("BEGIN IMMEDIATE")
-        with pytest.raises(StoreLocked, match="held by another program") as raised:
+        with pytest.raises(StoreLocked, match="locked by another program") as raised:
             put(waiting, "a")
         assert raised.value.actions
         assert prefixes(database) == []
 
 
-def test_a_new_database_that_another_program_holds_is_locked(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_new_database_that_another_program_locks_is_reported(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(limits, "STORE_BUSY_SECONDS", 0.05)
     folder.mkdir()
     with closing(other(folder)) as holder:
@@ -145,10 +145,10 @@ def test_many_processes_may_open_a_new_database_at_once(folder: Path) -> None:
     assert [opener.communicate(timeout=120)[1] for opener in openers] == [""] * 5
 
 
-def test_a_file_that_is_no_database_is_corrupt(folder: Path) -> None:
+def test_a_file_that_is_not_a_database_is_corrupt(folder: Path) -> None:
     folder.mkdir()
     (folder / FILE).write_bytes(b"not a database at all, " * 100)
-    with pytest.raises(StoreCorrupt, match=r"org\.sqlite3 is no usable database") as raised:
+    with pytest.raises(StoreCorrupt, match=r"org\.sqlite3 is not a valid database") as raised:
         open_database(folder)
     assert "Move org.sqlite3 away" in raised.value.actions[0]
 
@@ -159,12 +159,12 @@ def test_a_database_of_another_program_is_left_alone(folder: Path, sql: str) -> 
     with closing(other(folder)) as theirs:
         theirs.execute(sql)
     before = (folder / FILE).read_bytes()
-    with pytest.raises(StoreCorrupt, match="a database of another program"):
+    with pytest.raises(StoreCorrupt, match="belongs to another program"):
         open_database(folder)
     assert (folder / FILE).read_bytes() == before
 
 
-def test_a_database_of_the_first_layout_is_brought_up_to_date_and_loses_nothing(folder: Path) -> None:
+def test_a_database_of_the_first_layout_is_migrated_without_loss(folder: Path) -> None:
     folder.mkdir()
     first = files("evalmeta.store") / "migrations" / "0001.sql"
     with closing(other(folder)) as old:
@@ -178,26 +178,26 @@ def test_a_database_of_the_first_layout_is_brought_up_to_date_and_loses_nothing(
 
 def test_a_database_of_a_newer_evalmeta_asks_for_an_upgrade(database: Database, folder: Path) -> None:
     database.execute("PRAGMA user_version = 99")
-    with pytest.raises(StoreError, match="made by a newer evalmeta") as raised:
+    with pytest.raises(StoreError, match="created by a newer evalmeta") as raised:
         open_database(folder)
     assert raised.value.actions == ("Upgrade evalmeta.",)
 
 
-def test_a_file_in_the_folders_place_is_told(folder: Path) -> None:
+def test_a_file_instead_of_the_folder_is_reported(folder: Path) -> None:
     folder.write_text("")
     with pytest.raises(StoreError, match="cannot be opened") as raised:
         open_database(folder)
     assert "EVALMETA_HOME" in raised.value.actions[0]
 
 
-def test_a_folder_in_the_files_place_is_told(folder: Path) -> None:
+def test_a_folder_instead_of_the_file_is_reported(folder: Path) -> None:
     (folder / FILE).mkdir(parents=True)
     with pytest.raises(StoreError, match=r"org\.sqlite3"):
         open_database(folder)
 
 
 @pytest.mark.parametrize("kept", [0.3, 0.6, 0.9])
-def test_a_database_cut_off_in_the_middle_is_told(database: Database, folder: Path, kept: float) -> None:
+def test_a_truncated_database_is_reported(database: Database, folder: Path, kept: float) -> None:
     rows = ((f"N{number}", f"{number:04d}", bytes(2_000)) for number in range(100))
     database.execute_many("INSERT INTO component VALUES ('T', ?, ?, ?, 1, 1, '', '')", rows)
     database.close()
@@ -213,7 +213,7 @@ def test_a_database_that_lost_a_table_is_corrupt(database: Database) -> None:
         prefixes(database)
 
 
-def test_a_statement_that_the_disk_refuses_is_told(database: Database) -> None:
+def test_a_read_only_database_is_reported(database: Database) -> None:
     database.execute("PRAGMA query_only = ON")
     with pytest.raises(StoreError, match="readonly") as raised:
         put(database, "a")

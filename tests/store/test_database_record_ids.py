@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from evalmeta.store.database import checked_id, next_ids, whole_id
+from evalmeta.store.database import full_id, next_ids, with_checksum
 
 if TYPE_CHECKING:
     from evalmeta.store.database import Database
@@ -23,13 +23,13 @@ if TYPE_CHECKING:
         ("A" * 15, "A" * 15 + "555"),
     ],
 )
-def test_the_check_tells_which_characters_are_capitals(id15: str, id18: str) -> None:
-    assert checked_id(id15) == id18
+def test_the_checksum_encodes_which_characters_are_capitals(id15: str, id18: str) -> None:
+    assert with_checksum(id15) == id18
 
 
 @given(st.text("abcXYZ019", min_size=15, max_size=15), st.text("abcXYZ019", min_size=15, max_size=15))
-def test_ids_that_differ_in_case_differ_where_case_does_not_count(one: str, other: str) -> None:
-    assert (checked_id(one).lower() == checked_id(other).lower()) == (one == other)
+def test_ids_that_differ_in_case_differ_for_readers_that_ignore_case(one: str, other: str) -> None:
+    assert (with_checksum(one).lower() == with_checksum(other).lower()) == (one == other)
 
 
 def test_ids_count_up_for_each_prefix(database: Database) -> None:
@@ -38,7 +38,7 @@ def test_ids_count_up_for_each_prefix(database: Database) -> None:
     assert next_ids(database, "4KB") == ["4KB000000000002GAA"]
 
 
-def test_ids_of_a_transaction_that_failed_are_given_again(database: Database) -> None:
+def test_ids_of_a_failed_transaction_are_used_again(database: Database) -> None:
     def fail() -> None:
         with database.transaction():
             next_ids(database, "4KB")
@@ -50,6 +50,6 @@ def test_ids_of_a_transaction_that_failed_are_given_again(database: Database) ->
 
 
 @pytest.mark.parametrize("text", ["", "4KB", "4KB000000000007GAA", "x" * 100])
-def test_only_a_short_id_is_made_whole(text: str) -> None:
-    assert whole_id(text) == text
-    assert whole_id("4KB000000000007") == "4KB000000000007GAA"
+def test_only_ids_of_15_characters_are_completed(text: str) -> None:
+    assert full_id(text) == text
+    assert full_id("4KB000000000007") == "4KB000000000007GAA"

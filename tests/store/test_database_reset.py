@@ -3,8 +3,9 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from evalmeta.model.registry import TYPES
-from evalmeta.store.components import Components, Synced, Tracking
-from evalmeta.store.database import empty, open_database
+from evalmeta.store.components import Components
+from evalmeta.store.database import delete_contents, open_database
+from evalmeta.store.tracking import Synced, Tracking
 from evalmeta.store.users import Users
 
 if TYPE_CHECKING:
@@ -13,12 +14,12 @@ if TYPE_CHECKING:
 TYPE = TYPES[0]
 
 
-def test_contents_go_and_users_tokens_and_counters_stay(tmp_path: Path) -> None:
+def test_contents_are_deleted_and_users_tokens_and_counters_stay(tmp_path: Path) -> None:
     with open_database(tmp_path) as database:
         with database.transaction():
             Components(database).save(TYPE, {"A": b"a"}, now=1)
-        Users(database).add_token(Users(database).everybody()[0], org_id="00D", now=0, expires=1)
-        empty(database, is_ours=lambda _: True)
+        Users(database).add_token(Users(database).all_users()[0], org_id="00D", now=0, expires=1)
+        delete_contents(database, is_ours=lambda _: True)
         with database.transaction():
             saved = Components(database).save(TYPE, {"B": b"b"}, now=2)
         assert [each.full_name for each in Components(database).list(TYPE.name)] == ["B"]
@@ -26,10 +27,10 @@ def test_contents_go_and_users_tokens_and_counters_stay(tmp_path: Path) -> None:
         assert len(Users(database).list_tokens()) == 1
 
 
-def test_what_projects_have_in_common_with_other_orgs_stays(tmp_path: Path) -> None:
+def test_tracking_of_other_orgs_stays(tmp_path: Path) -> None:
     with open_database(tmp_path) as database:
         orgs = {url: Tracking(database, project="..", org_url=url) for url in ("here", "there")}
         for each in orgs.values():
             each.remember(TYPE.name, {"A": Synced(b"a", "")})
-        empty(database, is_ours=lambda url: url == "here")
+        delete_contents(database, is_ours=lambda url: url == "here")
         assert {url: len(each.load(TYPE.name)) for url, each in orgs.items()} == {"here": 0, "there": 1}

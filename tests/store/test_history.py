@@ -47,7 +47,7 @@ def run_there(database: Database, name: str, *verdicts: Verdict, now: float) -> 
     return run.id
 
 
-def test_runs_of_all_orgs_stand_in_order_of_time_with_their_counts(database: Database) -> None:
+def test_runs_of_all_orgs_are_sorted_by_time_and_have_counts(database: Database) -> None:
     first = run_here(database, "Orders", Verdict.PASS, Verdict.PASS, Verdict.FAILURE, now=1.0)
     there = run_there(database, "Orders", Verdict.PASS, Verdict.ERROR, Verdict.UNDECIDED, now=2.0)
     last = run_here(database, "Orders", now=3.0)
@@ -65,12 +65,12 @@ def test_a_definitions_runs_are_listed_by_its_name_in_any_case(database: Databas
     assert [each.id for each in list_runs(database, definition="orders")] == [there]
 
 
-def test_the_latest_runs_can_be_listed_alone(database: Database) -> None:
+def test_a_limit_lists_the_latest_runs(database: Database) -> None:
     ids = [run_here(database, "Orders", now=float(now)) for now in range(1, 4)]
     assert [each.id for each in list_runs(database, limit=2)] == ids[1:]
 
 
-def test_complete_runs_of_all_orgs_stand_in_order_of_time(database: Database) -> None:
+def test_complete_runs_of_all_orgs_are_sorted_by_time(database: Database) -> None:
     there = run_there(database, "Orders", now=3.0)
     first = run_here(database, "Orders", now=1.0)
     run_here(database, "Orders", now=2.0)
@@ -78,7 +78,7 @@ def test_complete_runs_of_all_orgs_stand_in_order_of_time(database: Database) ->
     assert complete_runs(database) == [("", first, "Orders", 1.0), (URL, there, "Orders", 3.0)]
 
 
-def test_a_strict_run_counts_what_is_undecided_as_failed_here_and_there(database: Database) -> None:
+def test_strict_runs_count_undecided_as_failed_in_every_org(database: Database) -> None:
     run_here(database, "Orders", Verdict.PASS, Verdict.ERROR, now=1.0, options=STRICT)
     there = Run("4KB5e0000000001AAA", "Orders", "", RunStatus.COMPLETED, 2.0, 2, options=STRICT)
     there = replace(there, cases=cases(Verdict.PASS, Verdict.ERROR, results=(OPEN,)))
@@ -86,7 +86,7 @@ def test_a_strict_run_counts_what_is_undecided_as_failed_here_and_there(database
     assert [(each.passed, each.failed, each.errors) for each in list_runs(database)] == [(0, 1, 1)] * 2
 
 
-def test_a_case_that_is_averaged_counts_by_its_mean_here_and_there(database: Database) -> None:
+def test_averaged_cases_count_by_their_means_in_every_org(database: Database) -> None:
     options = RunOptions(iterations=2)
     scores = ((Verdict.FAILURE, 0.4), (Verdict.PASS, 1.0))
     averaged = [
@@ -100,7 +100,7 @@ def test_a_case_that_is_averaged_counts_by_its_mean_here_and_there(database: Dat
     assert [(each.passed, each.failed) for each in list_runs(database)] == [(2, 0), (2, 0)]
 
 
-def test_runs_of_a_part_and_runs_judged_again_are_told_apart_here_and_there(database: Database) -> None:
+def test_partial_runs_and_runs_judged_again_are_marked_in_every_org(database: Database) -> None:
     part = RunOptions(shard=(1, 2))
     run_here(database, "Orders", now=1.0, options=part)
     run_there(database, "Orders", now=2.0)
@@ -111,6 +111,6 @@ def test_runs_of_a_part_and_runs_judged_again_are_told_apart_here_and_there(data
 
 
 @pytest.mark.parametrize(("passed", "failed", "rate"), [(0, 0, None), (1, 3, 0.25), (2, 0, 1.0)])
-def test_the_pass_rate_is_over_what_was_decided(passed: int, failed: int, rate: float | None) -> None:
+def test_the_pass_rate_is_that_of_the_judged_cases(passed: int, failed: int, rate: float | None) -> None:
     past = PastRun("", "", "4KB", "Orders", RunStatus.COMPLETED, 1.0, 2.0, 9, passed, failed, 2, 1)
     assert past.pass_rate == rate

@@ -23,13 +23,13 @@ DEV = RemoteRun("https://dev.example", "dev", RUN, (ID,))
 
 @settings(suppress_health_check=[HealthCheck.function_scoped_fixture], deadline=None, max_examples=at_most(50))
 @given(run=runs)
-def test_a_run_comes_back_as_it_was_kept(database: Database, run: Run) -> None:
+def test_a_run_is_read_back_unchanged(database: Database, run: Run) -> None:
     remote = replace(DEV, run=replace(run, id=ID), jobs=(ID, "4KB2"))
     RemoteRuns(database).keep(remote)
     assert RemoteRuns(database).find(ID) == [remote]
 
 
-def test_a_run_is_kept_once_as_it_was_last_seen(database: Database) -> None:
+def test_only_the_last_state_of_a_run_is_kept(database: Database) -> None:
     over = replace(DEV, run=replace(RUN, status=RunStatus.COMPLETED, ended=12.0))
     for remote in (DEV, over):
         RemoteRuns(database).keep(remote)
@@ -50,7 +50,7 @@ def test_a_run_that_is_not_kept_is_not_found(database: Database) -> None:
     assert RemoteRuns(database).find("4KB5e0000000002AAA") == []
 
 
-def test_runs_outlive_the_process_that_kept_them(folder: Path) -> None:
+def test_runs_are_there_for_the_next_process(folder: Path) -> None:
     with open_remote_runs(folder) as kept:
         kept.keep(DEV)
     with open_remote_runs(folder) as kept:

@@ -36,7 +36,7 @@ def finished(jobs: Jobs, status: str = "Succeeded", *, check_only: bool = False)
     return job_id
 
 
-def test_a_job_waits_with_what_was_sent(jobs: Jobs) -> None:
+def test_a_new_job_waits_with_its_request(jobs: Jobs) -> None:
     job_id = submitted(jobs)
     job = jobs.get("deploy", job_id)
     assert job is not None
@@ -74,7 +74,7 @@ def test_a_job_is_claimed_once(jobs: Jobs) -> None:
     assert (job.status, job.started, lease) == ("InProgress", 5, Lease("a", 5 + limits.RUN_LEASE_SECONDS))
 
 
-def test_the_history_tells_in_which_order_jobs_were_carried_out(jobs: Jobs) -> None:
+def test_the_history_lists_jobs_in_order_of_execution(jobs: Jobs) -> None:
     first, second = submitted(jobs), submitted(jobs)
     for job_id in (second, first):
         jobs.finish(job_id, "Succeeded", b"", now=3)
@@ -83,15 +83,15 @@ def test_the_history_tells_in_which_order_jobs_were_carried_out(jobs: Jobs) -> N
 
 def test_a_canceled_job_says_by_whom(jobs: Jobs) -> None:
     job_id = submitted(jobs)
-    jobs.ask_to_cancel(job_id, ADMIN)
+    jobs.request_cancel(job_id, ADMIN)
     job = jobs.get("deploy", job_id)
     assert job is not None
     assert (job.status, job.canceled_by, job.canceled_name) == ("Canceling", ADMIN.id, ADMIN.name)
 
 
-def test_a_claimed_job_that_is_to_be_canceled_stays_so(jobs: Jobs) -> None:
+def test_claiming_a_job_does_not_undo_its_cancelation(jobs: Jobs) -> None:
     job_id = submitted(jobs)
-    jobs.ask_to_cancel(job_id, ADMIN)
+    jobs.request_cancel(job_id, ADMIN)
     jobs.claim(job_id, "a", taken_from=FREE, now=5)
     assert jobs.unfinished()[0][0].status == "Canceling"
 
@@ -105,7 +105,7 @@ def test_a_claimed_job_that_is_to_be_canceled_stays_so(jobs: Jobs) -> None:
         (False, "SucceededPartial", True),
     ],
 )
-def test_a_validation_is_outdated_by_what_changes_the_org(
+def test_later_changes_of_the_org_outdate_a_validation(
     jobs: Jobs, *, check_only: bool, status: str, outdated: bool
 ) -> None:
     validation = finished(jobs, check_only=True)
@@ -122,7 +122,7 @@ def test_a_validation_is_used_unless_its_deployment_failed(jobs: Jobs) -> None:
     assert not jobs.is_used(validation)
 
 
-def test_old_jobs_are_forgotten_and_unfinished_ones_never(jobs: Jobs) -> None:
+def test_old_jobs_are_deleted_but_unfinished_ones_never(jobs: Jobs) -> None:
     done, waiting = finished(jobs), submitted(jobs)
     jobs.prune(now=2 + limits.DEPLOY_KEPT_SECONDS)
     assert jobs.get("deploy", done) is not None
@@ -148,7 +148,7 @@ def test_jobs_of_an_earlier_layout_keep_their_replies(tmp_path: Path) -> None:
         assert Jobs(migrated).reply(job.id) == b"<status>Succeeded</status>"
 
 
-def test_a_validations_zip_goes_when_it_is_too_old_to_be_deployed(jobs: Jobs) -> None:
+def test_the_zip_of_a_validation_too_old_to_deploy_is_deleted(jobs: Jobs) -> None:
     validation = finished(jobs, check_only=True)
     jobs.prune(now=2 + limits.QUICK_DEPLOY_SECONDS)
     assert jobs.request(validation) == b"zip"
@@ -156,7 +156,7 @@ def test_a_validations_zip_goes_when_it_is_too_old_to_be_deployed(jobs: Jobs) ->
     assert (jobs.request(validation), jobs.reply(validation)) == (None, b"<reply/>")
 
 
-def test_a_validations_zip_goes_when_the_org_was_deployed_to_after_it(jobs: Jobs) -> None:
+def test_the_zip_of_an_outdated_validation_is_deleted(jobs: Jobs) -> None:
     before, _, after = (finished(jobs, check_only=check_only) for check_only in (True, False, True))
     waiting = submitted(jobs, check_only=True)
     jobs.prune(now=3)

@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from evalmeta.store.database import Database
 
 
-def test_what_is_kept_is_found_by_its_key(database: Database) -> None:
+def test_texts_are_found_by_their_keys(database: Database) -> None:
     ratings = Ratings(database)
     ratings.keep("a", "first")
     ratings.keep("b", "other")
@@ -20,7 +20,7 @@ def test_what_is_kept_is_found_by_its_key(database: Database) -> None:
     assert [ratings.find(key) for key in ("a", "b", "c")] == ["second", "other", None]
 
 
-def test_it_is_there_for_the_next_process(folder: Path) -> None:
+def test_texts_are_there_for_the_next_process(folder: Path) -> None:
     before = open_database(folder)
     Ratings(before).keep("a", "said")
     before.close()
@@ -29,7 +29,7 @@ def test_it_is_there_for_the_next_process(folder: Path) -> None:
     after.close()
 
 
-def test_what_is_old_is_neither_found_nor_kept(database: Database) -> None:
+def test_expired_texts_are_not_found_and_are_deleted(database: Database) -> None:
     Ratings(database, clock=lambda: 0.0).keep("a", "said")
     later = Ratings(database, clock=lambda: limits.RATING_KEPT_SECONDS + 1)
     assert later.find("a") is None

@@ -41,7 +41,7 @@ def claim(runs: Runs, worker: str, *, taken_from: Lease = FREE) -> bool:
     return runs.claim(RUN_ID, worker, taken_from=taken_from, until=115)
 
 
-def test_a_new_run_is_kept_with_all_that_was_asked_for(runs: Runs) -> None:
+def test_a_new_run_has_all_its_options(runs: Runs) -> None:
     expected = Run(RUN_ID, "Orders", "Desk", RunStatus.NEW, 100, 4, "v3", options=OPTIONS)
     assert runs.get(RUN_ID) == expected
     assert runs.content(RUN_ID) == b"<xml/>"
@@ -57,26 +57,26 @@ def test_a_free_run_can_be_claimed_once(runs: Runs) -> None:
     assert (runs.lease(RUN_ID), runs.get(RUN_ID).status) == (Lease("w1", 115), RunStatus.IN_PROGRESS)
 
 
-def test_a_run_can_be_taken_from_its_worker_whose_lease_is_as_it_was_seen(runs: Runs) -> None:
+def test_a_run_can_be_taken_over_while_its_lease_is_unchanged(runs: Runs) -> None:
     claim(runs, "w1")
     assert not claim(runs, "w2", taken_from=Lease("w0", 115))
     assert claim(runs, "w2", taken_from=Lease("w1", 115))
 
 
-def test_a_run_cannot_be_taken_when_its_worker_renewed_the_lease(runs: Runs) -> None:
+def test_a_run_cannot_be_taken_over_after_its_lease_was_renewed(runs: Runs) -> None:
     claim(runs, "w1")
     runs.renew(RUN_ID, "w1", until=130)
     assert not claim(runs, "w2", taken_from=Lease("w1", 115))
 
 
-def test_only_the_holder_renews_its_lease(runs: Runs) -> None:
+def test_only_the_owner_renews_its_lease(runs: Runs) -> None:
     claim(runs, "w1")
     assert runs.renew(RUN_ID, "w1", until=200)
     assert not runs.renew(RUN_ID, "w2", until=300)
     assert runs.lease(RUN_ID) == Lease("w1", 200)
 
 
-def test_a_run_that_was_given_back_can_be_claimed(runs: Runs) -> None:
+def test_a_released_run_can_be_claimed(runs: Runs) -> None:
     claim(runs, "w1")
     runs.release(RUN_ID, "w2")
     assert not claim(runs, "w3")
@@ -84,7 +84,7 @@ def test_a_run_that_was_given_back_can_be_claimed(runs: Runs) -> None:
     assert claim(runs, "w3")
 
 
-def test_only_the_holder_ends_a_run(runs: Runs) -> None:
+def test_only_the_owner_finishes_a_run(runs: Runs) -> None:
     claim(runs, "w1")
     runs.finish(RUN_ID, "w2", RunStatus.ERROR, error="no", now=120)
     runs.finish(RUN_ID, "w1", RunStatus.COMPLETED, error=None, now=130)
@@ -105,14 +105,14 @@ def journal(database: Database, runs: Runs) -> RunJournal:
     return RunJournal(database, RUN_ID, "w1")
 
 
-def test_a_case_comes_back_as_it_was_appended(runs: Runs, journal: RunJournal) -> None:
+def test_a_case_is_read_back_unchanged(runs: Runs, journal: RunJournal) -> None:
     broken = CaseResult(2, 1, "And?", Verdict.ERROR, 12.0, 13.0, error="no answer")
     journal.append([broken, DONE])
     assert runs.cases(RUN_ID) == (DONE, broken)
     assert journal.finished() == {(1, 1), (1, 2)}
 
 
-def test_cases_come_in_order_of_iteration_and_number(runs: Runs, journal: RunJournal) -> None:
+def test_cases_are_sorted_by_iteration_and_number(runs: Runs, journal: RunJournal) -> None:
     for iteration, number in ((2, 1), (1, 10), (1, 9)):
         journal.append([replace(DONE, iteration=iteration, number=number)])
     assert [(case.iteration, case.number) for case in runs.cases(RUN_ID)] == [(1, 9), (1, 10), (2, 1)]
@@ -173,7 +173,7 @@ def test_another_process_sees_a_case_as_soon_as_it_is_appended(folder: Path, jou
 
 
 @pytest.mark.parametrize(("cases", "size", "most"), [(3, 10**6, 3), (10**6, 1, 1)])
-def test_cases_come_in_pages_of_so_many_cases_and_bytes(
+def test_pages_have_a_maximum_of_cases_and_bytes(
     runs: Runs, database: Database, monkeypatch: pytest.MonkeyPatch, cases: int, size: int, most: int
 ) -> None:
     monkeypatch.setattr(limits, "MAX_PAGE_CASES", cases)
@@ -188,21 +188,21 @@ def test_cases_come_in_pages_of_so_many_cases_and_bytes(
 def test_a_run_is_seen_by_its_user_and_by_admins(runs: Runs) -> None:
     user = User("005000000000002AAA", "ci", "ci")
     run_id = runs.start(EVALUATION_DEFINITION, EVALUATION, b"", OPTIONS, total=4, now=1, user=user)
-    assert [runs.is_seen_by(each, user) for each in (run_id, RUN_ID)] == [True, False]
-    assert [runs.is_seen_by(each, ADMIN) for each in (run_id, RUN_ID, "gone")] == [True, True, False]
+    assert [runs.is_visible_to(each, user) for each in (run_id, RUN_ID)] == [True, False]
+    assert [runs.is_visible_to(each, ADMIN) for each in (run_id, RUN_ID, "gone")] == [True, True, False]
 
 
-def test_a_case_is_found_by_its_place(runs: Runs, journal: RunJournal) -> None:
+def test_a_case_is_found_by_iteration_and_number(runs: Runs, journal: RunJournal) -> None:
     journal.append([DONE])
     assert (runs.case(RUN_ID, 1, 1), runs.case(RUN_ID, 2, 1)) == (DONE, None)
 
 
-def test_a_run_knows_whose_answers_it_judges(runs: Runs) -> None:
+def test_a_run_names_the_run_whose_answers_it_judges(runs: Runs) -> None:
     made = runs.start(EVALUATION_DEFINITION, EVALUATION, b"<xml/>", OPTIONS, total=4, now=101, answers_of=RUN_ID)
     assert (runs.get(made).answers_of, runs.get(RUN_ID).answers_of) == (RUN_ID, None)
 
 
-def test_a_run_that_is_over_can_be_given_more_to_do(runs: Runs, journal: RunJournal) -> None:
+def test_a_run_that_is_over_can_be_extended(runs: Runs, journal: RunJournal) -> None:
     journal.append([DONE])
     assert not runs.extend(RUN_ID, OPTIONS, total=8)
     runs.finish(RUN_ID, "w1", RunStatus.ERROR, error="stopped", now=130)

@@ -13,11 +13,11 @@ from protocol.results import cases
 
 
 @given(cases)
-def test_a_case_result_comes_back_as_it_was(case: CaseResult) -> None:
+def test_a_case_result_is_read_back_unchanged(case: CaseResult) -> None:
     assert decode_case(encode_case(case)) == case
 
 
-def test_a_result_that_an_earlier_version_kept_is_read() -> None:
+def test_results_of_earlier_versions_are_read() -> None:
     case = CaseResult(3, 1, "Where is it?", Verdict.PASS, 1.0, 2.0, (), GeneratedData("Here.", "Orders"))
     assert decode_case(orjson.dumps(write_case(case))) == case
 
@@ -28,7 +28,7 @@ def test_any_mapping_may_be_an_input() -> None:
     assert decode_case(encode_case(case)).generated.actions == (Action("GetOrder", {"id": "1"}),)
 
 
-def test_what_averaged_results_have_comes_back() -> None:
+def test_averaged_results_are_read_back_unchanged() -> None:
     judged = TestResult("overlap", Verdict.FAILURE, score=0.2, threshold=0.8, turn=2)
     case = CaseResult(3, 1, "Where is it?", Verdict.FAILURE, 1.0, 2.0, (judged,))
     assert decode_case(encode_case(case)) == case

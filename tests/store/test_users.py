@@ -33,9 +33,9 @@ def users(database: Database) -> Users:
     return Users(database)
 
 
-def test_the_admin_is_there_from_the_beginning(users: Users) -> None:
-    assert users.everybody() == [ADMIN]
-    assert users.named(ADMIN.username.upper()) == ADMIN
+def test_a_new_org_has_an_admin(users: Users) -> None:
+    assert users.all_users() == [ADMIN]
+    assert users.find_by_name(ADMIN.username.upper()) == ADMIN
 
 
 @pytest.mark.parametrize(("user_id", "found"), [(ADMIN.id, True), (ADMIN.id[:15], True), ("005", False), ("", False)])
@@ -43,20 +43,20 @@ def test_a_user_has_an_id_of_15_or_18_characters(users: Users, user_id: str, *, 
     assert (users.get(user_id) == ADMIN) is found
 
 
-def test_a_new_user_is_no_admin_and_has_an_id_of_its_own(users: Users) -> None:
+def test_a_new_user_is_not_an_admin_and_has_its_own_id(users: Users) -> None:
     ci = users.add("ci@evalmeta.local", "ci", now=1.0)
     assert (ci.id, ci.is_admin) == ("005000000000002AAA", False)
-    assert users.get(ci.id) == users.named("CI@evalmeta.local") == ci
+    assert users.get(ci.id) == users.find_by_name("CI@evalmeta.local") == ci
 
 
-def test_a_token_stands_for_its_user_and_has_the_shape_that_the_sf_cli_takes(users: Users) -> None:
+def test_a_token_identifies_its_user_and_has_the_form_that_the_sf_cli_accepts(users: Users) -> None:
     ci = users.add("ci@evalmeta.local", "ci", now=0)
     token = users.add_token(ci, org_id=ORG, now=0, expires=DAY)
     assert re.fullmatch(r"00D\w{12,15}![.\w]*", token)
     assert users.user_of(token, now=1) == ci
 
 
-def test_of_a_token_only_the_hash_is_kept(users: Users, database: Database) -> None:
+def test_only_the_hash_of_a_token_is_stored(users: Users, database: Database) -> None:
     token = users.add_token(ADMIN, org_id=ORG, now=0, expires=DAY)
     secret = token.rpartition("!")[2].partition(".")[2]
     files = [each.read_bytes() for each in database.path.parent.iterdir()]
@@ -66,7 +66,7 @@ def test_of_a_token_only_the_hash_is_kept(users: Users, database: Database) -> N
 @pytest.mark.parametrize(
     "change", [lambda t: t[:-1], lambda t: f"{t}x", lambda t: t.swapcase(), lambda _: "", str.title]
 )
-def test_a_token_that_is_not_exactly_it_is_nobodys(users: Users, change: object) -> None:
+def test_similar_tokens_are_rejected(users: Users, change: object) -> None:
     token = users.add_token(ADMIN, org_id=ORG, now=0, expires=DAY)
     assert users.user_of(change(token), now=1) is None
 
@@ -86,11 +86,11 @@ def test_a_token_ends_when_it_is_revoked(users: Users) -> None:
     assert users.list_tokens()[0].revoked == 5
 
 
-def test_a_token_that_is_not_there_cannot_be_revoked(users: Users) -> None:
+def test_an_unknown_token_cannot_be_revoked(users: Users) -> None:
     assert not users.revoke("none", now=0)
 
 
-def test_the_use_of_a_token_is_noted_once_an_hour(users: Users) -> None:
+def test_the_use_of_a_token_is_recorded_once_an_hour(users: Users) -> None:
     token = users.add_token(ADMIN, org_id=ORG, now=0, expires=DAY)
     noted = []
     for now in (10, 20, 3_600, 3_620):
@@ -99,14 +99,14 @@ def test_the_use_of_a_token_is_noted_once_an_hour(users: Users) -> None:
     assert noted == [10, 10, 10, 3_620]
 
 
-def test_a_database_that_another_program_holds_keeps_no_caller_out(users: Users, database: Database) -> None:
+def test_users_can_log_in_while_another_program_locks_the_database(users: Users, database: Database) -> None:
     token = users.add_token(ADMIN, org_id=ORG, now=0, expires=DAY)
     database.execute("PRAGMA busy_timeout = 10")
     with open_database(database.path.parent) as other, other.transaction():
         assert users.user_of(token, now=1) == ADMIN
 
 
-def test_the_use_of_a_token_does_not_wait_for_whoever_holds_the_database(users: Users, database: Database) -> None:
+def test_recording_the_use_of_a_token_does_not_wait_for_a_lock(users: Users, database: Database) -> None:
     token = users.add_token(ADMIN, org_id=ORG, now=0, expires=DAY)
     held, asked = Event(), Event()
 

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from evalmeta.model.component import Component
     from evalmeta.model.registry import MetadataType
     from evalmeta.package.project import Project
-    from evalmeta.store.components import Synced
+    from evalmeta.store.tracking import Synced
 
 
 _ORG: Final = "the org"

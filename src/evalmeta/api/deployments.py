@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from evalmeta.package.files import FileState
     from evalmeta.package.project import Project
     from evalmeta.protocol.metadata_api import DeployMessage, DeployResult
-    from evalmeta.store.jobs import ReceiptKind
+    from evalmeta.store.tracking import ReceiptKind
 
 
 _JOB_ID: Final = re.compile(r"0Af[A-Za-z0-9]{12}(?:[A-Za-z0-9]{3})?")
@@ -184,7 +184,7 @@ def _remember(connection: Connection, project: Project, result: DeployResult) ->
             return
         with tracking_of(project, connection) as tracking:
             remember_deployment(tracking, result, sent)
-        receipts.settle(result.id)
+        receipts.delete_sent(result.id)
 
 
 @contextmanager

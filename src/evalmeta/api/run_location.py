@@ -10,8 +10,8 @@ from evalmeta.errors import NotFound
 from evalmeta.org.server import read_server
 from evalmeta.store.database import open_database
 from evalmeta.store.history import open_remote_runs
-from evalmeta.store.jobs import open_receipts
 from evalmeta.store.runs import Runs
+from evalmeta.store.tracking import open_receipts
 
 if TYPE_CHECKING:
     from evalmeta.api.org_targets import Target

@@ -24,7 +24,7 @@ from evalmeta.org.lease import is_free
 from evalmeta.org.organization import Organization
 from evalmeta.org.server import already_runs, read_server
 from evalmeta.protocol.json_fields import is_loopback
-from evalmeta.store.database import empty, open_database
+from evalmeta.store.database import delete_contents, open_database
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -183,7 +183,7 @@ def reset_org(project: Project) -> None:
                 f"run {busy[0]} is in progress",
                 actions=[Suggestion("Wait until it is done", "test", "resume", "--job-id", busy[0])],
             )
-        empty(database, is_ours=_is_ours)
+        delete_contents(database, is_ours=_is_ours)
 
 
 def make_token(project: Project, *, username: str | None = None, days: int = limits.TOKEN_DAYS) -> str:
@@ -202,7 +202,7 @@ def make_token(project: Project, *, username: str | None = None, days: int = lim
     now = time.time()
     with open_database(project.state_dir) as database, database.transaction():
         org = _org(project, database)
-        user = org.users.named(name) or org.users.add(name, name.partition("@")[0], now=now)
+        user = org.users.find_by_name(name) or org.users.add(name, name.partition("@")[0], now=now)
         return org.new_token(user, now=now, expires=now + days * _DAY_SECONDS)
 
 

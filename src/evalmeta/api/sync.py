@@ -21,8 +21,7 @@ from evalmeta.package.archive import read_zip
 from evalmeta.package.convert import full_name_of
 from evalmeta.package.files import read_file
 from evalmeta.protocol.json_fields import from_timestamp
-from evalmeta.store.components import Synced, open_tracking
-from evalmeta.store.jobs import open_receipts
+from evalmeta.store.tracking import Synced, open_receipts, open_tracking
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -34,8 +33,7 @@ if TYPE_CHECKING:
     from evalmeta.model.registry import MetadataType
     from evalmeta.package.project import Project
     from evalmeta.protocol.metadata_api import DeployMessage, DeployResult, FileProperties, RetrieveResult
-    from evalmeta.store.components import Tracking
-    from evalmeta.store.jobs import Receipts, Sent
+    from evalmeta.store.tracking import Receipts, Sent, Tracking
 
 
 # Stands for the hash of what only the org has: nobody needs its content.

@@ -64,7 +64,7 @@ def carry_out_deployment(org: Organization, job: Job) -> None:
         return
     with org.database.transaction():
         # Dates tell the order of commits: callers take what is dated after a deployment for somebody else's change.
-        now = org.components.next_moment(time.time())
+        now = org.components.next_timestamp(time.time())
         current = org.jobs.get("deploy", job.id)
         if current is None or current.is_over:
             return
@@ -137,7 +137,7 @@ def _apply(
     failures = [*package.failures, *_refusals(package.candidates)]
     accepted = [candidate for candidate in package.candidates if not candidate.is_refused]
     saves = not options.check_only and not (failures and options.rollback_on_error)
-    with nullcontext() if saves else org.database.trial():
+    with nullcontext() if saves else org.database.dry_run():
         successes = [
             *_delete(org, (each for each in package.deletions if each.first)),
             *_save(org, accepted, now, by=result.created_by),

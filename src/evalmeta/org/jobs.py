@@ -90,7 +90,7 @@ def cancel_deployment(org: Organization, user: User, job_id: str) -> CancelResul
         job = find_job(org, "deploy", user, job_id)
         if job.is_over:
             raise OrgFault("Deployment already completed", code="INVALID_ID_FIELD")
-        org.jobs.ask_to_cancel(job.id, user)
+        org.jobs.request_cancel(job.id, user)
     org.wake()
     return CancelResult(done=False, id=job.id)
 

@@ -13,7 +13,7 @@ from evalmeta.model.login import ADMIN
 from evalmeta.model.registry import NEWEST_API_VERSION, OLDEST_API_VERSION, parse_api_version
 from evalmeta.package.project import SETTINGS_FILE
 from evalmeta.store.components import Components
-from evalmeta.store.database import checked_id
+from evalmeta.store.database import with_checksum
 from evalmeta.store.jobs import Jobs
 from evalmeta.store.runs import Runs
 from evalmeta.store.users import Users, new_secret
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from evalmeta.store.database import Database
 
 
-ORG_ID: Final = checked_id("00D000000000001")
+ORG_ID: Final = with_checksum("00D000000000001")
 _ID_CHARS: Final = 15
 
 

@@ -32,7 +32,7 @@ _MANIFEST: Final = "package.xml"
 
 def list_components(org: Organization, kind: MetadataType, *, folder: str = "") -> list[FileProperties]:
     """Lists an org's components of a type as the API does."""
-    names = {user.id: user.name for user in org.users.everybody()}
+    names = {user.id: user.name for user in org.users.all_users()}
     return [_properties(kind, each, folder, names) for each in org.components.list(kind.name)]
 
 

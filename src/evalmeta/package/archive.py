@@ -54,7 +54,7 @@ _ENCRYPTED: Final = 0x0001 | 0x0040 | 0x2000
 
 
 def build_zip(entries: Iterable[tuple[str, bytes | Path]]) -> bytes:
-    """Makes a zip of names and contents; the same input gives the same bytes (with the same zlib).
+    """Create a zip of names and contents; the same input gives the same bytes (with the same zlib).
 
     Order of the input, clock, time zone, hash seed and system leave no trace: names are
     sorted, dates are 1980-01-01, permissions 0644. Names, count and sizes are checked
@@ -74,7 +74,7 @@ def build_zip(entries: Iterable[tuple[str, bytes | Path]]) -> bytes:
 
 
 def read_zip(data: bytes) -> dict[str, bytes]:
-    """Reads every file of a zip from an untrusted sender; folder entries are left out.
+    """Read every file of a zip from an untrusted sender; folder entries are left out.
 
     Names, kinds and declared sizes are all judged before the first content is unpacked,
     and no content grows beyond its declared size.
@@ -196,7 +196,7 @@ _NEAR: Final = 0.8
 
 
 def manifest_of(components: Iterable[Component], api_version: ApiVersion) -> Manifest:
-    """Gives the manifest that names each of the components, in the form that `unite` gives."""
+    """Return the manifest that names each of the components, in the form that `unite` gives."""
     names: dict[str, list[str]] = {}
     for component in components:
         names.setdefault(component.type.name, []).append(component.full_name)
@@ -207,7 +207,7 @@ def manifest_of(components: Iterable[Component], api_version: ApiVersion) -> Man
 def package_entries(
     components: ComponentSet, destructive: Mapping[str, bytes] | None = None
 ) -> Iterator[tuple[str, bytes | Path]]:
-    """Yields names and contents for `archive.build_zip`: package.xml in the root, a file for each component.
+    """Yield names and contents for `archive.build_zip`: package.xml in the root, a file for each component.
 
     Args:
         components: what is deployed.
@@ -219,7 +219,7 @@ def package_entries(
 
 
 def near_limits(*, zipped: int, entries: int) -> tuple[str, ...]:
-    """Warns of a zip that takes 80 percent or more of what the Metadata API allows, in bytes or in files."""
+    """Warn of a zip that takes 80 percent or more of what the Metadata API allows, in bytes or in files."""
     used = ((zipped, limits.MAX_ZIP_BYTES, "bytes zipped"), (entries, limits.MAX_ZIP_ENTRIES, "files"))
     return tuple(
         f"the package has {count:,} {unit}, {count / most:.0%} of the {most:,} that an org takes"
@@ -244,7 +244,7 @@ _PLAIN_CHARS: Final = 255
 
 
 def check_names(names: Iterable[str]) -> None:
-    """Refuses names that are unsafe, or the same on a system that ignores case or accents' spelling.
+    """Refuse names that are unsafe, or the same on a system that ignores case or accents' spelling.
 
     A name that ends in `/` is a folder's; a folder may be named again, a file may not.
 
@@ -283,7 +283,7 @@ _ATTRIBUTES: Final = (stat.S_IFREG | 0o644) << 16
 
 
 def zip_chunks(files: Iterable[tuple[str, bytes]]) -> Iterator[bytes]:
-    """Writes a zip piece by piece, in the order of the files, and takes each file when its turn comes.
+    """Write a zip piece by piece, in the order of the files, and takes each file when its turn comes.
 
     Every entry is deflated, dated 1980-01-01 and has the permissions 0644. Names and
     sizes must be within the limits of `archive.build_zip`.

@@ -18,7 +18,7 @@ _BARE_KEY: Final = re.compile(r"[A-Za-z0-9_-]+")
 
 
 def read_text(path: Path, *, raises: type[UsageError]) -> str:
-    """Reads a UTF-8 file, with or without a byte order mark, of at most `limits.MAX_SETTINGS_BYTES`.
+    """Read a UTF-8 file, with or without a byte order mark, of at most `limits.MAX_SETTINGS_BYTES`.
 
     Raises:
         UsageError: of the class `raises`, when the file cannot be read.
@@ -40,7 +40,7 @@ def read_text(path: Path, *, raises: type[UsageError]) -> str:
 
 
 def key_name(keys: Sequence[str | int]) -> str:
-    """Spells where a value stands: `run.concurrency`, `subjects."My Agent".adapter`, `packageDirectories[0].path`."""
+    """Spell where a value stands: `run.concurrency`, `subjects."My Agent".adapter`, `packageDirectories[0].path`."""
     return "".join(_step(key) for key in keys).removeprefix(".")
 
 

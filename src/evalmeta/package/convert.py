@@ -25,12 +25,12 @@ _FULL_NAME: Final = re.compile(r"(?!\.)[^/\\:\x00-\x1f\x7f-\x9f\ud800-\udfff]+")
 
 
 def entry_name(component: Component) -> str:
-    """Gives the component's place in a zip: `aiEvaluationDefinitions/X.aiEvaluationDefinition`."""
+    """Return the component's place in a zip: `aiEvaluationDefinitions/X.aiEvaluationDefinition`."""
     return f"{component.type.directory}/{component.full_name}.{component.type.suffix}"
 
 
 def full_name_of(file_name: str) -> tuple[MetadataType, str] | None:
-    """Reads type and full name from a file's name, in source or metadata format; None when it is no component's.
+    """Read type and full name from a file's name, in source or metadata format; None when it is no component's.
 
     Hidden files and names that could lead out of a folder are no component's.
     """
@@ -39,14 +39,14 @@ def full_name_of(file_name: str) -> tuple[MetadataType, str] | None:
 
 
 def named_by(file_name: str) -> tuple[MetadataType, str] | None:
-    """Reads what a file on disk means to name: as `full_name_of`, but names that no org or zip can have too."""
+    """Read what a file on disk means to name: as `full_name_of`, but names that no org or zip can have too."""
     full_name, _, suffix = file_name.removesuffix(META_XML_SUFFIX).rpartition(".")
     row = _BY_SUFFIX.get(suffix)
     return (row, full_name) if row and full_name and not full_name.startswith(".") else None
 
 
 def unsafe_name(component: Component, label: str) -> Problem | None:
-    """Tells of a component whose file, shown as `label`, has a name that `full_name_of` does not take."""
+    """Return of a component whose file, shown as `label`, has a name that `full_name_of` does not take."""
     if _FULL_NAME.fullmatch(component.full_name):
         return None
     message = f"the full name {component.full_name!r} cannot be that of a component"
@@ -55,7 +55,7 @@ def unsafe_name(component: Component, label: str) -> Problem | None:
 
 
 def target_path(project: Project, type: MetadataType, full_name: str) -> Path:  # noqa: A002 - Salesforce's word
-    """Gives the file for a component that the project does not have yet, always inside the project's folders.
+    """Return the file for a component that the project does not have yet, always inside the project's folders.
 
     A DX project takes it into `main/default` of its default package directory.
 

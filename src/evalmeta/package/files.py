@@ -21,7 +21,7 @@ FileState = Literal["Created", "Changed", "Unchanged"]
 
 
 def write_file(project: Project, path: Path, content: bytes) -> None:
-    """Writes a file of the project in one step; a crash leaves the old one or the new one.
+    """Write a file of the project in one step; a crash leaves the old one or the new one.
 
     Raises:
         ProjectError: the file lies outside the project, behind a link say, or cannot be written.
@@ -32,7 +32,7 @@ def write_file(project: Project, path: Path, content: bytes) -> None:
 def write_below(
     folder: Path, path: Path, content: bytes, *, called: str = "", durable: bool = True, mode: int | None = None
 ) -> None:
-    """Writes a file somewhere in a folder in one step; the folder has an absolute path without links.
+    """Write a file somewhere in a folder in one step; the folder has an absolute path without links.
 
     Links that stay inside the folder are followed and stay links. Without `durable` it is
     quick, and a file may be lost when the machine stops. The file gets `mode` where it is
@@ -50,7 +50,7 @@ def write_below(
 
 
 def target_below(folder: Path, path: Path, *, called: str = "") -> Path:
-    """Gives the file that `write_below` writes: the path's own, or the one that its links lead to.
+    """Return the file that `write_below` writes: the path's own, or the one that its links lead to.
 
     Raises:
         ProjectError: it lies outside the folder, or there is none because links lead to each other.
@@ -65,7 +65,7 @@ def target_below(folder: Path, path: Path, *, called: str = "") -> Path:
 
 
 def put_file(path: Path, content: bytes) -> FileState:
-    """Writes a file that a user named, links followed, unless it has the content already; says what that did.
+    """Write a file that a user named, links followed, unless it has the content already; says what that did.
 
     Raises:
         ProjectError: the file cannot be read or written.
@@ -78,7 +78,7 @@ def put_file(path: Path, content: bytes) -> FileState:
 
 
 def state_of(path: Path, content: bytes) -> FileState:
-    """Says what writing the content would do to a file.
+    """Return what writing the content would do to a file.
 
     Raises:
         ProjectError: the file cannot be read.
@@ -93,7 +93,7 @@ def state_of(path: Path, content: bytes) -> FileState:
 
 
 def read_file(path: Path, *, max_bytes: int = limits.MAX_XML_BYTES) -> bytes:
-    """Reads a whole file.
+    """Read a whole file.
 
     Raises:
         ProjectError: it cannot be read, or is larger than `max_bytes`.
@@ -132,6 +132,6 @@ def _umask() -> int:
 
 
 def shown(path: Path) -> str:
-    """Gives a path as messages show it: relative to the current folder when it is inside."""
+    """Return a path as messages show it: relative to the current folder when it is inside."""
     here = os.getcwd().replace(os.sep, "/")  # noqa: PTH109 - ten times as fast, once a file
     return path.as_posix().removeprefix(f"{here}/")

@@ -63,11 +63,11 @@ class ForceIgnore:
         self.problems = tuple(problems)
 
     def ignores(self, path: Path | str, *, is_folder: bool = False) -> bool:
-        """Says whether a file or folder inside the root is ignored, by itself or by a folder above it."""
+        """Return whether a file or folder inside the root is ignored, by itself or by a folder above it."""
         return bool(self._rules) and self.find_line(path, is_folder=is_folder) is not None
 
     def find_line(self, path: Path | str, *, is_folder: bool = False) -> IgnoreLine | None:
-        """Gives the line that makes an absolute path inside the root ignored, None when it is not."""
+        """Return the line that makes an absolute path inside the root ignored, None when it is not."""
         relative = str(path)[len(self._root) :].replace(os.sep, "/")
         if is_folder:
             return self._folder_line(relative)
@@ -93,7 +93,7 @@ class ForceIgnore:
 
 
 def read_forceignore(root: Path) -> ForceIgnore:
-    """Reads the `.forceignore` in a project's root.
+    """Read the `.forceignore` in a project's root.
 
     Raises:
         ProjectError: the file cannot be read, or a line is no pattern.

@@ -53,20 +53,20 @@ class Project:
 
     @property
     def settings(self) -> Settings:
-        """Gives the settings in force: those of `evalmeta.toml`, or the defaults."""
+        """Return the settings in force: those of `evalmeta.toml`, or the defaults."""
         from evalmeta.model.settings import Settings  # noqa: PLC0415 - pydantic, which checking files does without
 
         return self.declared or Settings()
 
     @property
     def state_dir(self) -> Path:
-        """Gives the folder for state: EVALMETA_HOME when it is set and not empty, else `.evalmeta` in the root."""
+        """Return the folder for state: EVALMETA_HOME when it is set and not empty, else `.evalmeta` in the root."""
         home = os.environ.get("EVALMETA_HOME")
         return Path(home).absolute() if home else self.root / STATE_FOLDER
 
 
 def find_project(start: Path, *, or_folder: bool = False) -> Project:
-    """Finds the project that a file or folder belongs to.
+    """Find the project that a file or folder belongs to.
 
     The nearest folder, from `start` up, with `sfdx-project.json`, `evalmeta.toml`,
     `package.xml` or `aiEvaluationDefinitions` is the root. The last two also occur
@@ -92,7 +92,7 @@ def find_project(start: Path, *, or_folder: bool = False) -> Project:
 
 
 def has_project(start: Path) -> bool:
-    """Says whether a file or folder belongs to a project, however wrong that is."""
+    """Return whether a file or folder belongs to a project, however wrong that is."""
     return start.exists() and _root_among(_folders(start)) is not None
 
 
@@ -201,7 +201,7 @@ class _Fault(NamedTuple):
 
 
 def read_project_file(file: Path) -> ProjectFile:
-    """Reads `sfdx-project.json`.
+    """Read `sfdx-project.json`.
 
     Raises:
         ProjectError: the file cannot be read, is no JSON (file, line and column), or

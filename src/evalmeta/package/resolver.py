@@ -50,7 +50,7 @@ class Choice(NamedTuple):
 
 
 def find_components(project: Project) -> tuple[Component, ...]:
-    """Lists the project's components in order of type and full name; `tree.component_files` says where it looks.
+    """List the project's components in order of type and full name; `tree.component_files` says where it looks.
 
     Raises:
         InvalidMetadata: as `name_problems` tells: two files have the same full name, or one has a name
@@ -63,7 +63,7 @@ def find_components(project: Project) -> tuple[Component, ...]:
 
 
 def list_files(project: Project) -> tuple[Component, ...]:
-    """Lists what `find_components` lists, with files whose names are wrong or stand twice.
+    """List what `find_components` lists, with files whose names are wrong or stand twice.
 
     Raises:
         ProjectError: a folder cannot be read, or a package directory is none.
@@ -76,7 +76,7 @@ def list_files(project: Project) -> tuple[Component, ...]:
 
 
 def name_problems(components: Sequence[Component]) -> Iterator[Problem]:
-    """Tells which files of one project have the same full name, in any case, and which have an impossible one."""
+    """Return which files of one project have the same full name, in any case, and which have an impossible one."""
     first: dict[str, Component] = {}
     for component in components:
         label = shown(component.path)
@@ -104,7 +104,7 @@ def resolve(
     locate: Locate | None = None,
     may_be_empty: bool = False,
 ) -> ComponentSet:
-    """Gives what a deployment takes: every component, or those that the manifest names.
+    """Return what a deployment takes: every component, or those that the manifest names.
 
     The API version in force is `api_version`, else the manifest's, else the project's,
     else the newest one. `locate` gives line and column (from 1, 0 for unknown) of a
@@ -136,7 +136,7 @@ def choose(
     locate: Locate | None = None,
     may_be_empty: bool = False,
 ) -> Choice:
-    """Does what `resolve` does with components that were found, and gives the problems as values.
+    """Do what `resolve` does with components that were found, and gives the problems as values.
 
     Types that may well be Salesforce's own are passed over: who reads the manifest tells of them.
     """
@@ -148,7 +148,7 @@ def choose(
 
 
 def api_version_of(project: Project) -> ApiVersion:
-    """Gives the API version that a project is deployed with when nothing else says one.
+    """Return the API version that a project is deployed with when nothing else says one.
 
     Raises:
         ProjectError: it is older than every type that evalmeta handles.
@@ -230,7 +230,7 @@ def _selected_keys(manifest: Manifest, names: _Names) -> Iterator[str]:
 
 
 def _entries(manifest: Manifest) -> Iterator[tuple[str, str, str]]:
-    """Gives type name, type name as the manifest spells it, and member, each member of a type once."""
+    """Return type name, type name as the manifest spells it, and member, each member of a type once."""
     united: dict[tuple[str, str], str] = {}
     for block in manifest.types:
         row = metadata_type(block.name)
@@ -263,7 +263,7 @@ def _hints(problems: Sequence[Problem]) -> tuple[str, ...]:
 
 
 def version_in_force(project: Project) -> ApiVersion:
-    """Gives a DX project's sourceApiVersion, or the version in a plain folder's `package.xml`; else the newest one.
+    """Return a DX project's sourceApiVersion, or the version in a plain folder's `package.xml`; else the newest one.
 
     A `package.xml` that cannot be read says none: whoever checks it tells why.
     """

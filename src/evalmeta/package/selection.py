@@ -39,7 +39,7 @@ class Selection:
     metadata: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
-        """Refuses a contradiction."""
+        """Refuse a contradiction."""
         if sum((bool(self.source_dirs), self.manifest is not None, bool(self.metadata))) > 1:
             raise UsageError(
                 "--source-dir, --manifest and --metadata exclude each other.",
@@ -48,12 +48,12 @@ class Selection:
 
     @property
     def is_everything(self) -> bool:
-        """Says whether nothing is left out."""
+        """Return whether nothing is left out."""
         return not (self.source_dirs or self.manifest or self.metadata)
 
 
 def components_under(project: Project, components: Sequence[Component], paths: Sequence[Path]) -> tuple[Component, ...]:
-    """Gives the components that are one of the files, or stand in one of the folders, in the order they came.
+    """Return the components that are one of the files, or stand in one of the folders, in the order they came.
 
     Raises:
         NotFound: there is no such path, or nothing of the project's in it.
@@ -74,7 +74,7 @@ def components_under(project: Project, components: Sequence[Component], paths: S
 
 
 def _real(path: Path) -> Path:
-    """Gives a path as components' paths are spelt: links to folders resolved, a link to a file kept."""
+    """Return a path as components' paths are spelt: links to folders resolved, a link to a file kept."""
     if path.is_dir():
         return Path(os.path.realpath(path))
     return Path(os.path.realpath(path.parent)) / path.name
@@ -109,22 +109,22 @@ class MemberPattern(NamedTuple):
     name: str
 
     def __str__(self) -> str:
-        """Gives the entry as it is written."""
+        """Return the entry as it is written."""
         return f"{self.type.name}:{self.name}"
 
     @property
     def is_whole_type(self) -> bool:
-        """Says whether every component of the type is meant."""
+        """Return whether every component of the type is meant."""
         return self.name == WILDCARD
 
     @property
     def is_wild(self) -> bool:
-        """Says whether the name stands for any number of components."""
+        """Return whether the name stands for any number of components."""
         return _WILD.search(self.name) is not None
 
 
 def parse_members(entries: Iterable[str]) -> tuple[MemberPattern, ...]:
-    """Reads entries, each once.
+    """Read entries, each once.
 
     Raises:
         UsageError: an entry has no type, or a colon and no name.
@@ -134,7 +134,7 @@ def parse_members(entries: Iterable[str]) -> tuple[MemberPattern, ...]:
 
 
 def match_names(patterns: Sequence[MemberPattern], names: Mapping[str, Sequence[str]], *, where: str) -> set[str]:
-    """Gives the keys (`Type:Name`) that patterns select.
+    """Return the keys (`Type:Name`) that patterns select.
 
     Args:
         patterns: what is wanted.
@@ -159,7 +159,7 @@ def match_names(patterns: Sequence[MemberPattern], names: Mapping[str, Sequence[
 def components_named(
     components: Sequence[Component], patterns: Sequence[MemberPattern], *, where: str = "the project"
 ) -> tuple[Component, ...]:
-    """Gives the components that patterns select, in the order they came; `where` is as for `match_names`.
+    """Return the components that patterns select, in the order they came; `where` is as for `match_names`.
 
     Raises:
         NotFound: as `match_names`.

@@ -32,7 +32,7 @@ _PLAINER: Final = {"missing": "this key is missing", "union_tag_not_found": "the
 
 
 def load_settings(path: Path) -> Settings:
-    """Reads `evalmeta.toml`.
+    """Read `evalmeta.toml`.
 
     Raises:
         SettingsError: the file cannot be read, is no TOML (file, line and column), or
@@ -122,7 +122,7 @@ def _without_adapter(loc: tuple[str | int, ...]) -> tuple[str | int, ...]:
 
 
 def _line_of(text: str, keys: Sequence[str | int]) -> int:
-    """Gives the line that brings the key into the file, or 0: the text before lacks it, with the line it is there."""
+    """Return the line that brings the key into the file, or 0: the text before lacks it, with the line it is there."""
     lines = text.split("\n")
     candidates = (number for number, line in enumerate(lines) if str(keys[-1]) in line)
     for number in islice(candidates, _CANDIDATE_LINES):

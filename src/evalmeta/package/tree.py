@@ -25,7 +25,7 @@ _SKIPPED: Final = "node_modules"
 
 
 def component_files(project: Project) -> Iterator[Component]:
-    """Walks to every component of the project, in no particular order.
+    """Walk to every component of the project, in no particular order.
 
     In a DX project a component may stand in any folder of a package directory, except
     hidden ones and `node_modules`; in a plain folder only in its type's own folder.

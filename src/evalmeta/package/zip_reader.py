@@ -55,23 +55,23 @@ class ZipEntry:
 
     @property
     def is_folder(self) -> bool:
-        """Says whether the entry stands for a folder."""
+        """Return whether the entry stands for a folder."""
         return self.name.endswith("/")
 
 
 def refused(name: str, why: str) -> ArchiveError:
-    """Makes the error that names an entry and says why the archive is not used."""
+    """Create the error that names an entry and says why the archive is not used."""
     shown = name if len(name) <= _SHOWN_CHARS else f"{name[:_SHOWN_CHARS]}..."
     return ArchiveError(f"The zip entry {shown!r} {why}.", actions=_ACTIONS)
 
 
 def damaged(why: str) -> ArchiveError:
-    """Makes the error for an archive that cannot be read at all."""
+    """Create the error for an archive that cannot be read at all."""
     return ArchiveError(f"The zip is damaged: {why}.", actions=_ACTIONS)
 
 
 def read_directory(data: bytes) -> tuple[ZipEntry, ...]:
-    """Reads the directory of a zip, in its own order; contents are not touched.
+    """Read the directory of a zip, in its own order; contents are not touched.
 
     Raises:
         ArchiveError: the directory is damaged, contradicts the local headers or the
@@ -91,7 +91,7 @@ def read_directory(data: bytes) -> tuple[ZipEntry, ...]:
 
 
 def content_of(data: bytes, entry: ZipEntry) -> bytes:
-    """Gives the content of an entry that `read_directory` read, never more than its declared size.
+    """Return the content of an entry that `read_directory` read, never more than its declared size.
 
     Raises:
         ArchiveError: the content is damaged, or has not the size or CRC that the directory declares.
@@ -190,7 +190,7 @@ def _content_start(data: bytes, name: str, offset: int, *, encoded: bytes, decla
 
 
 def _check_gaps(data: bytes, entries: Sequence[ZipEntry], end: int) -> None:
-    """Refuses bytes that the directory says nothing about: a reader that goes from entry to entry would read them."""
+    """Refuse bytes that the directory says nothing about: a reader that goes from entry to entry would read them."""
     if (entries[0].offset if entries else end) != 0:
         raise damaged("it does not begin with an entry of its directory")
     if any(after.offset < before.end for before, after in pairwise(entries)):

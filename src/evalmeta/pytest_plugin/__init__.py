@@ -24,7 +24,7 @@ _SUFFIXES: Final = frozenset({".yaml", ".yml", ".json", ".jsonl", ".csv", ".parq
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
-    """Adds the options and settings of the plugin."""
+    """Add the options and settings of the plugin."""
     group = parser.getgroup("evalmeta", "evaluations of agents")
     group.addoption("--evalmeta", action="store_true", help="collect definitions and eval sets in folders too")
     group.addoption("--evalmeta-subject", metavar="MODULE:NAME", help="the agent that files ask")
@@ -43,13 +43,13 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    """Begins to count evaluations."""
+    """Start to count evaluations."""
     config.addinivalue_line("markers", f"{MARKER}: the test is part of an evaluation, made by @evalmeta.evaluation")
     config.pluginmanager.register(Evaluations(config), "evalmeta-evaluations")
 
 
 def pytest_collect_file(file_path: Path, parent: pytest.Collector) -> EvaluationFile | None:
-    """Collects files that were named, and in folders definitions, ADK's and Ballerina's if that was asked for."""
+    """Collect files that were named, and in folders definitions, ADK's and Ballerina's if that was asked for."""
     config = parent.config
     if parent.session.isinitpath(file_path):
         is_wanted = _is_evaluation(file_path)
@@ -65,25 +65,25 @@ def pytest_collect_file(file_path: Path, parent: pytest.Collector) -> Evaluation
 
 @pytest.hookimpl(trylast=True)
 def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
-    """Repeats the tests of an evaluation, the last of all parameters being the iteration."""
+    """Repeat the tests of an evaluation, the last of all parameters being the iteration."""
     repeat(metafunc)
 
 
 @pytest.hookimpl(optionalhook=True)
 def pytest_configure_node(node: WorkerNode) -> None:
-    """Tells a worker of pytest-xdist how tests are distributed, which it is not told otherwise."""
+    """Return a worker of pytest-xdist how tests are distributed, which it is not told otherwise."""
     node.workerinput["evalmeta_dist"] = node.config.getoption("dist")
 
 
 @pytest.fixture(name=ITERATION)
 def evalmeta_iteration(request: pytest.FixtureRequest) -> int:
-    """Gives the iteration of an evaluation, from 1."""
+    """Return the iteration of an evaluation, from 1."""
     iteration: int = getattr(request, "param", 1)
     return iteration
 
 
 def _is_evaluation(path: Path) -> bool:
-    """Tells a file that was named by its name, or by its content where others have such names too."""
+    """Return a file that was named by its name, or by its content where others have such names too."""
     if _is_called_evaluation(path.name):
         return True
     if path.suffix not in _SUFFIXES:

@@ -42,7 +42,7 @@ def evaluation(
     confidence: float | None = None,
     runs: int | None = None,
 ) -> Callable[[_Test], _Test]:
-    """Makes a test function one evaluation, which passes when enough of its parameter sets and iterations do.
+    """Create a test function one evaluation, which passes when enough of its parameter sets and iterations do.
 
     A test fails by an assertion or `pytest.fail`, and then only counts. Any other exception
     is an error: it fails the session, whatever the rate, as it does without the decorator.
@@ -76,7 +76,7 @@ def evaluation(
 
 
 def repeat(metafunc: pytest.Metafunc) -> None:
-    """Makes a test of an evaluation for every iteration, if there are several."""
+    """Create a test of an evaluation for every iteration, if there are several."""
     marker = metafunc.definition.get_closest_marker(MARKER)
     iterations = marker.kwargs["iterations"] if marker else 1
     if iterations == 1:
@@ -99,7 +99,7 @@ class Evaluations:
         self._baseline: Mapping[str, Sequence[CaseCounts]] = {}
 
     def pytest_sessionstart(self) -> None:
-        """Reads the baseline and makes the folder for the report: what cannot be used is told before any test runs."""
+        """Read the baseline and makes the folder for the report: what cannot be used is told before any test runs."""
         if is_worker(self._config):
             return
         given, folder = self._option("evalmeta_baseline"), self._option("evalmeta_report_dir")
@@ -118,7 +118,7 @@ class Evaluations:
             raise pytest.UsageError(str(error)) from None
 
     def pytest_itemcollected(self, item: pytest.Item) -> None:
-        """Refuses what cannot be parametrised, and so not repeated."""
+        """Refuse what cannot be parametrised, and so not repeated."""
         if not item.get_closest_marker(MARKER):
             return
         from unittest import TestCase  # noqa: PLC0415 - only for evaluations
@@ -130,7 +130,7 @@ class Evaluations:
     def pytest_runtest_makereport(
         self, item: pytest.Item, call: pytest.CallInfo[None]
     ) -> Generator[None, pytest.TestReport, pytest.TestReport]:
-        """Notes on the report what a test says about its evaluation; one that failed is expected to fail."""
+        """Record on the report what a test says about its evaluation; one that failed is expected to fail."""
         report = yield
         marker = item.get_closest_marker(MARKER)
         verdict = _verdict(report, call) if marker else None
@@ -144,7 +144,7 @@ class Evaluations:
         return report
 
     def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
-        """Counts what tests said, here or in another process."""
+        """Count what tests said, here or in another process."""
         note = cast("CaseNote | None", vars(report).get(_NOTE))
         if note is None or is_worker(self._config):
             return
@@ -154,7 +154,7 @@ class Evaluations:
 
     @pytest.hookimpl(wrapper=True, tryfirst=True)
     def pytest_runtestloop(self, session: pytest.Session) -> Generator[None, object, object]:
-        """Adds a report for each evaluation when all tests have run; a run that was stopped has no verdicts."""
+        """Add a report for each evaluation when all tests have run; a run that was stopped has no verdicts."""
         result = yield
         self._is_complete = self._is_deciding = True
         for tally in self._tallies.values():
@@ -167,11 +167,11 @@ class Evaluations:
 
     @pytest.hookimpl(tryfirst=True)
     def pytest_report_teststatus(self, report: pytest.CollectReport | pytest.TestReport) -> tuple[str, str, str] | None:
-        """Leaves the reports of evaluations out of the progress, for no test has run; the summary shows them."""
+        """Leave the reports of evaluations out of the progress, for no test has run; the summary shows them."""
         return (report.outcome, "", "") if self._is_deciding and report.when == "call" else None
 
     def pytest_terminal_summary(self, terminalreporter: pytest.TerminalReporter) -> None:
-        """Shows the rate and the failing cases of each evaluation."""
+        """Show the rate and the failing cases of each evaluation."""
         if not self._tallies:
             return
         terminalreporter.write_sep("=", "evaluations")
@@ -188,7 +188,7 @@ class Evaluations:
 
     @pytest.hookimpl(tryfirst=True)
     def pytest_sessionfinish(self, session: pytest.Session) -> None:
-        """Writes the session's report, if one is wanted and there were evaluations."""
+        """Write the session's report, if one is wanted and there were evaluations."""
         folder = self._option("evalmeta_report_dir")
         if not (folder and self._tallies):
             return
@@ -203,12 +203,12 @@ class Evaluations:
             session.exitstatus = pytest.ExitCode.USAGE_ERROR
 
     def _option(self, name: str) -> Path | None:
-        """Gives the path that an option names, from where pytest was called."""
+        """Return the path that an option names, from where pytest was called."""
         given: str | None = self._config.getoption(name)
         return self._config.invocation_params.dir / given if given else None
 
     def _against_baseline(self, tally: EvaluationTally) -> list[str]:
-        """Says how an evaluation compares with what the baseline has of it."""
+        """Return how an evaluation compares with what the baseline has of it."""
         before = self._baseline.get(tally.name)
         if before is None:
             return []
@@ -217,14 +217,14 @@ class Evaluations:
         return comparison_with(before, tally, label=str(self._config.getoption("evalmeta_baseline")))
 
     def _run_again(self, tally: EvaluationTally) -> None:
-        """Has `--last-failed` select the tests of an evaluation: the name of it is no test's."""
+        """Have `--last-failed` select the tests of an evaluation: the name of it is no test's."""
         kept: object = getattr(self._config.pluginmanager.get_plugin("lfplugin"), "lastfailed", None)
         if isinstance(kept, dict):
             kept.pop(tally.name, None)
             kept.update(dict.fromkeys(tally.notes, True))
 
     def _shows_tracebacks(self) -> bool:
-        """Says whether pytest shows failures in full, where those of evaluations have their details already."""
+        """Return whether pytest shows failures in full, where those of evaluations have their details already."""
         return self._config.getoption("tbstyle") not in {"no", "line"}
 
     def _word(self, tally: EvaluationTally) -> tuple[str, str]:
@@ -234,7 +234,7 @@ class Evaluations:
 
 
 def _note_properties(item: pytest.Item, report: pytest.TestReport, note: CaseNote) -> None:
-    """Gives the note to what writes files: they have the properties that the last report of an item has."""
+    """Return the note to what writes files: they have the properties that the last report of an item has."""
     added: dict[str, object] = {"evaluation": note["evaluation"], "verdict": note["verdict"]}
     if note["inputs"] is not None:
         added["inputs"] = note["inputs"]
@@ -244,7 +244,7 @@ def _note_properties(item: pytest.Item, report: pytest.TestReport, note: CaseNot
 
 
 def _verdict(report: pytest.TestReport, call: pytest.CallInfo[None]) -> str | None:
-    """Tells what a phase says: nothing, when it was skipped, expected to fail, or only prepared or cleaned up."""
+    """Return what a phase says: nothing, when it was skipped, expected to fail, or only prepared or cleaned up."""
     if report.passed:
         return "PASS" if report.when == "call" else None
     if report.skipped or call.excinfo is None:
@@ -293,7 +293,7 @@ def _note(item: pytest.Item, marker: pytest.Mark, verdict: str, reason: str) -> 
 
 
 def _reports(tally: EvaluationTally) -> list[pytest.TestReport]:
-    """Gives the reports of a test that is the evaluation: its call, and a teardown, with which files write it."""
+    """Return the reports of a test that is the evaluation: its call, and a teardown, with which files write it."""
     from evalmeta.pytest_plugin.summary import explanation  # noqa: PLC0415 - only for evaluations
 
     summary, first = tally.summary, tally.first
@@ -343,7 +343,7 @@ class Terms(NamedTuple):
 
 
 def settle_terms(*, rates: Mapping[str, float | None], times: Mapping[str, int | None]) -> Terms | str:
-    """Gives what several words for the same two things say; or says what is wrong with it.
+    """Return what several words for the same two things say; or says what is wrong with it.
 
     Without any value all tests must pass, once each.
     """
@@ -358,7 +358,7 @@ def settle_terms(*, rates: Mapping[str, float | None], times: Mapping[str, int |
 
 
 def check_terms(*, min_pass_rate: float = 1.0, iterations: float = 1) -> str | None:
-    """Says which of the two is beyond its limit; None when both are well."""
+    """Return which of the two is beyond its limit; None when both are well."""
     return _rate_fault(min_pass_rate, "min_pass_rate") or _times_fault(iterations, "iterations")
 
 
@@ -373,7 +373,7 @@ def _times_fault(times: float, word: str) -> str | None:
 
 
 def _given(values: Mapping[str, float | None], *, default: float) -> tuple[str, float]:
-    """Gives the first word with a value, and the value."""
+    """Return the first word with a value, and the value."""
     return next(((word, value) for word, value in values.items() if value is not None), (next(iter(values)), default))
 
 
@@ -388,11 +388,11 @@ class WorkerNode(Protocol):
 
 
 def is_worker(config: pytest.Config) -> bool:
-    """Tells whether the process runs tests for another one, which reports them."""
+    """Return whether the process runs tests for another one, which reports them."""
     return hasattr(config, "workerinput")
 
 
 def gets_whole_files(config: pytest.Config) -> bool:
-    """Tells whether whoever runs the first test of a definition runs all of them."""
+    """Return whether whoever runs the first test of a definition runs all of them."""
     given = cast("dict[str, str]", getattr(config, "workerinput", {}))
     return given.get("evalmeta_dist", "each") in _WHOLE_FILES

@@ -54,7 +54,7 @@ class _Missed(Exception):
 
 
 def evaluation_file(path: Path, parent: pytest.Collector) -> EvaluationFile:
-    """Makes the collector of a file."""
+    """Create the collector of a file."""
     plugins = parent.config.pluginmanager
     if not plugins.has_plugin(_PLUGIN):
         plugins.register(sys.modules[__name__], _PLUGIN)
@@ -65,7 +65,7 @@ def evaluation_file(path: Path, parent: pytest.Collector) -> EvaluationFile:
 def pytest_runtest_makereport(
     item: pytest.Item, call: pytest.CallInfo[None]
 ) -> Generator[None, pytest.TestReport, pytest.TestReport]:
-    """Explains why a case was not asked: of what fails in the setup, pytest shows the traceback otherwise."""
+    """Explain why a case was not asked: of what fails in the setup, pytest shows the traceback otherwise."""
     report = yield
     if isinstance(item, CaseItem) and report.failed and report.when == "setup" and call.excinfo:
         report.longrepr = item.repr_failure(call.excinfo)
@@ -79,7 +79,7 @@ class EvaluationFile(pytest.File):
     _answers: dict[int, Answers]
 
     def collect(self) -> Iterator[CaseItem]:
-        """Gives an item for each case.
+        """Return an item for each case.
 
         Raises:
             InvalidMetadata: it is a definition with errors.
@@ -96,7 +96,7 @@ class EvaluationFile(pytest.File):
             yield CaseItem.from_parent(self, name=_item_name(case), case=case, line=lines.get(case.number, 1))
 
     def answers(self, item: CaseItem) -> Answers:
-        """Gives the results of a case, one of each iteration, or the error that kept it from being asked."""
+        """Return the results of a case, one of each iteration, or the error that kept it from being asked."""
         number = item.case.number
         if number not in self._answers:
             self._answers |= self._ask([each.case.number for each in self._batch(item)])
@@ -105,7 +105,7 @@ class EvaluationFile(pytest.File):
     def repr_failure(  # type: ignore[override] # as pytest's own
         self, excinfo: pytest.ExceptionInfo[BaseException]
     ) -> str | TerminalRepr:
-        """Shows the problems of a file as `evalmeta validate` does."""
+        """Show the problems of a file as `evalmeta validate` does."""
         error = excinfo.value
         if isinstance(error, InvalidMetadata | FormatError) and error.problems:
             first = next(each for each in error.problems if each.is_error)
@@ -134,7 +134,7 @@ class EvaluationFile(pytest.File):
 
     @property
     def _root(self) -> Path | None:
-        """Gives pytest's root for files without a project: agents are looked for there."""
+        """Return pytest's root for files without a project: agents are looked for there."""
         return None if has_project(self.path.parent) else self.config.rootpath
 
     def _options(self, assignment: Assignment) -> RunOptions:
@@ -150,7 +150,7 @@ class EvaluationFile(pytest.File):
         )
 
     def _batch(self, item: CaseItem) -> Iterable[CaseItem]:
-        """Lists the items to ask together: no worker may ask what another one runs."""
+        """List the items to ask together: no worker may ask what another one runs."""
         if not gets_whole_files(self.config):
             return [item]
         chosen = [each for each in self.session.items if isinstance(each, CaseItem) and each.parent is self]
@@ -184,7 +184,7 @@ class CaseItem(pytest.Item):
         self._results: Sequence[CaseResult] = ()
 
     def setup(self) -> None:
-        """Asks the case, with the others of the file that were selected.
+        """Ask the case, with the others of the file that were selected.
 
         Raises:
             EvalmetaError: it could not be asked.
@@ -198,7 +198,7 @@ class CaseItem(pytest.Item):
             raise _Unanswered
 
     def runtest(self) -> None:
-        """Passes, fails, or is skipped when nothing was decided."""
+        """Pass, fails, or is skipped when nothing was decided."""
         summary = self._summary
         if summary.pass_rate is None:
             reason = f"nothing was decided: {why_not_passed(self._results[0])}"
@@ -207,13 +207,13 @@ class CaseItem(pytest.Item):
             raise _Missed
 
     def reportinfo(self) -> tuple[Path, int, str]:
-        """Gives the place of the case in the file; pytest counts lines from 0."""
+        """Return the place of the case in the file; pytest counts lines from 0."""
         return self.path, self._line - 1, self.name
 
     def repr_failure(  # type: ignore[override] # tracebacks have no styles here
         self, excinfo: pytest.ExceptionInfo[BaseException]
     ) -> str | TerminalRepr:
-        """Shows what was expected, what came, and why that is no pass."""
+        """Show what was expected, what came, and why that is no pass."""
         error, place = excinfo.value, shown(self.path)
         if isinstance(error, _Unanswered | _Missed):
             message = why_not_passed(self._open[0], self._summary)
@@ -229,7 +229,7 @@ class CaseItem(pytest.Item):
 
     @property
     def _open(self) -> list[CaseResult]:
-        """Lists what is no pass, errors first."""
+        """List what is no pass, errors first."""
         averaged, options = self._summary.averaged, self.parent.options
         found = [each for each in self._results if verdict_in(averaged, each, options) is not Verdict.PASS]
         return sorted(found, key=lambda each: each.verdict is not Verdict.ERROR)
@@ -251,7 +251,7 @@ class CaseItem(pytest.Item):
 
 
 def _item_name(case: Case) -> str:
-    """Gives the number and what the case is called, or else asks, without what parts node ids or opens parameters."""
+    """Return the number and what the case is called, or else asks, without what parts node ids or opens parameters."""
     words = one_line(case.label or " / ".join(turn.utterance for turn in case.turns), chars=_NAME_CHARS)
     return f"{case.number}: {words}".replace("::", ":").translate(_ROUND).rstrip()
 
@@ -263,7 +263,7 @@ def _rate(summary: Summary) -> str:
 
 
 def _properties(summary: Summary) -> list[tuple[str, object]]:
-    """Gives what JUnit files say beside the verdict; there is no rate where nothing was decided."""
+    """Return what JUnit files say beside the verdict; there is no rate where nothing was decided."""
     if summary.pass_rate is None or summary.total == 1:
         return []
     return [("pass_rate", summary.pass_rate), ("iterations", summary.total)]

@@ -84,24 +84,24 @@ class EvaluationTally:
     notes: dict[str, CaseNote] = field(default_factory=dict)
 
     def add(self, note: CaseNote) -> None:
-        """Counts a test; of several verdicts about one test the worst counts."""
+        """Count a test; of several verdicts about one test the worst counts."""
         known = self.notes.get(note["nodeid"], note)
         self.notes[note["nodeid"]] = min(known, note, key=lambda each: _WORST_FIRST.index(Verdict(each["verdict"])))
 
     @property
     def name(self) -> str:
-        """Gives the node id that the evaluation is reported under, which selects all its tests; no test has it."""
+        """Return the node id that the evaluation is reported under, which selects all its tests; no test has it."""
         evaluation = self.first["evaluation"]
         return f"{evaluation}[evaluation]" if evaluation in self.notes else evaluation
 
     @property
     def summary(self) -> Summary:
-        """Gives the counts over all parameter sets and iterations, and whether they are enough."""
+        """Return the counts over all parameter sets and iterations, and whether they are enough."""
         options = RunOptions(min_pass_rate=self.first["min_pass_rate"])
         return summarise(map(_result, self.notes.values()), options)
 
     def rate_line(self) -> str:
-        """Says the rate on one line."""
+        """Return the rate on one line."""
         summary = self.summary
         rate = "nothing decided" if summary.pass_rate is None else percent(summary.pass_rate)
         errors = f", {count(summary.errors, 'error')}" if summary.errors else ""
@@ -109,7 +109,7 @@ class EvaluationTally:
         return f"{rate} ({summary.passed} of {decided}){errors}; at least {percent(summary.min_pass_rate)} must pass"
 
     def by_iteration(self) -> dict[int, Summary]:
-        """Gives the counts of each iteration, in order."""
+        """Return the counts of each iteration, in order."""
         found: dict[int, list[CaseNote]] = {}
         for note in sorted(self.notes.values(), key=lambda each: each["iteration"]):
             found.setdefault(note["iteration"], []).append(note)
@@ -117,34 +117,34 @@ class EvaluationTally:
         return {iteration: summarise(map(_result, notes), options) for iteration, notes in found.items()}
 
     def outcomes(self) -> list[str]:
-        """Says of each iteration how many tests passed, of those that passed or failed."""
+        """Return of each iteration how many tests passed, of those that passed or failed."""
         return [f"{each.passed} of {each.passed + each.failed}" for each in self.by_iteration().values()]
 
     def detail_lines(self) -> Iterator[str]:
-        """Says what each iteration came to, where there are several, and of each failing case why."""
+        """Return what each iteration came to, where there are several, and of each failing case why."""
         yield from self.iteration_lines()
         yield from self.case_lines()
 
     def iteration_lines(self) -> Iterator[str]:
-        """Says what each iteration came to, where there are several."""
+        """Return what each iteration came to, where there are several."""
         if self.first["iterations"] > 1:
             outcomes = self.outcomes()
             more = f", and {len(outcomes) - _SHOWN_CASES:,} more" if len(outcomes) > _SHOWN_CASES else ""
             yield f"by iteration: {', '.join(outcomes[:_SHOWN_CASES])}{more}"
 
     def cases(self) -> dict[str, list[CaseNote]]:
-        """Gives what was said of each case, cases in the order of the parameter sets, iterations in theirs."""
+        """Return what was said of each case, cases in the order of the parameter sets, iterations in theirs."""
         found: dict[str, list[CaseNote]] = {}
         for note in sorted(self.notes.values(), key=lambda each: (each["place"], each["case"], each["iteration"])):
             found.setdefault(note["case"], []).append(note)
         return found
 
     def case_counts(self) -> list[CaseCounts]:
-        """Gives what each case came to; cases are numbered from 1 in the order of the parameter sets."""
+        """Return what each case came to; cases are numbered from 1 in the order of the parameter sets."""
         return [_counts(number, case, notes) for number, (case, notes) in enumerate(self.cases().items(), 1)]
 
     def failing_cases(self) -> dict[str, list[CaseNote]]:
-        """Gives what did not pass, by case, in the order of the test ids."""
+        """Return what did not pass, by case, in the order of the test ids."""
         found: dict[str, list[CaseNote]] = {}
         for _, note in sorted(self.notes.items()):
             if note["verdict"] != Verdict.PASS:
@@ -152,7 +152,7 @@ class EvaluationTally:
         return found
 
     def case_lines(self) -> Iterator[str]:
-        """Says of each failing case how often it failed, and why it did first."""
+        """Return of each failing case how often it failed, and why it did first."""
         failing = self.failing_cases()
         for case, notes in list(failing.items())[:_SHOWN_CASES]:
             asked = sum(note["case"] == case for note in self.notes.values())
@@ -173,7 +173,7 @@ def _result(note: CaseNote) -> CaseResult:
 
 
 def comparison_with(before: Sequence[CaseCounts], tally: EvaluationTally, *, label: str) -> list[str]:
-    """Says the pass rate before, and of which cases something became since; what was not selected is no news."""
+    """Return the pass rate before, and of which cases something became since; what was not selected is no news."""
     decided, passed = sum(each.decided for each in before), sum(each.passed for each in before)
     rate = f"{percent(passed / decided)} ({passed} of {decided})" if decided else "nothing decided"
     comparison = compare(
@@ -184,7 +184,7 @@ def comparison_with(before: Sequence[CaseCounts], tally: EvaluationTally, *, lab
 
 
 def explanation(path: Path | str, line: int, *, message: str, text: str) -> ReprExceptionInfo:
-    """Gives a failure at a place: `text` is shown in full, `message` stands in summaries.
+    """Return a failure at a place: `text` is shown in full, `message` stands in summaries.
 
     Workers of pytest-xdist send these classes whole, and of others only their text.
     """
@@ -194,7 +194,7 @@ def explanation(path: Path | str, line: int, *, message: str, text: str) -> Repr
 
 
 def error_text(error: EvalmetaError) -> str:
-    """Gives an error's message with what to do next, as commands print it."""
+    """Return an error's message with what to do next, as commands print it."""
     if not error.actions:
         return str(error)
     return "\n".join([str(error), "", "Try this:", *(f"  {each}" for each in "\n".join(error.actions).split("\n"))])
@@ -204,7 +204,7 @@ NO_INPUTS: Final = "no data provider: the test has no parameters"
 
 
 def inputs_text(parameters: Mapping[str, object]) -> str:
-    """Gives parameters by their names as a JSON object on one line; of what JSON does not know, its `repr`."""
+    """Return parameters by their names as a JSON object on one line; of what JSON does not know, its `repr`."""
     return escape_unsafe(
         "{" + ", ".join(f"{json.dumps(name)}: {_text(each)}" for name, each in parameters.items()) + "}"
     )
@@ -224,7 +224,7 @@ def _plain(value: object) -> object:
 
 
 def write_session_report(folder: Path, tallies: Iterable[EvaluationTally], *, is_complete: bool) -> Path:
-    """Writes a report `evalmeta-20260212T054708.966000Z.json`, named by the time in UTC, and gives its path.
+    """Write a report `evalmeta-20260212T054708.966000Z.json`, named by the time in UTC, and gives its path.
 
     Raises:
         ProjectError: it cannot be written.

@@ -1,11 +1,11 @@
-"""Baselines: what the cases of tests came to, as a JSON file that is committed beside them.
+"""Baselines: the results of tests' cases, as a JSON file that is committed beside the tests.
 
-One line for each case, tests by name and cases by number, no times: a commit shows what changed.
+The file has one line for each case, sorted by test name and case number, and no times, so that commits show changes.
 
     {"evalmeta": "baseline", "version": 1,
      "tests": {NAME: {"cases": {"1": {"utterance": ..., "passed": 1, "failed": 0}}}}}
 
-A case that also came to errors has "errors", their number.
+A case with errors also has "errors", the number of them.
 """
 
 from __future__ import annotations
@@ -31,12 +31,12 @@ if TYPE_CHECKING:
 
 _VERSION: Final = 1
 _NUMBER: Final = re.compile(r"[1-9][0-9]{0,8}")
-# The tokens of a text that is known to be JSON.
+# The tokens of valid JSON.
 _TOKEN: Final = re.compile(r'"(?:[^"\\]|\\.)*"|[{}\[\],:]')
 
 
 class _ShapeError(Exception):
-    """What is wrong, and the keys of where it is."""
+    """An invalid value, and the keys that lead to it."""
 
     def __init__(self, message: str, *keys: str) -> None:
         super().__init__(message)
@@ -44,36 +44,36 @@ class _ShapeError(Exception):
 
 
 def read_baseline(path: Path) -> dict[str, tuple[CaseCounts, ...]]:
-    """Reads a baseline: the counts of each test's cases, in order of number.
+    """Return the counts of each test's cases, in order of number.
 
     Raises:
-        UsageError: it cannot be read, or is no baseline; the message has file, line and column.
+        UsageError: The file cannot be read or is not a valid baseline; the message has file, line and column.
     """
     text = _read_text(path)
     try:
         return _read_tests(json.loads(text))
     except json.JSONDecodeError as error:
-        message = f"{path}:{error.lineno}:{error.colno}: is no JSON: {error.msg}"
+        message = f"{path}:{error.lineno}:{error.colno}: is not valid JSON: {error.msg}"
     except (RecursionError, ValueError) as error:
         why = "it is nested too deeply" if isinstance(error, RecursionError) else "a number has too many digits"
-        message = f"{path}: is no JSON that anybody wrote: {why}"
+        message = f"{path}: is not valid JSON: {why}"
     except _ShapeError as error:
         line, column = _position(text, error.keys)
         message = f"{path}:{line}:{column}: {'.'.join(error.keys) or 'the file'} {error}"
-    raise UsageError(message, actions=["Take it as it was committed, or write it anew with `evalmeta test baseline`."])
+    raise UsageError(message, actions=["Restore the committed file, or write a new one with `evalmeta test baseline`."])
 
 
 def write_baseline(path: Path, tests: Tests) -> FileState:
-    """Writes a baseline, unless the file has the same content already; says what that did.
+    """Write a baseline unless the file already has this content; return what was done.
 
     Raises:
-        ProjectError: the file cannot be written.
+        ProjectError: The file cannot be written.
     """
     return put_file(path, render_baseline(tests).encode())
 
 
 def render_baseline(tests: Tests) -> str:
-    """Gives a baseline's text."""
+    """Return the text of a baseline."""
     blocks = ",\n".join(
         f'    {_quote(name)}: {{\n      "cases": {_block(_case_lines(tests[name]), 6)}\n    }}'
         for name in sorted(tests)
@@ -110,12 +110,12 @@ def _read_text(path: Path) -> str:
 def _read_tests(document: JsonValue) -> dict[str, tuple[CaseCounts, ...]]:
     root = _object(document)
     if root.get("evalmeta") != "baseline":
-        raise _ShapeError('is no baseline of evalmeta: it has no "evalmeta": "baseline"')
+        raise _ShapeError('is not a baseline of evalmeta: it has no "evalmeta": "baseline"')
     if root.get("version") != _VERSION:
-        raise _ShapeError(f"{root.get('version')!r} is not known here, only {_VERSION}", "version")
+        raise _ShapeError(f"{root.get('version')!r} is not supported, only {_VERSION}", "version")
     tests = _object(root.get("tests"), "tests")
     if broken := [name for name in tests if not _is_unicode(name)]:
-        raise _ShapeError(f"has a test with half of a surrogate pair in its name: {broken[0]!a}", "tests")
+        raise _ShapeError(f"has a test name with a lone surrogate: {broken[0]!a}", "tests")
     return {name: tuple(_read_cases(name, _object(each, "tests", name))) for name, each in tests.items()}
 
 
@@ -128,12 +128,12 @@ def _read_cases(name: str, test: JsonObject) -> list[CaseCounts]:
 def _read_case(number: str, value: JsonValue, *where: str) -> CaseCounts:
     case = _object(value, *where, number)
     if not _NUMBER.fullmatch(number):
-        raise _ShapeError("is named by no number from 1 on", *where, number)
+        raise _ShapeError("is not a case number", *where, number)
     utterance = case.get("utterance")
     if not isinstance(utterance, str):
-        raise _ShapeError("must be a text", *where, number, "utterance")
+        raise _ShapeError("must be a string", *where, number, "utterance")
     if not _is_unicode(utterance):
-        raise _ShapeError("has half of a surrogate pair", *where, number, "utterance")
+        raise _ShapeError("has a lone surrogate", *where, number, "utterance")
     passed, failed = (_count(case.get(key), *where, number, key) for key in ("passed", "failed"))
     errors = _count(case.get("errors", 0), *where, number, "errors")
     return CaseCounts(int(number), utterance, passed, failed, errors)
@@ -147,12 +147,12 @@ def _object(value: JsonValue, *keys: str) -> JsonObject:
 
 def _count(value: JsonValue, *keys: str) -> int:
     if not isinstance(value, int) or isinstance(value, bool) or not 0 <= value <= limits.MAX_INTEGER:
-        raise _ShapeError("must be a whole number from 0 on", *keys)
+        raise _ShapeError("must be a whole number of at least 0", *keys)
     return value
 
 
 def _is_unicode(text: str) -> bool:
-    """Tells whether a text can be written: JSON can spell characters that are none."""
+    """Return whether a text can be encoded: JSON escapes can contain lone surrogates."""
     try:
         text.encode()
     except UnicodeEncodeError:
@@ -161,13 +161,13 @@ def _is_unicode(text: str) -> bool:
 
 
 def _position(text: str, keys: tuple[str, ...]) -> tuple[int, int]:
-    """Finds line and column of a key, or of the nearest that is there around it."""
-    found = max(_places(text, keys), default=(0, 0))[1]
+    """Return line and column of a key, or of the nearest existing key around it."""
+    found = max(_matches(text, keys), default=(0, 0))[1]
     return text.count("\n", 0, found) + 1, found - text.rfind("\n", 0, found)
 
 
-def _places(text: str, keys: tuple[str, ...]) -> Iterator[tuple[int, int]]:
-    """Yields how many of the keys, and from which offset, lead to a place in the text."""
+def _matches(text: str, keys: tuple[str, ...]) -> Iterator[tuple[int, int]]:
+    """Yield each position whose path begins `keys`: the length of the path, and the offset."""
     around: list[str | None] = []
     key, quoted, start = None, "", 0
     for token in _TOKEN.finditer(text):

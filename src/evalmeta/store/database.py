@@ -1,9 +1,4 @@
-"""The SQLite file behind an org: opened safely, migrated, and its errors put into words.
-
-Record ids as Salesforce makes them: 15 characters that count up, and 3 that check their case.
-
-Emptying an org.
-"""
+"""The SQLite database of an org: opening, migrations, transactions and record ids."""
 
 from __future__ import annotations
 
@@ -23,20 +18,25 @@ if TYPE_CHECKING:
 
 
 Value: TypeAlias = str | int | float | bytes | None
-Row: TypeAlias = tuple[Any, ...]  # type: ignore[explicit-any] # what the columns hold, which only SQL knows
+Row: TypeAlias = tuple[Any, ...]  # type: ignore[explicit-any] # only the SQL knows the types of the columns
 
 
 _LOCK_POLL_SECONDS: Final = 0.02
+# Tables that others refer to come last.
+_CONTENTS: Final = ("case_result", "run", "job", "component")
+_CHECKSUM_CHARS: Final = "ABCDEFGHIJKLMNOPQRSTUVWXYZ012345"
+_SHORT_ID_CHARS: Final = 15
+_ID_CHUNK: Final = 5
 _APPLICATION_ID: Final = 0x45564D54  # "EVMT"
-# One statement, so that a file which another process is making is seen either empty or made.
+# One statement, so that a file which another process creates is seen either empty or complete.
 _HEADER: Final = """
     SELECT (SELECT application_id FROM pragma_application_id), (SELECT user_version FROM pragma_user_version),
            (SELECT count(*) FROM sqlite_master)
 """
 _README: Final = """\
-evalmeta keeps the project's embedded org here: deployed definitions, runs and their results; what came
-back from runs in other orgs; and what the project and an org had in common after the last deploy or retrieve.
-Delete this folder to begin with an empty org; nothing else depends on it.
+evalmeta stores the project's embedded org here: deployed definitions, runs and their results, the results
+of runs in other orgs, and the common state of the project and an org after the last deploy or retrieve.
+Delete this folder to start with an empty org; nothing else depends on it.
 """
 
 
@@ -53,23 +53,23 @@ class Database:
         self.path = path
 
     def query(self, sql: str, values: Sequence[Value] = ()) -> list[Row]:
-        """Gives all rows of a statement."""
-        with _in_words(self.path):
+        """Return all rows of a query."""
+        with _store_errors(self.path):
             return self._connection.execute(sql, values).fetchall()
 
     def execute(self, sql: str, values: Sequence[Value] = ()) -> int:
-        """Carries out a statement and gives the number of rows it changed."""
-        with _in_words(self.path):
+        """Execute a statement, and return the number of changed rows."""
+        with _store_errors(self.path):
             return self._connection.execute(sql, values).rowcount
 
     def execute_many(self, sql: str, rows: Iterable[Sequence[Value]]) -> None:
-        """Carries out a statement for every row."""
-        with _in_words(self.path):
+        """Execute a statement for each row of values."""
+        with _store_errors(self.path):
             self._connection.executemany(sql, rows)
 
     @contextmanager
     def transaction(self) -> Iterator[None]:
-        """Commits all that happens inside, or nothing of it; writers wait for each other."""
+        """Commit all changes in the block, or none if it raises; writers wait for each other."""
         self.execute("BEGIN IMMEDIATE")
         try:
             yield
@@ -80,14 +80,14 @@ class Database:
             raise
 
     @contextmanager
-    def trial(self) -> Iterator[None]:
-        """Undoes all that happens inside, at its end; use it in a transaction, to see what would come of it."""
-        self.execute("SAVEPOINT trial")
+    def dry_run(self) -> Iterator[None]:
+        """Undo all changes in the block at its end; use it inside a transaction."""
+        self.execute("SAVEPOINT dry_run")
         try:
             yield
         finally:
-            self.execute("ROLLBACK TO trial")
-            self.execute("RELEASE trial")
+            self.execute("ROLLBACK TO dry_run")
+            self.execute("RELEASE dry_run")
 
     def close(self) -> None:
         """Close the connection."""
@@ -101,14 +101,14 @@ class Database:
 
 
 def open_database(folder: Path) -> Database:
-    """Opens the database in a state folder, and makes both when they are not there.
+    """Open the database in a state folder; create both if they do not exist.
 
     Commits reach the disk before they return (WAL, synchronous FULL).
 
     Raises:
-        StoreLocked: another program holds it longer than the limit.
-        StoreCorrupt: the file is no database of evalmeta.
-        StoreError: the folder cannot be written, or a newer evalmeta made the file.
+        StoreLocked: Another program locks it for longer than the limit.
+        StoreCorrupt: The file is not a database of evalmeta.
+        StoreError: The folder cannot be written, or a newer evalmeta created the file.
     """
     path = folder / "org.sqlite3"
     try:
@@ -129,7 +129,7 @@ def open_database(folder: Path) -> Database:
 
 
 def _make_folder(folder: Path) -> None:
-    """Makes the folder; one that is there may hold somebody's work and gets no files but the database's."""
+    """Create the folder with a README; an existing folder gets no other files than the database."""
     try:
         folder.mkdir(mode=0o700, parents=True)
     except FileExistsError:
@@ -141,7 +141,7 @@ def _make_folder(folder: Path) -> None:
 
 
 def _make_file(path: Path) -> None:
-    """Makes an empty file that only its owner may read; SQLite gives the files beside it the same mode."""
+    """Create an empty file that only its owner can read; SQLite creates the files beside it with the same mode."""
     if not path.exists():
         path.touch(mode=0o600)
 
@@ -152,10 +152,10 @@ def _prepare(database: Database) -> None:
     [(application_id, version, tables)] = database.query(_HEADER)
     migrations = _migrations()
     if application_id != _APPLICATION_ID and (application_id or tables):
-        raise _corrupt(database.path, "it is a database of another program")
+        raise _corrupt(database.path, "it belongs to another program")
     if version > len(migrations):
         raise StoreError(
-            f"{database.path} was made by a newer evalmeta (layout {version}, this one knows {len(migrations)})",
+            f"{database.path} was created by a newer evalmeta (layout {version}, this one supports {len(migrations)})",
             actions=["Upgrade evalmeta."],
         )
     if version < len(migrations):
@@ -164,7 +164,7 @@ def _prepare(database: Database) -> None:
 
 
 def _switch_to_wal(database: Database) -> None:
-    """Switches the file to WAL; SQLite does not wait for others here by itself."""
+    """Switch the file to WAL; here SQLite does not wait for other programs by itself."""
     deadline = time.monotonic() + limits.STORE_BUSY_SECONDS
     while True:
         try:
@@ -194,13 +194,14 @@ def _migrations() -> list[str]:
 
 
 @contextmanager
-def _in_words(path: Path) -> Iterator[None]:
+def _store_errors(path: Path) -> Iterator[None]:
+    """Raise SQLite's errors as StoreErrors."""
     try:
         yield
     except sqlite3.OperationalError as error:
         if "locked" in str(error) or "busy" in str(error):
             raise StoreLocked(
-                f"{path} is held by another program", actions=["Wait until it is done, then run the command again."]
+                f"{path} is locked by another program", actions=["Wait until it is done, then run the command again."]
             ) from None
         if "malformed" in str(error) or "no such table" in str(error):
             raise _corrupt(path, str(error)) from None
@@ -213,47 +214,37 @@ def _in_words(path: Path) -> Iterator[None]:
 
 def _corrupt(path: Path, reason: str) -> StoreCorrupt:
     return StoreCorrupt(
-        f"{path} is no usable database: {reason}",
-        actions=[f"Move {path.name} away and deploy again; the definitions in the project are not touched."],
+        f"{path} is not a valid database: {reason}",
+        actions=[f"Move {path.name} away and deploy again; the definitions in the project stay as they are."],
     )
-
-
-_ALPHABET: Final = "ABCDEFGHIJKLMNOPQRSTUVWXYZ012345"
-_SHORT_CHARS: Final = 15
-_CHUNK: Final = 5
 
 
 def next_ids(database: Database, prefix: str, count: int = 1) -> list[str]:
-    """Takes the next ids of a kind; call it inside the transaction that uses them."""
+    """Return new record ids with a prefix; call it inside the transaction that uses them."""
     sql = "INSERT INTO counter VALUES (?, ?) ON CONFLICT (prefix) DO UPDATE SET last = last + ? RETURNING last"
     [(last,)] = database.query(sql, (prefix, count, count))
-    return [checked_id(f"{prefix}{number:012d}") for number in range(last - count + 1, last + 1)]
+    return [with_checksum(f"{prefix}{number:012d}") for number in range(last - count + 1, last + 1)]
 
 
-def whole_id(record_id: str) -> str:
-    """Gives an id of 15 characters with all 18, as orgs take both; any other text stays as it is."""
-    return checked_id(record_id) if len(record_id) == _SHORT_CHARS else record_id
+def full_id(record_id: str) -> str:
+    """Return a record id of 15 characters with all 18; any other text is returned unchanged."""
+    return with_checksum(record_id) if len(record_id) == _SHORT_ID_CHARS else record_id
 
 
-def checked_id(id15: str) -> str:
-    """Adds the three characters that tell which of the fifteen are capitals, for readers that ignore case."""
-    chunks = (id15[start : start + _CHUNK] for start in range(0, len(id15), _CHUNK))
+def with_checksum(id15: str) -> str:
+    """Return an id of 15 characters with the three that encode which of them are capitals."""
+    chunks = (id15[start : start + _ID_CHUNK] for start in range(0, len(id15), _ID_CHUNK))
     return id15 + "".join(
-        _ALPHABET[sum(1 << place for place, char in enumerate(chunk) if char.isupper())] for chunk in chunks
+        _CHECKSUM_CHARS[sum(1 << place for place, char in enumerate(chunk) if char.isupper())] for chunk in chunks
     )
 
 
-# Those that are referred to come last.
-_CONTENTS: Final = ("case_result", "run", "job", "component")
-
-
-def empty(database: Database, *, is_ours: Callable[[str], bool]) -> None:
-    """Deletes components, jobs, runs and results, all or none; users, tokens and the numbers of ids stay.
+def delete_contents(database: Database, *, is_ours: Callable[[str], bool]) -> None:
+    """Delete components, jobs, runs and results in one transaction; users, tokens and id counters stay.
 
     Args:
-        database: the org's.
-        is_ours: tells whether an address is one of this org's, so that what projects and
-            the org had in common is forgotten too.
+        database: The org's database.
+        is_ours: Returns whether an address is one of this org's; the common state with such orgs is deleted too.
     """
     with database.transaction():
         for table in _CONTENTS:

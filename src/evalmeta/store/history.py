@@ -1,7 +1,4 @@
-"""The history of runs, in the project's own org and in others, in order of time.
-
-Runs in other orgs, kept beside the project's own with all that came back.
-"""
+"""The history of runs in the project's own org and in others, and the stored runs of other orgs."""
 
 from __future__ import annotations
 
@@ -51,15 +48,15 @@ _NO_LIMIT: Final = -1
 
 @dataclass(frozen=True, slots=True)
 class PastRun:
-    """A run in a list: where and when it was, and what its cases came to.
+    """A run in a list, with its org, its times and the counts of its case results.
 
     Attributes:
         org_url: the org's address; empty for the project's own org.
-        org_name: what people called the org then; empty for the project's own.
-        total: how many case results the run has when it is complete.
-        passed: case results as the run counts them; so are `failed`, `errors` and `undecided`.
-        is_partial: whether it asked some of its test's cases only.
-        answers_of: the run whose answers it judged again; None when an agent was asked.
+        org_name: the name of the org when the run started; empty for the project's own org.
+        total: the number of case results of the complete run.
+        passed: the number of case results; so are `failed`, `errors` and `undecided`.
+        is_partial: whether it asked only some of the test's cases.
+        answers_of: the run whose answers it judged again; None if an agent was asked.
     """
 
     org_url: str
@@ -79,18 +76,18 @@ class PastRun:
 
     @property
     def pass_rate(self) -> float | None:
-        """Gives passed / (passed + failed), 0 to 1; None when no case was decided."""
+        """Return passed / (passed + failed), 0 to 1; None if no case was judged."""
         decided = self.passed + self.failed
         return self.passed / decided if decided else None
 
     @property
     def is_whole(self) -> bool:
-        """Says whether an agent was asked every case: only such runs can be compared by their pass rates."""
+        """Return whether an agent was asked all cases: only such runs have comparable pass rates."""
         return self.status is RunStatus.COMPLETED and not self.is_partial and self.answers_of is None
 
 
 class CompleteRun(NamedTuple):
-    """Where and when a complete run was; the address of the project's own org is empty."""
+    """A complete run; `org_url` is empty for the project's own org."""
 
     org_url: str
     id: str
@@ -99,15 +96,12 @@ class CompleteRun(NamedTuple):
 
 
 def complete_runs(database: Database) -> list[CompleteRun]:
-    """Lists the complete runs of every org, the oldest first, without looking at their cases."""
+    """List the complete runs of all orgs, the oldest first; their cases are not read."""
     return [CompleteRun(*row) for row in database.query(_COMPLETE)]
 
 
 def list_runs(database: Database, *, definition: str | None = None, limit: int | None = None) -> list[PastRun]:
-    """Lists the runs of a definition, or all, in every org that a state folder knows; the oldest first.
-
-    With a `limit` only so many of the latest.
-    """
+    """List the runs of a definition, or of all, in all orgs, the oldest first; at most the latest `limit`."""
     rows = database.query(_LATEST, (definition, _NO_LIMIT if limit is None else limit))
     return [_past_run(database, row) for row in reversed(rows)]
 
@@ -129,7 +123,7 @@ def _counts(database: Database, run_id: str, options: RunOptions) -> list[int]:
     found: Counter[str] = Counter()
     sql = "SELECT verdict, count(*) FROM case_result WHERE run_id = ? GROUP BY verdict"
     found.update(dict(database.query(sql, (run_id,))))
-    # Only the results tell which cases are undecided in part, and which are averaged over their iterations.
+    # Only the full results show which cases are undecided in part or averaged over iterations.
     is_mixed = options.iterations > 1 and found[Verdict.PASS] < found.total()
     if options.undecided == "fail" or (is_mixed and _may_average(database, run_id)):
         judged = counted_verdicts(Runs(database).stream(run_id), options)
@@ -138,12 +132,12 @@ def _counts(database: Database, run_id: str, options: RunOptions) -> list[int]:
 
 
 def _may_average(database: Database, run_id: str) -> bool:
-    """Tells whether results of a run may count by their means: those of files may, of which no XML is kept."""
+    """Return whether a run may have averaged results: runs of files may, whose content is JSON instead of XML."""
     [(begin,)] = database.query("SELECT substr(content, 1, 1) FROM run WHERE id = ?", (run_id,))
     return bool(begin == b"{")
 
 
-# An id has 15 characters, and three more that only check it.
+# An id has 15 characters; three more only check it.
 _ID_CHARS: Final = 15
 
 
@@ -153,9 +147,9 @@ class RemoteRun:
 
     Attributes:
         org_url: the org's address.
-        org_name: what people called the org then: an alias, a username or the address.
-        run: the run as it was last seen; its id is that of the first job.
-        jobs: the ids of the org's own runs, one for each iteration that has begun.
+        org_name: the name of the org when the run started: an alias, a username or the address.
+        run: the last known state of the run; its id is that of the first job.
+        jobs: the ids of the org's own runs, one for each iteration that has started.
     """
 
     org_url: str
@@ -165,7 +159,7 @@ class RemoteRun:
 
 
 class RemoteRuns:
-    """Keeps runs of other orgs, each once for its org."""
+    """The runs of other orgs."""
 
     __slots__ = ("_database",)
 
@@ -173,7 +167,7 @@ class RemoteRuns:
         self._database = database
 
     def keep(self, remote: RemoteRun) -> None:
-        """Keeps a run as it is now, in place of what was known of it."""
+        """Save the current state of a run."""
         run = remote.run
         verdicts = Counter(verdict for _, verdict in counted_verdicts(run.cases, run.options))
         sql = """
@@ -189,7 +183,7 @@ class RemoteRuns:
         self._database.execute(sql, (*place, *times, *counts, *blobs))
 
     def find(self, run_id: str, *, org_url: str | None = None) -> list[RemoteRun]:
-        """Gives the runs with an id, of 15 characters or 18, the latest first: orgs count their ids on their own."""
+        """Return the runs with an id of 15 or 18 characters, the latest first; several orgs may have the same id."""
         sql = """
             SELECT org_url, org_name, jobs, body FROM remote_run
             WHERE id >= ?1 AND id < ?1 || '~' AND (?2 IS NULL OR org_url = ?2) ORDER BY started_at DESC
@@ -203,10 +197,10 @@ class RemoteRuns:
 
 @contextmanager
 def open_remote_runs(state_dir: Path) -> Iterator[RemoteRuns]:
-    """Opens the runs of other orgs that are kept in a state folder.
+    """Open the stored runs of other orgs in a state folder.
 
     Raises:
-        StoreError: the database cannot be used.
+        StoreError: The database cannot be used.
     """
     with open_database(state_dir) as database:
         yield RemoteRuns(database)

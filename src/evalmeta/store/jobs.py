@@ -1,25 +1,15 @@
-"""Deployments and retrieves: accepted, carried out by one worker at a time, kept with the reply to whoever asks.
-
-The jobs that a project's commands began in an org, so that later ones find them again.
-"""
+"""Deployments and retrieves of an org: queued, executed by one worker at a time, and stored with their replies."""
 
 from __future__ import annotations
 
-import os
-from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final, Literal
 
-import orjson
-
 from evalmeta import limits
-from evalmeta.store.database import next_ids, open_database, whole_id
+from evalmeta.store.database import full_id, next_ids
 from evalmeta.store.runs import Lease
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
-    from pathlib import Path
-
     from evalmeta.model.login import User
     from evalmeta.store.database import Database, Row
 
@@ -41,8 +31,8 @@ class Job:
 
     Attributes:
         status: Pending, InProgress, Canceling, Canceled, Succeeded, SucceededPartial or Failed.
-        options: how it is to be done, as JSON.
-        validation: the id of the validation whose bytes a quick deploy saves.
+        options: the job's options as JSON.
+        validation: the id of the validation that a quick deploy deploys.
     """
 
     id: str
@@ -61,12 +51,12 @@ class Job:
 
     @property
     def is_over(self) -> bool:
-        """Says whether nothing more will happen."""
+        """Return whether the job has ended."""
         return self.ended is not None
 
 
 class Jobs:
-    """Keeps jobs. Ids are taken with 15 characters as well as with 18."""
+    """The jobs of an org; ids may have 15 or 18 characters."""
 
     __slots__ = ("_database",)
 
@@ -84,7 +74,7 @@ class Jobs:
         check_only: bool = False,
         validation: str | None = None,
     ) -> str:
-        """Accepts a job and gives its id; call it inside a transaction."""
+        """Save a new job and return its id; call it inside a transaction."""
         [job_id] = next_ids(self._database, _PREFIXES[kind])
         sql = """
             INSERT INTO job (id, kind, status, user_id, user_name, check_only, created_at, validation, options, request)
@@ -95,42 +85,42 @@ class Jobs:
         return job_id
 
     def get(self, kind: JobKind, job_id: str) -> Job | None:
-        """Gives a job; None when there is none of this kind."""
+        """Return a job; None if there is none of this kind."""
         sql = f"SELECT {_COLUMNS} FROM job WHERE id = ? AND kind = ?"  # noqa: S608 - constants
-        rows = self._database.query(sql, (whole_id(job_id), kind))
+        rows = self._database.query(sql, (full_id(job_id), kind))
         return _job(rows[0]) if rows else None
 
     def history(self) -> list[Job]:
-        """Lists the finished deployments in the order in which they were carried out."""
+        """List the finished deployments in the order of their execution."""
         sql = f"SELECT {_COLUMNS} FROM job WHERE kind = 'deploy' AND place IS NOT NULL ORDER BY place"  # noqa: S608
         return [_job(row) for row in self._database.query(sql)]
 
     def request(self, job_id: str) -> bytes | None:
-        """Gives what was sent; None when it is not kept any more."""
+        """Return the request of a job; None if it was deleted."""
         return self._blob("request", job_id)
 
     def reply(self, job_id: str) -> bytes | None:
-        """Gives a finished job's reply; None before."""
+        """Return the reply of a finished job; None for others."""
         return self._blob("reply", job_id)
 
     def count_unfinished(self) -> int:
-        """Counts the jobs that wait or are worked on."""
+        """Return the number of jobs that are waiting or in progress."""
         [(count,)] = self._database.query(f"SELECT count(*) FROM job WHERE {_UNFINISHED}")  # noqa: S608 - a constant
         return int(count)
 
     def is_unfinished(self, job_id: str) -> bool:
-        """Tells whether a job waits or is worked on; there may be none of that id."""
+        """Return whether a job is waiting or in progress; False for unknown ids."""
         sql = f"SELECT EXISTS (SELECT 1 FROM job WHERE id = ? AND {_UNFINISHED})"  # noqa: S608 - a constant
-        [(found,)] = self._database.query(sql, (whole_id(job_id),))
+        [(found,)] = self._database.query(sql, (full_id(job_id),))
         return bool(found)
 
     def unfinished(self) -> list[tuple[Job, Lease]]:
-        """Lists the jobs that wait or are worked on, the oldest first, and who works on each."""
+        """List the jobs that are waiting or in progress with their leases, the oldest first."""
         sql = f"SELECT worker, lease_until, {_COLUMNS} FROM job WHERE {_UNFINISHED} ORDER BY id"  # noqa: S608
         return [(_job(row[2:]), Lease(row[0], row[1])) for row in self._database.query(sql)]
 
     def claim(self, job_id: str, worker: str, *, taken_from: Lease, now: float) -> bool:
-        """Takes a job whose lease is still as it was seen; False when somebody was faster or it is over."""
+        """Lease a job whose lease is still `taken_from`; False if another worker was faster or it has ended."""
         sql = f"""
             UPDATE job SET worker = ?, lease_until = ?, started_at = coalesce(started_at, ?),
               status = CASE status WHEN 'Pending' THEN 'InProgress' ELSE status END
@@ -140,9 +130,9 @@ class Jobs:
         return self._database.execute(sql, values) == 1
 
     def finish(self, job_id: str, status: str, reply: bytes, *, now: float) -> None:
-        """Ends a job; the request of a validation is kept for a quick deploy, others are dropped.
+        """End a job and delete its request, except that of a successful validation, which a quick deploy needs.
 
-        Call it inside the transaction that does what the job is about, after `get` has said that it is not over.
+        Call it inside the transaction that executes the job, after checking with `get` that the job has not ended.
         """
         sql = """
             UPDATE job SET status = ?, reply = ?, ended_at = ?, worker = NULL, lease_until = NULL,
@@ -152,15 +142,15 @@ class Jobs:
         """
         self._database.execute(sql, (status, reply, now, status, job_id))
 
-    def ask_to_cancel(self, job_id: str, user: User) -> None:
-        """Notes who wants a job to end before it has changed anything."""
+    def request_cancel(self, job_id: str, user: User) -> None:
+        """Request that a job ends before it has changed anything."""
         sql = f"""
             UPDATE job SET status = 'Canceling', canceled_by = ?, canceled_name = ? WHERE id = ? AND {_UNFINISHED}
         """  # noqa: S608 - a constant
-        self._database.execute(sql, (user.id, user.name, whole_id(job_id)))
+        self._database.execute(sql, (user.id, user.name, full_id(job_id)))
 
     def is_outdated(self, validation: str) -> bool:
-        """Tells whether the org was deployed to after a validation."""
+        """Return whether something was deployed to the org after a validation."""
         sql = """
             SELECT EXISTS (
               SELECT 1 FROM job WHERE kind = 'deploy' AND NOT check_only AND status IN ('Succeeded', 'SucceededPartial')
@@ -171,20 +161,20 @@ class Jobs:
         return bool(found)
 
     def is_used(self, validation: str) -> bool:
-        """Tells whether a quick deploy of a validation waits, is being carried out or was carried out."""
+        """Return whether a quick deploy of a validation is waiting, in progress or done."""
         sql = "SELECT EXISTS (SELECT 1 FROM job WHERE validation = ? AND status NOT IN ('Failed', 'Canceled'))"
         [(found,)] = self._database.query(sql, (validation,))
         return bool(found)
 
     def prune(self, *, now: float) -> None:
-        """Forgets jobs that ended long ago (limits.DEPLOY_KEPT_SECONDS, limits.RETRIEVE_KEPT_SECONDS).
+        """Delete jobs that ended long ago, and the zips of validations that cannot be deployed any more.
 
-        The zips of validations go when nobody can deploy them any more.
+        `limits.DEPLOY_KEPT_SECONDS` and `limits.RETRIEVE_KEPT_SECONDS` say how long jobs are kept.
         """
         kept = {"deploy": limits.DEPLOY_KEPT_SECONDS, "retrieve": limits.RETRIEVE_KEPT_SECONDS}
         for kind, seconds in kept.items():
             self._database.execute("DELETE FROM job WHERE kind = ? AND ended_at < ?", (kind, now - seconds))
-        # A validation that was used is one that the org was deployed to after.
+        # A quick deploy of the validation counts as a later deployment too.
         sql = """
             UPDATE job SET request = NULL WHERE check_only AND place IS NOT NULL AND request IS NOT NULL AND (
               ended_at < ? OR place < (
@@ -196,87 +186,10 @@ class Jobs:
         self._database.execute(sql, (now - limits.QUICK_DEPLOY_SECONDS,))
 
     def _blob(self, column: Literal["request", "reply"], job_id: str) -> bytes | None:
-        rows = self._database.query(f"SELECT {column} FROM job WHERE id = ?", (whole_id(job_id),))  # noqa: S608
+        rows = self._database.query(f"SELECT {column} FROM job WHERE id = ?", (full_id(job_id),))  # noqa: S608
         return rows[0][0] if rows else None
 
 
 def _job(row: Row) -> Job:
     job_id, kind, status, user_id, user_name, check_only, *rest = row
     return Job(job_id, kind, status, user_id, user_name, bool(check_only), *rest)
-
-
-ReceiptKind = Literal["deploy", "validate", "test"]
-Sent = dict[str, dict[str, bytes]]
-"""SHA-256 of the contents that were sent, by type and full name."""
-
-
-# An id has 15 characters, and three more that only check it.
-_ID_CHARS: Final = 15
-
-
-class Receipts:
-    """Keeps one project's jobs in one org."""
-
-    __slots__ = ("_database", "_owner")
-
-    def __init__(self, database: Database, *, project: str, org_url: str) -> None:
-        self._database = database
-        self._owner = (project, org_url)
-
-    def keep(self, kind: ReceiptKind, job_id: str, *, now: float, sent: Sent | None = None) -> None:
-        """Notes a job as the most recent of its kind, and forgets those that orgs do not know any more."""
-        sql = "INSERT INTO receipt (project, org_url, kind, job_id, kept_at, sent) VALUES (?, ?, ?, ?, ?, ?)"
-        with self._database.transaction():
-            self._database.execute("DELETE FROM receipt WHERE kept_at < ?", (now - limits.DEPLOY_KEPT_SECONDS,))
-            self._database.execute(sql, (*self._owner, kind, job_id, now, None if sent is None else _write(sent)))
-
-    def latest(self, *kinds: ReceiptKind) -> str | None:
-        """Gives the id of the most recent job of these kinds; None when there is none."""
-        sql = f"""
-            SELECT job_id FROM receipt WHERE project = ? AND org_url = ? AND kind IN ({", ".join("?" * len(kinds))})
-            ORDER BY number DESC LIMIT 1
-        """  # noqa: S608 - question marks
-        rows = self._database.query(sql, (*self._owner, *kinds))
-        return rows[0][0] if rows else None
-
-    def latest_anywhere(self, kind: ReceiptKind) -> tuple[str, str] | None:
-        """Gives the org's address and the id of the project's most recent job of a kind in any org."""
-        sql = "SELECT org_url, job_id FROM receipt WHERE project = ? AND kind = ? ORDER BY number DESC LIMIT 1"
-        rows = self._database.query(sql, (self._owner[0], kind))
-        return (rows[0][0], rows[0][1]) if rows else None
-
-    def sent(self, job_id: str) -> Sent | None:
-        """Gives what a job sent; None when it is not known, or is settled."""
-        sql = "SELECT sent FROM receipt WHERE project = ? AND org_url = ? AND substr(job_id, 1, ?) = ? AND sent NOTNULL"
-        rows = self._database.query(sql, (*self._owner, _ID_CHARS, job_id[:_ID_CHARS]))
-        return _read(rows[0][0]) if rows else None
-
-    def settle(self, job_id: str) -> None:
-        """Drops what a job sent, when it is remembered elsewhere; the job itself is still found."""
-        sql = "UPDATE receipt SET sent = NULL WHERE project = ? AND org_url = ? AND substr(job_id, 1, ?) = ?"
-        self._database.execute(sql, (*self._owner, _ID_CHARS, job_id[:_ID_CHARS]))
-
-
-@contextmanager
-def open_receipts(state_dir: Path, *, root: Path, org_url: str) -> Iterator[Receipts]:
-    """Opens a project's jobs in an org.
-
-    Args:
-        state_dir: the folder with the project's database; projects may share it.
-        root: the project's folder.
-        org_url: the org's address.
-
-    Raises:
-        StoreError: the database cannot be used.
-    """
-    with open_database(state_dir) as database:
-        yield Receipts(database, project=os.path.relpath(root, state_dir), org_url=org_url)
-
-
-def _write(sent: Sent) -> bytes:
-    return orjson.dumps({kind: {name: each.hex() for name, each in ours.items()} for kind, ours in sent.items()})
-
-
-def _read(data: bytes) -> Sent:
-    stored: dict[str, dict[str, str]] = orjson.loads(data)
-    return {kind: {name: bytes.fromhex(each) for name, each in ours.items()} for kind, ours in stored.items()}

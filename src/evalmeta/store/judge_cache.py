@@ -1,4 +1,4 @@
-"""What language models said of answers, kept so that the same question costs only once."""
+"""A cache of the ratings of language models."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 
 class Ratings:
-    """Keeps texts by key for `RATING_KEPT_SECONDS`."""
+    """Texts by key, each kept for `limits.RATING_KEPT_SECONDS`."""
 
     __slots__ = ("_clock", "_database")
 
@@ -23,20 +23,12 @@ class Ratings:
         self._clock = clock
 
     def find(self, key: str) -> str | None:
-        """Gives the text that is kept under a key; None when there is none, or when it is too old.
-
-        Raises:
-            StoreError: the database cannot be used.
-        """
+        """Return the text of a key; None if there is none or it has expired."""
         rows = self._database.query("SELECT body FROM rating WHERE key = ? AND created_at >= ?", (key, self._oldest()))
         return rows[0][0] if rows else None
 
     def keep(self, key: str, body: str) -> None:
-        """Keeps a text under a key, in place of what was there, and forgets what is too old.
-
-        Raises:
-            StoreError: the database cannot be used.
-        """
+        """Save a text under a key, and delete expired texts."""
         sql = "INSERT OR REPLACE INTO rating (key, body, created_at) VALUES (?, ?, ?)"
         with self._database.transaction():
             self._database.execute("DELETE FROM rating WHERE created_at < ?", (self._oldest(),))

@@ -1,8 +1,7 @@
-"""Runs and their case results, and the leases by which workers own runs.
+"""Runs, their case results, and the leases by which workers own runs.
 
-Case results as the database keeps them: JSON arrays whose places are the fields, small and quick to write.
-
-What few results have stands at the end of an array, and is left out of the others.
+The database stores a case result as a JSON array, which is small and quick to write. Rare fields are at the end of
+the array and are left out if they are empty.
 """
 
 from __future__ import annotations
@@ -52,14 +51,14 @@ _RUN_COLUMNS: Final = (
 
 @dataclass(frozen=True, slots=True)
 class Lease:
-    """Who works on a run, and until when that is sure (seconds since the epoch)."""
+    """The worker that owns a run, and the time when its lease expires (seconds since the epoch)."""
 
     worker: str | None
     until: float | None
 
 
 class Runs:
-    """Makes runs, gives them back, and hands them to one worker at a time."""
+    """The runs of an org."""
 
     __slots__ = ("_database",)
 
@@ -78,9 +77,9 @@ class Runs:
         user: User = ADMIN,
         answers_of: str | None = None,
     ) -> str:
-        """Makes a user's run of a definition as it is now and gives its id, which tells the definition's type.
+        """Save a user's new run of a definition, and return its id, whose prefix depends on the definition's type.
 
-        `total` is how many case results it will have; `answers_of` is the run whose answers it judges again.
+        `total` is the number of its case results; `answers_of` is the run whose answers it judges again.
         """
         encoded = orjson.dumps(write_options(options))
         with self._database.transaction():
@@ -108,12 +107,12 @@ class Runs:
         return run_id
 
     def get(self, run_id: str) -> Run | None:
-        """Gives a run without its cases; None when there is no such run."""
+        """Return a run without its cases; None if it does not exist."""
         rows = self._database.query(f"SELECT {_RUN_COLUMNS} FROM run WHERE id = ?", (run_id,))  # noqa: S608 - a constant
         return _run(rows[0]) if rows else None
 
     def latest(self, kind: MetadataType, definition: str) -> Run | None:
-        """Gives the latest run that asks a definition's agent, without its cases; None when there is none."""
+        """Return the latest run of a definition that asked its agent, without its cases; None if there is none."""
         sql = f"""
             SELECT {_RUN_COLUMNS} FROM run WHERE definition = ? AND id GLOB ? AND answers_of IS NULL
             ORDER BY created_at DESC, id DESC LIMIT 1
@@ -121,39 +120,39 @@ class Runs:
         rows = self._database.query(sql, (definition, f"{kind.run_prefix}*"))
         return _run(rows[0]) if rows else None
 
-    def is_seen_by(self, run_id: str, user: User) -> bool:
-        """Tells whether a run is a user's; an admin's are everybody's."""
+    def is_visible_to(self, run_id: str, user: User) -> bool:
+        """Return whether a user may see a run: its own user and admins may."""
         sql = "SELECT EXISTS (SELECT 1 FROM run WHERE id = ? AND (? OR user_id = ?))"
         [(found,)] = self._database.query(sql, (run_id, user.is_admin, user.id))
         return bool(found)
 
     def content(self, run_id: str) -> bytes:
-        """Gives the definition's bytes as they were when the run was made."""
+        """Return the bytes of the definition when the run was created."""
         [(content,)] = self._database.query("SELECT content FROM run WHERE id = ?", (run_id,))
         return bytes(content)
 
     def case(self, run_id: str, iteration: int, number: int) -> CaseResult | None:
-        """Gives one finished case; None when there is none."""
+        """Return one finished case; None if there is none."""
         sql = "SELECT body FROM case_result WHERE run_id = ? AND iteration = ? AND number = ?"
         rows = self._database.query(sql, (run_id, iteration, number))
         return decode_case(rows[0][0]) if rows else None
 
     def cases(self, run_id: str) -> tuple[CaseResult, ...]:
-        """Gives the finished cases of a run in order of iteration and number."""
+        """Return the finished cases of a run, ordered by iteration and number."""
         sql = "SELECT body FROM case_result WHERE run_id = ? ORDER BY iteration, number"
         return tuple(decode_case(body) for (body,) in self._database.query(sql, (run_id,)))
 
     def stream(self, run_id: str) -> Iterator[CaseResult]:
-        """Gives the finished cases of a run as `cases` does, and holds a page of them at a time."""
+        """Yield the finished cases of a run like `cases`, but read one page at a time."""
         after = (0, 0)
         while page := self.page(run_id, after=after):
             yield from page
             after = (page[-1].iteration, page[-1].number)
 
     def page(self, run_id: str, *, after: tuple[int, int]) -> tuple[CaseResult, ...]:
-        """Gives the finished cases of a run that follow an iteration and number, as many as one page has.
+        """Return the next page of finished cases after an iteration and number; empty at the end.
 
-        That are `limits.MAX_PAGE_CASES` and `limits.MAX_PAGE_BYTES` at most, or one case; none when no more follow.
+        A page has at most `limits.MAX_PAGE_CASES` cases and `limits.MAX_PAGE_BYTES` bytes, but at least one case.
         """
         sql = """
             SELECT iteration, number, length(body) FROM case_result
@@ -172,7 +171,7 @@ class Runs:
         return tuple(decode_case(body) for (body,) in self._database.query(sql, (run_id, *after, *last)))
 
     def count(self, run_id: str) -> tuple[int, int]:
-        """Counts the finished cases of a run, and those among them that failed or ended in errors."""
+        """Return the number of finished cases of a run, and the number of failures and errors among them."""
         sql = (
             "SELECT count(*), count(*) FILTER (WHERE verdict IN ('FAILURE', 'ERROR')) FROM case_result WHERE run_id = ?"
         )
@@ -180,19 +179,19 @@ class Runs:
         return int(done), int(not_passed)
 
     def lease(self, run_id: str) -> Lease:
-        """Tells who works on a run."""
+        """Return the lease of a run."""
         [(worker, until)] = self._database.query("SELECT worker, lease_until FROM run WHERE id = ?", (run_id,))
         return Lease(worker, until)
 
     def unfinished(self) -> list[tuple[str, Lease]]:
-        """Lists the runs that are not over, with who works on them; the oldest first."""
+        """List the unfinished runs with their leases, the oldest first."""
         sql = "SELECT id, worker, lease_until FROM run WHERE status IN ('NEW', 'IN_PROGRESS') ORDER BY created_at, id"
         return [(run_id, Lease(worker, until)) for run_id, worker, until in self._database.query(sql)]
 
     def claim(self, run_id: str, worker: str, *, taken_from: Lease, until: float) -> bool:
-        """Takes a run whose lease is still as it was seen.
+        """Lease a run whose lease is still `taken_from`.
 
-        False when somebody else was faster, its worker renewed the lease, or the run is over.
+        Return False if another worker was faster, its worker renewed the lease, or the run is over.
         """
         sql = """
             UPDATE run SET worker = ?, lease_until = ?, status = 'IN_PROGRESS'
@@ -201,19 +200,19 @@ class Runs:
         return self._database.execute(sql, (worker, until, run_id, taken_from.worker, taken_from.until)) == 1
 
     def renew(self, run_id: str, worker: str, *, until: float) -> bool:
-        """Prolongs a worker's lease; False when it is no longer the worker's."""
+        """Extend a worker's lease; False if the worker does not own the run any more."""
         sql = "UPDATE run SET lease_until = ? WHERE id = ? AND worker = ?"
         return self._database.execute(sql, (until, run_id, worker)) == 1
 
     def release(self, run_id: str, worker: str) -> bool:
-        """Gives an unfinished run back, for another worker to go on; False when it is no longer the worker's."""
+        """Release an unfinished run to other workers; False if the worker does not own the run any more."""
         sql = "UPDATE run SET worker = NULL, lease_until = NULL WHERE id = ? AND worker = ?"
         return self._database.execute(sql, (run_id, worker)) == 1
 
     def cancel(self, run_id: str, *, error: str, now: float) -> bool:
-        """Ends a run that is not over, whoever works on it; what is finished stays. False when it is over.
+        """Cancel an unfinished run and keep its finished cases; False if the run is over.
 
-        Its worker finds out when it hands in the next result, which is not kept.
+        The run's worker notices it at the next result, which is not saved.
         """
         sql = """
             UPDATE run SET status = 'TERMINATED', error = ?, ended_at = ?, worker = NULL, lease_until = NULL
@@ -222,9 +221,9 @@ class Runs:
         return self._database.execute(sql, (error, now, run_id)) == 1
 
     def extend(self, run_id: str, options: RunOptions, *, total: int) -> bool:
-        """Gives a run that is over more to do: what is finished stays, its worker asks the rest.
+        """Restart a run that is over with a greater total; its finished cases are kept.
 
-        False when it is not over, or has no such total to reach.
+        Return False if the run is not over, or `total` is not greater than its total.
         """
         sql = """
             UPDATE run SET options = ?, total = ?, status = 'NEW', ended_at = NULL, error = NULL
@@ -233,7 +232,7 @@ class Runs:
         return self._database.execute(sql, (orjson.dumps(write_options(options)), total, run_id, total)) == 1
 
     def finish(self, run_id: str, worker: str, status: RunStatus, *, error: str | None, now: float) -> None:
-        """Ends a run."""
+        """End a run."""
         sql = """
             UPDATE run SET status = ?, error = ?, ended_at = ?, worker = NULL, lease_until = NULL
             WHERE id = ? AND worker = ?
@@ -242,7 +241,7 @@ class Runs:
 
 
 class RunJournal:
-    """A run's journal: results are on disk before `append` returns, each case once."""
+    """A run's journal: results are on disk before `append` returns, and each case has one result."""
 
     __slots__ = ("_database", "_run_id", "_worker")
 
@@ -252,15 +251,15 @@ class RunJournal:
         self._worker = worker
 
     def finished(self) -> frozenset[tuple[int, int]]:
-        """Gives iteration and number of every case that is done."""
+        """Return iteration and number of every finished case."""
         sql = "SELECT iteration, number FROM case_result WHERE run_id = ?"
         return frozenset((iteration, number) for iteration, number in self._database.query(sql, (self._run_id,)))
 
     def append(self, results: Sequence[CaseResult]) -> None:
-        """Commits results, all or none.
+        """Commit results in one transaction.
 
         Raises:
-            StoreError: another worker has taken the run, or the database cannot be written.
+            StoreError: Another worker owns the run now, or the database cannot be written.
         """
         rows = [(self._run_id, each.iteration, each.number, each.verdict.value, encode_case(each)) for each in results]
         with self._database.transaction():
@@ -288,7 +287,7 @@ def _run(row: Row) -> Run:
 
 
 def encode_case(case: CaseResult) -> bytes:
-    """Gives a case result as JSON; `decode_case` gives the same result again."""
+    """Return a case result as JSON for `decode_case`."""
     generated = case.generated
     body: _Plain = (
         case.number,
@@ -308,14 +307,14 @@ def encode_case(case: CaseResult) -> bytes:
 
 
 def _length(result: TestResult) -> int:
-    """Gives how many of a result's places are more than defaults."""
+    """Return the number of a result's fields up to the last that is not a default."""
     if result.is_measured:
         return 13
     return 10 if result.threshold is None and not result.turn else 12
 
 
 def decode_case(body: bytes) -> CaseResult:
-    """Gives a case result back, from its own JSON or from the results object that earlier versions kept."""
+    """Return a case result from the JSON of `encode_case`, or from the results object of earlier versions."""
     source = orjson.loads(body)
     return read_case(source) if isinstance(source, dict) else _case(source[:9], *source[9:])
 

@@ -1,4 +1,4 @@
-"""Users of an org, and the tokens they call with, of which only hashes are kept."""
+"""The users of an org and the hashes of their access tokens."""
 
 from __future__ import annotations
 
@@ -19,18 +19,18 @@ if TYPE_CHECKING:
 _USER_PREFIX: Final = "005"
 _PUBLIC_ID_BYTES: Final = 6
 _SECRET_BYTES: Final = 32
-# The use of a token is noted once an hour, so that reading does not become writing.
+# The last use of a token is written at most once an hour, so that most requests only read.
 _USE_SECONDS: Final = 3600.0
-_NOBODYS: Final = bytes(hashlib.sha256().digest_size)
+_NO_HASH: Final = bytes(hashlib.sha256().digest_size)
 
 
 @dataclass(frozen=True, slots=True)
 class StoredToken:
-    """What is known of a token; times are seconds since the epoch.
+    """A token without its secret; times are seconds since the epoch.
 
     Attributes:
-        id: its public part, by which it is listed and revoked.
-        used: when it was used last, to the hour; None before the first time.
+        id: the public part, by which the token is listed and revoked.
+        used: the last use, accurate to the hour; None if it was never used.
     """
 
     id: str
@@ -42,7 +42,7 @@ class StoredToken:
 
 
 class Users:
-    """Finds and makes users, and hands out, checks and revokes their tokens."""
+    """The users of an org and their tokens."""
 
     __slots__ = ("_database",)
 
@@ -50,32 +50,32 @@ class Users:
         self._database = database
 
     def get(self, user_id: str) -> User | None:
-        """Gives the user with a record id of 15 or 18 characters."""
+        """Return the user with a record id of 15 or 18 characters; None if there is none."""
         return self._find("substr(id, 1, 15) = substr(?1, 1, 15) AND length(?1) IN (15, 18)", user_id)
 
-    def named(self, username: str) -> User | None:
-        """Gives the user with a username, in any case."""
+    def find_by_name(self, username: str) -> User | None:
+        """Return the user with a username, ignoring case; None if there is none."""
         return self._find("username = ?", username)
 
-    def everybody(self) -> list[User]:
-        """Lists the users in the order in which they were made."""
+    def all_users(self) -> list[User]:
+        """List the users in the order of their creation."""
         rows = self._database.query("SELECT id, name, username, is_admin FROM org_user ORDER BY id")
         return [_user(row) for row in rows]
 
     def add(self, username: str, name: str, *, now: float) -> User:
-        """Makes a user, who is no admin; call it inside a transaction."""
+        """Create a user without admin rights; call it inside a transaction."""
         [user_id] = next_ids(self._database, _USER_PREFIX)
         self._database.execute("INSERT INTO org_user VALUES (?, ?, ?, 0, ?)", (user_id, username, name, now))
         return User(user_id, name, username)
 
     def add_token(self, user: User, *, org_id: str, now: float, expires: float) -> str:
-        """Makes a token for a user and gives it; nothing can give it again.
+        """Create a token for a user and return it; only its hash is stored.
 
         Args:
-            user: whom it stands for.
-            org_id: what it begins with, 15 characters.
-            now: when it is made.
-            expires: when it ends.
+            user: The user.
+            org_id: The org's id of 15 characters, with which the token begins.
+            now: The current time.
+            expires: The time when the token expires.
         """
         public_id = secrets.token_hex(_PUBLIC_ID_BYTES)
         token = f"{org_id}!{public_id}.{new_secret()}"
@@ -84,9 +84,9 @@ class Users:
         return token
 
     def user_of(self, token: str, *, now: float) -> User | None:
-        """Gives the user whom a token stands for; None when it is nobody's, has expired or was revoked.
+        """Return the user of a token; None if the token is unknown, expired or revoked.
 
-        It is looked up by its public part, and the hash is compared in constant time.
+        The token is looked up by its public part, and the hashes are compared in constant time.
         """
         sql = """
             SELECT access_token.id, sha256, used_at, expires_at > ? AND revoked_at IS NULL,
@@ -94,15 +94,15 @@ class Users:
             FROM access_token JOIN org_user ON org_user.id = user_id WHERE access_token.id = ?
         """
         rows = self._database.query(sql, (now, _public_id(token)))
-        token_id, sha256, used, is_valid, *user = rows[0] if rows else ("", _NOBODYS, None, False)
+        token_id, sha256, used, is_valid, *user = rows[0] if rows else ("", _NO_HASH, None, False)
         if not secrets.compare_digest(sha256, _sha256(token)) or not is_valid:
             return None
         if used is None or now - used > _USE_SECONDS:
-            self._note_use(token_id, now)
+            self._record_use(token_id, now)
         return _user(tuple(user))
 
     def list_tokens(self) -> list[StoredToken]:
-        """Lists all tokens, the newest first."""
+        """List all tokens, the newest first."""
         sql = """
             SELECT access_token.id, username, access_token.created_at, expires_at, used_at, revoked_at
             FROM access_token JOIN org_user ON org_user.id = user_id
@@ -111,7 +111,7 @@ class Users:
         return [StoredToken(*row) for row in self._database.query(sql)]
 
     def revoke(self, token_id: str, *, now: float) -> bool:
-        """Ends a token; False when there is none with this public part."""
+        """Revoke the token with this public part; False if there is none."""
         sql = "UPDATE access_token SET revoked_at = coalesce(revoked_at, ?) WHERE id = ?"
         return self._database.execute(sql, (now, token_id)) == 1
 
@@ -120,19 +120,19 @@ class Users:
         rows = self._database.query(sql, (value,))
         return _user(rows[0]) if rows else None
 
-    def _note_use(self, token_id: str, now: float) -> None:
-        # Whoever holds the database does not keep callers out, nor waiting: the next use is noted as well.
-        [(patience,)] = self._database.query("PRAGMA busy_timeout")
+    def _record_use(self, token_id: str, now: float) -> None:
+        # Do not wait for a locked database: the next use is recorded as well.
+        [(timeout,)] = self._database.query("PRAGMA busy_timeout")
         self._database.execute("PRAGMA busy_timeout = 0")
         try:
             with suppress(StoreError):
                 self._database.execute("UPDATE access_token SET used_at = ? WHERE id = ?", (now, token_id))
         finally:
-            self._database.execute(f"PRAGMA busy_timeout = {patience}")
+            self._database.execute(f"PRAGMA busy_timeout = {timeout}")
 
 
 def new_secret() -> str:
-    """Makes 256 random bits of the characters that the sf CLI takes in a token."""
+    """Return 256 random bits in characters that the sf CLI accepts in a token."""
     return secrets.token_urlsafe(_SECRET_BYTES).replace("-", ".")
 
 

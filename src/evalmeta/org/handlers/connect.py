@@ -22,7 +22,7 @@ from evalmeta.protocol.connect import write_run
 from evalmeta.protocol.json_fields import integer, object_at, read_object, text, to_timestamp
 from evalmeta.protocol.run_options import read_options
 from evalmeta.protocol.testing import studio_status, write_testing_run
-from evalmeta.store.database import whole_id
+from evalmeta.store.database import full_id
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -208,9 +208,9 @@ def _is_testing(kind: MetadataType) -> bool:
 
 
 def _run(org: Organization, user: User, kind: MetadataType, request: Request) -> Run:
-    run_id = whole_id(request.path_params["run_id"])
+    run_id = full_id(request.path_params["run_id"])
     run = org.runs.get(run_id) if type_of_run(run_id) == kind else None
-    if run is None or not org.runs.is_seen_by(run.id, user):
+    if run is None or not org.runs.is_visible_to(run.id, user):
         raise OrgFault(f"Run not found: {run_id}", code="NOT_FOUND")
     return run
 

@@ -10,7 +10,7 @@ from evalmeta.org.handlers.rest import guarded, json_reply
 from evalmeta.org.organization import ORG_ID
 from evalmeta.protocol.oauth import ENGINE
 from evalmeta.protocol.soql import columns_of, object_of, read_query, select
-from evalmeta.store.database import checked_id
+from evalmeta.store.database import with_checksum
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -164,7 +164,7 @@ def _organization_rows(_: Organization) -> Sequence[JsonObject]:
 
 
 def _user_rows(org: Organization) -> Sequence[JsonObject]:
-    return [_user_row(user) for user in org.users.everybody()]
+    return [_user_row(user) for user in org.users.all_users()]
 
 
 def _user_row(user: User) -> JsonObject:
@@ -173,7 +173,7 @@ def _user_row(user: User) -> JsonObject:
 
 def _agent_rows(org: Organization) -> Sequence[JsonObject]:
     return [
-        {"Id": checked_id(f"0Xx{number:012d}"), "DeveloperName": name, "MasterLabel": name}
+        {"Id": with_checksum(f"0Xx{number:012d}"), "DeveloperName": name, "MasterLabel": name}
         for number, name in enumerate(sorted(org.subjects), start=1)
     ]
 
@@ -181,7 +181,7 @@ def _agent_rows(org: Organization) -> Sequence[JsonObject]:
 def _agent_version_rows(org: Organization) -> Sequence[JsonObject]:
     return [
         {
-            "Id": checked_id(f"0X9{number:012d}"),
+            "Id": with_checksum(f"0X9{number:012d}"),
             "BotDefinitionId": agent["Id"],
             "DeveloperName": "v1",
             "VersionNumber": 1,

@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from evalmeta import limits
-from evalmeta.store.jobs import Receipts, open_receipts
+from evalmeta.store.tracking import Receipts, open_receipts
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -36,30 +36,30 @@ def test_the_most_recent_job_of_a_kind_in_any_org_is_found(receipts: Receipts, t
     assert receipts.latest_anywhere("test") == ("https://b.invalid", "4KB2")
 
 
-def test_nothing_is_found_where_nothing_was_begun(receipts: Receipts) -> None:
+def test_without_jobs_nothing_is_found(receipts: Receipts) -> None:
     assert (receipts.latest("deploy"), receipts.sent("0Af1")) == (None, None)
 
 
 @pytest.mark.parametrize("job_id", ["0Af000000000001", "0Af000000000001CAA"])
-def test_what_was_sent_is_kept_until_it_is_settled(receipts: Receipts, job_id: str) -> None:
+def test_sent_contents_are_kept_until_they_are_deleted(receipts: Receipts, job_id: str) -> None:
     receipts.keep("deploy", "0Af000000000001CAA", now=0, sent=SENT)
     assert receipts.sent(job_id) == SENT
-    receipts.settle(job_id)
+    receipts.delete_sent(job_id)
     assert (receipts.sent(job_id), receipts.latest("deploy")) == (None, "0Af000000000001CAA")
 
 
-def test_a_job_that_sent_nothing_is_known_all_the_same(receipts: Receipts) -> None:
+def test_jobs_without_contents_are_found_too(receipts: Receipts) -> None:
     receipts.keep("deploy", "0Af1", now=0, sent={})
     assert receipts.sent("0Af1") == {}
 
 
-def test_what_orgs_forgot_is_forgotten(receipts: Receipts) -> None:
+def test_jobs_that_orgs_have_forgotten_are_deleted(receipts: Receipts) -> None:
     receipts.keep("deploy", "0Af1", now=0)
     receipts.keep("test", "4KB1", now=limits.DEPLOY_KEPT_SECONDS + 1)
     assert receipts.latest("deploy") is None
 
 
-def test_projects_and_orgs_are_kept_apart(receipts: Receipts, tmp_path: Path) -> None:
+def test_projects_and_orgs_are_separate(receipts: Receipts, tmp_path: Path) -> None:
     receipts.keep("deploy", "0Af1", now=0, sent=SENT)
     for root, url in ((tmp_path / "b", "https://a.invalid"), (tmp_path, "https://b.invalid")):
         with open_receipts(tmp_path / "state", root=root, org_url=url) as others:

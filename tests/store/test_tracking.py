@@ -5,8 +5,8 @@ from contextlib import closing
 from importlib.resources import files
 from typing import TYPE_CHECKING
 
-from evalmeta.store.components import Synced, open_tracking
 from evalmeta.store.database import open_database
+from evalmeta.store.tracking import Synced, open_tracking
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -16,7 +16,7 @@ URL = "http://org.invalid"
 ONE, TWO = Synced(b"\x01" * 32, "2026-11-20T12:00:00.000Z"), Synced(b"\x02" * 32, "")
 
 
-def test_what_was_remembered_is_there_later(tmp_path: Path) -> None:
+def test_remembered_components_are_there_later(tmp_path: Path) -> None:
     with open_tracking(tmp_path / "state", root=tmp_path, org_url=URL) as tracking:
         tracking.remember(KIND, {"Orders": ONE, "Returns": TWO})
 
@@ -24,7 +24,7 @@ def test_what_was_remembered_is_there_later(tmp_path: Path) -> None:
         assert tracking.load(KIND) == {"orders": ONE, "returns": TWO}
 
 
-def test_the_last_memory_counts_in_any_case_of_the_name(tmp_path: Path) -> None:
+def test_names_ignore_case_and_the_last_state_wins(tmp_path: Path) -> None:
     with open_tracking(tmp_path / "state", root=tmp_path, org_url=URL) as tracking:
         tracking.remember(KIND, {"Orders": ONE})
         tracking.remember(KIND, {"ORDERS": TWO})
@@ -32,7 +32,7 @@ def test_the_last_memory_counts_in_any_case_of_the_name(tmp_path: Path) -> None:
         assert tracking.load(KIND) == {"orders": TWO}
 
 
-def test_what_was_forgotten_is_gone(tmp_path: Path) -> None:
+def test_forgotten_components_are_gone(tmp_path: Path) -> None:
     with open_tracking(tmp_path / "state", root=tmp_path, org_url=URL) as tracking:
         tracking.remember(KIND, {"Orders": ONE, "Returns": TWO})
         tracking.forget(KIND, ["orders"])
@@ -40,7 +40,7 @@ def test_what_was_forgotten_is_gone(tmp_path: Path) -> None:
         assert tracking.load(KIND) == {"returns": TWO}
 
 
-def test_orgs_and_projects_are_kept_apart(tmp_path: Path) -> None:
+def test_orgs_and_projects_are_separate(tmp_path: Path) -> None:
     with open_tracking(tmp_path / "state", root=tmp_path / "a", org_url=URL) as tracking:
         tracking.remember(KIND, {"Orders": ONE})
 
@@ -49,7 +49,7 @@ def test_orgs_and_projects_are_kept_apart(tmp_path: Path) -> None:
             assert tracking.load(KIND) == {}
 
 
-def test_a_project_that_was_moved_with_its_state_remembers(tmp_path: Path) -> None:
+def test_a_project_moved_with_its_state_remembers(tmp_path: Path) -> None:
     with open_tracking(tmp_path / "a/.evalmeta", root=tmp_path / "a", org_url=URL) as tracking:
         tracking.remember(KIND, {"Orders": ONE})
 
