@@ -81,7 +81,7 @@ def test_many_clients_at_once_are_all_served_once_and_one_after_the_other(
 ) -> None:
     project = make_project(tmp_path / "project")
 
-    async def all_users(url: str, token: str) -> dict[str, tuple[int, int, DeployResult]]:
+    async def everybody(url: str, token: str) -> dict[str, tuple[int, int, DeployResult]]:
         results = await asyncio.gather(*(deploy_many(url, token, client, deployments) for client in range(clients)))
         return {
             result.id: (client, number, result)
