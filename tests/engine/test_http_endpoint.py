@@ -154,7 +154,9 @@ def test_a_refusal_gives_the_endpoints_own_words(body: bytes, words: str) -> Non
     assert str(error).endswith(f"/chat answered with status 500: {words}")
 
 
-@pytest.mark.parametrize(("status", "hint"), [(401, "check the key"), (403, "may do"), (404, "url"), (405, "method")])
+@pytest.mark.parametrize(
+    ("status", "hint"), [(401, "check the key"), (403, "permissions"), (404, "url"), (405, "method")]
+)
 def test_some_refusals_say_what_to_check(status: int, hint: str) -> None:
     assert hint in str(refusal(http_reply(status, b""), kind=SubjectRefused))
 
@@ -203,7 +205,7 @@ def test_nobody_listening_is_passing_trouble() -> None:
     ],
 )
 def test_half_an_answer_is_passing_trouble(reply: bytes) -> None:
-    assert "gives no answer" in str(refusal(reply, kind=SubjectUnreachable))
+    assert "does not answer" in str(refusal(reply, kind=SubjectUnreachable))
 
 
 def test_a_broken_head_is_not_quoted() -> None:
@@ -229,13 +231,13 @@ async def _speak_plainly(_: asyncio.StreamReader, writer: asyncio.StreamWriter) 
 @pytest.mark.parametrize(
     ("body", "words"),
     [
-        (b"", "nothing; expected JSON"),
-        (b" \n", "nothing; expected JSON"),
-        (b"<h1>Welcome</h1>", "no JSON .*: Welcome"),
-        (b'{"answer": NaN}', 'no JSON .*: {"answer": NaN}'),
-        (b'{"answer": "\xff"}', "no JSON"),
+        (b"", "returned an empty answer; expected JSON"),
+        (b" \n", "returned an empty answer; expected JSON"),
+        (b"<h1>Welcome</h1>", "not valid JSON .*: Welcome"),
+        (b'{"answer": NaN}', 'not valid JSON .*: {"answer": NaN}'),
+        (b'{"answer": "\xff"}', "not valid JSON"),
         (b"[" * 101 + b"]" * 101, "more than 100 levels"),
-        (b"[" * 100_000, "no JSON"),
+        (b"[" * 100_000, "not valid JSON"),
         (b'"' + b"x" * 10_000_000 + b'"', "more than 8,000,000 bytes"),
     ],
 )
@@ -251,7 +253,7 @@ def test_an_answer_that_grows_is_cut_off() -> None:
 
 def test_a_redirect_is_not_followed() -> None:
     reply = http_reply(307, b"", "Location: https://elsewhere.example/chat?token=1")
-    assert str(refusal(reply)).endswith("/chat leads to https://elsewhere.example; nothing was sent there")
+    assert str(refusal(reply)).endswith("/chat redirects to https://elsewhere.example; nothing was sent there")
 
 
 def test_a_status_without_meaning_is_an_error() -> None:
@@ -266,13 +268,13 @@ def test_what_is_no_text_is_not_sent() -> None:
 @pytest.mark.parametrize(
     ("url", "words"),
     [
-        ("agents.example.com/chat", "no http"),
-        ("ftp://agents.example.com", "no http"),
-        ("https://", "no http"),
-        ("https://agents.example.com:port", "none"),
-        ("https://agents.example.com:99999", "no port 99999"),
-        ("https://agents..example.com", "no name"),
-        (f"https://{'a' * 64}.example.com", "no name"),
+        ("agents.example.com/chat", "does not begin with http"),
+        ("ftp://agents.example.com", "does not begin with http"),
+        ("https://", "does not begin with http"),
+        ("https://agents.example.com:port", "not valid: Invalid port"),
+        ("https://agents.example.com:99999", "99999 is not a valid port"),
+        ("https://agents..example.com", "its host is not a valid name"),
+        (f"https://{'a' * 64}.example.com", "its host is not a valid name"),
         ("https://me:secret@agents.example.com", "user or a password"),
     ],
 )
@@ -291,9 +293,9 @@ def test_hosts_are_names_and_addresses(url: str) -> None:
 
 
 def test_no_key_goes_over_plain_http_to_another_machine() -> None:
-    with pytest.raises(SettingsError, match="in clear"):
+    with pytest.raises(SettingsError, match="sent unencrypted"):
         open_endpoint("http://agents.example.com", secrets=[KEY])
-    with pytest.raises(SettingsError, match="in clear"):
+    with pytest.raises(SettingsError, match="sent unencrypted"):
         ask(open_endpoint("http://agents.example.com"), {}, secrets=[KEY])
     for url in ("https://agents.example.com", "http://localhost:1", "http://[::1]:1"):
         assert open_endpoint(url, secrets=[KEY])

@@ -1,4 +1,4 @@
-"""HTTP endpoints that take and give JSON: agents and models, asked by the engine."""
+"""HTTP endpoints that accept and return JSON: agents and language models."""
 
 from __future__ import annotations
 
@@ -27,27 +27,26 @@ if TYPE_CHECKING:
 
     from evalmeta.model.json_value import JsonValue
 
-
 _Method: TypeAlias = Literal["DELETE", "GET", "POST", "PUT"]
-
 # OpenAI's error code for an account without credit: its status is 429, but a retry never helps.
 _NO_CREDIT: Final = "insufficient_quota"
 _HINTS: Final[Mapping[int, str]] = {
     HTTPStatus.UNAUTHORIZED: "; check the key that evalmeta.toml names",
-    HTTPStatus.FORBIDDEN: "; check the key that evalmeta.toml names, and what it may do",
+    HTTPStatus.FORBIDDEN: "; check the key that evalmeta.toml names, and its permissions",
     HTTPStatus.NOT_FOUND: "; check the url in evalmeta.toml",
     HTTPStatus.METHOD_NOT_ALLOWED: "; check the url and the method in evalmeta.toml",
 }
-_COMPLAINTS: Final = ("message", "detail", "title", "error_description")
-_WORDS_CHARS: Final = 300
-_LAST_PORT: Final = 65_535
+_MESSAGE_KEYS: Final = ("message", "detail", "title", "error_description")
+_EXCERPT_CHARS: Final = 300
+_MAX_PORT: Final = 65_535
+# RFC 1035, 2.3.4.
 _LABEL_CHARS: Final = 63
 _TAGS: Final = re.compile(r"(?is)<(script|style)\b.*?</\1>|<[^<>]*>")
 
 
 @dataclass(frozen=True, slots=True)
 class Reply:
-    """A successful answer: its status and its JSON, None when the status is 204; known secrets are not in it."""
+    """A successful answer: its status, and its JSON without known secrets; None if the status is 204."""
 
     status: int
     value: JsonValue = field(repr=False)
@@ -58,29 +57,56 @@ def open_endpoint(
     *,
     headers: Mapping[str, str] | None = None,
     secrets: Iterable[str] = (),
+    busy_statuses: frozenset[int] = frozenset(),
     transport: httpx.AsyncBaseTransport | None = None,
 ) -> Endpoint:
-    """Makes an endpoint of a URL; nothing is sent yet.
+    """Return an endpoint for a URL; no request is sent yet.
 
     Args:
         url: http or https, where requests go; its query is kept.
         headers: are sent with every request.
-        secrets: what of the headers must show up nowhere, even if the endpoint repeats it.
-        transport: what carries requests instead of the network.
+        secrets: secrets in the headers; they are never shown, even if the endpoint repeats them.
+        busy_statuses: statuses that also mean that the endpoint is busy.
+        transport: replaces the network.
 
     Raises:
-        SettingsError: the URL is none, or would carry secrets over plain http to another machine.
+        SettingsError: the URL is not valid, or would send secrets over plain http to another machine.
     """
-    _check(url)
-    endpoint = Endpoint(url, headers=headers or {}, secrets=tuple(secrets), transport=transport)
-    endpoint.refuse_to_expose(secrets)
+    _check_url(url)
+    endpoint = Endpoint(
+        url, headers=headers or {}, secrets=tuple(secrets), busy_statuses=busy_statuses, transport=transport
+    )
+    endpoint.check_encrypted(secrets)
     return endpoint
 
 
-class Endpoint:
-    """One address that is asked; it may be used by many sessions at the same time, and keeps no cookies of theirs.
+def _check_url(url: str) -> None:
+    try:
+        parts = httpx.URL(url)
+    except httpx.InvalidURL as error:
+        raise _invalid_url(str(error)) from None
+    if parts.scheme not in {"http", "https"} or not parts.host:
+        raise _invalid_url("it does not begin with http:// or https:// and a host")
+    if parts.port is not None and not 0 < parts.port <= _MAX_PORT:
+        raise _invalid_url(f"{parts.port} is not a valid port")
+    labels = parts.raw_host.removesuffix(b".").split(b".")
+    if not all(0 < len(label) <= _LABEL_CHARS for label in labels):
+        raise _invalid_url("its host is not a valid name")
+    if parts.userinfo:
+        raise _invalid_url("it contains a user or a password; send them in headers")
 
-    It has no deadline but the one for connecting: the case's own decides.
+
+def _invalid_url(reason: str) -> SettingsError:
+    return SettingsError(
+        f"the url of an endpoint is not valid: {redacted(reason)}",
+        actions=("Write it in evalmeta.toml like https://agents.example.com/chat or http://127.0.0.1:8080/chat.",),
+    )
+
+
+class Endpoint:
+    """One address that many sessions send requests to at the same time; it keeps no cookies.
+
+    Only connecting has a time limit: the case limits everything else.
     """
 
     def __init__(
@@ -89,12 +115,14 @@ class Endpoint:
         *,
         headers: Mapping[str, str],
         secrets: tuple[str, ...],
+        busy_statuses: frozenset[int] = frozenset(),
         transport: httpx.AsyncBaseTransport | None = None,
     ) -> None:
         parts = urlsplit(url)
         self._start, self._query = f"{parts.scheme}://{parts.netloc}{parts.path}", parts.query
         self._headers = {"Accept": "application/json", "Content-Type": "application/json", **headers}
         self._secrets = secrets
+        self._busy_statuses = busy_statuses
         self._transport = transport
         self._opened: httpx.AsyncClient | None = None
 
@@ -107,48 +135,63 @@ class Endpoint:
         headers: Mapping[str, str] | None = None,
         secrets: Iterable[str] = (),
     ) -> Reply:
-        """Sends one request and gives its JSON answer.
+        """Send one request and return its JSON answer.
 
-        `path` is appended to the URL; None as a body sends none. `headers` and
-        `secrets` go for this request, besides those of the endpoint.
+        Args:
+            body: is sent as JSON; None sends no body.
+            path: is appended to the URL.
+            method: the HTTP method.
+            headers: headers of this request, in addition to those of the endpoint.
+            secrets: secrets in these headers.
 
         Raises:
-            SubjectBusy: it says to come later (420, 429, 503, 529), and has done nothing.
-            SubjectUnreachable: it cannot be reached now: no connection, half an answer, 408, 502, 504.
-            SubjectError: any other status than 2xx, a redirect, no JSON, or too much of it.
-            SettingsError: a secret would go over plain http to another machine.
+            SubjectBusy: the endpoint is busy and has not processed the request; see `protocol.transient_errors`.
+            SubjectUnreachable: another transient error.
+            SubjectError: any other status than 2xx, a redirect, or an answer that is not JSON or is too large.
+            SettingsError: a secret would be sent over plain http to another machine.
         """
-        self.refuse_to_expose(secrets := tuple(secrets))
-        place = self._start.rstrip("/") + path if path else self._start
-        content = None if body is None else _written(body)
-        url = f"{place}?{self._query}" if self._query else place
+        self.check_encrypted(secrets := tuple(secrets))
+        address = self._start.rstrip("/") + path if path else self._start
+        content = None if body is None else _encoded(body)
+        url = f"{address}?{self._query}" if self._query else address
         try:
             with discreetly():
                 async with self._client().stream(method, url, content=content, headers=headers) as response:
-                    said = await _beginning(response)
+                    received = bytearray()
+                    async for piece in response.aiter_bytes():
+                        received += piece
+                        if len(received) > limits.MAX_ENDPOINT_BYTES:
+                            break
         except httpx.HTTPError as error:
-            raise _no_answer(place, error) from None
-        return _read(place, response, redacted_bytes(said, _spellings((*self._secrets, *secrets))))
+            raise _no_answer(address, error) from None
+        answer = redacted_bytes(bytes(received), _spellings((*self._secrets, *secrets)))
+        if not response.is_success:
+            raise _refusal(address, response, answer, self._busy_statuses)
+        if response.status_code == HTTPStatus.NO_CONTENT:
+            return Reply(response.status_code, None)
+        if len(answer) > limits.MAX_ENDPOINT_BYTES:
+            raise SubjectError(f"{address} answered with more than {limits.MAX_ENDPOINT_BYTES:,} bytes")
+        return Reply(response.status_code, _decoded(address, answer))
 
-    def refuse_to_expose(self, secrets: Iterable[str]) -> None:
-        """Sees to it that secrets travel encrypted, or not beyond this machine.
+    def check_encrypted(self, secrets: Iterable[str]) -> None:
+        """Check that secrets are sent over https, or to this machine only.
 
         Raises:
-            SettingsError: they would not.
+            SettingsError: they are not.
         """
         if any(secrets) and self._start.startswith("http:") and not is_loopback(host := host_of(self._start)):
             raise SettingsError(
-                f"http://{host} is refused: a key would travel there in clear",
+                f"http://{host} cannot be used with a key: it would be sent unencrypted",
                 actions=("Use https in evalmeta.toml; http is for this machine only (127.0.0.1, ::1, localhost).",),
             )
 
     async def close(self) -> None:
-        """Closes its connections."""
+        """Close the connections."""
         if self._opened is not None:
             await self._opened.aclose()
 
     def _client(self) -> httpx.AsyncClient:
-        # Connections belong to the loop that runs now, and there may be one for each worker of the run.
+        # Connections belong to the running event loop. Every worker of a run may need one.
         if self._opened is None:
             self._opened = httpx.AsyncClient(
                 headers=self._headers,
@@ -161,126 +204,78 @@ class Endpoint:
         return self._opened
 
 
-def _check(url: str) -> None:
-    try:
-        parts = httpx.URL(url)
-    except httpx.InvalidURL as error:
-        raise _no_url(f"it is none ({error})") from None
-    if parts.scheme not in {"http", "https"} or not parts.host:
-        raise _no_url("it has no http:// or https:// and a host")
-    if parts.port is not None and not 0 < parts.port <= _LAST_PORT:
-        raise _no_url(f"there is no port {parts.port}")
-    if not _is_name(parts.raw_host):
-        raise _no_url("its host is no name that a network has")
-    if parts.userinfo:
-        raise _no_url("it has a user or a password in it: they belong into headers")
-
-
-def _is_name(host: bytes) -> bool:
-    """Tells whether a name can be looked up: labels of 1 to 63 characters (RFC 1035, 2.3.4)."""
-    return all(0 < len(label) <= _LABEL_CHARS for label in host.removesuffix(b".").split(b"."))
-
-
-def _no_url(reason: str) -> SettingsError:
-    return SettingsError(
-        f"the url of an endpoint cannot be used: {redacted(reason)}",
-        actions=("Write it in evalmeta.toml like https://agents.example.com/chat or http://127.0.0.1:8080/chat.",),
-    )
-
-
-def _written(body: JsonValue) -> bytes:
+def _encoded(body: JsonValue) -> bytes:
     try:
         return orjson.dumps(body)
     except orjson.JSONEncodeError as error:
-        raise SubjectError(f"the question cannot be written as JSON: {error}") from None
+        raise SubjectError(f"the request cannot be written as JSON: {error}") from None
+
+
+def _decoded(address: str, answer: bytes) -> JsonValue:
+    # RFC 8259, 8.1: parsers may ignore a byte order mark.
+    answer = answer.removeprefix(codecs.BOM_UTF8)
+    if not answer.strip():
+        raise SubjectError(f"{address} returned an empty answer; expected JSON")
+    try:
+        value: JsonValue = orjson.loads(answer)
+    except orjson.JSONDecodeError as error:
+        raise SubjectError(f"the answer of {address} is not valid JSON ({error}): {_excerpt(answer)}") from None
+    if is_too_deep(value):
+        raise SubjectError(f"the answer of {address} is nested more than {limits.MAX_JSON_DEPTH} levels deep")
+    return value
 
 
 def _spellings(secrets: Iterable[str]) -> set[str]:
-    """Gives secrets as they are and as JSON may write them."""
+    """Return secrets as they are, and as JSON may write them."""
     plain = set(secrets)
     escaped = {json.dumps(secret)[1:-1] for secret in plain}
     return plain | escaped | {each.replace("/", "\\/") for each in escaped}
 
 
-async def _beginning(response: httpx.Response) -> bytes:
-    """Reads a body until it has more than may be kept."""
-    said = bytearray()
-    async for piece in response.aiter_bytes():
-        said += piece
-        if len(said) > limits.MAX_ENDPOINT_BYTES:
-            break
-    return bytes(said)
-
-
-def _no_answer(place: str, error: httpx.HTTPError) -> SubjectError:
-    said = f"{place} gives no answer: {reason_of(error)}"
+def _no_answer(address: str, error: httpx.HTTPError) -> SubjectError:
+    text = f"{address} does not answer: {reason_of(error)}"
     if not failure_of_error(error).is_transient:
-        return SubjectError(f"{said}; check the url in evalmeta.toml")
+        return SubjectError(f"{text}; check the url in evalmeta.toml")
     hint = "; is it running?" if isinstance(error, httpx.ConnectError | httpx.ConnectTimeout) else ""
-    return SubjectUnreachable(said + hint)
+    return SubjectUnreachable(text + hint)
 
 
-def _read(place: str, response: httpx.Response, said: bytes) -> Reply:
-    if not response.is_success:
-        raise _refusal(place, response, said)
-    if response.status_code == HTTPStatus.NO_CONTENT:
-        return Reply(response.status_code, None)
-    if len(said) > limits.MAX_ENDPOINT_BYTES:
-        raise SubjectError(f"{place} answered with more than {limits.MAX_ENDPOINT_BYTES:,} bytes")
-    return Reply(response.status_code, _value(place, said))
-
-
-def _value(place: str, said: bytes) -> JsonValue:
-    # RFC 8259, 8.1: who reads JSON may ignore a byte order mark.
-    said = said.removeprefix(codecs.BOM_UTF8)
-    if not said.strip():
-        raise SubjectError(f"{place} answered with nothing; expected JSON")
-    try:
-        value: JsonValue = orjson.loads(said)
-    except orjson.JSONDecodeError as error:
-        raise SubjectError(f"{place} answered with no JSON ({error}): {_shown(said)}") from None
-    if is_too_deep(value):
-        raise SubjectError(f"{place} answered with JSON of more than {limits.MAX_JSON_DEPTH} levels")
-    return value
-
-
-def _refusal(place: str, response: httpx.Response, said: bytes) -> SubjectError:
+def _refusal(address: str, response: httpx.Response, answer: bytes, busy_statuses: frozenset[int]) -> SubjectError:
     status = response.status_code
     if response.next_request is not None:
-        return SubjectError(f"{place} leads to {_origin(response.next_request.url)}; nothing was sent there")
-    complaint, code = _complaint(said)
-    text = f"{place} answered with status {status}{complaint and f': {complaint}'}{_HINTS.get(status, '')}"
+        url = response.next_request.url
+        origin = f"{url.scheme}://{url.netloc.decode('ascii', 'replace')}"
+        return SubjectError(f"{address} redirects to {origin}; nothing was sent there")
+    message, code = _error_of(answer)
+    text = f"{address} answered with status {status}{message and f': {message}'}{_HINTS.get(status, '')}"
     failure = failure_of_status(status)
-    if not failure.is_transient or code == _NO_CREDIT:
-        return SubjectRefused(text, status=status)
-    if not failure.is_unprocessed:
+    if (failure.is_transient and failure.is_unprocessed and code != _NO_CREDIT) or status in busy_statuses:
+        return SubjectBusy(text, after=retry_after(response.headers))
+    if failure.is_transient and not failure.is_unprocessed:
         return SubjectUnreachable(text)
-    return SubjectBusy(text, after=retry_after(response.headers))
+    return SubjectRefused(text, status=status)
 
 
-def _origin(url: httpx.URL) -> str:
-    return f"{url.scheme}://{url.netloc.decode('ascii', 'replace')}"
-
-
-def _complaint(said: bytes) -> tuple[str, str]:
-    """Gives what an endpoint says of an error, and its code for it, as far as it says so."""
+def _error_of(answer: bytes) -> tuple[str, str]:
+    """Return the message and the code of an error, empty if they are unknown."""
     try:
-        value: JsonValue = orjson.loads(said)
+        value: JsonValue = orjson.loads(answer)
     except orjson.JSONDecodeError:
-        return _shown(said), ""
+        return _excerpt(answer), ""
     error = value.get("error", value) if isinstance(value, dict) else value
-    # The Agent API, and whatever is made with Spring, has a name there and its words beside it.
+    # The Agent API, like everything made with Spring, has a name there and the message beside it.
     if isinstance(error, str) and isinstance(value, dict) and isinstance(value.get("message"), str):
         error = value
     if isinstance(error, str):
-        return _shown(error.encode()), ""
+        return _excerpt(error.encode()), ""
     if not isinstance(error, dict):
-        return _shown(said), ""
-    words = [text for key in _COMPLAINTS if isinstance(text := error.get(key), str)]
-    return _shown(words[0].encode() if words else said), str(error.get("code"))
+        return _excerpt(answer), ""
+    messages = [text for key in _MESSAGE_KEYS if isinstance(text := error.get(key), str)]
+    return _excerpt(messages[0].encode() if messages else answer), str(error.get("code"))
 
 
-def _shown(said: bytes) -> str:
-    """Gives the first words of a body, without markup and what has the shape of a secret."""
-    text = redacted(" ".join(_TAGS.sub(" ", said[: 20 * _WORDS_CHARS].decode(errors="replace")).split()))
-    return text if len(text) <= _WORDS_CHARS else f"{text[: _WORDS_CHARS - 1]}…"
+def _excerpt(answer: bytes) -> str:
+    """Return the beginning of a body, without markup and without anything that looks like a secret."""
+    beginning = answer[: 20 * _EXCERPT_CHARS].decode(errors="replace")
+    text = redacted(" ".join(_TAGS.sub(" ", beginning).split()))
+    return text if len(text) <= _EXCERPT_CHARS else f"{text[: _EXCERPT_CHARS - 1]}…"

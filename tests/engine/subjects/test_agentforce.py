@@ -295,13 +295,13 @@ def test_a_new_token_that_is_refused_too_is_not_renewed_again(api: AgentApi) -> 
         await subject.close()
         return said
 
-    assert all("does not take a new session of " + ORG in each and "sfap_api" in each for each in asyncio.run(go()))
+    assert all("rejects a new session of " + ORG in each and "sfap_api" in each for each in asyncio.run(go()))
     assert len(api.signed_in) == 2
 
 
 def test_a_token_of_the_environment_that_has_ended_is_named(api: AgentApi) -> None:
     api.tokens = set()
-    with pytest.raises(SubjectError, match="does not take the access token in AGENT_TOKEN"):
+    with pytest.raises(SubjectError, match="rejects the access token in AGENT_TOKEN"):
         ask(api)
 
 
@@ -322,8 +322,8 @@ def test_a_login_that_has_ended_says_so(api: AgentApi) -> None:
 @pytest.mark.parametrize(
     ("given", "complaint"),
     [
-        ({"token_env": ""}, "nothing says as whom"),
-        ({"org": "dev"}, "both org and token_env"),
+        ({"token_env": ""}, "neither org nor token_env is set"),
+        ({"org": "dev"}, "both org and token_env are set"),
         ({"instance_url": ""}, "instance_url is missing"),
     ],
 )
@@ -336,7 +336,7 @@ def test_settings_that_say_too_little_are_shown_the_lines_to_add(given: dict[str
 
 def test_a_login_needs_somebody_who_knows_logins(tmp_path: Path) -> None:
     assert bind(of_org(), root=tmp_path, sign_in=AgentApi().sign_in)
-    with pytest.raises(SettingsError, match="no logins here, so dev"):
+    with pytest.raises(SettingsError, match="stored logins are not available here, so dev"):
         bind(of_org(), root=tmp_path)
 
 
@@ -344,8 +344,8 @@ def test_a_login_needs_somebody_who_knows_logins(tmp_path: Path) -> None:
     ("name", "value", "complaint"),
     [
         ("NO_TOKEN", "", "NO_TOKEN is not set"),
-        ("AGENT_TOKEN", "two words", "holds no access token"),
-        ("SF_ACCESS_TOKEN", "00D000000000001!a", "is kept from the programs that run tests"),
+        ("AGENT_TOKEN", "two words", "does not hold an access token"),
+        ("SF_ACCESS_TOKEN", "00D000000000001!a", "is hidden from the programs that run tests"),
     ],
 )
 def test_a_variable_without_a_token_is_named(
@@ -366,7 +366,7 @@ def test_addresses_that_tokens_must_not_go_to_are_refused(field: str, url: str) 
 
 
 def test_an_api_in_clear_gets_no_token(api: AgentApi) -> None:
-    with pytest.raises(SettingsError, match="in clear"):
+    with pytest.raises(SettingsError, match="sent unencrypted"):
         ask(api, settings(url="http://api.example.com/einstein/ai-agent/v1"))
     assert api.requests == []
 

@@ -178,11 +178,11 @@ def test_a_turn_that_was_refused_is_asked_again_of_the_same_program(tmp_path: Pa
 @pytest.mark.parametrize(
     ("body", "complaint"),
     [
-        ('print(\'{"error": "no such model"}\')', "the program says: no such model"),
-        ("print('Thinking ...')", "a line that is no JSON in UTF-8: 'Thinking ...'; stdout is for answers alone"),
-        ("print('x' * 300)", "is no JSON in UTF-8: 'x{200}…'"),
-        ("print('Bearer abcdefghijklmnopqrstuvwxyz')", r"is no JSON in UTF-8: '\[secret\]'"),
-        ("print()", "is no JSON in UTF-8: ''"),
+        ('print(\'{"error": "no such model"}\')', "the program returned an error: no such model"),
+        ("print('Thinking ...')", "that is not valid JSON in UTF-8: 'Thinking ...'; stdout is only for answers"),
+        ("print('x' * 300)", "is not valid JSON in UTF-8: 'x{200}…'"),
+        ("print('Bearer abcdefghijklmnopqrstuvwxyz')", r"is not valid JSON in UTF-8: '\[secret\]'"),
+        ("print()", "is not valid JSON in UTF-8: ''"),
         ("print('null')", r"returned nothing \(None\)"),
         ('print(\'{"topic": "Orders"}\')', "expected 'outcome'"),
         (r"""os.write(1, b'"one"\n"two"\n')""", "wrote more than one line: '.one. .two"),
@@ -220,7 +220,7 @@ def test_who_writes_before_it_is_asked_is_not_asked(tmp_path: Path) -> None:
         await session.ask("x")
 
     body = "print('\"answer\"')\ntime.sleep(0.1)\nprint('debug')"
-    with pytest.raises(SubjectError, match="not asked for: 'debug"):
+    with pytest.raises(SubjectError, match="before it was asked: 'debug"):
         using(subject(tmp_path, body), after_a_while)
 
 
@@ -232,7 +232,7 @@ def test_who_floods_stdout_before_it_is_asked_is_ended(tmp_path: Path, pids: Cal
         await session.ask("x")
 
     body = "print('\"answer\"')\ntime.sleep(0.1)\nwhile True: sys.stdout.write('x' * 65536)"
-    with pytest.raises(SubjectError, match="not asked for"):
+    with pytest.raises(SubjectError, match="before it was asked"):
         using(subject(tmp_path, body, before=NOTE), after_a_while)
 
 
@@ -244,19 +244,22 @@ def test_stderr_blocks_nothing_and_is_no_answer(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("body", "complaint"),
     [
-        ("sys.exit(3)", "the program ended with exit code 3; it wrote nothing to stderr$"),
+        ("sys.exit(3)", "the program exited with code 3; it wrote nothing to stderr$"),
         ("os.kill(os.getpid(), signal.SIGKILL)", r"ended by signal 9 \(Killed\); it wrote nothing"),
-        ("1 / 0", r"exit code 1; the end of its stderr: Traceback(.*\n)+ZeroDivisionError: division by zero$"),
+        ("1 / 0", r"exited with code 1; the end of its stderr: Traceback(.*\n)+ZeroDivisionError: division by zero$"),
         ("sys.exit('Bearer abcdefghijklmnopqrstuvwxyz')", r"stderr: \[secret\]$"),
         ("sys.exit('no line end ' * 9999)", "wrote nothing to stderr$"),
         ("sys.exit('x\\n' * 20_000 + 'last')", "stderr: (x\n){9}last$"),
         ("sys.exit('y' * 2_000)", "stderr: y{1000}$"),
-        ("os.write(1, b'half a ')\nsys.exit(0)", "exit code 0 in the middle of a line: 'half a '; it wrote nothing"),
+        (
+            "os.write(1, b'half a ')\nsys.exit(0)",
+            "exited with code 0 in the middle of a line: 'half a '; it wrote nothing",
+        ),
         pytest.param("os.close(1)\ntime.sleep(600)", "closed its stdin or stdout", marks=pytest.mark.slow),
-        ("subprocess.Popen(['sleep', '600'])\nsys.exit(4)", "exit code 4"),
+        ("subprocess.Popen(['sleep', '600'])\nsys.exit(4)", "exited with code 4"),
         pytest.param(
             "subprocess.Popen(['sleep', '5'], start_new_session=True)\nsys.exit(5)",
-            "exit code 5",
+            "exited with code 5",
             marks=pytest.mark.slow,
         ),
     ],
@@ -380,9 +383,9 @@ def test_a_program_in_the_project_is_found_from_its_root(tmp_path: Path) -> None
 @pytest.mark.parametrize(
     ("name", "complaint"),
     [
-        ("no-such-program", "no-such-program is not there: nothing on the path"),
-        ("./missing", r"\./missing is not there: nothing at .*missing"),
-        ("./plain.txt", r"\./plain\.txt may not be run"),
+        ("no-such-program", "no-such-program cannot be found on the PATH"),
+        ("./missing", r"\./missing cannot be found at .*missing"),
+        ("./plain.txt", r"\./plain\.txt is not executable"),
     ],
 )
 def test_a_program_that_cannot_be_run_is_a_settings_error(tmp_path: Path, name: str, complaint: str) -> None:

@@ -191,7 +191,7 @@ def test_nonsense_makes_its_case_an_error_and_spoils_no_other() -> None:
     with replying_with(http_reply(200, b"<p>Welcome</p>"), says({"answer": "Yes."})) as server:
         results = run(agent(server.url), evaluation(3, expectations=()), concurrency=1)
     assert [result.verdict is Verdict.ERROR for result in results] == [True, False, False]
-    assert "answered with no JSON" in (results[0].error or "")
+    assert "is not valid JSON" in (results[0].error or "")
 
 
 @pytest.mark.parametrize(
@@ -205,7 +205,7 @@ def test_nonsense_makes_its_case_an_error_and_spoils_no_other() -> None:
         ({"answer": ""}, "answer is empty", "$.answer"),
         ({"action_name": ""}, "action_name is empty", "$.action_name"),
         ({"headers": {"Authorization": "Bearer ${NOT_SET_ANYWHERE}"}}, "NOT_SET_ANYWHERE", "Set NOT_SET_ANYWHERE"),
-        ({"url": "http://agents.example.com", "headers": {"X-Api-Key": "abc"}}, "in clear", "https"),
+        ({"url": "http://agents.example.com", "headers": {"X-Api-Key": "abc"}}, "sent unencrypted", "https"),
     ],
 )
 def test_settings_that_cannot_work_are_told_before_the_run(

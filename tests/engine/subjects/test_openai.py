@@ -182,7 +182,7 @@ def test_a_question_that_was_refused_for_now_can_be_asked_again_in_the_same_sess
         ({"headers": {"X-Key": "1\r\nX: 2"}}, "cannot be sent"),
         ({"extra": {"stream": True}}, "stream"),
         ({"url": "agents.example.com"}, "url"),
-        ({"url": "http://agents.example.com", "headers": {"Authorization": "Bearer abc"}}, "in clear"),
+        ({"url": "http://agents.example.com", "headers": {"Authorization": "Bearer abc"}}, "sent unencrypted"),
     ],
 )
 def test_settings_that_cannot_work_are_told_before_the_run(settings: dict[str, object], words: str) -> None:

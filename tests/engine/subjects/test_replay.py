@@ -205,7 +205,7 @@ def test_a_line_may_hold_an_error(tmp_path: Path) -> None:
         ('{"utterance": 3, "outcome": "x"}', "it has no utterance"),
         ('{"utterance": "q"}', "expected 'outcome'"),
         ('{"utterance": "q", "outcome": "x", "score": 1}', "'score'; expected some of"),
-        ('{"utterance": "q", "error": {}}', "its error is no text"),
+        ('{"utterance": "q", "error": {}}', "its error is not text"),
     ],
 )
 def test_a_line_that_is_no_recording_is_told_with_its_number(tmp_path: Path, line: str, complaint: str) -> None:
@@ -218,10 +218,10 @@ def test_a_line_that_is_no_recording_is_told_with_its_number(tmp_path: Path, lin
     ("content", "complaint"),
     [
         ("\n \n", r"run\.json cannot be used: it is empty"),
-        ("\n{\n  3\n}", r"run\.json:3 cannot be used: it is no JSON"),
+        ("\n{\n  3\n}", r"run\.json:3 cannot be used: it is not valid JSON"),
         ('{"outcome": "x"}', r"run\.json:1 cannot be used: it has no utterance"),
         ("[]", "a list without any run"),
-        ("[3]", "run 1 of the list: it is no results object"),
+        ("[3]", "run 1 of the list: it is not a results object"),
         ('[{"testCases": []}, {}]', "run 2 of the list: it has no list of testCases"),
     ],
 )

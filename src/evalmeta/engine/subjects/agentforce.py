@@ -1,6 +1,6 @@
-"""An agent in a Salesforce org, asked through the Agent API.
+"""An agent in a Salesforce org, called through the Agent API.
 
-Tokens for APIs of an org's: one sign-in for all sessions, exchanged where the API wants it, renewed when it ends.
+All sessions share one token, which is renewed when it ends.
 """
 
 from __future__ import annotations
@@ -50,46 +50,51 @@ if TYPE_CHECKING:
 
 _Method: TypeAlias = Literal["DELETE", "GET", "POST"]
 _HEADERS: Final = {"x-client-name": "evalmeta"}
+# The status of a session that is still answering another request.
+_BUSY_STATUSES: Final = frozenset({HTTPStatus.LOCKED})
+_TOKEN: Final = re.compile(r"[!-~]+")
 
 
 def bind_agentforce(
     settings: AgentforceSubject, *, sign_in: SignIn | None = None, transport: httpx.AsyncBaseTransport | None = None
 ) -> Subject:
-    """Makes a subject of an agent in an org; nothing is sent yet.
+    """Return a subject for an agent in an org; no request is sent yet.
 
-    The user's turns of a case's history are really sent, because the Agent API (v1)
-    has no other way to put them into a session: the agent's answers to them are its own.
+    The user's messages of a case's history are really sent, and the agent's own answers to them are used: the Agent
+    API (v1) has no other way to give a session a history.
 
     Args:
-        settings: which agent, and as whom it is asked.
-        sign_in: gives sessions for `org`.
-        transport: what carries requests instead of the network.
+        settings: which agent, and the login or token.
+        sign_in: returns sessions for `org`.
+        transport: replaces the network.
 
     Raises:
-        SettingsError: there is no token, or an address cannot be used.
+        SettingsError: there is no token, or an address is not valid.
     """
-    passes = _passes(settings, sign_in, transport)
+    source = _token_source(settings, sign_in, transport)
     root = settings.url.rstrip("/").removesuffix(agent_api.VERSION)
-    return _Agent(settings, open_endpoint(root, headers=_HEADERS, transport=transport), ApiTokens(passes))
+    endpoint = open_endpoint(root, headers=_HEADERS, busy_statuses=_BUSY_STATUSES, transport=transport)
+    return _Agent(settings, endpoint, _Tokens(source))
 
 
-def _passes(settings: AgentforceSubject, sign_in: SignIn | None, transport: httpx.AsyncBaseTransport | None) -> Passes:
+def _token_source(
+    settings: AgentforceSubject, sign_in: SignIn | None, transport: httpx.AsyncBaseTransport | None
+) -> _TokenSource:
     if bool(settings.org) == bool(settings.token_env):
-        raise _incomplete(settings, "it has both org and token_env" if settings.org else "nothing says as whom")
+        raise _incomplete(
+            settings, "both org and token_env are set" if settings.org else "neither org nor token_env is set"
+        )
     if settings.org:
         if sign_in is None:
-            raise _incomplete(settings, f"there are no logins here, so {settings.org} is not known")
-        return passes_of_org(settings.org, sign_in, transport=transport)
+            raise _incomplete(settings, f"stored logins are not available here, so {settings.org} is not known")
+        return _tokens_of_org(settings.org, sign_in, transport)
     if not settings.instance_url:
-        raise _incomplete(settings, "token_env says no org, and instance_url is missing")
-    return passes_of_environment(settings.token_env, _instance(settings.instance_url))
-
-
-def _instance(url: str) -> str:
+        raise _incomplete(settings, "token_env needs the org's address, and instance_url is missing")
     try:
-        return org_url(url)
+        url = org_url(settings.instance_url)
     except UsageError as error:
-        raise SettingsError(f"the agent's instance_url cannot be used: {error}", actions=error.actions) from None
+        raise SettingsError(f"the agent's instance_url is not valid: {error}", actions=error.actions) from None
+    return _token_of_environment(settings.token_env, url)
 
 
 def _incomplete(settings: AgentforceSubject, reason: str) -> SettingsError:
@@ -97,18 +102,18 @@ def _incomplete(settings: AgentforceSubject, reason: str) -> SettingsError:
     url = settings.instance_url or "https://mycompany.my.salesforce.com"
     token = f'token_env = "{settings.token_env or "AGENT_TOKEN"}"\ninstance_url = "{url}"'
     return SettingsError(
-        f"the agent {settings.agent_id} cannot be asked: {reason}",
+        f"the agent {settings.agent_id} cannot be called: {reason}",
         actions=(
             f'Name a login of evalmeta org list in the subject\'s table:\n\n{table}\norg = "my-org"',
-            f"Or an environment variable with an access token, and the org's address:\n\n{table}\n{token}",
+            f"Or name an environment variable with an access token, and the org's address:\n\n{table}\n{token}",
         ),
     )
 
 
 class _Agent:
-    """One agent; its sessions share connections and the token."""
+    """An agent whose sessions share connections and the token."""
 
-    def __init__(self, settings: AgentforceSubject, endpoint: Endpoint, tokens: ApiTokens) -> None:
+    def __init__(self, settings: AgentforceSubject, endpoint: Endpoint, tokens: _Tokens) -> None:
         self.settings = settings
         self._endpoint = endpoint
         self._tokens = tokens
@@ -134,41 +139,36 @@ class _Agent:
     async def call(
         self, method: _Method, path: str, body: JsonObject | None = None, *, headers: Mapping[str, str] | None = None
     ) -> Reply:
-        """Sends a request with the token, once more with a new one when the API takes it no longer.
+        """Send a request with the token, and again with a new one if the API rejects it.
 
         Raises:
-            SubjectBusy: the session is still answering another request, or as `Endpoint.send`.
-            SubjectError: as `Endpoint.send`, or there is no token that the API takes.
+            SubjectBusy: the session is still answering another request, or as in `Endpoint.send`.
+            SubjectError: as in `Endpoint.send`, or the API rejects a new token.
         """
-        opened = await self._tokens.get()
+        token = await self._tokens.get()
         try:
-            return await self._send(opened, method, path, body, headers=headers)
+            return await self._send(token, method, path, body, headers=headers)
         except SubjectRefused as error:
             if error.status != HTTPStatus.UNAUTHORIZED:
                 raise
-        opened = await self._tokens.renew(opened)
+        token = await self._tokens.renew(token)
         try:
-            return await self._send(opened, method, path, body, headers=headers)
+            return await self._send(token, method, path, body, headers=headers)
         except SubjectRefused as error:
-            raise error if error.status != HTTPStatus.UNAUTHORIZED else refused(opened) from None
+            raise error if error.status != HTTPStatus.UNAUTHORIZED else _new_token_rejected(token) from None
 
     async def _send(
-        self, opened: Pass, method: _Method, path: str, body: JsonObject | None, *, headers: Mapping[str, str] | None
+        self, token: _Token, method: _Method, path: str, body: JsonObject | None, *, headers: Mapping[str, str] | None
     ) -> Reply:
-        headers = {"Authorization": f"Bearer {opened.token}", **(headers or {})}
-        secrets = (opened.token, opened.session)
-        try:
-            reply = await self._endpoint.send(body, path, method=method, headers=headers, secrets=secrets)
-        except SubjectRefused as error:
-            if error.status == HTTPStatus.LOCKED:
-                raise SubjectBusy(str(error)) from None
-            raise
-        self._tokens.accept()
+        headers = {"Authorization": f"Bearer {token.value}", **(headers or {})}
+        secrets = (token.value, token.session)
+        reply = await self._endpoint.send(body, path, method=method, headers=headers, secrets=secrets)
+        self._tokens.mark_accepted()
         return reply
 
 
 class _Session:
-    """One conversation. What was done stays done when a call is repeated because the agent was busy."""
+    """A conversation; when `ask` is repeated because the agent was busy, it continues where it stopped."""
 
     def __init__(self, agent: _Agent, session_id: str, history: deque[str]) -> None:
         self._agent = agent
@@ -179,10 +179,10 @@ class _Session:
 
     async def ask(self, utterance: str) -> GeneratedData:
         while self._history:
-            await self._say(self._history[0])
+            await self._send(self._history[0])
             self._history.popleft()
         if self._answer is None:
-            self._answer = await self._say(utterance)
+            self._answer = await self._send(utterance)
         reply, latency_ms = self._answer
         plan = await self._plan(reply.plan_id)
         self._answer = None
@@ -193,8 +193,8 @@ class _Session:
     async def close(self) -> None:
         await self._agent.call("DELETE", agent_api.end_path(self._id), headers=agent_api.END_HEADERS)
 
-    async def _say(self, utterance: str) -> tuple[AgentReply, float]:
-        """Gives the answer and how long it took, in milliseconds."""
+    async def _send(self, utterance: str) -> tuple[AgentReply, float]:
+        """Return the answer and its latency in milliseconds."""
         self._sequence += 1
         body, asked = agent_api.text_body(self._sequence, utterance), time.perf_counter()
         reply = await self._agent.call("POST", agent_api.messages_path(self._id), body)
@@ -220,19 +220,19 @@ class _Session:
 
 
 def _variables(case: Case, types: Mapping[str, str]) -> list[JsonObject]:
-    """Gives the plain values of the session's state and the context variables; of one name the variable counts."""
-    given = {each.name for each in case.context_variables}
-    state = {name: value for name, value in case.state.items() if name not in given and _type_of(value)}
-    held = [ContextVariable(name, plain_text(value)) for name, value in state.items()]
+    """Return the context variables, and the values of the session's state that have a type of the Agent API."""
+    names = {each.name for each in case.context_variables}
+    state = {name: value for name, value in case.state.items() if name not in names and _type_of(value)}
+    variables = [ContextVariable(name, plain_text(value)) for name, value in state.items()]
     types = {**{name: _type_of(value) for name, value in state.items()}, **types}
     try:
-        return agent_api.variables([*held, *case.context_variables], types)
+        return agent_api.variables([*variables, *case.context_variables], types)
     except ValueError as error:
-        raise SubjectError(f"{error}; evalmeta.toml says so in variable_types") from None
+        raise SubjectError(f"{error}; correct variable_types in evalmeta.toml") from None
 
 
 def _type_of(value: JsonValue) -> str:
-    """Gives the Agent API's type of a value; an empty one for what it has none for."""
+    """Return the Agent API's type of a value, empty if it has none."""
     match value:
         case bool():
             return "Boolean"
@@ -251,106 +251,117 @@ def _object(reply: Reply) -> JsonObject:
 
 
 def _unreadable(error: MessageUnreadable) -> SubjectError:
-    return SubjectError(f"the Agent API answered as it never does: {error}")
-
-
-_TOKEN: Final = re.compile(r"[!-~]+")
+    return SubjectError(f"the Agent API's answer is not valid: {error}")
 
 
 @dataclass(frozen=True, slots=True)
-class Pass:
-    """What opens an API: a token, the session of the org that it was had for, and the org's address."""
+class _Token:
+    """A token for the API, the org's address, and the org's session that the token was exchanged for."""
 
     url: str
-    token: str = field(repr=False)
+    value: str = field(repr=False)
     session: str = field(repr=False)
 
 
-class Passes(Protocol):
-    """Where passes come from."""
-
-    async def __call__(self, ended: Pass | None) -> Pass:
-        """Gives a pass, a new one in place of one that the API takes no longer."""
+class _TokenSource(Protocol):
+    async def __call__(self, ended: _Token | None) -> _Token:
+        """Return a token, or a new one if the API rejects the ended one."""
         ...
 
 
-class ApiTokens:
-    """The pass that the sessions of a subject share."""
+class _Tokens:
+    """The token that all sessions share."""
 
-    def __init__(self, passes: Passes) -> None:
-        self._passes = passes
+    def __init__(self, source: _TokenSource) -> None:
+        self._source = source
         self._lock = asyncio.Lock()
-        self._pass: Pass | None = None
-        self._is_untried = False
+        self._token: _Token | None = None
+        self._is_untested = False
 
-    async def get(self) -> Pass:
-        """Gives the pass; the first who asks signs in."""
+    async def get(self) -> _Token:
+        """Return the token; the first call signs in."""
         async with self._lock:
-            if self._pass is None:
-                self._pass = await self._passes(None)
-            return self._pass
+            if self._token is None:
+                self._token = await self._source(None)
+            return self._token
 
-    async def renew(self, ended: Pass) -> Pass:
-        """Gives another pass for one that the API refused; sessions that come together get the same.
+    async def renew(self, ended: _Token) -> _Token:
+        """Return a new token for one that the API rejected; concurrent sessions get the same one.
 
         Raises:
-            SubjectError: the refused one was new, so that another would be refused too.
+            SubjectError: the rejected token was new, so that another would be rejected too.
         """
         async with self._lock:
-            if self._pass is not ended and self._pass is not None:
-                return self._pass
-            if self._is_untried:
-                raise refused(ended)
-            self._pass, self._is_untried = await self._passes(ended), True
-            return self._pass
+            if self._token is not ended and self._token is not None:
+                return self._token
+            if self._is_untested:
+                raise _new_token_rejected(ended)
+            self._token, self._is_untested = await self._source(ended), True
+            return self._token
 
-    def accept(self) -> None:
-        """Notes that the API took the pass."""
-        self._is_untried = False
+    def mark_accepted(self) -> None:
+        """Note that the API accepted the token."""
+        self._is_untested = False
 
 
-def refused(new: Pass) -> SubjectError:
-    """Gives the error for a pass that is new and not taken."""
+def _new_token_rejected(token: _Token) -> SubjectError:
     return SubjectError(
-        f"the Agent API does not take a new session of {new.url}; its app needs the scopes chatbot_api and sfap_api, "
+        f"the Agent API rejects a new session of {token.url}; its app needs the scopes chatbot_api and sfap_api, "
         "and its user access to the agent"
     )
 
 
-def passes_of_environment(name: str, url: str) -> Passes:
-    """Gives the token in an environment variable, which nothing can renew.
+def _token_of_environment(name: str, url: str) -> _TokenSource:
+    """Return the token in an environment variable, which cannot be renewed.
 
     Raises:
-        SettingsError: the variable is not set, holds no token, or is not given to the programs that run tests.
+        SettingsError: the variable is not set, does not hold a token, or is hidden from tests.
     """
     token = child_environment().get(name, "").strip()
     if not _TOKEN.fullmatch(token):
-        raise _no_variable(name, is_set=bool(token))
+        raise _no_token(name, is_set=bool(token))
 
-    async def passes(ended: Pass | None) -> Pass:
+    async def source(ended: _Token | None) -> _Token:
         if ended:
-            raise SubjectError(f"the Agent API does not take the access token in {name}; set it to a new one")
-        return Pass(url, token, token)
+            raise SubjectError(f"the Agent API rejects the access token in {name}; set it to a new one")
+        return _Token(url, token, token)
 
-    return passes
+    return source
 
 
-def passes_of_org(org: str, sign_in: SignIn, *, transport: httpx.AsyncBaseTransport | None = None) -> Passes:
-    """Gives sessions of a login, exchanged for the API's token; if the org exchanges none, the session itself."""
+def _no_token(name: str, *, is_set: bool) -> SettingsError:
+    if is_set:
+        return SettingsError(
+            f"the environment variable {name} does not hold an access token: it has blanks or invalid characters",
+            actions=(f"Set {name} to the token alone.",),
+        )
+    if name in os.environ:
+        return SettingsError(
+            f"the environment variable {name} is hidden from the programs that run tests",
+            actions=("Pass the token in a variable with another name, such as AGENT_TOKEN, and name it in token_env.",),
+        )
+    return SettingsError(
+        f"the environment variable {name} is not set, but token_env in evalmeta.toml names it",
+        actions=(f"Set {name} to an access token with the scopes chatbot_api and sfap_api.",),
+    )
 
-    async def passes(ended: Pass | None) -> Pass:
+
+def _tokens_of_org(org: str, sign_in: SignIn, transport: httpx.AsyncBaseTransport | None) -> _TokenSource:
+    """Return sessions of a login, exchanged for the API's token; if the org exchanges none, the session itself."""
+
+    async def source(ended: _Token | None) -> _Token:
         try:
             signed_in = await sign_in(org, instead_of=ended.session if ended else "")
         except OrgUnreachable as error:
             raise SubjectUnreachable(str(error)) from error
-        token = await _exchanged(signed_in, transport)
-        return Pass(signed_in.url, token or signed_in.access_token, signed_in.access_token)
+        session = signed_in.access_token
+        return _Token(signed_in.url, await _exchange(signed_in, transport) or session, session)
 
-    return passes
+    return source
 
 
-async def _exchanged(signed_in: SignedIn, transport: httpx.AsyncBaseTransport | None) -> str:
-    """Gets the named user's JWT, as the sf CLI does; empty when the org gives none for this session."""
+async def _exchange(signed_in: SignedIn, transport: httpx.AsyncBaseTransport | None) -> str:
+    """Return the JWT of the named user, as the sf CLI does; empty if the org does not issue one."""
     session = signed_in.access_token
     endpoint = open_endpoint(
         signed_in.url, headers={"Cookie": f"sid={session}"}, secrets=(session,), transport=transport
@@ -364,20 +375,3 @@ async def _exchanged(signed_in: SignedIn, transport: httpx.AsyncBaseTransport | 
     finally:
         await endpoint.close()
     return read_token(reply.value) if isinstance(reply.value, dict) else ""
-
-
-def _no_variable(name: str, *, is_set: bool) -> SettingsError:
-    if is_set:
-        return SettingsError(
-            f"the environment variable {name} holds no access token: it has blanks or characters that no token has",
-            actions=(f"Set {name} to the token alone.",),
-        )
-    if name in os.environ:
-        return SettingsError(
-            f"the environment variable {name} is kept from the programs that run tests",
-            actions=("Give the token in a variable of another name, such as AGENT_TOKEN, and name it in token_env.",),
-        )
-    return SettingsError(
-        f"the environment variable {name} is not set, which token_env in evalmeta.toml names",
-        actions=(f"Set {name} to an access token with the scopes chatbot_api and sfap_api.",),
-    )

@@ -1,7 +1,4 @@
-"""An agent that is a program: one JSON object a line on stdin and stdout (docs/subjects.md, "command").
-
-Programs that give one line of JSON for every line they get: started, asked, and none left behind.
-"""
+"""An agent that is a program: one JSON object per line on stdin and stdout (docs/subjects.md, "command")."""
 
 from __future__ import annotations
 
@@ -34,39 +31,64 @@ if TYPE_CHECKING:
     from evalmeta.model.json_value import JsonObject, JsonValue
     from evalmeta.model.settings import CommandSubject
 
+_STDIN: Final = 0
+_STDERR: Final = 2
+_STDERR_BYTES: Final = 16_384
+_STDERR_LINES: Final = 10
+_STDERR_CHARS: Final = 1_000
+_EXCERPT_CHARS: Final = 200
+_PROTOCOL: Final = "stdout is only for answers, one line of JSON each; print everything else to stderr"
+
 
 def bind_command(settings: CommandSubject, *, root: Path) -> Subject:
-    """Makes a subject of a program that is started in `root`, once for each session at one time.
+    """Return a subject for a program that runs in `root`, with one process for each open session.
 
-    It inherits this process's environment without Salesforce tokens; `settings.environment`
-    is added. A program that dies while it is asked makes the case begin anew, with another process.
+    The program inherits this process's environment without Salesforce tokens, and `settings.environment`. If it exits
+    while it is asked, the case is retried with another process.
 
     Raises:
-        SettingsError: there is no such program, or it may not be run.
+        SettingsError: the program cannot be found, or is not executable.
     """
     environment = child_environment() | {"PYTHONUNBUFFERED": "1", **settings.environment}
-    program = _program(settings.command[0], root, environment.get("PATH"))
+    program = _find_program(settings.command[0], root, environment.get("PATH"))
     return _Command((program, *settings.command[1:]), root, environment)
 
 
+def _find_program(name: str, root: Path, path: str | None) -> str:
+    """Return the absolute path of a program: a path from the project's root, or a name on the PATH."""
+    file = root.absolute() / name if os.path.dirname(name) else None  # noqa: PTH120 - "./run" is a path, "run" is not
+    found = shutil.which(name, path=path) if file is None else shutil.which(file)
+    if found is not None:
+        return os.path.abspath(found)  # noqa: PTH100 - Python finds its environment by unresolved links
+    if file is not None and file.is_file():
+        raise SettingsError(
+            f"the subject's program {name} is not executable", actions=(f"Make it executable: chmod +x {file}",)
+        )
+    where = "on the PATH" if file is None else f"at {file}"
+    raise SettingsError(
+        f"the subject's program {name} cannot be found {where}",
+        actions=("Install it, or correct the subject's command in evalmeta.toml.",),
+    )
+
+
 class _Command:
-    """A subject that keeps a process for every session that is open, and for later those that are free."""
+    """A pool of processes: one for every open session, and idle ones for later sessions."""
 
     def __init__(self, command: tuple[str, ...], root: Path, environment: Mapping[str, str]) -> None:
         self._command = command
         self._root = root
         self._environment = environment
         self._all: set[Process] = set()
-        self._free: list[Process] = []
+        self._idle: list[Process] = []
         self._is_closed = False
 
     async def open(self, case: Case) -> Session:
         return _CommandSession(self, case)
 
-    async def take(self) -> Process:
-        """Gives a process that nobody else uses until it is given back."""
-        while self._free:
-            process = self._free.pop()
+    async def acquire(self) -> Process:
+        """Return a process that no other session uses until it is released."""
+        while self._idle:
+            process = self._idle.pop()
             if process.is_ready:
                 return process
             await self._end(process)
@@ -76,9 +98,9 @@ class _Command:
             process.kill()
         return process
 
-    async def give_back(self, process: Process) -> None:
+    async def release(self, process: Process) -> None:
         if process.is_ready:
-            self._free.append(process)
+            self._idle.append(process)
         else:
             await self._end(process)
 
@@ -96,7 +118,7 @@ class _Command:
 
 
 class _CommandSession:
-    """One conversation; the program is told all that was said before, so that it need not remember."""
+    """One conversation; every line to the program contains the whole history, so that it can be stateless."""
 
     def __init__(self, pool: _Command, case: Case) -> None:
         self._pool = pool
@@ -108,9 +130,16 @@ class _CommandSession:
 
     async def ask(self, utterance: str) -> GeneratedData:
         if self._process is None:
-            self._process = await self._pool.take()
-        answer = await self._process.ask(self._question(utterance))
-        _refuse_excuses(answer)
+            self._process = await self._pool.acquire()
+        message: JsonObject = {
+            "session": self._id,
+            "turn": self._turn,
+            "utterance": utterance,
+            "history": self._history,
+            "context": self._context,
+        }
+        answer = await self._process.ask(message)
+        _raise_errors(answer)
         generated = generated_data(answer)
         self._history += turn_messages(utterance, generated)
         self._turn += 1
@@ -118,63 +147,26 @@ class _CommandSession:
 
     async def close(self) -> None:
         if self._process is not None:
-            await self._pool.give_back(self._process)
-
-    def _question(self, utterance: str) -> JsonObject:
-        return {
-            "session": self._id,
-            "turn": self._turn,
-            "utterance": utterance,
-            "history": self._history,
-            "context": self._context,
-        }
+            await self._pool.release(self._process)
 
 
-def _refuse_excuses(answer: JsonValue) -> None:
+def _raise_errors(answer: JsonValue) -> None:
     if not isinstance(answer, Mapping):
         return
     if answer.get("busy") is True:
-        raise SubjectBusy("the program says that it is busy", after=_seconds(answer.get("after")))
+        after = answer.get("after")
+        if isinstance(after, bool) or not isinstance(after, int | float) or after < 0:
+            after = None
+        raise SubjectBusy("the program is busy", after=after)
     if answer.get("error") is not None:
-        raise SubjectError(f"the program says: {answer['error']}")
-
-
-def _seconds(after: JsonValue) -> float | None:
-    if isinstance(after, bool) or not isinstance(after, int | float):
-        return None
-    return float(after) if after >= 0 else None
-
-
-def _program(name: str, root: Path, path: str | None) -> str:
-    """Finds a program: a path from the project's root, or a name on the path."""
-    place = root.absolute() / name if os.path.dirname(name) else None  # noqa: PTH120 - "./run" is a path, "run" is none
-    found = shutil.which(name, path=path) if place is None else shutil.which(place)
-    if found is not None:
-        return os.path.abspath(found)  # noqa: PTH100 - links stay as they are: Python finds its environment by them
-    if place is not None and place.is_file():
-        raise SettingsError(f"the subject's program {name} may not be run", actions=(f"Allow it: chmod +x {place}",))
-    where = "on the path" if place is None else f"at {place}"
-    raise SettingsError(
-        f"the subject's program {name} is not there: nothing {where}",
-        actions=("Install it, or correct the subject's command in evalmeta.toml.",),
-    )
-
-
-_STDIN: Final = 0
-_STDERR: Final = 2
-# What is kept of stderr, and how much of it an error tells.
-_KEPT_BYTES: Final = 16_384
-_TOLD_LINES: Final = 10
-_TOLD_CHARS: Final = 1_000
-_SHOWN_CHARS: Final = 200
-_PROTOCOL: Final = "stdout is for answers alone, one line of JSON each; let it print everything else to stderr"
+        raise SubjectError(f"the program returned an error: {answer['error']}")
 
 
 async def start_process(command: Sequence[str], *, folder: Path, environment: Mapping[str, str]) -> Process:
-    """Starts a program, without a shell and in a process group of its own.
+    """Start a program without a shell, in a process group of its own.
 
     Raises:
-        SubjectError: the system does not start it; says why.
+        SubjectError: the system cannot start it.
     """
     loop = asyncio.get_running_loop()
     try:
@@ -183,14 +175,14 @@ async def start_process(command: Sequence[str], *, folder: Path, environment: Ma
         )
     except (OSError, ValueError) as error:
         reason = getattr(error, "strerror", None) or error
-        hint = "; a script begins with a line like #!/bin/sh" if getattr(error, "errno", 0) == errno.ENOEXEC else ""
-        name = os.path.basename(command[0])  # noqa: PTH119 - where it is, is no matter of a report's
+        hint = "; begin a script with a line like #!/bin/sh" if getattr(error, "errno", 0) == errno.ENOEXEC else ""
+        name = os.path.basename(command[0])  # noqa: PTH119 - reports show no paths of this machine
         raise SubjectError(f"the program {name} cannot be started: {reason}{hint}") from error
     return process
 
 
 class Process(asyncio.SubprocessProtocol):
-    """A running program; what it writes to stderr is read all the time, and its end is kept."""
+    """A running program that answers one line of JSON with another; its stderr is read all the time."""
 
     def __init__(self) -> None:
         self._transport: asyncio.SubprocessTransport
@@ -200,29 +192,38 @@ class Process(asyncio.SubprocessProtocol):
         self._stderr = b""
         self._is_over = False
         self._has_exited = False
-        self._is_deaf_or_mute = False
+        self._has_closed_pipe = False
 
     @property
     def is_ready(self) -> bool:
-        """Says whether the program runs and has written nothing that it was not asked for."""
+        """Whether the program runs and has not written anything unexpected."""
         return not (self._is_over or self._received)
 
     async def ask(self, message: JsonObject) -> JsonValue:
-        """Writes one line and gives what the program answers in one line; whatever goes wrong ends the program.
+        """Write one line and return the JSON that the program answers in one line; any error kills the program.
 
         Raises:
-            SubjectUnreachable: it ended, before or while it was asked; has the end of its stderr.
-            SubjectError: it wrote no JSON, too much, or what it was not asked for.
+            SubjectUnreachable: the program exited; the message has the end of its stderr.
+            SubjectError: the program wrote something that is not JSON, too much, or an unexpected line.
         """
         try:
-            return _parsed(await self._answered(orjson.dumps(message, option=orjson.OPT_APPEND_NEWLINE)))
+            return _parsed(await self._request(orjson.dumps(message, option=orjson.OPT_APPEND_NEWLINE)))
         except BaseException:
-            # What it is about to write answers no question of the next case.
+            # A late answer must not become the answer of the next case.
             self.kill()
             raise
 
+    async def _request(self, line: bytes) -> bytes:
+        if self._received:
+            raise SubjectError(f"the program wrote a line before it was asked: {_excerpt(self._received)}; {_PROTOCOL}")
+        if self._gone.done():
+            raise SubjectUnreachable(self._exit_message())
+        self._answer = asyncio.get_running_loop().create_future()
+        self._stdin().write(line)
+        return await self._answer
+
     async def end(self) -> None:
-        """Closes stdin, gives the program some time, and kills what is left of it then, or when cancelled."""
+        """Close stdin, and kill the program if it does not exit in time or if this call is cancelled."""
         self._is_over = True
         self._stdin().close()
         try:
@@ -232,19 +233,19 @@ class Process(asyncio.SubprocessProtocol):
         await asyncio.wait({self._gone}, timeout=limits.PROGRAM_END_SECONDS)
 
     def kill(self) -> None:
-        """Ends the program and what it started, at once."""
+        """Kill the program and every process that it started."""
         self._is_over = True
         if not self._has_exited:
             self._kill_group()
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
-        """Is called by the event loop, as the following are."""
+        """Keep the transport; the event loop calls this method and those below."""
         self._transport = cast("asyncio.SubprocessTransport", transport)
 
     def pipe_data_received(self, fd: int, data: bytes) -> None:
-        """Keeps the end of stderr, and lines of stdout for who asked."""
+        """Keep the end of stderr, and deliver lines of stdout."""
         if fd == _STDERR:
-            self._stderr = (self._stderr + data)[-_KEPT_BYTES:]
+            self._stderr = (self._stderr + data)[-_STDERR_BYTES:]
             return
         searched = len(self._received)
         self._received += data
@@ -257,33 +258,22 @@ class Process(asyncio.SubprocessProtocol):
             self._deliver(end)
 
     def pipe_connection_lost(self, fd: int, exc: Exception | None) -> None:  # noqa: ARG002 - the event loop's signature
-        """Gives a program some time to end that reads or writes no more."""
+        """Kill a program that has closed stdin or stdout, unless it exits in time."""
         if fd != _STDERR:
             self._is_over = True
-            asyncio.get_running_loop().call_later(limits.PROGRAM_END_SECONDS, self._give_up)
+            asyncio.get_running_loop().call_later(limits.PROGRAM_END_SECONDS, self._kill_after_closed_pipe)
 
     def process_exited(self) -> None:
-        """Ends what the program started and left behind; what cannot be ended may hold the pipes open."""
+        """Kill the processes that the program left behind; survivors may still hold the pipes open."""
         self._kill_group()
         self._is_over = self._has_exited = True
         asyncio.get_running_loop().call_later(limits.PROGRAM_END_SECONDS, self._transport.close)
 
     def connection_lost(self, exc: Exception | None) -> None:  # noqa: ARG002 - the event loop's signature
-        """Tells that the program has ended and everything it wrote is here."""
+        """Report the exit, after all output has been received."""
         self._transport.close()
         self._gone.set_result(None)
-        self._fail(SubjectUnreachable(self._obituary()))
-
-    async def _answered(self, line: bytes) -> bytes:
-        if self._received:
-            raise SubjectError(
-                f"the program wrote a line that it was not asked for: {_beginning(self._received)}; {_PROTOCOL}"
-            )
-        if self._gone.done():
-            raise SubjectUnreachable(self._obituary())
-        self._answer = asyncio.get_running_loop().create_future()
-        self._stdin().write(line)
-        return await self._answer
+        self._fail(SubjectUnreachable(self._exit_message()))
 
     def _deliver(self, end: int) -> None:
         if self._answer is None or self._answer.done():
@@ -291,8 +281,8 @@ class Process(asyncio.SubprocessProtocol):
         line, rest = bytes(self._received[:end]), self._received[end + 1 :]
         self._received.clear()
         if rest:
-            written = _beginning(line + b" " + rest)
-            self._fail(SubjectError(f"the program wrote more than one line: {written}; {_PROTOCOL}"))
+            lines = _excerpt(line + b" " + rest)
+            self._fail(SubjectError(f"the program wrote more than one line: {lines}; {_PROTOCOL}"))
         else:
             self._answer.set_result(line)
 
@@ -300,8 +290,8 @@ class Process(asyncio.SubprocessProtocol):
         if self._answer is not None and not self._answer.done():
             self._answer.set_exception(error)
 
-    def _give_up(self) -> None:
-        self._is_deaf_or_mute = not self._has_exited
+    def _kill_after_closed_pipe(self) -> None:
+        self._has_closed_pipe = not self._has_exited
         self.kill()
 
     def _kill_group(self) -> None:
@@ -311,39 +301,38 @@ class Process(asyncio.SubprocessProtocol):
     def _stdin(self) -> asyncio.WriteTransport:
         return cast("asyncio.WriteTransport", self._transport.get_pipe_transport(_STDIN))
 
-    def _obituary(self) -> str:
-        said = _end_of(self._stderr)
-        ending = f"the end of its stderr: {said}" if said else "it wrote nothing to stderr"
-        half = f" in the middle of a line: {_beginning(self._received)}" if self._received else ""
-        return f"the program {self._manner_of_death()}{half}; {ending}"
-
-    def _manner_of_death(self) -> str:
-        if self._is_deaf_or_mute:
-            return "closed its stdin or stdout"
+    def _exit_message(self) -> str:
         code = self._transport.get_returncode() or 0
-        if code < 0:
-            return f"was ended by signal {-code} ({signal.strsignal(-code)})"
-        return f"ended with exit code {code}"
+        if self._has_closed_pipe:
+            event = "closed its stdin or stdout"
+        elif code < 0:
+            event = f"was ended by signal {-code} ({signal.strsignal(-code)})"
+        else:
+            event = f"exited with code {code}"
+        half = f" in the middle of a line: {_excerpt(self._received)}" if self._received else ""
+        stderr = _end_of(self._stderr)
+        ending = f"the end of its stderr: {stderr}" if stderr else "it wrote nothing to stderr"
+        return f"the program {event}{half}; {ending}"
 
 
 def _parsed(line: bytes) -> JsonValue:
     try:
-        # RFC 8259, 8.1: who reads JSON may ignore a byte order mark.
+        # RFC 8259, 8.1: parsers may ignore a byte order mark.
         value: JsonValue = orjson.loads(line.removeprefix(codecs.BOM_UTF8))
     except orjson.JSONDecodeError:
         raise SubjectError(
-            f"the program wrote a line that is no JSON in UTF-8: {_beginning(line)}; {_PROTOCOL}"
+            f"the program wrote a line that is not valid JSON in UTF-8: {_excerpt(line)}; {_PROTOCOL}"
         ) from None
     return value
 
 
-def _beginning(line: bytes | bytearray) -> str:
-    text = redacted(line[:_KEPT_BYTES].decode(errors="replace"))
-    return repr(text if len(text) <= _SHOWN_CHARS else f"{text[:_SHOWN_CHARS]}…")
+def _excerpt(line: bytes | bytearray) -> str:
+    text = redacted(line[:_STDERR_BYTES].decode(errors="replace"))
+    return repr(text if len(text) <= _EXCERPT_CHARS else f"{text[:_EXCERPT_CHARS]}…")
 
 
 def _end_of(stderr: bytes) -> str:
-    # A line whose beginning is lost might hold half of a secret, which no shape betrays.
-    whole = stderr if len(stderr) < _KEPT_BYTES else stderr.partition(b"\n")[2]
-    lines = redacted(whole.decode(errors="replace")).strip().splitlines()[-_TOLD_LINES:]
-    return "\n".join(lines)[-_TOLD_CHARS:]
+    # Drop the first line if its beginning is lost: half of a secret cannot be recognised.
+    whole = stderr if len(stderr) < _STDERR_BYTES else stderr.partition(b"\n")[2]
+    lines = redacted(whole.decode(errors="replace")).strip().splitlines()[-_STDERR_LINES:]
+    return "\n".join(lines)[-_STDERR_CHARS:]

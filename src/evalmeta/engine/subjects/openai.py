@@ -1,4 +1,4 @@
-"""An agent behind OpenAI's chat completions: OpenAI API reference, "Create chat completion"."""
+"""An agent behind an endpoint for chat completions: OpenAI API reference, "Create chat completion"."""
 
 from __future__ import annotations
 
@@ -24,20 +24,19 @@ if TYPE_CHECKING:
 
 _PATH: Final = "/chat/completions"
 _SHOWN_CHARS: Final = 300
-# What a tool has said is told as the user's: the protocol wants the call that it answers, and no history has it.
+# Messages of tools become the user's: the API only accepts them after the call that they answer.
 _ROLES: Final = {"agent": "assistant", "system": "system"}
 
 
 def bind_openai(settings: OpenAISubject) -> Subject:
-    """Makes a subject of an endpoint that speaks chat completions; nothing is sent yet.
+    """Return a subject for an endpoint for chat completions; no request is sent yet.
 
     Raises:
-        SettingsError: the url cannot be used, the variable with the key is not set, or
-            the answer is asked for as a stream.
+        SettingsError: the url is not valid, the variable with the key is not set, or `extra` asks for a stream.
     """
     if settings.extra.get("stream"):
         raise SettingsError(
-            "the subject's extra asks for a stream, and answers are read whole",
+            "the subject's extra asks for a stream, which evalmeta does not support",
             actions=("Remove stream from the subject's extra in evalmeta.toml.",),
         )
     headers = fill_headers(settings.headers, api_key_env=settings.api_key_env)
@@ -63,7 +62,7 @@ class _Agent:
 
 
 class _Session:
-    """Keeps the messages: the endpoint knows nothing of earlier ones."""
+    """Keep the messages: the endpoint is stateless."""
 
     def __init__(self, agent: _Agent, messages: list[JsonObject]) -> None:
         self._agent = agent
@@ -72,19 +71,19 @@ class _Session:
     async def ask(self, utterance: str) -> GeneratedData:
         asked: list[JsonObject] = [*self._messages, {"role": "user", "content": utterance}]
         generated = _read(await self._agent.complete(asked))
-        # Calls are left out: the protocol wants the result of each next to it, and only the agent knows them.
+        # Tool calls are left out: the API wants each one's result after it, which only the agent knows.
         answered: list[JsonObject] = [{"role": "assistant", "content": generated.outcome}] if generated.outcome else []
         self._messages = asked + answered
         return generated
 
     async def close(self) -> None:
-        """Has nothing to let go of."""
+        """Do nothing."""
 
 
 def _opening(system: str, case: Case) -> list[JsonObject]:
     context = "".join(f"\n{name}: {plain_text(value)}" for name, value in context_of(case).items())
-    told = [system, context and f"Context:{context}"]
-    opening: list[JsonObject] = [{"role": "system", "content": text} for text in told if text]
+    instructions = [system, context and f"Context:{context}"]
+    opening: list[JsonObject] = [{"role": "system", "content": text} for text in instructions if text]
     for entry in case.history:
         role = _ROLES.get((entry.role or "").lower(), "user")
         opening.append({"role": role, "content": entry.message or ""})
@@ -112,32 +111,32 @@ def _message(reply: JsonValue) -> tuple[JsonObject, str | None]:
 
 
 def _text(content: JsonValue) -> str | None:
-    """Gives a message's text, of which it may have several parts."""
+    """Return a message's text, which may have several parts."""
     if content is None or isinstance(content, str):
         return content
     if not isinstance(content, list):
         raise SubjectError(f"the agent's content is {type(content).__name__}; expected text or a list of parts")
-    parts = [part if isinstance(part, str) else _part(part) for part in content]
-    return "".join(part for part in parts if part)
-
-
-def _part(part: JsonValue) -> str | None:
-    if not isinstance(part, dict):
-        raise SubjectError(f"the agent's content holds {type(part).__name__}; expected parts with text")
-    return optional_text(part, "text") or optional_text(part, "refusal")
+    texts = []
+    for part in content:
+        if isinstance(part, dict):
+            texts.append(optional_text(part, "text") or optional_text(part, "refusal") or "")
+        elif isinstance(part, str):
+            texts.append(part)
+        else:
+            raise SubjectError(f"the agent's content holds {type(part).__name__}; expected text or parts with text")
+    return "".join(texts)
 
 
 def _actions(message: JsonObject) -> list[JsonObject]:
     calls = [each.get("function") for each in list_of_objects(message, "tool_calls")]
     if message.get("function_call"):
         calls.append(message["function_call"])
-    return [_action(call) for call in calls]
-
-
-def _action(call: JsonValue) -> JsonObject:
-    if not isinstance(call, dict) or not isinstance(call.get("name"), str):
-        raise SubjectError(f"the agent's tool_calls hold one without a function's name: {_shown(call)}")
-    return {"name": call["name"], "input": parse_arguments(call.get("arguments"))}
+    actions: list[JsonObject] = []
+    for call in calls:
+        if not isinstance(call, dict) or not isinstance(call.get("name"), str):
+            raise SubjectError(f"the agent's tool_calls hold a call without a function's name: {_shown(call)}")
+        actions.append({"name": call["name"], "input": parse_arguments(call.get("arguments"))})
+    return actions
 
 
 def _shown(value: JsonValue) -> str:

@@ -1,9 +1,4 @@
-"""Recorded answers, replayed by utterance.
-
-Answers that the evaluation's own file has already: nobody is asked.
-
-Files of recorded answers: results of runs in every variant, and JSONL.
-"""
+"""Recorded answers instead of an agent: from a file of recordings, or from the evaluation's own file."""
 
 from __future__ import annotations
 
@@ -34,20 +29,20 @@ if TYPE_CHECKING:
     from evalmeta.model.run import Run
     from evalmeta.model.settings import ReplaySubject
 
+_RESULT_KEYS: Final = frozenset({"definition", "iteration", "number", "verdict", "results"})
+
 
 def bind_replay(settings: ReplaySubject, *, root: Path) -> Subject:
-    """Makes a subject that gives recorded answers; several of one utterance come in turn, the last one again and again.
-
-    A case gets the recordings of the case with its number, iteration by iteration, when there are any.
+    """Return a subject that looks up recorded answers by utterance; see `Recordings.take`.
 
     Raises:
-        SettingsError: the file is not there or holds no recorded answers.
+        SettingsError: the file cannot be found, or does not hold recorded answers.
     """
     return _Replay(read_recordings(root / settings.file), settings.file)
 
 
 class _Replay:
-    """A subject whose sessions need no conversation: history and context are part of what was recorded."""
+    """Ignore history and context: the recorded agent knew them."""
 
     def __init__(self, recordings: Recordings, file: Path) -> None:
         self._recordings = recordings
@@ -57,14 +52,14 @@ class _Replay:
         return _ReplaySession(self, case.number)
 
     async def close(self) -> None:
-        """Has nothing to let go of."""
+        """Do nothing."""
 
     def answer(self, utterance: str, number: int) -> GeneratedData:
         recording = self._recordings.take(utterance, number=number)
         if recording is None:
             raise SubjectError(f"no recorded answer to {utterance[:100]!r} in {self._file}")
         if recording.generated is None:
-            reason = recording.error or "it says no reason"
+            reason = recording.error or "the recording has no reason"
             raise SubjectError(f"the recorded run has no answer to {utterance[:100]!r}: {reason}")
         return recording.generated
 
@@ -78,11 +73,11 @@ class _ReplaySession:
         return self._replay.answer(utterance, self._number)
 
     async def close(self) -> None:
-        """Has nothing to let go of."""
+        """Do nothing."""
 
 
 def bind_recorded() -> Subject:
-    """Makes a subject that answers every turn with what its file has recorded for it."""
+    """Return a subject that answers every turn with the answer recorded in the evaluation's own file."""
     return _Recorded()
 
 
@@ -91,11 +86,11 @@ class _Recorded:
         return _RecordedSession(case)
 
     async def close(self) -> None:
-        """Has nothing to let go of."""
+        """Do nothing."""
 
 
 class _RecordedSession:
-    """Goes through the turns of its case; what is asked does not matter."""
+    """Answer the turns of a case in their order, whatever the utterance."""
 
     def __init__(self, case: Case) -> None:
         self._case = case
@@ -108,16 +103,18 @@ class _RecordedSession:
         return turn.recorded
 
     async def close(self) -> None:
-        """Has nothing to let go of."""
-
-
-_RESULT_KEYS: Final = frozenset({"definition", "iteration", "number", "verdict", "results"})
-_NO_ANSWER_KEYS: Final = _RESULT_KEYS | {"label", "earlier"}
+        """Do nothing."""
 
 
 @dataclass(frozen=True, slots=True)
 class Recording:
-    """What an agent did in one turn, or why it did nothing; `number` is the case's in the run it comes from."""
+    """An agent's answer in one turn, or the reason why there is none.
+
+    Attributes:
+        generated: the answer.
+        error: the reason.
+        number: the case's number in the recorded run.
+    """
 
     generated: GeneratedData | None = None
     error: str | None = None
@@ -125,38 +122,37 @@ class Recording:
 
 
 class Recordings:
-    """Recordings by utterance, in which blanks and line breaks count as one blank."""
+    """Recordings by utterance; differences in white space do not matter."""
 
     def __init__(self) -> None:
-        self._waiting: defaultdict[tuple[str, int | None], deque[Recording]] = defaultdict(deque)
+        self._queues: defaultdict[tuple[str, int | None], deque[Recording]] = defaultdict(deque)
 
     def add(self, utterance: str, recording: Recording) -> None:
-        """Puts a recording behind the others of its utterance."""
+        """Append a recording to the others of its utterance."""
         for number in {None, recording.number}:
-            self._waiting[_key(utterance), number].append(recording)
+            self._queues[" ".join(utterance.split()), number].append(recording)
 
     def take(self, utterance: str, *, number: int) -> Recording | None:
-        """Gives the next recording of an utterance, and the last one again and again.
+        """Return the next recording of an utterance, and the last one again and again.
 
-        Those of the case with this number are for it alone; a case that has none gets all in turn.
+        Recordings of the case with this number come first, and only for this case. Other cases share all recordings.
         """
-        key = _key(utterance)
-        waiting = self._waiting.get((key, number)) or self._waiting.get((key, None))
-        if not waiting:
+        key = " ".join(utterance.split())
+        queue = self._queues.get((key, number)) or self._queues.get((key, None))
+        if not queue:
             return None
-        return waiting.popleft() if len(waiting) > 1 else waiting[0]
+        return queue.popleft() if len(queue) > 1 else queue[0]
 
 
 def read_recordings(path: Path) -> Recordings:
-    """Reads a file that holds, by what is in it, one of these.
+    """Read a file of recorded answers; the format is detected from the content.
 
-    A results object of the Testing API or of Agentforce Studio, bare or in the CLI's
-    envelope; a list of them; or JSONL, in which every line is a result of `--result-format
-    jsonl`, or what a Python agent may return, with the `utterance` that it answers, or
-    with `error` instead.
+    It is a results object of the Testing API or of Agentforce Studio, alone or in the CLI's envelope; a list of them;
+    or JSONL. A line of JSONL is a result of `--result-format jsonl`, or the return value of a Python agent together
+    with its `utterance`, or an `utterance` with an `error`.
 
     Raises:
-        SettingsError: the file is not there, too large, or holds something else; says in which line.
+        SettingsError: the file cannot be found, is too large, or holds something else; names the line.
     """
     try:
         with path.open("rb") as file:
@@ -195,13 +191,13 @@ class _Reader:
         try:
             return _recordings(orjson.loads(content))
         except orjson.JSONDecodeError as error:
-            place = f"{self._path}:{start + error.lineno - 1}"
-            raise _unusable(place, f"it is no JSON: {error.msg}") from None
+            line = f"{self._path}:{start + error.lineno - 1}"
+            raise _unusable(line, f"it is not valid JSON: {error.msg}") from None
         except MessageUnreadable as error:
             raise _unusable(str(self._path), str(error)) from None
 
     def _next_line(self) -> bytes:
-        """Gives the next line that is not blank; nothing at the end."""
+        """Return the next line that is not blank, empty bytes at the end."""
         line = b"\n"
         while line and not line.strip():
             line = self._counted(self._file.readline(self._left + 1))
@@ -215,8 +211,17 @@ class _Reader:
         return content
 
 
+def _unusable(location: str, reason: str) -> SettingsError:
+    return SettingsError(
+        f"the recorded answers in {location} cannot be used: {reason}",
+        actions=(
+            "Correct the file, name another in evalmeta.toml, or record a run with --result-format json or jsonl.",
+        ),
+    )
+
+
 def _is_entry(line: bytes) -> bool:
-    """Tells whether a line is an object of its own, and none that holds results."""
+    """Return whether a line is a JSON object of its own that does not hold the results of a run."""
     try:
         value = orjson.loads(line)
     except orjson.JSONDecodeError:
@@ -225,12 +230,15 @@ def _is_entry(line: bytes) -> bool:
 
 
 def _entries(line: bytes) -> Iterator[tuple[str, Recording]]:
-    """Gives the answers on a line: of a result with several turns all of them, in their order."""
-    told = read_object(line)
-    source, number = _told(told)
-    for turn in list_of_objects(told, "earlier") if number is not None else ():
+    """Yield the utterances and answers of a line; a result with several turns has several."""
+    source = read_object(line)
+    number = source.get("number")
+    if not (source.keys() >= _RESULT_KEYS and isinstance(number, int)):
+        yield _entry(dict(source), None)
+        return
+    for turn in list_of_objects(source, "earlier"):
         yield _entry(dict(turn), number)
-    yield _entry(source, number)
+    yield _entry({key: source[key] for key in source if key not in _RESULT_KEYS | {"label", "earlier"}}, number)
 
 
 def _entry(source: dict[str, JsonValue], number: int | None) -> tuple[str, Recording]:
@@ -240,21 +248,21 @@ def _entry(source: dict[str, JsonValue], number: int | None) -> tuple[str, Recor
     if error is None:
         return utterance, Recording(generated_data(source), number=number)
     if not isinstance(error, str):
-        raise MessageUnreadable("its error is no text")
+        raise MessageUnreadable("its error is not text")
     return utterance, Recording(error=error, number=number)
 
 
-def _told(line: JsonObject) -> tuple[dict[str, JsonValue], int | None]:
-    """Gives what an agent told, and which case it was if the line is a result of `--result-format jsonl`."""
-    number = line.get("number")
-    if not (line.keys() >= _RESULT_KEYS and isinstance(number, int)):
-        return dict(line), None
-    return {key: value for key, value in line.items() if key not in _NO_ANSWER_KEYS}, number
-
-
 def _recordings(document: JsonValue) -> Recordings:
+    if isinstance(document, Mapping) and "testCases" not in document and "result" in document:
+        document = document["result"]
+    if isinstance(document, list):
+        if not document:
+            raise MessageUnreadable("it is a list without any run")
+        runs = [_run(each, prefix=f"run {number} of the list: ") for number, each in enumerate(document, 1)]
+    else:
+        runs = [_run(document)]
     recordings = Recordings()
-    for run in _runs(document):
+    for run in runs:
         for case in sorted(run.cases, key=lambda case: case.iteration):
             for turn in case.earlier:
                 recordings.add(turn.utterance, Recording(turn.generated, None, case.number))
@@ -262,37 +270,14 @@ def _recordings(document: JsonValue) -> Recordings:
     return recordings
 
 
-def _runs(document: JsonValue) -> list[Run]:
-    if isinstance(document, Mapping) and "testCases" not in document and "result" in document:
-        document = document["result"]
-    if not isinstance(document, list):
-        return [_run(document)]
-    if not document:
-        raise MessageUnreadable("it is a list without any run in it")
-    return [_run(each, place=f"run {number} of the list: ") for number, each in enumerate(document, 1)]
-
-
-def _run(source: JsonValue, *, place: str = "") -> Run:
+def _run(source: JsonValue, *, prefix: str = "") -> Run:
     if not isinstance(source, Mapping):
-        raise MessageUnreadable(f"{place}it is no results object")
+        raise MessageUnreadable(f"{prefix}it is not a results object")
     try:
-        return read_testing_run(source) if _is_studios(source) else read_run(source)
+        return read_testing_run(source) if _is_from_studio(source) else read_run(source)
     except MessageUnreadable as error:
-        raise MessageUnreadable(f"{place}{error}") from None
+        raise MessageUnreadable(f"{prefix}{error}") from None
 
 
-def _is_studios(run: JsonObject) -> bool:
+def _is_from_studio(run: JsonObject) -> bool:
     return any("subjectResponse" in case for case in list_of_objects(run, "testCases"))
-
-
-def _key(utterance: str) -> str:
-    return " ".join(utterance.split())
-
-
-def _unusable(place: str, reason: str) -> SettingsError:
-    return SettingsError(
-        f"the recorded answers in {place} cannot be used: {reason}",
-        actions=(
-            "Correct the file, name another in evalmeta.toml, or record a run with --result-format json or jsonl.",
-        ),
-    )

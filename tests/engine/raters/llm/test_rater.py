@@ -415,7 +415,7 @@ def test_a_key_that_is_not_set_is_named() -> None:
 def test_a_key_is_not_sent_in_clear(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("JUDGE_KEY", KEY)
     settings = LlmRater(adapter="llm", model="judge-1", url="http://models.invalid/v1", api_key_env="JUDGE_KEY")
-    with pytest.raises(SettingsError, match="refused"):
+    with pytest.raises(SettingsError, match="sent unencrypted"):
         bind_llm(settings)
 
 
