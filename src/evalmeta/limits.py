@@ -14,8 +14,8 @@ MAX_XML_CHILDREN: Final = 12_000
 MAX_XML_ATTRIBUTES: Final = 20_000
 MAX_XML_NAMESPACES: Final = 100
 MAX_XML_NAMESPACE_CHARS: Final = 300
-# Up to how many elements xmlschema explains a file that libxml2 refused: 85 microseconds each.
-MAX_EXPLAINED_ELEMENTS: Final = 3_000
+# Up to this number of elements, libxml2 may log every error of a file: its log takes quadratic time.
+MAX_LOGGED_ELEMENTS: Final = 3_000
 # How many problems of structure, and how many of rules, are told of one file at a time.
 MAX_PROBLEMS: Final = 1_000
 # How many problems, and how many warnings, a deployment's reply has, shared by its components; one of each at least.

@@ -41,7 +41,7 @@ def test_a_misspelt_expectation_is_shown_with_place_and_way_out(
 
     assert done.code == 1
     assert "aiEvaluationDefinitions/Bad.aiEvaluationDefinition:4:18" in done.out
-    assert "'topic_sequence_mtch' is no expectation" in done.out
+    assert "'topic_sequence_mtch' is not a known expectation" in done.out
     assert "Did you mean topic_sequence_match?" in done.out
 
 

@@ -1,20 +1,34 @@
-"""libxml2, xmlschema and the typed reader give the same verdict on every document."""
+"""libxml2, xmlschema and evalmeta give the same verdict on every document, and report the same problems."""
 
 from __future__ import annotations
 
-import pytest
-from hypothesis import HealthCheck, given, settings
-from lxml import etree
-from xmlschema import XMLSchema
+from typing import TYPE_CHECKING, cast
 
+import pytest
+from hypothesis import HealthCheck, assume, given, settings
+from lxml import etree
+from xmlschema import XMLSchema, XMLSchemaChildrenValidationError, XMLSchemaDecodeError, XsdElement
+from xmlschema.validators import XsdKey, XsdSimpleType
+
+from evalmeta import limits
 from evalmeta.errors import InvalidMetadata
 from evalmeta.model.registry import EVALUATION_DEFINITION, TESTING_DEFINITION, MetadataType
-from evalmeta.validation.structure import schema_dir
 from evalmeta.validation.validator import validate_component
 from evalmeta.xmlio.definitions import read_definition
-from evalmeta.xmlio.reader import NAMESPACE, read_xml
+from evalmeta.xmlio.reader import NAMESPACE, local_name, read_xml
+from evalmeta.xmlio.schema import Declaration, Field, declarations, schema_dir
+from evalmeta.xmlio.structure import check_structure
 from examples import EXAMPLES
 from strategies import QUIRKS, documents
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from elementpath.protocols import ElementProtocol
+    from lxml.etree import _Element as Element
+    from xmlschema import XMLSchemaValidationError
+
+    from evalmeta.xmlio.reader import Document
 
 XSD = schema_dir() / "AiEvaluationDefinition.xsd"
 LIBXML2 = etree.XMLSchema(etree.parse(XSD))
@@ -22,6 +36,7 @@ XMLSCHEMA = XMLSchema(XSD)
 TESTING_XSD = schema_dir() / TESTING_DEFINITION.xsd
 TESTING_LIBXML2 = etree.XMLSchema(etree.parse(TESTING_XSD))
 TESTING_XMLSCHEMA = XMLSchema(TESTING_XSD)
+INPUTS = "<inputs><utterance>u</utterance></inputs>"
 XSI = 'xmlns:xsi="http://www.w3.org/2001/XMLSchema-instance"'
 STRUCTURE = {
     "attribute-unknown",
@@ -41,8 +56,7 @@ def definition(*cases: str, subject_type: str = "AGENT", attributes: str = "") -
 
 
 def numbered(*numbers: str) -> str:
-    inputs = "<inputs><utterance>u</utterance></inputs>"
-    return definition(*(f"<testCase>{inputs}<number>{number}</number></testCase>" for number in numbers))
+    return definition(*(f"<testCase>{INPUTS}<number>{number}</number></testCase>" for number in numbers))
 
 
 def reads(text: str) -> bool:
@@ -172,3 +186,116 @@ def test_every_judge_gives_the_same_verdict_of_the_other_type(text: str) -> None
     if not any(quirk in text for quirk in QUIRKS):
         assert (accepts(TESTING_XMLSCHEMA, text) and counted) is verdict
     assert (not structure_of(text, TESTING_DEFINITION)) is verdict
+
+
+def declared_by_xmlschema(element: XsdElement) -> Declaration:
+    kind = element.type
+    if isinstance(kind, XsdSimpleType):
+        return Declaration(
+            None,
+            base=kind.local_name if kind.local_name in {"int", "boolean"} else "string",
+            enumeration=tuple(map(str, kind.enumeration or ())),
+        )
+    assert kind.model_group is not None
+    known = [each for each in kind.model_group.iter_elements() if isinstance(each, XsdElement)]
+    own = [each for each in element.identities if each.selector and each.selector.path == "."]
+    return Declaration(
+        {each.name: declared_by_xmlschema(each) for each in known},
+        tuple(Field(tags(each.fields[0].path), isinstance(each, XsdKey)) for each in own),
+    )
+
+
+def tags(path: str) -> tuple[str, ...]:
+    return tuple(f"{{{NAMESPACE}}}{step.removeprefix('m:')}" for step in path.split("/"))
+
+
+@pytest.mark.parametrize("xsd", [EVALUATION_DEFINITION.xsd, TESTING_DEFINITION.xsd, "package.xsd"])
+def test_the_declarations_of_a_schema_are_those_that_xmlschema_reads(xsd: str) -> None:
+    elements = XMLSchema(schema_dir() / xsd).elements
+    assert declarations(xsd) == {str(each.name): declared_by_xmlschema(each) for each in elements.values()}
+
+
+def places(document: Document, error: XMLSchemaValidationError) -> Iterator[tuple[str, str]]:
+    """Yield code and location of the problems that an error of xmlschema stands for, except attributes and numbers."""
+    element, reason = cast("Element", error.elem), error.reason or ""
+    if isinstance(error, XMLSchemaChildrenValidationError):
+        yield "element-unknown", str(document.location(element[error.index]))
+    elif reason.startswith("missing key field") or "selects multiple values" in reason:
+        name = reason.split("'", maxsplit=2)[1].partition("/")[0].removeprefix("m:")
+        if all(local_name(child) != name for child in element):
+            yield "element-missing", str(document.location(element))
+        for extra in element.findall(f"{{{NAMESPACE}}}{name}")[1:]:
+            yield "element-repeated", str(document.location(extra))
+    elif reason.startswith("character data"):
+        yield from (("text-stray", str(place)) for place in document.texts(element))
+    elif reason.startswith("a simple content"):
+        yield "element-unknown", str(document.location(element[0]))
+    elif isinstance(error, XMLSchemaDecodeError) or reason.startswith("value must"):
+        yield "value-invalid", str(document.location(element))
+
+
+def reported(document: Document, xsd: str) -> set[tuple[str, str]]:
+    problems = [each.problem for each in check_structure(document, xsd)]
+    others = {"attribute-unknown", "number-duplicate"}
+    return {(each.code, str(each.location)) for each in problems if each.code not in others}
+
+
+def reported_by_xmlschema(document: Document, schema: XMLSchema) -> set[tuple[str, str]]:
+    errors = schema.iter_errors(cast("ElementProtocol", document.root))
+    return {place for error in errors for place in places(document, error)}
+
+
+@settings(max_examples=EXAMPLES, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@given(documents())
+def test_evalmeta_reports_what_xmlschema_reports(text: str) -> None:
+    assume(text.startswith(f'<AiEvaluationDefinition xmlns="{NAMESPACE}"'))
+    document = read_xml(text.encode(), label="d")
+    ours, theirs = reported(document, EVALUATION_DEFINITION.xsd), reported_by_xmlschema(document, XMLSCHEMA)
+    if any(quirk in text for quirk in QUIRKS):
+        assert theirs <= ours
+    else:
+        assert ours == theirs
+
+
+@pytest.mark.parametrize(
+    "case",
+    [
+        f"{INPUTS}<number>1</number><number>2</number>",
+        "<inputs/><inputs><utterance/></inputs>",
+        f"{INPUTS}<number>1<x/></number>",
+        f"{INPUTS}<number>x</number>",
+        f"{INPUTS}<x><number/></x><number xmlns=''>1</number>text",
+    ],
+)
+def test_evalmeta_reports_what_xmlschema_reports_of_a_test_case(case: str) -> None:
+    document = read_xml(definition(f"<testCase>{case}</testCase>").encode(), label="d")
+    assert reported(document, EVALUATION_DEFINITION.xsd) == reported_by_xmlschema(document, XMLSCHEMA) != set()
+
+
+@pytest.mark.parametrize("content", ["", "<name/><name/>", "<name/><member/>", "<name/>text", "<name><x/></name>"])
+def test_evalmeta_reports_what_xmlschema_reports_of_a_manifest(content: str) -> None:
+    document = read_xml(f'<Package xmlns="{NAMESPACE}"><types>{content}</types></Package>'.encode(), label="d")
+    theirs = reported_by_xmlschema(document, XMLSchema(schema_dir() / "package.xsd"))
+    assert reported(document, "package.xsd") == theirs != set()
+
+
+@pytest.mark.parametrize(
+    "case",
+    ["<number/>", "<number>1</number><scorer/>", "<number>1</number><scorer><scorerType>x</scorerType></scorer>", ""],
+)
+def test_evalmeta_reports_what_xmlschema_reports_of_the_other_type(case: str) -> None:
+    text = definition(f"<testCase>{INPUTS}{case}</testCase>").replace("AiEvaluation", "AiTesting")
+    document = read_xml(text.encode(), label="d")
+    theirs = reported_by_xmlschema(document, TESTING_XMLSCHEMA)
+    assert reported(document, TESTING_DEFINITION.xsd) == theirs != set()
+
+
+@settings(max_examples=EXAMPLES, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@given(documents())
+def test_a_document_that_is_validated_as_a_stream_has_the_same_problems(text: str) -> None:
+    assume(text.startswith(f'<AiEvaluationDefinition xmlns="{NAMESPACE}"'))
+    document = read_xml(text.encode(), label="d")
+    problems = check_structure(document, EVALUATION_DEFINITION.xsd)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(limits, "MAX_LOGGED_ELEMENTS", 0)
+        assert check_structure(document, EVALUATION_DEFINITION.xsd) == problems

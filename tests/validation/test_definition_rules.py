@@ -44,7 +44,7 @@ def test_an_api_name_obeys_every_sentence_of_the_reference(name: str) -> None:
 
 
 @pytest.mark.parametrize(
-    ("name", "word"), [("a__b", "no API name"), ("a b", "no API name"), ("a" * 81, "81 characters")]
+    ("name", "word"), [("a__b", "not a valid API name"), ("a b", "not a valid API name"), ("a" * 81, "81 characters")]
 )
 def test_a_file_name_is_an_api_name(name: str, word: str) -> None:
     (finding,) = find_full_name_format(scope(full_name=name))
@@ -86,7 +86,7 @@ def test_the_first_case_too_many_is_shown(count: int, steps: list[object]) -> No
 def test_parameters_are_told_once_with_the_first_of_them() -> None:
     (finding,) = find_parameters_before_their_version(scope(CASE, CUSTOM, CUSTOM, version=63))
     assert finding.steps == (("testCase", 1), ("expectation", 1), ("parameter", 0))
-    assert finding.message == "<parameter> needs API version 64.0; 63.0 is in force"
+    assert finding.message == "<parameter> requires API version 64.0; the version in use is 63.0"
 
 
 def test_parameters_are_known_from_their_version_on() -> None:

@@ -3,7 +3,7 @@ from __future__ import annotations
 import pytest
 
 from evalmeta.model.registry import EVALUATION_DEFINITION, TESTING_DEFINITION, ApiVersion
-from evalmeta.validation.rules import Judgement
+from evalmeta.validation.rules import RulePolicy
 from evalmeta.validation.validator import validate_component
 from evalmeta.xmlio.reader import NAMESPACE
 
@@ -35,7 +35,7 @@ def told(
         text.encode(),
         label="d",
         full_name="D",
-        judgement=Judgement(profile),
+        policy=RulePolicy(profile),
         api_version=ApiVersion(version),
     )
     return [f"{problem.severity} {problem.code}" for problem in problems]

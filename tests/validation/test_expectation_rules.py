@@ -85,7 +85,7 @@ def test_a_blank_is_nothing_to_compare_with(name: str) -> None:
 @pytest.mark.parametrize("name", ACTIONS)
 def test_a_blank_list_of_actions_is_told_once(name: str) -> None:
     assert said(find_value_missing, Expectation(name, " ")) == []
-    assert said(find_actions_unreadable, Expectation(name, " ")) == ["'' is no list of actions"]
+    assert said(find_actions_unreadable, Expectation(name, " ")) == ["'' is not a list of actions"]
 
 
 @pytest.mark.parametrize("name", [*QUALITY, *CUSTOM, "output_latency_milliseconds", "unknown"])
@@ -95,7 +95,7 @@ def test_nothing_else_needs_a_value(name: str) -> None:
 
 @pytest.mark.parametrize("name", [*QUALITY, *CUSTOM])
 def test_a_value_that_nobody_reads_is_told(name: str) -> None:
-    assert said(find_value_unused, Expectation(name, "v")) == [f"{name} takes no <expectedValue>"]
+    assert said(find_value_unused, Expectation(name, "v")) == [f"{name} does not use <expectedValue>"]
 
 
 @pytest.mark.parametrize("name", [*VALUES, *ACTIONS, "output_latency_milliseconds", "unknown"])
@@ -111,7 +111,7 @@ def test_every_spelling_of_a_list_of_actions_is_read(value: str) -> None:
 @pytest.mark.parametrize("value", ["A", "[A]", "['A'", "['A' 'B']", "('A')", "['A'], []", "{}"])
 def test_what_is_no_list_of_actions_is_shown(value: str) -> None:
     assert said(find_actions_unreadable, Expectation("action_sequence_match", value)) == [
-        f"{value!r} is no list of actions"
+        f"{value!r} is not a list of actions"
     ]
 
 
@@ -134,7 +134,7 @@ def test_only_custom_criteria_need_parameters() -> None:
 @pytest.mark.parametrize("name", [*VALUES, *ACTIONS, *QUALITY])
 def test_parameters_that_nobody_reads_are_told_once(name: str) -> None:
     found = said(find_parameter_unused, custom(name, ("operator", "equals"), ("actual", "a")))
-    assert found == [f"{name} takes no <parameter>"]
+    assert found == [f"{name} does not use <parameter>"]
 
 
 @pytest.mark.parametrize("name", [*CUSTOM, "unknown"])
@@ -165,11 +165,15 @@ def test_operators_belong_to_their_comparison(name: str, operators: tuple[str, .
 @pytest.mark.parametrize(
     ("name", "operator", "message"),
     [
-        ("string_comparison", "startsWith", "'startsWith' is no operator of string_comparison"),
-        ("string_comparison", "not_equals", "'not_equals' is no operator of string_comparison"),
-        ("string_comparison", "less_than", "'less_than' belongs to numeric_comparison, not to string_comparison"),
-        ("numeric_comparison", "contains", "'contains' belongs to string_comparison, not to numeric_comparison"),
-        ("numeric_comparison", "", "'' is no operator of numeric_comparison"),
+        ("string_comparison", "startsWith", "'startsWith' is not an operator of string_comparison"),
+        ("string_comparison", "not_equals", "'not_equals' is not an operator of string_comparison"),
+        (
+            "string_comparison",
+            "less_than",
+            "'less_than' is an operator of numeric_comparison, not of string_comparison",
+        ),
+        ("numeric_comparison", "contains", "'contains' is an operator of string_comparison, not of numeric_comparison"),
+        ("numeric_comparison", "", "'' is not an operator of numeric_comparison"),
     ],
 )
 def test_an_operator_that_does_not_belong_is_told(name: str, operator: str, message: str) -> None:
@@ -180,7 +184,7 @@ def test_an_operator_that_does_not_belong_is_told(name: str, operator: str, mess
 @pytest.mark.parametrize("name", OPERATORS)
 def test_no_operator_is_taken_for_its_opposite(name: str, operator: str) -> None:
     told = hint(find_operator_unknown, custom(name, ("operator", operator)))
-    assert told == f"No operator negates: say what is expected instead. Known: {', '.join(OPERATORS[name])}."
+    assert told == f"Write what is expected instead: no operator negates. Known: {', '.join(OPERATORS[name])}."
 
 
 @pytest.mark.parametrize(
@@ -212,7 +216,7 @@ def test_numbers_are_numbers(number: str) -> None:
 )
 def test_what_is_no_number_is_shown(number: str) -> None:
     found = said(find_number_invalid, custom("numeric_comparison", ("operator", "x"), ("expected", number)))
-    assert found == [f"the parameter 'expected' is {number!r}, which is no number"]
+    assert found == [f"the parameter 'expected' is {number!r}, which is not a number"]
 
 
 def test_texts_and_references_need_not_be_numbers() -> None:

@@ -16,8 +16,8 @@ from evalmeta.package.forceignore import read_forceignore
 from evalmeta.package.project import PROJECT_FILE, find_project
 from evalmeta.package.resolver import resolve
 from evalmeta.validation.manifests import validate_manifest
-from evalmeta.validation.rules import CODES, FIXED_CODES, Judgement
-from evalmeta.validation.validator import Checked, check_component, validate_together
+from evalmeta.validation.rules import CODES, FIXED_CODES, RulePolicy
+from evalmeta.validation.validator import CheckedFile, check_component, validate_together
 from evalmeta.xmlio.manifests import index_members
 from evalmeta.xmlio.reader import read_xml
 
@@ -42,12 +42,12 @@ def code_of(sample: Path) -> str:
     return sample.name.partition(".")[0].replace("__", "_").replace("_", "-")
 
 
-def checked(path: Path, version: ApiVersion = NEWEST_API_VERSION) -> Checked:
+def checked(path: Path, version: ApiVersion = NEWEST_API_VERSION) -> CheckedFile:
     found = full_name_of(path.name)
     assert found, path
     kind, full_name = found
     return check_component(
-        kind, path.read_bytes(), label=label(path), full_name=full_name, judgement=Judgement(), api_version=version
+        kind, path.read_bytes(), label=label(path), full_name=full_name, policy=RulePolicy(), api_version=version
     )
 
 
@@ -89,7 +89,7 @@ def in_folder(folder: Path) -> Iterator[Problem]:
     files = [checked(path, version) for path in definitions(folder)]
     for each in files:
         yield from each.problems
-    yield from validate_together([each.file for each in files if each.file], Judgement())
+    yield from validate_together([each.file for each in files if each.file], RulePolicy())
 
 
 def told(sample: Path) -> list[Problem]:

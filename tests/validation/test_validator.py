@@ -10,7 +10,7 @@ from evalmeta.model.problem import Problem, Severity
 from evalmeta.model.registry import EVALUATION_DEFINITION, ApiVersion
 from evalmeta.model.settings import Profile, RuleSetting, Settings
 from evalmeta.validation.manifests import validate_manifest
-from evalmeta.validation.rules import Judgement, judgement_of
+from evalmeta.validation.rules import RulePolicy, rule_policy
 from evalmeta.validation.validator import validate_component
 from evalmeta.xmlio.definitions import write_definition
 from evalmeta.xmlio.reader import NAMESPACE
@@ -37,7 +37,7 @@ def check(
         f'<AiEvaluationDefinition xmlns="{NAMESPACE}">{body}</AiEvaluationDefinition>'.encode(),
         label="d",
         full_name=full_name,
-        judgement=Judgement(profile, rules or {}),
+        policy=RulePolicy(profile, rules or {}),
         api_version=ApiVersion(version),
     )
 
@@ -60,13 +60,13 @@ def test_every_problem_names_the_component() -> None:
 
 
 @pytest.mark.parametrize(("profile", "severity"), [("documented", "error"), ("orgs", "warning")])
-def test_a_profile_decides_how_much_a_label_weighs(profile: Profile, severity: str) -> None:
+def test_a_profile_decides_the_severity_of_a_label(profile: Profile, severity: str) -> None:
     assert [problem.severity for problem in check(LABELLED, profile=profile)] == [severity]
 
 
 def test_an_error_that_orgs_accept_says_so_and_shows_the_setting() -> None:
     (problem,) = check(LABELLED)
-    assert 'Orgs accept it; name-format = "warning" under [validate.rules]' in problem.hint
+    assert 'To accept it, as orgs do, set name-format = "warning" under [validate.rules]' in problem.hint
 
 
 @pytest.mark.parametrize("setting", ["error", "warning"])
@@ -83,7 +83,7 @@ def test_a_rule_can_be_switched_off() -> None:
 def test_a_warning_can_be_made_an_error() -> None:
     (problem,) = check(HEAD, rules={"test-cases-missing": "error"})
     assert problem.is_error
-    assert "Orgs accept it" not in problem.hint
+    assert "as orgs do" not in problem.hint
 
 
 def settings_of(**rules: str) -> Settings:
@@ -92,22 +92,22 @@ def settings_of(**rules: str) -> Settings:
     )
 
 
-def test_settings_become_a_judgement() -> None:
-    judgement = judgement_of(settings_of(name_format="off"))
-    assert (judgement.profile, judgement.rules) == ("documented", {"name-format": "off"})
+def test_settings_become_a_policy() -> None:
+    policy = rule_policy(settings_of(name_format="off"))
+    assert (policy.profile, policy.rules) == ("documented", {"name-format": "off"})
 
 
 @pytest.mark.parametrize(
     ("code", "message", "action"),
     [
-        ("name_formatt", "names no rule 'name-formatt'", "Did you mean 'name-format'?"),
-        ("zzz", "names no rule 'zzz'", "Known: actions-unreadable, "),
-        ("xml_doctype", "sets 'xml-doctype', which nothing changes", "Remove 'xml-doctype'."),
+        ("name_formatt", "sets an unknown rule, 'name-formatt'", "Did you mean 'name-format'?"),
+        ("zzz", "sets an unknown rule, 'zzz'", "Known: actions-unreadable, "),
+        ("xml_doctype", "sets 'xml-doctype', whose severity is fixed", "Remove 'xml-doctype'."),
     ],
 )
 def test_a_code_that_cannot_be_set_is_a_settings_error(code: str, message: str, action: str) -> None:
     with pytest.raises(SettingsError, match=message) as caught:
-        judgement_of(settings_of(**{code: "off"}))
+        rule_policy(settings_of(**{code: "off"}))
     assert caught.value.actions[0].startswith(action)
 
 
@@ -164,11 +164,11 @@ def test_an_api_version_decides_about_parameters() -> None:
     assert check(body, version=64) == []
 
 
-def test_very_many_findings_are_not_all_told() -> None:
+def test_at_most_1000_findings_are_reported() -> None:
     cases = f"<testCase>{INPUTS}<expectation><name>x</name></expectation></testCase>" * 2_000
     problems = check(HEAD + cases)
     assert len(problems) == limits.MAX_PROBLEMS
-    assert problems[-1].hint.endswith("There are more problems: 1,000 are told of a file at a time.")
+    assert problems[-1].hint.endswith("There are more problems; at most 1,000 of a file are reported at a time.")
 
 
 @settings(deadline=None)
@@ -239,7 +239,7 @@ def test_a_mixed_manifest_may_name_other_types_but_misspell_none() -> None:
     ("data", "message"),
     [
         (b"<Package/>", f"<Package> is not in the namespace {NAMESPACE}"),
-        (b"<package/>", "the root element is <package>; <Package> is due"),
+        (b"<package/>", "the root element is <package>, not <Package>"),
     ],
 )
 def test_another_root_is_no_manifest(data: bytes, message: str) -> None:

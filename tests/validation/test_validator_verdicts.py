@@ -5,8 +5,8 @@ from typing import TYPE_CHECKING
 from evalmeta import limits
 from evalmeta.model.registry import EVALUATION_DEFINITION, NEWEST_API_VERSION, ApiVersion
 from evalmeta.validation import validator
-from evalmeta.validation.rules import Judgement
-from evalmeta.validation.validator import check_component, is_clean, remember_clean, validate_component, verdict_key
+from evalmeta.validation.rules import RulePolicy
+from evalmeta.validation.validator import check_component, clean_key, is_clean, remember_clean, validate_component
 from org.parts import definition
 
 if TYPE_CHECKING:
@@ -17,7 +17,7 @@ GOOD = definition("A")
 
 
 def key(content: bytes = GOOD, *, full_name: str = "A", api_version: ApiVersion = NEWEST_API_VERSION) -> bytes:
-    return verdict_key(KIND, content, full_name=full_name, api_version=api_version)
+    return clean_key(KIND, content, full_name=full_name, api_version=api_version)
 
 
 def test_a_file_without_problems_is_remembered_as_these_bytes_of_this_component(
@@ -32,14 +32,14 @@ def test_a_file_without_problems_is_remembered_as_these_bytes_of_this_component(
 
 def test_a_file_with_a_warning_is_not_remembered() -> None:
     labelled = GOOD.replace(b"<name>A<", b"<name>My label<")
-    judgement = Judgement(profile="orgs")
+    policy = RulePolicy(profile="orgs")
     for _ in range(2):
-        assert validate_component(KIND, labelled, label="a", full_name="A", judgement=judgement) != []
+        assert validate_component(KIND, labelled, label="a", full_name="A", policy=policy) != []
 
 
 def test_a_file_that_a_rule_was_not_applied_to_is_not_remembered() -> None:
-    off = Judgement(rules={"name-invalid": "off"})
-    checked = check_component(KIND, GOOD, label="a", full_name="A", judgement=off, api_version=NEWEST_API_VERSION)
+    off = RulePolicy(rules={"name-invalid": "off"})
+    checked = check_component(KIND, GOOD, label="a", full_name="A", policy=off, api_version=NEWEST_API_VERSION)
     assert (checked.problems, checked.clean) == ((), None)
 
 

@@ -40,7 +40,7 @@ from evalmeta.package.config_file import key_name
 from evalmeta.package.convert import named_by
 from evalmeta.package.project import find_project
 from evalmeta.package.resolver import version_in_force
-from evalmeta.validation.rules import judgement_of
+from evalmeta.validation.rules import rule_policy
 from evalmeta.validation.validator import validate_component
 from evalmeta.xmlio.definitions import write_definition
 
@@ -247,7 +247,7 @@ def _from_definition(definition: Definition, name: str | None, scout: _Scout) ->
         content,
         label=full_name,
         full_name=full_name,
-        judgement=judgement_of(project.declared if project else None),
+        policy=rule_policy(project.declared if project else None),
         api_version=version_in_force(project) if project else NEWEST_API_VERSION,
     )
     refuse_errors(problems)

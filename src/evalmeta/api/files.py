@@ -25,10 +25,10 @@ from evalmeta.package.files import put_file, shown
 from evalmeta.package.project import find_project
 from evalmeta.package.resolver import version_in_force
 from evalmeta.validation.manifests import validate_manifest
-from evalmeta.validation.rules import Judgement, judgement_of
-from evalmeta.validation.validator import Checked, check_component, remember_clean, validate_together
+from evalmeta.validation.rules import RulePolicy, rule_policy
+from evalmeta.validation.validator import CheckedFile, check_component, remember_clean, validate_together
+from evalmeta.xmlio.definitions import read_leniently
 from evalmeta.xmlio.formatter import format_definition, format_manifest
-from evalmeta.xmlio.lenient_reader import sketch_definition
 from evalmeta.xmlio.reader import read_xml
 
 if TYPE_CHECKING:
@@ -80,7 +80,7 @@ class _InForce(NamedTuple):
     """What the project around a folder says about its files; the defaults when there is no project."""
 
     root: Path | None
-    judgement: Judgement
+    policy: RulePolicy
     api_version: ApiVersion
 
 
@@ -166,12 +166,12 @@ def check_components(project: Project, components: ComponentSet) -> tuple[Proble
 
 def problems_of(project: Project, components: ComponentSet) -> list[Problem]:
     """Lists every problem of components, by themselves and together, in the version that is in force for them."""
-    judgement = judgement_of(project.declared)
+    policy = rule_policy(project.declared)
     version = components.api_version
-    checked = map_chunks(partial(_check_some, judgement=judgement, version=version), components.components)
+    checked = map_chunks(partial(_check_some, policy=policy, version=version), components.components)
     remember_clean(each.clean for each in checked if each.clean)
     found = [problem for each in checked for problem in each.problems]
-    return [*found, *validate_together([each.file for each in checked if each.file], judgement)]
+    return [*found, *validate_together([each.file for each in checked if each.file], policy)]
 
 
 def is_beside_deletions(manifest: Path) -> bool:
@@ -187,7 +187,7 @@ def case_lines(path: Path) -> dict[int, int]:
         document = read_xml(bytes_of(path), label=shown(path))
     except EvalmetaError:
         return {}
-    cases = tuple(evaluation_of(sketch_definition(document), name="").cases)
+    cases = tuple(evaluation_of(read_leniently(document), name="").cases)
     steps = ([("testCase", place)] for place in range(len(cases)))
     return {case.number: document.location(document.find(each)).line for case, each in zip(cases, steps, strict=True)}
 
@@ -213,7 +213,7 @@ def _validate_files(files: Sequence[Path]) -> Validation:
     checked = map_chunks(_check_files, files)
     in_force = cache(_in_force)
     problems = [problem for each in checked for problem in each.problems]
-    projects: dict[Path | None, tuple[Judgement, list[NamedFile]]] = {}
+    projects: dict[Path | None, tuple[RulePolicy, list[NamedFile]]] = {}
     places: dict[Path | None, list[Component]] = {}
     for path, each in zip(files, checked, strict=True):
         named = named_by(path.name)
@@ -222,13 +222,13 @@ def _validate_files(files: Sequence[Path]) -> Validation:
         force = in_force(path.parent)
         places.setdefault(force.root, []).append(Component(*named, path))
         if each.file:
-            projects.setdefault(force.root, (force.judgement, []))[1].append(each.file)
+            projects.setdefault(force.root, (force.policy, []))[1].append(each.file)
     names = [problem for components in places.values() for problem in _name_problems(components)]
-    together = [problem for judgement, named in projects.values() for problem in validate_together(named, judgement)]
+    together = [problem for policy, named in projects.values() for problem in validate_together(named, policy)]
     return Validation((*names, *problems, *together), len(files))
 
 
-def _check_files(files: Sequence[Path]) -> list[Checked]:
+def _check_files(files: Sequence[Path]) -> list[CheckedFile]:
     in_force = cache(_in_force)
     return [_check_file(path, in_force) for path in files]
 
@@ -264,19 +264,14 @@ def _project_files(project: Project) -> Iterator[Path]:
     yield from (path for path in manifests if path.is_file())
 
 
-def _check_file(path: Path, in_force: Callable[[Path], _InForce]) -> Checked:
+def _check_file(path: Path, in_force: Callable[[Path], _InForce]) -> CheckedFile:
     found = named_by(path.name)
     if found is None:
-        return Checked(tuple(_check_manifest(path)), None)
+        return CheckedFile(tuple(_check_manifest(path)), None)
     force = in_force(path.parent)
     kind, full_name = found
     return check_component(
-        kind,
-        bytes_of(path),
-        label=shown(path),
-        full_name=full_name,
-        judgement=force.judgement,
-        api_version=force.api_version,
+        kind, bytes_of(path), label=shown(path), full_name=full_name, policy=force.policy, api_version=force.api_version
     )
 
 
@@ -295,17 +290,17 @@ def _names_something(manifest: Manifest) -> bool:
     return any(types.members for types in manifest.types)
 
 
-def _check_some(components: Sequence[Component], *, judgement: Judgement, version: ApiVersion) -> list[Checked]:
-    return [_check_component(each, judgement, version) for each in components]
+def _check_some(components: Sequence[Component], *, policy: RulePolicy, version: ApiVersion) -> list[CheckedFile]:
+    return [_check_component(each, policy, version) for each in components]
 
 
-def _check_component(component: Component, judgement: Judgement, version: ApiVersion) -> Checked:
+def _check_component(component: Component, policy: RulePolicy, version: ApiVersion) -> CheckedFile:
     return check_component(
         component.type,
         bytes_of(component.path),
         label=shown(component.path),
         full_name=component.full_name,
-        judgement=judgement,
+        policy=policy,
         api_version=version,
     )
 
@@ -314,8 +309,8 @@ def _in_force(folder: Path) -> _InForce:
     try:
         project = find_project(folder)
     except ProjectError:
-        return _InForce(None, Judgement(), NEWEST_API_VERSION)
-    return _InForce(project.root, judgement_of(project.declared), version_in_force(project))
+        return _InForce(None, RulePolicy(), NEWEST_API_VERSION)
+    return _InForce(project.root, rule_policy(project.declared), version_in_force(project))
 
 
 def _name_problems(components: Sequence[Component]) -> Iterator[Problem]:

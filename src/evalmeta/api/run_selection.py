@@ -24,7 +24,7 @@ from evalmeta.model.aggregation import counted_verdicts
 from evalmeta.model.evaluation import CaseList, evaluation_of, parse_case_list
 from evalmeta.model.registry import type_of_run
 from evalmeta.model.run import Verdict
-from evalmeta.xmlio.lenient_reader import sketch_definition
+from evalmeta.xmlio.definitions import read_leniently
 from evalmeta.xmlio.reader import read_xml
 
 if TYPE_CHECKING:
@@ -211,7 +211,7 @@ async def plan_runs(
     evaluations = {test.key: test.file.evaluation for test in tests if test.file}
     for test in deployed:
         if content := contents[test.type].get(test.full_name):
-            definition = sketch_definition(read_xml(content, label=test.full_name))
+            definition = read_leniently(read_xml(content, label=test.full_name))
             evaluations[test.key] = evaluation_of(definition, name=test.full_name)
     return [
         _planned(test, evaluations[test.key], replace(_own(options, test), cases=choice.numbers(test)))

@@ -20,7 +20,7 @@ from evalmeta.package.convert import target_path
 from evalmeta.package.files import put_file, state_of
 from evalmeta.package.resolver import api_version_of, find_components
 from evalmeta.validation.definition_rules import is_api_name
-from evalmeta.validation.rules import judgement_of
+from evalmeta.validation.rules import rule_policy
 from evalmeta.validation.validator import validate_component
 from evalmeta.xmlio.definitions import read_definition, write_definition
 from evalmeta.xmlio.reader import read_xml
@@ -250,7 +250,7 @@ def draft_test(project: Project, definition: Definition, api_name: str) -> Draft
         content,
         label=shown(path),
         full_name=api_name,
-        judgement=judgement_of(project.declared),
+        policy=rule_policy(project.declared),
         api_version=api_version_of(project),
     )
     return Draft(path, content, f"{definition.type.name}:{api_name}", tuple(problems))

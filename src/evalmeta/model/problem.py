@@ -4,6 +4,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from enum import StrEnum
+from typing import Final
+
+_QUOTED_CHARS: Final = 80
 
 
 class Severity(StrEnum):
@@ -54,3 +57,8 @@ class Problem:
     def __str__(self) -> str:
         """Gives the finding on one line, without the hint."""
         return f"{self.location}: {self.severity}: {self.message} [{self.code}]"
+
+
+def quote(text: str) -> str:
+    """Return text of a file in quotes, on one line, shortened if it is long."""
+    return repr(text if len(text) <= _QUOTED_CHARS else f"{text[: _QUOTED_CHARS - 1]}…")

@@ -22,7 +22,7 @@ from evalmeta.protocol.json_fields import read_object, to_timestamp
 from evalmeta.protocol.metadata_api import DeployDetails, DeployMessage, DeployOptions, DeployResult
 from evalmeta.protocol.soap import from_json, to_json, write_results
 from evalmeta.validation.manifests import validate_manifest
-from evalmeta.validation.rules import Judgement
+from evalmeta.validation.rules import RulePolicy
 from evalmeta.validation.validator import validate_component
 
 if TYPE_CHECKING:
@@ -244,7 +244,7 @@ _DESTRUCTIVE: Final = {
     "destructiveChangesPre.xml": True,
     "destructiveChangesPost.xml": False,
 }
-_ORG_JUDGEMENT: Final = Judgement(profile="orgs")
+_ORG_POLICY: Final = RulePolicy(profile="orgs")
 
 
 @dataclass(frozen=True, slots=True)
@@ -385,7 +385,7 @@ def _unnamed(found: tuple[MetadataType, str] | None, file_name: str) -> DeployMe
 def _candidate(kind: MetadataType, full_name: str, file_name: str, content: bytes, manifest: Manifest) -> Candidate:
     version = parse_api_version(manifest.version or "") or NEWEST_API_VERSION
     problems = validate_component(
-        kind, content, label=file_name, full_name=full_name, judgement=_ORG_JUDGEMENT, api_version=version
+        kind, content, label=file_name, full_name=full_name, policy=_ORG_POLICY, api_version=version
     )
     return Candidate(kind, full_name, file_name, content, tuple(problems))
 

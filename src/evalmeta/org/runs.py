@@ -26,7 +26,7 @@ from evalmeta.org.lease import is_free, keep_lease, new_worker
 from evalmeta.org.run_files import digest_now, file_of, keep_file, read_file_of_run
 from evalmeta.org.subjects import check_subject, rater_of, rater_settings_of, subject_of_run
 from evalmeta.store.runs import RunJournal
-from evalmeta.xmlio.lenient_reader import sketch_definition
+from evalmeta.xmlio.definitions import read_leniently
 from evalmeta.xmlio.reader import read_xml
 
 if TYPE_CHECKING:
@@ -226,7 +226,7 @@ def count_results(evaluation: Evaluation, options: RunOptions) -> int:
 
 def read_evaluation(content: bytes, name: str) -> Evaluation:
     """Gives what a definition asks."""
-    return evaluation_of(sketch_definition(read_xml(content, label=name)), name=name)
+    return evaluation_of(read_leniently(read_xml(content, label=name)), name=name)
 
 
 class DefinitionOfRun(NamedTuple):

@@ -5,7 +5,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final
 
 from evalmeta.model.expectations import expectation_kind
-from evalmeta.validation.finding import Finding, nearest, quote
+from evalmeta.model.problem import quote
+from evalmeta.validation.finding import Finding, nearest
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -17,48 +18,48 @@ _ROLES: Final = ("user", "agent")
 
 
 def find_empty_utterance(case: TestCase) -> Iterator[Finding]:
-    """The utterance holds more than blanks."""
+    """The utterance is not blank."""
     if not case.inputs.utterance.strip():
-        yield Finding((("inputs", 0), ("utterance", 0)), "the utterance is empty", "Write what is asked of the agent.")
+        yield Finding((("inputs", 0), ("utterance", 0)), "the utterance is empty", "Write the request to the agent.")
 
 
 def find_no_expectations(case: TestCase) -> Iterator[Finding]:
-    """A test case expects something."""
+    """A test case has at least one expectation."""
     if not case.expectations:
         yield Finding(
             (("expectation", 0),),
-            "the test case expects nothing",
-            "Add an <expectation>, or a <scorer> to an AiTestingDefinition; without one nothing is tested.",
+            "the test case has no expectation",
+            "Add an <expectation>, or a <scorer> in an AiTestingDefinition; without one, nothing is tested.",
         )
 
 
 def find_context_variables_twice(case: TestCase) -> Iterator[Finding]:
-    """A context variable is given once per test case."""
+    """A context variable occurs once per test case."""
     seen: set[str] = set()
     for index, variable in enumerate(case.inputs.context_variables):
         if variable.name in seen:
             steps = (("inputs", 0), ("contextVariable", index), ("variableName", 0))
-            yield Finding(steps, f"the context variable {quote(variable.name)} is given twice", "Keep one of them.")
+            yield Finding(steps, f"the context variable {quote(variable.name)} occurs twice", "Keep one of them.")
         seen.add(variable.name)
 
 
 def find_expectations_twice(case: TestCase) -> Iterator[Finding]:
-    """A standard expectation stands once per test case."""
+    """A standard expectation occurs once per test case."""
     seen: set[str] = set()
     for index, expectation in enumerate(case.expectations):
         kind = expectation_kind(expectation.name)
         if kind is None or kind.needs == "parameters":
             continue
         if kind.name in seen:
-            hint = "Keep one of them, or move the other to a test case of its own."
+            hint = "Keep one of them, or move the other to another test case."
             yield Finding(
-                (("expectation", index), ("name", 0)), f"{expectation.name} stands twice in the test case", hint
+                (("expectation", index), ("name", 0)), f"{expectation.name} occurs twice in the test case", hint
             )
         seen.add(kind.name)
 
 
 def find_history_role(case: TestCase) -> Iterator[Finding]:
-    """Every message has a role, user or agent."""
+    """Every message has the role user or agent."""
     for index, message in enumerate(case.inputs.conversation_history):
         if message.role not in _ROLES:
             what = "has no role" if message.role is None else f"has the role {quote(message.role)}"
@@ -66,7 +67,7 @@ def find_history_role(case: TestCase) -> Iterator[Finding]:
 
 
 def find_history_order(case: TestCase) -> Iterator[Finding]:
-    """The history begins with the user, user and agent take turns, the agent has the last word.
+    """The history begins with the user, alternates user and agent, and ends with the agent.
 
     Orgs refuse anything else: "there should be 1 user and 1 agent elements alternating.
     Conversation must end with agent; odd number of turns is not allowed".
@@ -74,36 +75,34 @@ def find_history_order(case: TestCase) -> Iterator[Finding]:
     roles = [message.role for message in case.inputs.conversation_history]
     if any(role not in _ROLES for role in roles):
         return
-    hint = "Let user and agent take turns, the user first and the agent last; the utterance is the user's next turn."
+    hint = "Alternate user and agent, with the user first and the agent last; the utterance is the user's next message."
     for index, role in enumerate(roles):
         due = _ROLES[index % 2]
         if role != due:
-            yield _about(
-                index, "role", f"message {index} of the history is by the {role}; it is the {due}'s turn", hint
-            )
+            yield _about(index, "role", f"message {index} of the history is from the {role}; expected the {due}", hint)
             return
     if len(roles) % 2:
-        yield _about(len(roles) - 1, "role", "the history ends with a message of the user", hint)
+        yield _about(len(roles) - 1, "role", "the history ends with a message from the user", hint)
 
 
 def find_history_topic(case: TestCase) -> Iterator[Finding]:
-    """A message of the agent names its topic."""
+    """Every message of the agent has a topic."""
     for index, message in enumerate(case.inputs.conversation_history):
         if message.role == "agent" and not (message.topic or "").strip():
-            text = f"message {index} of the history is by the agent and has no topic"
-            yield _about(index, "topic", text, "Add <topic>: the topic the agent used for it.")
+            text = f"message {index} of the history is from the agent and has no topic"
+            yield _about(index, "topic", text, "Add <topic>, the topic that the agent used for the message.")
 
 
 def find_history_index(case: TestCase) -> Iterator[Finding]:
-    """Indexes are the messages' places, from 0, without gaps; or no message has one."""
+    """Either every message has an index, counted from 0 without gaps, or none has one."""
     history = case.inputs.conversation_history
     if all(message.index is None for message in history):
         return
     for place, message in enumerate(history):
         if message.index != place:
             found = "has no index" if message.index is None else f"has the index {message.index}"
-            text = f"message {place} of the history {found}; {place} is due"
-            yield _about(place, "index", text, "Number the messages 0, 1, 2 and so on in their order.")
+            text = f"message {place} of the history {found}; expected {place}"
+            yield _about(place, "index", text, "Number the messages 0, 1, 2 and so on, in order.")
             return
 
 

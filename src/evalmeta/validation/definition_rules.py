@@ -1,9 +1,4 @@
-"""Rules about a definition as a whole: names, versions, the number of cases.
-
-Rules about the definitions of a project together: what no single file can show.
-
-Rules about an AiTestingDefinition as a whole, beside those about every definition.
-"""
+"""Rules about definitions: about any one, about an AiTestingDefinition, and about all of a project together."""
 
 from __future__ import annotations
 
@@ -13,8 +8,9 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 
 from evalmeta import limits
 from evalmeta.model.expectations import scorer_kind, scorer_names
+from evalmeta.model.problem import quote
 from evalmeta.model.registry import PARAMETER_API_VERSION
-from evalmeta.validation.finding import Finding, quote
+from evalmeta.validation.finding import Finding
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -25,14 +21,14 @@ if TYPE_CHECKING:
     from evalmeta.xmlio.reader import Step
 
 
-# Names of megabytes are looked at, too: a group that repeats would remember each time.
+# Names may have megabytes: a repeated group would keep every repetition in memory.
 _API_NAME: Final = re.compile(r"(?!.*__)[A-Za-z](?:[A-Za-z0-9_]*[A-Za-z0-9])?")
 _NAME_HINT: Final = "Use letters, digits and single underscores; begin with a letter and do not end with an underscore."
 
 
 @dataclass(frozen=True, slots=True)
 class DefinitionScope:
-    """What a rule about a definition may look at."""
+    """What a rule about a definition can use."""
 
     definition: Definition
     full_name: str
@@ -40,29 +36,29 @@ class DefinitionScope:
 
 
 def is_api_name(name: str) -> bool:
-    """Tells whether a name obeys the rule for API names (reference, AiEvaluationDefinition, `name`)."""
+    """Return whether a name is a valid API name (reference, AiEvaluationDefinition, `name`)."""
     return bool(_API_NAME.fullmatch(name))
 
 
 def find_full_name_format(scope: DefinitionScope) -> Iterator[Finding]:
-    """The file's name, which is the component's full name, is an API name."""
+    """The file's name is a valid API name, because it is the component's full name."""
     name = scope.full_name
     if not is_api_name(name):
-        yield Finding((), f"the file name {quote(name)} is no API name", f"Rename the file. {_NAME_HINT}")
+        yield Finding((), f"the file name {quote(name)} is not a valid API name", f"Rename the file. {_NAME_HINT}")
     elif len(name) > limits.MAX_API_NAME_CHARS:
         message = f"the file name has {len(name)} characters; an API name has at most {limits.MAX_API_NAME_CHARS}"
         yield Finding((), message, "Rename the file.")
 
 
 def find_name_format(scope: DefinitionScope) -> Iterator[Finding]:
-    """`name` is an API name; orgs also take a label there."""
+    """`name` is a valid API name. Orgs also accept a label."""
     name = scope.definition.name
     if name.strip() and not is_api_name(name):
-        yield Finding((("name", 0),), f"the name {quote(name)} is no API name", _NAME_HINT)
+        yield Finding((("name", 0),), f"the name {quote(name)} is not a valid API name", _NAME_HINT)
 
 
 def find_empty_required(scope: DefinitionScope) -> Iterator[Finding]:
-    """A required name holds more than blanks."""
+    """A required name is not blank."""
     definition = scope.definition
     names: list[tuple[tuple[Step, ...], str]] = [
         ((("name", 0),), definition.name),
@@ -76,16 +72,14 @@ def find_empty_required(scope: DefinitionScope) -> Iterator[Finding]:
             names.append(((*inputs, ("promptInput", index), ("referenceName", 0)), given.reference_name))
     for steps, text in names:
         if not text.strip():
-            yield Finding(steps, f"<{steps[-1][0]}> is empty", "Fill it in; it is required.")
+            yield Finding(steps, f"<{steps[-1][0]}> is empty", "Write a name; it is required.")
 
 
 def find_no_test_cases(scope: DefinitionScope) -> Iterator[Finding]:
-    """A definition has test cases."""
+    """A definition has at least one test case."""
     if not scope.definition.test_cases:
         yield Finding(
-            (("testCase", 0),),
-            "the definition has no test case",
-            "Add a <testCase>; a run would ask the agent nothing.",
+            (("testCase", 0),), "the definition has no test case", "Add a <testCase>; without one, a run tests nothing."
         )
 
 
@@ -93,33 +87,34 @@ def find_too_many_test_cases(scope: DefinitionScope) -> Iterator[Finding]:
     """A definition has at most 1,000 test cases (Testing API Developer Guide, "Considerations")."""
     count = len(scope.definition.test_cases)
     if count > limits.MAX_TEST_CASES:
-        message = f"the definition has {count:,} test cases; an org takes {limits.MAX_TEST_CASES:,}"
+        message = f"the definition has {count:,} test cases; orgs accept at most {limits.MAX_TEST_CASES:,}"
         yield Finding((("testCase", limits.MAX_TEST_CASES),), message, "Split it into several definitions.")
 
 
 def find_type_before_its_version(scope: DefinitionScope) -> Iterator[Finding]:
-    """The API version in force knows the definition's type."""
+    """The API version supports the definition's type."""
     kind = scope.definition.type
     if scope.api_version < kind.since:
-        message = f"{kind.name} needs API version {kind.since}; {scope.api_version} is in force"
+        message = f"{kind.name} requires API version {kind.since}; the version in use is {scope.api_version}"
         yield Finding((), message, f"Set the version in the manifest or project to {kind.since}.")
 
 
 def find_parameters_before_their_version(scope: DefinitionScope) -> Iterator[Finding]:
-    """`parameter` needs API version 64.0 (reference, AiEvaluationTestCaseCritParam)."""
+    """`parameter` requires API version 64.0 or later (reference, AiEvaluationTestCaseCritParam)."""
     if scope.api_version >= PARAMETER_API_VERSION:
         return
     for place, case in enumerate(scope.definition.test_cases):
         for index, expectation in enumerate(case.expectations):
             if expectation.parameters:
                 steps = (("testCase", place), ("expectation", index), ("parameter", 0))
-                message = f"<parameter> needs API version {PARAMETER_API_VERSION}; {scope.api_version} is in force"
-                yield Finding(steps, message, f"Set the version in the manifest or project to {PARAMETER_API_VERSION}.")
+                needed = PARAMETER_API_VERSION
+                message = f"<parameter> requires API version {needed}; the version in use is {scope.api_version}"
+                yield Finding(steps, message, f"Set the version in the manifest or project to {needed}.")
                 return
 
 
 class NamedFile(NamedTuple):
-    """A definition's file as the others see it: its component, its `<name>`, and where that stands."""
+    """The file of a definition: its component, its `<name>`, and the location of the name."""
 
     component: str
     name: str
@@ -127,31 +122,33 @@ class NamedFile(NamedTuple):
 
 
 def find_names_twice(files: Sequence[NamedFile]) -> Iterator[tuple[NamedFile, str, str]]:
-    """`name` is unique in the project, as it must be in an org.
+    """`name` is unique in the project, because it must be unique in an org.
 
-    Definitions of different types may have the same.
+    Definitions of different types may have the same name.
     """
     first: dict[tuple[str, str], NamedFile] = {}
     for file in files:
         other = first.setdefault((file.component.partition(":")[0], file.name), file)
         if other.component.casefold() != file.component.casefold():
-            message = f"the name {file.name!r} is taken by {other.location.path}"
-            yield file, message, "Give the test a name of its own."
+            message = f"the name {file.name!r} is already used by {other.location.path}"
+            yield file, message, "Choose a unique name."
 
 
 def find_name_elsewhere(scope: DefinitionScope) -> Iterator[Finding]:
-    """`name` of an AiTestingDefinition is the file's name."""
+    """`name` of an AiTestingDefinition equals the file's name."""
     name = scope.definition.name
     if is_api_name(name) and name != scope.full_name:
         hint = f"Write {scope.full_name}, or rename the file."
-        yield Finding((("name", 0),), f"the name {quote(name)} is not the file's, {quote(scope.full_name)}", hint)
+        yield Finding(
+            (("name", 0),), f"the name {quote(name)} is not the name of the file, {quote(scope.full_name)}", hint
+        )
 
 
 def find_description_too_long(scope: DefinitionScope) -> Iterator[Finding]:
-    """`description` of an AiTestingDefinition, which becomes its label, has at most 100 characters."""
+    """`description` of an AiTestingDefinition, which is its label in the org, has at most 100 characters."""
     length, most = len(scope.definition.description or ""), limits.MAX_LABEL_CHARS
     if length > most:
-        message = f"the description has {length} characters; orgs make a label of it, which has at most {most}"
+        message = f"the description has {length} characters; orgs use it as a label, which has at most {most}"
         yield Finding((("description", 0),), message, "Shorten it.")
 
 
@@ -160,7 +157,7 @@ def find_number_gap(scope: DefinitionScope) -> Iterator[Finding]:
     count = len(scope.definition.test_cases)
     for place, case in enumerate(scope.definition.test_cases):
         if case.number is not None and not 1 <= case.number <= count:
-            message = f"the test case has the number {case.number}; there are {count}, numbered from 1 without gaps"
+            message = f"the test case has the number {case.number}; the numbers of {count} test cases are 1 to {count}"
             yield Finding((("testCase", place), ("number", 0)), message, "Number the test cases 1, 2, 3 and so on.")
             return
 
@@ -177,25 +174,25 @@ def find_prompt_inputs_missing(scope: DefinitionScope) -> Iterator[Finding]:
 
 
 def find_unsupported_scorers(scope: DefinitionScope) -> Iterator[Finding]:
-    """A scorer judges subjects of the definition's type."""
+    """A scorer supports the definition's subject type."""
     subject_type = scope.definition.subject_type
     for place, case in enumerate(scope.definition.test_cases):
         for index, scorer in enumerate(case.expectations):
             kind = None if scorer.is_custom else scorer_kind(scorer.name)
             if kind and subject_type not in kind.subjects and subject_type in scope.definition.type.subject_types:
-                message = f"{scorer.name} does not judge subjects of the type {subject_type}"
-                hint = f"Those that do: {', '.join(scorer_names(subject_type))}."
+                message = f"{scorer.name} does not support subjects of the type {subject_type}"
+                hint = f"Scorers that support them: {', '.join(scorer_names(subject_type))}."
                 yield Finding((("testCase", place), ("scorer", index), ("name", 0)), message, hint)
 
 
 def find_history_missing(scope: DefinitionScope) -> Iterator[Finding]:
-    """The scorer `task_resolution` judges a conversation, so its test case has a history."""
+    """A test case with the scorer `task_resolution` has a conversation history."""
     for place, case in enumerate(scope.definition.test_cases):
         if case.inputs.conversation_history:
             continue
         for index, scorer in enumerate(case.expectations):
             kind = None if scorer.is_custom else scorer_kind(scorer.name)
             if kind and kind.needs_history:
-                message = f"{scorer.name} judges a conversation, and the test case has no history"
+                message = f"{scorer.name} judges a conversation, but the test case has no history"
                 hint = "Add <conversationHistory> to its <inputs>, or remove the scorer."
                 yield Finding((("testCase", place), ("scorer", index), ("name", 0)), message, hint)

@@ -1,7 +1,4 @@
-"""Rules about one expectation: its name, what it needs, its parameters.
-
-Rules about one scorer of an AiTestingDefinition.
-"""
+"""Rules about one expectation, or about one scorer of an AiTestingDefinition."""
 
 from __future__ import annotations
 
@@ -20,17 +17,19 @@ from evalmeta.model.expectations import (
     scorer_kind,
     scorer_names,
 )
+from evalmeta.model.problem import quote
 from evalmeta.plugins import plugin_names
-from evalmeta.validation.finding import Finding, nearest, quote
+from evalmeta.validation.finding import Finding, nearest
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
     from evalmeta.model.definition import Expectation, Parameter
+    from evalmeta.xmlio.reader import Step
 
 
-# Operators of programming languages and test tools, with the documented ones that mean the same.
-_OPERATOR_HABITS: Final = {
+# Operators of programming languages and test tools, with the documented operator of the same meaning.
+_OTHER_OPERATORS: Final = {
     **dict.fromkeys(("=", "==", "===", "eq", "is", "equal", "equal_to"), "equals"),
     **dict.fromkeys((">", "gt", "greater", "more_than"), "greater_than"),
     **dict.fromkeys((">=", "gte", "ge", "at_least"), "greater_than_or_equal"),
@@ -42,25 +41,25 @@ _OPERATOR_HABITS: Final = {
     "ends_with": "endswith",
 }
 _NEGATION: Final = re.compile(r"!|<>|.*(?:not|n't|snt)|unequal|neq?$|nin$", re.IGNORECASE)
-# What the engine takes for a number.
+# The numbers that the engine accepts.
 _NUMBER: Final = re.compile(r"[+-]?(?:\d+(?:\.\d*)?|\.\d+)(?:[eE][+-]?\d+)?", re.ASCII)
 
 
 def find_unknown_name(expectation: Expectation) -> Iterator[Finding]:
-    """The expectation's name is one the reference lists, or a later name of one."""
+    """The expectation's name is listed in the reference, or is a later name of a listed one."""
     name = expectation.name
     if expectation_kind(name) is None and name not in plugin_names("scorers"):
-        yield Finding((("name", 0),), f"{quote(name)} is no expectation", nearest(name, known_names()))
+        yield Finding((("name", 0),), f"{quote(name)} is not a known expectation", nearest(name, known_names()))
 
 
 def find_value_missing(expectation: Expectation) -> Iterator[Finding]:
-    """Topics, actions and responses are compared with an expectedValue."""
+    """Expectations about topics, actions and responses have an expectedValue."""
     if expectation.expected_value and not expectation.expected_value.isspace():
         return
     kind = expectation_kind(expectation.name)
     if kind is None or kind.needs != "value":
         return
-    steps, hint = (("expectedValue", 0),), "Write what is expected; there is nothing to compare with."
+    steps, hint = (("expectedValue", 0),), "Write the expected value; without it, there is nothing to compare with."
     if expectation.expected_value is None:
         yield Finding(steps, f"{expectation.name} has no <expectedValue>", hint)
     elif kind.name != "action_sequence_match":
@@ -68,15 +67,15 @@ def find_value_missing(expectation: Expectation) -> Iterator[Finding]:
 
 
 def find_value_unused(expectation: Expectation) -> Iterator[Finding]:
-    """Quality metrics and custom criteria take no expectedValue."""
+    """Quality metrics and custom criteria have no expectedValue."""
     if expectation.expected_value is None:
         return
     kind = expectation_kind(expectation.name)
     if kind and kind.needs != "value":
         if kind.name == "output_latency_milliseconds":
             return
-        hint = "Remove it." if kind.needs == "nothing" else "Give the parameter named expected instead."
-        yield Finding((("expectedValue", 0),), f"{expectation.name} takes no <expectedValue>", hint)
+        hint = "Remove it." if kind.needs == "nothing" else "Use the parameter named expected instead."
+        yield Finding((("expectedValue", 0),), f"{expectation.name} does not use <expectedValue>", hint)
 
 
 def find_actions_unreadable(expectation: Expectation) -> Iterator[Finding]:
@@ -85,8 +84,8 @@ def find_actions_unreadable(expectation: Expectation) -> Iterator[Finding]:
     if canonical_name(expectation.name) != "action_sequence_match" or value is None:
         return
     if not is_action_list(value):
-        message = f"{quote(value.strip())} is no list of actions"
-        yield Finding((("expectedValue", 0),), message, "Write the actions as ['A', 'B'], or [] for none.")
+        message = f"{quote(value.strip())} is not a list of actions"
+        yield Finding((("expectedValue", 0),), message, "Write the actions as ['A', 'B'], or [] for no actions.")
 
 
 def find_parameter_missing(expectation: Expectation) -> Iterator[Finding]:
@@ -105,30 +104,32 @@ def find_parameter_unused(expectation: Expectation) -> Iterator[Finding]:
     """Only custom criteria have parameters."""
     kind = expectation_kind(expectation.name) if expectation.parameters else None
     if kind and kind.needs != "parameters":
-        hint = "Remove them; string_comparison and numeric_comparison take parameters."
-        yield Finding((("parameter", 0),), f"{expectation.name} takes no <parameter>", hint)
+        hint = "Remove them; only string_comparison and numeric_comparison have parameters."
+        yield Finding((("parameter", 0),), f"{expectation.name} does not use <parameter>", hint)
 
 
 def find_parameter_unknown(expectation: Expectation) -> Iterator[Finding]:
-    """A parameter is named operator, actual or expected."""
+    """A parameter's name is operator, actual or expected."""
     for index, parameter in enumerate(expectation.parameters):
         if parameter.name not in PARAMETER_NAMES:
             steps = (("parameter", index), ("name", 0))
-            yield Finding(steps, f"{quote(parameter.name)} is no parameter", nearest(parameter.name, PARAMETER_NAMES))
+            yield Finding(
+                steps, f"{quote(parameter.name)} is not a known parameter", nearest(parameter.name, PARAMETER_NAMES)
+            )
 
 
 def find_parameter_twice(expectation: Expectation) -> Iterator[Finding]:
-    """A parameter is given once."""
+    """A parameter occurs once."""
     seen: set[str] = set()
     for index, parameter in enumerate(expectation.parameters):
         if parameter.name in seen:
             steps = (("parameter", index), ("name", 0))
-            yield Finding(steps, f"the parameter {quote(parameter.name)} is given twice", "Keep one of them.")
+            yield Finding(steps, f"the parameter {quote(parameter.name)} occurs twice", "Keep one of them.")
         seen.add(parameter.name)
 
 
 def find_operator_unknown(expectation: Expectation) -> Iterator[Finding]:
-    """The operator belongs to the comparison."""
+    """The operator exists for the comparison."""
     operators = OPERATORS.get(expectation.name)
     found = _parameter(expectation, "operator")
     if operators is None or found is None:
@@ -140,54 +141,51 @@ def find_operator_unknown(expectation: Expectation) -> Iterator[Finding]:
     other = next((name for name, theirs in OPERATORS.items() if operator in theirs), None)
     if other:
         message, hint = (
-            f"{quote(operator)} belongs to {other}, not to {expectation.name}",
+            f"{quote(operator)} is an operator of {other}, not of {expectation.name}",
             f"Known: {', '.join(operators)}.",
         )
     else:
-        message, hint = f"{quote(operator)} is no operator of {expectation.name}", _operator_hint(operator, operators)
+        message, hint = (
+            f"{quote(operator)} is not an operator of {expectation.name}",
+            _operator_hint(operator, operators),
+        )
     yield Finding((("parameter", index), ("value", 0)), message, hint)
 
 
 def _operator_hint(operator: str, known: Sequence[str]) -> str:
-    """Says which operator was probably meant; never one that means the opposite."""
+    """Return the hint with the operator that was probably meant; never one that means the opposite."""
     if _NEGATION.match(operator):
-        return f"No operator negates: say what is expected instead. Known: {', '.join(known)}."
-    habit = _OPERATOR_HABITS.get(operator.lower())
-    return f"Did you mean {habit}?" if habit in known else nearest(operator, known)
+        return f"Write what is expected instead: no operator negates. Known: {', '.join(known)}."
+    same = _OTHER_OPERATORS.get(operator.lower())
+    return f"Did you mean {same}?" if same in known else nearest(operator, known)
 
 
 def find_number_invalid(expectation: Expectation) -> Iterator[Finding]:
-    """A numeric comparison's literals are numbers."""
+    """The literals of a numeric comparison are numbers."""
     if expectation.name != "numeric_comparison":
         return
     for name in ("actual", "expected"):
         found = _parameter(expectation, name)
         if found and not found[1].is_reference and not _is_number(found[1].value):
-            message = f"the parameter {name!r} is {quote(found[1].value.strip())}, which is no number"
+            message = f"the parameter {name!r} is {quote(found[1].value.strip())}, which is not a number"
             yield Finding((("parameter", found[0]), ("value", 0)), message, "Write a number such as 5 or 0.25.")
 
 
 def find_reference_invalid(expectation: Expectation) -> Iterator[Finding]:
-    """A reference is a JSONPath over generatedData that cannot run away."""
-    for index, parameter in _references(expectation):
-        from evalmeta.model.jsonpath import check_reference  # noqa: PLC0415 - most files have no reference
-
-        if complaint := check_reference(parameter.value):
-            hint = "Write a JSONPath such as $.generatedData.outcome, or set isReference to false."
-            yield Finding((("parameter", index), ("value", 0)), complaint, hint)
+    """A reference is a supported JSONPath over generatedData."""
+    for steps, _, error, _ in _references(expectation):
+        if error:
+            yield Finding(
+                steps, error, "Write a JSONPath such as $.generatedData.outcome, or set isReference to false."
+            )
 
 
 def find_reference_elsewhere(expectation: Expectation) -> Iterator[Finding]:
     """A reference starts at `$.generatedData`."""
-    for index, parameter in _references(expectation):
-        from evalmeta.model import jsonpath  # noqa: PLC0415 - most files have no reference
-
-        if jsonpath.check_reference(parameter.value):
-            continue
-        if not jsonpath.starts_at_generated_data(jsonpath.parse_reference(parameter.value)):
-            message = f"the reference {parameter.value.strip()!r} does not start at $.generatedData"
-            hint = "Begin with $.generatedData: the results object has nothing else to refer to."
-            yield Finding((("parameter", index), ("value", 0)), message, hint)
+    for steps, text, error, starts_right in _references(expectation):
+        if not error and not starts_right:
+            message = f"the reference {text.strip()!r} does not start at $.generatedData"
+            yield Finding(steps, message, "Begin with $.generatedData: a reference cannot use anything else.")
 
 
 def find_parameter_too_long(expectation: Expectation) -> Iterator[Finding]:
@@ -197,12 +195,19 @@ def find_parameter_too_long(expectation: Expectation) -> Iterator[Finding]:
         if length > limits.MAX_PARAMETER_CHARS:
             most = limits.MAX_PARAMETER_CHARS
             message = f"the parameter {parameter.name!r} has {length} characters; at most {most} are documented"
-            hint = "Refer by index instead of by filter, such as $.generatedData.invokedActions[0][0]."
+            hint = "Use an index instead of a filter, such as $.generatedData.invokedActions[0][0]."
             yield Finding((("parameter", index), ("value", 0)), message, hint)
 
 
-def _references(expectation: Expectation) -> Iterator[tuple[int, Parameter]]:
-    return ((index, each) for index, each in enumerate(expectation.parameters) if each.is_reference)
+def _references(expectation: Expectation) -> Iterator[tuple[tuple[Step, ...], str, str | None, bool]]:
+    """Yield path, text and syntax error of each reference, and whether it starts at generatedData."""
+    for index, parameter in enumerate(expectation.parameters):
+        if parameter.is_reference:
+            from evalmeta.model import jsonpath  # noqa: PLC0415 - 30 ms, and most files have no reference
+
+            error = jsonpath.check_reference(parameter.value)
+            starts_right = not error and jsonpath.starts_at_generated_data(jsonpath.parse_reference(parameter.value))
+            yield (("parameter", index), ("value", 0)), parameter.value, error, starts_right
 
 
 def _parameter(expectation: Expectation, name: str) -> tuple[int, Parameter] | None:
@@ -220,10 +225,10 @@ def _is_number(text: str) -> bool:
 
 
 def find_unknown_scorer(scorer: Expectation) -> Iterator[Finding]:
-    """The name of a scorer that is not Custom is one that the sf CLI knows; orgs may know more."""
+    """The name of a standard scorer is known to the sf CLI. Orgs may know more."""
     if scorer_kind(scorer.name) is None:
-        hint = f"{nearest(scorer.name, scorer_names('AGENT'))} A scorer of the org's own has the scorerType Custom."
-        yield Finding((("name", 0),), f"{quote(scorer.name)} is no known scorer", hint)
+        hint = f"{nearest(scorer.name, scorer_names('AGENT'))} For a scorer of your own org, set scorerType to Custom."
+        yield Finding((("name", 0),), f"{quote(scorer.name)} is not a known scorer", hint)
 
 
 def find_scorer_actions_unreadable(scorer: Expectation) -> Iterator[Finding]:
@@ -233,8 +238,8 @@ def find_scorer_actions_unreadable(scorer: Expectation) -> Iterator[Finding]:
 
 
 def find_custom_value(scorer: Expectation) -> Iterator[Finding]:
-    """A custom scorer takes no expectedValue."""
+    """A custom scorer has no expectedValue."""
     if scorer.expected_value is not None:
         yield Finding(
-            (("expectedValue", 0),), f"the custom scorer {scorer.name} takes no <expectedValue>", "Remove it."
+            (("expectedValue", 0),), f"the custom scorer {scorer.name} does not use <expectedValue>", "Remove it."
         )

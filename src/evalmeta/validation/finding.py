@@ -1,51 +1,31 @@
-"""What the schema and the rules have to say, before it is weighed."""
+"""Findings of rules, before the project's settings decide about their severity."""
 
 from __future__ import annotations
 
 from difflib import get_close_matches
-from typing import TYPE_CHECKING, Final, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from evalmeta.model.problem import Location, Problem
-
-
-_QUOTED_CHARS: Final = 80
-
-
-class Complaint(NamedTuple):
-    """One problem of structure.
-
-    Attributes:
-        unread: the place of the element that cannot be read whole because of it; what a
-            rule misses there only follows from the problem.
-    """
-
-    problem: Problem
-    unread: Location | None = None
+    from evalmeta.xmlio.reader import Step
 
 
 class Finding(NamedTuple):
     """One finding of a rule.
 
     Attributes:
-        steps: the way from the rule's scope to the element at fault, as pairs of local
-            name and index; an element that is missing may be named, its parent is shown.
+        steps: the path from the rule's scope to the faulty element, as pairs of local name and index. The path of
+            a missing element is valid too: its parent is shown.
     """
 
-    steps: tuple[tuple[str, int], ...]
+    steps: tuple[Step, ...]
     message: str
     hint: str
 
 
-def quote(text: str) -> str:
-    """Gives text of a file in quotes, on one line, shortened when it is long."""
-    return repr(text if len(text) <= _QUOTED_CHARS else f"{text[: _QUOTED_CHARS - 1]}…")
-
-
 def nearest(word: str, known: Iterable[str]) -> str:
-    """Says which known word was probably meant, or lists them all."""
+    """Return a sentence with the known word that was probably meant, or with all known words."""
     options = list(known)
-    close = get_close_matches(word[:_QUOTED_CHARS].lower(), options, n=1, cutoff=0.6)
+    close = get_close_matches(word[:80].lower(), options, n=1, cutoff=0.6)
     return f"Did you mean {close[0]}?" if close else f"Known: {', '.join(options)}."

@@ -1,11 +1,7 @@
-"""The rule table: one row per code, with its severity under each profile and what checks it.
+"""The table of rules: every code with its severities, what checks it, and the page that explains it.
 
-The profile `documented` holds files to the metadata reference; `orgs` to what real orgs
-are known to accept. A rule's page stands in `pages/`; its demand is its check's first line.
-
-How findings are weighed: the profile of a project, and what it says of single rules.
-
-The rulebook: every code with what it demands, how much it weighs and the page that explains it.
+The profile `documented` enforces the metadata reference; `orgs` enforces what real orgs are known to refuse. The first
+line of a check's docstring says what the rule demands.
 """
 
 from __future__ import annotations
@@ -37,14 +33,14 @@ _WARNING: Final = Severity.WARNING
 
 
 class Rule(NamedTuple):
-    """A rule: its code, its severities, and the severity for a profile."""
+    """A rule: its code, and its severity under each profile."""
 
     code: str
     documented: Severity
     orgs: Severity
 
     def severity(self, profile: Profile) -> Severity:
-        """Gives how much a finding of this rule weighs under a profile."""
+        """Return the severity of this rule's findings under a profile."""
         return self.documented if profile == "documented" else self.orgs
 
 
@@ -58,7 +54,6 @@ DEFINITION_RULES: Final[tuple[tuple[Rule, Callable[[DefinitionScope], Iterator[F
     (Rule("parameter-version", _ERROR, _ERROR), definition_rules.find_parameters_before_their_version),
 )
 
-
 TESTING_RULES: Final[tuple[tuple[Rule, Callable[[DefinitionScope], Iterator[Finding]]], ...]] = (
     (Rule("name-mismatch", _ERROR, _WARNING), definition_rules.find_name_elsewhere),
     (Rule("description-too-long", _ERROR, _ERROR), definition_rules.find_description_too_long),
@@ -67,8 +62,7 @@ TESTING_RULES: Final[tuple[tuple[Rule, Callable[[DefinitionScope], Iterator[Find
     (Rule("scorer-unsupported", _WARNING, _WARNING), definition_rules.find_unsupported_scorers),
     (Rule("scorer-history-missing", _ERROR, _ERROR), definition_rules.find_history_missing),
 )
-"""Rules about an AiTestingDefinition as a whole, beside those about every definition."""
-
+"""Rules about an AiTestingDefinition as a whole, in addition to DEFINITION_RULES."""
 
 CASE_RULES: Final[tuple[tuple[Rule, Callable[[TestCase], Iterator[Finding]]], ...]] = (
     (Rule("utterance-empty", _ERROR, _ERROR), case_rules.find_empty_utterance),
@@ -80,7 +74,6 @@ CASE_RULES: Final[tuple[tuple[Rule, Callable[[TestCase], Iterator[Finding]]], ..
     (Rule("history-topic", _ERROR, _WARNING), case_rules.find_history_topic),
     (Rule("history-index", _ERROR, _ERROR), case_rules.find_history_index),
 )
-
 
 EXPECTATION_RULES: Final[tuple[tuple[Rule, Callable[[Expectation], Iterator[Finding]]], ...]] = (
     (Rule("expectation-unknown", _ERROR, _ERROR), expectation_rules.find_unknown_name),
@@ -98,10 +91,7 @@ EXPECTATION_RULES: Final[tuple[tuple[Rule, Callable[[Expectation], Iterator[Find
     (Rule("parameter-too-long", _ERROR, _WARNING), expectation_rules.find_parameter_too_long),
 )
 
-
 _ROWS: Final = {row[0].code: row for row in EXPECTATION_RULES}
-
-
 SCORER_RULES: Final[tuple[tuple[Rule, Callable[[Expectation], Iterator[Finding]]], ...]] = (
     (Rule("scorer-unknown", _WARNING, _WARNING), expectation_rules.find_unknown_scorer),
     _ROWS["expected-value-missing"],
@@ -110,106 +100,49 @@ SCORER_RULES: Final[tuple[tuple[Rule, Callable[[Expectation], Iterator[Finding]]
 )
 _CUSTOM_SCORER_RULES: Final = ((_ROWS["expected-value-unused"][0], expectation_rules.find_custom_value),)
 
-
-_NEEDS: Final = {
-    "expectation-unknown": ("unknown",),
-    "expected-value-missing": ("value",),
-    "expected-value-unused": ("nothing", "parameters"),
-    "actions-unreadable": ("value",),
-    "parameter-unused": ("value", "nothing"),
-}
-"""Which kinds of expectation a rule is about, by what they need; rules without a row are about parameters."""
-
-
-_RULES_BY_NEED: Final = {
-    need: tuple(row for row in EXPECTATION_RULES if need in _NEEDS.get(row[0].code, ("parameters", "unknown")))
-    for need in ("value", "nothing", "parameters", "unknown")
-}
-
-
-_CASE_RULES_ABOUT: Final = {
-    "history": tuple(row for row in CASE_RULES if row[0].code.startswith("history-")),
-    "variables": tuple(row for row in CASE_RULES if row[0].code.startswith("context-variable")),
-}
-_CASE_RULES_ALWAYS: Final = tuple(
-    row for row in CASE_RULES if not any(row in rows for rows in _CASE_RULES_ABOUT.values())
-)
-
-
-_ALL_TESTING_RULES: Final = (*DEFINITION_RULES, *TESTING_RULES)
-_CASE_RULES_OF_PROMPTS: Final = tuple(row for row in _CASE_RULES_ALWAYS if row[0].code != "utterance-empty")
-
-
-def rules_for_definition(
-    definition: Definition,
-) -> tuple[tuple[Rule, Callable[[DefinitionScope], Iterator[Finding]]], ...]:
-    """Gives the rules that a definition of its type can break as a whole."""
-    return _ALL_TESTING_RULES if definition.type == TESTING_DEFINITION else DEFINITION_RULES
-
-
-def rules_for_case(
-    case: TestCase, *, subject_type: str
-) -> Iterator[tuple[Rule, Callable[[TestCase], Iterator[Finding]]]]:
-    """Gives the rules that a test case with what it has can break."""
-    yield from _CASE_RULES_OF_PROMPTS if subject_type == "PROMPT" else _CASE_RULES_ALWAYS
-    if case.inputs.context_variables:
-        yield from _CASE_RULES_ABOUT["variables"]
-    if case.inputs.conversation_history:
-        yield from _CASE_RULES_ABOUT["history"]
-
-
-_RULES_BY_NAME: Final = {name: _RULES_BY_NEED[kind.needs] for name in known_names() if (kind := expectation_kind(name))}
-
-
-def rules_for(
-    expectation: Expectation, kind: MetadataType
-) -> tuple[tuple[Rule, Callable[[Expectation], Iterator[Finding]]], ...]:
-    """Gives the rules that an expectation of its kind can break in a definition of a type."""
-    if kind == TESTING_DEFINITION:
-        return _CUSTOM_SCORER_RULES if expectation.is_custom else SCORER_RULES
-    return _RULES_BY_NAME.get(expectation.name, _RULES_BY_NEED["unknown"])
-
-
 PROJECT_RULES: Final[tuple[tuple[Rule, Callable[[Sequence[NamedFile]], Iterator[tuple[NamedFile, str, str]]]], ...]] = (
     (Rule("name-duplicate", _ERROR, _WARNING), definition_rules.find_names_twice),
 )
-"""Rules about the definitions of a project together."""
-
+"""Rules about all definitions of a project."""
 
 FIXED_CODES: Final = {
     "xml-malformed": "The file is well-formed XML.",
     "xml-doctype": "The file has no DOCTYPE.",
     "xml-encoding": "The file is UTF-8.",
-    "xml-too-large": "The file is within the limits of size and number of elements.",
-    "xml-too-deep": "Elements are nested within the depth limit.",
-    "xml-root": "The root element and its namespace are the type's.",
-    "element-unknown": "Every element is one the type has.",
-    "element-missing": "Every required element is there.",
-    "element-repeated": "An element that may stand once stands once.",
+    "xml-too-large": "The file does not exceed the limits on size and number of elements.",
+    "xml-too-deep": "Elements are not nested deeper than the limit.",
+    "xml-root": "The root element and its namespace match the file's type.",
+    "element-unknown": "Every element is defined by the type.",
+    "element-missing": "Every required element is present.",
+    "element-repeated": "An element that may occur once occurs once.",
     "attribute-unknown": "Elements have no attributes.",
-    "text-stray": "No text stands between elements.",
-    "value-invalid": "Numbers, booleans and listed values are what they should be.",
+    "text-stray": "There is no text between elements.",
+    "value-invalid": "Numbers, booleans and enumerated values are valid.",
     "number-duplicate": "A test case's number is unique in its definition.",
-    "full-name-duplicate": "A full name stands for one file of a project.",
-    "full-name-unsafe": "A full name can be the name of a file, and a file's name a full name.",
-    "manifest-type-other": "A manifest that others read too may name their types.",
-    "manifest-type-unknown": "A manifest names metadata types that evalmeta handles.",
-    "manifest-member-missing": "A manifest's member has a file.",
-    "manifest-member-empty": "A manifest's member is not blank.",
-    "manifest-selects-nothing": "A manifest selects something.",
-    "destructive-wildcard": "Destructive changes name every component that is to be deleted.",
-    "manifest-version-missing": "A manifest says its API version.",
-    "manifest-version-invalid": "A manifest's version is an API version.",
-    "manifest-version-old": "A manifest's version knows the types it names.",
-    "refused": "The org takes what is deployed.",
-    "conflict": "Nothing is overwritten that somebody else has changed.",
-    "forceignore-backslash": "Folders in .forceignore are parted by slashes.",
+    "full-name-duplicate": "Each full name belongs to one file of the project.",
+    "full-name-unsafe": "A full name is a valid file name, and a file's name is a valid full name.",
+    "manifest-type-other": "A manifest names types that evalmeta supports; other types are skipped.",
+    "manifest-type-unknown": "A manifest names metadata types that exist and that evalmeta supports.",
+    "manifest-member-missing": "Every member of a manifest has a file.",
+    "manifest-member-empty": "A member of a manifest is not blank.",
+    "manifest-selects-nothing": "A manifest selects at least one component.",
+    "destructive-wildcard": "Destructive changes name every component to delete.",
+    "manifest-version-missing": "A manifest has an API version.",
+    "manifest-version-invalid": "A manifest's version is a valid API version.",
+    "manifest-version-old": "A manifest's API version supports the types that it names.",
+    "refused": "The org accepts the deployed component.",
+    "conflict": "A deploy or retrieve does not overwrite changes made on the other side.",
+    "forceignore-backslash": "Paths in .forceignore use slashes.",
 }
-"""Codes that no setting and no profile changes, with the rule they stand for."""
+"""Codes whose severity is fixed, with what they demand."""
+
+
+_PAGES: Final = Path(__file__).parent / "pages"
+_FIXED_WARNINGS: Final = frozenset({"forceignore-backslash", "manifest-type-other"})
 
 
 def all_rules() -> tuple[tuple[Rule, str], ...]:
-    """Lists every configurable rule with the first line of what it demands."""
+    """Return every configurable rule with what it demands."""
     tables = (DEFINITION_RULES, TESTING_RULES, CASE_RULES, EXPECTATION_RULES, SCORER_RULES[:1], PROJECT_RULES)
     return tuple((rule, (check.__doc__ or "").partition("\n")[0]) for table in tables for rule, check in table)
 
@@ -217,56 +150,43 @@ def all_rules() -> tuple[tuple[Rule, str], ...]:
 CODES: Final = frozenset(rule.code for rule, _ in all_rules())
 
 
-def _no_settings() -> Mapping[str, RuleSetting]:
-    return {}
-
-
 @dataclass(frozen=True, slots=True)
-class Judgement:
-    """How findings are weighed: a profile, and severities of single codes that override it."""
+class RulePolicy:
+    """The severity of each rule: a profile, and severities of single rules that override it."""
 
     profile: Profile = "documented"
-    rules: Mapping[str, RuleSetting] = field(default_factory=_no_settings)
+    rules: Mapping[str, RuleSetting] = field(default_factory=dict)
 
     @property
     def is_complete(self) -> bool:
-        """Says whether no rule is switched off."""
+        """Return whether no rule is off."""
         return "off" not in self.rules.values()
 
     def severity(self, rule: Rule) -> Severity | None:
-        """Gives a rule's severity, None when it is switched off."""
+        """Return a rule's severity, None if the rule is off."""
         setting = self.rules.get(rule.code)
         if setting == "off":
             return None
         return Severity(setting) if setting else rule.severity(self.profile)
 
 
-def judgement_of(settings: Settings | None) -> Judgement:
-    """Takes the judgement from a project's settings, or the default one when there are none.
+def rule_policy(settings: Settings | None) -> RulePolicy:
+    """Return the policy of a project's settings, the default policy if there are none.
 
     Raises:
-        SettingsError: a code that is no rule, or one that cannot be set.
+        SettingsError: a code is not a valid rule, or cannot be set.
     """
     if settings is None:
-        return Judgement()
+        return RulePolicy()
     for code in settings.validate_.rules:
+        if code in FIXED_CODES:
+            message = f"evalmeta.toml: [validate.rules] sets {code!r}, whose severity is fixed"
+            raise SettingsError(message, actions=[f"Remove {code!r}."])
         if code not in CODES:
-            raise _no_rule(code)
-    return Judgement(settings.validate_.profile, settings.validate_.rules)
-
-
-def _no_rule(code: str) -> SettingsError:
-    if code in FIXED_CODES:
-        return SettingsError(
-            f"evalmeta.toml: [validate.rules] sets {code!r}, which nothing changes", actions=[f"Remove {code!r}."]
-        )
-    close = get_close_matches(code, CODES, n=1)
-    action = f"Did you mean {close[0]!r}?" if close else f"Known: {', '.join(sorted(CODES))}."
-    return SettingsError(f"evalmeta.toml: [validate.rules] names no rule {code!r}", actions=[action])
-
-
-_PAGES: Final = Path(__file__).parent / "pages"
-_FIXED_WARNINGS: Final = frozenset({"forceignore-backslash", "manifest-type-other"})
+            close = get_close_matches(code, CODES, n=1)
+            action = f"Did you mean {close[0]!r}?" if close else f"Known: {', '.join(sorted(CODES))}."
+            raise SettingsError(f"evalmeta.toml: [validate.rules] sets an unknown rule, {code!r}", actions=[action])
+    return RulePolicy(settings.validate_.profile, settings.validate_.rules)
 
 
 @dataclass(frozen=True, slots=True)
@@ -274,7 +194,7 @@ class RuleEntry:
     """A rule as people look it up.
 
     Attributes:
-        demand: what must hold, in one sentence.
+        demand: what the rule demands, in one or two sentences.
         is_fixed: no profile and no setting changes its severity.
     """
 
@@ -286,15 +206,15 @@ class RuleEntry:
 
 
 def list_rules() -> tuple[RuleEntry, ...]:
-    """Lists every rule, those that can be set before those that are fixed."""
+    """Return every rule, those that can be set before those that are fixed."""
     return tuple(_entries().values())
 
 
 def find_rule(code: str) -> RuleEntry:
-    """Finds a rule by its code.
+    """Return a rule by its code.
 
     Raises:
-        NotFound: there is no such rule; the nearest code is given.
+        NotFound: there is no such rule; the actions name the nearest code.
     """
     entry = _entries().get(code)
     if entry is None:
@@ -305,8 +225,56 @@ def find_rule(code: str) -> RuleEntry:
 
 
 def read_page(entry: RuleEntry) -> str:
-    """Reads a rule's page: Markdown that begins with the code as its heading and ends with a line break."""
+    """Return a rule's page: Markdown that begins with the code as its heading and ends with a line break."""
     return (_PAGES / f"{entry.code}.md").read_text(encoding="utf-8")
+
+
+def rules_for_definition(
+    definition: Definition,
+) -> tuple[tuple[Rule, Callable[[DefinitionScope], Iterator[Finding]]], ...]:
+    """Return the rules about a definition as a whole that apply to its type."""
+    return _ALL_TESTING_RULES if definition.type == TESTING_DEFINITION else DEFINITION_RULES
+
+
+def rules_for_case(
+    case: TestCase, *, subject_type: str
+) -> Iterator[tuple[Rule, Callable[[TestCase], Iterator[Finding]]]]:
+    """Yield the rules that apply to a test case."""
+    yield from _PROMPT_CASE_RULES if subject_type == "PROMPT" else _BASIC_CASE_RULES
+    if case.inputs.context_variables:
+        yield from _VARIABLE_RULES
+    if case.inputs.conversation_history:
+        yield from _HISTORY_RULES
+
+
+def rules_for(
+    expectation: Expectation, kind: MetadataType
+) -> tuple[tuple[Rule, Callable[[Expectation], Iterator[Finding]]], ...]:
+    """Return the rules that apply to an expectation in a definition of a type."""
+    if kind == TESTING_DEFINITION:
+        return _CUSTOM_SCORER_RULES if expectation.is_custom else SCORER_RULES
+    return _RULES_BY_NAME.get(expectation.name, _RULES_BY_NEED["unknown"])
+
+
+# The rules are chosen once, not per expectation: this decides how fast files are validated.
+_ALL_TESTING_RULES: Final = (*DEFINITION_RULES, *TESTING_RULES)
+_HISTORY_RULES: Final = tuple(row for row in CASE_RULES if row[0].code.startswith("history-"))
+_VARIABLE_RULES: Final = tuple(row for row in CASE_RULES if row[0].code.startswith("context-variable"))
+_BASIC_CASE_RULES: Final = tuple(row for row in CASE_RULES if row not in (*_HISTORY_RULES, *_VARIABLE_RULES))
+_PROMPT_CASE_RULES: Final = tuple(row for row in _BASIC_CASE_RULES if row[0].code != "utterance-empty")
+# What the expectations need that a rule is about; rules without a row are about parameters.
+_NEEDS: Final = {
+    "expectation-unknown": ("unknown",),
+    "expected-value-missing": ("value",),
+    "expected-value-unused": ("nothing", "parameters"),
+    "actions-unreadable": ("value",),
+    "parameter-unused": ("value", "nothing"),
+}
+_RULES_BY_NEED: Final = {
+    need: tuple(row for row in EXPECTATION_RULES if need in _NEEDS.get(row[0].code, ("parameters", "unknown")))
+    for need in ("value", "nothing", "parameters", "unknown")
+}
+_RULES_BY_NAME: Final = {name: _RULES_BY_NEED[kind.needs] for name in known_names() if (kind := expectation_kind(name))}
 
 
 @cache

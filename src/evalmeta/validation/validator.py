@@ -1,9 +1,4 @@
-"""Definitions in, problems out, every one with its place.
-
-What every check of a file begins with: its root and its extent; and how many of its problems are told.
-
-Files that were found to be without problems, so that the same bytes need not be checked twice by one process.
-"""
+"""Validation of definition files: structure and rules, as problems with their locations."""
 
 from __future__ import annotations
 
@@ -15,33 +10,32 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 from evalmeta import limits
 from evalmeta.errors import InvalidMetadata
 from evalmeta.model.problem import Location, Problem, Severity
-from evalmeta.model.registry import NEWEST_API_VERSION, TESTING_DEFINITION
+from evalmeta.model.registry import NEWEST_API_VERSION
 from evalmeta.validation.definition_rules import DefinitionScope, NamedFile
-from evalmeta.validation.finding import Complaint
-from evalmeta.validation.rules import PROJECT_RULES, Judgement, Rule, rules_for, rules_for_case, rules_for_definition
-from evalmeta.validation.structure import check_schema, tell_count
-from evalmeta.xmlio.lenient_reader import sketch_definition
+from evalmeta.validation.rules import PROJECT_RULES, RulePolicy, rules_for, rules_for_case, rules_for_definition
+from evalmeta.xmlio.definitions import parse_definition
 from evalmeta.xmlio.reader import NAMESPACE, local_name, read_xml
 
 if TYPE_CHECKING:
     from collections.abc import Container, Iterable, Iterator, Sequence
 
-    from evalmeta.model.definition import Definition
     from evalmeta.model.registry import ApiVersion, MetadataType
     from evalmeta.validation.finding import Finding
-    from evalmeta.xmlio.reader import Document, Step
+    from evalmeta.validation.rules import Rule
+    from evalmeta.xmlio.reader import Document
 
 
-# The end of xsi:type under any prefix; a namespace may be spelt with character references, a name may not.
-_TYPE_ATTRIBUTE: Final = b":type"
 _FAR_DOWN: Final = 10_000
+# The hashes of files without problems, so that one process does not check the same bytes twice.
+_CLEAN: Final[set[bytes]] = set()
 
 
-class Checked(NamedTuple):
-    """What a check found: a file's problems, and the file as others of its project see it.
+class CheckedFile(NamedTuple):
+    """A checked file: its problems, and what other files of the project need to know about it.
 
     Attributes:
-        clean: the key to remember the file by when no rule found anything.
+        file: None if the definition has no name.
+        clean: the key for `remember_clean`; None if the file has problems, or a rule is off.
     """
 
     problems: tuple[Problem, ...]
@@ -55,121 +49,136 @@ def validate_component(
     *,
     label: str,
     full_name: str,
-    judgement: Judgement = Judgement(),  # noqa: B008 - immutable
+    policy: RulePolicy = RulePolicy(),  # noqa: B008 - immutable
     api_version: ApiVersion = NEWEST_API_VERSION,
 ) -> list[Problem]:
-    """Lists every problem of a component's file, in the order of the file.
+    """Return every problem of a component's file, in the order of the file.
+
+    Bytes in which this process has found no problem before are not checked again.
 
     Args:
         kind: the component's type.
         content: the file's bytes.
-        label: the file's name as messages show it.
-        full_name: the component's full name, which the file's name gives.
-        judgement: which findings are errors.
-        api_version: the version in force.
-
-    Bytes that this process has found to be without problems are not checked again.
+        label: the file's name in messages.
+        full_name: the component's full name, which is the file's name.
+        policy: the severity of each rule.
+        api_version: the API version that the file must fit.
     """
-    if is_clean(verdict_key(kind, content, full_name=full_name, api_version=api_version)):
+    if is_clean(clean_key(kind, content, full_name=full_name, api_version=api_version)):
         return []
-    checked = check_component(
-        kind, content, label=label, full_name=full_name, judgement=judgement, api_version=api_version
-    )
+    checked = check_component(kind, content, label=label, full_name=full_name, policy=policy, api_version=api_version)
     if checked.clean:
         remember_clean([checked.clean])
     return list(checked.problems)
 
 
 def check_component(
-    kind: MetadataType, content: bytes, *, label: str, full_name: str, judgement: Judgement, api_version: ApiVersion
-) -> Checked:
-    """Does what `validate_component` does, and gives what `validate_together` needs of the file."""
+    kind: MetadataType, content: bytes, *, label: str, full_name: str, policy: RulePolicy, api_version: ApiVersion
+) -> CheckedFile:
+    """Validate a component's file as `validate_component` does, and return what `validate_together` needs."""
     component = f"{kind.name}:{full_name}"
     try:
         document = read_rooted(content, label, f"{{{NAMESPACE}}}{kind.name}")
     except InvalidMetadata as error:
-        return Checked(tuple(_name_component(error.problems, component)), None)
-    definition, complaints = _structure(document, kind)
-    unread = {complaint.unread for complaint in complaints}
+        return CheckedFile(tuple(_of_component(error.problems, component)), None)
+    definition, structure = parse_definition(document, kind)
+    unreadable = {each.unreadable for each in structure}
     scope = DefinitionScope(definition, full_name, api_version)
-    found = first_problems(_weighed(scope, document, judgement, unread))
-    problems = _name_component([*(complaint.problem for complaint in complaints), *found], component)
+    found = first_problems(_rule_problems(scope, document, policy, unreadable))
+    problems = _of_component([*(each.problem for each in structure), *found], component)
     name = definition.name.strip()
-    file = NamedFile(component, name, _name_place(document)) if name else None
-    if problems or not judgement.is_complete:
-        return Checked(tuple(problems), file)
-    return Checked((), file, verdict_key(kind, content, full_name=full_name, api_version=api_version))
+    file = NamedFile(component, name, _location_of_name(document)) if name else None
+    if problems or not policy.is_complete:
+        return CheckedFile(tuple(problems), file)
+    return CheckedFile((), file, clean_key(kind, content, full_name=full_name, api_version=api_version))
 
 
-def validate_together(files: Sequence[NamedFile], judgement: Judgement) -> list[Problem]:
-    """Lists what is wrong with the definitions of a project taken together."""
-    problems = []
-    for rule, find in PROJECT_RULES:
-        severity = judgement.severity(rule)
-        if severity is not None:
-            problems += [
-                Problem(rule.code, severity, file.location, message, hint, file.component)
-                for file, message, hint in find(files)
-            ]
+def validate_together(files: Sequence[NamedFile], policy: RulePolicy) -> list[Problem]:
+    """Return the problems that only the definitions of a project together have."""
+    return [
+        Problem(rule.code, severity, file.location, message, hint, file.component)
+        for rule, find in PROJECT_RULES
+        if (severity := policy.severity(rule)) is not None
+        for file, message, hint in find(files)
+    ]
+
+
+def read_rooted(data: bytes, label: str, root: str) -> Document:
+    """Return the document of a file whose root element is known.
+
+    Raises:
+        InvalidMetadata: it is not well-formed XML, has another root, or an element has too many children.
+    """
+    document = read_xml(data, label=label)
+    if document.root.tag != root:
+        raise _wrong_root(document, root.rpartition("}")[2])
+    # Every element has its tag: a file with few tags cannot have an element with many children.
+    if data.count(b"<") > limits.MAX_XML_CHILDREN:
+        _check_children(document)
+    return document
+
+
+def first_problems(found: Iterable[Problem]) -> list[Problem]:
+    """Return the problems that are reported of one file, by location; the last one says if there are more."""
+    found = iter(found)
+    problems = sorted(islice(found, limits.MAX_PROBLEMS), key=lambda each: each.location)
+    if next(found, None):
+        more = f"There are more problems; at most {limits.MAX_PROBLEMS:,} of a file are reported at a time."
+        problems[-1] = replace(problems[-1], hint=f"{problems[-1].hint} {more}".lstrip())
     return problems
 
 
-def _structure(document: Document, kind: MetadataType) -> tuple[Definition, list[Complaint]]:
-    """Reads a definition, or what can be read of it, and lists what does not fit the type."""
-    definition = sketch_definition(document)
-    complaints = check_schema(document, kind.xsd)
-    if kind == TESTING_DEFINITION:
-        complaints += islice(_count_inputs(document), limits.MAX_PROBLEMS)
-    if not complaints and _is_beyond_doubt(document, definition):
-        return definition, []
-    if not complaints:
-        from evalmeta.xmlio.definitions import read_definition  # noqa: PLC0415 - for documents in doubt only
-
-        try:
-            return read_definition(document), []
-        except InvalidMetadata as error:
-            # Stricter than libxml2, which takes -0 for another number than 0 and obeys xsi:type.
-            complaints = [Complaint(problem, problem.location) for problem in error.problems]
-    return definition, complaints
+def clean_key(kind: MetadataType, content: bytes, *, full_name: str, api_version: ApiVersion) -> bytes:
+    """Return a hash of everything that decides what the rules find in a file."""
+    head = f"{kind.name} {full_name} {api_version}\n".encode("utf-8", "surrogatepass")
+    return sha256(head + content).digest()
 
 
-def _count_inputs(document: Document) -> Iterator[Complaint]:
-    """Finds test cases without inputs, or with more than one: no schema can say it where agents and prompts differ."""
-    inputs = f"{{{NAMESPACE}}}inputs"
-    for case in document.root.iterfind(f"{{{NAMESPACE}}}testCase"):
-        if len(case.findall(inputs)) != 1:
-            yield from tell_count(document, case, "inputs")
+def is_clean(key: bytes) -> bool:
+    """Return whether this process has found no problem in a file, under any profile."""
+    return key in _CLEAN
 
 
-def _is_beyond_doubt(document: Document, definition: Definition) -> bool:
-    """Tells whether libxml2's word is enough: no xsi:type, no number that stands twice."""
-    numbers = [case.number for case in definition.test_cases if case.number is not None]
-    return _TYPE_ATTRIBUTE not in document.data and len(set(numbers)) == len(numbers)
+def remember_clean(keys: Iterable[bytes]) -> None:
+    """Remember files in which no rule found a problem; every rule must have been applied."""
+    if len(_CLEAN) > limits.MAX_VERDICTS:
+        _CLEAN.clear()
+    _CLEAN.update(keys)
 
 
-def _name_place(document: Document) -> Location:
-    """Places `<name>` without looking at the whole file, as `Document.location` would for the first problem."""
-    element = document.root.find(f"{{{NAMESPACE}}}name")
-    line = 1 if element is None else element.sourceline or 1
-    start = 0
-    if line > _FAR_DOWN:
-        return document.location(element)
-    for _ in range(line - 1):
-        start = document.data.find(b"\n", start) + 1
-    end = document.data.find(b"<name", start)
-    return Location(document.label, line, len(document.data[start:end].decode("utf-8", "replace")) + 1)
+def _wrong_root(document: Document, name: str) -> InvalidMetadata:
+    found = local_name(document.root)
+    if found == name:
+        message = f"<{name}> is not in the namespace {NAMESPACE}"
+    else:
+        message = f"the root element is <{found}>, not <{name}>"
+    return _invalid("xml-root", document.location(), message, f'Begin the file with <{name} xmlns="{NAMESPACE}">.')
 
 
-def _weighed(
-    scope: DefinitionScope, document: Document, judgement: Judgement, unread: Container[Location | None]
+def _check_children(document: Document) -> None:
+    widest = max(document.root.iter(), key=len)
+    if len(widest) > limits.MAX_XML_CHILDREN:
+        message = (
+            f"<{local_name(widest)}> contains {len(widest):,} elements; at most {limits.MAX_XML_CHILDREN:,} are allowed"
+        )
+        raise _invalid("xml-too-large", document.location(widest), message, "Split the file into several files.")
+
+
+def _invalid(code: str, location: Location, message: str, hint: str) -> InvalidMetadata:
+    problem = Problem(code, Severity.ERROR, location, message, hint)
+    return InvalidMetadata(str(problem), problems=[problem], actions=[hint])
+
+
+def _rule_problems(
+    scope: DefinitionScope, document: Document, policy: RulePolicy, unreadable: Container[Location | None]
 ) -> Iterator[Problem]:
     for rule, finding in _findings(scope):
-        severity = judgement.severity(rule)
+        severity = policy.severity(rule)
         if severity is None:
             continue
         location = document.location(document.find(finding.steps))
-        if not finding.steps or location not in unread:
-            yield Problem(rule.code, severity, location, finding.message, _hint(rule, finding, judgement))
+        if not finding.steps or location not in unreadable:
+            yield Problem(rule.code, severity, location, finding.message, _hint(rule, finding, severity))
 
 
 def _findings(scope: DefinitionScope) -> Iterator[tuple[Rule, Finding]]:
@@ -181,7 +190,9 @@ def _findings(scope: DefinitionScope) -> Iterator[tuple[Rule, Finding]]:
         case_step = ("testCase", place)
         for case_rule, find_in_case in rules_for_case(case, subject_type=scope.definition.subject_type):
             for finding in find_in_case(case):
-                yield case_rule, finding._replace(steps=(case_step, *_spelt(finding.steps, kind)))
+                # Rules call expectations by one name, files by the name of their type.
+                below = ((kind.expectation if name == "expectation" else name, index) for name, index in finding.steps)
+                yield case_rule, finding._replace(steps=(case_step, *below))
         for index, expectation in enumerate(case.expectations):
             for expectation_rule, find_in_expectation in rules_for(expectation, kind):
                 for finding in find_in_expectation(expectation):
@@ -189,86 +200,26 @@ def _findings(scope: DefinitionScope) -> Iterator[tuple[Rule, Finding]]:
                     yield expectation_rule, finding._replace(steps=steps)
 
 
-def _spelt(steps: Sequence[Step], kind: MetadataType) -> Iterator[Step]:
-    """Gives the way inside a test case with a type's own name for expectations."""
-    return ((kind.expectation if name == "expectation" else name, index) for name, index in steps)
-
-
-def _hint(rule: Rule, finding: Finding, judgement: Judgement) -> str:
-    if rule.documented is rule.orgs or judgement.severity(rule) is Severity.WARNING:
+def _hint(rule: Rule, finding: Finding, severity: Severity) -> str:
+    if rule.documented is rule.orgs or severity is Severity.WARNING:
         return finding.hint
-    return f'{finding.hint} Orgs accept it; {rule.code} = "warning" under [validate.rules] in evalmeta.toml does too.'
+    setting = f'{rule.code} = "warning"'
+    return f"{finding.hint} To accept it, as orgs do, set {setting} under [validate.rules] in evalmeta.toml."
 
 
-def _name_component(problems: Iterable[Problem], component: str) -> list[Problem]:
+def _of_component(problems: Iterable[Problem], component: str) -> list[Problem]:
     named = [Problem(each.code, each.severity, each.location, each.message, each.hint, component) for each in problems]
     return sorted(named, key=lambda problem: problem.location)
 
 
-def read_rooted(data: bytes, label: str, root: str) -> Document:
-    """Reads a file whose root element is known.
-
-    Raises:
-        InvalidMetadata: it is no XML, has another root, or an element with too many others in it.
-    """
-    document = read_xml(data, label=label)
-    _check_root(document, root)
-    # Every element has its tag: nothing needs counting where there are few.
-    if data.count(b"<") > limits.MAX_XML_CHILDREN:
-        _check_extent(document)
-    return document
-
-
-def _check_root(document: Document, expected: str) -> None:
-    if document.root.tag == expected:
-        return
-    name = expected.rpartition("}")[2]
-    found = local_name(document.root)
-    if found == name:
-        message = f"<{name}> is not in the namespace {NAMESPACE}"
-    else:
-        message = f"the root element is <{found}>; <{name}> is due"
-    hint = f'Begin the file with <{name} xmlns="{NAMESPACE}">.'
-    problem = Problem("xml-root", Severity.ERROR, document.location(), message, hint)
-    raise InvalidMetadata(str(problem), problems=[problem], actions=[hint])
-
-
-def _check_extent(document: Document) -> None:
-    widest = max(document.root.iter(), key=len)
-    if len(widest) <= limits.MAX_XML_CHILDREN:
-        return
-    message = f"<{local_name(widest)}> holds {len(widest):,} elements; at most {limits.MAX_XML_CHILDREN:,} are read"
-    hint = "Split the file into several."
-    problem = Problem("xml-too-large", Severity.ERROR, document.location(widest), message, hint)
-    raise InvalidMetadata(str(problem), problems=[problem], actions=[hint])
-
-
-def first_problems(found: Iterable[Problem]) -> list[Problem]:
-    """Takes as many problems as are told of one file, in its order; the last of them says when there are more."""
-    found = iter(found)
-    problems = sorted(islice(found, limits.MAX_PROBLEMS), key=lambda each: each.location)
-    if next(found, None):
-        more = f"There are more problems: {limits.MAX_PROBLEMS:,} are told of a file at a time."
-        problems[-1] = replace(problems[-1], hint=f"{problems[-1].hint} {more}".lstrip())
-    return problems
-
-
-_CLEAN: Final[set[bytes]] = set()
-
-
-def verdict_key(kind: MetadataType, content: bytes, *, full_name: str, api_version: ApiVersion) -> bytes:
-    """Gives what a verdict depends on, as a hash: nothing else changes what the rules find in a file."""
-    head = f"{kind.name} {full_name} {api_version}\n".encode("utf-8", "surrogatepass")
-    return sha256(head + content).digest()
-
-
-def is_clean(key: bytes) -> bool:
-    """Tells whether a file was found to be without problems, whatever the profile."""
-    return key in _CLEAN
-
-
-def remember_clean(keys: Iterable[bytes]) -> None:
-    """Remembers files that all rules were applied to, and none found anything in."""
-    if len(_CLEAN) > limits.MAX_VERDICTS:
-        _CLEAN.clear()
-    _CLEAN.update(keys)
+def _location_of_name(document: Document) -> Location:
+    """Return the location of `<name>` without indexing the whole file, as `Document.location` does on first use."""
+    element = document.root.find(f"{{{NAMESPACE}}}name")
+    line = 1 if element is None else element.sourceline or 1
+    if line > _FAR_DOWN:
+        return document.location(element)
+    start = 0
+    for _ in range(line - 1):
+        start = document.data.find(b"\n", start) + 1
+    end = document.data.find(b"<name", start)
+    return Location(document.label, line, len(document.data[start:end].decode("utf-8", "replace")) + 1)

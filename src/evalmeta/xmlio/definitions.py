@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final, NamedTuple
+from dataclasses import replace
+from typing import TYPE_CHECKING, Final, TypeAlias
+
+from lxml import etree
 
 from evalmeta.errors import InvalidMetadata
 from evalmeta.model.definition import (
-    SCORER_TYPES,
     ContextVariable,
     Definition,
     Expectation,
@@ -18,9 +20,9 @@ from evalmeta.model.definition import (
 )
 from evalmeta.model.problem import Problem, Severity
 from evalmeta.model.registry import EVALUATION_DEFINITION, TESTING_DEFINITION
-from evalmeta.xmlio.fields import Misfit, Parts
-from evalmeta.xmlio.lenient_reader import definition_type
 from evalmeta.xmlio.reader import NAMESPACE, local_name, read_xml
+from evalmeta.xmlio.schema import BOOLEANS, XML_BLANKS, parse_integer
+from evalmeta.xmlio.structure import check_structure, definition_type, explain_structure
 from evalmeta.xmlio.writer import Node, node, optional, render
 
 if TYPE_CHECKING:
@@ -30,67 +32,109 @@ if TYPE_CHECKING:
 
     from evalmeta.model.registry import MetadataType
     from evalmeta.xmlio.reader import Document
+    from evalmeta.xmlio.structure import StructureProblem
 
 
-class _Grammar(NamedTuple):
-    """What may stand in those elements in which the types differ, and what must."""
+_NAME: Final = f"{{{NAMESPACE}}}name"
+_SUBJECT_NAME: Final = f"{{{NAMESPACE}}}subjectName"
+_SUBJECT_TYPE: Final = f"{{{NAMESPACE}}}subjectType"
+_SUBJECT_VERSION: Final = f"{{{NAMESPACE}}}subjectVersion"
+_DESCRIPTION: Final = f"{{{NAMESPACE}}}description"
+_TEST_CASE: Final = f"{{{NAMESPACE}}}testCase"
+_EXPECTED_VALUE: Final = f"{{{NAMESPACE}}}expectedValue"
+_SCORER_TYPE: Final = f"{{{NAMESPACE}}}scorerType"
+_LABEL: Final = f"{{{NAMESPACE}}}label"
+_PARAMETER: Final = f"{{{NAMESPACE}}}parameter"
+_VALUE: Final = f"{{{NAMESPACE}}}value"
+_IS_REFERENCE: Final = f"{{{NAMESPACE}}}isReference"
+_NUMBER: Final = f"{{{NAMESPACE}}}number"
+_INPUTS: Final = f"{{{NAMESPACE}}}inputs"
+_UTTERANCE: Final = f"{{{NAMESPACE}}}utterance"
+_PROMPT_INPUT: Final = f"{{{NAMESPACE}}}promptInput"
+_REFERENCE_NAME: Final = f"{{{NAMESPACE}}}referenceName"
+_CONTEXT_VARIABLE: Final = f"{{{NAMESPACE}}}contextVariable"
+_VARIABLE_NAME: Final = f"{{{NAMESPACE}}}variableName"
+_VARIABLE_VALUE: Final = f"{{{NAMESPACE}}}variableValue"
+_HISTORY: Final = f"{{{NAMESPACE}}}conversationHistory"
+_ROLE: Final = f"{{{NAMESPACE}}}role"
+_MESSAGE: Final = f"{{{NAMESPACE}}}message"
+_TOPIC: Final = f"{{{NAMESPACE}}}topic"
+_INDEX: Final = f"{{{NAMESPACE}}}index"
+_NO_INPUTS: Final = Inputs("")
 
-    test_case: frozenset[str]
-    expectation: frozenset[str]
-    inputs: frozenset[str]
-    needs_number: bool
-    needs_utterance: bool
+# The end of xsi:type under any prefix. A namespace may be written with character references, a name may not.
+_TYPE_ATTRIBUTE: Final = b":type"
+_WITHOUT_ONE_INPUTS: Final = etree.XPath("boolean(m:testCase[count(m:inputs) != 1])", namespaces={"m": NAMESPACE})
 
-
-_GRAMMARS: Final = {
-    EVALUATION_DEFINITION: _Grammar(
-        test_case=frozenset({"expectation", "inputs", "number"}),
-        expectation=frozenset({"expectedValue", "label", "name", "parameter"}),
-        inputs=frozenset({"contextVariable", "conversationHistory", "utterance"}),
-        needs_number=False,
-        needs_utterance=True,
-    ),
-    TESTING_DEFINITION: _Grammar(
-        test_case=frozenset({"inputs", "number", "scorer"}),
-        expectation=frozenset({"expectedValue", "name", "scorerType"}),
-        inputs=frozenset({"contextVariable", "conversationHistory", "promptInput", "utterance"}),
-        needs_number=True,
-        needs_utterance=False,
-    ),
-}
-_DEFINITION: Final = frozenset({"description", "name", "subjectName", "subjectType", "subjectVersion", "testCase"})
-_PARAMETER: Final = frozenset({"isReference", "name", "value"})
-_CONTEXT_VARIABLE: Final = frozenset({"variableName", "variableValue"})
-_HISTORY: Final = frozenset({"index", "message", "role", "topic"})
-_PROMPT_INPUT: Final = frozenset({"referenceName", "value"})
+_Texts: TypeAlias = "dict[object, str]"
 
 
 def read_definition(document: Document) -> Definition:
-    """Reads a definition that fits the type exactly; it keeps the document's bytes.
+    """Return a definition that fits its type; it keeps the document's bytes.
 
     Raises:
-        InvalidMetadata: with the place of the first thing that does not fit.
+        InvalidMetadata: the document does not fit the type; the message has the first problem.
     """
-    try:
-        return _definition(document)
-    except Misfit as misfit:
-        location = document.location(misfit.element)
-        kind = definition_type(document) or EVALUATION_DEFINITION
-        hint = f"Compare it with {kind.name} in the Metadata API reference."
-        problem = Problem(misfit.code, Severity.ERROR, location, str(misfit), hint)
-        raise InvalidMetadata(
-            f"{location}: {misfit}", problems=[problem], actions=[f"Run `evalmeta validate {document.label}`."]
-        ) from None
+    kind = definition_type(document)
+    if kind is None:
+        hint = f"Compare it with {EVALUATION_DEFINITION.name} in the Metadata API reference."
+        message = f"the root element is <{local_name(document.root)}>"
+        problems = [Problem("xml-root", Severity.ERROR, document.location(), message, hint)]
+    else:
+        definition, found = parse_definition(document, kind)
+        if not found:
+            return replace(definition, source=document.data)
+        problems = [each.problem for each in found]
+    first = problems[0]
+    action = f"Run `evalmeta validate {document.label}`."
+    raise InvalidMetadata(f"{first.location}: {first.message}", problems=problems, actions=[action])
+
+
+def parse_definition(document: Document, kind: MetadataType) -> tuple[Definition, list[StructureProblem]]:
+    """Return what can be read of a definition, with everything that does not fit its type."""
+    definition = read_leniently(document)
+    problems = check_structure(document, kind.xsd)
+    if not problems and _may_be_invalid(document, definition):
+        problems = explain_structure(document, kind.xsd)
+    return definition, problems
+
+
+def read_leniently(document: Document) -> Definition:
+    """Return what can be read of a definition: all of one that fits its type.
+
+    Unknown elements are ignored, the first of a repeated field is used, and what is missing is empty.
+    """
+    # One pass over the children of each element: this decides how fast files are validated.
+    kind = definition_type(document) or EVALUATION_DEFINITION
+    expectation = f"{{{NAMESPACE}}}{kind.expectation}"
+    texts: _Texts = {}
+    cases: list[TestCase] = []
+    for child in document.root:
+        tag = child.tag
+        if tag == _TEST_CASE:
+            cases.append(_test_case(child, expectation))
+        else:
+            texts.setdefault(tag, child.text or "")
+    return Definition(
+        texts.get(_NAME, ""),
+        texts.get(_SUBJECT_NAME, ""),
+        texts.get(_SUBJECT_TYPE, ""),
+        texts.get(_SUBJECT_VERSION),
+        texts.get(_DESCRIPTION),
+        tuple(cases),
+        kind,
+    )
 
 
 def write_definition(definition: Definition) -> bytes:
-    """Writes a definition.
+    """Return a definition as XML.
 
-    One that was read and not changed gives the bytes it was read from; any other is
-    written in the order and form in which an org hands it out.
+    A definition that was read and not changed returns the bytes that it was read from. Any other is written in the
+    order and form that orgs use.
     """
-    if definition.source is not None and _unchanged(definition, definition.source):
-        return definition.source
+    source = definition.source
+    if source is not None and read_definition(read_xml(source, label=definition.name)) == definition:
+        return source
     children = [
         *optional("description", definition.description),
         node("name", definition.name),
@@ -102,104 +146,89 @@ def write_definition(definition: Definition) -> bytes:
     return render(node(definition.type.name, children, xmlns=NAMESPACE), indent=4)
 
 
-def _unchanged(definition: Definition, source: bytes) -> bool:
-    return read_definition(read_xml(source, label=definition.name)) == definition
-
-
-def _definition(document: Document) -> Definition:
-    root, kind = document.root, definition_type(document)
-    if kind is None:
-        raise Misfit("xml-root", f"the root element is <{local_name(root)}>", root)
-    parts = Parts(root, _DEFINITION, strict=True)
-    definition = Definition(
-        name=parts.required("name"),
-        subject_name=parts.required("subjectName"),
-        subject_type=parts.required("subjectType"),
-        subject_version=parts.text("subjectVersion"),
-        description=parts.text("description"),
-        test_cases=tuple(_test_case(each, kind) for each in parts.many("testCase")),
-        type=kind,
-        source=document.data,
-    )
-    _check_definition(definition, parts)
-    return definition
-
-
-def _check_definition(definition: Definition, parts: Parts) -> None:
-    known = definition.type.subject_types
-    if definition.subject_type not in known:
-        message = f"subjectType is {definition.subject_type!r}, not {' or '.join(known)}"
-        raise Misfit("value-invalid", message, parts.many("subjectType")[0])
-    seen: set[int] = set()
-    for case, element in zip(definition.test_cases, parts.many("testCase"), strict=True):
-        if case.number in seen:
-            raise Misfit("number-duplicate", f"number {case.number} is taken by an earlier test case", element)
-        if case.number is not None:
-            seen.add(case.number)
-
-
-def _test_case(element: Element, kind: MetadataType) -> TestCase:
-    grammar = _GRAMMARS[kind]
-    parts = Parts(element, grammar.test_case, strict=True)
-    inputs, number = parts.one("inputs"), parts.integer("number")
-    if inputs is None:
-        raise Misfit("element-missing", "<inputs> is missing", element)
-    if number is None and grammar.needs_number:
-        raise Misfit("element-missing", "<number> is missing", element)
-    return TestCase(
-        inputs=_inputs(inputs, grammar),
-        expectations=tuple(_expectation(each, grammar) for each in parts.many(kind.expectation)),
-        number=number,
+def _may_be_invalid(document: Document, definition: Definition) -> bool:
+    """Return whether a definition that libxml2 accepts may break what the schema cannot express."""
+    numbers = [case.number for case in definition.test_cases if case.number is not None]
+    return (
+        _TYPE_ATTRIBUTE in document.data
+        or len(set(numbers)) < len(numbers)
+        or (definition.type == TESTING_DEFINITION and bool(_WITHOUT_ONE_INPUTS(document.root)))
     )
 
 
-def _expectation(element: Element, grammar: _Grammar) -> Expectation:
-    parts = Parts(element, grammar.expectation, strict=True)
-    return Expectation(
-        name=parts.required("name"),
-        expected_value=parts.text("expectedValue"),
-        label=parts.text("label"),
-        parameters=tuple(_parameter(each) for each in parts.many("parameter")),
-        scorer_type=_scorer_type(parts),
-    )
+def _test_case(element: Element, expectation: str) -> TestCase:
+    inputs = number = None
+    expectations = []
+    for child in element:
+        tag = child.tag
+        if tag == expectation:
+            expectations.append(_expectation(child))
+        elif tag == _INPUTS and inputs is None:
+            inputs = _inputs(child)
+        elif tag == _NUMBER and number is None:
+            number = parse_integer(child.text or "")
+    return TestCase(inputs or _NO_INPUTS, tuple(expectations), number)
 
 
-def _scorer_type(parts: Parts) -> str | None:
-    text = parts.text("scorerType")
-    if text is not None and text not in SCORER_TYPES:
-        message = f"scorerType is {text!r}, not {', '.join(SCORER_TYPES)}"
-        raise Misfit("value-invalid", message, parts.many("scorerType")[0])
-    return text
+def _expectation(element: Element) -> Expectation:
+    name = value = label = scorer_type = None
+    parameters: list[Parameter] = []
+    for child in element:
+        tag = child.tag
+        if tag == _NAME:
+            name = (child.text or "") if name is None else name
+        elif tag == _EXPECTED_VALUE:
+            value = (child.text or "") if value is None else value
+        elif tag == _PARAMETER:
+            parameters.append(_parameter(child))
+        elif tag == _LABEL:
+            label = (child.text or "") if label is None else label
+        elif tag == _SCORER_TYPE:
+            scorer_type = (child.text or "") if scorer_type is None else scorer_type
+    return Expectation(name or "", value, label, tuple(parameters), scorer_type)
 
 
 def _parameter(element: Element) -> Parameter:
-    parts = Parts(element, _PARAMETER, strict=True)
-    return Parameter(parts.required("name"), parts.required("value"), parts.boolean("isReference"))
-
-
-def _inputs(element: Element, grammar: _Grammar) -> Inputs:
-    parts = Parts(element, grammar.inputs, strict=True)
-    return Inputs(
-        utterance=parts.required("utterance") if grammar.needs_utterance else parts.text("utterance") or "",
-        context_variables=tuple(_context_variable(each) for each in parts.many("contextVariable")),
-        conversation_history=tuple(_history(each) for each in parts.many("conversationHistory")),
-        prompt_inputs=tuple(_prompt_input(each) for each in parts.many("promptInput")),
+    texts = _texts(element)
+    is_reference = texts.get(_IS_REFERENCE)
+    return Parameter(
+        texts.get(_NAME, ""),
+        texts.get(_VALUE, ""),
+        None if is_reference is None else BOOLEANS.get(is_reference.strip(XML_BLANKS)),
     )
 
 
-def _context_variable(element: Element) -> ContextVariable:
-    parts = Parts(element, _CONTEXT_VARIABLE, strict=True)
-    return ContextVariable(parts.required("variableName"), parts.required("variableValue"))
+def _inputs(element: Element) -> Inputs:
+    utterance = None
+    variables: list[ContextVariable] = []
+    history: list[HistoryMessage] = []
+    prompt_inputs: tuple[PromptInput, ...] = ()
+    for child in element:
+        tag = child.tag
+        if tag == _UTTERANCE:
+            utterance = child.text or "" if utterance is None else utterance
+        elif tag == _CONTEXT_VARIABLE:
+            texts = _texts(child)
+            variables.append(ContextVariable(texts.get(_VARIABLE_NAME, ""), texts.get(_VARIABLE_VALUE, "")))
+        elif tag == _HISTORY:
+            history.append(_message(_texts(child)))
+        elif tag == _PROMPT_INPUT:
+            texts = _texts(child)
+            prompt_inputs = (*prompt_inputs, PromptInput(texts.get(_REFERENCE_NAME, ""), texts.get(_VALUE, "")))
+    return Inputs(utterance or "", tuple(variables), tuple(history), prompt_inputs)
 
 
-def _history(element: Element) -> HistoryMessage:
-    parts = Parts(element, _HISTORY, strict=True)
-    return HistoryMessage(parts.text("role"), parts.text("message"), parts.text("topic"), parts.integer("index"))
+def _message(texts: _Texts) -> HistoryMessage:
+    index = texts.get(_INDEX)
+    number = None if index is None else parse_integer(index)
+    return HistoryMessage(texts.get(_ROLE), texts.get(_MESSAGE), texts.get(_TOPIC), number)
 
 
-def _prompt_input(element: Element) -> PromptInput:
-    parts = Parts(element, _PROMPT_INPUT, strict=True)
-    return PromptInput(parts.required("referenceName"), parts.required("value"))
+def _texts(element: Element) -> _Texts:
+    texts: _Texts = {}
+    for child in element:
+        texts.setdefault(child.tag, child.text or "")
+    return texts
 
 
 def _test_case_node(case: TestCase, kind: MetadataType) -> Node:

@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final, TypeAlias
 
 from evalmeta.model.component import Manifest, ManifestTypes
-from evalmeta.xmlio.fields import Parts
 from evalmeta.xmlio.reader import NAMESPACE, local_name
 from evalmeta.xmlio.writer import node, optional, render
 
@@ -20,30 +19,30 @@ if TYPE_CHECKING:
 Locate: TypeAlias = "Callable[[str, str], tuple[int, int]]"
 
 MANIFEST_ROOT: Final = f"{{{NAMESPACE}}}Package"
-
-_PACKAGE: Final = frozenset({"apiAccessLevel", "description", "fullName", "namespacePrefix", "types", "version"})
-_TYPES: Final = frozenset({"members", "name"})
+_TYPES: Final = f"{{{NAMESPACE}}}types"
+_NAME: Final = f"{{{NAMESPACE}}}name"
+_MEMBERS: Final = f"{{{NAMESPACE}}}members"
 
 
 def read_manifest(document: Document) -> Manifest:
-    """Reads a manifest that passed its schema; blanks around names, members and the version are dropped."""
-    parts = Parts(document.root, _PACKAGE, strict=False)
-    version = parts.text("version")
+    """Return a manifest that fits its schema; blanks around names, members and the version are removed."""
+    root = document.root
+    version = root.findtext(f"{{{NAMESPACE}}}version")
     return Manifest(
-        types=tuple(_types(each) for each in parts.many("types")),
+        types=tuple(_types(each) for each in root.iterchildren(_TYPES)),
         version=None if version is None else version.strip(),
-        full_name=parts.text("fullName"),
-        api_access_level=parts.text("apiAccessLevel"),
-        description=parts.text("description"),
-        namespace_prefix=parts.text("namespacePrefix"),
+        full_name=root.findtext(f"{{{NAMESPACE}}}fullName"),
+        api_access_level=root.findtext(f"{{{NAMESPACE}}}apiAccessLevel"),
+        description=root.findtext(f"{{{NAMESPACE}}}description"),
+        namespace_prefix=root.findtext(f"{{{NAMESPACE}}}namespacePrefix"),
     )
 
 
 def index_members(document: Document) -> Locate:
-    """Gives a function that tells line and column of a type's member.
+    """Return a function that returns line and column of a type's member.
 
-    An empty member stands for the type's name, an empty type for the manifest, which
-    also answers for what it does not have.
+    An empty member means the type's name, an empty type the manifest. What the manifest does not have has the
+    manifest's own position.
     """
     places: dict[tuple[str, str], Element] = {}
     for block in document.root:
@@ -62,9 +61,9 @@ def index_members(document: Document) -> Locate:
 
 
 def write_manifest(manifest: Manifest) -> bytes:
-    """Writes a manifest in the order and form in which an org hands it out.
+    """Return a manifest as XML, in the order and form that orgs use.
 
-    A manifest that was read from that form gives the same bytes; from any other form, the same meaning.
+    A manifest that was read from that form returns the same bytes; from any other form, the same meaning.
     """
     children = [
         *optional("fullName", manifest.full_name),
@@ -80,6 +79,5 @@ def write_manifest(manifest: Manifest) -> bytes:
 
 
 def _types(element: Element) -> ManifestTypes:
-    parts = Parts(element, _TYPES, strict=False)
-    members = tuple((member.text or "").strip() for member in parts.many("members"))
-    return ManifestTypes(parts.required("name").strip(), members)
+    members = tuple((each.text or "").strip() for each in element.iterchildren(_MEMBERS))
+    return ManifestTypes((element.findtext(_NAME) or "").strip(), members)

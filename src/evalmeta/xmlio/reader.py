@@ -10,7 +10,7 @@ from __future__ import annotations
 import re
 from array import array
 from functools import cache
-from typing import TYPE_CHECKING, Final, cast
+from typing import TYPE_CHECKING, Final
 
 from lxml import etree
 
@@ -21,9 +21,7 @@ from evalmeta.model.problem import Location, Problem, Severity
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
 
-    from lxml.etree import ParserTarget
     from lxml.etree import _Element as Element
-    from lxml.etree import _LogEntry as LogEntry
 
 
 NAMESPACE: Final = "http://soap.sforce.com/2006/04/metadata"
@@ -373,29 +371,3 @@ def _skip_blanks(text: str, start: int, end: int) -> int:
 def _is_text_section(text: str, markup: re.Match[str]) -> bool:
     start, end = markup.start() + len("<![CDATA["), markup.end() - len("]]>")
     return text.startswith("<![CDATA[", markup.start()) and _skip_blanks(text, start, end) < end
-
-
-_SLICE_BYTES: Final = 2_048
-
-
-class _Nothing:
-    """What a parser makes of a document that is only to be judged."""
-
-    def close(self) -> None:
-        """Ends the document."""
-
-
-def find_fault(document: Document, schema: etree.XMLSchema) -> LogEntry | None:
-    """Finds one thing that a schema has against a document that was read; None when it fits.
-
-    Validating its tree would log every fault with its path: for 100,000 of them that is
-    quadratic in time, and hundreds of megabytes. A stream can stop.
-    """
-    target = cast("ParserTarget[None]", _Nothing())
-    parser = etree.XMLParser(target=target, schema=schema, resolve_entities=False, no_network=True, load_dtd=False)
-    for start in range(0, len(document.data), _SLICE_BYTES):
-        parser.feed(document.data[start : start + _SLICE_BYTES])
-        for fault in parser.feed_error_log:
-            return fault
-    parser.close()
-    return next(iter(parser.feed_error_log), None)
