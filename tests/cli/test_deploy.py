@@ -86,7 +86,7 @@ def test_a_bad_definition_is_not_sent(evalmeta: Program, copy_samples: Callable[
         (PACKAGE.format(member="*", type="AiEvaluationDefinition", version=""), "has no <version>"),
         (
             PACKAGE.format(member="*", type="AiEvaluationDefinition", version="<version>62.0</version>"),
-            "needs API version 63.0 or later",
+            "requires API version 63.0 or later",
         ),
     ],
 )

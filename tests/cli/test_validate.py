@@ -134,7 +134,7 @@ def test_outside_a_project_there_is_a_clear_error(
 
 
 @pytest.mark.parametrize("name", ["destructiveChanges.xml", "destructiveChangesPre.xml", "destructiveChangesPost.xml"])
-def test_destructive_changes_take_no_wildcard(evalmeta: Program, copy_samples: Callable[..., Path], name: str) -> None:
+def test_destructive_changes_cannot_use_wildcards(evalmeta: Program, copy_samples: Callable[..., Path], name: str) -> None:
     project = copy_samples("dx-project")
     text = (project / "manifest/package.xml").read_text()
     (project / "manifest" / name).write_text(text.replace("<members>Outage_Desk<", "<members>*<"))
@@ -142,7 +142,7 @@ def test_destructive_changes_take_no_wildcard(evalmeta: Program, copy_samples: C
     for words in ((), ("manifest",), (f"manifest/{name}",), ("-x", f"manifest/{name}")):
         done = evalmeta("validate", *words)
         assert (done.code, f"manifest/{name}:5:9" in done.out) == (1, True)
-        assert "destructive changes take no wildcard, and '*' is one" in done.out
+        assert "destructive changes cannot use wildcards, such as '*'" in done.out
 
 
 def test_a_selection_is_checked(evalmeta: Program, copy_samples: Callable[..., Path]) -> None:

@@ -167,12 +167,8 @@ def test_operators_belong_to_their_comparison(name: str, operators: tuple[str, .
     [
         ("string_comparison", "startsWith", "'startsWith' is not an operator of string_comparison"),
         ("string_comparison", "not_equals", "'not_equals' is not an operator of string_comparison"),
-        (
-            "string_comparison",
-            "less_than",
-            "'less_than' is an operator of numeric_comparison, not of string_comparison",
-        ),
-        ("numeric_comparison", "contains", "'contains' is an operator of string_comparison, not of numeric_comparison"),
+        ("string_comparison", "less_than", "'less_than' is an operator of numeric_comparison, not string_comparison"),
+        ("numeric_comparison", "contains", "'contains' is an operator of string_comparison, not numeric_comparison"),
         ("numeric_comparison", "", "'' is not an operator of numeric_comparison"),
     ],
 )

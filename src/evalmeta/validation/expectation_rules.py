@@ -141,7 +141,7 @@ def find_operator_unknown(expectation: Expectation) -> Iterator[Finding]:
     other = next((name for name, theirs in OPERATORS.items() if operator in theirs), None)
     if other:
         message, hint = (
-            f"{quote(operator)} is an operator of {other}, not of {expectation.name}",
+            f"{quote(operator)} is an operator of {other}, not {expectation.name}",
             f"Known: {', '.join(operators)}.",
         )
     else:
