@@ -36,7 +36,9 @@ def test_without_a_code_every_rule_is_listed(evalmeta: Program) -> None:
 
     assert head.split() == ["Code", "Documented", "Orgs", "Demand"]
     assert [row.split()[0] for row in rows] == [entry.code for entry in list_rules()]
-    assert "name-format               error       warning  `name` is a valid API name. Orgs also accept a label." in rows
+    assert (
+        "name-format               error       warning  `name` is a valid API name. Orgs also accept a label." in rows
+    )
 
 
 def test_a_rule_can_be_had_as_json(evalmeta: Program) -> None:

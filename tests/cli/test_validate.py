@@ -134,7 +134,9 @@ def test_outside_a_project_there_is_a_clear_error(
 
 
 @pytest.mark.parametrize("name", ["destructiveChanges.xml", "destructiveChangesPre.xml", "destructiveChangesPost.xml"])
-def test_destructive_changes_cannot_use_wildcards(evalmeta: Program, copy_samples: Callable[..., Path], name: str) -> None:
+def test_destructive_changes_cannot_use_wildcards(
+    evalmeta: Program, copy_samples: Callable[..., Path], name: str
+) -> None:
     project = copy_samples("dx-project")
     text = (project / "manifest/package.xml").read_text()
     (project / "manifest" / name).write_text(text.replace("<members>Outage_Desk<", "<members>*<"))
