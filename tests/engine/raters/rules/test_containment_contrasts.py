@@ -2,7 +2,13 @@ from __future__ import annotations
 
 import pytest
 
-from evalmeta.engine.raters.rules.containment import contraries, contrary_words, left_out, swapped_roles, turned_round
+from evalmeta.engine.raters.rules.containment import (
+    contraries,
+    contrary_words,
+    left_out,
+    reversed_statement,
+    swapped_roles,
+)
 
 
 @pytest.mark.parametrize(
@@ -67,4 +73,4 @@ def test_an_answer_may_stop_short(expected: str, actual: str, told: str) -> None
     ],
 )
 def test_what_something_is_may_be_told_from_its_other_end(expected: str, actual: str, same: bool) -> None:  # noqa: FBT001
-    assert turned_round(expected, actual) is same
+    assert reversed_statement(expected, actual) is same

@@ -75,7 +75,7 @@ def test_a_number_from_the_question_need_not_be_repeated() -> None:
 def test_a_negation_is_a_warning_and_never_a_failure(actual: str) -> None:
     rating = rate("Your refund was approved.", actual, utterance="")
     assert rating.verdict is Verdict.UNDECIDED
-    assert "warning: one side has a negation" in rating.explanation
+    assert "warning: the negations differ" in rating.explanation
 
 
 @pytest.mark.parametrize(
@@ -153,13 +153,13 @@ def test_any_two_realistic_texts_get_a_rating(one: Pair, other: Pair) -> None:
     assert rate(one.expected, other.actual, utterance=one.utterance).explanation
 
 
-def test_a_likeness_below_the_threshold_decides_nothing() -> None:
+def test_a_similarity_below_the_threshold_decides_nothing() -> None:
     expected, actual = "The order ships on Tuesday.", "Good news: the order ships on Tuesday."
     rubric = Rubric("bot_response_rating", "", actual, expected)
     assert Rules()(rubric).verdict is Verdict.PASS
     rating = Rules()(replace(rubric, threshold=5.0))
     assert (rating.verdict, rating.score) == (Verdict.UNDECIDED, None)
-    assert rating.explanation.startswith("below the threshold of 5; every word")
+    assert rating.explanation.startswith("below the threshold of 5; every important word")
 
 
 @pytest.mark.parametrize(

@@ -4,7 +4,7 @@ import pytest
 
 from evalmeta.engine.raters.rules.refusals import (
     asks_for_more,
-    goes_on,
+    continues,
     is_breakdown,
     is_deflection,
     is_expected_refusal,
@@ -87,9 +87,9 @@ def test_an_expectation_may_ask_for_more_than_a_refusal() -> None:
 
 
 def test_a_refusal_may_go_on() -> None:
-    assert goes_on("I can't help with that, but here is a link.")
-    assert goes_on("Well, but here it is.")
-    assert not goes_on("I'm sorry, but I can't help with that.")
+    assert continues("I can't help with that, but here is a link.")
+    assert continues("Well, but here it is.")
+    assert not continues("I'm sorry, but I can't help with that.")
 
 
 def test_what_is_refused_is_told() -> None:

@@ -1,15 +1,13 @@
-"""Language models that a rater can ask: an OpenAI-compatible endpoint, or a model that pydantic-ai supports."""
+"""The interface of language models that a rater asks, and models behind an OpenAI-compatible endpoint."""
 
 from __future__ import annotations
 
-import os
 from contextlib import suppress
 from dataclasses import dataclass
 from http import HTTPStatus
 from typing import TYPE_CHECKING, Final, Protocol
 
-from evalmeta.engine.http_endpoint import open_endpoint
-from evalmeta.errors import RaterError, SettingsError, SubjectRefused
+from evalmeta.errors import RaterError, SubjectRefused
 
 if TYPE_CHECKING:
     from evalmeta.engine.http_endpoint import Endpoint
@@ -56,34 +54,6 @@ class JudgeModel(Protocol):
     async def close(self) -> None:
         """Close its connections."""
         ...
-
-
-def bind_model(settings: LlmRater) -> JudgeModel:
-    """Return the model that the settings name; nothing is sent yet.
-
-    Raises:
-        SettingsError: The url is not valid, the variable with the key is not set, or
-            the model needs a package that is not installed.
-    """
-    variable = settings.api_key_env
-    key = os.environ.get(variable, "") if variable else ""
-    if variable and not key:
-        raise SettingsError(
-            f"the environment variable {variable} is not set; it must contain the rater's key",
-            actions=(f"Set {variable}, or correct api_key_env in evalmeta.toml.",),
-        )
-    if settings.url:
-        headers = {"Authorization": f"Bearer {key}"} if key else {}
-        endpoint = open_endpoint(settings.url, headers=headers, secrets=(key,) if key else ())
-        return EndpointModel(endpoint, settings)
-    try:
-        from evalmeta.engine.raters.llm.pydantic_ai_model import bind_provider  # noqa: PLC0415 - an extra
-    except ImportError:
-        raise SettingsError(
-            f"the rater's model {settings.model!r} needs pydantic-ai, which is not installed",
-            actions=("Run: pip install 'evalmeta[llm]'", "Or set the url of an OpenAI-compatible server."),
-        ) from None
-    return bind_provider(settings, key)
 
 
 def refusal(model: str, words: str) -> RaterError:

@@ -5,18 +5,20 @@ from __future__ import annotations
 import asyncio
 import hashlib
 import json
+import os
 from contextlib import suppress
 from statistics import median
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 from evalmeta import limits
+from evalmeta.engine.http_endpoint import open_endpoint
 from evalmeta.engine.pacer import Pacer
 from evalmeta.engine.raters.judge import Rating
 from evalmeta.engine.raters.llm.prompts import METRICS, PROMPT_VERSION, answer_schema, rubric_message, system_message
-from evalmeta.engine.raters.llm.providers import Question, bind_model
+from evalmeta.engine.raters.llm.providers import EndpointModel, Question
 from evalmeta.engine.raters.llm.questions import QUESTIONS, item_count
 from evalmeta.engine.raters.llm.replies import opinion_of, read_judgement, read_ruling, weigh
-from evalmeta.errors import EvalmetaError, RaterError, SubjectBusy, SubjectError, SubjectUnreachable
+from evalmeta.errors import EvalmetaError, RaterError, SettingsError, SubjectBusy, SubjectError, SubjectUnreachable
 from evalmeta.model.run import Verdict
 from evalmeta.protocol.transient_errors import is_too_long, retry_pause
 
@@ -44,9 +46,32 @@ def bind_llm(settings: LlmRater, *, cache: RatingCache | None = None) -> ModelRa
     """Return the rater that the settings describe; nothing is sent yet.
 
     Raises:
-        SettingsError: The model, its url or its key cannot be used.
+        SettingsError: The url is not valid, the variable with the key is not set, or the
+            model needs a package that is not installed.
     """
-    return ModelRater(bind_model(settings), settings, cache=cache if settings.cache else None)
+    return ModelRater(_bind_model(settings), settings, cache=cache if settings.cache else None)
+
+
+def _bind_model(settings: LlmRater) -> JudgeModel:
+    variable = settings.api_key_env
+    key = os.environ.get(variable, "") if variable else ""
+    if variable and not key:
+        raise SettingsError(
+            f"the environment variable {variable} is not set; it must contain the rater's key",
+            actions=(f"Set {variable}, or correct api_key_env in evalmeta.toml.",),
+        )
+    if settings.url:
+        headers = {"Authorization": f"Bearer {key}"} if key else {}
+        endpoint = open_endpoint(settings.url, headers=headers, secrets=(key,) if key else ())
+        return EndpointModel(endpoint, settings)
+    try:
+        from evalmeta.engine.raters.llm.pydantic_ai_model import bind_provider  # noqa: PLC0415 - an extra
+    except ImportError:
+        raise SettingsError(
+            f"the rater's model {settings.model!r} needs pydantic-ai, which is not installed",
+            actions=("Run: pip install 'evalmeta[llm]'", "Or set the url of an OpenAI-compatible server."),
+        ) from None
+    return bind_provider(settings, key)
 
 
 class ModelRater:

@@ -1,7 +1,4 @@
-"""Whether an answer says all that was expected, in order, with nothing beside it that could change it.
-
-Texts that say the same but for one thing: an opposite, swapped roles, or a part that is left out.
-"""
+"""Whether an answer contains the expected words in order, and what could change their meaning."""
 
 from __future__ import annotations
 
@@ -10,7 +7,7 @@ from collections import Counter
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 from evalmeta.engine.raters.rules.facts import find_facts, with_plain_numbers
-from evalmeta.engine.raters.rules.phrases import find_days, find_names
+from evalmeta.engine.raters.rules.names import find_days, find_names
 from evalmeta.engine.raters.rules.vocabulary import CONTRASTS, DOUBTS, HARMLESS, NEUTRAL, SYMMETRIC, WEEKDAYS, word_list
 from evalmeta.engine.raters.rules.words import content_words, is_content, missing_words, negations, raw_words, stem
 
@@ -19,7 +16,7 @@ if TYPE_CHECKING:
 
 
 _TOKEN: Final = re.compile(r"\w+(?:['.,:@+-]\w+)*|[,.!?;:\N{EM DASH}\N{EN DASH}]| - ")
-# What may follow in the same sentence and only adds to it; `for`, `if`, `on` and the like narrow it down.
+# Words that can follow in the same sentence and only add information; `for`, `if`, `on` and the like restrict it.
 _ADDING: Final = frozenset(word_list(", to by at of as from and which where who so . ! ? ; :"))
 _NARROWING: Final = frozenset(
     word_list(
@@ -35,7 +32,7 @@ _MINE: Final = re.compile(rf"\b(?:i|we)(?:'ve| have)? {_ADVERBS}(?P<verb>\w+)", 
 _PASSIVE: Final = re.compile(
     rf"\b(?:(?:has|have) {_ADVERBS}been|is|are|was|were) {_ADVERBS}(?P<verb>\w+)", re.IGNORECASE
 )
-_TRIES: Final = 8  # places to look at, so that long texts of one word cost no more
+_MAX_TRIES: Final = 8  # bounds the search in long texts of one word
 _STOPS: Final = frozenset(".!?;")
 _PAUSES: Final = frozenset(",:;.!?\N{EM DASH}\N{EN DASH}-")
 _PAST: Final = frozenset({"was", "were", "had"})
@@ -52,31 +49,31 @@ class _Span(NamedTuple):
 
 
 def doubts(expected: str, actual: str) -> tuple[str, ...]:
-    """Lists why an answer may not say what was expected; nothing when all its words are there and nothing else matters.
+    """Return why an answer may not mean what was expected; nothing if it has all words and no others that matter.
 
-    Numbers and synonyms count as one word. Words between and before those that were
-    expected, negations, conditions, opposites, another tense and a question are doubts.
+    Numbers and synonyms are unified. Other words between and before the expected ones,
+    negations, conditions, opposites, another tense and a question are doubts.
     """
     expected, actual = _OPENING.sub("", expected), _OPENING.sub("", actual)
-    expected, actual, verb = _without_doer(expected, actual)
+    expected, actual, verb = _without_agent(expected, actual)
     wanted = content_words(_plain(expected))
     tokens = _TOKEN.findall(_plain(actual).lower())
-    said = [content_words(token)[0] if token[0].isalnum() and is_content(token) else "" for token in tokens]
-    span = _find(wanted, said) or _find_verb(wanted, said, verb) or _find_turned(wanted, said, expected, tokens)
+    found = [content_words(token)[0] if token[0].isalnum() and is_content(token) else "" for token in tokens]
+    span = _find(wanted, found) or _find_verb(wanted, found, verb) or _find_rotated(wanted, found, expected, tokens)
     if not span:
-        missing = missing_words(wanted, [word for word in said if word])
+        missing = missing_words(wanted, [word for word in found if word])
         return (f"not found in this order: {', '.join(missing[:5])}",)
-    return tuple(dict.fromkeys((*_around(span, tokens, expected), *_all_over(expected, actual, tokens, span))))
+    return tuple(dict.fromkeys((*_around(span, tokens, expected), *_anywhere(expected, actual, tokens, span))))
 
 
 def changes(expected: str, actual: str) -> tuple[str, ...]:
-    """Lists what in an answer could change what its words say: a negation, a condition, an opposite, another tense."""
+    """Return what could change the meaning of an answer: a negation, a condition, an opposite, another tense."""
     tokens = _TOKEN.findall(_plain(actual).lower())
-    return tuple(_all_over(expected, actual, tokens, _Span(0, len(tokens), frozenset())))
+    return tuple(_anywhere(expected, actual, tokens, _Span(0, len(tokens), frozenset())))
 
 
-def _without_doer(expected: str, actual: str) -> tuple[str, str, str]:
-    """Takes `I have` off where the other side has the same verb in the passive; gives the verb, else all as it was."""
+def _without_agent(expected: str, actual: str) -> tuple[str, str, str]:
+    """Remove `I have` if the other text has the same verb in the passive; return both texts and the verb."""
     if verb := _shared_verb(actual, expected):
         return expected, _MINE.sub(r" \g<verb>", actual, count=1), verb
     if verb := _shared_verb(expected, actual):
@@ -94,22 +91,22 @@ def _plain(text: str) -> str:
     return _BEFORE_DAY.sub("", with_plain_numbers(text))
 
 
-def _find(wanted: list[str], said: list[str]) -> _Span | None:
-    """Finds the expected words in order, in the narrowest place."""
+def _find(wanted: list[str], found: list[str]) -> _Span | None:
+    """Find the shortest span that has the expected words in order."""
     best: _Span | None = None
-    starts = [place for place, word in enumerate(said) if wanted[:1] == [word]]
-    for start in starts[:_TRIES]:
-        span = _match(wanted, said, start)
+    starts = [place for place, word in enumerate(found) if wanted[:1] == [word]]
+    for start in starts[:_MAX_TRIES]:
+        span = _match(wanted, found, start)
         if span and (best is None or span.end - span.start < best.end - best.start):
             best = span
     return best
 
 
-def _match(wanted: list[str], said: list[str], start: int) -> _Span | None:
+def _match(wanted: list[str], found: list[str], start: int) -> _Span | None:
     places, place = [], start
     for word in wanted:
         try:
-            place = said.index(word, place)
+            place = found.index(word, place)
         except ValueError:
             return None
         places.append(place)
@@ -117,34 +114,31 @@ def _match(wanted: list[str], said: list[str], start: int) -> _Span | None:
     return _Span(start, places[-1], frozenset(places))
 
 
-def _find_verb(wanted: list[str], said: list[str], verb: str) -> _Span | None:
-    """Finds them with the verb elsewhere, as `cancelled your order` for `your order has been cancelled`."""
+def _find_verb(wanted: list[str], found: list[str], verb: str) -> _Span | None:
+    """Find the words with the verb elsewhere, as in `cancelled your order` for `your order has been cancelled`."""
     if wanted.count(verb) != 1:
         return None
     others = [word for word in wanted if word != verb]
-    moved = ([*others[:place], verb, *others[place:]] for place in range(min(len(others), _TRIES) + 1))
-    return next((span for each in moved if (span := _find(each, said))), None)
+    moved = ([*others[:place], verb, *others[place:]] for place in range(min(len(others), _MAX_TRIES) + 1))
+    return next((span for each in moved if (span := _find(each, found))), None)
 
 
-def _find_turned(wanted: list[str], said: list[str], expected: str, tokens: list[str]) -> _Span | None:
-    """Finds them when a phrase such as `In March` has moved between the front and the end."""
+def _find_rotated(wanted: list[str], found: list[str], expected: str, tokens: list[str]) -> _Span | None:
+    """Find the words if a phrase such as `In March` has moved between the start and the end."""
     fronts = {next(iter(raw_words(expected)), ""), tokens[0] if tokens else ""}
     if fronts.isdisjoint(_LEADING):
         return None
-    turned = (_find(wanted[place:] + wanted[:place], said) for place in _turns(len(wanted)))
-    return next((span for span in turned if span), None)
-
-
-def _turns(length: int) -> list[int]:
-    return [place for place in range(1, length) if place <= _TRIES or length - place <= _TRIES]
+    places = (place for place in range(1, len(wanted)) if min(place, len(wanted) - place) <= _MAX_TRIES)
+    rotated = (_find(wanted[place:] + wanted[:place], found) for place in places)
+    return next((span for span in rotated if span), None)
 
 
 def _around(span: _Span, tokens: list[str], expected: str) -> Iterator[str]:
     known = frozenset(raw_words(expected))
     inside = [token for place, token in enumerate(tokens) if span.start < place < span.end and place not in span.places]
-    yield from _strange("between", inside, known)
+    yield from _other_words("between", inside, known)
     if not _STOPS.isdisjoint(inside):
-        yield "the words stand in several sentences"
+        yield "the words are in several sentences"
     before, after = tokens[: span.start], tokens[span.end + 1 :]
     yield from _before(before, known)
     yield from _after(after, known)
@@ -156,7 +150,7 @@ def _before(tokens: list[str], known: frozenset[str]) -> Iterator[str]:
         if token.strip() in _PAUSES:
             break
         lead.append(token)
-    yield from _strange("before it", lead, known)
+    yield from _other_words("before it", lead, known)
 
 
 def _after(tokens: list[str], known: frozenset[str]) -> Iterator[str]:
@@ -174,40 +168,40 @@ def _after(tokens: list[str], known: frozenset[str]) -> Iterator[str]:
         yield f"a statement is added: {' '.join(tail[:5])}"
     has_digits = any(token[0].isdigit() for token in own)
     if has_digits or tail[0] not in _ADDING or not _NARROWING.isdisjoint(tail[:2]):
-        yield f"it is narrowed down: {' '.join(tail[:5])}"
+        yield f"a restriction is added: {' '.join(tail[:5])}"
 
 
-def _strange(where: str, tokens: list[str], known: frozenset[str]) -> Iterator[str]:
-    strange = [token for token in tokens if token[0].isalnum() and is_content(token) and token not in HARMLESS | known]
-    if strange:
-        yield f"other words {where}: {', '.join(strange[:5])}"
+def _other_words(where: str, tokens: list[str], known: frozenset[str]) -> Iterator[str]:
+    others = [token for token in tokens if token[0].isalnum() and is_content(token) and token not in HARMLESS | known]
+    if others:
+        yield f"other words {where}: {', '.join(others[:5])}"
 
 
-def _all_over(expected: str, actual: str, tokens: list[str], span: _Span) -> Iterator[str]:
+def _anywhere(expected: str, actual: str, tokens: list[str], span: _Span) -> Iterator[str]:
     known = raw_words(expected)
     if negations(expected) != negations(actual):
-        yield "warning: one side has a negation that the other has not"
+        yield "warning: the negations differ"
     common = frozenset(content_words(expected))
     doubtful = [token for token in tokens if token in DOUBTS and common.isdisjoint(content_words(token))]
     if doubtful:
-        yield f"the answer makes an exception or leaves it open: {', '.join(doubtful[:5])}"
+        yield f"the answer adds an exception or a doubt: {', '.join(doubtful[:5])}"
     if contraries(known, frozenset(tokens).difference(known)):
-        yield "the answer also has an opposite"
+        yield "the answer has a word of opposite meaning"
     if _is_passive(tokens[span.start : span.end + 1]) != _is_passive(known):
-        yield "one side says who did it to whom the other way round"
+        yield "only one text is in the passive with `by`"
     if _is_past(known, tokens[span.start : span.end]):
-        yield "the answer speaks of the past"
+        yield "the answer is in the past tense"
     if next((token for token in tokens[span.end :] if token in _STOPS), "") == "?" and "?" not in expected:
-        yield "the answer asks"
+        yield "the answer is a question"
     persons = set(_persons(tokens[max(0, span.start - 2) : span.end + 1]))
     if persons and set(_persons(known)).isdisjoint(persons) and _persons(known):
-        yield "whose it is differs"
+        yield "the persons differ (I, you)"
     if _persons(known) != _persons(raw_words(actual))[: len(_persons(known))] and len(set(_persons(known))) > 1:
-        yield "who does it to whom differs"
+        yield "the order of the persons differs (I, you)"
 
 
 def _is_passive(said: Sequence[str]) -> bool:
-    """Says whether something is done by somebody, as in `was bought by`."""
+    """Say whether the text has a passive with an agent, as in `was bought by`."""
     agents = [place for place, word in enumerate(said) if word == "by"]
     return any(_BEING.intersection(said[max(0, place - 3) : place]) for place in agents)
 
@@ -229,18 +223,19 @@ _DROPPED: Final = frozenset(
 _PREFIXES: Final = ("un", "in", "im", "ir", "il", "dis", "non-", "non", "de", "mis")
 _COPULA: Final = re.compile(r"^(?P<left>[^,.?!;]{1,200}?)\s(?P<verb>is|are)\s(?P<right>[^,?!;]{1,200}?)[.!]?$")
 _DEFINITE: Final = re.compile(r"\b(?:the|your|our|my|his|her|its|their)\b|'s\b", re.IGNORECASE)
-_SHORT: Final = 4
+_MIN_PREFIXED: Final = 4
+_MIN_PART: Final = 2
 _AND: Final = re.compile(r"\b(?:and|as well as|plus|und|y|et)\b", re.IGNORECASE)
 
 
 def contraries(some: Iterable[str], others: Iterable[str]) -> list[str]:
-    """Lists the words of `others` that exclude one of `some`: a listed pair, or one is the other with un-, in-, dis-.
+    """Return the words of `others` that exclude one of `some`: listed pairs, and words with un-, in-, dis-.
 
     All words are in lower case.
     """
     own = frozenset(some)
     opposed = {contrary for word in own for each in (word, stem(word)) for contrary in CONTRASTS.get(each, ())}
-    opposed.update(prefix + word for word in own if len(word) >= _SHORT for prefix in _PREFIXES)
+    opposed.update(prefix + word for word in own if len(word) >= _MIN_PREFIXED for prefix in _PREFIXES)
     opposed.update(bare for word in own for bare in _bare(word))
     return [word for word in others if word in opposed or stem(word) in opposed or _bare(word) & own]
 
@@ -249,15 +244,15 @@ def _bare(word: str) -> set[str]:
     return {
         word.removeprefix(prefix)
         for prefix in _PREFIXES
-        if word.startswith(prefix) and len(word) >= _SHORT + len(prefix)
+        if word.startswith(prefix) and len(word) >= _MIN_PREFIXED + len(prefix)
     }
 
 
 def contrary_words(expected: str, actual: str) -> str:
-    """Tells in which word a sentence of the answer says the opposite of what was expected; empty when none does.
+    """Return the word with which a sentence of the answer reverses the expected meaning; else an empty text.
 
-    Both must be the same but for that word. Two turns, as in `not unavailable`, are none;
-    a negation alone never decides.
+    All other words must be the same. A double negation, as in `not unavailable`, is no
+    reversal; a negation alone never decides.
     """
     wanted = _content_words(expected)
     for sentence in _SENTENCE.split(actual):
@@ -280,29 +275,29 @@ def _content_words(text: str) -> list[str]:
 
 
 def swapped_roles(expected: str, actual: str) -> str:
-    """Tells which two words have changed places in a sentence that is the same otherwise; empty when none have.
+    """Return the two words that changed places in an otherwise equal sentence; else an empty text.
 
-    A passive, words that stand side by side and relations that go both ways are left alone.
+    Passives, adjacent words and symmetric relations are ignored.
     """
     wanted, said = _roles(expected), _roles(actual)
     if len(wanted) != len(said) or Counter(wanted) != Counter(said):
         return ""
     apart = [place for place, word in enumerate(wanted) if said[place] != word]
-    if len(apart) != 2:  # noqa: PLR2004 - two change places
-        return ""
-    first, second = apart
-    between = wanted[first + 1 : second]
-    if not any(is_content(word) or word == "to" for word in between) or not SYMMETRIC.isdisjoint(wanted):
-        return ""
-    return f"{wanted[first]} and {wanted[second]}"
+    match apart:
+        case [first, second]:
+            between = wanted[first + 1 : second]
+            is_swap = any(is_content(word) or word == "to" for word in between) and SYMMETRIC.isdisjoint(wanted)
+            return f"{wanted[first]} and {wanted[second]}" if is_swap else ""
+        case _:
+            return ""
 
 
 def _roles(text: str) -> list[str]:
     return [stem(word) for word in raw_words(with_plain_numbers(text)) if word not in {"the", "an"}]
 
 
-def turned_round(expected: str, actual: str) -> bool:
-    """Says whether an answer is the same statement of what something is, from its other end: `Paris is the capital`."""
+def reversed_statement(expected: str, actual: str) -> bool:
+    """Say whether an answer is the same definition in reverse: `Paris is the capital` for `The capital is Paris`."""
     wanted, said = _COPULA.match(expected), _COPULA.match(actual)
     if not wanted or not said or not _DEFINITE.search(expected) or wanted["verb"] != said["verb"]:
         return False
@@ -311,9 +306,9 @@ def turned_round(expected: str, actual: str) -> bool:
 
 
 def left_out(expected: str, actual: str) -> str:
-    """Tells what an answer leaves out that stops short: a fact, a name, a day, or what follows an `and`; else empty."""
+    """Return the end that an answer leaves out, if it has a fact, a name, a day or an `and`; else an empty text."""
     wanted, said = content_words(with_plain_numbers(expected)), content_words(with_plain_numbers(actual))
-    if len(said) < 2 or len(said) >= len(wanted) or wanted[: len(said)] != said:  # noqa: PLR2004 - one word is no part
+    if len(said) < _MIN_PART or len(said) >= len(wanted) or wanted[: len(said)] != said:
         return ""
     tail = _tail(expected, actual)
     has_facts = find_facts(tail) or find_days(tail) or find_names(f"x {tail}")

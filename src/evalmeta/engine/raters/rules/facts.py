@@ -1,7 +1,4 @@
-"""Facts that can be compared exactly: numbers with their units, times, dates and codes.
-
-Units: what a number is a number of, and how much it is in the unit that others are compared in.
-"""
+"""Facts that can be compared exactly: numbers with their units, times, dates and codes."""
 
 from __future__ import annotations
 
@@ -18,9 +15,10 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
 
-_REMEMBERED: Final = 32  # a rating asks several times for the facts of its three texts
+_CACHED_TEXTS: Final = 32  # a rating asks several times for the facts of its three texts
 _TOLERANCE: Final = 0.03
-_HOURS: Final = 24
+_HALF_DAY: Final = 12
+_DAY: Final = 24
 _SCALES: Final = {"k": 3, "hundred": 2, "thousand": 3, "tausend": 3, "mil": 3, "mille": 3, "m": 6, "million": 6}
 _BIG_SCALES: Final = {"mio": 6, "millionen": 6, "millones": 6, "millions": 6, "bn": 9, "billion": 9, "mrd": 9}
 _ALL_SCALES: Final = {**_SCALES, **_BIG_SCALES, "milliarden": 9, "milliards": 9}
@@ -35,10 +33,10 @@ class Unit(NamedTuple):
     """A unit of measure.
 
     Attributes:
-        name: one spelling of it; units of one name are the same.
-        dimension: what it measures; units of one dimension can be converted.
-        factor: how many of the dimension's base unit it holds; 0 when rates change, as between currencies.
-        base: the unit that durations are told in, empty for the others.
+        name: One spelling of it; units with the same name are the same.
+        dimension: The quantity; units of one dimension can be converted.
+        factor: The unit in base units of its dimension; 0 if there is no fixed factor, as between currencies.
+        base: The unit in which durations are written, empty for other dimensions.
     """
 
     name: str
@@ -48,7 +46,7 @@ class Unit(NamedTuple):
 
 
 def _units(rows: str) -> dict[str, Unit]:
-    """Reads rows `dimension factor name spelling spelling ...`."""
+    """Return the units of rows `dimension factor name spelling spelling ...` by their spellings."""
     units: dict[str, Unit] = {}
     for row in rows.strip().splitlines():
         dimension, factor, name, *spellings = row.split()
@@ -57,7 +55,7 @@ def _units(rows: str) -> dict[str, Unit]:
     return units
 
 
-# Days and months do not convert exactly, so each is a base of its own.
+# Days and months cannot be converted exactly, so both are base units.
 _BASES: Final = {
     "minute": "minute",
     "hour": "minute",
@@ -151,8 +149,8 @@ _BOUND: Final = re.compile(
     rf"(?:(?:{_MONTH})\s|[$€£]|the )?\S*\d\S*(?:\s(?:{_MONTH})\b)?(?:\s+(?:and|to)\s+\S*\d\S*)?",
     re.IGNORECASE,
 )
-_LOCAL: Final = 7  # digits that a telephone number has at least
-_COUNTRY: Final = 3
+_MIN_PHONE_DIGITS: Final = 7
+_MAX_COUNTRY_DIGITS: Final = 3
 _SHAPES: Final = ("iso", "dotted", "slashed")
 
 
@@ -165,9 +163,9 @@ class Fact:
     """A number, time, date or code in one spelling.
 
     Attributes:
-        values: what the text may mean, mostly one thing; `1.250` is 1250 or 1.25.
-        days: readings of a date: year or None, month, day or 0.
-        is_label: it numbers something, such as an order, and measures nothing.
+        values: The possible meanings, usually one; `1.250` is 1250 or 1.25.
+        days: The possible meanings of a date: year or None, month, day or 0.
+        is_label: Whether it numbers something, such as an order, and is not an amount.
     """
 
     kind: _Kind
@@ -180,12 +178,12 @@ class Fact:
 
     @property
     def full_text(self) -> str:
-        """Gives the spelling with the unit."""
+        """Return the spelling with the unit."""
         return f"{self.text} {self.unit.name}" if self.unit else self.text
 
     @property
     def plain_text(self) -> str:
-        """Gives a word that facts of the same meaning share: 2 weeks and 14 days, 19 % and 19 percent."""
+        """Return a word that equal facts share, such as 2 weeks and 14 days, or 19 % and 19 percent."""
         unit = self.unit
         if unit is None or unit.dimension in {"currency", "share"}:
             return self.text
@@ -196,13 +194,13 @@ class Fact:
         return f"{self.sort}{round(amount, 4):g}{unit.base}"
 
 
-@lru_cache(_REMEMBERED)
+@lru_cache(_CACHED_TEXTS)
 def find_facts(text: str) -> tuple[Fact, ...]:
-    """Lists numbers, times, dates and codes in order and once.
+    """Return the distinct numbers, times, dates and codes of a text in order.
 
     `1,250`, `1250.00` and `1.250,00` are 1250, `2k` is 2000, `three` is 3, `3:30 pm`
     and `15:30` are 15:30, `14 May 2024` and `2024-05-14` are one day; codes such as
-    `ORD-17` come in capitals.
+    `ORD-17` are upper case.
     """
     text = _without_list_numbers(with_digits(text))
     if not _DIGIT.search(text):
@@ -210,9 +208,9 @@ def find_facts(text: str) -> tuple[Fact, ...]:
     return tuple(dict.fromkeys(map(_fact, _FACT.finditer(text))))
 
 
-@lru_cache(_REMEMBERED)
+@lru_cache(_CACHED_TEXTS)
 def with_plain_numbers(text: str) -> str:
-    """Writes every fact of a text in one spelling, so that words can be compared."""
+    """Return a text with one spelling for equal facts, so that its words can be compared."""
     text = _without_list_numbers(with_digits(text))
     return _FACT.sub(lambda found: f" {_fact(found).plain_text} ", text) if _DIGIT.search(text) else text
 
@@ -222,18 +220,18 @@ def _without_list_numbers(text: str) -> str:
 
 
 def without_bounds(text: str, other: str) -> str:
-    """Takes out numbers that need not be met to the digit, such as `at least 100`, unless `other` bounds one so too."""
-    said = other.lower()
-    return _BOUND.sub(lambda found: found[0] if found["bound"].lower() in said else " ", text)
+    """Return a text without bounds, such as `at least 100`, unless `other` has the same kind of bound."""
+    lowered = other.lower()
+    return _BOUND.sub(lambda found: found[0] if found["bound"].lower() in lowered else " ", text)
 
 
 def is_met(fact: Fact, others: Sequence[Fact]) -> bool:
-    """Says whether one of the others may mean the same; what is left open, such as a unit or a year, fits."""
+    """Say whether one of the others can mean the same; a missing unit or year matches any."""
     return any(_same(fact, other) for other in others)
 
 
 def are_comparable(left: Fact, right: Fact) -> bool:
-    """Says whether two facts answer the same question, so that one of them must be wrong."""
+    """Say whether two facts can answer the same question, so that different ones contradict each other."""
     if left.kind != right.kind:
         return False
     if left.kind != "number":
@@ -249,21 +247,26 @@ def _same(left: Fact, right: Fact) -> bool:
     if left.kind == right.kind == "number":
         return _same_amount(left, right)
     if left.kind == right.kind:
-        return bool(left.values & right.values) or _same_line(left.text, right.text)
+        return bool(left.values & right.values) or _same_phone(left.text, right.text)
     kinds = {left.kind: left, right.kind: right}
     number = kinds.get("number")
     if number is None or "code" in kinds:
         return False
-    return _names_part(number, kinds["time"] if "time" in kinds else kinds["date"])
+    return _is_part_of(number, kinds["time"] if "time" in kinds else kinds["date"])
 
 
-def _same_line(left: str, right: str) -> bool:
-    """Says whether two telephone numbers are one, of which the country is left out in one."""
+def _same_phone(left: str, right: str) -> bool:
+    """Say whether two telephone numbers are equal, one of them without its country code."""
     short, long = sorted((left, right), key=len)
-    return long.isdigit() and len(short) >= _LOCAL and len(long) - len(short) <= _COUNTRY and long.endswith(short)
+    return (
+        long.isdigit()
+        and len(short) >= _MIN_PHONE_DIGITS
+        and len(long) - len(short) <= _MAX_COUNTRY_DIGITS
+        and long.endswith(short)
+    )
 
 
-def _names_part(number: Fact, other: Fact) -> bool:
+def _is_part_of(number: Fact, other: Fact) -> bool:
     if other.kind == "time":
         return any(f"{value}:00" in other.values for value in number.values)
     return any(value in {str(part) for day in other.days for part in day} for value in number.values)
@@ -294,11 +297,11 @@ def _fact(found: re.Match[str]) -> Fact:
             ((_year(groups["year"] or groups["only_year"] or groups["year_last"]), MONTHS[month.lower()], int(day)),)
         )
     if groups["hour"]:
-        hour = int(groups["hour"]) % 12 + (12 if groups["half"] in "pP" else 0)
+        hour = int(groups["hour"]) % _HALF_DAY + (_HALF_DAY if groups["half"] in "pP" else 0)
         return _time(hour, groups["minute"] or "00", is_sure=True)
     if groups["clock"] or groups["full"]:
         hour_text, minute = re.split(r"\s?[:hH]\s?", groups["clock"] or f"{groups['full']}:00")
-        # Nobody writes 05:30 for the afternoon.
+        # 05:30 is never used for the afternoon.
         return _time(int(hour_text), minute, is_sure=hour_text.startswith("0"))
     if groups["phone"]:
         return _code(re.sub(r"\(0\)|\D", "", groups["phone"]))
@@ -310,28 +313,28 @@ def _code(text: str) -> Fact:
 
 
 def _time(hour: int, minute: str, *, is_sure: bool) -> Fact:
-    """Makes a time; half past three without am or pm may be in the afternoon."""
-    hours = {hour % _HOURS} if is_sure or not 0 < hour <= 12 else {hour, (hour + 12) % _HOURS}  # noqa: PLR2004
-    return Fact("time", f"{hour % _HOURS}:{minute}", frozenset(f"{each % _HOURS}:{minute}" for each in hours))
+    """Return a time; without am or pm, it can be in the afternoon."""
+    hours = {hour % _DAY} if is_sure or not 0 < hour <= _HALF_DAY else {hour, (hour + _HALF_DAY) % _DAY}
+    return Fact("time", f"{hour % _DAY}:{minute}", frozenset(f"{each % _DAY}:{minute}" for each in hours))
 
 
 def _year(text: str | None) -> int | None:
-    return int(text) + (2000 if len(text) == 2 else 0) if text else None  # noqa: PLR2004 - two digits
+    return int(f"20{text}"[-4:]) if text else None
 
 
 def _numeric_date(shape: str, text: str) -> Fact:
     parts = [part for part in re.split(r"\D+", text) if part]
-    if shape == "iso":
-        return _date(((int(parts[0]), int(parts[1]), int(parts[2])),))
     first, second = int(parts[0]), int(parts[1])
-    year = _year(parts[2] if len(parts) > 2 else None)  # noqa: PLR2004 - day, month, year
+    if shape == "iso":
+        return _date(((first, second, int(parts[2])),))
+    year = _year(next(iter(parts[2:]), None))
     if shape == "dotted":
         return _date(((year, second, first),))
     return _date(((year, second, first), (year, first, second)))
 
 
 def _date(days: tuple[_Day, ...]) -> Fact:
-    months = [day for day in days if 0 < day[1] <= 12] or list(days)  # noqa: PLR2004 - twelve months
+    months = [day for day in days if day[1] in range(1, 13)] or list(days)
     year, month, day = months[0]
     text = "-".join([*([f"{year}"] if year else []), f"{month:02}", *([f"{day:02}"] if day else [])])
     return Fact("date", text, days=tuple(months))
@@ -352,7 +355,7 @@ _DEGREES: Final = "degrees"
 
 
 def _readings(figure: str) -> list[str]:
-    """Lists what a figure may mean with a point for the fraction."""
+    """Return the possible meanings of a figure, with a decimal point."""
     figure = re.sub(r"[\s']", "", figure)
     if "," in figure and "." in figure:
         grouping, point = (".", ",") if figure.rindex(",") > figure.rindex(".") else (",", ".")
@@ -375,5 +378,5 @@ def _figure(text: str, scale: int) -> str:
 
 
 def find_unit(spelling: str) -> Unit | None:
-    """Gives the unit that is spelt so, in whatever case; None when there is none."""
+    """Return the unit of a spelling in upper or lower case; None if there is none."""
     return _UNITS.get(spelling.lower())

@@ -1,4 +1,4 @@
-"""Numbers that are written in words, put into digits."""
+"""Numbers that are written in words, converted to digits."""
 
 from __future__ import annotations
 
@@ -10,7 +10,6 @@ from evalmeta.engine.raters.rules.vocabulary import NUMBER_WORDS, ORDINALS
 from evalmeta.engine.raters.rules.words import language, raw_words
 
 _ENGLISH: Final = {**NUMBER_WORDS["en"], "one": 1}
-_REMEMBERED: Final = 32  # a rating asks several times for the same three texts
 _TEN: Final = 10
 _HUNDRED: Final = 100
 _SMALL: Final = "|".join(_ENGLISH)
@@ -46,12 +45,12 @@ _PHRASES: Final = (
 )
 
 
-@lru_cache(_REMEMBERED)
+@lru_cache(maxsize=32)
 def with_digits(text: str) -> str:
-    """Writes numbers in digits: cardinals, ordinals after an article, noon and midnight; hours and minutes as one.
+    """Return a text with its numbers in digits: cardinals, ordinals after an article, noon, midnight and durations.
 
-    In German, Spanish and French it is the plain cardinals. An article that could be a
-    number, such as `one`, stays unless it measures.
+    In German, Spanish and French only plain cardinals are converted. `one` is converted only
+    before a unit, because it can be an article.
     """
     if not _NAMES.isdisjoint(raw_words(text.replace("-", " "))):
         text = _in_digits(text)
@@ -82,7 +81,7 @@ def _spelled(found: re.Match[str]) -> str:
 
 
 def _values(names: list[str]) -> list[int]:
-    """Adds up what belongs together: eight hundred fifty is one number, two three are two."""
+    """Return the numbers that the words make: eight hundred fifty is one number, two three are two."""
     values: list[int] = []
     for name in names:
         last = values[-1] if values else 0

@@ -1,25 +1,12 @@
-"""Phrases that tell what a text is: courtesy, a question back, a description of an answer, a yes or a no.
-
-The project's own embeddings: likeness of meaning instead of likeness of letters.
-
-Names, weekdays and months: what a text talks about.
-"""
+"""Phrases that show what a text does: courtesy, a question, a description of an answer, a yes or a no."""
 
 from __future__ import annotations
 
-import math
 import re
-from collections.abc import Callable, Iterable
-from typing import TYPE_CHECKING, Final, SupportsFloat, TypeAlias
+from typing import Final
 
-from evalmeta.engine.raters.rules.vocabulary import MONTHS, WEEKDAYS, word_list
-from evalmeta.engine.raters.rules.words import content_words, language, raw_words, words
-from evalmeta.engine.subjects.imports import import_from
-from evalmeta.errors import RaterError, SettingsError
-
-if TYPE_CHECKING:
-    from pathlib import Path
-
+from evalmeta.engine.raters.rules.vocabulary import word_list
+from evalmeta.engine.raters.rules.words import content_words, raw_words
 
 _AGENT: Final = r"(?:(?:ai )?(?:agent|assistant|bot|chatbot|copilot|model|response|reply|answer)|it)"
 _ACTS: Final = (
@@ -89,7 +76,7 @@ _PLAIN_ACT: Final = frozenset(
 _GREETING: Final = re.compile(
     r"^\W*(?:hello|hi|hey|greetings|good (?:morning|afternoon|evening|day)|welcome)\b", re.IGNORECASE
 )
-_DONE: Final = (
+_ACTS_DONE: Final = (
     (re.compile(r"\b(?:greets?|greeting|welcomes?)\b", re.IGNORECASE), _GREETING),
     (
         re.compile(r"\bthank(?:s|ing)? (?:the|them|him|her)\b", re.IGNORECASE),
@@ -133,23 +120,23 @@ _EXAMPLE: Final = re.compile(
 
 
 def is_described(expected: str) -> bool:
-    """Says whether an expectation describes the answer instead of wording it."""
+    """Say whether an expectation describes the answer instead of quoting it."""
     return _DESCRIBED.search(expected) is not None
 
 
 def stated_part(expected: str) -> str:
-    """Gives what a description wants to be said, as in `The agent confirms that ...`; empty when it is no such."""
+    """Return the statement that a description asks for, as in `The agent confirms that ...`; else an empty text."""
     found = _STATED.match(expected)
     return found["stated"] if found else ""
 
 
 def asks_for(expected: str) -> bool:
-    """Says whether an expectation describes a question to the user."""
+    """Say whether an expectation describes a question to the user."""
     return is_described(expected) and (_ASKED.match(expected) or _PROMPT.search(expected)) is not None
 
 
 def asked_part(expected: str) -> list[str]:
-    """Gives the words of one thing that is to be asked for; nothing when it is more than one, or a condition."""
+    """Return the words of what the agent must ask for; none if it is more than one thing, or has a condition."""
     found = _ASKED.match(expected) or _PROMPT.search(expected)
     if not found or not found["asked"].strip(" .") or _MORE.search(found["asked"]):
         return []
@@ -157,7 +144,7 @@ def asked_part(expected: str) -> list[str]:
 
 
 def is_asking(answer: str, asked: list[str]) -> bool:
-    """Says whether a sentence of the answer asks for something; for what is `asked`, when that is given."""
+    """Say whether a sentence of the answer asks for something, and mentions all words of `asked`."""
     for sentence in _SENTENCE.split(answer):
         if not _ASKING.search(sentence):
             continue
@@ -167,241 +154,29 @@ def is_asking(answer: str, asked: list[str]) -> bool:
 
 
 def does_act(expected: str, answer: str) -> bool:
-    """Says whether an answer does what a description names and nothing more: greet, thank, apologise."""
+    """Say whether a description asks only for a greeting, thanks or an apology, and the answer has it."""
     if not is_described(expected) or any(word not in _PLAIN_ACT for word in raw_words(expected)):
         return False
-    return any(wanted.search(expected) and act.search(answer) for wanted, act in _DONE)
+    return any(described.search(expected) and done.search(answer) for described, done in _ACTS_DONE)
 
 
 def is_question(text: str) -> bool:
-    """Says whether a text only asks back."""
+    """Say whether a text consists of questions only."""
     sentences = [part for part in _SENTENCE.split(text.strip()) if part]
     return bool(sentences) and all(sentence.endswith("?") for sentence in sentences)
 
 
 def opening(text: str) -> str:
-    """Gives the `yes` or `no` that a text opens with, in whatever words; empty when it opens otherwise."""
+    """Return `yes` or `no` if a text starts with either, in any wording; else an empty text."""
     found = _OPENING.match(text)
     return (found.lastgroup or "") if found else ""
 
 
 def without_courtesy(text: str) -> str:
-    """Takes out whole sentences that say nothing of the matter, such as greetings, thanks and asking to wait."""
+    """Return a text without sentences of courtesy, such as greetings, thanks and requests to wait."""
     return " ".join(part for part in _SENTENCE.split(text.strip()) if part and not _COURTESY.match(part))
 
 
 def without_examples(expected: str) -> str:
-    """Takes out of a description what it gives as an example only."""
+    """Return a description without its examples."""
     return _EXAMPLE.sub("", expected)
-
-
-Cosine: TypeAlias = Callable[[str, str], float]
-_Embed: TypeAlias = Callable[[list[str]], object]
-
-
-_PAIR: Final = 2
-
-
-def bind_embed(target: str, *, root: Path) -> Cosine:
-    """Imports `module:function`, which takes a list of texts and gives a vector of numbers for each, of one length.
-
-    Raises:
-        SettingsError: there is no such function.
-    """
-    module_name, _, path = target.partition(":")
-    found: object = import_from(root, module_name, target=target)
-    for name in path.split("."):
-        found = getattr(found, name, None)
-    if not callable(found):
-        raise SettingsError(
-            f"the rater's embed {target!r} is no function",
-            actions=(f"Define {path}(texts) in {module_name}, or correct embed in evalmeta.toml.",),
-        )
-    return embedded_cosine(found, target=target)
-
-
-def embedded_cosine(embed: _Embed, *, target: str) -> Cosine:
-    """Makes a cosine of two texts, -1 to 1, out of a function that embeds texts.
-
-    Raises:
-        RaterError: on a call, when the function fails or what it gives are no two vectors.
-    """
-
-    def cosine(expected: str, actual: str) -> float:
-        left, right = _vectors(embed, [expected, actual], target)
-        norm = math.hypot(*left) * math.hypot(*right)
-        return sum(one * other for one, other in zip(left, right, strict=True)) / norm if norm else 0.0
-
-    return cosine
-
-
-def _vectors(embed: _Embed, texts: list[str], target: str) -> list[list[float]]:
-    try:
-        vectors = [[_number(number) for number in _items(vector)] for vector in _items(embed(texts))]
-    except Exception as error:
-        raise _failure(target, f"{type(error).__name__}: {error}") from error
-    if len(vectors) != _PAIR:
-        raise _failure(target, f"it gave {len(vectors)} vectors for 2 texts")
-    if len(vectors[0]) != len(vectors[1]) or not vectors[0]:
-        raise _failure(target, f"its vectors have {len(vectors[0])} and {len(vectors[1])} numbers")
-    if not all(math.isfinite(number) for vector in vectors for number in vector):
-        raise _failure(target, "its vectors hold numbers that are not finite")
-    return vectors
-
-
-def _number(value: object) -> float:
-    if not isinstance(value, SupportsFloat):
-        raise TypeError(f"{type(value).__name__} is no number")
-    return float(value)
-
-
-def _items(value: object) -> Iterable[object]:
-    if not isinstance(value, Iterable) or isinstance(value, str | bytes):
-        raise TypeError(f"{type(value).__name__} is no sequence of numbers")
-    return value
-
-
-def _failure(target: str, reason: str) -> RaterError:
-    return RaterError(
-        f"the rater's embed {target!r} cannot be used: {reason}",
-        actions=("Let it give one vector of finite numbers for each text, all of one length.",),
-    )
-
-
-Name = tuple[str, ...]
-
-
-_EMAIL: Final = re.compile(r"[\w.+-]{1,64}@[\w-]{1,64}(?:\.[\w-]{1,64}){1,4}")
-_SEGMENT: Final = re.compile(r"[.!?:;]\s+|[\n\r]+|[\"()]")
-_TITLE: Final = re.compile(r"\b(?:Mr|Mrs|Ms|Dr|Prof|St)\.\s?")
-_NAME_WORD: Final = re.compile(r"[^\W\d_][\w'&-]*|,")
-_DAY_NAMES: Final = frozenset({*MONTHS, *WEEKDAYS})
-_NO_NAMES: Final = frozenset(
-    word_list(
-        "i i'm i'll i've i'd a an the this that these those your our my his her its their you we he she it they is are "
-        "was were to of in on at for from with by and or but if as no not yes ok okay sure hello hi hey dear thanks "
-        "thank please sorry here there what when where which who how why can could should will would do does did has "
-        "have had may might must let mr mrs ms dr good great it's that's there's you'll you're we'll we're "
-        "unfortunately "
-        "currently however also then all every each some only after before until since because so faq id pdf url api "
-        "ai "
-        "am pm usd eur gbp"
-    )
-)
-_ABBREVIATIONS: Final = {"us": "united states", "usa": "united states", "uk": "united kingdom", "nyc": "new york"}
-_DAY_WORD: Final = re.compile(rf"\b(?:{'|'.join(sorted(_DAY_NAMES, key=len, reverse=True))})\b\.?", re.IGNORECASE)
-_RANGE: Final = re.compile(
-    rf"\b(?:{'|'.join(WEEKDAYS)})\s?(?:to|through|thru|until|till|bis|a|à|au|-"
-    rf"|\N{{EN DASH}})\s?(?:{'|'.join(WEEKDAYS)})\b"
-    r"|\bweek(?:end|day)s?\b|\bdaily\b|\b(?:every|each|all) (?:day|week)",
-    re.IGNORECASE,
-)
-_SINCE: Final = ("in", "of", "since", "until", "en")
-_LETTERS: Final = 2
-_BESIDE_DIGIT: Final = re.compile(r"\s?\d")
-_AFTER_DIGIT: Final = re.compile(r"\d(?:st|nd|rd|th|\.)?\s(?:of |de )?$")
-
-
-def find_names(text: str) -> tuple[Name, ...]:
-    """Lists names as words in lower case: capitalised words inside sentences that follow one another, e-mail addresses.
-
-    A sentence's first word counts only after a title or when another capitalised one
-    follows it. Weekdays and months are no names.
-    """
-    names: list[Name] = [(address.lower(),) for address in _EMAIL.findall(text)]
-    # What follows a title is a name wherever it stands; a small letter in front makes it no first word.
-    plain = _TITLE.sub(", ", _EMAIL.sub(" ", text))
-    for sentence in _SEGMENT.split(plain):
-        names.extend(_names_in(_NAME_WORD.findall(sentence)))
-    return tuple(dict.fromkeys(names))
-
-
-def _names_in(found: list[str]) -> list[Name]:
-    names: list[list[str]] = [[]]
-    for index, word in enumerate(found):
-        follows = index + 1 < len(found) and _is_capital(found[index + 1])
-        if _is_capital(word) and (index or follows):
-            names[-1].append(word.removesuffix("'s").lower())
-        else:
-            names.append([])
-    return [tuple(name) for name in names if name]
-
-
-def _is_capital(word: str) -> bool:
-    plain = word.removesuffix("'s").lower()
-    return word[0].isupper() and plain not in _NO_NAMES and plain not in _DAY_NAMES
-
-
-def differing_names(expected: str, actual: str, *, known: str) -> tuple[list[Name], list[Name]]:
-    """Lists names that are missing in the actual text, and names of its own that could stand for them.
-
-    A name of which a part is said counts as said, unless that part stands beside a strange
-    word, as in `Mario Lopez` for `Maria Lopez`. Words of `known` are nobody's own.
-    """
-    said, told = frozenset(words(actual)), frozenset(words(expected))
-    nobodys = told.union(words(known))
-    extra = [name for name in find_names(actual) if not nobodys.issuperset(_parts(name))]
-    extra = [name for name in extra if not _is_short_for(name, told)]
-    strange = frozenset(part for name in extra for part in _parts(name))
-    missing = [name for name in find_names(expected) if _is_missing(name, said, strange)]
-    missing = [name for name in missing if not any(_may_abbreviate(name, other) for other in extra)]
-    return missing, extra
-
-
-def _may_abbreviate(one: Name, other: Name) -> bool:
-    """Says whether one of two names may be letters of the other, as EU, TN and VP are of longer ones."""
-    short, long = sorted(("".join(one), "".join(other)), key=len)
-    initials = "".join(word[0] for word in max(one, other, key=lambda name: len("".join(name))))
-    return short == initials or (len(short) == _LETTERS and long[0] == short[0] and short[1] in long[1:])
-
-
-def _is_missing(name: Name, said: frozenset[str], strange: frozenset[str]) -> bool:
-    parts = _parts(name)
-    if said.issuperset(parts) or _is_long_for(name, said):
-        return False
-    shared = parts & said
-    return not shared or not shared.isdisjoint(strange)
-
-
-def _parts(name: Name) -> frozenset[str]:
-    return frozenset(part for word in name for part in words(word))
-
-
-def _is_short_for(name: Name, told: frozenset[str]) -> bool:
-    return all(word in _ABBREVIATIONS and told.issuperset(words(_ABBREVIATIONS[word])) for word in name)
-
-
-def _is_long_for(name: Name, said: frozenset[str]) -> bool:
-    long = [words(_ABBREVIATIONS[word]) for word in name if word in _ABBREVIATIONS]
-    short = {short for short, full in _ABBREVIATIONS.items() if full == " ".join(name)}
-    short.add("".join(word[0] for word in name) if len(name) > 1 else "")
-    return any(said.issuperset(parts) for parts in long) or not said.isdisjoint(short)
-
-
-def find_days(text: str) -> dict[str, str]:
-    """Gives the weekdays and the months that stand without a day, by one key for all languages."""
-    if _DAY_NAMES.isdisjoint(raw_words(text.replace("-", " "))):
-        return {}
-    tongue = language(text)
-    days: dict[str, str] = {}
-    for found in _DAY_WORD.finditer(text):
-        word = found[0].rstrip(".")
-        if word in WEEKDAYS or word.lower() in WEEKDAYS:
-            days[f"day {WEEKDAYS[word.lower()]}"] = word
-        elif _is_month(found, word, tongue):
-            days[f"month {MONTHS[word.lower()]}"] = word
-    return days
-
-
-def _is_month(found: re.Match[str], word: str, tongue: str) -> bool:
-    before = found.string[max(0, found.start() - 12) : found.start()]
-    if _BESIDE_DIGIT.match(found.string, found.end()) or _AFTER_DIGIT.search(before):
-        return False
-    if word.lower() in {"may", "march", "mar", "mars", "mai", "dec", "sep"}:
-        return word[0].isupper() and before.rstrip().lower().endswith(_SINCE)
-    return word[0].isupper() or tongue in {"es", "fr"}
-
-
-def has_range_of_days(text: str) -> bool:
-    """Says whether weekdays stand for others that are not named, as in `Monday to Friday` or `at weekends`."""
-    return _RANGE.search(text) is not None

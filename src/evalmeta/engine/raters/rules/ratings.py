@@ -1,4 +1,4 @@
-"""What the rules of the offline rater are given, and what they give back."""
+"""What the rules of the offline rater receive and return."""
 
 from __future__ import annotations
 
@@ -13,15 +13,15 @@ if TYPE_CHECKING:
 
 NAME: Final = "rules"
 BEST: Final = 5.0
-_EVIDENCE: Final = 5
+_MAX_EVIDENCE: Final = 5
 
 
 class Texts(NamedTuple):
-    """The texts that a rule looks at.
+    """The texts that a rule compares.
 
     Attributes:
-        described: the expectation describes the answer instead of wording it.
-        stated: the expectation is what a description wants to be said.
+        described: Whether the expectation describes the answer instead of quoting it.
+        stated: Whether the expectation is the statement that a description asks for.
     """
 
     expected: str
@@ -32,30 +32,30 @@ class Texts(NamedTuple):
 
 
 def difference(what: str, missing: Sequence[str], extra: Sequence[str]) -> str:
-    """Tells what was expected and what came instead."""
+    """Return what was expected and what the answer has instead."""
     return f"{what} differ: expected {listed(missing)}, got {listed(extra)}"
 
 
 def listed(items: Sequence[str]) -> str:
-    """Lists the first few of some items."""
-    return ", ".join(items[:_EVIDENCE]) + (", …" if len(items) > _EVIDENCE else "")
+    """Return the first few items, separated by commas."""
+    return ", ".join(items[:_MAX_EVIDENCE]) + (", …" if len(items) > _MAX_EVIDENCE else "")
 
 
 def passed(rule: str, explanation: str) -> Rating:
-    """Passes an answer by a rule, with 5."""
+    """Return PASS by a rule, with the rating 5."""
     return rated(rule, BEST, Verdict.PASS, explanation)
 
 
 def failed(rule: str, explanation: str) -> Rating:
-    """Fails an answer by a rule, with 0."""
+    """Return FAILURE by a rule, with the rating 0."""
     return rated(rule, 0.0, Verdict.FAILURE, explanation)
 
 
 def undecided(explanation: str) -> Rating:
-    """Leaves an answer to others, and says why."""
+    """Return UNDECIDED, with the reason."""
     return rated("", None, Verdict.UNDECIDED, explanation)
 
 
 def rated(rule: str, score: float | None, verdict: Verdict, explanation: str) -> Rating:
-    """Gives a rating of the offline rater."""
+    """Return a rating of the offline rater."""
     return Rating(score, verdict, explanation, NAME, rule)

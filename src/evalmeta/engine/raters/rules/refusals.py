@@ -1,4 +1,4 @@
-"""Refusals, breakdowns and deferrals: texts that give no answer. English, and the plain ones of three languages."""
+"""Refusals and error messages instead of answers, in English and, if they are clear, in three other languages."""
 
 from __future__ import annotations
 
@@ -115,58 +115,58 @@ _BESIDES: Final = re.compile(r"\b(?:and|but|then|also|while|instead|explain\w*|s
 
 
 def is_refusal(answer: str) -> bool:
-    """Says whether an answer refuses instead of answering."""
-    return _may(answer, _REFUSAL_SIGNS) and _REFUSAL.search(answer) is not None
+    """Say whether an answer refuses."""
+    return _contains_any(answer, _REFUSAL_SIGNS) and _REFUSAL.search(answer) is not None
 
 
 def is_breakdown(answer: str) -> bool:
-    """Says whether an answer reports that something broke."""
-    return _may(answer, _BREAKDOWN_SIGNS) and _BREAKDOWN.search(answer) is not None
+    """Say whether an answer reports an error."""
+    return _contains_any(answer, _BREAKDOWN_SIGNS) and _BREAKDOWN.search(answer) is not None
 
 
 def refused_part(answer: str) -> str:
-    """Gives what comes after the refusal's own words: what is refused."""
+    """Return the text after the words of the refusal: what is refused."""
     found = _REFUSAL.search(answer)
     return answer[found.end() :] if found else ""
 
 
 def asks_for_more(expected: str) -> bool:
-    """Says whether an expectation describes a refusal and something besides."""
+    """Say whether an expectation describes a refusal and something else."""
     return _BESIDES.search(expected) is not None and not is_refusal(expected)
 
 
 def is_deflection(answer: str, *, complies: bool = False) -> bool:
-    """Says whether an answer could be a polite refusal, or goes on after one: nothing to decide by.
+    """Say whether an answer could be a polite refusal, or continues after one, so that no rule can decide.
 
-    Of an answer that complies, such as `Sure, here is ...`, a turn is none after a refusal.
+    In an answer that complies, such as `Sure, here is ...`, `but` does not follow a refusal.
     """
-    return _DEFLECTION.search(answer) is not None or (goes_on(answer) and not complies)
+    return _DEFLECTION.search(answer) is not None or (continues(answer) and not complies)
 
 
 def is_expected_refusal(expected: str) -> bool:
-    """Says whether an expectation asks for a refusal, by describing or by wording it."""
-    if not _may(expected, _REFUSAL_SIGNS) or _NOT_REFUSED.search(expected):
+    """Say whether an expectation describes or quotes a refusal."""
+    if not _contains_any(expected, _REFUSAL_SIGNS) or _NOT_REFUSED.search(expected):
         return False
     return _EXPECTED_REFUSAL.search(expected) is not None or is_refusal(expected)
 
 
 def is_plain_refusal(answer: str) -> bool:
-    """Says whether an answer refuses and does nothing else, but for courtesy and where else to turn."""
+    """Say whether an answer only refuses, except for courtesy and a referral."""
     sentences = _SENTENCE.split(without_courtesy(answer) or answer)
-    if goes_on(answer) or not any(map(is_refusal, sentences)):
+    if continues(answer) or not any(map(is_refusal, sentences)):
         return False
     first = next(place for place, sentence in enumerate(sentences) if is_refusal(sentence))
     before = all(_APOLOGY.search(sentence) for sentence in sentences[:first])
     return before and all(is_refusal(sentence) or _REDIRECT.search(sentence) for sentence in sentences[first + 1 :])
 
 
-def goes_on(answer: str) -> bool:
-    """Says whether an answer takes a turn after its refusal, such as `but`, after which anything may follow."""
+def continues(answer: str) -> bool:
+    """Say whether the answer continues after its refusal, for example with `but`."""
     refusal = _REFUSAL.search(answer)
     return _TURN.search(answer, refusal.end() if refusal else 0) is not None
 
 
-# Whatever the long patterns find has one of these in it; most texts have none and are done with sooner.
+# Every match of the long patterns contains one of these; most texts contain none, which saves the search.
 _REFUSAL_SIGNS: Final = word_list(
     "no ne n't n'ai unable able declin refus refrain abstain reject den pass rather prefer outside beyond scope out "
     "prohibit "
@@ -179,6 +179,6 @@ _BREAKDOWN_SIGNS: Final = word_list(
 )
 
 
-def _may(text: str, signs: tuple[str, ...]) -> bool:
+def _contains_any(text: str, signs: tuple[str, ...]) -> bool:
     lowered = text.lower()
     return any(sign in lowered for sign in signs)

@@ -1,7 +1,4 @@
-"""What a question leaves open, and whether an answer gives it.
-
-What an answer does instead of answering: it refuses, breaks down, is merely polite, or asks back.
-"""
+"""How an answer responds: it gives what the question asks for, refuses, fails, is only polite, or asks a question."""
 
 from __future__ import annotations
 
@@ -28,18 +25,18 @@ if TYPE_CHECKING:
     from evalmeta.engine.raters.rules.ratings import Texts
 
 
-# Of `Was it late?` an answer may not take `late`; of `When was it sent?` it may take all.
+# Questions whose words an answer can repeat: all of `When was it sent?`, but not `late` of `Was it late?`.
 _OPEN: Final = re.compile(
     r"^\W*(?:(?:and|so|hi|hello|please)\W+)?(?:(?:what|where|when)(?:'s|\b)|which\b"
     r"|(?:at|on|by|in|from|to|for) (?:what|which|whom)\b|how (?:much|many|long|old|far|often|big|large|high|tall)\b)",
     re.IGNORECASE,
 )
-# Of `Who bought it?` the answer's order of words tells who did; of `What is it?` it does not.
+# Questions for which the order of the answer's words does not matter: `What is it?`, but not `Who bought it?`.
 _BEING: Final = re.compile(r"^\W*(?:and |so )?(?:what|where|when)(?:'s| is| are)\b", re.IGNORECASE)
 _CHOICE: Final = re.compile(r"\b(?:or|and)\b|[.;]\s", re.IGNORECASE)
 _COUNTING: Final = re.compile(r"\bhow (?:much|many)\b", re.IGNORECASE)
-_FEW: Final = 3
-# What counts without a number.
+_MIN_COUNT: Final = 3
+# Words that state a quantity without a number.
 _COUNTS: Final = frozenset(
     word_list(
         "a an one no none nothing zero all every each both half quarter third double triple single pair couple few "
@@ -50,64 +47,62 @@ _COUNTS: Final = frozenset(
 
 
 def is_yes_or_no(expected: str, actual: str) -> bool:
-    """Says whether a bare yes or no was expected, and the answer opens with it and takes nothing of it back."""
-    wanted = phrases.opening(expected)
-    if len(raw_words(expected)) != 1 or not wanted or phrases.opening(actual) != wanted or "?" in actual:
+    """Say whether a bare yes or no was expected, and the answer starts with it and does not retract it."""
+    opening = phrases.opening(expected)
+    if len(raw_words(expected)) != 1 or not opening or phrases.opening(actual) != opening or "?" in actual:
         return False
     if find_facts(actual) or not {"yes", "wait"}.isdisjoint(raw_words(actual)[1:]):
         return False
-    return DOUBTS.isdisjoint(raw_words(actual)) and (wanted == "no" or not negations(actual))
+    return DOUBTS.isdisjoint(raw_words(actual)) and (opening == "no" or not negations(actual))
 
 
-def is_terse(texts: Texts, wanted: list[str], said: list[str]) -> bool:
-    """Says whether an answer is just the words of the model answer that the question does not have."""
-    own = _own(texts, wanted)
-    return bool(own) and said == own and len(own) < len(wanted) and not negations(texts.expected)
+def is_terse(texts: Texts, expected_words: list[str], actual_words: list[str]) -> bool:
+    """Say whether an answer has only the expected words that are not in the question."""
+    new = _new_words(texts, expected_words)
+    return bool(new) and actual_words == new and len(new) < len(expected_words) and not negations(texts.expected)
 
 
-def fills_in(texts: Texts, wanted: list[str], said: list[str]) -> bool:
-    """Says whether an answer has what the question left open, and besides only words of the question.
+def fills_in(texts: Texts, expected_words: list[str], actual_words: list[str]) -> bool:
+    """Say whether an answer has what the question asks for, and otherwise only words of the question.
 
-    What the model answer and the answer share must stand in one order. Only a question
-    that asks for one thing, such as `When ...?`, vouches for its own words.
+    The expected answer and the answer must have their common words in the same order. The
+    words of the question are trusted only if it asks for one thing, such as `When ...?`.
     """
     if not _OPEN.match(texts.utterance) or _CHOICE.search(texts.utterance) or "?" in texts.actual:
         return False
-    own = _own(texts, wanted)
-    if not own or missing_words(own, said) or any(map(negations, texts[:3])):
+    new = _new_words(texts, expected_words)
+    if not new or missing_words(new, actual_words) or any(map(negations, texts[:3])):
         return False
-    if not _BEING.match(texts.utterance) and any(word.isalpha() for word in own):
+    if not _BEING.match(texts.utterance) and any(word.isalpha() for word in new):
         return False
-    known = {*wanted, *content_words(with_plain_numbers(texts.utterance)), *HARMLESS, *NEUTRAL, "in", "on"}
-    if not known.issuperset(said) or _shared(wanted, said) != _shared(said, wanted):
-        return False
-    return not changes(texts.expected, texts.actual)
+    known = {*expected_words, *content_words(with_plain_numbers(texts.utterance)), *HARMLESS, *NEUTRAL, "in", "on"}
+    in_order = [word for word in expected_words if word in actual_words] == [
+        word for word in actual_words if word in expected_words
+    ]
+    return in_order and known.issuperset(actual_words) and not changes(texts.expected, texts.actual)
 
 
-def _own(texts: Texts, wanted: list[str]) -> list[str]:
+def _new_words(texts: Texts, expected_words: list[str]) -> list[str]:
+    """Return the expected words that are not in the question; none without a question."""
     asked = frozenset(content_words(with_plain_numbers(texts.utterance))) if texts.utterance else frozenset()
-    return [word for word in wanted if word not in asked] if asked else []
-
-
-def _shared(some: list[str], others: list[str]) -> list[str]:
-    return [word for word in some if word in others]
+    return [word for word in expected_words if word not in asked] if asked else []
 
 
 def left_uncounted(texts: Texts) -> str:
-    """Names the number that `How many ...?` asks for when an answer has no number at all; else empty.
+    """Return the number that `How many ...?` asks for if the answer has no number at all; else an empty text.
 
-    Small numbers may be said in other words: nothing, a single one, both.
+    Small numbers do not count, because an answer can express them in words: nothing, a single one, both.
     """
     if texts.described or not _COUNTING.search(texts.utterance) or find_facts(texts.actual):
         return ""
     asked = find_facts(texts.utterance)
-    wanted = [fact for fact in find_facts(texts.expected) if not is_met(fact, asked)]
-    if not wanted or any(fact.kind != "number" or float(fact.text) < _FEW for fact in wanted):
+    facts = [fact for fact in find_facts(texts.expected) if not is_met(fact, asked)]
+    if not facts or any(fact.kind != "number" or float(fact.text) < _MIN_COUNT for fact in facts):
         return ""
-    return wanted[0].full_text if _COUNTS.isdisjoint(raw_words(texts.actual)) else ""
+    return facts[0].full_text if _COUNTS.isdisjoint(raw_words(texts.actual)) else ""
 
 
-_MOST: Final = 0.6
+_SAID_FROM: Final = 0.6
 _TROUBLE: Final = re.compile(
     r"\b(?:error|down|outage|maintenance|unavailable|problem|issue|fail\w*|trouble|invalid|cannot|unable)\b",
     re.IGNORECASE,
@@ -132,27 +127,27 @@ _GENERAL: Final = frozenset(
 
 
 def judge_breakdown(texts: Texts) -> Rating | None:
-    """Fails an error message; where a refusal or trouble was expected it decides nothing."""
+    """Fail an error message, unless a refusal or trouble was expected."""
     if not refusals.is_breakdown(texts.actual) or refusals.is_breakdown(texts.expected):
         return None
     if refusals.is_expected_refusal(texts.expected):
-        return undecided("a refusal was expected, and something broke")
+        return undecided("a refusal was expected, but the answer reports an error")
     if _TROUBLE.search(texts.expected) or negations(texts.expected):
         return None
     return failed("breakdown", "an error message instead of an answer")
 
 
 def judge_refusal(texts: Texts) -> Rating | None:
-    """Passes a plain refusal that was expected, fails one that was not, and fails an answer instead of one."""
+    """Pass a plain refusal that was expected; fail an unexpected one, and an answer instead of one."""
     refused = refusals.is_refusal(texts.actual)
     if refusals.is_expected_refusal(texts.expected):
         return _expected_refusal(texts, refused=refused)
     if not refused:
         return None
-    if refusals.goes_on(texts.actual):
-        return undecided("the answer refuses and then goes on")
+    if refusals.continues(texts.actual):
+        return undecided("the answer refuses and then continues")
     if negations(texts.expected) or "unable" in texts.expected.lower():
-        return undecided("the answer refuses, and the expectation says no as well")
+        return undecided("the answer refuses, and the expectation is negative too")
     return failed("refusal", "refusal instead of an answer")
 
 
@@ -160,44 +155,50 @@ def _expected_refusal(texts: Texts, *, refused: bool) -> Rating:
     if refused and refusals.asks_for_more(texts.expected):
         return undecided("a refusal was expected and given; the rest of the expectation needs an LLM rater")
     if refused and refusals.is_plain_refusal(texts.actual):
-        if _other_matter(texts):
-            return undecided("a refusal was expected and given, perhaps of something else")
+        if _refuses_something_else(texts):
+            return undecided("a refusal was expected and given, but perhaps of something else")
         return passed("refusal", "a refusal was expected and given")
     if refused or refusals.is_deflection(texts.actual, complies=phrases.opening(texts.actual) == "yes"):
-        return undecided("a refusal was expected; whether the answer is one is not plain")
-    return failed("refusal", "a refusal was expected, the answer is none")
+        return undecided("a refusal was expected; it is not clear whether the answer is one")
+    return failed("refusal", "a refusal was expected, but the answer does not refuse")
 
 
-def _other_matter(texts: Texts) -> bool:
+def _refuses_something_else(texts: Texts) -> bool:
     refused = [
-        word for word in content_words(refusals.refused_part(texts.actual)) if len(word) > _FEW and is_content(word)
+        word
+        for word in content_words(refusals.refused_part(texts.actual))
+        if len(word) > _MIN_COUNT and is_content(word)
     ]
-    own = [word for word in refused if word not in _GENERAL]
+    specific = [word for word in refused if word not in _GENERAL]
     asked = [*content_words(texts.expected), *content_words(texts.utterance)]
-    return bool(own) and not share_roots(own, asked)
+    return bool(specific) and not share_roots(specific, asked)
 
 
 def judge_courtesy(texts: Texts) -> Rating | None:
-    """Passes a greeting, thanks or an apology that was described, fails mere courtesy instead of an answer."""
+    """Pass a greeting, thanks or an apology that was described; fail courtesy instead of an answer."""
     expected = texts.expected.lower()
     if phrases.does_act(texts.expected, texts.actual):
         return passed("act", "the answer does what the expectation describes")
     if phrases.without_courtesy(texts.actual) or not phrases.without_courtesy(texts.expected):
         return None
-    if any(act in expected for act in _ACTING) or len(raw_words(expected)) < _FEW or phrases.opening(texts.actual):
+    if (
+        any(act in expected for act in _ACTING)
+        or len(raw_words(expected)) < _MIN_COUNT
+        or phrases.opening(texts.actual)
+    ):
         return None
     return failed("courtesy", "courtesy or a promise instead of an answer")
 
 
 def judge_question(texts: Texts) -> Rating | None:
-    """Passes a question that was expected, fails another answer then, and a question back where none was."""
+    """Pass a question that was expected; fail another answer then, and an unexpected question."""
     if phrases.asks_for(texts.expected):
         return _expected_question(texts)
     if not phrases.is_question(texts.actual) or phrases.is_asking(texts.expected, []):
         return None
     if texts.described and not _INFORMING.search(texts.expected):
         return None
-    if not texts.described and _all_said(texts):
+    if not texts.described and recall(content_words(texts.expected), content_words(texts.actual)) > _SAID_FROM:
         return None
     return failed("question", "a question instead of an answer")
 
@@ -206,11 +207,7 @@ def _expected_question(texts: Texts) -> Rating | None:
     asked = phrases.asked_part(texts.expected)
     is_one = not _ONLY.search(texts.expected) or " and " not in texts.actual
     if asked and is_one and phrases.is_asking(texts.actual, asked):
-        return passed("question", f"the answer asks for it: {', '.join(asked)}")
+        return passed("question", f"the answer asks for {', '.join(asked)}")
     if phrases.is_asking(texts.actual, []):
         return None
-    return failed("question", "a question was expected, the answer asks nothing")
-
-
-def _all_said(texts: Texts) -> bool:
-    return recall(content_words(texts.expected), content_words(texts.actual)) > _MOST
+    return failed("question", "a question was expected, but the answer asks nothing")

@@ -1,4 +1,4 @@
-"""Word lists that the offline rater goes by: data only, English unless a name says otherwise."""
+"""Word lists of the offline rater: data only, English unless a name says otherwise."""
 
 from __future__ import annotations
 
@@ -6,24 +6,24 @@ from typing import Final
 
 
 def word_list(text: str) -> tuple[str, ...]:
-    """Gives words that stand in one string, which reads better than a column of quotes."""
+    """Return the words of a text; one string is easier to read than a column of quotes."""
     return tuple(text.split())
 
 
 def _numbered(lists: str, start: int = 1) -> dict[str, int]:
-    """Numbers the words of each line from `start`; `a/b` are two spellings of one."""
+    """Map the words of each line to their numbers from `start`; `a/b` are two spellings of one word."""
     lines = (line.split() for line in lists.strip().splitlines())
     return {word: number for line in lines for number, item in enumerate(line, start) for word in item.split("/")}
 
 
 def _classes(lists: str) -> dict[str, str]:
-    """Maps the words of each line to the first of them."""
+    """Map the words of each line to the first of them."""
     lines = (line.split() for line in lists.strip().splitlines())
     return {word: line[0] for line in lines for word in line}
 
 
 def _pairs(lists: str) -> dict[str, frozenset[str]]:
-    """Maps each word to those that cannot be meant with it: the other items of its lines, `a/b` being one item."""
+    """Map each word to the words that exclude it: the other items of its lines; `a/b` is one item."""
     opposed: dict[str, set[str]] = {}
     for line in lists.strip().splitlines():
         items = [item.split("/") for item in line.split()]
@@ -36,21 +36,24 @@ def _pairs(lists: str) -> dict[str, frozenset[str]]:
 
 MONTHS: Final = _numbered(
     """
-    january/jan february/feb march/mar april/apr may june/jun july/jul august/aug september/sept/sep october/oct november/nov december/dec
+    january/jan february/feb march/mar april/apr may june/jun july/jul august/aug \
+    september/sept/sep october/oct november/nov december/dec
     januar februar märz april mai juni juli august september oktober november dezember
     enero febrero marzo abril mayo junio julio agosto septiembre octubre noviembre diciembre
     janvier février mars avril mai juin juillet août septembre octobre novembre décembre
-    """  # noqa: E501 - twelve months make a line
+    """
 )
 WEEKDAYS: Final = _numbered(
     """
-    monday/mondays tuesday/tuesdays wednesday/wednesdays thursday/thursdays friday/fridays saturday/saturdays sunday/sundays
-    montag/montags dienstag/dienstags mittwoch/mittwochs donnerstag/donnerstags freitag/freitags samstag/samstags/sonnabend sonntag/sonntags
+    monday/mondays tuesday/tuesdays wednesday/wednesdays thursday/thursdays friday/fridays \
+    saturday/saturdays sunday/sundays
+    montag/montags dienstag/dienstags mittwoch/mittwochs donnerstag/donnerstags freitag/freitags \
+    samstag/samstags/sonnabend sonntag/sonntags
     lunes martes miércoles jueves viernes sábado/sábados domingo/domingos
     lundi mardi mercredi jeudi vendredi samedi dimanche
-    """  # noqa: E501 - seven days make a line
+    """
 )
-# By language, because "once" is eleven in Spanish only. "One" and its like are articles as often as numbers.
+# By language: "once" is eleven in Spanish only. "One" and its translations are missing, because they are also articles.
 NUMBER_WORDS: Final = {
     "en": _numbered(
         "two three four five six seven eight nine ten eleven twelve thirteen fourteen fifteen sixteen seventeen "
@@ -78,7 +81,7 @@ NUMBER_WORDS: Final = {
 }
 ORDINALS: Final = _numbered("second third fourth fifth sixth seventh eighth ninth tenth eleventh twelfth", 2)
 
-# Common little words tell the language of a short text.
+# Common function words show the language of a short text.
 LANGUAGES: Final = {
     "en": frozenset(
         word_list(
@@ -107,7 +110,7 @@ LANGUAGES: Final = {
     ),
 }
 
-# Words that carry no fact. Little words that turn a meaning round (in, out, up, on, off, not) are left out on purpose.
+# Words that carry no fact; short words that can reverse a meaning (in, out, up, on, off, not) are deliberately missing.
 FUNCTION_WORDS: Final = frozenset(
     word_list(
         "a an the is are was were be been being am to of and your you our my me we i it its it's this that these those "
@@ -115,7 +118,7 @@ FUNCTION_WORDS: Final = frozenset(
         "you're we're i'm they're there's that's"
     )
 )
-# Words that may stand inside or around what was expected and change nothing.
+# Words that change nothing within or around the expected words.
 HARMLESS: Final = frozenset(
     word_list(
         "now already currently successfully also then indeed well actually good great news sure yes certainly "
@@ -125,7 +128,7 @@ HARMLESS: Final = frozenset(
         "exactly say simply unfortunately really pleased"
     )
 )
-# Words that take something back, set a condition, or leave open whether it is so.
+# Words that retract a statement, set a condition or express doubt.
 DOUBTS: Final = frozenset(
     word_list(
         "but except unless however although though only almost nearly instead until till if when whenever once whether "
@@ -137,7 +140,7 @@ DOUBTS: Final = frozenset(
         "doubt unsure think believe guess hope wish pretend deny denied"
     )
 )
-# Words for what a conversation is about, which say nothing new of it.
+# Words for the subject of every conversation, which add no information.
 NEUTRAL: Final = frozenset(
     word_list("account order request team system you your our us me case profile me him her them")
 )
@@ -207,7 +210,8 @@ SYNONYMS: Final = _classes(
 )
 CONTRASTS: Final = _pairs(
     """
-    approved/accepted/granted/allowed/permitted/authorized rejected/declined/denied/refused/prohibited/forbidden/banned pending/postponed
+    approved/accepted/granted/allowed/permitted/authorized \
+    rejected/declined/denied/refused/prohibited/forbidden/banned pending/postponed
     open/opened closed/shut
     opens/open closes/close
     enabled/activated/active/on disabled/deactivated/inactive/off
@@ -215,7 +219,8 @@ CONTRASTS: Final = _pairs(
     before after
     earlier later
     early late on-time
-    increase/increases/increased/rise/rises/rose/grew/up decrease/decreases/decreased/fall/falls/fell/dropped/shrank/down
+    increase/increases/increased/rise/rises/rose/grew/up \
+    decrease/decreases/decreased/fall/falls/fell/dropped/shrank/down
     higher/more/above/over lower/less/below/under
     higher/larger/bigger/greater/more lower/smaller/fewer/less
     cheaper dearer
@@ -296,5 +301,5 @@ CONTRASTS: Final = _pairs(
     husband wife
     brother sister
     man woman
-    """  # noqa: E501 - a set of contrasts makes a line
+    """
 )

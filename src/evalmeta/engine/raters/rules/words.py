@@ -1,4 +1,4 @@
-"""Words and letters: how alike two texts are on their surface. Alike is not the same as right."""
+"""Words and letters: how similar two texts are on the surface, which does not mean that they agree."""
 
 from __future__ import annotations
 
@@ -23,60 +23,60 @@ _NEGATION: Final = re.compile(
     re.IGNORECASE,
 )
 _GRAMS: Final = (2, 3, 4, 5)
-_REMEMBERED: Final = 32  # a rating asks several times for the same three texts
-_WORDS: Final = 4096  # most texts of a run have the same words
-_ROOT: Final = 4
-_SHORT: Final = 3
+_CACHED_TEXTS: Final = 32  # a rating asks several times for the same three texts
+_CACHED_WORDS: Final = 4096  # most texts of a run share their words
+_ROOT_LENGTH: Final = 4
+_MAX_UNSTEMMED: Final = 3
 
 
 def words(text: str) -> list[str]:
-    """Gives the words of a text in lower case and in order, a plural s and a possessive taken off."""
+    """Return the stems of a text's words in order: lower case, without a plural s or a possessive."""
     return [stem(word) for word in raw_words(text)]
 
 
 def content_words(text: str) -> list[str]:
-    """Gives the words that carry a fact, in order and one for all its synonyms; all words when there are no others."""
+    """Return the words that carry a fact, in order, with synonyms unified; all words if there are no such words."""
     return [_common(word) for word in raw_words(text) if is_content(word)] or words(text)
 
 
 def is_content(word: str) -> bool:
-    """Says whether a word in lower case carries a fact."""
+    """Say whether a word in lower case carries a fact."""
     return word not in FUNCTION_WORDS
 
 
-@lru_cache(_REMEMBERED)
+@lru_cache(_CACHED_TEXTS)
 def raw_words(text: str) -> tuple[str, ...]:
-    """Gives the words of a text in lower case and in order."""
+    """Return the words of a text in lower case and in order."""
     return tuple(_WORD.findall(text.lower()))
 
 
-@lru_cache(_REMEMBERED)
+@lru_cache(_CACHED_TEXTS)
 def language(text: str) -> str:
-    """Guesses a language by its little words: `en`, `de`, `es`, `fr`, or empty when there are none."""
-    said = raw_words(text)
-    counts = {name: sum(map(little.__contains__, said)) for name, little in LANGUAGES.items()}
+    """Guess a language by its function words: `en`, `de`, `es`, `fr`, or an empty text if there are none."""
+    found = raw_words(text)
+    counts = {name: sum(map(known.__contains__, found)) for name, known in LANGUAGES.items()}
     best = max(counts, key=lambda name: counts[name])
     return best if counts[best] else ""
 
 
 def is_english(text: str) -> bool:
-    """Says whether rules for English apply: its little words are there, and no other language has more of its own."""
+    """Say whether rules for English apply: no other language has more function words in the text."""
     return language(text) == "en"
 
 
 def negations(text: str) -> int:
-    """Counts the words that say no."""
+    """Return the number of negations."""
     return len(_NEGATION.findall(text))
 
 
 def recall(expected: Sequence[str], actual: Sequence[str]) -> float:
-    """Gives the share of expected words that occur in the actual ones, 0 to 1 (ROUGE-1 recall, Lin 2004)."""
-    wanted = Counter(expected)
-    return (wanted & Counter(actual)).total() / max(1, wanted.total())
+    """Return the share of expected words that are among the actual ones, 0 to 1 (ROUGE-1 recall, Lin 2004)."""
+    counts = Counter(expected)
+    return (counts & Counter(actual)).total() / max(1, counts.total())
 
 
 def missing_words(expected: Sequence[str], actual: Sequence[str]) -> list[str]:
-    """Lists expected words that do not occur in the actual ones in the same order."""
+    """Return the expected words that are not among the actual ones in the same order."""
     missing, start = [], 0
     for word in expected:
         try:
@@ -87,7 +87,7 @@ def missing_words(expected: Sequence[str], actual: Sequence[str]) -> list[str]:
 
 
 def cosine(expected: str, actual: str) -> float:
-    """Gives the cosine of the TF-IDF vectors of both texts' character n-grams (2 to 5), 0 to 1.
+    """Return the cosine of the TF-IDF vectors of both texts' character n-grams (2 to 5), 0 to 1.
 
     The document frequencies are those of the two texts, smoothed: idf = ln(3 / (1 + df)) + 1.
     """
@@ -99,10 +99,10 @@ def cosine(expected: str, actual: str) -> float:
 
 
 def _norm(grams: Counter[str], common: AbstractSet[str]) -> float:
-    weighty = (math.log(1.5) + 1) ** 2
+    rare_weight = (math.log(1.5) + 1) ** 2
     squares = sum(map(mul, grams.values(), grams.values()))
     shared = sum(grams[gram] ** 2 for gram in common)
-    return math.sqrt(shared + (squares - shared) * weighty)
+    return math.sqrt(shared + (squares - shared) * rare_weight)
 
 
 def _grams(text: str) -> Counter[str]:
@@ -110,19 +110,19 @@ def _grams(text: str) -> Counter[str]:
     return Counter(padded[start : start + size] for size in _GRAMS for start in range(len(padded) - size + 1))
 
 
-@lru_cache(_WORDS)
+@lru_cache(_CACHED_WORDS)
 def stem(word: str) -> str:
-    """Takes a possessive and a plural s off a word in lower case."""
+    """Return a word in lower case without a possessive and a plural s."""
     word = word.removesuffix("'s")
-    return word[:-1] if len(word) > _SHORT and word.endswith("s") and not word.endswith("ss") else word
+    return word[:-1] if len(word) > _MAX_UNSTEMMED and word.endswith("s") and not word.endswith("ss") else word
 
 
-@lru_cache(_WORDS)
+@lru_cache(_CACHED_WORDS)
 def _common(word: str) -> str:
     plain = stem(word)
     return SYNONYMS.get(plain) or SYNONYMS.get(word.removesuffix("'s")) or plain
 
 
 def share_roots(some: Iterable[str], others: Iterable[str]) -> bool:
-    """Says whether words have a root in common; four letters are one."""
-    return not {word[:_ROOT] for word in some}.isdisjoint({word[:_ROOT] for word in others})
+    """Say whether two words start with the same four letters."""
+    return not {word[:_ROOT_LENGTH] for word in some}.isdisjoint({word[:_ROOT_LENGTH] for word in others})

@@ -4,7 +4,15 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from evalmeta.engine.raters.rules.phrases import differing_names, find_days, find_names, has_range_of_days
+from evalmeta.engine.raters.rules.names import (
+    compare_names,
+    contradicted_none,
+    contradicting_days,
+    contradicting_names,
+    find_days,
+    find_names,
+    has_range_of_days,
+)
 
 
 def test_names_are_capitalised_words_inside_sentences() -> None:
@@ -34,7 +42,7 @@ def test_the_first_word_of_a_sentence_is_a_name_only_before_another() -> None:
 def test_names_differ_when_none_of_their_parts_is_said(
     expected: str, actual: str, missing: list[str], extra: list[str]
 ) -> None:
-    assert differing_names(expected, actual, known="") == (missing, extra)
+    assert compare_names(expected, actual, known="") == (missing, extra)
 
 
 @pytest.mark.parametrize(
@@ -63,3 +71,43 @@ def test_days_may_stand_for_others(text: str) -> None:
 def test_any_text_has_names_or_none(text: str) -> None:
     assert all(find_names(text))
     assert isinstance(find_days(text), dict)
+
+
+@pytest.mark.parametrize(
+    ("one", "other", "thing"),
+    [
+        ("There are no open cases.", "You have 3 open cases.", "cases"),
+        ("There aren't any fees.", "There are 2 fees.", "fees"),
+        ("Are there any fees?", "There are 2 fees.", ""),
+        ("There are no fees.", "There are 0 fees.", ""),
+        ("There are no fees in 5 years.", "There are 2 fees.", ""),
+    ],
+)
+def test_none_contradicts_some(one: str, other: str, thing: str) -> None:
+    assert contradicted_none(one, other) == thing
+
+
+@pytest.mark.parametrize(
+    ("expected", "actual", "days"),
+    [
+        ("On Monday.", "On Tuesday.", (["Monday"], ["Tuesday"])),
+        ("On Monday.", "In June.", ([], [])),
+        ("On Monday.", "Monday to Friday", ([], [])),
+        ("Closed on Sundays.", "Open on Monday and Saturday.", ([], [])),
+    ],
+)
+def test_days_differ_if_each_text_has_others(expected: str, actual: str, days: tuple[list[str], list[str]]) -> None:
+    assert contradicting_days(expected, actual, "") == days
+
+
+def test_names_of_the_question_need_not_be_repeated() -> None:
+    assert contradicting_names("It is Bob and the cat.", "It is Al.", "Is Bob there?", described=False) == ([], ["Al"])
+
+
+def test_one_name_of_a_description_is_enough() -> None:
+    expected = "Summary of the deals of Acme at Globex"
+    assert contradicting_names(expected, "The deals of Acme with Initech", "", described=True) == ([], [])
+
+
+def test_capital_letters_say_nothing_in_other_languages() -> None:
+    assert contradicting_names("Die Bestellung ist da", "Das Paket ist da", "", described=False) == ([], [])
