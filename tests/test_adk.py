@@ -406,9 +406,9 @@ def test_what_cannot_be_asked_is_told(write: Callable[..., Path]) -> None:
     class LlmAgent:
         async def run_async(self) -> None: ...
 
-    with pytest.raises(UsageError, match="names no app, and no agent was given"):
+    with pytest.raises(UsageError, match="names no app, and there is no agent"):
         adk.evaluate(None, write(FULL))
-    with pytest.raises(UsageError, match="the agent is LlmAgent, which google-adk's Runner asks"):
+    with pytest.raises(UsageError, match="the agent is LlmAgent, which only google-adk's Runner can call"):
         adk.evaluate(LlmAgent(), write(FULL))
     with pytest.raises(UsageError, match="iterations"):
         adk.evaluate(agent, write(FULL), 0)
@@ -454,7 +454,7 @@ def test_sessions_of_old_files_begin_as_a_file_says(write: Callable[..., Path], 
     with pytest.warns(DeprecationWarning, match="its rows are the turns"):
         runs = adk.evaluate(home, write(LEGACY_PYTHON), 1, initial_session_file=session)
     assert (seen, runs[0].run.subject_name) == ([{"room": "hall"}] * 2, "home")
-    with pytest.raises(UsageError, match="is an eval set, whose cases say themselves"):
+    with pytest.raises(UsageError, match="is an eval set, whose cases have their own"):
         adk.evaluate(agent, write(FULL), initial_session_file=session)
 
 

@@ -238,13 +238,13 @@ def test_in_a_running_loop_it_is_awaited() -> None:
     [
         (
             {"model_type": "databricks-agents"},
-            "there is no model type 'databricks-agents' Did you mean 'databricks-agent'?",
+            "'databricks-agents' is not a valid model type Did you mean 'databricks-agent'?",
         ),
-        ({"evaluator_config": {"agent": {}}}, "evaluator_config has no evaluator 'agent'"),
+        ({"evaluator_config": {"agent": {}}}, "'agent' is not a valid evaluator of evaluator_config"),
         ({"evaluator_config": {"databricks-agent": []}}, "the configuration of databricks-agent is of type list"),
         (
             {"evaluator_config": {"databricks-agent": {"metric": []}}},
-            "databricks-agent has no setting 'metric' Did you mean 'metrics'?",
+            "'metric' is not a valid setting of databricks-agent Did you mean 'metrics'?",
         ),
         ({"evaluator_config": {"databricks-agent": {"metrics": ["recall"]}}}, "there is no metric 'recall'"),
         ({"data": [{"request": "q"}]}, "there is no model to ask, and row 1 has neither 'response' nor 'trace'"),

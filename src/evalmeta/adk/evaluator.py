@@ -1,4 +1,4 @@
-"""An agent evaluated by ADK's files, in the words of ADK's `AgentEvaluator`."""
+"""Evaluations with ADK's files, and ADK's `AgentEvaluator`."""
 
 from __future__ import annotations
 
@@ -8,12 +8,14 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Final, NamedTuple, TypedDict
 
 from evalmeta.adk.failures import passed
-from evalmeta.adk.migration import migrate_eval_data_to_new_schema
-from evalmeta.adk.sources import agent_named, read_folder, read_object, session_in
+from evalmeta.adk.sources import agent_named, bytes_of, name_of, read_folder, read_object, session_in
 from evalmeta.api import evaluate as evaluations
-from evalmeta.errors import UsageError
+from evalmeta.errors import FormatError, UsageError
+from evalmeta.formats.adk.reader import read_adk_file
+from evalmeta.formats.adk.writer import write_adk_cases
 from evalmeta.formats.document import Reading
 from evalmeta.model.run import RunOptions
+from evalmeta.package.files import put_file
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -29,20 +31,20 @@ if TYPE_CHECKING:
 __tracebackhide__ = True  # pytest's tracebacks end where the test calls
 
 NUM_RUNS: Final = 2
-"""How often ADK asks every case."""
+"""The number of times that ADK runs every case."""
 
 
 class How(TypedDict, total=False):
     """The keywords of `evaluate`; any of them may be left out.
 
     Attributes:
-        dialect: what the rows of files mean that came before eval sets; `auto` tells it by their keys.
-        missing: what becomes of a turn without the data of a criterion: `undecided` leaves it out, `adk` takes it
-            for no calls or an empty reference; without it, what test_config.json says.
-        initial_session_file: a JSON file with what the sessions of such files begin with.
-        options: how to run, but for the iterations.
-        rater: judges answers, as `evalmeta.evaluate` takes it.
-        root: the project's folder; the one around the current folder without it.
+        dialect: The meaning of the rows of legacy files; `auto` detects it from their keys.
+        missing: How to score a turn without the data of a criterion: `undecided` ignores it, `adk` assumes no calls
+            or an empty reference. The default is the setting in test_config.json.
+        initial_session_file: A JSON file with the initial sessions of legacy files.
+        options: How to run; the iterations are `num_runs`.
+        rater: The rater, as in `evalmeta.evaluate`.
+        root: The project's folder; by default the one around the current folder.
     """
 
     dialect: AdkDialect
@@ -54,25 +56,25 @@ class How(TypedDict, total=False):
 
 
 def evaluate(agent: object, path: str | Path, num_runs: int = NUM_RUNS, **how: Unpack[How]) -> FinishedRuns:
-    """Evaluates an agent by a file, or by every `*.test.json` in a folder and the folders in it.
+    """Evaluate an agent with a file, or with every `*.test.json` in a folder and its subfolders.
 
-    The `test_config.json` beside each file says what judges it, and ADK's defaults hold where
-    there is none. A metric passes when its mean over all turns and runs of a case reaches the
-    threshold. What is missing or outdated in a file is a warning.
+    The `test_config.json` next to each file has its criteria; without one, ADK's defaults
+    apply. A metric passes if its mean over all turns and runs of a case reaches the
+    threshold. Missing or outdated parts of a file are warnings.
 
     Args:
-        agent: a function, an object with `open` or `ask`, a table of settings, `module:name`, a module that has
-            `answer`, `root_agent` or `agent`, the name that `evalmeta.toml` binds, or None for what it binds to the
-            app that the files name.
-        path: the file or folder.
-        num_runs: how often every case is asked.
-        how: see `How`.
+        agent: A function, an object with `open` or `ask`, a table of settings, `module:name`, a module with
+            `answer`, `root_agent` or `agent`, a name that `evalmeta.toml` binds, or None for the agent that it binds
+            to the app of the files.
+        path: The file or folder.
+        num_runs: The number of times to run every case.
+        how: See `How`.
 
     Raises:
-        EvaluationFailed: a metric failed, or a case could not be evaluated; it lists all of them.
-        NotFound: there is no such file, or no `*.test.json` in the folder.
-        FormatError: files cannot be read, or would not be evaluated as they are meant; nothing was asked.
-        EvalmetaError: as `evalmeta.evaluate` does.
+        EvaluationFailed: A metric failed, or a case could not be evaluated; the message lists all of them.
+        NotFound: The file cannot be found, or the folder has no `*.test.json`.
+        FormatError: A file cannot be read, or would be evaluated in another way than intended; nothing was run.
+        EvalmetaError: As in `evalmeta.evaluate`.
     """
     sources = _sources(Path(path), how)
     call = _call(agent, sources, num_runs, how)
@@ -80,17 +82,16 @@ def evaluate(agent: object, path: str | Path, num_runs: int = NUM_RUNS, **how: U
         runs = evaluations.evaluate(call.evaluations, call.subject, **call.how)
     except UsageError as error:
         raise error.with_traceback(None) from None
-    return _passed(runs, sources)
+    return passed(runs, [each.label for each in sources])
 
 
 async def evaluate_async(agent: object, path: str | Path, num_runs: int = NUM_RUNS, **how: Unpack[How]) -> FinishedRuns:
-    """Does what `evaluate` does, in the event loop that is running; takes, gives and raises the same."""
-    sources = _sources(Path(path), how)
-    return _passed(await _asked(agent, sources, num_runs, how), sources)
+    """Do what `evaluate` does, in the running event loop."""
+    return await _evaluated(agent, _sources(Path(path), how), num_runs, how)
 
 
 class AgentEvaluator:
-    """ADK's class of this name: its tests need another import, and an agent that can be asked here."""
+    """ADK's class of this name: its tests need another import, and an agent that evalmeta can call."""
 
     @staticmethod
     async def evaluate(
@@ -101,11 +102,9 @@ class AgentEvaluator:
         print_detailed_results: bool = True,
         **how: Unpack[How],
     ) -> FinishedRuns:
-        """Does what `evaluate_async` does, and prints the report."""
+        """Do what `evaluate_async` does, and print the report."""
         sources = _sources(Path(eval_dataset_file_path_or_dir), how)
-        runs = await _asked(agent_module, sources, num_runs, how)
-        _print(runs, wanted=print_detailed_results)
-        return _passed(runs, sources)
+        return await _evaluated(agent_module, sources, num_runs, how, prints=print_detailed_results)
 
     @staticmethod
     async def evaluate_eval_set(
@@ -118,25 +117,52 @@ class AgentEvaluator:
         print_detailed_results: bool = True,
         **how: Unpack[How],
     ) -> FinishedRuns:
-        """Evaluates an eval set that is in no file: a mapping, or an object with `model_dump_json`.
+        """Evaluate an eval set that is a mapping, or an object with `model_dump_json`.
 
-        `criteria` is what test_config.json has under this name, `eval_config` all that it has.
+        `eval_config` is the content of a test_config.json; `criteria` is its value of this name.
         """
         sources = [read_object(eval_set, criteria, eval_config, _reading(how), _session(how))]
-        runs = await _asked(agent_module, sources, num_runs, how)
-        _print(runs, wanted=print_detailed_results)
-        return _passed(runs, sources)
+        return await _evaluated(agent_module, sources, num_runs, how, prints=print_detailed_results)
 
     @staticmethod
     def migrate_eval_data_to_new_schema(
         old_eval_data_file: str | Path, new_eval_data_file: str | Path, initial_session_file: str | Path | None = None
     ) -> None:
-        """Does what the function of this name does."""
+        """Do what the function of this name does."""
         migrate_eval_data_to_new_schema(old_eval_data_file, new_eval_data_file, initial_session_file)
 
 
+def migrate_eval_data_to_new_schema(
+    old_eval_data_file: str | Path,
+    new_eval_data_file: str | Path,
+    initial_session_file: str | Path | None = None,
+    *,
+    dialect: AdkDialect = "auto",
+) -> None:
+    """Convert a legacy file to an eval set, in the spelling of its own dialect.
+
+    Args:
+        old_eval_data_file: The file with the array.
+        new_eval_data_file: The file to write; it is overwritten.
+        initial_session_file: A JSON file with the initial session of cases that have none.
+        dialect: The meaning of the rows; `auto` detects it from the keys of their tools.
+
+    Raises:
+        FormatError: The old file cannot be read, or is an eval set already.
+        NotFound: A file cannot be found.
+        ProjectError: The new file cannot be written.
+    """
+    old = Path(old_eval_data_file)
+    file = read_adk_file(bytes_of(old), label=str(old), dialect=dialect)
+    if file.dialect is None:
+        raise FormatError(f"{old} is an eval set already; nothing was written")
+    session = None if initial_session_file is None else session_in(Path(initial_session_file))
+    cases = [replace(each, session=each.session or session) for each in file.cases]
+    put_file(Path(new_eval_data_file), write_adk_cases(cases, name=name_of(old.name), dialect=file.dialect))
+
+
 class _RunHow(TypedDict, total=False):
-    """Keywords of `evalmeta.evaluate`."""
+    """The keywords of `evalmeta.evaluate`."""
 
     options: RunOptions | None
     rater: object
@@ -144,23 +170,27 @@ class _RunHow(TypedDict, total=False):
 
 
 class _Call(NamedTuple):
-    """What `evalmeta.evaluate` is called with."""
+    """The arguments of `evalmeta.evaluate`."""
 
     evaluations: list[Evaluation]
     subject: object
     how: _RunHow
 
 
-async def _asked(agent: object, sources: Sequence[Source], num_runs: int, how: How) -> FinishedRuns:
+async def _evaluated(
+    agent: object, sources: Sequence[Source], num_runs: int, how: How, *, prints: bool = False
+) -> FinishedRuns:
     call = _call(agent, sources, num_runs, how)
     try:
-        return await evaluations.evaluate_async(call.evaluations, call.subject, **call.how)
+        runs = await evaluations.evaluate_async(call.evaluations, call.subject, **call.how)
     except UsageError as error:
         raise error.with_traceback(None) from None
+    if prints:
+        sys.stdout.write(runs.report())
+    return passed(runs, [each.label for each in sources])
 
 
 def _sources(path: Path, how: How) -> list[Source]:
-    """Reads all files before anything is asked."""
     return read_folder(path, _reading(how), _session(how))
 
 
@@ -181,7 +211,7 @@ def _call(agent: object, sources: Sequence[Source], num_runs: int, how: How) -> 
     elif agent is None and (
         unnamed := [source.label for source in sources if not source.document.evaluation.subject_name]
     ):
-        raise UsageError(f"{unnamed[0]} names no app, and no agent was given", actions=["Give the agent to ask."])
+        raise UsageError(f"{unnamed[0]} names no app, and there is no agent", actions=["Pass the agent."])
     else:
         called = agent if isinstance(agent, str) else str(getattr(agent, "__name__", type(agent).__name__))
         asked = [replace(each, subject_name=each.subject_name or called) for each in asked]
@@ -195,16 +225,7 @@ def _subject(agent: object) -> object:
         return agent
     if hasattr(agent, "run_async"):
         raise UsageError(
-            f"the agent is {type(agent).__name__}, which google-adk's Runner asks",
-            actions=["Give a function that lets the Runner ask it; docs/coming-from-adk.md shows one."],
+            f"the agent is {type(agent).__name__}, which only google-adk's Runner can call",
+            actions=["Pass a function that calls the Runner; docs/coming-from-adk.md shows one."],
         )
     return getattr(agent, "ask", agent)
-
-
-def _print(runs: FinishedRuns, *, wanted: bool) -> None:
-    if wanted:
-        sys.stdout.write(runs.report())
-
-
-def _passed(runs: FinishedRuns, sources: Sequence[Source]) -> FinishedRuns:
-    return passed(runs, [each.label for each in sources])

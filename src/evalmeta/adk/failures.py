@@ -1,4 +1,4 @@
-"""What failed of the runs of an agent's files, listed in one error."""
+"""The error that lists the failures of all runs."""
 
 from __future__ import annotations
 
@@ -18,10 +18,10 @@ __tracebackhide__ = True  # pytest's tracebacks end where the test calls
 
 
 class EvaluationFailed(AssertionError):
-    """Means that did not reach their thresholds, and cases that could not be evaluated: all of them.
+    """Raised if means did not reach their thresholds, or cases could not be evaluated; the message lists all of them.
 
     Attributes:
-        runs: what was asked and what came back, a run for each file.
+        runs: One run for each file.
     """
 
     def __init__(self, message: str, runs: FinishedRuns) -> None:
@@ -30,24 +30,22 @@ class EvaluationFailed(AssertionError):
 
 
 def passed(runs: FinishedRuns, labels: Sequence[str]) -> FinishedRuns:
-    """Gives the runs back when all of them succeeded.
-
-    Args:
-        runs: a run for each file.
-        labels: what messages call the files.
+    """Return the runs if all of them succeeded; `labels` are the names of their files in messages.
 
     Raises:
-        EvaluationFailed: a metric failed, or a case could not be evaluated; it lists all of them.
+        EvaluationFailed: A metric failed, or a case could not be evaluated.
     """
     if runs.succeeded:
         return runs
-    failures = [(label, [*_failures(run)]) for label, run in zip(labels, runs, strict=True) if not run.succeeded]
-    told = "".join(f"\n{label}:" + "".join(f"\n  {line}" for line in lines) for label, lines in failures)
-    raise EvaluationFailed(f"{_counted(runs)}{told}", runs)
+    lines = [_counts(runs)]
+    for label, run in zip(labels, runs, strict=True):
+        if not run.succeeded:
+            lines += [f"{label}:", *(f"  {failure}" for failure in _failures(run))]
+    raise EvaluationFailed("\n".join(lines), runs)
 
 
-def _counted(runs: FinishedRuns) -> str:
-    """Gives `2 metrics of 1 case failed; 1 case could not be evaluated`."""
+def _counts(runs: FinishedRuns) -> str:
+    """Return `2 metrics of 1 case failed; 1 case could not be evaluated`."""
     failed = {(place, *each) for place, run in enumerate(runs) for each in _failed(run)}
     broken = {(place, case.number) for place, run in enumerate(runs) for case in run.run.cases if any(_errors(case))}
     cases = count(len({each[:2] for each in failed}), "case")
@@ -57,7 +55,7 @@ def _counted(runs: FinishedRuns) -> str:
 
 
 def _failed(run: FinishedRun) -> Iterator[tuple[int, str]]:
-    """Yields number and name of every metric of a case that failed."""
+    """Yield the case number and the name of every failed metric."""
     for mean in run.summary.averages:
         if mean.verdict is Verdict.FAILURE:
             yield mean.number, mean.name
@@ -68,7 +66,7 @@ def _failed(run: FinishedRun) -> Iterator[tuple[int, str]]:
 
 
 def _failures(run: FinishedRun) -> Iterator[str]:
-    """Yields a line for each metric that failed, and for each case or result that is an error."""
+    """Yield a line for each failed metric, and for each case or result that is an error."""
     cases = run.run.cases
     if run.run.error:
         yield run.run.error
@@ -79,7 +77,7 @@ def _failures(run: FinishedRun) -> Iterator[str]:
             yield f"{mean.name} for {mean.label} failed: {score}{_reason(cases, mean.number, mean.name)}"
     yield from dict.fromkeys(each for case in cases for each in _failed_alone(case))
     if run.summary.pass_rate is None and not run.summary.errors:
-        yield "nothing could be judged; see the report of the runs for what is missing"
+        yield "nothing could be judged; the report of the runs says what is missing"
 
 
 def _errors(case: CaseResult) -> Iterator[str]:
@@ -97,7 +95,7 @@ def _failed_alone(case: CaseResult) -> Iterator[str]:
 
 
 def _reason(cases: Sequence[CaseResult], number: int, name: str) -> str:
-    """Gives why the first of the results that failed did so."""
+    """Return the explanation of the first failed result."""
     for case in cases:
         for result in case.results:
             if case.number == number and result.name == name and result.verdict is Verdict.FAILURE:

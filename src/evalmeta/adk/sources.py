@@ -1,7 +1,4 @@
-"""The eval sets that an agent is evaluated by: found, and read with what judges them.
-
-The agent that a name stands for, as ADK's `agent_module` does.
-"""
+"""The eval sets with their criteria, and the agents that names stand for."""
 
 from __future__ import annotations
 
@@ -46,14 +43,14 @@ _EVAL_SET: Final = "eval set"
 
 
 class Source(NamedTuple):
-    """An eval set that was read, and what messages call it."""
+    """An eval set, and its name in messages."""
 
     label: str
     document: Document
 
 
 class _Content(NamedTuple):
-    """A file's bytes, what messages and the evaluation call it, and what judges it."""
+    """A file's bytes, its names in messages and in the evaluation, and its criteria."""
 
     label: str
     name: str
@@ -62,17 +59,14 @@ class _Content(NamedTuple):
 
 
 def read_folder(path: Path, reading: Reading, session: Session | None) -> list[Source]:
-    """Reads a file, or every `*.test.json` in a folder and the folders in it, each with the criteria beside it.
+    """Read a file, or every `*.test.json` in a folder and its subfolders, with the criteria next to each.
 
-    Args:
-        path: the file or folder.
-        reading: how files are read.
-        session: what the sessions of files begin with that came before eval sets.
+    `session` is the initial session of legacy files.
 
     Raises:
-        NotFound: there is no such file, or no `*.test.json` in the folder.
-        FormatError: files cannot be read; `problems` has those of all files.
-        UsageError: there is a session, and a file is an eval set, which says itself.
+        NotFound: The file cannot be found, or the folder has no `*.test.json`.
+        FormatError: Files cannot be read; `problems` has those of all files.
+        UsageError: There is a session, and a file is an eval set, which has its own.
     """
     config_in = cache(_config_in)
     found: list[Source] = []
@@ -95,18 +89,18 @@ def read_object(
     reading: Reading,
     session: Session | None,
 ) -> Source:
-    """Reads an eval set that is in no file: a mapping, or an object with `model_dump_json`.
+    """Read an eval set that is a mapping, or an object with `model_dump_json`.
 
     Args:
-        eval_set: the eval set.
-        criteria: what test_config.json has under this name.
-        eval_config: all that it has; without both, ADK's defaults hold.
-        reading: how it is read.
-        session: as `read_folder` takes it.
+        eval_set: The eval set.
+        criteria: The criteria of a test_config.json.
+        eval_config: The content of a test_config.json. Without both, ADK's defaults apply.
+        reading: How to read it.
+        session: The initial session, only for legacy data.
 
     Raises:
-        FormatError: one of them cannot be read.
-        UsageError: one of them is no JSON, or the session is not for it.
+        FormatError: One of them cannot be read.
+        UsageError: One of them is not JSON, or there is a session for an eval set.
     """
     config = {"criteria": dict(criteria)} if criteria is not None else eval_config
     chosen = DEFAULT_CONFIG if config is None else read_test_config(_json(config), label=ADK_CONFIG)
@@ -114,11 +108,11 @@ def read_object(
 
 
 def session_in(path: Path) -> Session | None:
-    """Reads what sessions begin with from a JSON file.
+    """Read an initial session from a JSON file.
 
     Raises:
-        NotFound: there is no such file.
-        FormatError: it cannot be read.
+        NotFound: The file cannot be found.
+        FormatError: The file cannot be read.
     """
     diagnostics = Diagnostics(str(path))
     file = read_json(bytes_of(path), label=str(path))
@@ -128,16 +122,16 @@ def session_in(path: Path) -> Session | None:
 
 
 def name_of(path: str) -> str:
-    """Gives a file's name without the suffixes that ADK's files have."""
+    """Return a file's name without the suffixes of ADK's files."""
     return next((path.removesuffix(each) for each in _SUFFIXES if path.endswith(each)), path)
 
 
 def bytes_of(path: Path) -> bytes:
-    """Reads a whole file.
+    """Read a whole file.
 
     Raises:
-        NotFound: there is no such file.
-        ProjectError: it cannot be read, or is too large.
+        NotFound: The file cannot be found.
+        ProjectError: The file cannot be read, or is too large.
     """
     if not path.is_file():
         raise NotFound(f"there is no file {str(path)!r}")
@@ -149,7 +143,7 @@ def _files(path: Path) -> list[Path]:
         return [path]
     found = sorted(each for each in path.rglob(_TEST_FILES) if each.is_file())
     if not found:
-        raise NotFound(f"there is no {_TEST_FILES} in {str(path)!r}", actions=["Name a folder with some, or a file."])
+        raise NotFound(f"there is no {_TEST_FILES} in {str(path)!r}", actions=["Name another folder, or a file."])
     return found
 
 
@@ -162,7 +156,7 @@ def _read(content: _Content, reading: Reading, session: Session | None) -> Sourc
     config = replace(content.config, missing=reading.missing) if reading.missing else content.config
     document = read_adk(content.data, label=content.label, name=content.name, config=config, dialect=reading.dialect)
     _warn(document)
-    return Source(content.label, document if session is None else _begun(document, session, content.label))
+    return Source(content.label, document if session is None else _with_session(document, session, content.label))
 
 
 def _warn(document: Document) -> None:
@@ -172,19 +166,19 @@ def _warn(document: Document) -> None:
 
 
 def _level_of_caller() -> int:
-    """Gives the level of warnings at which whoever called this package stands."""
+    """Return the `stacklevel` of the caller of this package."""
     frame, level = inspect.currentframe(), 0
     while frame is not None and f"{frame.f_globals.get('__name__')}.".startswith(f"{_PACKAGE}."):
         frame, level = frame.f_back, level + 1
     return level
 
 
-def _begun(document: Document, session: Session, label: str) -> Document:
-    """Gives the cases the session that they do not have; ADK too takes it for files of the old form only."""
+def _with_session(document: Document, session: Session, label: str) -> Document:
+    """Return the document with the session in cases that have none; like ADK, for legacy files only."""
     if all(note.code != LEGACY for note in document.notes):
         raise UsageError(
-            f"{label} is an eval set, whose cases say themselves what their sessions begin with",
-            actions=["Write it as 'sessionInput' of the cases."],
+            f"{label} is an eval set, whose cases have their own initial sessions",
+            actions=["Write the session as 'sessionInput' of the cases."],
         )
     evaluation = document.evaluation
     cases = tuple(replace(each, state=each.state or session.state) for each in evaluation.cases)
@@ -193,7 +187,7 @@ def _begun(document: Document, session: Session, label: str) -> Document:
 
 
 def _json(thing: object) -> bytes:
-    """Gives a mapping, or an object of ADK's, as JSON."""
+    """Return a mapping, or an object of ADK, as JSON."""
     dump = getattr(thing, "model_dump_json", None)
     try:
         return str(dump()).encode() if callable(dump) else orjson.dumps(thing)
@@ -205,28 +199,28 @@ _AGENTS: Final = ("answer", "root_agent", "agent")
 
 
 def agent_named(name: str, root: Path | None) -> object:
-    """Gives the agent in a module of this name; None for an agent that evalmeta.toml binds.
+    """Return the agent in a module of this name; None for an agent that evalmeta.toml binds.
 
-    It is the module's `answer`, `root_agent` or `agent`; a package may have it in its module `agent`.
+    The agent is the module's `answer`, `root_agent` or `agent`, or that of a package's module `agent`.
 
     Raises:
-        UsageError: there is no such module, it cannot be imported, or it has no agent.
+        UsageError: The module cannot be found or imported, or has no agent.
     """
     if _is_bound(name, root):
         return None
-    ways_out = ["Give a function, or its place: my_agent:answer.", f"Or bind {name!r} in evalmeta.toml."]
+    actions = ["Pass a function, or a reference such as my_agent:answer.", f"Or bind {name!r} in evalmeta.toml."]
     try:
         module = importlib.import_module(name)
     except (ImportError, ValueError) as error:
         message = f"{name!r} is neither an agent that evalmeta.toml binds nor a module that can be imported: {error}"
-        raise UsageError(message, actions=ways_out) from None
+        raise UsageError(message, actions=actions) from None
     inner = getattr(module, "agent", None)
-    for place in (module, inner) if isinstance(inner, ModuleType) else (module,):
+    for holder in (module, inner) if isinstance(inner, ModuleType) else (module,):
         for each in _AGENTS:
-            found: object = getattr(place, each, None)
+            found: object = getattr(holder, each, None)
             if found is not None and not isinstance(found, ModuleType):
                 return found
-    raise UsageError(f"the module {name!r} has no {', '.join(_AGENTS[:-1])} or {_AGENTS[-1]}", actions=ways_out)
+    raise UsageError(f"the module {name!r} has no {', '.join(_AGENTS[:-1])} or {_AGENTS[-1]}", actions=actions)
 
 
 def _is_bound(name: str, root: Path | None) -> bool:
