@@ -1,4 +1,4 @@
-"""What Ballerina's agent tests ask, in Python: recorded conversations, traces and the functions on them.
+"""Ballerina's agent tests in Python: recorded conversations, traces, and functions on traces.
 
     from evalmeta import ballerina
 
@@ -6,7 +6,7 @@
     assert [call.name for call in ballerina.get_all_tool_calls(trace)] == ["sendEmail"]
 
 Functions and types have the names of `ballerina/ai` and of the proposal "Evaluation for AI
-Agents in Ballerina" (ballerina-spec, issue 1402), as Python writes names.
+Agents in Ballerina" (ballerina-spec, issue 1402), in Python's spelling.
 """
 
 from __future__ import annotations
@@ -45,7 +45,6 @@ from evalmeta.package.files import read_file
 
 if TYPE_CHECKING:
     from evalmeta.model.generated_data import GeneratedData
-    from evalmeta.model.json_value import JsonObject
 
 __all__ = [
     "ChatAssistantMessage",
@@ -70,16 +69,16 @@ __all__ = [
     "trace_of",
 ]
 
-_BEGIN: Final = datetime(1970, 1, 1, tzinfo=UTC)
+_EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
 _TRACE_KEYS: Final = frozenset({"userMessage", "iterations", "output"})
 
 
 def load_conversation_threads(path: Path | str) -> dict[str, ConversationThread]:
-    """Gives the conversations of an evaluation set (`*.evalset.json`) by their ids, in the order of the file.
+    """Return the conversations of an evaluation set (`*.evalset.json`) by their ids, in the order of the file.
 
     Raises:
-        FormatError: it does not fit the format, or two threads have one id: with line and column.
-        ProjectError: the file cannot be read.
+        FormatError: The file does not match the format, or two threads have the same id; has line and column.
+        ProjectError: The file cannot be read.
     """
     file = read_json(read_file(Path(path), max_bytes=limits.MAX_JSON_BYTES), label=str(path))
     diagnostics = Diagnostics(str(path))
@@ -89,81 +88,77 @@ def load_conversation_threads(path: Path | str) -> dict[str, ConversationThread]
 
 
 def trace_of(answer: object, utterance: str = "") -> Trace:
-    """Gives the trace of what any agent answered, so that the functions here work on it.
+    """Return the trace of any agent's answer, so that the functions of this module work on it.
 
-    An answer that has a trace in Ballerina's form gives that one. Of any other, the trace has one
-    iteration and begins at 0 of the epoch, for it is not told when the agent was asked; it ends
+    If the answer contains a trace in Ballerina's form, return that. Otherwise the trace has one
+    iteration from the start of the epoch, because the time of the question is unknown, and ends
     after the answer's latency.
 
     Args:
-        answer: what an agent may return: a text, a mapping with `outcome`, `GeneratedData`; or an
-            exception, which is the error that the agent ended in.
-        utterance: what the agent was asked.
+        answer: What an agent can return: a text, a mapping with `outcome`, `GeneratedData`; or the
+            exception with which it failed.
+        utterance: The question.
 
     Raises:
-        SubjectError: it is no answer.
-        FormatError: its own trace does not fit the format.
+        SubjectError: The value is not a valid answer.
+        FormatError: The answer's own trace does not match the format.
     """
     question = ChatUserMessage(utterance)
     if isinstance(answer, Exception):
         error = TraceError(f"{type(answer).__name__}: {answer}")
-        return Trace("", question, (Iteration((question,), (error,), _BEGIN, _BEGIN),), error, (), _BEGIN, _BEGIN)
+        return Trace("", question, (Iteration((question,), (error,), _EPOCH, _EPOCH),), error, (), _EPOCH, _EPOCH)
     generated = generated_data(answer)
     if isinstance(generated.trace, Mapping) and generated.trace.keys() >= _TRACE_KEYS:
-        return _own_trace(generated.trace)
+        source = orjson.dumps(generated.trace, option=orjson.OPT_INDENT_2)
+        diagnostics = Diagnostics("the answer's trace")
+        found = read_trace(JsonFile(diagnostics.label, generated.trace, source), diagnostics)
+        diagnostics.check()
+        return found
     return _trace(generated, question)
 
 
 def get_user_query(trace: Trace) -> str:
-    """Gives what the user said."""
+    """Return the user's message."""
     return trace.user_message.content
 
 
 def get_all_tool_calls(trace: Trace) -> list[FunctionCall]:
-    """Gives all calls of tools, in order; an empty list when there was none."""
+    """Return all tool calls in order."""
     return list(all_tool_calls(trace))
 
 
 def assert_tool_call(actual: FunctionCall, expected: FunctionCall) -> None:
-    """Checks that a call has the expected name and arguments; ids are not compared.
+    """Check that a call has the expected name and arguments; ids are not compared.
 
     Raises:
-        AssertionError: it has not; the message says the difference.
+        AssertionError: The calls differ; the message says how.
     """
     if difference := call_difference(actual, expected):
         raise AssertionError(difference)
 
 
 def has_error(trace: Trace) -> bool:
-    """Says whether an iteration or the trace ended in an error."""
+    """Say whether an iteration or the trace ended with an error."""
     return bool(errors_of(trace))
 
 
 def get_errors(trace: Trace) -> list[TraceError]:
-    """Gives all errors, in order; an empty list when there was none."""
+    """Return all errors in order."""
     return list(errors_of(trace))
 
 
 def get_final_answer(trace: Trace) -> str:
-    """Gives the text of the answer.
+    """Return the text of the answer.
 
     Raises:
-        AgentFailed: the agent ended in an error; a test fails by it, as by an assertion.
+        AgentFailed: The agent ended with an error; it fails a test as an assertion does.
     """
     return final_answer(trace)
 
 
 def get_total_execution_time(trace: Trace | Iteration) -> float:
-    """Gives how long a trace, or one iteration of it, took, in seconds."""
+    """Return the duration of a trace, or of one of its iterations, in seconds."""
     return execution_seconds(trace)
-
-
-def _own_trace(trace: JsonObject) -> Trace:
-    source = orjson.dumps(trace, option=orjson.OPT_INDENT_2)
-    diagnostics = Diagnostics("the answer's trace")
-    found = read_trace(JsonFile(diagnostics.label, trace, source), diagnostics)
-    diagnostics.check()
-    return found
 
 
 def _trace(generated: GeneratedData, question: ChatUserMessage) -> Trace:
@@ -171,9 +166,9 @@ def _trace(generated: GeneratedData, question: ChatUserMessage) -> Trace:
     results = tuple(ChatFunctionMessage(each.name, _text(each.output)) for each in generated.actions)
     asked: tuple[ChatMessage, ...] = (ChatAssistantMessage(tool_calls=calls),) if calls else ()
     output = ChatAssistantMessage(generated.outcome)
-    end = _BEGIN + timedelta(milliseconds=generated.latency_ms or 0)
-    iteration = Iteration((question, *asked, *results), (output,), _BEGIN, end)
-    return Trace(generated.session_id or "", question, (iteration,), output, (), _BEGIN, end, calls)
+    end = _EPOCH + timedelta(milliseconds=generated.latency_ms or 0)
+    iteration = Iteration((question, *asked, *results), (output,), _EPOCH, end)
+    return Trace(generated.session_id or "", question, (iteration,), output, (), _EPOCH, end, calls)
 
 
 def _text(output: object) -> str | None:

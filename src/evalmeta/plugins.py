@@ -1,4 +1,4 @@
-"""What other packages add by entry points: subjects, scorers, raters and reporters."""
+"""Entry points of installed packages: subjects, scorers, raters and reporters."""
 
 from __future__ import annotations
 
@@ -18,15 +18,15 @@ _PREFIX: Final = "evalmeta"
 
 
 def plugin_names(group: Group) -> list[str]:
-    """Lists what installed packages add under the entry point group `evalmeta.GROUP`, in order."""
+    """Return the sorted names of the entry points in the group `evalmeta.GROUP`."""
     return sorted(_found(group))
 
 
 def load_plugin(group: Group, name: str) -> object:
-    """Imports what a package adds under a name.
+    """Import the object of an entry point.
 
     Raises:
-        SettingsError: nothing of that name is installed, or it does not load.
+        SettingsError: No package has an entry point of this name, or it cannot be imported.
     """
     found = _found(group).get(name)
     if found is None:
@@ -35,21 +35,21 @@ def load_plugin(group: Group, name: str) -> object:
         plugin: object = found.load()
     except Exception as error:
         raise SettingsError(
-            f"{name!r} of the entry points {_PREFIX}.{group} does not load: {type(error).__name__}: {error}",
-            actions=(f"Correct the package that brings {found.value}, or uninstall it.",),
+            f"{name!r} of the entry points {_PREFIX}.{group} cannot be imported: {type(error).__name__}: {error}",
+            actions=(f"Correct the package that contains {found.value}, or uninstall it.",),
         ) from error
     return plugin
 
 
 def unknown_plugin(group: Group, name: str, *, known: Iterable[str] = ()) -> SettingsError:
-    """Gives the error that says that nothing has this name, with the nearest one that something has."""
+    """Return the error for an unknown name, with the nearest known name."""
     names = sorted({*known, *_found(group)})
     near = get_close_matches(name, names, n=1)
     hint = f"Did you mean {near[0]!r}? " if near else ""
     listed = ", ".join(names) or "none"
     return SettingsError(
         f"there are no {group} called {name!r}",
-        actions=(f"{hint}Known: {listed}. Packages add more by entry points of the group {_PREFIX}.{group}.",),
+        actions=(f"{hint}Known: {listed}. Packages can add entry points of the group {_PREFIX}.{group}.",),
     )
 
 

@@ -86,7 +86,7 @@ def test_an_adapter_that_nothing_adds_is_named_with_those_there_are(tmp_path: Pa
         ("make = 1", "'acme' of the entry points evalmeta.subjects is int, which cannot be called"),
         ("def make(settings, *, root): raise KeyError('word')", "failed: KeyError: 'word'"),
         ("def make(settings, *, root): return 1", "the agent from 'acme' of .* is neither a function nor an object"),
-        ("raise OSError('no dog')", "does not load: OSError: no dog"),
+        ("raise OSError('no dog')", "cannot be imported: OSError: no dog"),
     ],
 )
 def test_a_package_without_a_subject_is_named(adding: Adding, tmp_path: Path, source: str, words: str) -> None:

@@ -1,9 +1,9 @@
-"""English word stems, after Porter, so that "orders" and "ordered" count as the same word.
+"""English word stems after Porter: "orders" and "ordered" have the same stem.
 
-Source: M. F. Porter, "An algorithm for suffix stripping", Program 14(3), 1980, in the variant
-that the natural language toolkit (NLTK) uses by default and with it every ROUGE of Google's:
-words of one and two letters stay, a dozen irregular words have a stem of their own, and
-the steps 1a, 1b, 1c, 2, and 5 differ where it is said. The conditions m, *v*, *d and *o are the paper's.
+Source: M. F. Porter, "An algorithm for suffix stripping", Program 14(3), 1980, in the default
+variant of the natural language toolkit (NLTK), which Google's ROUGE uses too: words of one or
+two letters are unchanged, some irregular words have their own stems, and docstrings say where
+a step differs. The conditions m, *v*, *d and *o are the paper's.
 """
 
 from __future__ import annotations
@@ -17,10 +17,10 @@ if TYPE_CHECKING:
 
 _VOWELS: Final = frozenset("aeiou")
 _KINDS: Final = {ord(letter): "v" if letter in _VOWELS else "c" for letter in "abcdefghijklmnopqrstuvwxyz0123456789"}
-_SHORT: Final = 2
-_TINY_IES: Final = len("dies")
-# Longer words are hardly words, and would make the cache large.
-_LONGEST_KEPT: Final = 40
+_MAX_UNCHANGED: Final = 2
+_SHORT_IES: Final = len("dies")
+# Longer texts are rarely words, and would make the cache large.
+_MAX_CACHED_LENGTH: Final = 40
 
 _IRREGULAR: Final = {
     "canning": "canning",
@@ -80,14 +80,14 @@ _LENGTHS_4: Final = _lengths(_STEP_4)
 
 
 def stem(word: str) -> str:
-    """Gives the stem of a word in lower-case ASCII letters and digits; digits count as consonants."""
-    return _remembered(word) if len(word) <= _LONGEST_KEPT else _stem(word)
+    """Return the stem of a word of lower-case ASCII letters and digits; digits count as consonants."""
+    return _cached_stem(word) if len(word) <= _MAX_CACHED_LENGTH else _stem(word)
 
 
 def _stem(word: str) -> str:
     if word in _IRREGULAR:
         return _IRREGULAR[word]
-    if len(word) <= _SHORT:
+    if len(word) <= _MAX_UNCHANGED:
         return word
     word = _without_y(_without_participle(_without_plural(word)))
     word = _step_2(word)
@@ -96,11 +96,11 @@ def _stem(word: str) -> str:
     return _without_double_l(_without_e(word))
 
 
-_remembered: Final = lru_cache(maxsize=32_768)(_stem)
+_cached_stem: Final = lru_cache(maxsize=32_768)(_stem)
 
 
 def _shape(word: str) -> str:
-    """Gives c for each consonant and v for each vowel; a y is a vowel after a consonant."""
+    """Return c for each consonant and v for each vowel; y is a vowel after a consonant."""
     if "y" not in word:
         return word.translate(_KINDS)
     shape, last = [], "v"
@@ -112,23 +112,23 @@ def _shape(word: str) -> str:
 
 
 def _measure(word: str) -> int:
-    """Gives the paper's m: how often a vowel is followed by a consonant."""
+    """Return the paper's m: the number of vowels that a consonant follows."""
     return _shape(word).count("vc")
 
 
 def _ends_double(word: str) -> bool:
-    """Tells the paper's *d: two equal consonants at the end."""
+    """Say whether the paper's *d holds: two equal consonants at the end."""
     return word[-1:] == word[-2:-1] and _shape(word)[-1:] == "c"
 
 
 def _ends_cvc(word: str) -> bool:
-    """Tells the paper's *o, and NLTK's addition: a word of a vowel and a consonant."""
+    """Say whether the paper's *o holds, or NLTK's addition: a word of a vowel and a consonant."""
     shape = _shape(word)
     return (shape.endswith("cvc") and word[-1] not in "wxy") or shape == "vc"
 
 
 def _replaced(word: str, rules: Mapping[str, str], lengths: Sequence[int], *, above: int = 0) -> str:
-    """Replaces the longest suffix that has a rule when what stands before it measures more than `above`."""
+    """Replace the longest suffix that has a rule, if the measure of the rest is more than `above`."""
     for length in lengths:
         suffix = word[-length:]
         if suffix in rules:
@@ -138,29 +138,29 @@ def _replaced(word: str, rules: Mapping[str, str], lengths: Sequence[int], *, ab
 
 
 def _without_plural(word: str) -> str:
-    """Takes step 1a; NLTK keeps the e of words such as dies."""
+    """Apply step 1a; NLTK keeps the e of words such as dies."""
     if word.endswith("ies"):
-        return word[:-1] if len(word) == _TINY_IES else word[:-2]
+        return word[:-1] if len(word) == _SHORT_IES else word[:-2]
     if word.endswith("sses"):
         return word[:-2]
     return word[:-1] if word.endswith("s") and not word.endswith("ss") else word
 
 
 def _without_participle(word: str) -> str:
-    """Takes step 1b; NLTK keeps the i of words such as spied, and ie of words such as died."""
+    """Apply step 1b; NLTK keeps the i of words such as spied, and ie of words such as died."""
     if word.endswith("ied"):
-        return word[:-1] if len(word) == _TINY_IES else word[:-2]
+        return word[:-1] if len(word) == _SHORT_IES else word[:-2]
     if word.endswith("eed"):
         return word[:-1] if _measure(word[:-3]) else word
     for suffix in ("ed", "ing"):
         rest = word.removesuffix(suffix)
         if rest != word and "v" in _shape(rest):
-            return _mended(rest)
+            return _repaired(rest)
     return word
 
 
-def _mended(word: str) -> str:
-    """Gives back what a word lost with its ed or ing, or takes what it got for it."""
+def _repaired(word: str) -> str:
+    """Restore a final e after ed or ing was removed, or remove a doubled consonant."""
     if word.endswith(("at", "bl", "iz")):
         return word + "e"
     if _ends_double(word):
@@ -169,13 +169,13 @@ def _mended(word: str) -> str:
 
 
 def _without_y(word: str) -> str:
-    """Takes step 1c as NLTK does: y becomes i after a consonant that is not the whole rest."""
+    """Apply step 1c of NLTK: y becomes i after a consonant, unless that is the whole rest."""
     rest = word[:-1]
     return rest + "i" if word.endswith("y") and len(rest) > 1 and _shape(rest).endswith("c") else word
 
 
 def _step_2(word: str) -> str:
-    """Takes step 2; NLTK takes it again after alli, has fulli and bli as suffixes, and logi after any l of the rest."""
+    """Apply step 2; NLTK repeats it after alli, adds the suffixes fulli and bli, and accepts logi after any l."""
     if word.endswith("alli") and _measure(word[:-4]):
         word = word[:-2]
     if word.endswith("logi"):
@@ -190,7 +190,7 @@ def _step_4(word: str) -> str:
 
 
 def _without_e(word: str) -> str:
-    """Takes step 5a."""
+    """Apply step 5a."""
     rest = word.removesuffix("e")
     if rest == word:
         return word
@@ -199,5 +199,5 @@ def _without_e(word: str) -> str:
 
 
 def _without_double_l(word: str) -> str:
-    """Takes step 5b."""
+    """Apply step 5b."""
     return word[:-1] if word.endswith("ll") and _measure(word[:-1]) > 1 else word
