@@ -66,7 +66,7 @@ def _action(**parts: object) -> dict[str, object]:
         (42, "a value of type int"),
         (b"bytes", "a value of type bytes"),
         ({"topic": "Orders"}, "expected 'outcome'"),
-        ({"outcome": "x", "topc": "Orders"}, "'topc'; expected some of"),
+        ({"outcome": "x", "topc": "Orders"}, "'topc'; known keys"),
         ({"outcome": 1}, "answer is a value of type int; expected text"),
         ({"outcome": "x", "topic": ["Orders"]}, "topic is a value of type list"),
         ({"outcome": "x", "actions": "Find"}, "actions are a value of type str"),
@@ -78,17 +78,17 @@ def _action(**parts: object) -> dict[str, object]:
         ({"outcome": "x", "latency_ms": 10**400}, "expected a finite number"),
         (_action(name=""), None),
         (_action(name=None), "action's name is nothing"),
-        (_action(speed=1), "'speed'; expected some of"),
+        (_action(speed=1), "'speed'; known keys"),
         (_action(input=[1]), "the input of A is a value of type list"),
-        (_action(input={"a": {1, 2}}), "the input of A is no JSON"),
-        (_action(output=object()), "the output of A is no JSON"),
-        (_action(output=float("inf")), "the output of A is no JSON"),
-        (_action(output=2**70), "the output of A is no JSON"),
-        (_action(output="\ud800"), "the output of A is no JSON"),
+        (_action(input={"a": {1, 2}}), "the input of A is not valid JSON"),
+        (_action(output=object()), "the output of A is not valid JSON"),
+        (_action(output=float("inf")), "the output of A is not valid JSON"),
+        (_action(output=2**70), "the output of A is not valid JSON"),
+        (_action(output="\ud800"), "the output of A is not valid JSON"),
         (_action(latency_ms=float("nan")), "latency_ms is nan"),
-        ("\ud800", "answer is no valid Unicode"),
+        ("\ud800", "answer is not valid Unicode"),
         (GeneratedData("x", latency_ms=float("nan")), "latency_ms is nan"),
-        (GeneratedData("x", actions=(Action("A", output=float("nan")),)), "the output of A is no JSON"),
+        (GeneratedData("x", actions=(Action("A", output=float("nan")),)), "the output of A is not valid JSON"),
     ],
 )
 def test_anything_else_is_refused_by_name(answer: object, complaint: str | None) -> None:
@@ -101,14 +101,14 @@ def test_anything_else_is_refused_by_name(answer: object, complaint: str | None)
 
 
 def test_an_answer_over_the_limit_is_refused() -> None:
-    with pytest.raises(SubjectError, match="at most 1000000 are kept"):
+    with pytest.raises(SubjectError, match="the maximum is 1000000"):
         generated_data("x" * (limits.MAX_ANSWER_CHARS + 1))
 
 
 def test_an_output_that_contains_itself_is_refused() -> None:
     loop: list[object] = []
     loop.append(loop)
-    with pytest.raises(SubjectError, match="is no JSON"):
+    with pytest.raises(SubjectError, match="is not valid JSON"):
         generated_data(_action(output=loop))
 
 

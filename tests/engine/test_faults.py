@@ -95,7 +95,7 @@ ANSWERED = {
     'return {"outcome": "x", "trace": [float("nan")]}': "trace is no JSON",
     'return {"outcome": "x", "trace": {"a": object()}}': "trace is no JSON",
     r'return {"outcome": "x", "trace": "\ud800"}': "trace is no JSON",
-    'return {"outcome": "x", "actions": [{"name": "A", "output": 10 ** 400}]}': "output of A is no JSON",
+    'return {"outcome": "x", "actions": [{"name": "A", "output": 10 ** 400}]}': "output of A is not valid JSON",
     'return "x" * 10_000_000': "10000000 characters",
     r'return "\ud800"': "no valid Unicode text",
     r'return {"outcome": "x", "topic": "\udfff"}': "no valid Unicode text",

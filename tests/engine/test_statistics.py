@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from engine.builders import case_result, result
-from evalmeta.engine.statistics import RunTally, collect, fisher, mcnemar, percentile, wilson
+from evalmeta.engine.statistics import collect, fisher, mcnemar, percentile, wilson
 from evalmeta.model.generated_data import GeneratedData, Tokens
 from evalmeta.model.run import CaseResult, EarlierTurn, RunOptions, TestResult, Verdict
 from evalmeta.model.statistics import CaseCounts, Interval, Latency, Measure
@@ -180,10 +180,8 @@ def test_latencies_are_summed_up_by_percentiles() -> None:
 
 
 def test_unknown_tokens_and_latencies_are_not_zero() -> None:
-    tally = RunTally(RunOptions())
-    for tokens in (None, Tokens(), Tokens(input=3), Tokens(input=4, output=0)):
-        tally.add(answered(tokens=tokens))
-    found = tally.statistics()
+    tokens = (None, Tokens(), Tokens(input=3), Tokens(input=4, output=0))
+    found = collect([answered(tokens=each) for each in tokens], RunOptions())
     assert (found.tokens, found.told_tokens, found.answers) == (Tokens(7, 0), 2, 4)
     assert (found.latency, found.timed) == (None, 0)
     assert collect([answered(tokens=Tokens(input=3))], RunOptions()).tokens == Tokens(3, None)

@@ -26,7 +26,7 @@ from evalmeta.engine.journal import MemoryJournal
 from evalmeta.engine.plan import select_cases
 from evalmeta.engine.runner import execute
 from evalmeta.engine.scorers.registry import make_scorers
-from evalmeta.engine.statistics import Tally
+from evalmeta.engine.statistics import SummaryCounter
 from evalmeta.errors import StoreError, StoreLocked, TooManyErrors, UsageError
 from evalmeta.model.run import Run, RunOptions, RunStatus
 from evalmeta.org.lease import is_free, keep_lease, new_worker
@@ -204,12 +204,12 @@ def _declared(assignment: Assignment) -> RunOptions:
 
 
 async def _carry_out(task: _Task, terms: _Terms) -> FinishedRun:
-    evaluation, tally = task.assignment.evaluation, Tally(task.options)
+    evaluation, counter = task.assignment.evaluation, SummaryCounter(task.options)
     with _record(task, terms) as record:
         for each in record.earlier():
-            tally.add(each)
-        error = None if record.is_over else await _ask(task, record, tally, terms.on_results)
-        summary = tally.summary()
+            counter.add(each)
+        error = None if record.is_over else await _ask(task, record, counter, terms.on_results)
+        summary = counter.summary()
         if not (summary.total or error):
             raise nothing_to_ask(evaluation)
         run = record.run(total=_total(task, summary, error), with_cases=terms.keep_results)
@@ -224,12 +224,12 @@ def _record(task: _Task, terms: _Terms) -> AbstractContextManager[Record]:
     return stored(terms.database, task.assignment, task.options, resume=terms.resume)
 
 
-async def _ask(task: _Task, record: Record, tally: Tally, on_results: OnResults | None) -> str | None:
+async def _ask(task: _Task, record: Record, counter: SummaryCounter, on_results: OnResults | None) -> str | None:
     """Asks what is missing; says why, when the run stopped because of too many errors."""
 
     def tell(results: Sequence[CaseResult]) -> None:
         for each in results:
-            tally.add(each)
+            counter.add(each)
         if on_results:
             on_results(results)
 

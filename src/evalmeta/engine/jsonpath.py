@@ -1,15 +1,17 @@
-"""Following references through what came back from the agent.
+"""Follow references through what the agent returned, and read the numbers that they match.
 
-Two rules of Jayway JsonPath, which the documentation names as the dialect, differ
-from other libraries: a filter on an object tests the object itself, and JSON that
-arrives as text is opened on the way.
+Two rules of Jayway JsonPath, the documented dialect, differ from other libraries: a filter on an object tests the
+object itself, and JSON inside text is parsed.
 """
 
 from __future__ import annotations
 
+import math
+import re
 from collections.abc import Mapping
+from decimal import Decimal, InvalidOperation
 from functools import lru_cache
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 import orjson
 
@@ -33,74 +35,76 @@ if TYPE_CHECKING:
     from evalmeta.model.json_value import JsonValue
     from evalmeta.model.jsonpath import Step, Test
 
+_NUMBER: Final = re.compile(r"[+-]?(?:\d+(?:\.\d*)?|\.\d+)(?:[eE][+-]?\d+)?", re.ASCII)
+
 
 class TooManyMatches(ValueError):
-    """A reference touches more nodes than `MAX_REFERENCE_MATCHES`."""
+    """A reference matches more than `MAX_REFERENCE_MATCHES` values, including those on its way."""
 
 
 @lru_cache(maxsize=1024)
 def compile_reference(text: str) -> Reference:
-    """Reads a reference, once for each text.
+    """Parse a reference, once for each text.
 
     Raises:
-        ReferenceSyntax: it is no reference that evalmeta follows.
+        ReferenceSyntax: the text is not a reference that evalmeta supports.
     """
     return parse_reference(text)
 
 
 def resolve(reference: Reference, root: JsonValue) -> tuple[JsonValue, ...]:
-    """Gives every value the reference matches, in document order; none is an empty tuple.
+    """Return every value that the reference matches, in document order.
 
     Raises:
-        TooManyMatches: the reference touches too much.
+        TooManyMatches: the reference matches too many values.
     """
-    return tuple(_Walk(root).follow(reference.steps, root))
+    return tuple(_Resolver(root).follow(reference.steps, root))
 
 
-class _Walk:
-    """One way through one document, with a budget of nodes to touch."""
+class _Resolver:
+    """Follow paths through one document, with a budget of values."""
 
-    __slots__ = ("_budget", "_opened", "_root")
+    __slots__ = ("_budget", "_parsed", "_root")
 
     def __init__(self, root: JsonValue) -> None:
         self._root = root
         self._budget = limits.MAX_REFERENCE_MATCHES
-        self._opened: dict[str, JsonValue] = {}
+        self._parsed: dict[str, JsonValue] = {}
 
     def follow(self, steps: Iterable[Step], start: JsonValue) -> list[JsonValue]:
         nodes = [start]
         for step in steps:
-            nodes = [match for node in nodes for match in self._take(step, self._open(node))]
+            nodes = [match for node in nodes for match in self._apply(step, self._parse(node))]
             self._spend(len(nodes))
         return nodes
 
     def _spend(self, nodes: int) -> None:
         self._budget -= nodes
         if self._budget < 0:
-            raise TooManyMatches(f"the reference touches more than {limits.MAX_REFERENCE_MATCHES} values")
+            raise TooManyMatches(f"the reference matches more than {limits.MAX_REFERENCE_MATCHES} values")
 
-    def _open(self, node: JsonValue) -> JsonValue:
+    def _parse(self, node: JsonValue) -> JsonValue:
+        """Return a value, and the lists and objects that are written inside text."""
         if not isinstance(node, str) or not node.lstrip().startswith(("{", "[")):
             return node
-        if node not in self._opened:
-            self._opened[node] = _from_json(node)
-        return self._opened[node]
+        if node not in self._parsed:
+            try:
+                value: JsonValue = orjson.loads(node)
+            except ValueError:
+                value = node
+            self._parsed[node] = node if is_too_deep(value) else value
+        return self._parsed[node]
 
-    def _take(self, step: Step, node: JsonValue) -> Iterable[JsonValue]:
+    def _apply(self, step: Step, node: JsonValue) -> Iterable[JsonValue]:
         if isinstance(step, Filter):
-            return self._filtered(step.test, node)
+            if isinstance(node, Mapping):
+                return (node,) if self._passes(step.test, node) else ()
+            if isinstance(node, list | tuple):
+                return (item for item in node if self._passes(step.test, item))
+            return ()
         if isinstance(node, Mapping):
             return _members(step, node)
-        if isinstance(node, list | tuple):
-            return _items(step, node)
-        return ()
-
-    def _filtered(self, test: Test, node: JsonValue) -> Iterable[JsonValue]:
-        if isinstance(node, Mapping):
-            return (node,) if self._passes(test, node) else ()
-        if isinstance(node, list | tuple):
-            return (item for item in node if self._passes(test, item))
-        return ()
+        return _items(step, node) if isinstance(node, list | tuple) else ()
 
     def _passes(self, test: Test, node: JsonValue) -> bool:
         if isinstance(test, Comparison):
@@ -110,15 +114,15 @@ class _Walk:
 
     def _compares(self, test: Comparison, node: JsonValue) -> bool:
         self._spend(1)
-        left = self._side(test.left, node)
+        left = self._values(test.left, node)
         if test.operator in {"exists", "missing"}:
             return bool(left) == (test.operator == "exists")
-        right = self._side(test.right, node) if isinstance(test.right, Path) else [test.right]
+        right = self._values(test.right, node) if isinstance(test.right, Path) else [test.right]
         if test.operator == "!=":
-            return not any(_same(one, other) for one in left for other in right)
+            return not any(_equal(one, other) for one in left for other in right)
         return any(_holds(test.operator, one, other) for one in left for other in right)
 
-    def _side(self, path: Path, node: JsonValue) -> list[JsonValue]:
+    def _values(self, path: Path, node: JsonValue) -> list[JsonValue]:
         return self.follow(path.steps, self._root if path.from_root else node)
 
 
@@ -140,29 +144,21 @@ def _items(step: Step, node: Sequence[JsonValue]) -> Iterable[JsonValue]:
             return ()
 
 
-def _from_json(text: str) -> JsonValue:
-    try:
-        value: JsonValue = orjson.loads(text)
-    except ValueError:
-        return text
-    return text if is_too_deep(value) else value
-
-
-def _holds(order: str, left: JsonValue, right: JsonValue) -> bool:
-    match order:
+def _holds(operator: str, left: JsonValue, right: JsonValue) -> bool:
+    match operator:
         case "<":
             return _less(left, right)
         case "<=":
-            return _same(left, right) or _less(left, right)
+            return _equal(left, right) or _less(left, right)
         case ">":
             return _less(right, left)
         case ">=":
-            return _same(left, right) or _less(right, left)
+            return _equal(left, right) or _less(right, left)
         case _:
-            return _same(left, right)
+            return _equal(left, right)
 
 
-def _same(left: JsonValue, right: JsonValue) -> bool:
+def _equal(left: JsonValue, right: JsonValue) -> bool:
     return left == right and isinstance(left, bool) == isinstance(right, bool)
 
 
@@ -172,3 +168,19 @@ def _less(left: JsonValue, right: JsonValue) -> bool:
     if isinstance(left, bool) or isinstance(right, bool):
         return False
     return isinstance(left, int | float) and isinstance(right, int | float) and left < right
+
+
+def parse_number(value: JsonValue) -> Decimal | None:
+    """Return a JSON number, or text that is a number (`10`, `-1.5`, `2e3`), exactly: 0.1 is a tenth.
+
+    Return None for everything else, also for booleans, NaN and infinities.
+    """
+    if isinstance(value, str):
+        text = value.strip()
+        try:
+            return Decimal(text) if _NUMBER.fullmatch(text) else None
+        except InvalidOperation:
+            return None
+    if isinstance(value, float):
+        return Decimal(repr(value)) if math.isfinite(value) else None
+    return Decimal(value) if isinstance(value, int) and not isinstance(value, bool) else None

@@ -204,7 +204,7 @@ def test_a_line_may_hold_an_error(tmp_path: Path) -> None:
         ('{"outcome": "x"}', "it has no utterance"),
         ('{"utterance": 3, "outcome": "x"}', "it has no utterance"),
         ('{"utterance": "q"}', "expected 'outcome'"),
-        ('{"utterance": "q", "outcome": "x", "score": 1}', "'score'; expected some of"),
+        ('{"utterance": "q", "outcome": "x", "score": 1}', "'score'; known keys"),
         ('{"utterance": "q", "error": {}}', "its error is not text"),
     ],
 )

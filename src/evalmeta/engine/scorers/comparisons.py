@@ -9,9 +9,8 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 
 import orjson
 
-from evalmeta.engine.jsonpath import TooManyMatches, compile_reference, resolve
+from evalmeta.engine.jsonpath import TooManyMatches, compile_reference, parse_number, resolve
 from evalmeta.engine.scorers.results import broken, judged
-from evalmeta.engine.statistics import parse_number
 from evalmeta.model.expectations import OPERATORS, PARAMETER_NAMES, canonical_name
 from evalmeta.model.generated_data import reference_root
 from evalmeta.model.jsonpath import REFERENCE_ROOT, Names, ReferenceSyntax

@@ -6,8 +6,8 @@ from collections.abc import Sequence
 from functools import lru_cache
 from typing import TYPE_CHECKING
 
+from evalmeta.engine.jsonpath import parse_number
 from evalmeta.engine.scorers.results import averaged, broken, first_few, judged, measured, threshold_of, undecided
-from evalmeta.engine.statistics import parse_number
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Mapping

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from evalmeta.engine.statistics import parse_number
+from evalmeta.engine.jsonpath import parse_number
 
 
 @pytest.mark.parametrize(
