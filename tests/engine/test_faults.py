@@ -92,15 +92,15 @@ ANSWERED = {
     'return {"outcome": "x", "turns": []}': "'turns'",
     'return {"outcome": "x", "latency_ms": float("nan")}': "latency_ms is nan",
     'return {"outcome": "x", "latency_ms": float("-inf")}': "latency_ms is -inf",
-    'return {"outcome": "x", "trace": [float("nan")]}': "trace is no JSON",
-    'return {"outcome": "x", "trace": {"a": object()}}': "trace is no JSON",
-    r'return {"outcome": "x", "trace": "\ud800"}': "trace is no JSON",
+    'return {"outcome": "x", "trace": [float("nan")]}': "trace is not valid JSON",
+    'return {"outcome": "x", "trace": {"a": object()}}': "trace is not valid JSON",
+    r'return {"outcome": "x", "trace": "\ud800"}': "trace is not valid JSON",
     'return {"outcome": "x", "actions": [{"name": "A", "output": 10 ** 400}]}': "output of A is not valid JSON",
     'return "x" * 10_000_000': "10000000 characters",
-    r'return "\ud800"': "no valid Unicode text",
-    r'return {"outcome": "x", "topic": "\udfff"}': "no valid Unicode text",
+    r'return "\ud800"': "not valid Unicode",
+    r'return {"outcome": "x", "topic": "\udfff"}': "not valid Unicode",
     'return {"outcome": "x", "trace": nested(200)}': "nested more than",
-    'return {"outcome": "x", "trace": nested(99_999)}': "trace is no JSON",
+    'return {"outcome": "x", "trace": nested(99_999)}': "trace is not valid JSON",
 }
 CLOSED = ["raise ValueError('stuck')", "raise SystemExit(1)", "raise asyncio.CancelledError", HANG]
 

@@ -46,25 +46,20 @@ def generated_data(answer: object, *, measured_ms: float | None = None) -> Gener
     """
     if isinstance(answer, str):
         return GeneratedData(_text(answer, "answer"), latency_ms=measured_ms)
+    values: tuple[object, ...]
     if isinstance(answer, GeneratedData):
-        outcome, retrieved = answer.outcome, answer.retrieved
-        topic, actions, latency_ms = answer.topic, answer.actions, answer.latency_ms
-        session_id, tokens, trace = answer.session_id, answer.tokens, answer.trace
+        values = (
+            answer.outcome, answer.topic, answer.actions, answer.latency_ms, answer.session_id, answer.tokens,
+            answer.trace, answer.retrieved,
+        )  # fmt: skip
     elif isinstance(answer, Mapping):
-        _check_keys(answer, _ANSWER_KEYS, "a mapping")
-        outcome, retrieved = _first(answer, "outcome", "answer", "response"), _first(answer, *_ANSWER_KEYS[-2:])
-        topic, actions, latency_ms = answer.get("topic"), answer.get("actions"), answer.get("latency_ms")
-        session_id, tokens, trace = answer.get("session_id"), answer.get("tokens"), answer.get("trace")
-        if outcome is None:
-            raise SubjectError(
-                f"the agent returned a mapping with {_quoted(answer)}; "
-                "expected 'outcome' (or 'answer', or 'response') in it"
-            )
+        values = _values(answer)
     else:
         raise SubjectError(
             f"the agent returned {_kind(answer)}; "
             "expected its answer as text, a mapping with 'outcome', or GeneratedData"
         )
+    outcome, topic, actions, latency_ms, session_id, tokens, trace, retrieved = values
     return GeneratedData(
         _text(outcome, "answer"),
         _optional_text(topic, "topic"),
@@ -75,6 +70,17 @@ def generated_data(answer: object, *, measured_ms: float | None = None) -> Gener
         _json(trace, "trace"),
         None if retrieved is None else _passages(retrieved),
     )
+
+
+def _values(answer: Mapping[object, object]) -> tuple[object, ...]:
+    _check_keys(answer, _ANSWER_KEYS, "a mapping")
+    outcome = _first(answer, "outcome", "answer", "response")
+    if outcome is None:
+        raise SubjectError(
+            f"the agent returned a mapping with {_quoted(answer)}; expected 'outcome', 'answer' or 'response' in it"
+        )
+    optional = (answer.get(key) for key in ("topic", "actions", "latency_ms", "session_id", "tokens", "trace"))
+    return (outcome, *optional, _first(answer, "retrieved", "retrieved_context"))
 
 
 def _first(answer: Mapping[object, object], *keys: str) -> object:

@@ -160,11 +160,11 @@ def test_who_looks_for_an_action_that_was_not_taken_is_told_which_were(actions: 
     assert result.error == f"the reference of actual matches nothing: {reference}; {hint}"
 
 
-def test_a_reference_that_touches_too_much_is_an_error() -> None:
+def test_a_reference_that_matches_too_much_is_an_error() -> None:
     many = Action("Find", {"rows": list(range(limits.MAX_REFERENCE_MATCHES + 1))})
     expectation = criterion("numeric_comparison", "equals", f"{FIRST}.function.input.rows[*]", "1")
     result = comparison_scorer()(expectation, exchange(GeneratedData("", actions=(many,))))
-    assert (result.error or "").startswith("actual: the reference touches more than")
+    assert (result.error or "").startswith("actual: the reference matches more than")
 
 
 @given(st.builds(GeneratedData, st.text(), st.none() | st.text(), session_id=st.none() | st.text()))
