@@ -184,7 +184,7 @@ def test_files_of_other_formats_are_collected_too(desk: Callable[..., Path], run
     outcome.assert_outcomes(passed=1, failed=1)
     outcome.stdout.fnmatch_lines(["*expected the topic Refunds, got Orders*"])
     run("other.yaml").assert_outcomes()
-    run("--evalmeta").stdout.fnmatch_lines(["*set.test.json is of no format that evalmeta knows*"])
+    run("--evalmeta").stdout.fnmatch_lines(["*set.test.json has a format that evalmeta does not know*"])
 
 
 def test_only_selected_cases_are_asked(desk: Callable[..., Path], run: Run) -> None:

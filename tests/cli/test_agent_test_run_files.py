@@ -158,7 +158,7 @@ def test_criteria_that_stand_elsewhere_are_told(evalmeta: Program, folder: Path,
     (folder / "sets/a.test.json").write_text(EVAL_SET)
     (folder / config).write_text(CONFIG)
     done = evalmeta("test", "run", "sets/a.test.json", *SUBJECT, "--dry-run")
-    assert "there is no test_config.json beside the file, so ADK's default criteria hold" in done.err
+    assert "there is no test_config.json beside the file, so ADK's default criteria apply" in done.err
     (folder / "sets/test_config.json").write_text(CONFIG)
     assert "default criteria" not in evalmeta("test", "run", "sets/a.test.json", *SUBJECT, "--dry-run").err
 
@@ -266,7 +266,7 @@ def test_a_dry_run_says_what_would_be_asked(evalmeta: Program) -> None:
         (("--subject", "desk:answer"), "--subject is for files"),
         ((".",), "there are no tests in"),
         (("orders.yaml", "--subject", "desk:"), "'desk:' names no Python object"),
-        (("odd.json",), "odd.json is of no format that evalmeta knows"),
+        (("odd.json",), "odd.json has a format that evalmeta does not know"),
         (("empty.json",), "empty.json is empty"),
         (("utf16.json",), "utf16.json:1:1  error    the file is UTF-16, not UTF-8"),
     ],

@@ -42,15 +42,15 @@ def test_the_lines_of_a_list_are_those_of_its_items() -> None:
 @pytest.mark.parametrize(
     ("data", "message"),
     [
-        (b'{"a": 1,\n "b": }', "x.json:2:7: this is no JSON: "),
-        (b"", "x.json:1:1: this is no JSON: "),
+        (b'{"a": 1,\n "b": }', "x.json:2:7: this is not valid JSON: "),
+        (b"", "x.json:1:1: this is not valid JSON: "),
         (b"[" * 2000 + b"]" * 2000, "x.json:1"),
         (b'{"a": 1,\n "b\xc3\xa9": "\xff"}', "x.json:2:9: the file is not UTF-8 from here on"),
         ('{"a": 1}'.encode("utf-16"), "x.json:1:1: the file is UTF-16, not UTF-8"),
-        (b'{"a": NaN}', "x.json:1:7: this is no JSON: "),
-        (b'{"a": 1e999}', "x.json:1:7: this is no JSON: "),
+        (b'{"a": NaN}', "x.json:1:7: this is not valid JSON: "),
+        (b'{"a": 1e999}', "x.json:1:7: this is not valid JSON: "),
         (b'{"a": "\\ud800"}', "x.json:1:"),
-        (b'{"a": 1}\n{"a": 2}', "x.json:2:1: this is no JSON: "),
+        (b'{"a": 1}\n{"a": 2}', "x.json:2:1: this is not valid JSON: "),
     ],
 )
 def test_what_is_no_json_is_told_with_its_place(data: bytes, message: str) -> None:

@@ -7,7 +7,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from evalmeta.errors import FormatError
-from evalmeta.formats.testing_center_csv import is_testing_center_csv, read_testing_center_csv, write_testing_center_csv
+from evalmeta.formats.registry import recognise
+from evalmeta.formats.testing_center_csv import read_testing_center_csv, write_testing_center_csv
 from evalmeta.model.definition import (
     ContextVariable,
     Definition,
@@ -73,13 +74,13 @@ def test_a_table_is_read_whole() -> None:
 def test_what_spreadsheets_write_is_read(delimiter: str) -> None:
     table = f"\ufeffEXPECTED  subagent{delimiter}utterance\r\nOrders{delimiter}Hi\r\n".encode()
 
-    assert is_testing_center_csv(table)
+    assert recognise(table) == "csv"
     assert read(table).test_cases == (TestCase(Inputs("Hi"), (Expectation("topic_sequence_match", "Orders"),), 1),)
 
 
 @pytest.mark.parametrize("data", [b"", b"name: x\n", b"<a/>", b"\xff", b"a,b\n"])
 def test_other_files_are_no_tables(data: bytes) -> None:
-    assert not is_testing_center_csv(data)
+    assert recognise(data) != "csv"
 
 
 @st.composite
@@ -121,7 +122,7 @@ def test_a_table_that_became_a_definition_comes_back_as_it_was(definition: Defin
 def test_what_is_not_lost_is_kept(definition: Definition) -> None:
     written = write_testing_center_csv(definition)
 
-    assert is_testing_center_csv(written.content)
+    assert recognise(written.content) == "csv"
     if not written.losses:
         assert write_testing_center_csv(read(written.content)) == written
 
@@ -139,7 +140,7 @@ def test_what_is_not_lost_is_kept(definition: Definition) -> None:
         ),
         (b"Utterance\n\xff", ["t.csv:2 the file is not UTF-8 Save it as CSV UTF-8."]),
         (b"x" * 5_000_001, ["t.csv the file is larger than 5,000,000 bytes"]),
-        ('Utterance\n"a"b\n', ["t.csv:2 this is no CSV: ',' expected after '\"'"]),
+        ('Utterance\n"a"b\n', ["t.csv:2 this is not valid CSV: ',' expected after '\"'"]),
         ("Expected Topic\nx\n", ["t.csv:1 there is no column Utterance"]),
         (
             "Utterance,Expected Topics\nx,y\n",

@@ -41,9 +41,9 @@ def test_a_tag_can_make_a_text_of_a_number(tag: str) -> None:
 @pytest.mark.parametrize(
     ("data", "message"),
     [
-        (b"a: [1\n", "f.yaml:2:1: this is no YAML: "),
-        (b"a: b: c\n", "f.yaml:1:5: this is no YAML: mapping values are not allowed in this context"),
-        (b"a: \x01\n", "f.yaml: this is no YAML: "),
+        (b"a: [1\n", "f.yaml:2:1: this is not valid YAML: "),
+        (b"a: b: c\n", "f.yaml:1:5: this is not valid YAML: mapping values are not allowed in this context"),
+        (b"a: \x01\n", "f.yaml: this is not valid YAML: "),
         (b"a: 1\nb: \xff\n", "f.yaml:2: the file is not UTF-8"),
         (b"a: 1\n---\nb: 1\n", "f.yaml:2:1: a second document begins here"),
         (b"a: 1\nb: 1\na: 2\n", "f.yaml:3:1: the key 'a' stands here a second time"),

@@ -10,9 +10,10 @@ from typing import TYPE_CHECKING, Literal
 
 from evalmeta.api.files import bytes_of, shown
 from evalmeta.errors import FormatError, InvalidMetadata, UsageError
+from evalmeta.formats.content import read_bytes
 from evalmeta.formats.definitions import definition_of
 from evalmeta.formats.diagnostics import Written, did_you_mean
-from evalmeta.formats.files import format_of, json_of, read_document
+from evalmeta.formats.files import format_of, read_document
 from evalmeta.model.definition import Definition, Expectation, Inputs, TestCase
 from evalmeta.model.expectations import ACTIONS, METRICS, OUTCOME, TOPIC, render_actions, scorer_kind, scorer_names
 from evalmeta.model.registry import EVALUATION_DEFINITION, TESTING_DEFINITION
@@ -206,7 +207,7 @@ def _copied(path: Path, target: TargetFormat, answers: Answers, dialect: Dialect
     if target == "adk":
         from evalmeta.formats.adk.writer import respell  # noqa: PLC0415 - one format of several
 
-        return respell(json_of(path), label=label, name=path.name.split(".")[0], dialect=dialect)
+        return respell(read_bytes(path), label=label, name=path.name.split(".")[0], dialect=dialect)
     from evalmeta.formats.databricks.reader import copy_rows  # noqa: PLC0415 - likewise
 
     return Written(copy_rows(path, label=label))

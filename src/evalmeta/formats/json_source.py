@@ -139,7 +139,7 @@ def read_json(data: bytes, *, label: str, first_line: int = 1) -> JsonFile:
         value: JsonValue = orjson.loads(source)
     except orjson.JSONDecodeError as error:
         _refuse_encoding(label, source, first_line)
-        message = f"this is no JSON: {error.msg}"
+        message = f"this is not valid JSON: {error.msg}"
         _refuse(label, "json-syntax", message, first_line - 1 + error.lineno, error.colno)
     if is_too_deep(value):
         message = f"it is nested more than {limits.MAX_JSON_DEPTH} levels deep"

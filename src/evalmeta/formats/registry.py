@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import csv
 import re
 from typing import TYPE_CHECKING, Final, Literal
 
 import orjson
 
-from evalmeta.formats.testing_center_csv import is_testing_center_csv
+from evalmeta.formats.csv_source import titles_of
 
 if TYPE_CHECKING:
     from evalmeta.model.json_value import JsonObject, JsonValue
@@ -29,7 +28,6 @@ _UTF16: Final = {b"\xff\xfe": "utf-16-le", b"\xfe\xff": "utf-16-be"}
 _PARQUET_MARK: Final = b"PAR1"
 _KEY: Final = re.compile(rb'"([A-Za-z_]+)"\s*:')
 _KEY_BYTES: Final = 20_000
-_DELIMITERS: Final = ",;\t"
 
 # Which format an object with a key is of; the first key that is there decides.
 _OF_OBJECTS: Final[dict[str, SourceFormat]] = {
@@ -76,19 +74,15 @@ def recognise(data: bytes) -> SourceFormat | None:
         return "databricks"
     if begin.startswith((b"{", b"[")):
         return _of_json(begin)
-    if is_testing_center_csv(data):
+    titles = {title.strip() for titles in titles_of(begin.decode("utf-8", "replace")) for title in titles}
+    if "utterance" in {title.lower() for title in titles}:
         return "csv"
-    return "databricks" if {"request", "inputs", "trace"} & _columns(begin) else "testspec"
+    return "testspec" if titles.isdisjoint(("request", "inputs", "trace")) else "databricks"
 
 
 def _in_utf8(data: bytes) -> bytes:
     encoding = _UTF16.get(data[:2])
     return data if encoding is None else data[2:].decode(encoding, "replace").encode()
-
-
-def _columns(begin: bytes) -> set[str]:
-    first = begin.split(b"\n", 1)[0].decode("utf-8", "replace")
-    return {cell.strip() for mark in _DELIMITERS for cell in next(csv.reader([first], delimiter=mark), [])}
 
 
 def _of_json(begin: bytes) -> SourceFormat | None:

@@ -14,12 +14,15 @@ import csv
 import io
 import json
 import re
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
 from evalmeta import limits
+from evalmeta.formats.content import read_bytes
+from evalmeta.formats.csv_source import CsvRow, read_csv
 from evalmeta.formats.diagnostics import Diagnostics, Loss, Written, foreign_character, number_losses, place_of
+from evalmeta.formats.document import Document, Reading
 from evalmeta.model.definition import ContextVariable, Definition, Expectation, HistoryMessage, Inputs, TestCase
+from evalmeta.model.evaluation import evaluation_of
 from evalmeta.model.expectations import (
     ACTIONS,
     OUTCOME,
@@ -33,6 +36,7 @@ from evalmeta.model.registry import TESTING_DEFINITION
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
+    from pathlib import Path
 
 
 CSV_COLUMNS: Final = {
@@ -48,21 +52,8 @@ CSV_COLUMNS: Final = {
 
 VARIABLE_PREFIX: Final = "Context Variable "
 _BY_SMALL: Final = {title.lower(): column for title, column in CSV_COLUMNS.items()}
-_HEAD_BYTES: Final = 10_000
-_DELIMITERS: Final = ",;\t"
 _BARE_NAMES: Final = re.compile(r"\s*[A-Za-z]\w*(?:\s*[,;\n]\s*[A-Za-z]\w*)*\s*", re.ASCII)
 _MESSAGE_KEYS: Final = {"role": str, "message": str, "topic": str, "index": int}
-
-
-def is_testing_center_csv(data: bytes) -> bool:
-    """Tells by a file's first line whether it is one of these: it has the column Utterance."""
-    head = data[:_HEAD_BYTES].decode("utf-8-sig", errors="replace")
-    return any("utterance" in map(_small, _columns(head, each)) for each in _DELIMITERS)
-
-
-def _columns(text: str, delimiter: str) -> list[str]:
-    """Gives the titles that the first line of a text has with a delimiter."""
-    return next(csv.reader(text.splitlines()[:1], delimiter=delimiter), [])
 
 
 def read_testing_center_csv(
@@ -81,7 +72,7 @@ def read_testing_center_csv(
         FormatError: it does not fit the format; `problems` has every reason with its line.
     """
     diagnostics = Diagnostics(label)
-    rows = list(_rows(data, diagnostics))
+    rows = list(read_csv(data, diagnostics, max_bytes=limits.MAX_SPEC_BYTES, max_cells=limits.MAX_SPEC_VALUES))
     diagnostics.check()
     if not rows:
         diagnostics.error("csv-columns", "the file is empty", line=1, hint="Its first line names the columns.")
@@ -94,42 +85,14 @@ def read_testing_center_csv(
     return definition
 
 
-@dataclass(frozen=True, slots=True)
-class _Line:
-    """The cells of a row, and the line on which it begins."""
-
-    number: int
-    cells: list[str]
-
-
-def _rows(data: bytes, diagnostics: Diagnostics) -> Iterator[_Line]:
-    """Yields the rows that have something in them, the titles first."""
-    if len(data) > limits.MAX_SPEC_BYTES:
-        diagnostics.error("csv-limit", f"the file is larger than {limits.MAX_SPEC_BYTES:,} bytes")
-        return
-    try:
-        text = data.decode("utf-8-sig")
-    except UnicodeDecodeError as error:
-        line = data.count(b"\n", 0, error.start) + 1
-        diagnostics.error("csv-encoding", "the file is not UTF-8", line=line, hint="Save it as CSV UTF-8.")
-        return
-    delimiter = max(_DELIMITERS, key=lambda each: len(_columns(text[:_HEAD_BYTES], each)))
-    reader = csv.reader(io.StringIO(text, newline=""), delimiter=delimiter, strict=True)
-    begins, count = 1, 0
-    try:
-        for cells in reader:
-            count += len(cells)
-            if count > limits.MAX_SPEC_VALUES:
-                diagnostics.error("csv-limit", f"more than {limits.MAX_SPEC_VALUES:,} cells", line=begins)
-                return
-            if any(cells):
-                yield _Line(begins, cells)
-            begins = reader.line_num + 1
-    except csv.Error as error:
-        diagnostics.error("csv-syntax", f"this is no CSV: {error}", line=begins)
+def read_file(path: Path, *, label: str, name: str, reading: Reading) -> Document:  # noqa: ARG001 - as every format
+    """Read a table as `files.read_document` does."""
+    data = read_bytes(path, limits.MAX_SPEC_BYTES)
+    table = read_testing_center_csv(data, label=label, name=path.stem, subject_name="")
+    return Document(evaluation_of(table, name=name))
 
 
-def _titles(head: _Line, diagnostics: Diagnostics) -> list[str]:
+def _titles(head: CsvRow, diagnostics: Diagnostics) -> list[str]:
     """Gives what each column holds: a value of `CSV_COLUMNS`, or the prefix and a variable's name."""
     found: list[str] = []
     seen: set[str] = set()
@@ -162,7 +125,7 @@ def _small(title: str) -> str:
 class _Row:
     """One row on its way to a test case."""
 
-    def __init__(self, number: int, line: _Line, titles: Sequence[str], diagnostics: Diagnostics) -> None:
+    def __init__(self, number: int, line: CsvRow, titles: Sequence[str], diagnostics: Diagnostics) -> None:
         self._number = number
         self._line = line
         self._diagnostics = diagnostics
@@ -221,7 +184,7 @@ class _Row:
             self._refuse("csv-character", f"{title} has the character {found}, which XML has not")
 
     def _refuse(self, code: str, message: str, *, hint: str = "") -> None:
-        self._diagnostics.error(code, message, line=self._line.number, hint=hint)
+        self._diagnostics.error(code, message, line=self._line.line, hint=hint)
 
 
 def _is_message(each: object) -> bool:

@@ -9,7 +9,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
+from evalmeta import limits
+from evalmeta.formats.content import read_bytes
 from evalmeta.formats.diagnostics import Diagnostics
+from evalmeta.formats.document import Document, Reading
 from evalmeta.formats.yaml_source import YamlRecord, read_yaml
 from evalmeta.model.definition import (
     ContextVariable,
@@ -21,11 +24,13 @@ from evalmeta.model.definition import (
     PromptInput,
     TestCase,
 )
+from evalmeta.model.evaluation import evaluation_of
 from evalmeta.model.expectations import ACTIONS, METRICS, OPERATORS, OUTCOME, TOPIC, render_actions
 from evalmeta.model.registry import EVALUATION_DEFINITION, TESTING_DEFINITION, TYPES
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
+    from pathlib import Path
 
     from evalmeta.model.json_value import JsonValue
     from evalmeta.model.registry import MetadataType
@@ -77,6 +82,11 @@ def read_testspec(data: bytes, *, label: str) -> Definition:
     )
     diagnostics.check()
     return definition
+
+
+def read_file(path: Path, *, label: str, name: str, reading: Reading) -> Document:  # noqa: ARG001 - as every format
+    """Read a test spec as `files.read_document` does."""
+    return Document(evaluation_of(read_testspec(read_bytes(path, limits.MAX_SPEC_BYTES), label=label), name=name))
 
 
 def _kind(cases: Sequence[JsonValue], subject_type: str) -> MetadataType:

@@ -143,9 +143,9 @@ def read_yaml(data: bytes, *, label: str) -> YamlFile:
     except yaml.MarkedYAMLError as error:
         mark = error.problem_mark or error.context_mark
         place = (mark.line + 1, mark.column + 1) if mark else (0, 0)
-        _refuse(diagnostics, "yaml-syntax", f"this is no YAML: {error.problem or error.context}", place)
+        _refuse(diagnostics, "yaml-syntax", f"this is not valid YAML: {error.problem or error.context}", place)
     except yaml.YAMLError as error:
-        _refuse(diagnostics, "yaml-syntax", f"this is no YAML: {str(error).splitlines()[0]}", (0, 0))
+        _refuse(diagnostics, "yaml-syntax", f"this is not valid YAML: {str(error).splitlines()[0]}", (0, 0))
     root = builder.document()
     return YamlFile(root, _plain(root))
 

@@ -108,7 +108,7 @@ def test_our_own_choices_stand_under_a_key_that_adk_passes_over() -> None:
 @pytest.mark.parametrize(
     ("value", "found"),
     [
-        (b'{"criteria": {"response_match_score": 0.8,}}', "this is no JSON"),
+        (b'{"criteria": {"response_match_score": 0.8,}}', "this is not valid JSON"),
         ([], "test_config.json is a list, not an object"),
         ({}, 'test_config.json needs \'criteria\' Write {"criteria": {"response_match_score": 0.8}}.'),
         (

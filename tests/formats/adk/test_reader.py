@@ -353,7 +353,7 @@ def test_rubrics_of_criterion_case_and_turn_are_asked_together() -> None:
 @pytest.mark.parametrize(
     ("data", "found"),
     [
-        (b'{"evalSetId": "x",\n "evalCases": ]}', "a.test.json:2:15 this is no JSON: "),
+        (b'{"evalSetId": "x",\n "evalCases": ]}', "a.test.json:2:15 this is not valid JSON: "),
         (b"7", "a.test.json:1:1 an eval set is a number, not an object [json-type]"),
         (b"[]", "a.test.json:1:1 the array is empty: add at least one row [adk-empty]"),
         (b"[7]", "a.test.json:1:2 a row is a number, not an object [json-type]"),

@@ -384,7 +384,7 @@ def test_answers_count_when_every_row_has_one() -> None:
         ({"response": "a"}, "1:2 row 1: it has neither 'request' nor 'trace'"),
         ({"outputs": "a"}, "1:2 row 1: it has neither 'inputs' nor 'trace'"),
         ({"request": "q", "inputs": {}}, "1:29 row 1: it has both 'request' and 'inputs', which are of two formats"),
-        ({"trace": "no trace"}, "1:12 row 1: 'trace': this is no MLflow trace: it is a text"),
+        ({"trace": "no trace"}, "1:12 row 1: 'trace': this is not a valid MLflow trace: it is a text"),
         ({"trace": {"info": {}, "data": {}}}, "1:12 row 1: its trace does not say what was asked"),
         ({"request": "q", "response": 3}, "1:31 row 1: 'response' is a number, not a text"),
         ({"request": "q", "request_id": [3]}, "1:33 row 1: 'request_id' is a list, not a text"),
@@ -550,7 +550,7 @@ def test_every_problem_of_json_lines_is_told_and_reading_goes_on() -> None:
     lines = '{"request": 1}\n{"request":\n\n[1]\n{"request": "q", "response": []}\n'
     assert problems(lines, "set.jsonl") == [
         "set.jsonl:1:13 row 1: the request is a number, not a text or an object",
-        "set.jsonl:2:12 row 2: this is no JSON: unexpected end of data",
+        "set.jsonl:2:12 row 2: this is not valid JSON: unexpected end of data",
         (
             "set.jsonl:4:1 row 3: it is a list, not an object "
             "A row has 'request', and 'response' or 'trace' when its answer is given."
@@ -574,7 +574,7 @@ def test_a_line_that_is_too_long_is_told_and_the_next_one_read(monkeypatch: pyte
         (b"[]", "set.json there are no rows"),
         (b"", "set.json there are no rows"),
         (b"\n\n", "set.json there are no rows"),
-        (b'[{"request": "q"}', "set.json:1:18 this is no JSON: unexpected end of data"),
+        (b'[{"request": "q"}', "set.json:1:18 this is not valid JSON: unexpected end of data"),
         (b'{\n"rows": 3}', "set.json:1 the file holds an object, not a list of rows"),
         (
             b"reqest,response\na,b\n",
@@ -582,12 +582,12 @@ def test_a_line_that_is_too_long_is_told_and_the_next_one_read(monkeypatch: pyte
         ),
         (b"request,request\na,b\n", "set.json:1 column 2, 'request', stands here a second time"),
         (b"request,response\na,b,c\n", "set.json:2 row 1: it has 3 cells for 2 columns"),
-        (b'request\na\n"x"y\n', "set.json:3 this is no CSV"),
+        (b'request\na\n"x"y\n', "set.json:3 this is not valid CSV"),
         (b"request\na\n\xff\n", "set.json:3 the file is not UTF-8 Save it as CSV UTF-8."),
         (b"request,expected_facts\na,[1\n", "set.json:2 row 1: 'expected_facts' is broken JSON: unexpected end"),
         (b"request,expected_facts\na,x\n", "set.json:2 row 1: 'expected_facts' is a text, not a list of texts Write ["),
         (b'request\n"{""messages"": ["\n', "set.json:2 row 1: the request is broken JSON: unexpected end of data"),
-        (b"PAR1 is not all of it", "set.json this is no Parquet file"),
+        (b"PAR1 is not all of it", "set.json this is not a valid Parquet file"),
     ],
 )
 def test_a_file_that_is_none_is_refused(data: bytes, problem: str) -> None:

@@ -5,29 +5,41 @@ Which criteria judge them stands in another file, `test_config.json`; `config` r
 
 from __future__ import annotations
 
+import os
+import re
+from dataclasses import replace
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 import orjson
 
 from evalmeta.formats.adk.cases import RUBRIC_TYPES, both, read_eval_set, rubrics_json
-from evalmeta.formats.adk.config import DEFAULT_CONFIG, FINAL_RESPONSE_MATCH, RESPONSE_MATCH, TRAJECTORY
+from evalmeta.formats.adk.config import (
+    DEFAULT_CONFIG,
+    FINAL_RESPONSE_MATCH,
+    RESPONSE_MATCH,
+    TRAJECTORY,
+    read_test_config,
+)
 from evalmeta.formats.adk.legacy import read_legacy
+from evalmeta.formats.content import read_bytes
 from evalmeta.formats.diagnostics import Diagnostics
-from evalmeta.formats.document import Document
+from evalmeta.formats.document import Document, Reading
 from evalmeta.formats.json_source import read_json
 from evalmeta.formats.records import kind_of
+from evalmeta.formats.registry import ADK_CONFIG
 from evalmeta.model.definition import Expectation
 from evalmeta.model.evaluation import Case, Evaluation, Turn
+from evalmeta.model.problem import Location, Problem, Severity
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
+    from pathlib import Path
 
     from evalmeta.formats.adk.cases import AdkCase, AdkTurn, Call, Rubric
     from evalmeta.formats.adk.config import AdkConfig, Criterion
     from evalmeta.formats.adk.legacy import Dialect
     from evalmeta.formats.json_source import JsonFile
     from evalmeta.model.json_value import JsonObject
-    from evalmeta.model.problem import Problem
     from evalmeta.model.settings import AdkDialect
 
 
@@ -35,6 +47,8 @@ LEGACY: Final = "adk-legacy"
 """The code of the note that a file has the form that came before eval sets."""
 _SET_KEYS: Final = {*both("evalSetId"), *both("evalCases")}
 _REFERENCES: Final = (RESPONSE_MATCH, FINAL_RESPONSE_MATCH)
+_FILE_NAME: Final = re.compile(r"[^/\\]*\Z")
+_MISSPELT: Final = ("test-config.json", "testconfig.json", "testConfig.json", "test_config.jsonc", "config.json")
 _EVAL_SET: Final = 'Write {"evalSetId": "...", "evalCases": [...]}.'
 _GUESS: Final = 'Nothing in it tells: with [adk] dialect = "typescript" in evalmeta.toml each row is a case.'
 _READ: Final[dict[Dialect, str]] = {
@@ -70,6 +84,14 @@ def read_adk(
         notes=(*config.notes, *diagnostics.notes),
         lines=dict(enumerate(file.lines, 1)),
     )
+
+
+def read_file(path: Path, *, label: str, name: str, reading: Reading) -> Document:
+    """Read a file, and the criteria beside it, as `files.read_document` does."""
+    config = _config_beside(path, label)
+    if reading.missing:
+        config = replace(config, missing=reading.missing)
+    return read_adk(read_bytes(path), label=label, name=name, config=config, dialect=reading.dialect)
 
 
 class AdkFile(NamedTuple):
@@ -226,3 +248,24 @@ def _whole(case: AdkCase) -> JsonObject:
 def _shown(call: Call) -> str:
     args = (f"{name}={orjson.dumps(value).decode()}" for name, value in call.args.items())
     return f"{call.name}({', '.join(args)})"
+
+
+def _config_beside(path: Path, label: str) -> AdkConfig:
+    config = path.with_name(ADK_CONFIG)
+    if not config.exists():
+        return replace(DEFAULT_CONFIG, notes=tuple(_misplaced(path, label)))
+    # Not a path: `./a.test.json` keeps its spelling.
+    beside = _FILE_NAME.sub(ADK_CONFIG, label)
+    return read_test_config(read_bytes(config), label=beside)
+
+
+def _misplaced(path: Path, label: str) -> Iterator[Problem]:
+    """Yield a warning of a configuration that was perhaps meant for a file, but has another name or folder."""
+    beside = [path.with_name(name) for name in _MISSPELT]
+    found = next((each for each in (*beside, path.parent.parent / ADK_CONFIG) if each.is_file()), None)
+    found = found or next(iter(sorted(path.parent.glob(f"*/{ADK_CONFIG}"))), None)
+    if found:
+        where = os.path.relpath(found, path.parent)
+        message = f"there is no {ADK_CONFIG} beside the file, so ADK's default criteria apply; {where!r} is not read"
+        hint = f"Move it to {ADK_CONFIG} in the folder of the file."
+        yield Problem("adk-config", Severity.WARNING, Location(label), message, hint)

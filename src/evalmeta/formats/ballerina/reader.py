@@ -13,8 +13,9 @@ from typing import TYPE_CHECKING, Final
 from evalmeta import limits
 from evalmeta.formats.ballerina.threads import read_threads
 from evalmeta.formats.ballerina.traces import TraceError, all_tool_calls, execution_seconds, tool_results
+from evalmeta.formats.content import read_bytes
 from evalmeta.formats.diagnostics import Diagnostics
-from evalmeta.formats.document import Document
+from evalmeta.formats.document import Document, Reading
 from evalmeta.formats.json_source import read_json
 from evalmeta.formats.records import Record
 from evalmeta.model.definition import Expectation
@@ -24,6 +25,7 @@ from evalmeta.model.generated_data import Action, GeneratedData
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
+    from pathlib import Path
 
     from evalmeta.formats.ballerina.traces import ConversationThread, FunctionCall, Trace
     from evalmeta.formats.json_source import JsonFile
@@ -58,6 +60,11 @@ def read_ballerina(data: bytes, *, label: str, name: str) -> Document:
     if isinstance(file.value, dict) and "threads" in file.value:
         return _conversations(file, diagnostics, name)
     return _dataset(file, diagnostics, name)
+
+
+def read_file(path: Path, *, label: str, name: str, reading: Reading) -> Document:  # noqa: ARG001 - as every format
+    """Read a file as `files.read_document` does."""
+    return read_ballerina(read_bytes(path), label=label, name=name)
 
 
 def _conversations(file: JsonFile, diagnostics: Diagnostics, name: str) -> Document:

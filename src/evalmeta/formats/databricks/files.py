@@ -5,14 +5,13 @@ A file of JSON Lines or Parquet is read from disk row by row, as often as it is 
 
 from __future__ import annotations
 
-import csv
 import io
 import re
-from contextlib import contextmanager
 from typing import TYPE_CHECKING, Final, Literal
 
 from evalmeta import limits
 from evalmeta.errors import FormatError, UsageError
+from evalmeta.formats.csv_source import read_csv
 from evalmeta.formats.databricks.rows import COLUMNS, GENAI_COLUMNS, Row
 from evalmeta.formats.databricks.tables import plain_row
 from evalmeta.formats.diagnostics import did_you_mean
@@ -36,7 +35,6 @@ _HEAD_BYTES: Final = 1_000_000
 _WRAPPERS: Final = ("rows", "data")
 _WRAPPED: Final = re.compile(rb'\{\s*"(?:rows|data)"\s*:\s*\[\s*')
 _TELLING: Final = ("request", "inputs", "trace")
-_DELIMITERS: Final = ",;\t"
 _PARQUET_BATCH: Final = 100
 
 
@@ -155,39 +153,21 @@ def _bounded_lines(file: BinaryIO) -> Iterator[bytes]:
 
 
 def _csv_rows(data: bytes, label: str, diagnostics: Diagnostics) -> Iterator[Row]:
-    """Yields the rows of a table whose first line names the columns; an empty cell is none."""
-    if len(data) > limits.MAX_JSON_BYTES:
-        diagnostics.error("csv-limit", f"the file is larger than {limits.MAX_JSON_BYTES:,} bytes")
+    """Yield the rows of a table whose first line names the columns; an empty cell counts as missing."""
+    table = read_csv(data, diagnostics, max_bytes=limits.MAX_JSON_BYTES, max_chars=limits.MAX_ROW_BYTES)
+    if (head := next(table, None)) is None:
         return
-    try:
-        text = data.decode("utf-8-sig")
-    except UnicodeDecodeError as error:
-        line = data.count(b"\n", 0, error.start) + 1
-        diagnostics.error("csv-encoding", "the file is not UTF-8", line=line, hint="Save it as CSV UTF-8.")
-        return
-    delimiter = max(_DELIMITERS, key=lambda each: len(_cells(text[:_HEAD_BYTES].split("\n", 1)[0], each)))
-    reader = csv.reader(io.StringIO(text, newline=""), delimiter=delimiter, strict=True)
-    titles: list[str] | None = None
-    begins, number = 1, 0
-    try:
-        with _long_cells():
-            for cells in reader:
-                if titles is None and any(cells):
-                    titles = _titles(cells, diagnostics)
-                elif titles is not None and any(cells):
-                    number += 1
-                    if any(cells[len(titles) :]):
-                        message = f"row {number}: it has {len(cells)} cells for {len(titles)} columns"
-                        diagnostics.error("csv-cells", message, line=begins)
-                    values = {title: cell for title, cell in zip(titles, cells, strict=False) if cell}
-                    yield Row(number, PlacedRow(label, values, line=begins))
-                begins = reader.line_num + 1
-    except csv.Error as error:
-        diagnostics.error("csv-syntax", f"this is no CSV: {error}", line=begins)
+    titles = _titles(head.cells, diagnostics)
+    for number, (line, cells) in enumerate(table, 1):
+        if any(cells[len(titles) :]):
+            message = f"row {number}: it has {len(cells)} cells for {len(titles)} columns"
+            diagnostics.error("csv-cells", message, line=line)
+        values = {title: cell for title, cell in zip(titles, cells, strict=False) if cell}
+        yield Row(number, PlacedRow(label, values, line=line))
 
 
 def _titles(cells: Sequence[str], diagnostics: Diagnostics) -> list[str]:
-    titles = [_title(each) for each in cells]
+    titles = [each.strip() for each in cells]
     for place, title in enumerate(titles):
         if title in titles[:place]:
             diagnostics.error("csv-columns", f"column {place + 1}, {title!r}, stands here a second time", line=1)
@@ -195,27 +175,6 @@ def _titles(cells: Sequence[str], diagnostics: Diagnostics) -> list[str]:
         nearest = did_you_mean(titles[0], COLUMNS) if titles else ""
         diagnostics.error("csv-columns", "there is no column 'request', 'inputs' or 'trace'", line=1, hint=nearest)
     return titles
-
-
-def _title(cell: str) -> str:
-    return cell.strip()
-
-
-def _cells(line: str, delimiter: str) -> list[str]:
-    try:
-        return next(csv.reader([line], delimiter=delimiter), [])
-    except csv.Error:
-        return []
-
-
-@contextmanager
-def _long_cells() -> Iterator[None]:
-    """Lets cells be as long as the traces in them."""
-    before = csv.field_size_limit(limits.MAX_ROW_BYTES)
-    try:
-        yield
-    finally:
-        csv.field_size_limit(before)
 
 
 def _parquet_rows(file: BinaryIO, label: str, diagnostics: Diagnostics) -> Iterator[Row]:
@@ -236,4 +195,4 @@ def _parquet_rows(file: BinaryIO, label: str, diagnostics: Diagnostics) -> Itera
                 number += 1
                 yield Row(number, PlacedRow(label, plain_row(values, number)))
     except (ArrowException, OSError) as error:
-        diagnostics.error("parquet-syntax", f"this is no Parquet file: {error}")
+        diagnostics.error("parquet-syntax", f"this is not a valid Parquet file: {error}")

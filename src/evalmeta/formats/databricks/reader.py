@@ -22,7 +22,7 @@ from evalmeta.formats.databricks.metrics import wanted_metrics
 from evalmeta.formats.databricks.rows import Row, RowTerms, is_request, read_row
 from evalmeta.formats.databricks.texts import decoded
 from evalmeta.formats.diagnostics import Diagnostics
-from evalmeta.formats.document import Document
+from evalmeta.formats.document import Document, Reading
 from evalmeta.model.evaluation import Case, Evaluation
 
 if TYPE_CHECKING:
@@ -66,6 +66,18 @@ def read_databricks(
     terms = RowTerms(wanted_metrics(metrics, global_guidelines), is_asked, set(), set())
     diagnostics = Diagnostics(label)
     return _document(rows_in(data, label=label, diagnostics=diagnostics), terms, diagnostics, name)
+
+
+def read_file(path: Path, *, label: str, name: str, reading: Reading) -> Document:
+    """Read a file as `files.read_document` does."""
+    return read_databricks_file(
+        path,
+        label=label,
+        name=name,
+        global_guidelines=reading.global_guidelines or None,
+        metrics=reading.metrics,
+        is_asked=reading.is_asked,
+    )
 
 
 def read_databricks_rows(

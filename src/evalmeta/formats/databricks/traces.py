@@ -71,7 +71,7 @@ def read_trace(value: JsonValue) -> MlflowTrace:
 
 def _no_trace(reason: str) -> FormatError:
     return FormatError(
-        f"this is no MLflow trace: {reason}",
+        f"this is not a valid MLflow trace: {reason}",
         actions=("Write what `Trace.to_json()` or `Trace.to_dict()` of MLflow gives.",),
     )
 
