@@ -1,4 +1,4 @@
-"""The program's entry: `evalmeta`, and `python -m evalmeta`."""
+"""The program's entry point: `evalmeta`, and `python -m evalmeta`."""
 
 from __future__ import annotations
 
@@ -6,9 +6,9 @@ import sys
 
 
 def main() -> None:
-    """Runs the program; Ctrl-C ends it quietly even while it is still loading."""
+    """Run the program; exit quietly on Ctrl-C, even while it is still loading."""
     try:
-        from evalmeta.cli.main import main as run  # noqa: PLC0415 - loading is what may be interrupted
+        from evalmeta.cli.main import main as run  # noqa: PLC0415 - Ctrl-C may come while it loads
     except KeyboardInterrupt:
         sys.exit(130)
     run()

@@ -322,7 +322,7 @@ def test_a_folder_that_cannot_be_made_is_wrong_usage_before_anything_is_asked(
     done = evalmeta("test", "run", "--wait", "--output-dir", "slow.py/results")
 
     assert done.code == 2
-    assert "cannot be made" in done.err
+    assert "cannot be created" in done.err
     assert not (project / "asked.txt").exists()
 
 

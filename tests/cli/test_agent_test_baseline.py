@@ -48,11 +48,11 @@ def test_a_run_of_a_part_says_what_became_of_the_others(evalmeta: Program, proje
     keep(project, run(1, PASS, options=part))
     done = evalmeta("test", "baseline", "-o", FILE)
     way = f"to join shards, name their runs: evalmeta test baseline -o {FILE} RUN1 RUN2"
-    assert done.err == f"{run(1).id} asked a part of Orders only: {FILE} has no others; {way}\n"
+    assert done.err == f"{run(1).id} ran only part of Orders: {FILE} has no other cases; {way}\n"
     keep(project, run(2, PASS, FAILURE), run(3, PASS, options=part))
     evalmeta("test", "baseline", "-o", FILE, run(2).id)
     done = evalmeta("test", "baseline", "-o", FILE, run(3).id)
-    assert done.err == f"{run(3).id} asked a part of Orders only: 1 other case of {FILE} stayed as before\n"
+    assert done.err == f"{run(3).id} ran only part of Orders: 1 other case of {FILE} are unchanged\n"
 
 
 def test_cases_that_came_to_errors_only_are_told(evalmeta: Program, project: Project) -> None:

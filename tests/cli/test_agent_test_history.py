@@ -88,8 +88,8 @@ def test_history_is_a_list_of_objects_too(evalmeta: Program) -> None:
 def test_where_there_are_no_runs_it_is_said(
     evalmeta: Program, tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    assert evalmeta("test", "history", "-n", "Nobody").out == "No runs of Nobody are known here.\n"
+    assert evalmeta("test", "history", "-n", "Nobody").out == "There are no runs of Nobody here.\n"
     empty = tmp_path_factory.mktemp("empty")
     (empty / "evalmeta.toml").write_text("")
     monkeypatch.chdir(empty)
-    assert evalmeta("test", "history").out == "No runs are known here.\n"
+    assert evalmeta("test", "history").out == "There are no runs here.\n"

@@ -179,7 +179,7 @@ def test_what_a_file_of_no_known_format_has_is_told(evalmeta: Program, folder: P
 
 def test_what_others_call_iterations_is_told(evalmeta: Program) -> None:
     done = evalmeta("test", "run", "orders.yaml", "--num-runs", "2")
-    assert (done.code, "Here it is --iterations." in done.err) == (2, True)
+    assert (done.code, "Use --iterations instead." in done.err) == (2, True)
 
 
 def test_a_warning_has_its_hint_on_a_line_of_its_own(evalmeta: Program, folder: Path) -> None:
@@ -246,7 +246,7 @@ def test_a_dry_run_needs_no_agent(evalmeta: Program, folder: Path) -> None:
     (folder / "set.json").write_text('{"entries": [{"input": "Where?", "expectedTools": ["find"]}]}')
     planned = evalmeta("test", "run", "set.json", "orders.yaml", "--dry-run")
     assert planned.code == 0
-    assert "set.json: no agent is named" in planned.out
+    assert "set.json: no subject is named" in planned.out
     assert "orders.yaml: subject Order_Desk (no adapter is bound to it)" in planned.out
 
 
@@ -261,9 +261,9 @@ def test_a_dry_run_says_what_would_be_asked(evalmeta: Program) -> None:
     [
         (("gone.yaml",), "there is no file 'gone.yaml'"),
         (("Order_Desk",), "Is it a test in the org? Then: -n Order_Desk"),
-        (("orders.yaml", "-n", "Orders"), "files are run in the embedded org"),
-        (("orders.yaml", "-o", "staging"), "files are run in the embedded org"),
-        (("--subject", "desk:answer"), "--subject is for files"),
+        (("orders.yaml", "-n", "Orders"), "files run in the embedded org"),
+        (("orders.yaml", "-o", "staging"), "files run in the embedded org"),
+        (("--subject", "desk:answer"), "--subject is only for files"),
         ((".",), "there are no tests in"),
         (("orders.yaml", "--subject", "desk:"), "'desk:' names no Python object"),
         (("odd.json",), "odd.json has a format that evalmeta does not know"),

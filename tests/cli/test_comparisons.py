@@ -13,8 +13,8 @@ from api.test_comparisons import keep, run
 from evalmeta.api.comparisons import baseline_of, compare_runs
 from evalmeta.api.runs import FinishedRun
 from evalmeta.cli.comparisons import (
-    Against,
-    Standard,
+    BaselineOption,
+    Comparator,
     baseline_option,
     code_by_baseline,
     judge_by_baseline,
@@ -33,9 +33,9 @@ PASS, FAILURE, UNDECIDED = Verdict.PASS, Verdict.FAILURE, Verdict.UNDECIDED
 
 def judged(before: Run, after: Run, *, fail_on: FailOn = "broken", code: int = 100, err: bool = False) -> int:
     finished = FinishedRun(after, summarise(after.cases, after.options))
-    standard = Standard(baseline_of(before), fail_on)
-    judged = judge_by_baseline(standard, [finished], code=code, err=err)
-    assert code_by_baseline(standard, [finished], code=code) == judged
+    comparator = Comparator(baseline_of(before), fail_on)
+    judged = judge_by_baseline(comparator, [finished], code=code, err=err)
+    assert code_by_baseline(comparator, [finished], code=code) == judged
     return judged
 
 
@@ -67,11 +67,11 @@ def test_errors_and_waits_are_not_forgiven(code: int) -> None:
 
 
 @pytest.mark.parametrize(("verdict", "code"), [(PASS, 0), (FAILURE, 100)])
-def test_a_test_that_is_not_in_the_baseline_counts_by_itself(
+def test_a_test_that_is_not_in_the_baseline_is_judged_on_its_own(
     capsys: pytest.CaptureFixture[str], verdict: Verdict, code: int
 ) -> None:
     assert judged(run(1, PASS), run(2, verdict, name="Returns")) == code
-    assert capsys.readouterr().err == f"Returns is not in {run(1).id}: its run counts by itself\n"
+    assert capsys.readouterr().err == f"Returns is not in {run(1).id}: its run is judged on its own\n"
 
 
 def test_without_a_baseline_runs_exit_as_they_do() -> None:
@@ -125,24 +125,24 @@ def test_comparisons_stand_apart(capsys: pytest.CaptureFixture[str]) -> None:
 def test_a_run_can_be_what_others_are_compared_with(tmp_path: Path) -> None:
     project = make_project(tmp_path / "project")
     keep(project, run(1, PASS))
-    assert Against(Path(run(1).id), "broken").open(project) == Standard(baseline_of(run(1, PASS)), "broken")
+    assert BaselineOption(Path(run(1).id), "broken").open(project) == Comparator(baseline_of(run(1, PASS)), "broken")
 
 
 @pytest.mark.parametrize(
-    ("words", "against"),
+    ("words", "baseline"),
     [
         ([], None),
-        (["--baseline", "b.json"], Against(Path("b.json"), "broken")),
-        (["--baseline", "b.json", "--fail-on", "significant"], Against(Path("b.json"), "significant")),
+        (["--baseline", "b.json"], BaselineOption(Path("b.json"), "broken")),
+        (["--baseline", "b.json", "--fail-on", "significant"], BaselineOption(Path("b.json"), "significant")),
     ],
 )
-def test_the_options_become_one_value(words: list[str], against: Against | None) -> None:
+def test_the_options_become_one_value(words: list[str], baseline: BaselineOption | None) -> None:
     found = []
 
     @click.command()
     @baseline_option
-    def command(*, against: Against | None) -> None:
-        found.append(against)
+    def command(*, baseline: BaselineOption | None) -> None:
+        found.append(baseline)
 
     assert CliRunner().invoke(command, words).exit_code == 0
-    assert found == [against]
+    assert found == [baseline]

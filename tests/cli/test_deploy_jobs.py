@@ -33,7 +33,7 @@ def project(copy_samples: Copy) -> Path:
 def test_an_asynchronous_deployment_says_how_to_go_on(evalmeta: Program) -> None:
     begun = evalmeta("deploy", "--async")
 
-    assert (begun.code, begun.out) == (0, f"Deployment {JOB} goes on in the org.\n")
+    assert (begun.code, begun.out) == (0, f"Deployment {JOB} continues in the org.\n")
     assert RESUME in begun.err
 
 
@@ -114,7 +114,7 @@ def test_a_failed_deployment_exits_1_whoever_asks(evalmeta: Program, monkeypatch
 @pytest.mark.usefixtures("project")
 @pytest.mark.parametrize(
     ("end", "code", "said"),
-    [(CANCELED, 0, "Canceled deployment"), (SUCCEEDED, 1, "was over before it could be canceled: Succeeded")],
+    [(CANCELED, 0, "Canceled deployment"), (SUCCEEDED, 1, "was done before it could be canceled: Succeeded")],
 )
 def test_a_deployment_is_canceled_or_it_is_too_late(
     evalmeta: Program, monkeypatch: pytest.MonkeyPatch, end: object, code: int, said: str

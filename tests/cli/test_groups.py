@@ -2,10 +2,14 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+import click
 import pytest
 
+from evalmeta.cli.groups import LazyGroup
+from evalmeta.cli.main import cli
+
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterator
 
     from cli.conftest import Outcome
 
@@ -22,8 +26,25 @@ if TYPE_CHECKING:
         (("test", "run", "Orders", "--wait"), "Is it a test in the org? Then: -n Orders"),
     ],
 )
-def test_a_word_that_was_not_understood_is_told_with_what_may_be_meant(
-    evalmeta: Program, call: tuple[str, ...], hint: str
-) -> None:
+def test_an_unknown_word_is_refused_with_a_suggestion(evalmeta: Program, call: tuple[str, ...], hint: str) -> None:
     refused = evalmeta(*call)
     assert (refused.code, hint in refused.err) == (2, True)
+
+
+def groups(group: click.Group, path: str = "evalmeta") -> Iterator[tuple[str, LazyGroup]]:
+    context = click.Context(group)
+    if isinstance(group, LazyGroup):
+        yield path, group
+    for name in group.list_commands(context):
+        command = group.get_command(context, name)
+        if isinstance(command, click.Group):
+            yield from groups(command, f"{path} {name}")
+
+
+@pytest.mark.parametrize(("path", "group"), list(groups(cli)))
+def test_summaries_are_the_first_sentences_of_the_help(path: str, group: LazyGroup) -> None:
+    context = click.Context(group)
+    for name, (_, summary) in group.rows.items():
+        command = group.get_command(context, name)
+        assert command is not None
+        assert (command.help or "").partition("\n\n")[0].replace("\n", " ") == summary, f"{path} {name}"

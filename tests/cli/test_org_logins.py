@@ -125,9 +125,7 @@ def test_an_auth_url_is_read_from_standard_input(
     typed(auth_url(org))
     assert evalmeta("org", "login", "--sfdx-url-stdin").code == 0
     typed("")
-    assert (
-        "Standard input is empty; it should hold the sfdx auth URL." in evalmeta("org", "login", "--sfdx-url-stdin").err
-    )
+    assert "Standard input is empty; expected the sfdx auth URL." in evalmeta("org", "login", "--sfdx-url-stdin").err
 
 
 def test_a_session_is_taken_over_from_sf_and_renewed_by_it(
@@ -153,7 +151,7 @@ def test_a_browser_is_opened_and_logs_in(
     words = ("org", "login", "--web", "--client-id", CLIENT, "-r", org.url, "--callback-port", "0")
     done = subprocess.run([*program, *words], capture_output=True, text=True, check=False, timeout=120)
     assert (done.returncode, done.stdout[:12]) == (0, "Logged in as"), done.stderr
-    assert "Open this address to log in, within 300 seconds:\nhttp" in done.stderr
+    assert "To log in, open this URL within 300 seconds:\nhttp" in done.stderr
 
 
 def test_without_a_browser_the_address_is_printed(program: list[str], org: OAuthServer) -> None:
@@ -171,9 +169,9 @@ def test_without_a_browser_the_address_is_printed(program: list[str], org: OAuth
     ("words", "said"),
     [
         (("--web", "--from-sf", "x"), "--web and --from-sf exclude each other."),
-        (("--web", "--username", "x"), "--username does not go with --web."),
-        (("--from-sf", "x", "--instance-url", "y"), "--instance-url does not go with --from-sf."),
-        (("--no-browser",), "--no-browser does not go with an access token."),
+        (("--web", "--username", "x"), "--username cannot be combined with --web."),
+        (("--from-sf", "x", "--instance-url", "y"), "--instance-url cannot be combined with --from-sf."),
+        (("--no-browser",), "--no-browser cannot be combined with an access token."),
         (("--jwt-key-file", "x"), "--jwt-key-file needs --client-id and --username."),
         ((), "An access token needs --instance-url, or SF_ORG_INSTANCE_URL."),
         (("--alias", "embedded"), "'embedded' cannot be an alias"),
@@ -207,8 +205,8 @@ def test_a_default_is_chosen_shown_and_taken_back(
     evalmeta: Program, org: OAuthServer, typed: Callable[[str], None]
 ) -> None:
     logged_in(evalmeta, org, typed, "--alias", "dev")
-    assert evalmeta("org", "default").out == "Commands in mine talk to: embedded\n"
-    assert evalmeta("org", "default", "dev").out == "Commands in mine talk to: dev\n"
+    assert evalmeta("org", "default").out == "Commands in mine use: embedded\n"
+    assert evalmeta("org", "default", "dev").out == "Commands in mine use: dev\n"
     assert json.loads(evalmeta("org", "default", "--unset", "--json").out)["result"]["default"] == "embedded"
     assert evalmeta("org", "default", "other").code == 2
     assert evalmeta("org", "default", "dev", "--unset").code == 2
@@ -217,7 +215,7 @@ def test_a_default_is_chosen_shown_and_taken_back(
 def test_a_login_is_forgotten(evalmeta: Program, org: OAuthServer, typed: Callable[[str], None]) -> None:
     logged_in(evalmeta, org, typed, "--alias", "dev")
     assert evalmeta("org", "logout").code == 2
-    assert evalmeta("org", "logout", "-o", "dev").out == f"Forgot {USERNAME} at {org.url}.\n"
+    assert evalmeta("org", "logout", "-o", "dev").out == f"Deleted the login {USERNAME} at {org.url}.\n"
     assert evalmeta("org", "logout", "-o", "dev").code == 2
     assert json.loads(evalmeta("org", "logout", "--all", "--json").out)["result"] == []
     assert "No logins" in evalmeta("org", "list").err
@@ -294,7 +292,7 @@ def test_an_alias_that_moves_is_told_and_the_default_follows(
     evalmeta("org", "login", "--instance-url", org.url, "--alias", "srv", "--set-default")
     typed(org.new_session())
     again = evalmeta("org", "login", "--instance-url", org.url, "--alias", "other")
-    assert "This login was known as srv; its alias is other now.\n" in again.err
+    assert "The alias of this login was srv; now it is other.\n" in again.err
     assert json.loads(evalmeta("org", "default", "--json").out)["result"]["default"] == "other"
 
 
@@ -313,8 +311,8 @@ def test_the_default_says_what_the_environment_chooses(
     (tmp_path / "evalmeta.toml").touch()
     monkeypatch.setenv("SF_TARGET_ORG", "srv")
     shown = evalmeta("org", "default")
-    assert shown.out.endswith("talk to: srv\n")
-    assert shown.err == "The environment says so; without it they talk to embedded.\n"
+    assert shown.out.endswith("use: srv\n")
+    assert shown.err == "This is set in the environment; otherwise they use embedded.\n"
 
 
 def test_a_default_whose_login_is_forgotten_is_told(evalmeta: Program, tmp_path: Path) -> None:
@@ -322,7 +320,7 @@ def test_a_default_whose_login_is_forgotten_is_told(evalmeta: Program, tmp_path:
     user_logins().save(Login("me@desk.example", "https://desk.example", alias="srv"), Secrets("x"))
     evalmeta("org", "default", "srv")
     assert "Warning: srv is still this project's default." in evalmeta("org", "logout", "-o", "srv").err
-    assert "Warning: no login srv is known here." in evalmeta("org", "default").err
+    assert "Warning: there is no login 'srv' here." in evalmeta("org", "default").err
 
 
 def test_a_session_that_has_ended_is_told_in_words_and_by_the_exit_code(
@@ -345,7 +343,7 @@ def test_the_projects_own_org_cannot_be_logged_out_of(evalmeta: Program) -> None
 def test_a_login_without_a_token_says_where_it_is_read_from(evalmeta: Program, typed: Callable[[str], None]) -> None:
     typed("")
     refused = evalmeta("org", "login", "--instance-url", "http://127.0.0.1:9")
-    assert "it should hold the access token, when SF_ACCESS_TOKEN does not." in refused.err
+    assert "expected the access token, because SF_ACCESS_TOKEN is not set." in refused.err
 
 
 def test_a_server_of_ones_own_that_is_not_there_can_be_started(evalmeta: Program, typed: Callable[[str], None]) -> None:

@@ -41,7 +41,7 @@ def test_a_server_that_is_left_running_answers_at_once(evalmeta: Callable[..., o
     outcome = evalmeta("org", "start", "--port", "0", "--detach")
     server = read_server(project.state_dir)
     assert (outcome.code, outcome.err) == (0, "")
-    assert f"answers at {server.url}\nData  {project.state_dir}\n" in outcome.out
+    assert f"is served at {server.url}\nData  {project.state_dir}\n" in outcome.out
     assert f"sf org login access-token --instance-url {server.url} --no-prompt" in outcome.out
     assert f"evalmeta org login --instance-url {server.url}" in outcome.out
     assert send("GET", f"{server.url}/services/data").status_code == 200
@@ -107,10 +107,10 @@ def test_without_uvicorn_the_extra_is_named(
 
 
 def test_without_a_server_stop_and_status_say_so(evalmeta: Callable[..., object], project: Project) -> None:
-    assert evalmeta("org", "stop").out == "No server runs for this project.\n"
+    assert evalmeta("org", "stop").out == "No server is running for this project.\n"
     assert json.loads(evalmeta("org", "stop", "--json").out)["result"] == {"stopped": False, "url": None}
     assert re.search(
-        r"Server +does not run\n.*Data +" + re.escape(str(project.state_dir)), evalmeta("org", "status").out
+        r"Server +not running\n.*Data +" + re.escape(str(project.state_dir)), evalmeta("org", "status").out
     )
 
 
@@ -125,7 +125,7 @@ def test_status_tells_of_the_server(evalmeta: Callable[..., object], project: Pr
     with served(project) as url:
         found = json.loads(evalmeta("org", "status", "--json").out)["result"]
         assert (found["running"], found["answers"], found["url"]) == (True, True, url)
-        assert re.search(rf"Server +answers\nURL +{url}\nProcess +{found['pid']}\n", evalmeta("org", "status").out)
+        assert re.search(rf"Server +running\nURL +{url}\nProcess +{found['pid']}\n", evalmeta("org", "status").out)
 
 
 @pytest.mark.slow
@@ -191,7 +191,7 @@ def test_a_token_stands_alone_on_stdout(evalmeta: Callable[..., object], project
     outcome = evalmeta("org", "token", "--user", "ci", "--expires-in", "1")
     assert TOKEN.fullmatch(outcome.out.splitlines()[-1])
     assert len(outcome.out.splitlines()) == 1
-    assert "Good for 1 day." in outcome.err
+    assert "Expires in 1 day." in outcome.err
     with opened_of(project) as org:
         assert org.user_of(outcome.out.strip()).username == "ci@evalmeta.local"
 
@@ -223,7 +223,7 @@ def test_a_server_that_is_left_running_is_not_ended_by_a_key(
 ) -> None:
     shown = evalmeta("org", "start", "--port", "0", "--host", "0.0.0.0", "--detach")  # noqa: S104 - for a moment
     assert evalmeta("org", "stop").code == 0
-    assert shown.out.endswith("End it: evalmeta org stop\n")
+    assert shown.out.endswith("Stop it: evalmeta org stop\n")
     assert "--allow-host NAME" in shown.err
 
 

@@ -67,7 +67,7 @@ def test_a_run_that_the_org_does_not_have_is_looked_for_in_another(evalmeta: Pro
     for command in ("resume", "results", "cancel"):
         done = evalmeta("test", command, "--job-id", ID)
         assert done.code == 2
-        assert "It may be in another org: name that one with --target-org" in done.err
+        assert "It may be in another org: name it with --target-org" in done.err
 
 
 @pytest.mark.usefixtures("project")
@@ -118,7 +118,7 @@ def test_options_that_only_our_orgs_follow_are_remarked(evalmeta: Program) -> No
     with salesforce([PASSED]) as org:
         log_in(org.url)
         ran = evalmeta("test", "run", "-o", "dev", "--wait", "--concurrency", "3", "--case-timeout", "9")
-    assert "Warning: concurrency and case-timeout cannot be chosen in this org" in ran.err
+    assert "Warning: this org ignores concurrency and case-timeout" in ran.err
 
 
 @pytest.mark.usefixtures("project")
@@ -128,7 +128,7 @@ def test_every_option_that_only_our_orgs_follow_is_named(evalmeta: Program) -> N
         said = ("--rate-limit", "5", "--retries", "0", "--topics", "contains")
         ran = evalmeta("test", "run", "-o", "dev", "--wait", *said)
     assert ran.code == 0
-    assert "Warning: rate-limit, retries and scoring cannot be chosen in this org" in ran.err
+    assert "Warning: this org ignores rate-limit, retries and scoring" in ran.err
 
 
 @pytest.mark.usefixtures("project")
@@ -160,7 +160,7 @@ def test_iterations_that_are_missing_are_started_by_a_resume(evalmeta: Program) 
         assert evalmeta("test", "results", "-r").code == 69
         resumed = evalmeta("test", "resume", "--job-id", ID, "--json")
         assert len(org.starts) == 2
-    assert "It is the first of 2 iterations" in started.err
+    assert "This is the first of 2 iterations" in started.err
     assert (resumed.code, len(results_of(resumed)["testCases"])) == (0, 4)
 
 
@@ -192,7 +192,7 @@ def test_what_is_over_can_be_shown_without_the_login(evalmeta: Program) -> None:
         evalmeta("test", "run", "-o", "dev", "--wait")
     user_logins().delete(user_logins().find("dev"))
     shown = evalmeta("test", "results", "-i", ID)
-    assert (shown.code, f"Kept here: run {ID}, which is over at {org.url}" in shown.err) == (0, True)
+    assert (shown.code, f"Saved here: run {ID}, which is over at {org.url}" in shown.err) == (0, True)
 
 
 @pytest.mark.usefixtures("project")

@@ -81,7 +81,7 @@ def test_a_wait_for_more_iterations_can_run_out(evalmeta: Program, project: Proj
     command = [*program, "test", "run", "--extend", FIRST, "--iterations", "9", "--wait", "0.001"]
     ran = subprocess.run(command, capture_output=True, text=True, check=False)
     assert ran.returncode == 69
-    assert f"run {FIRST} is not done after 0.06 s; it goes on in the org" in ran.stderr
+    assert f"run {FIRST} is not done after 0.06 s; it continues in the org" in ran.stderr
     evalmeta("test", "cancel", "-i", FIRST)
 
 
@@ -165,7 +165,7 @@ def test_a_run_is_compared_with_the_one_whose_answers_it_judges(evalmeta: Progra
 @pytest.mark.parametrize(
     ("said", "told"),
     [
-        (["nothing"], "'nothing' is no run's id"),
+        (["nothing"], "'nothing' is not a valid run id"),
         (["4KB000000000009GAA"], "It may be in another org"),
         ([FIRST, "--rater", "nobody"], "no rater is called 'nobody'"),
         ([FIRST, "--baseline", "missing.json"], "missing.json"),
@@ -205,5 +205,5 @@ def test_an_org_of_salesforces_does_neither(evalmeta: Program, said: list[str]) 
         user_logins().save(Login("me@dev.example", org.url, alias="dev"), Secrets("token"))
         ran = evalmeta("test", *said, "4KB5e0000000001AAA", "-o", "dev")
     assert (ran.code, org.starts) == (2, [])
-    assert "an org of Salesforce's neither extends runs nor judges answers again" in ran.err
+    assert "a Salesforce org cannot extend or rescore runs" in ran.err
     assert "the subject adapter replay reads results files" in ran.err

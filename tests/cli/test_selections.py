@@ -119,7 +119,7 @@ def test_the_same_seed_draws_the_same_order(evalmeta: Program, project: Project)
 @pytest.mark.usefixtures("project")
 def test_a_seed_that_cannot_be_kept_is_refused(evalmeta: Program) -> None:
     refused = evalmeta("test", "run", "--seed", "9" * 30)
-    assert (refused.code, "has too many digits; 9223372036854775807 is the most" in refused.err) == (2, True)
+    assert (refused.code, "is too large; the maximum is 9223372036854775807" in refused.err) == (2, True)
 
 
 def test_only_what_failed_is_asked_again(evalmeta: Program, project: Project) -> None:
@@ -143,7 +143,7 @@ def test_where_nothing_failed_there_is_nothing_to_ask(evalmeta: Program, said: l
 def test_a_part_in_which_nothing_is_left_passes_and_says_so(evalmeta: Program, wait: list[str]) -> None:
     ran = evalmeta("test", "run", "--case", "Orders:1", "--shard", "1/1000", *wait)
     assert ran.code == 0
-    assert "Nothing is left to ask." in ran.err
+    assert "No cases are left to run." in ran.err
 
 
 @pytest.mark.usefixtures("project")
@@ -166,11 +166,11 @@ def test_a_report_of_nothing_is_a_report(evalmeta: Program) -> None:
         (["--case", "Nothing:1"], "no agent test 'Nothing' is in the org"),
         (["--shard", "3/2"], "'3/2' is no part such as 2/5"),
         (["--failed-from", FIRST], f"no run '{FIRST}' is known here"),
-        (["--ignore-changes"], "--ignore-changes goes with --extend"),
+        (["--ignore-changes"], "--ignore-changes needs --extend"),
         (["--extend", FIRST], "--extend needs --iterations"),
-        (["--extend", FIRST, "--iterations", "2", "--case", "1"], "Leave out what selects cases"),
-        (["--extend", FIRST, "--iterations", "2", "--concurrency", "3"], "Leave out what selects cases"),
-        (["--extend", FIRST, "--iterations", "2", "--dry-run"], "Leave out what selects cases"),
+        (["--extend", FIRST, "--iterations", "2", "--case", "1"], "Leave out the options that select cases"),
+        (["--extend", FIRST, "--iterations", "2", "--concurrency", "3"], "Leave out the options that select cases"),
+        (["--extend", FIRST, "--iterations", "2", "--dry-run"], "Leave out the options that select cases"),
     ],
 )
 def test_a_wrong_call_is_told_and_nothing_is_asked(
@@ -197,7 +197,7 @@ def test_a_run_with_too_many_errors_stops_and_says_what_can_be_done(evalmeta: Pr
     (project.root / "broken").unlink()
     resumed = evalmeta("test", "resume", "-i", FIRST)
     assert resumed.code == 1
-    assert f"Run {FIRST} is over and does not go on; 3 of its 5 case results are missing." in resumed.err
+    assert f"Run {FIRST} is over and cannot be resumed; 3 of its 5 case results are missing." in resumed.err
     assert "evalmeta test run --api-name Orders" in resumed.err
     assert f"evalmeta test run --failed-from {FIRST}" in resumed.err
 
@@ -215,5 +215,5 @@ def test_an_org_of_salesforces_runs_whole_definitions(evalmeta: Program, said: l
         user_logins().save(Login("me@dev.example", org.url, alias="dev"), Secrets("token"))
         ran = evalmeta("test", "run", "-o", "dev", "-n", "Orders", "--wait", *said)
     assert (ran.code, org.starts) == (2, [])
-    assert "an org of Salesforce's runs whole definitions in its own order" in ran.err
+    assert "a Salesforce org runs whole definitions in its own order" in ran.err
     assert "Leave out --case, --tag, --failed-from, --shard and --seed." in ran.err

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import copy
 import json
 from typing import TYPE_CHECKING
 
@@ -8,8 +9,9 @@ import pytest
 
 from cli.remote import GOING_ON, JOB, remote
 from cli.test_conflicts import change_in_org, deployed
-from evalmeta.cli.suggestions import Call, repeated
+from evalmeta.cli.suggestions import CallOptions, completed
 from evalmeta.client.logins import user_logins
+from evalmeta.errors import Suggestion
 from evalmeta.model.login import Login, Secrets
 
 if TYPE_CHECKING:
@@ -23,27 +25,36 @@ if TYPE_CHECKING:
 
 __all__ = ["deployed"]
 
-CALL = Call(("--target-org", "srv"), ("--metadata", "AiEvaluationDefinition:A*"))
+CALL = CallOptions(("--target-org", "srv"), ("--metadata", "AiEvaluationDefinition:A*"))
 
 
 @pytest.mark.parametrize(
-    ("text", "more"),
+    ("suggestion", "more"),
     [
-        ("See how: evalmeta diff", " --target-org srv"),
-        ("Keep yours: evalmeta deploy", " --target-org srv --metadata 'AiEvaluationDefinition:A*'"),
-        ("See it: evalmeta deploy report --job-id 0Af1", " --target-org srv"),
-        ("Use it: evalmeta test run --target-org other", ""),
-        ("Look there: evalmeta org status", ""),
-        ("Take what `evalmeta deploy` printed.", ""),
+        (Suggestion("See how", "diff"), " --target-org srv"),
+        (Suggestion("Keep yours", "deploy"), " --target-org srv --metadata 'AiEvaluationDefinition:A*'"),
+        (
+            Suggestion("Keep yours", "deploy", "--ignore-conflicts"),
+            " --target-org srv --metadata 'AiEvaluationDefinition:A*'",
+        ),
+        (Suggestion("See it", "deploy", "report", "--job-id", "0Af1"), " --target-org srv"),
+        (Suggestion("Use it", "test", "run", "--target-org", "other"), ""),
+        (Suggestion("Look there", "org", "status"), ""),
+        ("Use what `evalmeta deploy` printed.", ""),
     ],
 )
-def test_commands_that_talk_to_orgs_are_completed(text: str, more: str) -> None:
+def test_commands_that_talk_to_orgs_are_completed(suggestion: str, more: str) -> None:
     with click.Context(click.Command("x"), obj=CALL):
-        assert repeated(text) == text + more
+        assert completed(suggestion) == suggestion + more
 
 
 def test_outside_of_a_call_nothing_is_added() -> None:
-    assert repeated("Keep yours: evalmeta deploy") == "Keep yours: evalmeta deploy"
+    assert completed(Suggestion("Keep yours", "deploy")) == "Keep yours: evalmeta deploy"
+
+
+def test_a_copy_of_a_suggestion_keeps_its_words() -> None:
+    same = copy.copy(Suggestion("Run it", "test", "run", "a b"))
+    assert (same, same.command) == ("Run it: evalmeta test run 'a b'", ("test", "run", "a b"))
 
 
 def test_hints_of_a_conflict_name_the_same_org_and_files(deployed: Team, evalmeta: Program) -> None:

@@ -1,4 +1,4 @@
-"""Groups of commands that load a command's module when it is called, and commands that say what they were not told."""
+"""Groups that import a command when it is called, and commands that explain options of other tools."""
 
 from __future__ import annotations
 
@@ -7,88 +7,80 @@ from importlib import import_module
 from typing import TYPE_CHECKING
 
 import click
+from click.shell_completion import CompletionItem
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
 
 class LazyGroup(click.Group):
-    """A group whose commands are rows: a name, and `module:attribute` where the command is.
+    """A group that imports a command's module only when the command is called.
 
-    A module is loaded when its command is called, or when all are listed. `otherwise` is
-    said of a word that is no command and resembles none.
+    Args:
+        module: the package of the commands' modules.
+        rows: for each command its `module:attribute` within `module`, and the first sentence of its help.
+        unknown: what to do about a word that is not a command and resembles none.
     """
 
-    def __init__(self, *, rows: Mapping[str, str], otherwise: str = "", **settings: object) -> None:
+    def __init__(
+        self, *, module: str, rows: Mapping[str, tuple[str, str]], unknown: str = "", **settings: object
+    ) -> None:
         super().__init__(**settings)  # type: ignore[arg-type] # click's own settings, checked by click
-        self._rows = rows
-        self._otherwise = otherwise
+        self._module = module
+        self.rows = rows
+        self._unknown = unknown
 
     def list_commands(self, ctx: click.Context) -> list[str]:  # noqa: ARG002 - click's signature
-        """Names the commands in the order of the rows."""
-        return list(self._rows)
+        """Return the names of the commands in the order of their table."""
+        return list(self.rows)
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:  # noqa: ARG002 - likewise
-        """Loads a command; None when no row names it."""
-        if cmd_name not in self._rows:
+        """Import a command; return None when there is no such command."""
+        if cmd_name not in self.rows:
             return None
-        module, _, attribute = self._rows[cmd_name].partition(":")
-        command: click.Command = getattr(import_module(module), attribute)
+        module, _, attribute = self.rows[cmd_name][0].partition(":")
+        command: click.Command = getattr(import_module(f"{self._module}.{module}"), attribute)
         return command
+
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:  # noqa: ARG002 - likewise
+        """Write the summaries of the commands, which the table has so that no command is imported."""
+        with formatter.section("Commands"):
+            formatter.write_dl([(name, summary) for name, (_, summary) in self.rows.items()])
+
+    def shell_complete(self, ctx: click.Context, incomplete: str) -> list[CompletionItem]:  # type: ignore[explicit-any]
+        """Complete the name of a command, without importing any."""
+        names = [name for name in self.rows if name.startswith(incomplete)]
+        options = click.Command.shell_complete(self, ctx, incomplete)
+        return [*(CompletionItem(name, help=self.rows[name][1]) for name in names), *options]
 
     def resolve_command(
         self, ctx: click.Context, args: list[str]
     ) -> tuple[str | None, click.Command | None, list[str]]:
-        """Finds a command; of one that is not there, says which may be meant.
+        """Return the command that the first word names.
 
         Raises:
-            click.UsageError: no row names it.
+            click.UsageError: there is no such command; names a similar one.
         """
         name = args[0]
-        if name not in self._rows and not name.startswith("-") and not ctx.resilient_parsing:
-            close = get_close_matches(name, self._rows, n=1)
-            hint = f"Did you mean {close[0]!r}?" if close else self._otherwise
+        if name not in self.rows and not name.startswith("-") and not ctx.resilient_parsing:
+            close = get_close_matches(name, self.rows, n=1)
+            hint = f"Did you mean {close[0]!r}?" if close else self._unknown
             raise click.UsageError(f"No such command {name!r}. {hint}".strip(), ctx)
         return super().resolve_command(ctx, args)
 
 
-class Suggesting(click.Command):
-    """A command that knows what others call its options: `instead` has the own one for each of theirs."""
+class RenamedOptionsCommand(click.Command):
+    """A command that knows other tools' names of its options: `renamed` maps each to the name here."""
 
-    def __init__(self, *args: object, instead: Mapping[str, str], **settings: object) -> None:
+    def __init__(self, *args: object, renamed: Mapping[str, str], **settings: object) -> None:
         super().__init__(*args, **settings)  # type: ignore[arg-type] # as above
-        self._instead = instead
+        self._renamed = renamed
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
-        """Reads the options.
-
-        Raises:
-            click.UsageError: there is no such option; says what it is called here.
-        """
+        """Parse the options; the error about an unknown one names the option to use instead."""
         try:
             return super().parse_args(ctx, args)
         except click.NoSuchOption as error:
-            if own := self._instead.get(error.option_name):
-                raise click.UsageError(f"{error.message} Here it is {own}.", ctx) from None
+            if name := self._renamed.get(error.option_name):
+                raise click.UsageError(f"{error.message} Use {name} instead.", ctx) from None
             raise
-
-
-class OptionsOnly(click.Command):
-    """A command without arguments, which says by which option (`instead`) what it was given is named."""
-
-    allow_extra_args = True
-
-    def __init__(self, *args: object, instead: str, **settings: object) -> None:
-        super().__init__(*args, **settings)  # type: ignore[arg-type] # as above
-        self._instead = instead
-
-    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
-        """Reads the options.
-
-        Raises:
-            click.UsageError: there is something else.
-        """
-        rest = super().parse_args(ctx, args)
-        if ctx.args and not ctx.resilient_parsing:
-            raise click.UsageError(f"Unexpected {ctx.args[0]!r}; to name it: {self._instead} {ctx.args[0]}", ctx)
-        return rest

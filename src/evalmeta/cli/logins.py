@@ -1,42 +1,47 @@
-"""The ways to log in, as options of `evalmeta org login`, and where secrets are read from."""
+"""The methods of logging in, as options of `evalmeta org login`, and reading secrets for them."""
 
 from __future__ import annotations
 
 import os
+import subprocess
 import sys
 from dataclasses import dataclass, fields
-from functools import wraps
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 import click
 
-from evalmeta import limits
+from evalmeta import api, limits
+from evalmeta.cli.options import option_group
 from evalmeta.cli.output import note
+from evalmeta.client.auth import CALLBACK_PORT
+from evalmeta.errors import UsageError
+from evalmeta.model.redaction import child_environment
+from evalmeta.package.config_file import read_text
 
 if TYPE_CHECKING:
-    import subprocess
-    from collections.abc import Callable, Coroutine
+    from collections.abc import Coroutine
 
+    from evalmeta.cli.options import Decorator
     from evalmeta.model.login import Login
 
 
 _SESSION: Final = "access token"
 _FILE: Final = click.Path(path_type=Path, dir_okay=False)
-_OPTIONS: Final = (
-    click.option("-r", "--instance-url", metavar="URL", help="Where people log in to the org, or its own address."),
+_OPTIONS: tuple[Decorator, ...] = (
+    click.option("-r", "--instance-url", metavar="URL", help="The org's login URL or instance URL."),
     click.option("-f", "--jwt-key-file", type=_FILE, help="An RSA private key; with --client-id and --username."),
     click.option("-i", "--client-id", metavar="ID", help="The consumer key of your connected app."),
-    click.option("--username", metavar="NAME", help="As whom to log in with the key."),
+    click.option("--username", metavar="NAME", help="The user to log in with the key."),
     click.option("--sfdx-url-stdin", is_flag=True, help="Read an sfdx auth URL from standard input."),
-    click.option("--sfdx-url-file", type=_FILE, help="Read an sfdx auth URL from a file, or from sf's JSON in it."),
+    click.option("--sfdx-url-file", type=_FILE, help="Read an sfdx auth URL from a file, also from sf's JSON."),
     click.option("--web", is_flag=True, help="Log in with a browser."),
-    click.option("--no-browser", is_flag=True, help="With --web: print the address and open nothing."),
+    click.option("--no-browser", is_flag=True, help="With --web: print the URL instead of opening a browser."),
     click.option("--callback-port", type=click.IntRange(0, 65535), metavar="PORT", help="With --web.  [default: 1717]"),
-    click.option("--from-sf", metavar="NAME_OR_ALIAS", help="Take over a session of an installed sf CLI."),
+    click.option("--from-sf", metavar="NAME_OR_ALIAS", help="Use a session of an installed sf CLI."),
 )
-# Each way, and the options that go with it; the last one needs no option.
-_WAYS: Final = {
+# The option that selects each method, and the options that it allows; an access token needs no option.
+_METHODS: Final = {
     "jwt_key_file": ("instance_url", "client_id", "username"),
     "sfdx_url_stdin": (),
     "sfdx_url_file": (),
@@ -46,15 +51,15 @@ _WAYS: Final = {
 }
 
 
-# A process of its own, because Python's opener hands its whole environment on.
+# A separate process, because Python's own opener passes on the whole environment.
 _OPENER: Final = (sys.executable, "-P", "-c", "import sys, webbrowser; webbrowser.open(sys.argv[1])")
-# Held so that nobody takes a browser that stays open for a process that was forgotten.
+# Kept so that Python does not warn about a browser that is still running.
 _BROWSERS: Final[list[subprocess.Popen[bytes]]] = []
 
 
 @dataclass(frozen=True, slots=True)
 class LoginOptions:
-    """What was given to `org login`; `way` is the option that chose the way, empty for an access token."""
+    """The values of the options of `org login`."""
 
     instance_url: str | None
     jwt_key_file: Path | None
@@ -69,70 +74,58 @@ class LoginOptions:
 
     @property
     def url(self) -> str:
-        """Gives the address, from the environment if it was not given; empty when there is none."""
+        """The URL, by default that of the environment; empty if there is none."""
         return self.instance_url or os.environ.get("SF_ORG_INSTANCE_URL", "")
 
-    def way(self) -> str:
-        """Gives the way to log in.
+    def method(self) -> str:
+        """Return the option that selects the method, empty for an access token.
 
         Raises:
-            click.UsageError: there are several, or options that do not go with it.
+            click.UsageError: there are several, or an option that does not belong to the method.
         """
         values = {each.name: getattr(self, each.name) for each in fields(self)}
         given = [name for name, value in values.items() if value is not None and value is not False]
-        chosen = [name for name in given if name in _WAYS]
+        chosen = [name for name in given if name in _METHODS]
         if len(chosen) > 1:
             raise click.UsageError(f"{' and '.join(map(_flag, chosen))} exclude each other.")
-        way = chosen[0] if chosen else ""
-        for stray in (name for name in given if name not in {way, *_WAYS[way]}):
-            raise click.UsageError(f"{_flag(stray)} does not go with {_flag(way) if way else 'an access token'}.")
-        return way
+        method = chosen[0] if chosen else ""
+        for other in given:
+            if other not in {method, *_METHODS[method]}:
+                what = _flag(method) if method else "an access token"
+                raise click.UsageError(f"{_flag(other)} cannot be combined with {what}.")
+        return method
 
 
-def login_options(command: Callable[..., None]) -> Callable[..., None]:  # type: ignore[explicit-any]
-    """Adds the options, and gives the command what they say as its `options`."""
-
-    @wraps(command)
-    def run(*, alias: str, set_default: bool, as_json: bool, **given: object) -> None:
-        options = LoginOptions(**given)  # type: ignore[arg-type] # click has checked them
-        command(options, alias=alias, set_default=set_default, as_json=as_json)
-
-    decorated: Callable[..., None] = run  # type: ignore[explicit-any]
-    for option in reversed(_OPTIONS):
-        decorated = option(decorated)
-    return decorated
+login_options = option_group("options", LoginOptions, _OPTIONS)
 
 
 def log_in(options: LoginOptions, *, alias: str) -> Coroutine[None, None, Login]:
-    """Gives the work of logging in as the options say; secrets are read before it begins.
+    """Return the coroutine that logs in as the options say; secrets are read before it starts.
 
     Raises:
         click.UsageError: options contradict each other, or something is missing.
     """
-    from evalmeta.api import logins  # noqa: PLC0415 - not needed for --help
-
-    match options.way():
+    match options.method():
         case "jwt_key_file":
             return _with_key(options, alias)
         case "sfdx_url_stdin" | "sfdx_url_file":
-            return logins.log_in_with_auth_url(_auth_url(options.sfdx_url_file), alias=alias)
+            return api.logins.log_in_with_auth_url(_auth_url(options.sfdx_url_file), alias=alias)
         case "web":
             return _with_web(options, alias)
         case "from_sf":
-            return logins.log_in_with_sf(options.from_sf or "", alias=alias)
+            return api.logins.log_in_with_sf(options.from_sf or "", alias=alias)
         case _:
             if not options.url:
                 raise click.UsageError("An access token needs --instance-url, or SF_ORG_INSTANCE_URL.")
             token = os.environ.get("SF_ACCESS_TOKEN", "").strip() or _read_secret(_SESSION)
-            return logins.log_in_with_token(options.url, token, alias=alias)
+            return api.logins.log_in_with_token(options.url, token, alias=alias)
 
 
 def _with_key(options: LoginOptions, alias: str) -> Coroutine[None, None, Login]:
-    from evalmeta.api import logins  # noqa: PLC0415 - not needed for --help
 
     if not (options.jwt_key_file and options.client_id and options.username):
         raise click.UsageError("--jwt-key-file needs --client-id and --username.")
-    return logins.log_in_with_key(
+    return api.logins.log_in_with_key(
         options.jwt_key_file.absolute(),
         options.client_id,
         options.username,
@@ -143,10 +136,8 @@ def _with_key(options: LoginOptions, alias: str) -> Coroutine[None, None, Login]
 
 
 def _with_web(options: LoginOptions, alias: str) -> Coroutine[None, None, Login]:
-    from evalmeta.api import logins  # noqa: PLC0415 - not needed for --help
-    from evalmeta.client.auth import CALLBACK_PORT  # noqa: PLC0415 - likewise
 
-    return logins.log_in_with_web(
+    return api.logins.log_in_with_web(
         show=_print_address if options.no_browser else _open_address,
         url=options.url,
         client_id=options.client_id or "",
@@ -157,25 +148,19 @@ def _with_web(options: LoginOptions, alias: str) -> Coroutine[None, None, Login]
 
 
 def _print_address(address: str) -> None:
-    note(f"Open this address to log in, within {limits.WEB_LOGIN_SECONDS:g} seconds:\n{address}")
+    note(f"To log in, open this URL within {limits.WEB_LOGIN_SECONDS:g} seconds:\n{address}")
 
 
 def _open_address(address: str) -> None:
-    import subprocess  # noqa: PLC0415 - not needed for --help
-
-    from evalmeta.model.redaction import child_environment  # noqa: PLC0415 - likewise
 
     _print_address(address)
-    # Some browsers run in the terminal and come back only when they are left.
+    # Not waited for: some browsers run in the terminal and return only when the user quits them.
     _BROWSERS.append(subprocess.Popen([*_OPENER, address], env=child_environment()))  # noqa: S603 - our own words
 
 
 def _auth_url(file: Path | None) -> str:
-    from evalmeta.api.logins import auth_url_in  # noqa: PLC0415 - not needed for --help
-    from evalmeta.errors import UsageError  # noqa: PLC0415 - likewise
-    from evalmeta.package.config_file import read_text  # noqa: PLC0415 - likewise
 
-    return auth_url_in(read_text(file, raises=UsageError) if file else _read_secret("sfdx auth URL"))
+    return api.logins.auth_url_in(read_text(file, raises=UsageError) if file else _read_secret("sfdx auth URL"))
 
 
 def _read_secret(what: str) -> str:
@@ -184,8 +169,8 @@ def _read_secret(what: str) -> str:
         return typed.strip()
     secret = sys.stdin.read(limits.MAX_LOGIN_BYTES).strip()
     if not secret:
-        otherwise = ", when SF_ACCESS_TOKEN does not" if what == _SESSION else ""
-        raise click.UsageError(f"Standard input is empty; it should hold the {what}{otherwise}.")
+        otherwise = ", because SF_ACCESS_TOKEN is not set" if what == _SESSION else ""
+        raise click.UsageError(f"Standard input is empty; expected the {what}{otherwise}.")
     return secret
 
 

@@ -1,251 +1,212 @@
-"""Going on with runs that were begun before: to their end, with more iterations, judged again, or no further."""
+"""Runs that were started before: resume, extend, rescore and cancel them."""
 
 from __future__ import annotations
 
 import math
 import re
 import time
-from contextlib import contextmanager
+from contextlib import asynccontextmanager
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, NamedTuple
 
-import click
-
-from evalmeta.cli.options import connected
-from evalmeta.cli.output import note, say_target
+from evalmeta import api
+from evalmeta.cli.orgs import connected, print_target, run_async
+from evalmeta.cli.output import note
 from evalmeta.cli.run_options import with_policy
-from evalmeta.cli.runs import RunsOutcome, StartedRun, finish_run, leave_runs, org_at, shown_progress, waited_for
-from evalmeta.cli.suggestions import repeated
-from evalmeta.errors import NotFound, UsageError, WaitRanOut
+from evalmeta.cli.runs import RunOrg, RunsOutcome, StartedRun, detach_runs, print_started, run_progress, with_total_wait
+from evalmeta.errors import NotFound, Suggestion, UsageError, WaitRanOut
+from evalmeta.package.project import find_project
+from evalmeta.report.comparison import difference_lines
+from evalmeta.report.text import seconds
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import AsyncIterator
 
     from evalmeta.api.org_targets import Target
     from evalmeta.api.run_location import Whereabouts
     from evalmeta.api.runs import FinishedRun
-    from evalmeta.cli.runs import Org
+    from evalmeta.cli.run_options import Values
     from evalmeta.client.connection import Connection
     from evalmeta.model.run import Run, Scoring
     from evalmeta.package.project import Project
+    from evalmeta.store.history import RemoteRun
 
 
 _RUN_ID: Final = re.compile(r"[A-Za-z0-9]{15,18}")
 
 
-def locate_run(run_id: str | None, target_org: str | None) -> tuple[Project, Whereabouts]:
-    """Finds the project, and the org that a run is in; None stands for the most recent run.
+def check_run_id(run_id: str | None) -> None:
+    """Check the form of a run's id; None stands for the most recent run.
 
     Raises:
-        UsageError: it is no run's id.
-        NotFound: no run, or no such org, is known.
-    """
-    from evalmeta.api.run_location import locate  # noqa: PLC0415 - not needed for --help
-    from evalmeta.package.project import find_project  # noqa: PLC0415 - likewise
-
-    check_id(run_id)
-    project = find_project(Path.cwd())
-    return project, locate(project, run_id, named=target_org)
-
-
-def reach_run(project: Project, place: Whereabouts) -> Target | None:
-    """Gives the org that a run is in, and says which it is."""
-    from evalmeta.api.run_location import target_of  # noqa: PLC0415 - not needed for --help
-
-    target = target_of(place)
-    say_target(project, target)
-    return target
-
-
-async def extend_run(
-    project: Project,
-    place: Whereabouts,
-    target: Target | None,
-    *,
-    iterations: int,
-    wait: float | None,
-    ignore_changes: bool,
-    is_quiet: bool = False,
-) -> RunsOutcome:
-    """Adds iterations to a run that is over, and waits for it; without `wait` it goes on by itself.
-
-    `is_quiet` leaves stdout to the report.
-    """
-    from evalmeta.api import run_selection  # noqa: PLC0415 - not needed for --help
-
-    with _sought():
-        async with connected(project, target, detached=wait is None) as connection:
-            org = _own_org(connection, project, target)
-            with _shown_changes():
-                await run_selection.extend(
-                    connection, place.run_id, iterations=iterations, ignore_changes=ignore_changes
-                )
-            started = await _begun(org, place)
-            if wait is None:
-                way_on = f"Wait for it: evalmeta test resume --job-id {started.id}"
-                click.echo(repeated(f"Extended run {started.id}. {way_on}"), err=is_quiet)
-                return RunsOutcome([], [], [started])
-            try:
-                with shown_progress() as progress:
-                    return RunsOutcome([await finish_run(org, started, progress, wait=wait)], [], [])
-            except WaitRanOut as over:
-                error = waited_for(over, wait)
-    await leave_runs(project, target, [error])
-    return RunsOutcome([], [error], [])
-
-
-async def rescore_run(
-    project: Project,
-    place: Whereabouts,
-    target: Target | None,
-    scoring: Scoring,
-    policy: Mapping[str, object],
-    *,
-    as_deployed: bool,
-) -> FinishedRun:
-    """Judges the answers of a run again, in a run of its own, and waits for that.
-
-    What `policy` does not say of what passes is as it was in that run.
-    """
-    from evalmeta.api import run_selection, runs  # noqa: PLC0415 - not needed for --help
-
-    with _sought():
-        async with connected(project, target) as connection:
-            org = _own_org(connection, project, target)
-            options = (await runs.look_at_run(connection, place.run_id)).run.options
-            options = with_policy(replace(options, scoring=scoring), policy)
-            run_id = await run_selection.rescore(connection, place.run_id, options, as_deployed=as_deployed)
-            started = await _begun(org, replace(place, run_id=run_id, remote=None))
-            with shown_progress() as progress:
-                return await finish_run(org, started, progress, wait=math.inf)
-
-
-async def _begun(org: Org, place: Whereabouts) -> StartedRun:
-    """Remembers a run that has more to do than was known of it, and keeps it as it is now."""
-    from evalmeta.api import runs  # noqa: PLC0415 - not needed for --help
-
-    runs.remember_run(org.connection, org.project, place.run_id)
-    if org.elsewhere is None:
-        seen = await runs.look_at_run(org.connection, place.run_id)
-        return StartedRun(place.run_id, seen.run.definition)
-    remote = runs.kept(place, org.elsewhere)
-    seen = await runs.fetch_remote_run(org.connection, org.project, remote)
-    return StartedRun(place.run_id, seen.run.definition, replace(remote, run=seen.run))
-
-
-async def carry_on(
-    project: Project, place: Whereabouts, target: Target | None, *, wait: float | None, ignore_changes: bool = False
-) -> FinishedRun:
-    """Waits for a run and works on it if nobody else does.
-
-    Without `wait`, which is in seconds, gives what there is. A run that nobody works on,
-    and whose definition is another one now, is not gone on with unless `ignore_changes` says so.
-    """
-    try:
-        with _sought(), _shown_changes():
-            return await _carry_on(project, place, target, wait=wait, ignore_changes=ignore_changes)
-    except WaitRanOut as over:
-        await leave_runs(project, target, [over])
-        raise waited_for(over, wait or 0) from None
-
-
-async def cancel(project: Project, place: Whereabouts, target: Target | None) -> FinishedRun:
-    """Cancels a run and gives what it had finished."""
-    with _sought():
-        return await _cancel(project, place, target)
-
-
-async def _cancel(project: Project, place: Whereabouts, target: Target | None) -> FinishedRun:
-    from evalmeta.api import runs  # noqa: PLC0415 - not needed for --help
-
-    async with connected(project, target) as connection:
-        org = org_at(connection, project, target)
-        if org.elsewhere is not None:
-            return await runs.cancel(connection, project, runs.kept(place, org.elsewhere))
-        await runs.cancel_run(connection, place.run_id)
-        return await runs.look_at_run(connection, place.run_id)
-
-
-async def _carry_on(
-    project: Project, place: Whereabouts, target: Target | None, *, wait: float | None, ignore_changes: bool
-) -> FinishedRun:
-    from evalmeta.api import run_selection, runs  # noqa: PLC0415 - not needed for --help
-
-    async with connected(project, target) as connection:
-        org, remote = org_at(connection, project, target), None
-        if org.elsewhere is None:
-            seen = await runs.look_at_run(connection, place.run_id)
-        else:
-            remote = runs.kept(place, org.elsewhere)
-            seen = await runs.fetch_remote_run(connection, project, remote)
-        if seen.run.status.is_over:
-            if wait is not None:
-                _tell_end(seen.run)
-            return seen
-        if wait is None:
-            note(f"{_age(seen.run)} Wait for it: evalmeta test resume --job-id {place.run_id}")
-            return seen
-        if connection.is_ours and not ignore_changes:
-            await run_selection.check_unchanged(connection, seen.run)
-        if target is None:
-            await runs.check_subject(connection, project, seen.run)
-        with shown_progress() as progress:
-            return await finish_run(org, StartedRun(place.run_id, seen.run.definition, remote), progress, wait=wait)
-
-
-def check_id(run_id: str | None) -> None:
-    """Refuses what can be no run's id; None stands for the most recent run.
-
-    Raises:
-        UsageError: it is none.
+        UsageError: it is not a valid id.
     """
     if run_id is not None and not _RUN_ID.fullmatch(run_id):
-        raise UsageError(f"{run_id!r} is no run's id", actions=["Take the one that `evalmeta test run` printed."])
+        raise UsageError(f"{run_id!r} is not a valid run id", actions=["Use the id that `evalmeta test run` printed."])
 
 
-def _own_org(connection: Connection, project: Project, target: Target | None) -> Org:
+class EarlierRun(NamedTuple):
+    """A run that was started before, and where it is."""
+
+    project: Project
+    place: Whereabouts
+
+    def target(self) -> Target | None:
+        """Return the run's org, None for the embedded one, and print which it is."""
+        target = api.run_location.target_of(self.place)
+        print_target(self.project, target)
+        return target
+
+
+def find_run(run_id: str | None, target_org: str | None) -> EarlierRun:
+    """Find a run of the current folder's project, and the org that has it; None stands for the most recent run.
+
+    Raises:
+        UsageError: it is not a valid run id.
+        NotFound: there is no such run or org.
+    """
+    check_run_id(run_id)
+    project = find_project(Path.cwd())
+    return EarlierRun(project, api.run_location.locate(project, run_id, named=target_org))
+
+
+def resume_run(run: EarlierRun, *, wait: float | None, ignore_changes: bool = False) -> FinishedRun:
+    """Wait for a run, and work on it if no other process does; without `wait`, return the results so far.
+
+    A run that no process works on is not resumed if its definition has changed, unless `ignore_changes` is set.
+    """
+    if (finished := api.runs.load(run.place)) is not None:
+        note(f"Saved here: run {run.place.run_id}, which is over at {run.place.org_url}")
+        return finished
+    return run_async(_resume(run, run.target(), wait=wait, ignore_changes=ignore_changes))
+
+
+async def _resume(run: EarlierRun, target: Target | None, *, wait: float | None, ignore_changes: bool) -> FinishedRun:
+    place = run.place
+    try:
+        async with _org_of(run, target) as org:
+            remote = None if org.other is None else api.runs.kept(place, org.other)
+            seen = await _look(org, place.run_id, remote)
+            if seen.run.status.is_over:
+                if wait is not None:
+                    _note_missing_results(seen.run)
+                return seen
+            if wait is None:
+                age = seconds(max(0, round(time.time() - seen.run.started)))
+                started = f"The run started {age} ago and is not finished."
+                note(Suggestion(f"{started} Wait for it", "test", "resume", "--job-id", place.run_id))
+                return seen
+            if org.connection.is_ours and not ignore_changes:
+                await api.run_selection.check_unchanged(org.connection, seen.run)
+            if target is None:
+                await api.runs.check_subject(org.connection, run.project, seen.run)
+            with run_progress() as progress:
+                return await org.finish(StartedRun(place.run_id, seen.run.definition, remote), progress, wait=wait)
+    except WaitRanOut as timed_out:
+        await detach_runs(run.project, target, [timed_out])
+        raise with_total_wait(timed_out, wait or 0) from None
+
+
+def cancel_run(run: EarlierRun) -> FinishedRun:
+    """Cancel a run, and return the results that it has."""
+
+    async def cancel(target: Target | None) -> FinishedRun:
+        async with _org_of(run, target) as org:
+            if org.other is not None:
+                return await api.runs.cancel(org.connection, run.project, api.runs.kept(run.place, org.other))
+            await api.runs.cancel_run(org.connection, run.place.run_id)
+            return await api.runs.look_at_run(org.connection, run.place.run_id)
+
+    return run_async(cancel(run.target()))
+
+
+def extend_run(
+    run: EarlierRun, *, iterations: int, wait: float | None, ignore_changes: bool, is_quiet: bool = False
+) -> RunsOutcome:
+    """Add iterations to a run that is over, and wait for it; without `wait`, only start it.
+
+    `is_quiet` reserves stdout for the report.
+    """
+
+    async def extend(target: Target | None) -> RunsOutcome:
+        async with _org_of(run, target, detached=wait is None) as org:
+            _refuse_salesforce(org.connection)
+            await api.run_selection.extend(
+                org.connection, run.place.run_id, iterations=iterations, ignore_changes=ignore_changes
+            )
+            started = await _restarted(org, run.place)
+            if wait is None:
+                print_started(f"Extended run {started.id}.", started, is_quiet=is_quiet)
+                return RunsOutcome([], [], [started])
+            try:
+                with run_progress() as progress:
+                    return RunsOutcome([await org.finish(started, progress, wait=wait)], [], [])
+            except WaitRanOut as timed_out:
+                error = with_total_wait(timed_out, wait)
+        await detach_runs(run.project, target, [error])
+        return RunsOutcome([], [error], [])
+
+    return run_async(extend(run.target()))
+
+
+def rescore_run(run: EarlierRun, scoring: Scoring, policy: Values, *, as_deployed: bool) -> FinishedRun:
+    """Score the answers of a run again as a new run, and wait for it.
+
+    What `policy` does not say is taken from the first run.
+    """
+
+    async def rescore(target: Target | None) -> FinishedRun:
+        async with _org_of(run, target) as org:
+            _refuse_salesforce(org.connection)
+            first = (await api.runs.look_at_run(org.connection, run.place.run_id)).run
+            options = with_policy(replace(first.options, scoring=scoring), policy)
+            run_id = await api.run_selection.rescore(org.connection, first.id, options, as_deployed=as_deployed)
+            started = await _restarted(org, replace(run.place, run_id=run_id, remote=None))
+            with run_progress() as progress:
+                return await org.finish(started, progress, wait=math.inf)
+
+    return run_async(rescore(run.target()))
+
+
+async def _restarted(org: RunOrg, place: Whereabouts) -> StartedRun:
+    """Remember a run that has new work as the most recent one, and save its present state."""
+    api.runs.remember_run(org.connection, org.project, place.run_id)
+    remote = None if org.other is None else api.runs.kept(place, org.other)
+    seen = await _look(org, place.run_id, remote)
+    return StartedRun(place.run_id, seen.run.definition, replace(remote, run=seen.run) if remote else None)
+
+
+async def _look(org: RunOrg, run_id: str, remote: RemoteRun | None) -> FinishedRun:
+    if remote is None:
+        return await api.runs.look_at_run(org.connection, run_id)
+    return await api.runs.fetch_remote_run(org.connection, org.project, remote)
+
+
+def _refuse_salesforce(connection: Connection) -> None:
     if not connection.is_ours:
         way_out = "Run it here against recorded answers: the subject adapter replay reads results files."
-        raise UsageError("an org of Salesforce's neither extends runs nor judges answers again", actions=[way_out])
-    return org_at(connection, project, target)
+        raise UsageError("a Salesforce org cannot extend or rescore runs", actions=[way_out])
 
 
-@contextmanager
-def _shown_changes() -> Iterator[None]:
-    """Shows what changed in a definition when a run is refused for it."""
-    from evalmeta.api.run_selection import DefinitionChanged  # noqa: PLC0415 - not needed for --help
-    from evalmeta.report.comparison import difference_lines  # noqa: PLC0415 - likewise
-
+@asynccontextmanager
+async def _org_of(run: EarlierRun, target: Target | None, *, detached: bool = False) -> AsyncIterator[RunOrg]:
+    """Connect to a run's org; errors say that another org may have it, or what changed in its definition."""
     try:
-        yield
-    except DefinitionChanged as error:
+        async with connected(run.project, target, detached=detached) as connection:
+            yield RunOrg.of(connection, run.project, target)
+    except api.run_selection.DefinitionChanged as error:
         for line in difference_lines(error.difference) if error.difference else ():
             note(line.text)
         raise
-
-
-@contextmanager
-def _sought() -> Iterator[None]:
-    """Says of a run that an org does not have that another one may."""
-    try:
-        yield
     except NotFound as error:
-        way_on = "It may be in another org: name that one with --target-org (evalmeta org list)."
-        raise NotFound(str(error), actions=[*error.actions, way_on]) from None
+        way_out = "It may be in another org: name it with --target-org (see `evalmeta org list`)."
+        raise NotFound(str(error), actions=[*error.actions, way_out]) from None
 
 
-def _age(run: Run) -> str:
-    from evalmeta.report.text import seconds  # noqa: PLC0415 - not needed for --help
-
-    return f"The run began {seconds(max(0, round(time.time() - run.started)))} ago and is not finished."
-
-
-def _tell_end(run: Run) -> None:
-    """Says of a run that was stopped what can be done; one that is complete needs no words."""
+def _note_missing_results(run: Run) -> None:
     missing = run.total - len(run.cases)
-    if missing <= 0:
-        return
-    note(f"Run {run.id} is over and does not go on; {missing:,} of its {run.total:,} case results are missing.")
-    note(f"Begin a new one: evalmeta test run --api-name {run.definition}")
-    note(f"Or ask only what failed or ended in an error: evalmeta test run --failed-from {run.id}")
+    if missing > 0:
+        note(f"Run {run.id} is over and cannot be resumed; {missing:,} of its {run.total:,} case results are missing.")
+        note(Suggestion("Start a new one", "test", "run", "--api-name", run.definition))
+        note(Suggestion("Or run only what failed or ended in an error", "test", "run", "--failed-from", run.id))

@@ -1,4 +1,4 @@
-"""`evalmeta convert`: from source format to metadata format and back, and between definitions and other formats."""
+"""`evalmeta convert`: convert between source and metadata format, and between formats of tests."""
 
 from __future__ import annotations
 
@@ -8,10 +8,14 @@ from typing import TYPE_CHECKING, Final
 
 import click
 
+from evalmeta import api
 from evalmeta.cli.options import answers_options, api_version_option, selection_options
-from evalmeta.cli.output import json_option, note, print_json, print_table
+from evalmeta.cli.output import json_option, note, print_json, print_losses, print_table
 from evalmeta.errors import UsageError
 from evalmeta.formats.registry import ADK_CONFIG, TARGET_FORMATS
+from evalmeta.package.project import find_project
+from evalmeta.package.selection import Selection
+from evalmeta.report.text import count
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -23,7 +27,6 @@ if TYPE_CHECKING:
     from evalmeta.formats.registry import TargetFormat
     from evalmeta.model.json_value import JsonValue
     from evalmeta.model.registry import ApiVersion
-    from evalmeta.package.selection import Selection
 
 
 _DEFAULT_FOLDER: Final = "metadataPackage"
@@ -32,10 +35,10 @@ _force_option = click.option("--force", is_flag=True, help="Overwrite files that
 
 
 class _FileGroup(click.Group):
-    """A group whose command `file` need not be named: what is no other command is a file."""
+    """A group whose command `file` is the default: a word that is not another command is a file."""
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
-        """Puts `file` before arguments that begin with a file or an option of that command."""
+        """Insert `file` before arguments that begin with a file or an option of that command."""
         if args and args[0] not in {*self.commands, *ctx.help_option_names}:
             args = ["file", *args]
         return super().parse_args(ctx, args)
@@ -56,13 +59,13 @@ def convert() -> None:
 @click.argument("path", metavar="SOURCE", type=click.Path(path_type=Path))
 @click.option("--to", "target", type=click.Choice(TARGET_FORMATS), required=True, help="The format to write.")
 @click.option("-o", "--output-file", type=click.Path(path_type=Path), help="The file to write.  [default: stdout]")
-@click.option("--strict", is_flag=True, help="Refuse to lose anything.")
+@click.option("--strict", is_flag=True, help="Refuse a conversion that loses anything.")
 @click.option(
     "--dialect",
     type=click.Choice(("python", "typescript")),
     default="python",
     show_default=True,
-    help="Which of ADK's programs is to read it, with --to adk.",
+    help="With --to adk: which of ADK's libraries will read it.",
 )
 @answers_options
 @_force_option
@@ -78,11 +81,11 @@ def file(  # noqa: PLR0913 - one for each option
     force: bool,
     as_json: bool,
 ) -> None:
-    """Write a file of one format in another.
+    """Convert a file from one format to another.
 
     SOURCE can be a definition, a test spec (YAML), a Testing Center table (CSV), or a file of ADK, Databricks or
-    Ballerina; what it is shows in its content. Everything that the other format cannot hold is
-    listed; with --strict nothing is written then. The word `file` may be left out.
+    Ballerina; the format is detected from the content. Everything that the other format cannot hold is listed;
+    with --strict, nothing is written in that case. The word `file` is optional.
 
     \b
     evalmeta convert specs/Orders.yaml --to definition
@@ -90,12 +93,9 @@ def file(  # noqa: PLR0913 - one for each option
     evalmeta convert Orders.csv --to testspec --subject-name Order_Agent --strict
     evalmeta convert weather.test.json --to definition --subject-name Weather_Agent
     """
-    from evalmeta.api import specs  # noqa: PLC0415 - not needed for --help
-
-    written = specs.convert_file(path, target, answers=answers, strict=strict, dialect=dialect)
-    state = specs.put_converted(output_file, written.content, overwrite=force) if output_file else None
-    for loss in written.losses:
-        note(f"Lost: {loss}")
+    written = api.specs.convert_file(path, target, answers=answers, strict=strict, dialect=dialect)
+    state = api.specs.put_converted(output_file, written.content, overwrite=force) if output_file else None
+    print_losses(written.losses)
     if output_file and written.config is not None:
         _put_config(output_file.with_name(ADK_CONFIG), written.config, force=force)
     if as_json:
@@ -108,7 +108,7 @@ def file(  # noqa: PLR0913 - one for each option
 
 @convert.command()
 @selection_options(source_dir=("-p",))
-@click.option("-r", "--root-dir", type=_FOLDER, help="Convert this folder of the project only.")
+@click.option("-r", "--root-dir", type=_FOLDER, help="Convert only this folder of the project.")
 @click.option(
     "-d", "--output-dir", type=_FOLDER, default=_DEFAULT_FOLDER, show_default=True, help="The folder to write to."
 )
@@ -124,25 +124,22 @@ def source(
     force: bool,
     as_json: bool,
 ) -> None:
-    """Write the project's source format as metadata format: a folder with package.xml.
+    """Convert the project from source format to metadata format: a folder with package.xml.
 
-    Files that are there already with other content are listed, and nothing is written.
+    If files exist with other content, they are listed and nothing is written.
 
     \b
     evalmeta convert source
     evalmeta convert source --root-dir force-app --output-dir mdapi
     """
-    from evalmeta.api import convert as conversions  # noqa: PLC0415 - not needed for --help
-    from evalmeta.package.project import find_project  # noqa: PLC0415 - likewise
-
     chosen = _with_root(selection, root_dir)
     project = find_project(Path.cwd())
-    done = conversions.convert_source(project, chosen, output_dir, api_version=api_version, overwrite=force)
+    done = api.convert.convert_source(project, chosen, output_dir, api_version=api_version, overwrite=force)
     _report(done, as_json=as_json)
 
 
 @convert.command()
-@selection_options(source_dir=("-p", "--metadata-dir"), source_dir_help="A file or folder in the root; repeatable.")
+@selection_options(source_dir=("-p", "--metadata-dir"), source_dir_help="A file or folder in --root-dir; repeatable.")
 @click.option("-r", "--root-dir", type=_FOLDER, required=True, help="The folder in metadata format.")
 @click.option(
     "-d",
@@ -153,33 +150,28 @@ def source(
 @_force_option
 @json_option
 def metadata(selection: Selection, *, root_dir: Path, output_dir: Path | None, force: bool, as_json: bool) -> None:
-    """Write a folder in metadata format, a retrieved package say, as source format.
+    """Convert a folder in metadata format, such as a retrieved package, to source format.
 
-    A component that the project has already keeps its place. Files that are there
-    already with other content are listed, and nothing is written.
+    Components that the project already has keep their place. If files exist with other
+    content, they are listed and nothing is written.
 
     \b
     evalmeta convert metadata --root-dir mdapi
     evalmeta convert metadata --root-dir mdapi --output-dir force-app
     """
-    from evalmeta.api import convert as conversions  # noqa: PLC0415 - not needed for --help
-
-    done = conversions.convert_metadata(root_dir, selection, output_dir, overwrite=force)
+    done = api.convert.convert_metadata(root_dir, selection, output_dir, overwrite=force)
     _report(done, as_json=as_json)
 
 
 def _put_config(path: Path, content: bytes, *, force: bool) -> None:
-    """Writes what judges an eval set beside it; what is there already stays unless it is forced."""
-    from evalmeta.api import specs  # noqa: PLC0415 - not needed for --help
-
+    """Write the criteria of an eval set beside it; an existing file is replaced only with --force."""
     try:
-        note(f"{specs.put_converted(path, content, overwrite=force)} {path}")
+        note(f"{api.specs.put_converted(path, content, overwrite=force)} {path}")
     except UsageError:
-        note(f"Kept {path}, which has other content; write it anew with --force.")
+        note(f"Kept {path}, which has other content; replace it with --force.")
 
 
 def _with_root(selection: Selection, root_dir: Path | None) -> Selection:
-    from evalmeta.package.selection import Selection  # noqa: PLC0415 - not needed for --help
 
     if root_dir is None:
         return selection
@@ -199,6 +191,5 @@ def _report(done: Sequence[ConvertedFile], *, as_json: bool) -> None:
     if as_json:
         print_json({"files": [asdict(each) for each in done]})
         return
-    count = sum(1 for each in done if each.full_name)
-    click.echo(f"Converted {count:,} {'component' if count == 1 else 'components'}.")
+    click.echo(f"Converted {count(sum(1 for each in done if each.full_name), 'component')}.")
     print_table(["State", "Name", "File"], [(each.state, each.full_name, each.file) for each in done])

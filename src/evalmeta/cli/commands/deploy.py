@@ -1,47 +1,53 @@
-"""`evalmeta deploy`: send definitions to the org."""
+"""`evalmeta deploy`: deploy definitions to the org."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Final, TypeAlias
+from typing import TYPE_CHECKING, Final
 
 import click
 from click.core import ParameterSource
 
-from evalmeta import limits
+from evalmeta import api
+from evalmeta.cli.deployments import finish_deployment, print_started
 from evalmeta.cli.groups import LazyGroup
-from evalmeta.cli.jobs import follow, print_going_on, print_outcome, run_async, seconds_of, wait_option
-from evalmeta.cli.options import api_version_option, choose_target, connected, selection_options, target_org_option
-from evalmeta.cli.output import json_option, note, print_json
-from evalmeta.errors import EXIT_PASSED, EXIT_WAIT_RAN_OUT
+from evalmeta.cli.jobs import wait_option
+from evalmeta.cli.options import api_version_option, option_group, selection_options
+from evalmeta.cli.orgs import choose_target, run_in_target, target_org_option
+from evalmeta.cli.output import json_option, note, print_json, warn
+from evalmeta.errors import EXIT_PASSED
+from evalmeta.model.component import DESTRUCTIVE_FILES, POST_DESTRUCTIVE_FILE, PRE_DESTRUCTIVE_FILE
+from evalmeta.package.project import find_project
+from evalmeta.protocol.metadata_api import DeployOptions
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Mapping, Sequence
 
-    from evalmeta.api.deployments import Deployment
     from evalmeta.api.org_targets import Target
     from evalmeta.api.packages import Parcel
+    from evalmeta.cli.options import Command, Decorator
     from evalmeta.client.connection import Connection
-    from evalmeta.model.component import ComponentSet
     from evalmeta.model.registry import ApiVersion
     from evalmeta.package.project import Project
     from evalmeta.package.selection import Selection
-    from evalmeta.protocol.metadata_api import DeployOptions, DeployResult
-
-    _Command: TypeAlias = Callable[..., int]  # type: ignore[explicit-any]
 
 
-_JOBS: Final = "evalmeta.cli.commands.deploy_jobs"
-_HERE: Final = "evalmeta.cli.commands.deploy"
 _TEST_LEVELS: Final = ("NoTestRun", "RunSpecifiedTests", "RunLocalTests", "RunAllTestsInOrg", "RunRelevantTests")
+_COMMANDS: Final = {
+    "cancel": ("deploy_jobs:cancel", "Cancel a deployment that is not done."),
+    "quick": ("deploy_jobs:quick", "Deploy exactly what was validated, once and within ten days."),
+    "report": ("deploy_jobs:report", "Show the status or the result of a deployment."),
+    "resume": ("deploy_jobs:resume", "Wait for a deployment that continues, and show its result."),
+    "start": ("deploy:start", "Do the same as `evalmeta deploy`."),
+    "validate": ("deploy:validate", "Let the org check everything without changing it, for `deploy quick`."),
+}
 
 
 @dataclass(frozen=True, slots=True)
-class _Order:
-    """What a deployment is asked to do: a field for each option."""
+class _Request:
+    """What to deploy and how: a field for each option of the commands."""
 
-    selection: Selection
     metadata_dir: Path | None
     single_package: bool
     pre_destructive_changes: Path | None
@@ -51,76 +57,81 @@ class _Order:
     tests: tuple[str, ...]
     ignore_conflicts: bool
     ignore_warnings: bool
-    api_version: ApiVersion | None
     is_async: bool
     wait: float | None
+    api_version: ApiVersion | None
     target_org: str | None
     as_json: bool
-    dry_run: bool = False
+    dry_run: bool = True
     ignore_errors: bool = False
 
     @property
     def destructive(self) -> dict[str, Path]:
-        """Gives the manifests of what is deleted, by their names in the zip."""
-        from evalmeta.model.component import POST_DESTRUCTIVE_FILE, PRE_DESTRUCTIVE_FILE  # noqa: PLC0415 - likewise
-
+        """The manifests of what is deleted, by their names in the zip."""
         named = {
             PRE_DESTRUCTIVE_FILE: self.pre_destructive_changes,
             POST_DESTRUCTIVE_FILE: self.post_destructive_changes,
         }
         return {name: path for name, path in named.items() if path is not None}
 
+    def check(self, selection: Selection) -> None:
+        """Refuse options that exclude each other."""
+        if self.metadata_dir and not selection.is_everything:
+            raise click.UsageError("--metadata-dir excludes --source-dir, --manifest and --metadata.")
+        if self.single_package and not self.metadata_dir:
+            raise click.UsageError("--single-package needs --metadata-dir.")
+        if self.destructive and not selection.manifest:
+            raise click.UsageError("Destructive changes need --manifest; the package.xml may be empty.")
+        if self.is_async and self.wait is not None:
+            raise click.UsageError("--async and --wait exclude each other.")
+        if bool(self.tests) != (self.test_level == "RunSpecifiedTests"):
+            raise click.UsageError("--tests and --test-level RunSpecifiedTests need each other.")
 
-def _order_options(command: _Command) -> _Command:
-    file = click.Path(path_type=Path)
-    for option in (
-        json_option,
-        target_org_option,
-        api_version_option,
-        click.option("--async", "is_async", is_flag=True, help="Do not wait; print the deployment's id."),
-        wait_option("33"),
-        click.option("-g", "--ignore-warnings", is_flag=True, help="Succeed in spite of warnings of the org's."),
-        click.option("-c", "--ignore-conflicts", is_flag=True, help="Overwrite what was changed in the org."),
-        click.option("-t", "--tests", multiple=True, help="An Apex test for RunSpecifiedTests; repeatable."),
-        click.option("-l", "--test-level", type=click.Choice(_TEST_LEVELS), help="Which Apex tests the org runs."),
-        click.option("--purge-on-delete", is_flag=True, help="Keep nothing deleted in the recycle bin."),
-        click.option(
-            "--post-destructive-changes", type=file, help="A manifest of what to delete last; needs --manifest."
-        ),
-        click.option(
-            "--pre-destructive-changes", type=file, help="A manifest of what to delete first; needs --manifest."
-        ),
-        click.option("--single-package", is_flag=True, help="package.xml is in the root of --metadata-dir."),
-        click.option(
-            "--metadata-dir", type=file, help="Send this folder in metadata format, or this zip, instead of a project."
-        ),
-    ):
-        command = option(command)
-    return selection_options()(command)
+
+_FILE: Final = click.Path(path_type=Path)
+_CHANGING: Sequence[Decorator] = (
+    click.option("--dry-run", is_flag=True, help="Let the org check everything without changing it."),
+    click.option("-r", "--ignore-errors", is_flag=True, help="Deploy valid components even if the org refuses others."),
+)
+_OPTIONS: Sequence[Decorator] = (
+    click.option("--metadata-dir", type=_FILE, help="Deploy this folder in metadata format, or this zip."),
+    click.option("--single-package", is_flag=True, help="package.xml is in the root of --metadata-dir."),
+    click.option("--pre-destructive-changes", type=_FILE, help="Manifest of what to delete first; needs --manifest."),
+    click.option("--post-destructive-changes", type=_FILE, help="Manifest of what to delete last; needs --manifest."),
+    click.option("--purge-on-delete", is_flag=True, help="Do not keep deleted components in the recycle bin."),
+    click.option("-l", "--test-level", type=click.Choice(_TEST_LEVELS), help="Which Apex tests the org runs."),
+    click.option("-t", "--tests", multiple=True, help="An Apex test for RunSpecifiedTests; repeatable."),
+    click.option("-c", "--ignore-conflicts", is_flag=True, help="Overwrite what was changed in the org."),
+    click.option("-g", "--ignore-warnings", is_flag=True, help="Succeed even if the org reports warnings."),
+    wait_option("33"),
+    click.option("--async", "is_async", is_flag=True, help="Do not wait; print the deployment's id."),
+    api_version_option,
+    target_org_option,
+    json_option,
+)
+
+
+def _request_options(*options: Decorator) -> Decorator:
+    def decorate(command: Command) -> Command:
+        return selection_options()(option_group("request", _Request, (*options, *_OPTIONS))(command))
+
+    return decorate
 
 
 @click.group(
     cls=LazyGroup,
-    rows={
-        "cancel": f"{_JOBS}:cancel",
-        "quick": f"{_JOBS}:quick",
-        "report": f"{_JOBS}:report",
-        "resume": f"{_JOBS}:resume",
-        "start": f"{_HERE}:start",
-        "validate": f"{_HERE}:validate",
-    },
-    otherwise="Files are named with --manifest or --source-dir, components with --metadata.",
+    module="evalmeta.cli.commands",
+    rows=_COMMANDS,
+    unknown="Files are named with --manifest or --source-dir, components with --metadata.",
     invoke_without_command=True,
 )
-@click.option("--dry-run", is_flag=True, help="Have the org check everything, and change nothing.")
-@click.option("-r", "--ignore-errors", is_flag=True, help="Deploy what can be, though other components are refused.")
-@_order_options
+@_request_options(*_CHANGING)
 @click.pass_context
-def deploy(ctx: click.Context, /, selection: Selection, **_: object) -> int:
-    """Check definitions and send them to the org: all of them, or none.
+def deploy(ctx: click.Context, /, selection: Selection, request: _Request) -> int:
+    """Check definitions and deploy them to the org: all of them, or none.
 
-    Without a selection every definition of the project is sent. What was changed in the
-    org since the last deploy or retrieve is not overwritten, and then nothing is sent.
+    Without a selection, every definition of the project is deployed. If a definition was
+    changed in the org since the last deploy or retrieve, nothing is deployed.
 
     \b
     evalmeta deploy
@@ -132,128 +143,86 @@ def deploy(ctx: click.Context, /, selection: Selection, **_: object) -> int:
     evalmeta deploy --async
     """
     if ctx.invoked_subcommand is None:
-        return _carry_out(_order(ctx, selection))
+        return _deploy(selection, request)
     if any(ctx.get_parameter_source(name) is ParameterSource.COMMANDLINE for name in ctx.params):
-        raise click.UsageError(f"Options stand behind the command: evalmeta deploy {ctx.invoked_subcommand} OPTIONS")
+        raise click.UsageError(f"Put the options after the command: evalmeta deploy {ctx.invoked_subcommand} OPTIONS")
     return EXIT_PASSED
 
 
 @click.command()
-@click.option("--dry-run", is_flag=True, help="Have the org check everything, and change nothing.")
-@click.option("-r", "--ignore-errors", is_flag=True, help="Deploy what can be, though other components are refused.")
-@_order_options
-@click.pass_context
-def start(ctx: click.Context, /, selection: Selection, **_: object) -> int:
-    """Do what `evalmeta deploy` does."""
-    return _carry_out(_order(ctx, selection))
+@_request_options(*_CHANGING)
+def start(selection: Selection, request: _Request) -> int:
+    """Do the same as `evalmeta deploy`."""
+    return _deploy(selection, request)
 
 
 @click.command()
-@_order_options
-@click.pass_context
-def validate(ctx: click.Context, /, selection: Selection, **_: object) -> int:
-    """Have the org check everything and change nothing; `deploy quick` deploys what passed.
+@_request_options()
+def validate(selection: Selection, request: _Request) -> int:
+    """Let the org check everything without changing it, for `deploy quick`.
 
     \b
     evalmeta deploy validate --manifest package.xml
     evalmeta deploy quick --use-most-recent
     """
-    return _carry_out(_order(ctx, selection, dry_run=True))
+    return _deploy(selection, request)
 
 
-def _order(ctx: click.Context, selection: Selection, **more: bool) -> _Order:
-    known = {field.name for field in fields(_Order)}
-    given = {name: value for name, value in ctx.params.items() if name in known}
-    order = _Order(selection=selection, **given | more)
-    _check(order)
-    return order
-
-
-def _check(order: _Order) -> None:
-    """Refuses options that exclude each other."""
-    if order.metadata_dir and not order.selection.is_everything:
-        raise click.UsageError("--metadata-dir goes without --source-dir, --manifest and --metadata.")
-    if order.single_package and not order.metadata_dir:
-        raise click.UsageError("--single-package needs --metadata-dir.")
-    if order.destructive and not order.selection.manifest:
-        raise click.UsageError("Destructive changes need --manifest; the package.xml may be empty.")
-    if order.is_async and order.wait is not None:
-        raise click.UsageError("--async and --wait exclude each other.")
-    if bool(order.tests) != (order.test_level == "RunSpecifiedTests"):
-        raise click.UsageError("--tests and --test-level RunSpecifiedTests need each other.")
-
-
-def _carry_out(order: _Order) -> int:
-    from evalmeta.api import packages, selections  # noqa: PLC0415 - not needed for --help
-    from evalmeta.package.project import find_project  # noqa: PLC0415 - likewise
-
+def _deploy(selection: Selection, request: _Request) -> int:
+    request.check(selection)
     project = find_project(Path.cwd())
-    target = choose_target(project, order.target_org)
-    if order.metadata_dir:
-        parcel = packages.pack_folder(order.metadata_dir, single_package=order.single_package)
-        return run_async(_send(project, target, order, lambda _: parcel))
-    components = selections.resolve(
-        project, order.selection, api_version=order.api_version, may_be_empty=bool(order.destructive)
+    target = choose_target(project, request.target_org)
+    if request.metadata_dir:
+        parcel = api.packages.pack_folder(request.metadata_dir, single_package=request.single_package)
+        return _send(project, target, request, lambda _: parcel)
+    destructive = request.destructive
+    components = api.selections.resolve(
+        project, selection, api_version=request.api_version, may_be_empty=bool(destructive)
     )
-    _tell_of_destructive(order)
-    if not (components.components or order.destructive):
+    if selection.manifest:
+        _warn_of_unsent_deletions(selection.manifest.parent, destructive)
+    if not (components.components or destructive):
         note("Nothing to deploy: the project has no definitions.")
-        if order.as_json:
+        if request.as_json:
             print_json({"id": None, "status": "Succeeded", "files": []})
         return EXIT_PASSED
-    return run_async(_send(project, target, order, lambda connection: _pack(connection, project, components, order)))
+
+    def pack(connection: Connection) -> Parcel:
+        return api.packages.pack_project(project, components, destructive=destructive, newest=connection.api_version)
+
+    return _send(project, target, request, pack)
 
 
-def _tell_of_destructive(order: _Order) -> None:
-    """Says how destructive changes that stand beside the manifest are sent, for none is by itself."""
-    from evalmeta.model.component import DESTRUCTIVE_FILES, PRE_DESTRUCTIVE_FILE  # noqa: PLC0415 - not for --help
-
-    manifest = order.selection.manifest
-    named = {path.resolve() for path in order.destructive.values()}
-    for name in DESTRUCTIVE_FILES if manifest else ():
-        path = manifest.parent / name if manifest else Path(name)
-        if path.is_file() and path.resolve() not in named:
+def _warn_of_unsent_deletions(folder: Path, destructive: Mapping[str, Path]) -> None:
+    """Warn of destructive changes beside the manifest: they are sent only if an option names them."""
+    sent = {path.resolve() for path in destructive.values()}
+    for name in DESTRUCTIVE_FILES:
+        path = folder / name
+        if path.is_file() and path.resolve() not in sent:
             when = "pre" if name == PRE_DESTRUCTIVE_FILE else "post"
-            note(f"Warning: {path} is not sent. To delete what it names: --{when}-destructive-changes {path}")
+            warn(f"{path} is not sent. To delete what it names, add --{when}-destructive-changes {path}")
 
 
-def _pack(connection: Connection, project: Project, components: ComponentSet, order: _Order) -> Parcel:
-    from evalmeta.api import packages  # noqa: PLC0415 - not needed for --help
-
-    return packages.pack_project(project, components, destructive=order.destructive, newest=connection.api_version)
-
-
-async def _send(project: Project, target: Target | None, order: _Order, pack: Callable[[Connection], Parcel]) -> int:
-    from evalmeta.api import deployments  # noqa: PLC0415 - not needed for --help
-
-    async with connected(project, target, api_version=order.api_version) as connection:
-        parcel = pack(connection)
-        job_id = await deployments.start(
-            connection, project, parcel, options=_options(order), ignore_conflicts=order.ignore_conflicts
-        )
-        if order.is_async:
-            what = "Validation" if order.dry_run else "Deployment"
-            print_going_on(job_id, what, as_json=order.as_json)
-            return EXIT_PASSED
-        wait = seconds_of(order.wait, otherwise=limits.DEPLOY_WAIT_SECONDS)
-
-        async def finish(show: Callable[[DeployResult], None]) -> Deployment:
-            return await deployments.finish(connection, project, job_id, parcel=parcel, wait=wait, on_progress=show)
-
-        outcome = await follow(finish, job_id, as_json=order.as_json)
-    if outcome is None:
-        return EXIT_WAIT_RAN_OUT
-    return print_outcome(outcome, as_json=order.as_json)
-
-
-def _options(order: _Order) -> DeployOptions:
-    from evalmeta.protocol.metadata_api import DeployOptions  # noqa: PLC0415 - not needed for --help
-
-    return DeployOptions(
-        check_only=order.dry_run,
-        ignore_warnings=order.ignore_warnings,
-        purge_on_delete=order.purge_on_delete,
-        rollback_on_error=not order.ignore_errors,
-        run_tests=order.tests,
-        test_level=order.test_level,
+def _send(project: Project, target: Target | None, request: _Request, pack: Callable[[Connection], Parcel]) -> int:
+    options = DeployOptions(
+        check_only=request.dry_run,
+        ignore_warnings=request.ignore_warnings,
+        purge_on_delete=request.purge_on_delete,
+        rollback_on_error=not request.ignore_errors,
+        run_tests=request.tests,
+        test_level=request.test_level,
     )
+
+    async def send(connection: Connection) -> int:
+        parcel = pack(connection)
+        job_id = await api.deployments.start(
+            connection, project, parcel, options=options, ignore_conflicts=request.ignore_conflicts
+        )
+        if request.is_async:
+            print_started(job_id, "Validation" if request.dry_run else "Deployment", as_json=request.as_json)
+            return EXIT_PASSED
+        return await finish_deployment(
+            connection, project, job_id, wait=request.wait, as_json=request.as_json, parcel=parcel
+        )
+
+    return run_in_target(project, target, send, api_version=request.api_version)

@@ -7,20 +7,19 @@ from typing import TYPE_CHECKING, Final
 
 import click
 
-from evalmeta.cli.jobs import run_async
-from evalmeta.cli.options import choose_target, connected, target_org_option
-from evalmeta.cli.output import json_option, print_json, print_problems, wants_colour
+from evalmeta import api
+from evalmeta.cli.orgs import run_in_org, target_org_option
+from evalmeta.cli.output import json_option, print_json, print_problems, print_styled
 from evalmeta.errors import EXIT_FAILED, EXIT_PASSED
+from evalmeta.report.comparison import difference_json, difference_lines
+from evalmeta.report.problems import problem_json
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from evalmeta.api.org_targets import Target
     from evalmeta.model.difference import Difference
-    from evalmeta.package.project import Project
 
 
-_FILES: Final = 2
 _COLOURS: Final = {"old": "red", "new": "green"}
 
 
@@ -29,10 +28,11 @@ _COLOURS: Final = {"old": "red", "new": "green"}
 @target_org_option
 @json_option
 def diff(names: tuple[str, ...], *, target_org: str | None, as_json: bool) -> int:
-    """Show how the project's definitions differ from the org's, by test case and expectation.
+    """Show how definitions differ between the project and the org.
 
-    NAME is a definition's full name; without one all that differ are shown. What the org
-    has is marked -, what the project has +. With two files, those are compared.
+    NAME is a definition's full name; without one, all that differ are shown, by test case
+    and expectation. Lines of the org are marked -, lines of the project +. Two files are
+    compared with each other.
 
     \b
     evalmeta diff
@@ -40,38 +40,15 @@ def diff(names: tuple[str, ...], *, target_org: str | None, as_json: bool) -> in
     evalmeta diff old/Order_Desk.aiEvaluationDefinition Order_Desk.aiEvaluationDefinition
     """
     files = [Path(name) for name in names]
-    if len(files) == _FILES and all(file.is_file() for file in files):
-        found = _diff_files(*files)
+    if len(files) == 2 and all(file.is_file() for file in files):  # noqa: PLR2004 - FILE FILE
+        difference = api.changes.diff_files(*files)
+        found = [difference] if difference else []
     else:
-        found = _diff_with_org(names, target_org)
+        found = run_in_org(target_org, lambda connection, project: api.changes.diff(connection, project, names))
     return _report(found, as_json=as_json)
 
 
-def _diff_files(before: Path, after: Path) -> list[Difference]:
-    from evalmeta.api import changes  # noqa: PLC0415 - not needed for --help
-
-    found = changes.diff_files(before, after)
-    return [found] if found else []
-
-
-def _diff_with_org(names: Sequence[str], target_org: str | None) -> list[Difference]:
-    from evalmeta.package.project import find_project  # noqa: PLC0415 - not needed for --help
-
-    project = find_project(Path.cwd())
-    target = choose_target(project, target_org)
-    return run_async(_diff(project, target, names))
-
-
-async def _diff(project: Project, target: Target | None, names: Sequence[str]) -> list[Difference]:
-    from evalmeta.api import changes  # noqa: PLC0415 - not needed for --help
-
-    async with connected(project, target) as connection:
-        return await changes.diff(connection, project, names)
-
-
 def _report(found: Sequence[Difference], *, as_json: bool) -> int:
-    from evalmeta.report.comparison import difference_json, difference_lines  # noqa: PLC0415 - not needed for --help
-    from evalmeta.report.problems import problem_json  # noqa: PLC0415 - likewise
 
     problems = [problem for each in found for problem in each.problems]
     status = EXIT_FAILED if problems else EXIT_PASSED
@@ -80,8 +57,8 @@ def _report(found: Sequence[Difference], *, as_json: bool) -> int:
         print_json({"differences": comparable, "problems": [problem_json(each) for each in problems]}, status=status)
         return status
     for each in found:
-        for style, text in () if each.problems else difference_lines(each):
-            click.echo(click.style(text, fg=_COLOURS.get(style), bold=style == "title" or None), color=wants_colour())
+        if not each.problems:
+            print_styled(difference_lines(each), _COLOURS)
     if problems:
         print_problems(problems, err=True)
     if not found:

@@ -1,4 +1,4 @@
-"""`evalmeta format`: write definitions and manifests in one form."""
+"""`evalmeta format`: format definitions and manifests."""
 
 from __future__ import annotations
 
@@ -7,8 +7,11 @@ from typing import TYPE_CHECKING
 
 import click
 
+from evalmeta import api
 from evalmeta.cli.output import json_option, note, print_json, print_problems
 from evalmeta.errors import EXIT_FAILED, EXIT_PASSED
+from evalmeta.report.problems import problem_json
+from evalmeta.report.text import count
 
 if TYPE_CHECKING:
     from evalmeta.api.files import Formatting
@@ -16,24 +19,21 @@ if TYPE_CHECKING:
 
 @click.command("format")
 @click.argument("paths", nargs=-1, type=click.Path(path_type=Path), metavar="[PATH]...")
-@click.option("--check", is_flag=True, help="Write nothing; list what would change and exit 1 if anything would.")
+@click.option("--check", is_flag=True, help="List the files that would change without writing; exit with 1 if any.")
 @json_option
 def format_(paths: tuple[Path, ...], *, check: bool, as_json: bool) -> int:
-    """Write definitions and manifests as an org hands them out: order, indentation, escaping.
+    """Format definitions and manifests as an org writes them.
 
-    Comments stay with the elements they belong to, and texts never change. PATH is a
-    definition, a manifest or a folder, which is searched through. Without one, the
-    project's definitions and its manifests are formatted. Files with problems are left
-    alone; then the exit code is 1.
+    Sets order, indentation and escaping. Comments stay with their elements, and texts
+    never change. PATH is a definition, a manifest or a folder to search. By default, the
+    project's definitions and manifests are formatted. Files with problems are not
+    changed, and the exit code is then 1.
 
     \b
     evalmeta format
     evalmeta format --check force-app manifest/package.xml
     """
-    from evalmeta.api import files  # noqa: PLC0415 - not needed for --help
-    from evalmeta.report.problems import problem_json  # noqa: PLC0415 - likewise
-
-    done = files.format_files(paths, check=check)
+    done = api.files.format_files(paths, check=check)
     status = EXIT_FAILED if done.problems or (check and done.changed) else EXIT_PASSED
     if as_json:
         problems = [problem_json(each) for each in done.problems]
@@ -48,8 +48,7 @@ def format_(paths: tuple[Path, ...], *, check: bool, as_json: bool) -> int:
 
 
 def _last_line(done: Formatting, *, check: bool) -> str:
-    from evalmeta.report.text import count  # noqa: PLC0415 - not needed for --help
 
     if not done.changed:
-        return f"{count(done.files - len({each.location.path for each in done.problems}), 'file')} formatted already."
+        return f"{count(done.files - len({each.location.path for each in done.problems}), 'file')} already formatted."
     return f"{'Would format' if check else 'Formatted'} {len(done.changed):,} of {count(done.files, 'file')}."

@@ -1,4 +1,4 @@
-"""`evalmeta manifest`: package.xml and destructive changes, made from files or from an org."""
+"""`evalmeta manifest`: write package.xml and destructive changes from files or from an org."""
 
 from __future__ import annotations
 
@@ -7,15 +7,17 @@ from typing import TYPE_CHECKING, Final
 
 import click
 
-from evalmeta.cli.jobs import run_async
-from evalmeta.cli.options import api_version_option, choose_target, connected, selection_options, target_org_option
+from evalmeta import api
+from evalmeta.cli.options import api_version_option, selection_options
+from evalmeta.cli.orgs import choose_target, run_in_target, target_org_option
 from evalmeta.cli.output import json_option, print_json
+from evalmeta.package.project import find_project
+from evalmeta.report.text import count
 
 if TYPE_CHECKING:
-    from evalmeta.api.org_targets import Target
+    from evalmeta.client.connection import Connection
     from evalmeta.model.component import Manifest
     from evalmeta.model.registry import ApiVersion
-    from evalmeta.package.project import Project
     from evalmeta.package.selection import Selection
 
 
@@ -29,20 +31,20 @@ _NAMES: Final = {
 
 @click.group()
 def manifest() -> None:
-    """Make manifests: package.xml and destructive changes."""
+    """Write manifests: package.xml and destructive changes."""
 
 
 @manifest.command()
 @selection_options(source_dir=("-d", "-p"))
-@click.option("--from-org", is_flag=True, help="Name what the org has, not what the project has.")
+@click.option("--from-org", is_flag=True, help="List what the org has instead of what the project has.")
 @click.option("-n", "--name", help="The file's name.  [default: package.xml]")
-@click.option("-t", "--type", "kind", type=click.Choice(list(_NAMES)), help="A manifest of this kind, by its own name.")
+@click.option("-t", "--type", "kind", type=click.Choice(list(_NAMES)), help="The kind of manifest; sets its name.")
 @click.option(
     "-r",
     "--output-dir",
     type=click.Path(path_type=Path, file_okay=False),
     default=".",
-    help="The folder to write it to, made when missing.  [default: the current one]",
+    help="The folder to write it to; it is created if needed.  [default: the current folder]",
 )
 @api_version_option
 @target_org_option
@@ -58,11 +60,11 @@ def generate(  # noqa: PLR0913 - one parameter for each option
     target_org: str | None,
     as_json: bool,
 ) -> None:
-    """Write a manifest that names a selection, sorted; without one, all that the project has.
+    """Write a sorted manifest of a selection, by default of the whole project.
 
-    --type pre, post and destroy make destructive changes: they name what is to be
-    deleted, each component by itself; what --metadata names need not be in the
-    project any more. A file that is there already is replaced.
+    --type pre, post and destroy write destructive changes, which list each component to
+    delete. What --metadata names may already be missing from the project. An existing
+    file is replaced.
 
     \b
     evalmeta manifest generate --source-dir force-app --output-dir manifest
@@ -70,25 +72,23 @@ def generate(  # noqa: PLR0913 - one parameter for each option
     evalmeta manifest generate --from-org --name all.xml
     evalmeta manifest generate --type post --metadata AiEvaluationDefinition:Old_Tests
     """
-    from evalmeta.api import packages  # noqa: PLC0415 - not needed for --help
-    from evalmeta.api.files import shown  # noqa: PLC0415 - likewise
-    from evalmeta.package.project import find_project  # noqa: PLC0415 - likewise
-
     path = output_dir / _file_name(name, kind)
     project = find_project(Path.cwd())
+
+    async def fetch(connection: Connection) -> Manifest:
+        return await api.packages.manifest_from_org(connection, project, selection, api_version=api_version)
+
     if from_org:
-        target = choose_target(project, target_org)
-        made = run_async(_from_org(project, target, selection, api_version))
+        made = run_in_target(project, choose_target(project, target_org), fetch, api_version=api_version)
     else:
         deletes = kind not in {None, "package"}
-        made = packages.manifest_from_project(project, selection, deletes=deletes, api_version=api_version)
-    state = packages.save_manifest(made, path)
-    count = sum(len(block.members) for block in made.types)
+        made = api.packages.manifest_from_project(project, selection, deletes=deletes, api_version=api_version)
+    state = api.packages.save_manifest(made, path)
+    members = sum(len(block.members) for block in made.types)
     if as_json:
-        print_json({"name": path.name, "path": str(path), "state": state, "members": count, "version": made.version})
-        return
-    members = "member" if count == 1 else "members"
-    click.echo(f"{state} {shown(path)} ({count} {members}, API version {made.version}).")
+        print_json({"name": path.name, "path": str(path), "state": state, "members": members, "version": made.version})
+    else:
+        click.echo(f"{state} {api.files.shown(path)} ({count(members, 'member')}, API version {made.version}).")
 
 
 def _file_name(name: str | None, kind: str | None) -> str:
@@ -97,14 +97,5 @@ def _file_name(name: str | None, kind: str | None) -> str:
     if kind is not None:
         raise click.UsageError("--name and --type exclude each other.")
     if Path(name).name != name:
-        raise click.UsageError("--name takes the name of a file; its folder is --output-dir.")
+        raise click.UsageError("--name must be a file name; its folder is --output-dir.")
     return name if name.endswith(".xml") else f"{name}.xml"
-
-
-async def _from_org(
-    project: Project, target: Target | None, selection: Selection, api_version: ApiVersion | None
-) -> Manifest:
-    from evalmeta.api import packages  # noqa: PLC0415 - not needed for --help
-
-    async with connected(project, target, api_version=api_version) as connection:
-        return await packages.manifest_from_org(connection, project, selection, api_version=api_version)

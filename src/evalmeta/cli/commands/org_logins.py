@@ -1,4 +1,4 @@
-"""`evalmeta org login|list|display|logout|default`: logins to orgs that are not the project's own."""
+"""`evalmeta org login|list|display|logout|default`: logins to other orgs than the project's own."""
 
 from __future__ import annotations
 
@@ -7,11 +7,13 @@ from typing import TYPE_CHECKING
 
 import click
 
-from evalmeta.cli.jobs import run_async
+from evalmeta import api
 from evalmeta.cli.logins import log_in, login_options
-from evalmeta.cli.options import target_org_option
-from evalmeta.cli.output import json_option, note, print_json, print_table
-from evalmeta.errors import EXIT_ORG, EXIT_PASSED
+from evalmeta.cli.orgs import run_async, target_org_option
+from evalmeta.cli.output import json_option, note, print_json, print_table, warn
+from evalmeta.errors import EXIT_ORG, EXIT_PASSED, ProjectError, Suggestion
+from evalmeta.model.login import ByKey, BySf
+from evalmeta.package.project import find_project
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -19,20 +21,19 @@ if TYPE_CHECKING:
     from evalmeta.cli.logins import LoginOptions
     from evalmeta.model.json_value import JsonObject
     from evalmeta.model.login import Login
-    from evalmeta.package.project import Project
 
 
 @click.command()
 @login_options
-@click.option("-a", "--alias", default="", help="A name of your own for the login.")
+@click.option("-a", "--alias", default="", help="A name for the login.")
 @click.option("-s", "--set-default", is_flag=True, help="Make it the project's default org.")
 @json_option
 def login(options: LoginOptions, *, alias: str, set_default: bool, as_json: bool) -> None:
-    """Log in to an org and keep the login, for --target-org of other commands.
+    """Log in to an org and save the login, for --target-org of other commands.
 
-    Without a method the access token is read from SF_ACCESS_TOKEN, or else from standard
-    input. No option takes a token: others could read it. Secrets are kept in the
-    system's keyring (extra `keyring`), or in a file that only you may read.
+    By default, the access token is read from SF_ACCESS_TOKEN or from standard input.
+    There is no option for a token, because other users could read it. Secrets are saved
+    in the system's keyring (extra `keyring`), or in a file that only you can read.
 
     \b
     evalmeta org login --instance-url https://mycompany.my.salesforce.com --alias dev
@@ -41,55 +42,51 @@ def login(options: LoginOptions, *, alias: str, set_default: bool, as_json: bool
     evalmeta org login --web --alias dev --set-default
     evalmeta org login --from-sf dev
     """
-    from evalmeta.api import logins, org_targets  # noqa: PLC0415 - not needed for --help
-
-    logins.check_alias(alias)
-    project = _project() if set_default else None
-    known = logins.list_logins()
+    api.logins.check_alias(alias)
+    project = find_project(Path.cwd()) if set_default else None
+    known = api.logins.list_logins()
     done = run_async(log_in(options, alias=alias))
-    _follow_names(known, done)
+    _update_aliases(known, done)
     if project:
-        org_targets.set_default(project, done.name)
+        api.org_targets.set_default(project, done.name)
     if as_json:
         print_json(_login_json(done))
         return
     click.echo(f"Logged in as {done.username} to {done.url} (org {done.org_id}, API version {done.api_version}).")
-    note(f"Use it: evalmeta deploy{'' if project else f' --target-org {done.name}'}")
+    note(Suggestion("Use it", "deploy", *(() if project else ("--target-org", done.name))))
 
 
-def _follow_names(known: Sequence[Login], done: Login) -> None:
-    """Says whose alias went to a login, and lets the project's default follow a login that has a new one."""
-    from evalmeta.api import org_targets  # noqa: PLC0415 - not needed for --help
-
+def _update_aliases(known: Sequence[Login], done: Login) -> None:
+    """Report logins that lost their alias; a project's default keeps its login when the alias changes."""
     for before in known:
         if (before.username.casefold(), before.url) == (done.username.casefold(), done.url):
             if before.alias in {"", done.alias}:
                 continue
-            note(f"This login was known as {before.alias}; its alias is {done.alias} now.")
+            note(f"The alias of this login was {before.alias}; now it is {done.alias}.")
             if _default_here() == before.alias:
-                org_targets.set_default(_project(), done.name)
-                note(f"It stays the project's default: evalmeta org default {done.name}")
+                api.org_targets.set_default(find_project(Path.cwd()), done.name)
+                note(f"It is still the project's default: evalmeta org default {done.name}")
         elif before.alias and before.alias == done.alias:
-            note(f"Warning: {before.alias} was the alias of {before.username} at {before.url}, which has none now.")
+            warn(f"{before.alias} was the alias of {before.username} at {before.url}, which has no alias now")
 
 
 @click.command("list")
 @json_option
 def list_(*, as_json: bool) -> None:
-    """List the logins that are kept, without their secrets; * marks the project's default.
+    """List the saved logins, without their secrets.
+
+    The project's default is marked with *.
 
     \b
     evalmeta org list
     """
-    from evalmeta.api import logins  # noqa: PLC0415 - not needed for --help
-
-    found = logins.list_logins()
+    found = api.logins.list_logins()
     chosen = _default_here()
     if as_json:
         print_json([{**_login_json(each), "isDefault": chosen in _names(each)} for each in found])
         return
     if not found:
-        note("No logins; the project's own org needs none. Log in: evalmeta org login --help")
+        note("No logins are saved; the project's own org needs none. To log in, see: evalmeta org login --help")
     rows = [("*" if chosen in _names(each) else "", each.alias, each.username, each.org_id, each.url) for each in found]
     print_table(["", "Alias", "Username", "Org Id", "Instance URL"], rows)
 
@@ -98,15 +95,15 @@ def list_(*, as_json: bool) -> None:
 @target_org_option
 @json_option
 def display(*, target_org: str | None, as_json: bool) -> int:
-    """Show a login and whether the org still takes it; no secret is shown.
+    """Show a login, and whether the org still accepts it.
+
+    Secrets are not shown.
 
     \b
     evalmeta org display --target-org dev
     """
-    from evalmeta.api import logins  # noqa: PLC0415 - not needed for --help
-
-    found = logins.find_login(_named(target_org))
-    status = run_async(logins.status_of(found))
+    found = api.logins.find_login(_named(target_org))
+    status = run_async(api.logins.status_of(found))
     code = EXIT_PASSED if status == "Connected" else EXIT_ORG
     if as_json:
         print_json({**_login_json(found), "connectedStatus": status}, status=code)
@@ -125,71 +122,68 @@ def display(*, target_org: str | None, as_json: bool) -> int:
 
 
 @click.command()
-@click.option("-o", "--target-org", metavar="NAME_OR_ALIAS", help="The login to forget.")
-@click.option("--all", "everything", is_flag=True, help="Forget all logins.")
+@click.option("-o", "--target-org", metavar="NAME_OR_ALIAS", help="The login to delete.")
+@click.option("--all", "everything", is_flag=True, help="Delete all logins.")
 @json_option
 def logout(*, target_org: str | None, everything: bool, as_json: bool) -> None:
-    """Forget a login and its secrets. The org is not told: revoke the session there if it may be known to others.
+    """Delete a login and its secrets.
+
+    The session in the org stays valid: revoke it there if others may know it.
 
     \b
     evalmeta org logout --target-org dev
     evalmeta org logout --all
     """
-    from evalmeta.api import logins  # noqa: PLC0415 - not needed for --help
-
     if everything == bool(target_org):
-        raise click.UsageError("Name a login with --target-org, or take --all.")
-    gone = logins.list_logins() if everything else [logins.find_login(target_org or "")]
+        raise click.UsageError("Name a login with --target-org, or use --all.")
+    gone = api.logins.list_logins() if everything else [api.logins.find_login(target_org or "")]
     chosen = _default_here()
     for each in gone:
-        logins.log_out(each)
+        api.logins.log_out(each)
         if chosen in _names(each):
-            note(f"Warning: {chosen} is still this project's default. Take that back: evalmeta org default --unset")
+            warn(f"{chosen} is still this project's default. To unset it, run: evalmeta org default --unset")
     if as_json:
         print_json([each.username for each in gone])
         return
     for each in gone:
-        click.echo(f"Forgot {each.username} at {each.url}.")
+        click.echo(f"Deleted the login {each.username} at {each.url}.")
 
 
 @click.command()
 @click.argument("name", required=False, metavar="[NAME_OR_ALIAS]")
-@click.option("--unset", is_flag=True, help="Take the choice back; evalmeta.toml decides then.")
+@click.option("--unset", is_flag=True, help="Remove the choice, so that evalmeta.toml decides.")
 @json_option
 def default(*, name: str | None, unset: bool, as_json: bool) -> None:
-    """Choose the org that this project's commands talk to, or show it; 'embedded' is the project's own.
+    """Choose or show the org that the project's commands use.
 
-    The choice is yours alone (it is kept in .evalmeta). A team's stands in evalmeta.toml:
-    [org] default = "dev".
+    'embedded' is the project's own org. The choice is saved in .evalmeta, for you alone.
+    A team's default is set in evalmeta.toml: [org] default = "dev".
 
     \b
     evalmeta org default dev
     evalmeta org default embedded
     evalmeta org default
     """
-    from evalmeta.api import org_targets  # noqa: PLC0415 - not needed for --help
-
     if name and unset:
         raise click.UsageError("NAME and --unset exclude each other.")
-    project = _project()
+    project = find_project(Path.cwd())
     if name or unset:
-        org_targets.set_default(project, name or "")
-    chosen = org_targets.default_of(project) or org_targets.EMBEDDED
-    environment = org_targets.org_of_environment()
+        api.org_targets.set_default(project, name or "")
+    chosen = api.org_targets.default_of(project) or api.org_targets.EMBEDDED
+    environment = api.org_targets.org_of_environment()
     if as_json:
         print_json({"default": chosen, "environment": environment or None})
         return
-    click.echo(f"Commands in {project.root.name} talk to: {environment or chosen}")
+    click.echo(f"Commands in {project.root.name} use: {environment or chosen}")
     if environment:
-        note(f"The environment says so; without it they talk to {chosen}.")
-    if chosen != org_targets.EMBEDDED and not _is_known(chosen):
-        note(f"Warning: no login {chosen} is known here. Choose another: evalmeta org default --help")
+        note(f"This is set in the environment; otherwise they use {chosen}.")
+    if chosen != api.org_targets.EMBEDDED and not _is_known(chosen):
+        warn(f"there is no login {chosen!r} here. To choose another, see: evalmeta org default --help")
 
 
 def _is_known(name: str) -> bool:
-    from evalmeta.api import logins  # noqa: PLC0415 - not needed for --help
 
-    return any(name == each.alias or name.casefold() == each.username.casefold() for each in logins.list_logins())
+    return any(name == each.alias or name.casefold() == each.username.casefold() for each in api.logins.list_logins())
 
 
 def _login_json(found: Login) -> JsonObject:
@@ -204,11 +198,10 @@ def _login_json(found: Login) -> JsonObject:
 
 
 def _renewal_words(found: Login) -> str:
-    from evalmeta.model.login import ByKey, BySf  # noqa: PLC0415 - not needed for --help
 
     match found.renewal:
         case None:
-            return "an access token; log in again when it ends"
+            return "an access token; log in again when it expires"
         case ByKey():
             return f"renewed with the key {found.renewal.key_file}"
         case BySf():
@@ -222,25 +215,16 @@ def _names(found: Login) -> set[str]:
 
 
 def _named(target_org: str | None) -> str:
-    from evalmeta.api import org_targets  # noqa: PLC0415 - not needed for --help
 
-    chosen = org_targets.is_named(target_org) or _default_here()
+    chosen = api.org_targets.is_named(target_org) or _default_here()
     if not chosen or chosen == "embedded":
         raise click.UsageError("Name a login with --target-org; the project's own org needs none.")
     return chosen
 
 
 def _default_here() -> str:
-    from evalmeta.api import org_targets  # noqa: PLC0415 - not needed for --help
-    from evalmeta.errors import ProjectError  # noqa: PLC0415 - likewise
 
     try:
-        return org_targets.default_of(_project())
+        return api.org_targets.default_of(find_project(Path.cwd()))
     except ProjectError:
         return ""
-
-
-def _project() -> Project:
-    from evalmeta.package.project import find_project  # noqa: PLC0415 - not needed for --help
-
-    return find_project(Path.cwd())

@@ -1,19 +1,25 @@
-"""`evalmeta rater`: what raters go by, and how well they rate.
-
-`evalmeta rater check`: how far a rater can be trusted, measured on labelled pairs.
-"""
+"""`evalmeta rater`: show the prompts of the LLM rater, and measure raters on labelled pairs."""
 
 from __future__ import annotations
 
+import json
+from difflib import get_close_matches
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 import click
 
-from evalmeta.cli.groups import LazyGroup
-from evalmeta.cli.jobs import run_async
+from evalmeta import api
+from evalmeta.cli.orgs import run_async
 from evalmeta.cli.output import json_option, print_json, print_table
-from evalmeta.errors import EXIT_FAILED, EXIT_PASSED
+from evalmeta.engine.raters.calibration import agreement, agreement_by_rule
+from evalmeta.engine.raters.judge import Rubric
+from evalmeta.engine.raters.llm.prompts import METRICS, PROMPT_VERSION, answer_schema, rubric_message, system_message
+from evalmeta.errors import EXIT_FAILED, EXIT_PASSED, NotFound
+from evalmeta.model.definition import HistoryMessage
+from evalmeta.model.expectations import canonical_name
+from evalmeta.model.generated_data import Action, Passage
+from evalmeta.report.text import one_line
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -21,35 +27,33 @@ if TYPE_CHECKING:
     from evalmeta.engine.raters.calibration import Agreement, RatedPair
     from evalmeta.model.json_value import JsonObject
 
+_COLUMNS: Final = ("Decided", "Right", "Accuracy", "Wrong passes", "Wrong failures")
+_SHOWN_PAIRS: Final = 20
 
-@click.group(
-    cls=LazyGroup, rows={"check": "evalmeta.cli.commands.rater:check", "show": "evalmeta.cli.commands.rater:show"}
-)
+
+@click.group()
 def rater() -> None:
-    """See what raters go by, and how well they rate."""
+    """Show the prompts of the LLM rater, and measure how well raters judge."""
 
 
 def _complete_metric(_: click.Context, __: click.Parameter, begun: str) -> list[str]:
-    from evalmeta.engine.raters.llm.prompts import METRICS  # noqa: PLC0415 - not needed for --help
 
     return [metric for metric in METRICS if metric.startswith(begun)]
 
 
-@click.command()
+@rater.command()
 @click.argument("metric", required=False, shell_complete=_complete_metric)
 @json_option
 def show(*, metric: str | None, as_json: bool) -> None:
-    """Print the prompts of the LLM rater, word for word as a model gets them.
+    """Print the prompts of the LLM rater exactly as a model receives them.
 
-    METRIC is an expectation's name; without it, all are printed. What is to be rated
-    follows each prompt as one JSON object.
+    METRIC is an expectation's name. By default, the prompts of all metrics are printed.
+    The text to rate follows each prompt as one JSON object.
 
     \b
     evalmeta rater show bot_response_rating
     evalmeta rater show --json
     """
-    from evalmeta.engine.raters.llm.prompts import METRICS  # noqa: PLC0415 - not needed for --help
-
     metrics = METRICS if metric is None else (_known(metric),)
     if as_json:
         print_json(_prompts_json(metrics))
@@ -58,11 +62,6 @@ def show(*, metric: str | None, as_json: bool) -> None:
 
 
 def _known(metric: str) -> str:
-    from difflib import get_close_matches  # noqa: PLC0415 - not needed for --help
-
-    from evalmeta.engine.raters.llm.prompts import METRICS  # noqa: PLC0415 - likewise
-    from evalmeta.errors import NotFound  # noqa: PLC0415 - likewise
-    from evalmeta.model.expectations import canonical_name  # noqa: PLC0415 - likewise
 
     name = canonical_name(metric)
     if name in METRICS:
@@ -73,9 +72,6 @@ def _known(metric: str) -> str:
 
 
 def _page(metric: str) -> str:
-    import json  # noqa: PLC0415 - not needed for --help
-
-    from evalmeta.engine.raters.llm.prompts import PROMPT_VERSION, answer_schema, system_message  # noqa: PLC0415
 
     parts = (
         f"# {metric}, prompt v{PROMPT_VERSION}",
@@ -87,10 +83,6 @@ def _page(metric: str) -> str:
 
 
 def _example(metric: str) -> str:
-    from evalmeta.engine.raters.judge import Rubric  # noqa: PLC0415 - likewise
-    from evalmeta.engine.raters.llm.prompts import rubric_message  # noqa: PLC0415 - not needed for --help
-    from evalmeta.model.definition import HistoryMessage  # noqa: PLC0415 - likewise
-    from evalmeta.model.generated_data import Action, Passage  # noqa: PLC0415 - likewise
 
     rubric = Rubric(
         metric,
@@ -107,7 +99,6 @@ def _example(metric: str) -> str:
 
 
 def _prompts_json(metrics: Sequence[str]) -> JsonObject:
-    from evalmeta.engine.raters.llm.prompts import PROMPT_VERSION, answer_schema, system_message  # noqa: PLC0415
 
     return {
         "version": PROMPT_VERSION,
@@ -123,29 +114,24 @@ def _prompts_json(metrics: Sequence[str]) -> JsonObject:
     }
 
 
-_COLUMNS: Final = ("Decided", "Right", "Accuracy", "Wrong passes", "Wrong failures")
-_SHOWN: Final = 20
-
-
-@click.command()
+@rater.command()
 @click.argument("file", type=click.Path(path_type=Path))
-@click.option("--rater", default="rules", show_default=True, metavar="NAME", help="A rater of evalmeta.toml.")
+@click.option("--rater", "name", default="rules", show_default=True, metavar="NAME", help="A rater of evalmeta.toml.")
 @json_option
-def check(*, file: Path, rater: str, as_json: bool) -> int:
+def check(*, file: Path, name: str, as_json: bool) -> int:
     """Measure a rater on pairs that people have judged.
 
-    FILE has JSON lines, or CSV with a header, with the fields expected, actual and right
-    (true or false), and if wanted utterance, rule and split. The table tells for each rule
-    how often it decided, and how often rightly; pairs that it decided wrongly are listed.
-    A rater without rules has one row. Exit 1 when pairs could not be rated.
+    FILE contains JSON lines, or CSV with a header, with the fields expected, actual and
+    right (true or false), and optionally utterance, rule and split. The table shows for
+    each rule how often it decided, and how often it was right. Wrong decisions are
+    listed. A rater without rules has one row. The exit code is 1 if pairs could not be
+    rated.
 
     \b
     evalmeta rater check pairs.jsonl
     evalmeta rater check pairs.csv --rater panel
     """
-    from evalmeta.api.calibration import check_rater  # noqa: PLC0415 - not needed for --help
-
-    judged = run_async(check_rater(file, rater=rater))
+    judged = run_async(api.calibration.check_rater(file, rater=name))
     errors = [one.explanation for one in judged if one.verdict.value == "ERROR"]
     status = EXIT_FAILED if errors else EXIT_PASSED
     if as_json:
@@ -170,13 +156,12 @@ def _print(judged: Sequence[RatedPair]) -> None:
     wrong = list(_wrong(judged))
     if wrong:
         click.echo("\nDecided wrongly:")
-        click.echo("\n".join(wrong[:_SHOWN]))
-    if len(wrong) > _SHOWN:
-        click.echo(f"  and {len(wrong) - _SHOWN} more; --json lists all")
+        click.echo("\n".join(wrong[:_SHOWN_PAIRS]))
+    if len(wrong) > _SHOWN_PAIRS:
+        click.echo(f"  and {len(wrong) - _SHOWN_PAIRS} more; --json lists all")
 
 
 def _print_split(name: str, judged: Sequence[RatedPair]) -> None:
-    from evalmeta.engine.raters.calibration import agreement, agreement_by_rule  # noqa: PLC0415 - not needed for --help
 
     total = agreement(judged)
     click.echo(
@@ -189,17 +174,12 @@ def _print_split(name: str, judged: Sequence[RatedPair]) -> None:
 
 def _cells(agreement: Agreement) -> tuple[str, ...]:
     accuracy = "-" if agreement.accuracy is None else f"{agreement.accuracy:.1%}"
-    return (
-        f"{agreement.decided}",
-        f"{agreement.right}",
-        accuracy,
-        f"{agreement.wrong_passes}",
-        f"{agreement.wrong_failures}",
-    )
+    counts = (agreement.decided, agreement.right, agreement.wrong_passes, agreement.wrong_failures)
+    decided, right, *wrong = map(str, counts)
+    return (decided, right, accuracy, *wrong)
 
 
 def _wrong(judged: Sequence[RatedPair]) -> Iterator[str]:
-    from evalmeta.report.text import one_line  # noqa: PLC0415 - not needed for --help
 
     for one in judged:
         if one.is_decided and not one.is_right:
@@ -208,7 +188,6 @@ def _wrong(judged: Sequence[RatedPair]) -> Iterator[str]:
 
 
 def _json(judged: Sequence[RatedPair]) -> JsonObject:
-    from evalmeta.engine.raters.calibration import agreement, agreement_by_rule  # noqa: PLC0415 - not needed for --help
 
     return {
         "splits": [

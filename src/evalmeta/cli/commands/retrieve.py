@@ -1,4 +1,4 @@
-"""`evalmeta retrieve`: fetch definitions from the org."""
+"""`evalmeta retrieve`: retrieve definitions from the org."""
 
 from __future__ import annotations
 
@@ -8,42 +8,38 @@ from typing import TYPE_CHECKING
 
 import click
 
-from evalmeta import limits
-from evalmeta.cli.jobs import run_async, seconds_of, wait_option
-from evalmeta.cli.options import api_version_option, choose_target, connected, selection_options, target_org_option
-from evalmeta.cli.output import console, json_option, note, print_json, print_table
-from evalmeta.errors import EXIT_PASSED, WaitRanOut
+from evalmeta import api, limits
+from evalmeta.cli.jobs import wait_option, wait_seconds
+from evalmeta.cli.options import api_version_option, selection_options
+from evalmeta.cli.orgs import choose_target, run_in_target, target_org_option
+from evalmeta.cli.output import console, json_option, print_json, print_table, warn
+from evalmeta.errors import EXIT_PASSED, Suggestion, WaitRanOut
+from evalmeta.package.project import find_project
+from evalmeta.report.progress import JobProgress
+from evalmeta.report.text import count
 
 if TYPE_CHECKING:
-    from collections.abc import Awaitable, Callable
-    from typing import TypeVar
-
-    from evalmeta.api.org_targets import Target
     from evalmeta.api.orgs import PackageFile, Retrieval, RetrievedPackage
     from evalmeta.client.connection import Connection
-    from evalmeta.model.component import Manifest
+    from evalmeta.model.json_value import JsonObject
     from evalmeta.model.registry import ApiVersion
-    from evalmeta.package.project import Project
     from evalmeta.package.selection import Selection
     from evalmeta.protocol.metadata_api import RetrieveResult
-
-    _T = TypeVar("_T")
-    _Show = Callable[[RetrieveResult], None]
 
 
 @click.command()
 @selection_options()
-@click.option("-c", "--ignore-conflicts", is_flag=True, help="Overwrite files that were changed here.")
+@click.option("-c", "--ignore-conflicts", is_flag=True, help="Overwrite files that were changed in the project.")
 @click.option(
     "-t",
     "--target-metadata-dir",
     "folder",
     type=click.Path(path_type=Path, file_okay=False),
-    help="Keep the org's zip in this folder, and touch no file of the project.",
+    help="Save the org's zip in this folder, and leave the project's files unchanged.",
 )
-@click.option("--zip-file-name", help="The zip's name there; .zip is added when missing.  [default: unpackaged.zip]")
+@click.option("--zip-file-name", help="The zip's name there; .zip is added if needed.  [default: unpackaged.zip]")
 @click.option("-z", "--unzip", is_flag=True, help="Also unpack the zip, beside it.")
-@click.option("--single-package", is_flag=True, help="Have no folder 'unpackaged' in the zip.")
+@click.option("--single-package", is_flag=True, help="Leave out the folder 'unpackaged' in the zip.")
 @wait_option("33")
 @api_version_option
 @target_org_option
@@ -61,11 +57,11 @@ def retrieve(  # noqa: PLR0913 - one parameter for each option
     target_org: str | None,
     as_json: bool,
 ) -> int:
-    """Fetch definitions from the org and write the project's files.
+    """Retrieve definitions from the org into the project.
 
-    Without a selection everything in the org is fetched; --source-dir stands for the
-    definitions that are there now. Files with the same content are not touched. Files
-    that were changed here are not overwritten, and then nothing is written.
+    Without a selection, everything in the org is retrieved; --source-dir selects the
+    definitions that it contains now. Files with the same content are not touched. If a
+    file was changed in the project, nothing is written.
 
     \b
     evalmeta retrieve
@@ -73,29 +69,36 @@ def retrieve(  # noqa: PLR0913 - one parameter for each option
     evalmeta retrieve --metadata 'AiEvaluationDefinition:Order_*'
     evalmeta retrieve --target-metadata-dir backup --unzip
     """
-    from evalmeta.package.project import find_project  # noqa: PLC0415 - not needed for --help
-
     file = _package_file(folder, zip_file_name, unzip=unzip, single_package=single_package)
     project = find_project(Path.cwd())
     target = choose_target(project, target_org)
-    seconds = seconds_of(wait, otherwise=limits.RETRIEVE_WAIT_SECONDS)
+    seconds = wait_seconds(wait, default=limits.RETRIEVE_WAIT_SECONDS)
 
-    async def fetch(connection: Connection, manifest: Manifest | None, show: _Show) -> int:
-        from evalmeta.api import orgs  # noqa: PLC0415 - not needed for --help
+    async def fetch(connection: Connection) -> int:
+        manifest = await api.packages.manifest_to_retrieve(connection, project, selection, api_version=api_version)
+        with JobProgress(console(err=True), "Retrieve", enabled=not as_json) as progress:
 
-        if file is None:
-            done = await orgs.retrieve(
-                connection, project, manifest, ignore_conflicts=ignore_conflicts, wait=seconds, on_progress=show
+            def show(now: RetrieveResult) -> None:
+                progress.update(now.status)
+
+            if file is None:
+                done = await api.orgs.retrieve(
+                    connection, project, manifest, ignore_conflicts=ignore_conflicts, wait=seconds, on_progress=show
+                )
+                return _print_files(done, as_json=as_json)
+            saved = await api.orgs.retrieve_package(
+                connection, project, manifest, file=file, wait=seconds, on_progress=show
             )
-            return _print_files(done, as_json=as_json)
-        kept = await orgs.retrieve_package(connection, project, manifest, file=file, wait=seconds, on_progress=show)
-        return _print_package(kept, as_json=as_json)
+            return _print_package(saved, as_json=as_json)
 
-    return run_async(_retrieve(project, target, selection, fetch, api_version=api_version, shows=not as_json))
+    try:
+        return run_in_target(project, target, fetch, api_version=api_version)
+    except WaitRanOut as timed_out:
+        way_out = Suggestion("Nothing was written. To wait longer, run", "retrieve", "--wait", "MINUTES")
+        raise WaitRanOut(str(timed_out), job_id=timed_out.job_id, actions=[way_out]) from None
 
 
 def _package_file(folder: Path | None, name: str | None, *, unzip: bool, single_package: bool) -> PackageFile | None:
-    from evalmeta.api.orgs import PackageFile  # noqa: PLC0415 - not needed for --help
 
     if folder is None:
         if name is not None or unzip or single_package:
@@ -103,31 +106,9 @@ def _package_file(folder: Path | None, name: str | None, *, unzip: bool, single_
         return None
     name = "unpackaged.zip" if name is None else name
     if not name or Path(name).name != name:
-        raise click.UsageError("--zip-file-name takes the name of a file; its folder is --target-metadata-dir.")
+        raise click.UsageError("--zip-file-name must be a file name; its folder is --target-metadata-dir.")
     path = folder / (name if name.endswith(".zip") else f"{name}.zip")
-    return PackageFile(path, unzip=unzip, single_package=single_package)
-
-
-async def _retrieve(
-    project: Project,
-    target: Target | None,
-    selection: Selection,
-    fetch: Callable[[Connection, Manifest | None, _Show], Awaitable[_T]],
-    *,
-    api_version: ApiVersion | None,
-    shows: bool,
-) -> _T:
-    from evalmeta.api import packages  # noqa: PLC0415 - not needed for --help
-    from evalmeta.report.progress import JobProgress  # noqa: PLC0415 - likewise
-
-    async with connected(project, target, api_version=api_version) as connection:
-        manifest = await packages.manifest_to_retrieve(connection, project, selection, api_version=api_version)
-        with JobProgress(console(err=True), "Retrieve", enabled=shows) as progress:
-            try:
-                return await fetch(connection, manifest, lambda now: progress.update(now.status))
-            except WaitRanOut as over:
-                way_out = "Nothing was written. Retrieve again, and wait longer: evalmeta retrieve --wait MINUTES"
-                raise WaitRanOut(str(over), job_id=over.job_id, actions=[way_out]) from None
+    return api.orgs.PackageFile(path, unzip=unzip, single_package=single_package)
 
 
 def _print_files(done: Retrieval, *, as_json: bool) -> int:
@@ -136,30 +117,27 @@ def _print_files(done: Retrieval, *, as_json: bool) -> int:
         print_json({"id": done.id, "status": "Succeeded", "files": files}, warnings=done.messages)
         return EXIT_PASSED
     for message in done.messages:
-        note(f"Warning: {message}")
-    count = len(done.components)
-    click.echo(f"Retrieved {count} {'component' if count == 1 else 'components'}.")
+        warn(message)
+    click.echo(f"Retrieved {count(len(done.components), 'component')}.")
     ordered = sorted(done.components, key=lambda each: each.full_name.casefold())
     print_table(["State", "Name", "File"], [(each.state, each.full_name, each.file) for each in ordered])
     return EXIT_PASSED
 
 
-def _print_package(kept: RetrievedPackage, *, as_json: bool) -> int:
-    unpacked = None if kept.folder is None else str(kept.folder)
+def _print_package(saved: RetrievedPackage, *, as_json: bool) -> int:
+    folder = None if saved.folder is None else str(saved.folder)
     if as_json:
-        print_json(
-            {
-                "id": kept.id,
-                "status": "Succeeded",
-                "zipFilePath": str(kept.file),
-                "folder": unpacked,
-                "files": list(kept.entries),
-            },
-            warnings=kept.messages,
-        )
+        result: JsonObject = {
+            "id": saved.id,
+            "status": "Succeeded",
+            "zipFilePath": str(saved.file),
+            "folder": folder,
+            "files": list(saved.entries),
+        }
+        print_json(result, warnings=saved.messages)
         return EXIT_PASSED
-    for message in kept.messages:
-        note(f"Warning: {message}")
-    count = f"{len(kept.entries):,} {'file' if len(kept.entries) == 1 else 'files'}"
-    click.echo(f"{kept.state} {kept.file}: {count}{'' if unpacked is None else f', unpacked to {unpacked}'}.")
+    for message in saved.messages:
+        warn(message)
+    unpacked = f", unpacked to {folder}" if folder else ""
+    click.echo(f"{saved.state} {saved.file}: {count(len(saved.entries), 'file')}{unpacked}.")
     return EXIT_PASSED

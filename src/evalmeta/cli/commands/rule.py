@@ -1,4 +1,4 @@
-"""`evalmeta rule`: what a code in a problem means, why it matters and what to write instead."""
+"""`evalmeta rule`: explain the rules of `evalmeta validate`."""
 
 from __future__ import annotations
 
@@ -6,8 +6,12 @@ import sys
 from typing import TYPE_CHECKING, Final
 
 import click
+from rich.console import Console
+from rich.markdown import Markdown
+from rich.theme import Theme
 
 from evalmeta.cli.output import json_option, print_json, print_table, wants_colour
+from evalmeta.validation import rules
 
 if TYPE_CHECKING:
     from evalmeta.model.json_value import JsonObject
@@ -18,25 +22,22 @@ _LINE_CHARS: Final = 120
 
 
 def _complete_code(_: click.Context, __: click.Parameter, begun: str) -> list[str]:
-    from evalmeta.validation.rules import list_rules  # noqa: PLC0415 - not needed for --help
 
-    return [each.code for each in list_rules() if each.code.startswith(begun)]
+    return [each.code for each in rules.list_rules() if each.code.startswith(begun)]
 
 
 @click.command()
 @click.argument("code", required=False, shell_complete=_complete_code)
 @json_option
 def rule(*, code: str | None, as_json: bool) -> None:
-    """Explain a rule of `evalmeta validate`; without CODE, list them all.
+    """Explain a validation rule, or list all rules.
 
-    CODE is what stands in brackets behind a problem.
+    CODE is the code in brackets after a problem. Without it, all rules are listed.
 
     \b
     evalmeta rule
     evalmeta rule history-order
     """
-    from evalmeta.validation import rules  # noqa: PLC0415 - not needed for --help
-
     if code is None:
         _list(rules.list_rules(), as_json=as_json)
         return
@@ -58,21 +59,17 @@ def _list(entries: tuple[RuleEntry, ...], *, as_json: bool) -> None:
 
 
 def _rule_json(entry: RuleEntry) -> JsonObject:
-    from evalmeta.validation.rules import read_page  # noqa: PLC0415 - not needed for --help
 
     return {
         "code": entry.code,
         "documented": entry.documented.value,
         "orgs": entry.orgs.value,
         "demand": entry.demand,
-        "page": read_page(entry),
+        "page": rules.read_page(entry),
     }
 
 
 def _print_rendered(page: str) -> None:
-    from rich.console import Console  # noqa: PLC0415 - only where people read
-    from rich.markdown import Markdown  # noqa: PLC0415 - likewise
-    from rich.theme import Theme  # noqa: PLC0415 - likewise
 
     # No background: it would stand out on a light terminal.
     console = Console(file=sys.stdout, force_terminal=True, theme=Theme({"markdown.code": "bold cyan"}))

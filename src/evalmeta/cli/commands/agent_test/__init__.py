@@ -1,4 +1,4 @@
-"""`evalmeta test`: run deployed definitions, look at what came out, and compare it."""
+"""`evalmeta test`: run agent tests, show their results, and compare them."""
 
 from __future__ import annotations
 
@@ -8,22 +8,20 @@ import click
 
 from evalmeta.cli.groups import LazyGroup
 
-__all__ = ["test"]
-
 _COMMANDS: Final = {
-    "create": "evalmeta.cli.commands.agent_test.create:create",
-    "list": "evalmeta.cli.commands.agent_test.jobs:list_tests",
-    "run": "evalmeta.cli.commands.agent_test.run:run",
-    "resume": "evalmeta.cli.commands.agent_test.jobs:resume",
-    "results": "evalmeta.cli.commands.agent_test.jobs:results",
-    "cancel": "evalmeta.cli.commands.agent_test.jobs:cancel",
-    "compare": "evalmeta.cli.commands.agent_test.compare:compare",
-    "history": "evalmeta.cli.commands.agent_test.history:history",
-    "baseline": "evalmeta.cli.commands.agent_test.baseline:baseline",
-    "rescore": "evalmeta.cli.commands.agent_test.rescore:rescore",
+    "create": ("create:create", "Create a definition from a test spec or another file, and deploy it."),
+    "list": ("jobs:list_tests", "List the agent tests in the org."),
+    "run": ("run:run", "Run agent tests that are in the org, or in files of any format."),
+    "resume": ("jobs:resume", "Resume a run that was interrupted, or wait for one that is in progress."),
+    "results": ("jobs:results", "Show the results that a run has so far."),
+    "cancel": ("jobs:cancel", "Cancel a run; its finished results are kept."),
+    "compare": ("compare:compare", "Compare the cases of a run with those of an earlier run."),
+    "history": ("history:history", "List past runs, here and in other orgs, the latest last."),
+    "baseline": ("baseline:baseline", "Save the results of runs as a baseline to commit and compare with."),
+    "rescore": ("rescore:rescore", "Score the answers of a run again with other rules, without asking the agent."),
 }
 
 
-@click.group(cls=LazyGroup, rows=_COMMANDS)
+@click.group(cls=LazyGroup, module="evalmeta.cli.commands.agent_test", rows=_COMMANDS)
 def test() -> None:
-    """Run agent tests and look at their results."""
+    """Run agent tests and show their results."""

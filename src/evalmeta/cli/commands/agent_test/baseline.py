@@ -1,4 +1,4 @@
-"""`evalmeta test baseline`: what runs came to, as a file to be committed."""
+"""`evalmeta test baseline`: save the results of runs in a file to commit."""
 
 from __future__ import annotations
 
@@ -7,10 +7,13 @@ from typing import TYPE_CHECKING
 
 import click
 
-from evalmeta.cli.comparisons import remark_on
+from evalmeta import api
+from evalmeta.cli.comparisons import warn_if_incomplete
 from evalmeta.cli.output import json_option, note, print_json
-from evalmeta.cli.reruns import check_id
-from evalmeta.errors import NotFound
+from evalmeta.cli.reruns import check_run_id
+from evalmeta.errors import NotFound, Suggestion
+from evalmeta.package.project import find_project
+from evalmeta.report.text import count
 
 if TYPE_CHECKING:
     from evalmeta.model.run import Run
@@ -23,47 +26,41 @@ if TYPE_CHECKING:
 )
 @json_option
 def baseline(runs: tuple[str, ...], *, output_file: Path, as_json: bool) -> None:
-    """Write what runs came to as a baseline, to be committed and compared with.
+    """Save the results of runs as a baseline to commit and compare with.
 
-    Takes the most recent complete run of each test, or the runs that are named. In a file
-    that is there, tests without such a run stay as they are, and so do the cases that a run
-    did not ask. Name the runs of all shards to join them.
+    By default, the most recent complete run of each test is saved. In an existing file,
+    other tests are kept, and so are cases that a run did not include. Name the runs of all
+    shards to join them.
 
     \b
     evalmeta test baseline -o evalmeta-baseline.json
     evalmeta test baseline -o evalmeta-baseline.json 4KB000000000001GAA 4KB000000000002GAA
     evalmeta test run --wait --baseline evalmeta-baseline.json
     """
-    from evalmeta.api import comparisons  # noqa: PLC0415 - not needed for --help
-    from evalmeta.package.project import find_project  # noqa: PLC0415 - likewise
-    from evalmeta.report.text import count  # noqa: PLC0415 - likewise
-
     for run_id in runs:
-        check_id(run_id)
+        check_run_id(run_id)
     project = find_project(Path.cwd())
-    chosen = [comparisons.load_run(project, each) for each in runs] or comparisons.latest_runs(project)
+    chosen = [api.comparisons.load_run(project, each) for each in runs] or api.comparisons.latest_runs(project)
     if not chosen:
-        raise NotFound("no complete run is known here", actions=["Run the tests: evalmeta test run --wait"])
+        raise NotFound("there is no complete run here", actions=[Suggestion("Run the tests", "test", "run", "--wait")])
     for run in chosen:
-        remark_on(run)
-    done = comparisons.bless(output_file, chosen)
+        warn_if_incomplete(run)
+    done = api.comparisons.bless(output_file, chosen)
     for run in chosen:
-        if comparisons.is_partial(run):
-            _tell_of_part(run, output_file, kept=done.kept[comparisons.name_of(run)], is_named=bool(runs))
+        if api.comparisons.is_partial(run):
+            _note_partial_run(run, output_file, kept=done.kept[api.comparisons.name_of(run)], is_named=bool(runs))
     if as_json:
-        taken = [{"name": comparisons.name_of(run), "runId": run.id} for run in chosen]
+        saved = [{"name": api.comparisons.name_of(run), "runId": run.id} for run in chosen]
         counts = {"tests": done.tests, "cases": done.cases, "failing": done.failing, "errors": done.errors}
-        print_json({"file": str(output_file), "state": done.state, **counts, "runs": taken})
+        print_json({"file": str(output_file), "state": done.state, **counts, "runs": saved})
         return
-    told = f"{count(done.tests, 'test')}, {count(done.cases, 'case')}, {done.failing:,} of them failing"
+    contents = f"{count(done.tests, 'test')}, {count(done.cases, 'case')}, {done.failing:,} of them failing"
     errors = f", {done.errors:,} with errors only" if done.errors else ""
-    click.echo(f"{done.state} {output_file}: {told}{errors}")
+    click.echo(f"{done.state} {output_file}: {contents}{errors}")
 
 
-def _tell_of_part(run: Run, path: Path, *, kept: int, is_named: bool) -> None:
-    """Says what became of the cases that a run did not ask; whoever named the run is not told to name it."""
-    from evalmeta.report.text import count  # noqa: PLC0415 - not needed for --help
-
-    others = f"{count(kept, 'other case')} of {path} stayed as before" if kept else f"{path} has no others"
+def _note_partial_run(run: Run, path: Path, *, kept: int, is_named: bool) -> None:
+    """Print what happened to the cases that a run did not include."""
+    others = f"{count(kept, 'other case')} of {path} are unchanged" if kept else f"{path} has no other cases"
     way = "" if is_named else f"; to join shards, name their runs: evalmeta test baseline -o {path} RUN1 RUN2"
-    note(f"{run.id} asked a part of {run.definition} only: {others}{way}")
+    note(f"{run.id} ran only part of {run.definition}: {others}{way}")

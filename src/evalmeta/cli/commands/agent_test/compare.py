@@ -1,4 +1,4 @@
-"""`evalmeta test compare`: what became of the cases from one run to another."""
+"""`evalmeta test compare`: compare the cases of two runs, or of a run and a baseline."""
 
 from __future__ import annotations
 
@@ -7,10 +7,13 @@ from typing import TYPE_CHECKING, Final
 
 import click
 
-from evalmeta.cli.comparisons import exit_code_of, fail_on_option, print_comparisons, remark_on
+from evalmeta import api
+from evalmeta.cli.comparisons import exit_code_of, fail_on_option, print_comparisons, warn_if_incomplete
 from evalmeta.cli.output import json_option, note, print_json
-from evalmeta.cli.reruns import check_id
-from evalmeta.errors import NotFound
+from evalmeta.cli.reruns import check_run_id
+from evalmeta.errors import NotFound, Suggestion
+from evalmeta.package.project import find_project
+from evalmeta.report.comparison import comparison_json
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -34,22 +37,19 @@ _TWO: Final = 2
 @fail_on_option
 @json_option
 def compare(runs: tuple[str, ...], *, baseline: Path | None, fail_on: FailOn, as_json: bool) -> int:
-    """Compare the cases of a run with those of an earlier one.
+    """Compare the cases of a run with those of an earlier run.
 
-    RUN is a run's id. Two are compared in this order, one with the complete run of the
-    same test before it. With --baseline, one run or the most recent one of each test is
-    compared with that.
+    RUN is a run's id. Two runs are compared in this order. One run is compared with the
+    previous complete run of the same test. With --baseline, one run or the most recent
+    run of each test is compared with the baseline.
 
     \b
     evalmeta test compare 4KB000000000001GAA 4KB000000000002GAA
     evalmeta test compare 4KB000000000002GAA
     evalmeta test compare --baseline evalmeta-baseline.json
 
-    Exits with 100 when a case is broken: it passed, and now fails.
+    The exit code is 100 if a case is broken: it passed, and now fails.
     """
-    from evalmeta.package.project import find_project  # noqa: PLC0415 - not needed for --help
-    from evalmeta.report.comparison import comparison_json  # noqa: PLC0415 - likewise
-
     _check(runs, baseline)
     project = find_project(Path.cwd())
     found = _with_baseline(project, runs, baseline) if baseline else [_with_run(project, runs)]
@@ -64,39 +64,37 @@ def compare(runs: tuple[str, ...], *, baseline: Path | None, fail_on: FailOn, as
 def _check(runs: Sequence[str], baseline: Path | None) -> None:
     most = 1 if baseline else _TWO
     if len(runs) > most or not (runs or baseline):
-        raise click.UsageError("Give one or two runs, or --baseline and one run at most.")
+        raise click.UsageError("Give one or two runs, or --baseline and at most one run.")
     for run_id in runs:
-        check_id(run_id)
+        check_run_id(run_id)
 
 
 def _with_run(project: Project, runs: Sequence[str]) -> Comparison:
-    from evalmeta.api import comparisons  # noqa: PLC0415 - not needed for --help
 
     after = _loaded(project, runs[-1])
-    before = _loaded(project, runs[0]) if len(runs) == _TWO else comparisons.previous_run(project, after)
-    return comparisons.compare_runs(before, after)
+    before = _loaded(project, runs[0]) if len(runs) == _TWO else api.comparisons.previous_run(project, after)
+    return api.comparisons.compare_runs(before, after)
 
 
 def _with_baseline(project: Project, runs: Sequence[str], path: Path) -> list[Comparison]:
-    from evalmeta.api import comparisons  # noqa: PLC0415 - not needed for --help
 
-    baseline = comparisons.open_baseline(project, path)
-    chosen = [_loaded(project, each) for each in runs] or comparisons.latest_runs(project)
-    compared = [(run, comparisons.compare_with(baseline, run)) for run in chosen]
+    baseline = api.comparisons.open_baseline(project, path)
+    chosen = [_loaded(project, each) for each in runs] or api.comparisons.latest_runs(project)
+    compared = [(run, api.comparisons.compare_with(baseline, run)) for run in chosen]
     for run, comparison in compared:
         if comparison is None:
-            note(f"{comparisons.name_of(run)} is not in {baseline.label}; `evalmeta test baseline` adds it")
+            note(f"{api.comparisons.name_of(run)} is not in {baseline.label}; `evalmeta test baseline` adds it")
     found = [comparison for _, comparison in compared if comparison is not None]
     if not found:
         raise NotFound(
-            f"there is no run of a test that is in {baseline.label}", actions=["Run them: evalmeta test run --wait"]
+            f"there is no run of a test that is in {baseline.label}",
+            actions=[Suggestion("Run the tests", "test", "run", "--wait")],
         )
     return found
 
 
 def _loaded(project: Project, run_id: str) -> Run:
-    from evalmeta.api.comparisons import load_run  # noqa: PLC0415 - not needed for --help
 
-    run = load_run(project, run_id)
-    remark_on(run)
+    run = api.comparisons.load_run(project, run_id)
+    warn_if_incomplete(run)
     return run

@@ -1,4 +1,4 @@
-"""`evalmeta test create`: a spec becomes a definition of the project and of the org."""
+"""`evalmeta test create`: create a definition from a test spec, and deploy it."""
 
 from __future__ import annotations
 
@@ -7,11 +7,15 @@ from typing import TYPE_CHECKING
 
 import click
 
+from evalmeta import api
 from evalmeta.cli.commands.deploy import start
 from evalmeta.cli.jobs import wait_option
-from evalmeta.cli.options import answers_options, api_version_option, show_source, target_org_option
-from evalmeta.cli.output import json_option, note, print_json, print_problems
+from evalmeta.cli.options import answers_options, api_version_option
+from evalmeta.cli.orgs import target_org_option
+from evalmeta.cli.output import json_option, note, print_json, print_problems, print_source_notes
 from evalmeta.errors import EXIT_FAILED, EXIT_PASSED
+from evalmeta.package.project import find_project
+from evalmeta.report.problems import problem_json
 
 if TYPE_CHECKING:
     from evalmeta.api.specs import Answers, Draft
@@ -21,9 +25,9 @@ _FILE = click.Path(path_type=Path)
 
 
 @click.command()
-@click.option("--spec", type=_FILE, required=True, help="The test spec; a table or a definition will do too.")
-@click.option("--api-name", required=True, help="The definition's API name, which its file gets.")
-@click.option("--preview", is_flag=True, help="Print the definition and what the check finds; write and send nothing.")
+@click.option("--spec", type=_FILE, required=True, help="The test spec, or a table or a definition.")
+@click.option("--api-name", required=True, help="The API name of the definition and of its file.")
+@click.option("--preview", is_flag=True, help="Print the definition and its problems, without writing or deploying it.")
 @click.option("--force", "--force-overwrite", "force", is_flag=True, help="Overwrite the project's file of that name.")
 @answers_options
 @wait_option("33")
@@ -43,30 +47,26 @@ def create(
     as_json: bool,
     **deploying: object,
 ) -> int:
-    """Write a test spec, or a file of another format, into the project as a definition, and deploy that.
+    """Create a definition from a test spec or another file, and deploy it.
 
-    A spec with errors, or a definition that the check refuses, changes nothing.
+    If the spec or the definition has errors, nothing is changed.
 
     \b
     evalmeta test create --spec specs/Orders.yaml --api-name Order_Tests
     evalmeta test create --spec specs/Orders.yaml --api-name Order_Tests --preview
     """
-    from evalmeta.api import specs  # noqa: PLC0415 - not needed for --help
-    from evalmeta.package.project import find_project  # noqa: PLC0415 - likewise
-
-    source = specs.read_source(spec, answers)
-    show_source(source)
-    draft = specs.draft_test(find_project(Path.cwd()), source.definition, api_name)
+    source = api.specs.read_source(spec, answers)
+    print_source_notes(source)
+    draft = api.specs.draft_test(find_project(Path.cwd()), source.definition, api_name)
     if preview:
         return _preview(draft, as_json=as_json)
-    state = specs.save_draft(draft, overwrite=force)
+    state = api.specs.save_draft(draft, overwrite=force)
     note(f"{state} {draft.path}")
     result: int = ctx.invoke(start, source_dirs=(draft.path,), as_json=as_json, **deploying)
     return result
 
 
 def _preview(draft: Draft, *, as_json: bool) -> int:
-    from evalmeta.report.problems import problem_json  # noqa: PLC0415 - not needed for --help
 
     status = EXIT_FAILED if any(each.is_error for each in draft.problems) else EXIT_PASSED
     if as_json:

@@ -1,4 +1,4 @@
-"""`evalmeta test history`: how the tests' pass rates went over time."""
+"""`evalmeta test history`: list past runs with their pass rates."""
 
 from __future__ import annotations
 
@@ -7,7 +7,11 @@ from typing import TYPE_CHECKING, Final
 
 import click
 
+from evalmeta import api
 from evalmeta.cli.output import json_option, print_json, print_table
+from evalmeta.package.project import find_project
+from evalmeta.protocol.json_fields import to_timestamp
+from evalmeta.report.text import one_line, percent
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -18,36 +22,32 @@ if TYPE_CHECKING:
 
 _RUNS: Final = 20
 _HEADERS: Final = (
-    *("Run", "Test", "Begun (UTC)", "Status", "Kind", "Org"),
+    *("Run", "Test", "Started (UTC)", "Status", "Kind", "Org"),
     *("Passed", "Failed", "Errors", "Undecided", "Pass rate", "Trend"),
 )
 
 
 @click.command()
-@click.option("-n", "--api-name", "name", help="Only runs of this test.")
-@click.option("--limit", type=click.IntRange(1), default=_RUNS, show_default=True, help="How many of the latest runs.")
+@click.option("-n", "--api-name", "name", help="List only runs of this test.")
+@click.option("--limit", type=click.IntRange(1), default=_RUNS, show_default=True, help="Number of runs to list.")
 @json_option
 def history(*, name: str | None, limit: int, as_json: bool) -> None:
     """List past runs, here and in other orgs, the latest last.
 
-    The trend is the change of the pass rate, in points, since the run of the same test
-    above it. It leaves out runs that did not complete, those of a part of the cases
-    ("part") and those that judged earlier answers again ("rescored").
+    The trend is the change of the pass rate, in percentage points, since the previous run
+    of the same test. Runs that did not complete, runs of some of the cases ("part") and
+    runs that scored earlier answers again ("rescored") have no trend.
     """
-    from evalmeta.api import runs as remote_runs  # noqa: PLC0415 - not needed for --help
-    from evalmeta.package.project import find_project  # noqa: PLC0415 - likewise
-
-    runs = remote_runs.history(find_project(Path.cwd()), definition=name, limit=limit)
+    runs = api.runs.history(find_project(Path.cwd()), definition=name, limit=limit)
     if as_json:
         print_json([_run_json(each) for each in runs])
         return
     if not runs:
-        click.echo(f"No runs of {name} are known here." if name else "No runs are known here.")
+        click.echo(f"There are no runs of {name} here." if name else "There are no runs here.")
     print_table(_HEADERS, _rows(runs))
 
 
 def _rows(runs: Sequence[PastRun]) -> list[list[str]]:
-    from evalmeta.report.text import one_line, percent  # noqa: PLC0415 - not needed for --help
 
     rows, rates = [], dict[str, float]()
     for each in runs:
@@ -81,13 +81,11 @@ def _trend(before: float | None, rate: float | None) -> str:
 
 
 def _time(moment: float) -> str:
-    from evalmeta.protocol.json_fields import to_timestamp  # noqa: PLC0415 - not needed for --help
 
     return to_timestamp(moment)[:19].replace("T", " ")
 
 
 def _run_json(run: PastRun) -> JsonObject:
-    from evalmeta.protocol.json_fields import to_timestamp  # noqa: PLC0415 - not needed for --help
 
     return {
         "runId": run.id,

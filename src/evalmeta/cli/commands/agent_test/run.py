@@ -1,57 +1,68 @@
-"""`evalmeta test run`: run tests that are deployed."""
+"""`evalmeta test run`: run tests that are deployed, or tests in files."""
 
 from __future__ import annotations
 
-import shlex
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
 
-from evalmeta.cli.comparisons import Against, baseline_option
-from evalmeta.cli.groups import Suggesting
-from evalmeta.cli.jobs import run_async, wait_option
-from evalmeta.cli.options import choose_target, report_options, target_org_option
-from evalmeta.cli.output import note, print_error, print_json
-from evalmeta.cli.reruns import extend_run, locate_run, reach_run
+from evalmeta import api, report
+from evalmeta.cli.comparisons import baseline_option
+from evalmeta.cli.errors import print_error
+from evalmeta.cli.groups import RenamedOptionsCommand
+from evalmeta.cli.jobs import wait_option
+from evalmeta.cli.orgs import choose_target, run_async, target_org_option
+from evalmeta.cli.output import note, print_json
+from evalmeta.cli.reruns import extend_run, find_run
 from evalmeta.cli.run_options import (
-    Selection,
-    options_of,
+    CaseSelection,
+    case_options,
     policy_options,
+    run_options,
     running_options,
     scoring_options,
-    selection_options,
 )
-from evalmeta.cli.run_reports import Output, report_runs
-from evalmeta.cli.runs import Order, RunsOutcome, make_plan, print_plan, read_files, run_tests, subject_option
-from evalmeta.errors import UsageError
+from evalmeta.cli.run_plan import make_plan, print_plan
+from evalmeta.cli.run_reports import Output, report_options, report_runs
+from evalmeta.cli.runs import RunRequest, RunsOutcome, run_tests
+from evalmeta.errors import Suggestion, UsageError
+from evalmeta.package.project import find_project
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Sequence
 
-    from evalmeta.cli.comparisons import Standard
+    from evalmeta.api.agent_tests import FileTest
+    from evalmeta.cli.comparisons import BaselineOption, Comparator
+    from evalmeta.cli.run_options import Values
+    from evalmeta.formats.document import Document
     from evalmeta.package.project import Project
 
 
-@click.command("run", cls=Suggesting, instead={"--num-runs": "--iterations", "--runs": "--iterations"})
+@click.command("run", cls=RenamedOptionsCommand, renamed={"--num-runs": "--iterations", "--runs": "--iterations"})
 @click.argument("paths", nargs=-1, metavar="[PATH]...", type=click.Path(path_type=Path))
 @click.option(
     "-n",
     "--api-name",
     "names",
     multiple=True,
-    help="A test to run, Type:Name when tests of two types have the name; repeat it for more. All without it.",
+    help="A test to run, or Type:Name if tests of two types have the name; repeatable.  [default: all]",
 )
-@subject_option
-@wait_option("not at all; the run goes on by itself")
-@selection_options
+@click.option(
+    "--subject",
+    metavar="NAME_OR_MODULE:NAME",
+    help="Agent under test for file runs: an agent of evalmeta.toml, or a Python function.  [default: the file's]",
+)
+@wait_option("do not wait; the run continues in the background")
+@case_options
 @running_options
 @policy_options
 @scoring_options
-@click.option("--dry-run", is_flag=True, help="Say what would be asked, and ask nothing.")
-@click.option("--extend", metavar="RUN", help="Add iterations to a run that is over, up to --iterations.")
+@click.option("--dry-run", is_flag=True, help="Print the cases that would run, without running them.")
+@click.option("--extend", metavar="RUN", help="Add iterations to a run that is over, up to the total of --iterations.")
 @click.option(
-    "--ignore-changes", is_flag=True, help="With --extend: by the definition as it was, although it has changed."
+    "--ignore-changes", is_flag=True, help="With --extend: use the definition as it was, even if it has changed."
 )
 @target_org_option
 @baseline_option
@@ -62,21 +73,21 @@ def run(  # noqa: PLR0913 - one parameter for each option, or group of them
     *,
     subject: str | None,
     wait: float | None,
-    selection: Selection,
-    running: Mapping[str, object],
-    policy: Mapping[str, object],
-    scoring: Mapping[str, object],
+    selection: CaseSelection,
+    running: Values,
+    policy: Values,
+    scoring: Values,
     dry_run: bool,
     extend: str | None,
     ignore_changes: bool,
     target_org: str | None,
-    against: Against | None,
+    baseline: BaselineOption | None,
     output: Output,
 ) -> int:
     """Run agent tests that are in the org, or in files of any format.
 
-    A folder stands for the definitions in it, and for *.test.json and *.evalset.json. Files are not deployed; they
-    run in the embedded org.
+    A folder selects the definitions in it, and *.test.json and *.evalset.json. Files are not deployed; they run in
+    the embedded org.
 
     \b
     evalmeta test run --wait
@@ -88,87 +99,101 @@ def run(  # noqa: PLR0913 - one parameter for each option, or group of them
     evalmeta test run --wait --iterations 5 --min-pass-rate 0.9 --baseline baseline.json
     evalmeta test run --wait --iterations 10 --extend 4KB000000000001GAA
 
-    Defaults of the options stand under [run] and [score] in evalmeta.toml.
+    Defaults of the options are set under [run] and [score] in evalmeta.toml.
     """
-    from evalmeta.package.project import find_project  # noqa: PLC0415 - not needed for --help
-
     project = find_project(Path.cwd(), or_folder=bool(paths))
-    options = options_of(project, scoring, running, policy, selection=selection)
-    standard = against.open(project) if against else None
+    options = run_options(project, scoring, running, policy, selection=selection)
+    comparator = baseline.open(project) if baseline else None
     if extend is not None:
-        selects = bool(paths or names or dry_run or selection != Selection())
-        _check_extend(running, {**policy, **scoring}, selects=selects)
-        _, place = locate_run(extend, target_org)
-        more = extend_run(
-            project,
-            place,
-            reach_run(project, place),
-            iterations=options.iterations,
-            wait=wait,
-            ignore_changes=ignore_changes,
-            is_quiet=not output.is_for_people,
+        selects = bool(paths or names or dry_run) or selection != CaseSelection()
+        _check_extend(running, others=selects or bool(policy or scoring))
+        first, is_quiet = find_run(extend, target_org), not output.is_human
+        outcome = extend_run(
+            first, iterations=options.iterations, wait=wait, ignore_changes=ignore_changes, is_quiet=is_quiet
         )
-        return _report(project, run_async(more), output, standard)
-    if ignore_changes:
-        raise UsageError("--ignore-changes goes with --extend: other runs are of what is deployed")
-    if paths and (names or target_org not in {None, "embedded"}):
-        raise UsageError("files are run in the embedded org: leave out --api-name and --target-org")
-    if subject is not None and not paths:
-        raise UsageError("--subject is for files: what is deployed names its agent")
+        return _report(project, outcome, output, comparator)
+    _check_files(paths, names, target_org, subject, ignore_changes=ignore_changes)
     target = None if paths else choose_target(project, target_org)
-    files = read_files(project, paths, subject=subject, said={**running, **policy}, is_asked=not dry_run)
+    files = _read_files(project, paths, subject=subject, given={**running, **policy}, needs_subject=not dry_run)
     choice = selection.choose(project, names, files)
     if choice is None:
-        return _report(project, RunsOutcome([], [], []), output, standard)
-    order = Order(choice, options, wait, is_quiet=not output.is_for_people, files=files)
+        return _report(project, RunsOutcome([], [], []), output, comparator)
+    request = RunRequest(choice, options, wait, is_quiet=not output.is_human, files=files)
     if dry_run:
-        planned = run_async(make_plan(project, target, order))
+        planned = run_async(make_plan(project, target, request))
         if not any(each.cases for each in planned):
-            _tell_nothing(selection, paths, subject)
-        print_plan(project, target, planned, order, as_json=output.as_json)
+            _refuse_no_cases(selection, paths, subject)
+        print_plan(project, target, planned, request, as_json=output.as_json)
         return 0
-    outcome = run_async(run_tests(project, target, order))
+    outcome = run_async(run_tests(project, target, request))
     if not any(outcome):
-        _tell_nothing(selection, paths, subject)
-    return _report(project, outcome, output, standard)
+        _refuse_no_cases(selection, paths, subject)
+    return _report(project, outcome, output, comparator)
 
 
-def _tell_nothing(selection: Selection, paths: tuple[Path, ...], subject: str | None) -> None:
-    if not selection.may_be_empty:
-        words = shlex.join([*map(str, paths), *(("--subject", subject) if subject else ()), "--dry-run"])
-        way_out = f"See what there is, without --case and --tag: evalmeta test run {words}"
-        raise UsageError("no test has a case that is chosen", actions=[way_out])
-    note("Nothing is left to ask.")
+def _check_extend(running: Values, *, others: bool) -> None:
+    if "iterations" not in running:
+        raise UsageError("--extend needs --iterations: the total number of iterations")
+    if others or len(running) > 1:
+        raise UsageError(
+            "--extend runs the same cases with the same options as the first run",
+            actions=["Leave out the options that select cases, and those that say how they run and are scored."],
+        )
 
 
-def _report(project: Project, outcome: RunsOutcome, output: Output, standard: Standard | None) -> int:
-    if outcome.errors and not outcome.finished:
+def _check_files(
+    paths: Sequence[Path], names: Sequence[str], target_org: str | None, subject: str | None, *, ignore_changes: bool
+) -> None:
+    if ignore_changes:
+        raise UsageError("--ignore-changes needs --extend: other runs always use what is deployed")
+    if paths and (names or target_org not in {None, "embedded"}):
+        raise UsageError("files run in the embedded org: leave out --api-name and --target-org")
+    if subject is not None and not paths:
+        raise UsageError("--subject is only for files: deployed tests name their agent")
+
+
+def _read_files(
+    project: Project, paths: Sequence[Path], *, subject: str | None, given: Values, needs_subject: bool
+) -> tuple[FileTest, ...]:
+    """Read the tests in files and folders, and print the notes about them; raises like `find_tests` and `read_test`.
+
+    Options that were given override the iterations and the pass rate of files.
+    """
+    tests = [
+        api.agent_tests.read_test(project, path, subject=subject, is_asked=needs_subject)
+        for path in (api.agent_tests.find_tests(paths) if paths else ())
+    ]
+    for each in tests:
+        for problem in each.document.notes:
+            note(f"{problem}\n  → {problem.hint}" if problem.hint else str(problem))
+    return tuple(replace(each, document=_without(each.document, given)) for each in tests)
+
+
+def _without(document: Document, given: Values) -> Document:
+    if "iterations" in given:
+        document = replace(document, iterations=None)
+    return replace(document, min_pass_rate=None) if "min_pass_rate" in given else document
+
+
+def _refuse_no_cases(selection: CaseSelection, paths: tuple[Path, ...], subject: str | None) -> None:
+    if selection.may_be_empty:
+        note("No cases are left to run.")
+        return
+    words = [*map(str, paths), *(("--subject", subject) if subject else ()), "--dry-run"]
+    way_out = Suggestion("See all cases, without --case and --tag", "test", "run", *words)
+    raise UsageError("no test has a case that is chosen", actions=[way_out])
+
+
+def _report(project: Project, outcome: RunsOutcome, output: Output, comparator: Comparator | None) -> int:
+    if outcome.finished:
+        code = report_runs(project, outcome.finished, output, comparator=comparator)
+        for error in outcome.errors:
+            print_error(error, as_json=False)
+        return outcome.errors[0].exit_code if outcome.errors else code
+    if outcome.errors:
         raise outcome.errors[0]
-    if not outcome.finished:
-        return _report_unfinished(outcome, output)
-    code = report_runs(project, outcome.finished, output, standard=standard)
-    for error in outcome.errors:
-        print_error(error, as_json=False)
-    return outcome.errors[0].exit_code if outcome.errors else code
-
-
-def _report_unfinished(outcome: RunsOutcome, output: Output) -> int:
-    """Prints a report of no run, or as JSON which runs were left."""
     if output.as_json:
-        print_json([{"id": each.id, "definition": each.definition, "status": "NEW"} for each in outcome.left])
-    elif not outcome.left and not output.is_for_people:
-        from evalmeta import report  # noqa: PLC0415 - not needed for --help
-
+        print_json([{"id": each.id, "definition": each.definition, "status": "NEW"} for each in outcome.started])
+    elif not outcome.started and not output.is_human:
         click.echo(report.render(output.result_format, []), nl=False)
     return 0
-
-
-def _check_extend(running: Mapping[str, object], judging: Mapping[str, object], *, selects: bool) -> None:
-    if running["iterations"] is None:
-        raise UsageError("--extend needs --iterations: how many there are to be in all")
-    others = (value for name, value in {**running, **judging}.items() if name != "iterations")
-    if selects or any(value is not None for value in others):
-        raise UsageError(
-            "--extend asks and judges as the run that it extends did",
-            actions=["Leave out what selects cases, and how they are asked and judged."],
-        )

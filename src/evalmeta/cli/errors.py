@@ -1,0 +1,111 @@
+"""The one place where errors become text and exit codes."""
+
+from __future__ import annotations
+
+import errno
+import os
+import sys
+import tempfile
+import traceback
+from typing import TYPE_CHECKING, Final
+
+import click
+
+from evalmeta import __version__
+from evalmeta.cli.output import print_envelope, print_problems, wants_colour
+from evalmeta.cli.suggestions import completed
+from evalmeta.errors import EXIT_FAILED, EvalmetaError, Interrupted, UsageError
+from evalmeta.model.redaction import redacted
+from evalmeta.report.problems import problem_json
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from evalmeta.model.problem import Problem
+
+_SHOWN_PROBLEMS: Final = 20
+# Errors of a stream that cannot be written; errors of files have their name.
+_UNWRITABLE: Final = frozenset({errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO})
+
+
+def report_error(error: BaseException, *, as_json: bool) -> int:
+    """Print an error that ended a command, and return the exit code."""
+    match error:
+        case click.exceptions.NoArgsIsHelpError() if not as_json:
+            click.echo(error.format_message())
+            return UsageError.exit_code
+        case click.ClickException():
+            return _report_usage_error(error, as_json=as_json)
+        case click.Abort() | KeyboardInterrupt():
+            known: EvalmetaError = Interrupted("interrupted")
+        case EvalmetaError():
+            known = error
+        case BrokenPipeError():
+            _discard_stdout()
+            return EXIT_FAILED
+        case OSError(filename=None) if error.errno in _UNWRITABLE:
+            _discard_stdout()
+            way_out = "Free some disk space, or write the output elsewhere, and run the command again."
+            known = EvalmetaError(f"the output cannot be written: {error.strerror}", actions=[way_out])
+            as_json = False
+        case _:
+            known = _defect(error)
+    print_error(known, as_json=as_json)
+    return known.exit_code
+
+
+def print_error(error: EvalmetaError, *, as_json: bool) -> None:
+    """Print an error: what happened, where, and what to do next. Secrets in it are redacted."""
+    problems: Sequence[Problem] = getattr(error, "problems", ())
+    message: str = getattr(error, "message", None) or str(error)
+    if as_json:
+        actions = [redacted(completed(action)) for action in error.actions]
+        print_envelope(
+            name=error.name,
+            message=redacted(message),
+            exitCode=error.exit_code,
+            status=error.exit_code,
+            actions=actions,
+            data=[problem_json(each) for each in problems],
+            warnings=[],
+        )
+        return
+    if problems and message.startswith(str(problems[0].location)):
+        # The problems below say what is wrong and where.
+        message = f"{problems[0].location.path} does not match its format"
+    head = click.style(f"Error ({error.name}):", fg="red", bold=True)
+    click.echo(f"{head} {redacted(message)}", err=True, color=wants_colour(err=True))
+    if problems:
+        print_problems(problems[:_SHOWN_PROBLEMS], err=True)
+    if len(problems) > _SHOWN_PROBLEMS:
+        click.echo(f"and {len(problems) - _SHOWN_PROBLEMS:,} more, which --json lists", err=True)
+    hints = {problem.hint for problem in problems}
+    if actions := [action for action in error.actions if action not in hints]:
+        click.echo("\nTry this:", err=True)
+        for action in actions:
+            click.echo("  " + redacted(completed(action)).replace("\n", "\n  "), err=True)
+
+
+def _report_usage_error(error: click.ClickException, *, as_json: bool) -> int:
+    # click quotes the words that it does not understand, which may be secrets.
+    message = redacted(error.format_message())
+    if as_json:
+        print_error(UsageError(message), as_json=True)
+    else:
+        click.UsageError(message, ctx=error.ctx if isinstance(error, click.UsageError) else None).show()
+    return UsageError.exit_code
+
+
+def _discard_stdout() -> None:
+    # Python flushes stdout at exit, which would fail again.
+    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+
+
+def _defect(error: BaseException) -> EvalmetaError:
+    with tempfile.NamedTemporaryFile("w", prefix="evalmeta-", suffix=".log", delete=False, encoding="utf-8") as log:
+        log.write(f"evalmeta {__version__}, Python {sys.version}\n")
+        log.write(redacted("".join(traceback.format_exception(error))))
+    return EvalmetaError(
+        f"this is a defect in evalmeta: {type(error).__name__}: {error}",
+        actions=[f"Report it with the log {log.name}; no file was written in part."],
+    )

@@ -1,0 +1,124 @@
+"""The org that a command talks to: its option, the line that names it on stderr, its connection."""
+
+from __future__ import annotations
+
+import asyncio
+import signal
+from contextlib import asynccontextmanager, suppress
+from pathlib import Path
+from typing import TYPE_CHECKING, TypeVar
+
+import click
+
+from evalmeta import api
+from evalmeta.cli.output import note, warn
+from evalmeta.cli.suggestions import remember_target
+from evalmeta.engine.event_loop import run_to_end
+from evalmeta.package.project import find_project
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine
+
+    from evalmeta.api.org_targets import Target
+    from evalmeta.client.connection import Connection
+    from evalmeta.model.registry import ApiVersion
+    from evalmeta.package.project import Project
+
+_T = TypeVar("_T")
+
+
+def _complete_login(_: click.Context, __: click.Parameter, begun: str) -> list[str]:
+    names = (*(each.name for each in api.logins.list_logins()), api.org_targets.EMBEDDED)
+    return [name for name in names if name.startswith(begun)]
+
+
+target_org_option = click.option(
+    "-o",
+    "--target-org",
+    metavar="NAME_OR_ALIAS",
+    callback=remember_target,
+    shell_complete=_complete_login,
+    help="The login to use, or 'embedded'.  [default: SF_TARGET_ORG, the project's default, the embedded org]",
+)
+
+
+def run_in_org(target_org: str | None, work: Callable[[Connection, Project], Awaitable[_T]]) -> _T:
+    """Run a coroutine that talks to the org of --target-org for the project of the current folder."""
+    project = find_project(Path.cwd())
+    return run_in_target(project, choose_target(project, target_org), lambda connection: work(connection, project))
+
+
+def run_in_target(
+    project: Project,
+    target: Target | None,
+    work: Callable[[Connection], Awaitable[_T]],
+    *,
+    api_version: ApiVersion | None = None,
+) -> _T:
+    """Run a coroutine that talks to an org; None is the project's embedded one."""
+
+    async def run() -> _T:
+        async with connected(project, target, api_version=api_version) as connection:
+            return await work(connection)
+
+    return run_async(run())
+
+
+def choose_target(project: Project, target_org: str | None) -> Target | None:
+    """Return the org to talk to, None for the embedded one, and print which it is."""
+    target = api.org_targets.choose_target(project, target_org)
+    print_target(project, target)
+    return target
+
+
+def print_target(project: Project, target: Target | None) -> None:
+    """Print to stderr which org a command works with; None is the embedded one."""
+    if target is None:
+        state = project.state_dir
+        is_inside = state.is_relative_to(project.root)
+        folder = state.relative_to(project.root).as_posix() if is_inside else str(state)
+        note(f"Target: the embedded org of {project.root.name} ({folder})")
+    elif target.login.name == target.login.url:
+        note(f"Target: {target.login.url}, with {api.org_targets.token_variable()}")
+    else:
+        note(f"Target: {target.login.name}, {target.login.username} at {target.login.url}")
+
+
+@asynccontextmanager
+async def connected(
+    project: Project, target: Target | None, *, api_version: ApiVersion | None = None, detached: bool = False
+) -> AsyncIterator[Connection]:
+    """Open a connection to an org, and print its warnings to stderr.
+
+    Args:
+        project: the project whose org None stands for.
+        target: the org.
+        api_version: the API version to use instead of the project's.
+        detached: whether the embedded org continues runs in a process of their own.
+    """
+    async with api.orgs.connect(project, target, api_version=api_version, detached=detached, remark=warn) as connection:
+        yield connection
+
+
+def run_async(work: Coroutine[None, None, _T]) -> _T:
+    """Run a coroutine to its end; Ctrl-C or SIGTERM cancels it and lets it clean up.
+
+    Raises:
+        KeyboardInterrupt: it was cancelled by one of them.
+    """
+    try:
+        return run_to_end(_interruptible(work))
+    except asyncio.CancelledError:
+        raise KeyboardInterrupt from None
+    except KeyboardInterrupt:
+        work.close()
+        raise
+
+
+async def _interruptible(work: Coroutine[None, None, _T]) -> _T:
+    task = asyncio.current_task()
+    if task is not None:
+        # Windows has no such signal.
+        with suppress(NotImplementedError):
+            asyncio.get_running_loop().add_signal_handler(signal.SIGTERM, task.cancel)
+    return await work
