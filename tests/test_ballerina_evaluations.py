@@ -11,7 +11,7 @@ import pytest
 
 import evalmeta
 from evalmeta.errors import UsageError
-from evalmeta.pytest_plugin.summary import inputs_text
+from evalmeta.pytest_plugin.results import inputs_text
 from evalmeta.store.baselines import read_baseline
 
 if TYPE_CHECKING:
@@ -287,10 +287,13 @@ def test_a_report_that_cannot_be_written_is_told_with_the_results(pytester: pyte
 @pytest.mark.parametrize(
     ("terms", "message"),
     [
-        ({"confidence": 1.5}, "confidence is 1.5; 0 to 1 are allowed"),
-        ({"runs": 0}, "runs is 0; whole numbers from 1 to 1000 are allowed"),
-        ({"confidence": 0.8, "min_pass_rate": 0.9}, "min_pass_rate=0.9 and confidence=0.8 are two words for the same"),
-        ({"runs": 2, "iterations": 3}, "iterations=3 and runs=2 are two words for the same"),
+        ({"confidence": 1.5}, "confidence is 1.5; it must be from 0 to 1"),
+        ({"runs": 0}, "runs is 0; it must be a whole number from 1 to 1000"),
+        (
+            {"confidence": 0.8, "min_pass_rate": 0.9},
+            "min_pass_rate=0.9 and confidence=0.8 are aliases; use only one of them",
+        ),
+        ({"runs": 2, "iterations": 3}, "iterations=3 and runs=2 are aliases; use only one of them"),
     ],
 )
 def test_terms_that_conflict_or_are_out_of_range_are_refused(terms: dict[str, float], message: str) -> None:

@@ -11,7 +11,7 @@ import pytest
 
 import evalmeta
 from evalmeta.errors import UsageError
-from evalmeta.pytest_plugin.evaluations import check_terms
+from evalmeta.pytest_plugin.evaluations import range_error
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -145,7 +145,7 @@ def test_a_named_definition_is_one_test_for_each_case(desk: Callable[..., Path],
             "    expected  Refunds",
             "    actual    Orders",
             "    why       expected the topic Refunds, got Orders",
-            f"SKIPPED * {DESK}:21: nothing was decided: coherence: *",
+            f"SKIPPED * {DESK}:21: nothing was judged: coherence: *",
         ]
     )
 
@@ -337,7 +337,7 @@ def test_a_definition_without_a_project_says_what_to_do(desk: Callable[..., Path
     result = run(DESK)
 
     result.assert_outcomes(errors=1)
-    result.stdout.fnmatch_lines(["*is in no project that says which agent to ask", "Try this:", "*--evalmeta-subject*"])
+    result.stdout.fnmatch_lines(["*is not in a project with settings for its agent", "Try this:", "*--evalmeta-subject*"])
 
 
 def test_an_agent_is_looked_for_in_pytests_root_where_there_is_no_project(
@@ -352,9 +352,9 @@ def test_an_agent_is_looked_for_in_pytests_root_where_there_is_no_project(
 @pytest.mark.parametrize(
     ("option", "complaint"),
     [
-        (("--evalmeta-iterations", "0"), "*iterations is 0; whole numbers from 1 to 1000 are allowed"),
-        (("--evalmeta-iterations", "x"), "*'x' is no number"),
-        (("--evalmeta-min-pass-rate", "80"), "*min_pass_rate is 80.0; 0 to 1 are allowed"),
+        (("--evalmeta-iterations", "0"), "*iterations is 0; it must be a whole number from 1 to 1000"),
+        (("--evalmeta-iterations", "x"), "*'x' is not a number"),
+        (("--evalmeta-min-pass-rate", "80"), "*min_pass_rate is 80.0; it must be from 0 to 1"),
     ],
 )
 def test_options_out_of_range_are_refused(run: Run, option: tuple[str, str], complaint: str) -> None:
@@ -586,21 +586,21 @@ def test_methods_of_unittest_are_refused(pytester: pytest.Pytester, run: Run) ->
     result = run()
 
     assert result.ret == pytest.ExitCode.USAGE_ERROR
-    result.stderr.fnmatch_lines(["*test_method: @evalmeta.evaluation is not for methods of unittest.TestCase"])
+    result.stderr.fnmatch_lines(["*test_method: @evalmeta.evaluation cannot decorate methods of unittest.TestCase"])
 
 
 @pytest.mark.parametrize(
     "terms", [{"min_pass_rate": 80}, {"min_pass_rate": -0.1}, {"iterations": 0}, {"iterations": 1_001}]
 )
 def test_terms_out_of_range_are_refused_at_once(terms: dict[str, int]) -> None:
-    with pytest.raises(UsageError, match=r"are allowed$"):
+    with pytest.raises(UsageError, match=r"; it must be "):
         evalmeta.evaluation(**terms)
 
 
 def test_iterations_are_whole() -> None:
-    assert check_terms(iterations=1.5) == "iterations is 1.5; whole numbers from 1 to 1000 are allowed"
+    assert range_error("iterations", 1.5) == "iterations is 1.5; it must be a whole number from 1 to 1000"
 
 
 def test_what_is_no_function_is_refused() -> None:
-    with pytest.raises(UsageError, match="is for test functions"):
+    with pytest.raises(UsageError, match="can only decorate test functions"):
         evalmeta.evaluation()(ET)

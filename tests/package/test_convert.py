@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from evalmeta.errors import InvalidMetadata
 from evalmeta.model.component import Component
 from evalmeta.model.registry import TYPES
-from evalmeta.package.convert import entry_name, full_name_of, target_path
+from evalmeta.package.convert import entry_name, parse_safe_file_name, target_path
 from evalmeta.package.project import Project
 
 TYPE = TYPES[0]
@@ -25,11 +25,11 @@ def test_an_entry_has_the_metadata_formats_name() -> None:
 
 @pytest.mark.parametrize("file_name", ["My_Test.aiEvaluationDefinition", "My_Test.aiEvaluationDefinition-meta.xml"])
 def test_both_formats_name_the_same_component(file_name: str) -> None:
-    assert full_name_of(file_name) == (TYPE, "My_Test")
+    assert parse_safe_file_name(file_name) == (TYPE, "My_Test")
 
 
 def test_dots_belong_to_the_full_name() -> None:
-    assert full_name_of("a.b.aiEvaluationDefinition") == (TYPE, "a.b")
+    assert parse_safe_file_name("a.b.aiEvaluationDefinition") == (TYPE, "a.b")
 
 
 @pytest.mark.parametrize(
@@ -50,7 +50,7 @@ def test_dots_belong_to_the_full_name() -> None:
     ],
 )
 def test_other_names_are_no_components(file_name: str) -> None:
-    assert full_name_of(file_name) is None
+    assert parse_safe_file_name(file_name) is None
 
 
 def test_a_dx_project_takes_a_new_component_into_its_default_package_directory() -> None:
@@ -74,7 +74,7 @@ def test_a_target_is_read_back_as_the_component_it_was_made_for(full_name: str, 
     try:
         target = target_path(project, TYPE, full_name)
     except InvalidMetadata:
-        assert full_name_of(f"{full_name}.{TYPE.suffix}") is None
+        assert parse_safe_file_name(f"{full_name}.{TYPE.suffix}") is None
     else:
-        assert full_name_of(target.name) == (TYPE, full_name)
+        assert parse_safe_file_name(target.name) == (TYPE, full_name)
         assert target.parent.name == TYPE.directory

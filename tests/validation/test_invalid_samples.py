@@ -10,7 +10,7 @@ import pytest
 from evalmeta.errors import InvalidMetadata
 from evalmeta.model.component import DESTRUCTIVE_FILES, PACKAGE_FILE
 from evalmeta.model.registry import NEWEST_API_VERSION, TYPES, parse_api_version
-from evalmeta.package.convert import full_name_of, target_path
+from evalmeta.package.convert import parse_safe_file_name, target_path
 from evalmeta.package.files import shown
 from evalmeta.package.forceignore import read_forceignore
 from evalmeta.package.project import PROJECT_FILE, find_project
@@ -43,7 +43,7 @@ def code_of(sample: Path) -> str:
 
 
 def checked(path: Path, version: ApiVersion = NEWEST_API_VERSION) -> CheckedFile:
-    found = full_name_of(path.name)
+    found = parse_safe_file_name(path.name)
     assert found, path
     kind, full_name = found
     return check_component(

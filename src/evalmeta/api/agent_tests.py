@@ -13,7 +13,7 @@ from evalmeta.errors import EvalmetaError, InvalidMetadata, NotFound, ProjectErr
 from evalmeta.formats.document import Reading, reading_of
 from evalmeta.formats.files import is_test_file, read_document
 from evalmeta.package.config_file import key_name
-from evalmeta.package.convert import named_by
+from evalmeta.package.convert import parse_file_name
 from evalmeta.package.project import SETTINGS_FILE, find_project
 from evalmeta.package.resolver import find_components
 
@@ -89,7 +89,7 @@ def _tests_in(path: Path) -> list[Path]:
         return [path]
     definitions = _components_of(path)
     if definitions is None:
-        definitions = [each for each in files_to_check([path]) if named_by(each.name)]
+        definitions = [each for each in files_to_check([path]) if parse_file_name(each.name)]
     files = [*definitions, *sorted(each for each in _walk(path) if is_test_file(each.name))]
     if not files:
         raise NotFound(
@@ -126,7 +126,7 @@ def document_at(path: Path, *, name: str, reading: Reading) -> Document:
         FormatError: it is of no known format, or does not fit it.
         InvalidMetadata: it is a definition with errors.
     """
-    if named_by(path.name):
+    if parse_file_name(path.name):
         refuse_errors(validate([path]).problems)
     return read_document(path, label=shown(path), name=name, reading=reading)
 

@@ -37,7 +37,7 @@ from evalmeta.model.settings import (
 from evalmeta.org.runs import read_evaluation
 from evalmeta.org.subjects import bind_subject, rater_settings, sign_in
 from evalmeta.package.config_file import key_name
-from evalmeta.package.convert import named_by
+from evalmeta.package.convert import parse_file_name
 from evalmeta.package.project import find_project
 from evalmeta.package.resolver import version_in_force
 from evalmeta.validation.rules import rule_policy
@@ -204,13 +204,13 @@ def _checked(cases: Iterable[Case]) -> Iterable[Case]:
 def _from_files(
     files: Sequence[Path], scout: _Scout, name: str | None = None, *, subject_name: str | None = None
 ) -> list[Assignment]:
-    definitions = [each for each in files if named_by(each.name)]
+    definitions = [each for each in files if parse_file_name(each.name)]
     refuse_errors(validate(definitions).problems if definitions else ())
     return [_from_file(file, scout, name, subject_name) for file in files]
 
 
 def _from_file(file: Path, scout: _Scout, name: str | None, subject_name: str | None) -> Assignment:
-    named = named_by(file.name)
+    named = parse_file_name(file.name)
     if named is None:
         return _from_document(file, scout, name or file.name, subject_name)
     content = bytes_of(file)

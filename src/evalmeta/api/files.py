@@ -20,7 +20,7 @@ from evalmeta.errors import EvalmetaError, InvalidMetadata, NotFound, ProjectErr
 from evalmeta.model.component import DESTRUCTIVE_FILES, MANIFEST_FILES, WILDCARD, Component
 from evalmeta.model.problem import Location, Problem, Severity
 from evalmeta.model.registry import NEWEST_API_VERSION, TYPES
-from evalmeta.package.convert import named_by
+from evalmeta.package.convert import parse_file_name
 from evalmeta.package.files import put_file, shown
 from evalmeta.package.project import find_project
 from evalmeta.package.resolver import version_in_force
@@ -216,7 +216,7 @@ def _validate_files(files: Sequence[Path]) -> Validation:
     projects: dict[Path | None, tuple[RulePolicy, list[NamedFile]]] = {}
     places: dict[Path | None, list[Component]] = {}
     for path, each in zip(files, checked, strict=True):
-        named = named_by(path.name)
+        named = parse_file_name(path.name)
         if named is None:
             continue
         force = in_force(path.parent)
@@ -253,7 +253,7 @@ def _named_files(paths: Sequence[Path]) -> Iterator[Path]:
 
 
 def _is_checked(path: Path) -> bool:
-    return named_by(path.name) is not None or path.name in MANIFEST_FILES
+    return parse_file_name(path.name) is not None or path.name in MANIFEST_FILES
 
 
 def _project_files(project: Project) -> Iterator[Path]:
@@ -265,7 +265,7 @@ def _project_files(project: Project) -> Iterator[Path]:
 
 
 def _check_file(path: Path, in_force: Callable[[Path], _InForce]) -> CheckedFile:
-    found = named_by(path.name)
+    found = parse_file_name(path.name)
     if found is None:
         return CheckedFile(tuple(_check_manifest(path)), None)
     force = in_force(path.parent)
@@ -365,7 +365,7 @@ def format_files(paths: Sequence[Path] = (), *, start: Path | None = None, check
 
 def _formatted(path: Path, data: bytes) -> bytes:
     label = shown(path)
-    if named_by(path.name):
+    if parse_file_name(path.name):
         return format_definition(data, label=label)
     manifest, problems = validate_manifest(data, label=label)
     if manifest is None:

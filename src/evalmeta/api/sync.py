@@ -18,7 +18,7 @@ from evalmeta.model.problem import Location, Problem, Severity
 from evalmeta.model.registry import TYPES
 from evalmeta.model.sync import SyncState, hash_of, sync_state
 from evalmeta.package.archive import read_zip
-from evalmeta.package.convert import full_name_of
+from evalmeta.package.convert import parse_safe_file_name
 from evalmeta.package.files import read_file
 from evalmeta.protocol.json_fields import from_timestamp
 from evalmeta.store.tracking import Synced, open_receipts, open_tracking
@@ -163,7 +163,7 @@ def fetched_from(result: RetrieveResult) -> Iterator[Fetched]:
     """
     dates = {(each.type, each.full_name): each.last_modified_date for each in result.file_properties}
     for entry, content in sorted(read_zip(result.zip_file).items()):
-        if found := full_name_of(entry.rpartition("/")[2]):
+        if found := parse_safe_file_name(entry.rpartition("/")[2]):
             kind, full_name = found
             yield Fetched(kind, full_name, content, dates.get((kind.name, full_name), ""))
 
@@ -343,7 +343,7 @@ def hashes_of(zip_file: bytes) -> Sent:
     """
     sent: Sent = {}
     for entry, content in read_zip(zip_file).items():
-        if found := full_name_of(entry.rpartition("/")[2]):
+        if found := parse_safe_file_name(entry.rpartition("/")[2]):
             sent.setdefault(found[0].name, {})[found[1]] = hash_of(content)
     return sent
 

@@ -17,7 +17,7 @@ from evalmeta.errors import ArchiveError
 from evalmeta.model.component import WILDCARD
 from evalmeta.model.registry import NEWEST_API_VERSION, metadata_type, parse_api_version
 from evalmeta.package.archive import read_zip
-from evalmeta.package.convert import META_XML_SUFFIX, full_name_of
+from evalmeta.package.convert import META_XML_SUFFIX, parse_safe_file_name
 from evalmeta.protocol.json_fields import read_object, to_timestamp
 from evalmeta.protocol.metadata_api import DeployDetails, DeployMessage, DeployOptions, DeployResult
 from evalmeta.protocol.soap import from_json, to_json, write_results
@@ -363,7 +363,7 @@ def _unpack(entries: Mapping[str, bytes], options: DeployOptions) -> Package:
 
 def _component_of(file_name: str) -> tuple[MetadataType, str] | None:
     folder, _, name = file_name.rpartition("/")
-    found = None if name.endswith(META_XML_SUFFIX) else full_name_of(name)
+    found = None if name.endswith(META_XML_SUFFIX) else parse_safe_file_name(name)
     return found if found and found[0].directory == folder else None
 
 

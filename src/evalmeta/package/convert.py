@@ -29,24 +29,24 @@ def entry_name(component: Component) -> str:
     return f"{component.type.directory}/{component.full_name}.{component.type.suffix}"
 
 
-def full_name_of(file_name: str) -> tuple[MetadataType, str] | None:
+def parse_safe_file_name(file_name: str) -> tuple[MetadataType, str] | None:
     """Read type and full name from a file's name, in source or metadata format; None when it is no component's.
 
     Hidden files and names that could lead out of a folder are no component's.
     """
-    named = named_by(file_name)
+    named = parse_file_name(file_name)
     return named if named and _FULL_NAME.fullmatch(named[1]) else None
 
 
-def named_by(file_name: str) -> tuple[MetadataType, str] | None:
-    """Read what a file on disk means to name: as `full_name_of`, but names that no org or zip can have too."""
+def parse_file_name(file_name: str) -> tuple[MetadataType, str] | None:
+    """Read what a file on disk means to name: as `parse_safe_file_name`, but names that no org or zip can have too."""
     full_name, _, suffix = file_name.removesuffix(META_XML_SUFFIX).rpartition(".")
     row = _BY_SUFFIX.get(suffix)
     return (row, full_name) if row and full_name and not full_name.startswith(".") else None
 
 
-def unsafe_name(component: Component, label: str) -> Problem | None:
-    """Return of a component whose file, shown as `label`, has a name that `full_name_of` does not take."""
+def unsafe_name_problem(component: Component, label: str) -> Problem | None:
+    """Return of a component whose file, shown as `label`, has a name that `parse_safe_file_name` does not take."""
     if _FULL_NAME.fullmatch(component.full_name):
         return None
     message = f"the full name {component.full_name!r} cannot be that of a component"

@@ -20,7 +20,7 @@ from evalmeta.model.registry import (
     nearest_type_name,
     parse_api_version,
 )
-from evalmeta.package.convert import unsafe_name
+from evalmeta.package.convert import unsafe_name_problem
 from evalmeta.package.files import read_file, shown
 from evalmeta.package.project import PROJECT_FILE
 from evalmeta.package.tree import component_files
@@ -80,7 +80,7 @@ def name_problems(components: Sequence[Component]) -> Iterator[Problem]:
     first: dict[str, Component] = {}
     for component in components:
         label = shown(component.path)
-        if unsafe := unsafe_name(component, label):
+        if unsafe := unsafe_name_problem(component, label):
             yield unsafe
         other = first.setdefault(component.key.casefold(), component)
         if other is component:

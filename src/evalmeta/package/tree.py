@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Final
 from evalmeta.errors import ProjectError
 from evalmeta.model.component import Component
 from evalmeta.model.registry import TYPES
-from evalmeta.package.convert import named_by
+from evalmeta.package.convert import parse_file_name
 from evalmeta.package.files import shown
 from evalmeta.package.forceignore import read_forceignore
 from evalmeta.package.project import PROJECT_FILE
@@ -99,6 +99,6 @@ def _hides(ignore: ForceIgnore, folder: Path) -> bool:
 
 
 def _component(entry: os.DirEntry[str], ignore: ForceIgnore) -> Iterator[Component]:
-    named = named_by(entry.name)
+    named = parse_file_name(entry.name)
     if named and entry.is_file() and not ignore.ignores(entry.path):
         yield Component(*named, Path(entry.path))

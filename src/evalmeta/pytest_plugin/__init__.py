@@ -1,6 +1,6 @@
-"""The plugin for pytest: cases of definitions and other files as test items, and test functions as evaluations.
+"""The pytest plugin: cases of definitions and other files as test items, and test functions as evaluations.
 
-pytest loads it at its start, whatever is tested: nothing heavy is imported here.
+pytest loads it at every start, so it imports nothing heavy.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Final
 
 import pytest
 
-from evalmeta.pytest_plugin.evaluations import ITERATION, MARKER, Evaluations, repeat
+from evalmeta.pytest_plugin.evaluations import ITERATION, MARKER, Evaluations, range_error, repeat
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -20,58 +20,54 @@ if TYPE_CHECKING:
 
 __all__: list[str] = []
 
-_SUFFIXES: Final = frozenset({".yaml", ".yml", ".json", ".jsonl", ".csv", ".parquet"})
+_SUFFIXES: Final = (".yaml", ".yml", ".json", ".jsonl", ".csv", ".parquet")
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
     """Add the options and settings of the plugin."""
     group = parser.getgroup("evalmeta", "evaluations of agents")
     group.addoption("--evalmeta", action="store_true", help="collect definitions and eval sets in folders too")
-    group.addoption("--evalmeta-subject", metavar="MODULE:NAME", help="the agent that files ask")
-    group.addoption("--evalmeta-iterations", metavar="N", type=_iterations, help="how often each case is asked")
+    group.addoption("--evalmeta-subject", metavar="MODULE:NAME", help="agent under test for evaluation files")
+    group.addoption("--evalmeta-iterations", metavar="N", type=_iterations, help="number of times to run each case")
     group.addoption(
-        "--evalmeta-min-pass-rate", metavar="RATE", type=_rate, help="the share of a case's iterations that must pass"
+        "--evalmeta-min-pass-rate", metavar="RATE", type=_rate, help="share of a case's iterations that must pass"
     )
     group.addoption(
-        "--evalmeta-report-dir",
-        metavar="DIR",
-        help="write a report of the evaluations, named by its time, into a folder",
+        "--evalmeta-report-dir", metavar="DIR", help="write a report of the evaluations with a time in its name"
     )
-    group.addoption("--evalmeta-baseline", metavar="FILE", help="compare evaluations with such a report")
+    group.addoption("--evalmeta-baseline", metavar="FILE", help="compare evaluations with an earlier report")
     parser.addini("evalmeta_collect", "collect definitions and eval sets in folders too", type="bool", default=False)
-    parser.addini("evalmeta_subject", "the agent that files ask, as MODULE:NAME", default="")
+    parser.addini("evalmeta_subject", "agent under test for evaluation files, as MODULE:NAME", default="")
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    """Start to count evaluations."""
+    """Register the marker and the plugin for evaluations."""
     config.addinivalue_line("markers", f"{MARKER}: the test is part of an evaluation, made by @evalmeta.evaluation")
     config.pluginmanager.register(Evaluations(config), "evalmeta-evaluations")
 
 
 def pytest_collect_file(file_path: Path, parent: pytest.Collector) -> EvaluationFile | None:
-    """Collect files that were named, and in folders definitions, ADK's and Ballerina's if that was asked for."""
-    config = parent.config
-    if parent.session.isinitpath(file_path):
-        is_wanted = _is_evaluation(file_path)
-    else:
-        is_asked_for = config.getoption("evalmeta") or config.getini("evalmeta_collect")
-        is_wanted = is_asked_for and _is_called_evaluation(file_path.name)
-    if not is_wanted:
+    """Collect files named on the command line; in folders definitions and eval sets, if that is enabled."""
+    name, is_named = file_path.name, parent.session.isinitpath(file_path)
+    if not (is_named or parent.config.getoption("evalmeta") or parent.config.getini("evalmeta_collect")):
         return None
-    from evalmeta.pytest_plugin.files import evaluation_file  # noqa: PLC0415 - only where there are such files
+    # Only such names are checked further, because the check imports most of evalmeta.
+    if not ("Definition" in name or name.endswith(_SUFFIXES if is_named else (".test.json", ".evalset.json"))):
+        return None
+    from evalmeta.pytest_plugin.files import evaluation_file  # noqa: PLC0415 - only sessions with such files need it
 
-    return evaluation_file(file_path, parent)
+    return evaluation_file(file_path, parent, is_named=is_named)
 
 
 @pytest.hookimpl(trylast=True)
 def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
-    """Repeat the tests of an evaluation, the last of all parameters being the iteration."""
+    """Repeat the tests of an evaluation; the iteration is the last parameter."""
     repeat(metafunc)
 
 
 @pytest.hookimpl(optionalhook=True)
 def pytest_configure_node(node: WorkerNode) -> None:
-    """Return a worker of pytest-xdist how tests are distributed, which it is not told otherwise."""
+    """Send the distribution mode to a worker of pytest-xdist, which does not know it."""
     node.workerinput["evalmeta_dist"] = node.config.getoption("dist")
 
 
@@ -80,27 +76,6 @@ def evalmeta_iteration(request: pytest.FixtureRequest) -> int:
     """Return the iteration of an evaluation, from 1."""
     iteration: int = getattr(request, "param", 1)
     return iteration
-
-
-def _is_evaluation(path: Path) -> bool:
-    """Return a file that was named by its name, or by its content where others have such names too."""
-    if _is_called_evaluation(path.name):
-        return True
-    if path.suffix not in _SUFFIXES:
-        return False
-    from evalmeta.formats.files import looks_like_evaluation  # noqa: PLC0415 - few files come here
-
-    return looks_like_evaluation(path)
-
-
-def _is_called_evaluation(name: str) -> bool:
-    if name.endswith((".test.json", ".evalset.json")):
-        return True
-    if "Definition" not in name:
-        return False
-    from evalmeta.package.convert import named_by  # noqa: PLC0415 - few files come here
-
-    return named_by(name) is not None
 
 
 def _iterations(text: str) -> int:
@@ -112,12 +87,10 @@ def _rate(text: str) -> float:
 
 
 def _checked(name: str, text: str) -> float:
-    from evalmeta.pytest_plugin.evaluations import check_terms  # noqa: PLC0415 - few calls have these options
-
     try:
         number = int(text) if name == "iterations" else float(text)
     except ValueError:
-        raise argparse.ArgumentTypeError(f"{text!r} is no number") from None
-    if fault := check_terms(**{name: number}):
-        raise argparse.ArgumentTypeError(fault)
+        raise argparse.ArgumentTypeError(f"{text!r} is not a number") from None
+    if error := range_error(name, number):
+        raise argparse.ArgumentTypeError(error)
     return number

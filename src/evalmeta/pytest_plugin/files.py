@@ -1,4 +1,4 @@
-"""Files of any format as test files: every case is an item, and those that were selected are asked together."""
+"""Evaluation files as test files: every case is a test item, and the selected cases run together."""
 
 from __future__ import annotations
 
@@ -14,11 +14,13 @@ from evalmeta.api.evaluate_inputs import assignments_of
 from evalmeta.api.files import case_lines, shown
 from evalmeta.engine.statistics import summarise
 from evalmeta.errors import EvalmetaError, FormatError, InvalidMetadata, ProjectError, SubjectNotBound, TooManyErrors
+from evalmeta.formats.files import looks_like_evaluation
 from evalmeta.model.aggregation import verdict_in
 from evalmeta.model.run import RunOptions, Verdict
+from evalmeta.package.convert import parse_file_name
 from evalmeta.package.project import has_project
 from evalmeta.pytest_plugin.evaluations import gets_whole_files
-from evalmeta.pytest_plugin.summary import error_text, explanation
+from evalmeta.pytest_plugin.results import error_text, failure_repr
 from evalmeta.report.details import case_text, iterations_text, why_not_passed
 from evalmeta.report.problems import render
 from evalmeta.report.text import count, one_line, percent
@@ -37,24 +39,23 @@ if TYPE_CHECKING:
 
 
 _NAME_CHARS: Final = 80
-_ROUND: Final = str.maketrans("[]", "()")
-_WAYS: Final = (
+_ROUND_BRACKETS: Final = str.maketrans("[]", "()")
+_NO_AGENT_ACTIONS: Final = (
     "Name a Python agent: --evalmeta-subject MODULE:NAME, or evalmeta_subject in pytest's settings.",
-    "Or bind one to the name that the file has for it: [subjects.NAME] in an evalmeta.toml.",
+    "Or add [subjects.NAME] to an evalmeta.toml, with the agent's name in the file.",
 )
 _PLUGIN: Final = "evalmeta-definitions"
 
 
-class _Unanswered(Exception):
-    """A case ended in an error of the infrastructure."""
+def evaluation_file(path: Path, parent: pytest.Collector, *, is_named: bool) -> EvaluationFile | None:
+    """Return the collector of an evaluation file; None for other files.
 
-
-class _Missed(Exception):
-    """A case was not passed."""
-
-
-def evaluation_file(path: Path, parent: pytest.Collector) -> EvaluationFile:
-    """Create the collector of a file."""
+    Files with the names of definitions, ADK tests and eval sets are collected. If the command line names a file
+    (`is_named`), its content can identify it too.
+    """
+    has_name = path.name.endswith((".test.json", ".evalset.json")) or parse_file_name(path.name) is not None
+    if not (has_name or (is_named and looks_like_evaluation(path))):
+        return None
     plugins = parent.config.pluginmanager
     if not plugins.has_plugin(_PLUGIN):
         plugins.register(sys.modules[__name__], _PLUGIN)
@@ -65,7 +66,7 @@ def evaluation_file(path: Path, parent: pytest.Collector) -> EvaluationFile:
 def pytest_runtest_makereport(
     item: pytest.Item, call: pytest.CallInfo[None]
 ) -> Generator[None, pytest.TestReport, pytest.TestReport]:
-    """Explain why a case was not asked: of what fails in the setup, pytest shows the traceback otherwise."""
+    """Show why a case could not run; by default pytest shows a traceback of its setup."""
     report = yield
     if isinstance(item, CaseItem) and report.failed and report.when == "setup" and call.excinfo:
         report.longrepr = item.repr_failure(call.excinfo)
@@ -73,18 +74,18 @@ def pytest_runtest_makereport(
 
 
 class EvaluationFile(pytest.File):
-    """A file; its cases are asked in one run, when the first of them is set up."""
+    """An evaluation file; its cases run together when the first of them is set up."""
 
     options: RunOptions
     _answers: dict[int, Answers]
 
     def collect(self) -> Iterator[CaseItem]:
-        """Return an item for each case.
+        """Yield an item for each case.
 
         Raises:
-            InvalidMetadata: it is a definition with errors.
-            FormatError: it does not fit its format.
-            UsageError: its project or the project's settings cannot be used.
+            InvalidMetadata: The file is a definition with errors.
+            FormatError: The file does not conform to its format.
+            UsageError: Its project or the project's settings are not valid.
         """
         self._answers = {}
         assignment = self._assignment()
@@ -96,7 +97,7 @@ class EvaluationFile(pytest.File):
             yield CaseItem.from_parent(self, name=_item_name(case), case=case, line=lines.get(case.number, 1))
 
     def answers(self, item: CaseItem) -> Answers:
-        """Return the results of a case, one of each iteration, or the error that kept it from being asked."""
+        """Return the results of a case, one for each iteration, or the error that prevented the run."""
         number = item.case.number
         if number not in self._answers:
             self._answers |= self._ask([each.case.number for each in self._batch(item)])
@@ -105,14 +106,14 @@ class EvaluationFile(pytest.File):
     def repr_failure(  # type: ignore[override] # as pytest's own
         self, excinfo: pytest.ExceptionInfo[BaseException]
     ) -> str | TerminalRepr:
-        """Show the problems of a file as `evalmeta validate` does."""
+        """Show the problems of a file like `evalmeta validate`."""
         error = excinfo.value
         if isinstance(error, InvalidMetadata | FormatError) and error.problems:
             first = next(each for each in error.problems if each.is_error)
             text = render("human", error.problems, files=1)
-            return explanation(shown(self.path), first.location.line or 1, message=first.message, text=text)
+            return failure_repr(shown(self.path), first.location.line or 1, message=first.message, text=text)
         if isinstance(error, EvalmetaError):
-            return explanation(shown(self.path), 1, message=str(error), text=error_text(error))
+            return failure_repr(shown(self.path), 1, message=str(error), text=error_text(error))
         return super().repr_failure(excinfo)
 
     @property
@@ -128,13 +129,13 @@ class EvaluationFile(pytest.File):
             if self._root is None:
                 raise
             raise SubjectNotBound(
-                f"{shown(self.path)} is in no project that says which agent to ask", actions=_WAYS
+                f"{shown(self.path)} is not in a project with settings for its agent", actions=_NO_AGENT_ACTIONS
             ) from error
         return assignment
 
     @property
     def _root(self) -> Path | None:
-        """Return pytest's root for files without a project: agents are looked for there."""
+        """Return pytest's root for files without a project, in which agents are searched."""
         return None if has_project(self.path.parent) else self.config.rootpath
 
     def _options(self, assignment: Assignment) -> RunOptions:
@@ -150,7 +151,7 @@ class EvaluationFile(pytest.File):
         )
 
     def _batch(self, item: CaseItem) -> Iterable[CaseItem]:
-        """List the items to ask together: no worker may ask what another one runs."""
+        """Return the items to run together; workers must not run the items of other workers."""
         if not gets_whole_files(self.config):
             return [item]
         chosen = [each for each in self.session.items if isinstance(each, CaseItem) and each.parent is self]
@@ -170,10 +171,7 @@ class EvaluationFile(pytest.File):
 
 
 class CaseItem(pytest.Item):
-    """A case of a file.
-
-    It is asked in the setup, so that what keeps it from being asked is an error in pytest's words too.
-    """
+    """A case of a file. It runs in the setup, so that pytest reports a failed run as an error."""
 
     parent: EvaluationFile
 
@@ -184,10 +182,10 @@ class CaseItem(pytest.Item):
         self._results: Sequence[CaseResult] = ()
 
     def setup(self) -> None:
-        """Ask the case, with the others of the file that were selected.
+        """Run the case with the other selected cases of the file.
 
         Raises:
-            EvalmetaError: it could not be asked.
+            EvalmetaError: The case could not run.
         """
         answers = self.parent.answers(self)
         if isinstance(answers, EvalmetaError):
@@ -195,32 +193,32 @@ class CaseItem(pytest.Item):
         self._results = answers
         self.user_properties += _properties(self._summary)
         if self._summary.errors:
-            raise _Unanswered
+            raise _CaseError
 
     def runtest(self) -> None:
         """Pass, fails, or is skipped when nothing was decided."""
         summary = self._summary
         if summary.pass_rate is None:
-            reason = f"nothing was decided: {why_not_passed(self._results[0])}"
+            reason = f"nothing was judged: {why_not_passed(self._results[0])}"
             raise pytest.skip.Exception(reason, _use_item_location=True)
         if not summary.succeeded:
-            raise _Missed
+            raise _CaseFailed
 
     def reportinfo(self) -> tuple[Path, int, str]:
-        """Return the place of the case in the file; pytest counts lines from 0."""
+        """Return the location of the case in the file; pytest counts lines from 0."""
         return self.path, self._line - 1, self.name
 
     def repr_failure(  # type: ignore[override] # tracebacks have no styles here
         self, excinfo: pytest.ExceptionInfo[BaseException]
     ) -> str | TerminalRepr:
-        """Show what was expected, what came, and why that is no pass."""
+        """Show the expected and actual texts, and why the case did not pass."""
         error, place = excinfo.value, shown(self.path)
-        if isinstance(error, _Unanswered | _Missed):
-            message = why_not_passed(self._open[0], self._summary)
-            return explanation(place, self._line, message=message, text=self._text())
+        if isinstance(error, _CaseError | _CaseFailed):
+            message = why_not_passed(self._not_passed[0], self._summary)
+            return failure_repr(place, self._line, message=message, text=self._text())
         if isinstance(error, EvalmetaError):
             text = f"{place}:{self._line}: {error_text(error)}"
-            return explanation(place, self._line, message=str(error), text=text)
+            return failure_repr(place, self._line, message=str(error), text=text)
         return super().repr_failure(excinfo)
 
     @property
@@ -228,8 +226,8 @@ class CaseItem(pytest.Item):
         return summarise(self._results, self.parent.options)
 
     @property
-    def _open(self) -> list[CaseResult]:
-        """List what is no pass, errors first."""
+    def _not_passed(self) -> list[CaseResult]:
+        """Return the results that did not pass, errors first."""
         averaged, options = self._summary.averaged, self.parent.options
         found = [each for each in self._results if verdict_in(averaged, each, options) is not Verdict.PASS]
         return sorted(found, key=lambda each: each.verdict is not Verdict.ERROR)
@@ -240,20 +238,28 @@ class CaseItem(pytest.Item):
             verdict = verdict_in(summary.averaged, self._results[0], self.parent.options)
             return f"{place}: case {self.case.number}: {verdict}\n{case_text(self._results[0], summary, indent='  ')}"
         head = f"{place}: case {self.case.number}: {_rate(summary)}"
-        same: dict[tuple[Verdict, str], list[int]] = {}
-        for each in self._open:
-            same.setdefault((each.verdict, case_text(each, summary, indent="  ")), []).append(each.iteration)
+        grouped: dict[tuple[Verdict, str], list[int]] = {}
+        for each in self._not_passed:
+            grouped.setdefault((each.verdict, case_text(each, summary, indent="  ")), []).append(each.iteration)
         texts = [
             f"{iterations_text(iterations, len(self._results))}: {verdict}\n{text}"
-            for (verdict, text), iterations in same.items()
+            for (verdict, text), iterations in grouped.items()
         ]
         return "\n\n".join([head, *texts])
 
 
+class _CaseError(Exception):
+    """A case has an error result."""
+
+
+class _CaseFailed(Exception):
+    """A case did not pass."""
+
+
 def _item_name(case: Case) -> str:
-    """Return the number and what the case is called, or else asks, without what parts node ids or opens parameters."""
+    """Return number and label or utterances of a case, without characters that have a meaning in node ids."""
     words = one_line(case.label or " / ".join(turn.utterance for turn in case.turns), chars=_NAME_CHARS)
-    return f"{case.number}: {words}".replace("::", ":").translate(_ROUND).rstrip()
+    return f"{case.number}: {words}".replace("::", ":").translate(_ROUND_BRACKETS).rstrip()
 
 
 def _rate(summary: Summary) -> str:
@@ -263,7 +269,7 @@ def _rate(summary: Summary) -> str:
 
 
 def _properties(summary: Summary) -> list[tuple[str, object]]:
-    """Return what JUnit files say beside the verdict; there is no rate where nothing was decided."""
+    """Return properties for JUnit files; empty if nothing was judged."""
     if summary.pass_rate is None or summary.total == 1:
         return []
     return [("pass_rate", summary.pass_rate), ("iterations", summary.total)]

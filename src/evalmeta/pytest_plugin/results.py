@@ -1,0 +1,405 @@
+"""The results of a session's evaluations: verdicts, reports for pytest, baselines and the report file."""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from dataclasses import asdict, dataclass, field, is_dataclass
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING, Final, TypedDict, cast
+
+import pytest
+from _pytest._code.code import ReprEntryNative, ReprExceptionInfo, ReprFileLocation, ReprTraceback
+from _pytest._io.saferepr import saferepr
+
+from evalmeta.engine.comparison import compare
+from evalmeta.engine.statistics import summarise
+from evalmeta.errors import ProjectError
+from evalmeta.model.run import CaseResult, RunOptions, Verdict
+from evalmeta.model.statistics import CaseCounts
+from evalmeta.pytest_plugin.evaluations import ITERATION
+from evalmeta.report.comparison import comparison_lines
+from evalmeta.report.text import and_more, clean, count, escape_unsafe, one_line, percent
+from evalmeta.store.baselines import read_baseline
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
+    from pathlib import Path
+
+    from evalmeta.errors import EvalmetaError
+    from evalmeta.model.json_value import JsonObject, JsonValue
+    from evalmeta.model.run import Summary
+
+    _Property = tuple[str, object]
+
+
+_SHOWN_CASES: Final = 20
+_REASON_CHARS: Final = 300
+_WORST_FIRST: Final = (Verdict.ERROR, Verdict.FAILURE, Verdict.PASS)
+_NOT_SUPPORTED: Final = "async def functions are not natively supported"
+_NO_INPUTS: Final = "no data provider: the test has no parameters"
+
+
+class CaseNote(TypedDict):
+    """The result of one test of an evaluation, as plain values that workers can send.
+
+    Attributes:
+        evaluation: the node id of the test function, without parameters.
+        nodeid: the node id of the test.
+        case: the id of the parameter set, empty without one.
+        place: the indices of the parameters, which sort the parameter sets.
+        inputs: the parameters as a JSON object; None if there are none.
+        iteration: the number of the iteration, from 1.
+        iterations: the number of iterations.
+        min_pass_rate: the required pass rate of the evaluation.
+        verdict: PASS, FAILURE or ERROR.
+        reason: why it did not pass, on one line.
+        file: the file of the function.
+        line: the line of the function, from 1.
+    """
+
+    evaluation: str
+    nodeid: str
+    case: str
+    place: list[int]
+    inputs: str | None
+    iteration: int
+    iterations: int
+    min_pass_rate: float
+    verdict: str
+    reason: str
+    file: str
+    line: int
+
+
+class SessionResults:
+    """The evaluations of a session by node id.
+
+    Attributes:
+        is_complete: Whether all tests have run.
+    """
+
+    def __init__(self) -> None:
+        self.evaluations: dict[str, EvaluationResults] = {}
+        self.is_complete = False
+        self._baseline: Mapping[str, Sequence[CaseCounts]] = {}
+        self._baseline_label = ""
+
+    def load_baseline(self, path: Path, *, label: str) -> None:
+        """Read the baseline to compare with.
+
+        Raises:
+            UsageError: It cannot be read or is not a valid baseline.
+        """
+        self._baseline, self._baseline_label = read_baseline(path), label
+
+    def note_of(
+        self, item: pytest.Item, marker: pytest.Mark, report: pytest.TestReport, call: pytest.CallInfo[None]
+    ) -> CaseNote | None:
+        """Return the result of a phase of a test, and add it to the report's properties; None if it has none."""
+        verdict = _verdict(report, call)
+        if verdict is None:
+            return None
+        note = _note(item, marker, verdict, _reason(report, call))
+        # Files such as JUnit XML contain the properties of the last report of an item.
+        added: dict[str, object] = {"evaluation": note["evaluation"], "verdict": note["verdict"]}
+        if note["inputs"] is not None:
+            added["inputs"] = note["inputs"]
+        kept = [each for each in item.user_properties if each[0] not in added]
+        item.user_properties[:] = [*kept, *added.items()]
+        report.user_properties = list(item.user_properties)
+        return note
+
+    def add(self, note: CaseNote) -> None:
+        """Count the result of a test."""
+        self.evaluations.setdefault(note["evaluation"], EvaluationResults(note)).add(note)
+
+    def verdict(self, evaluation: EvaluationResults) -> str:
+        """Return PASSED, FAILED, or STOPPED if the session was interrupted."""
+        return ("PASSED" if evaluation.summary.succeeded else "FAILED") if self.is_complete else "STOPPED"
+
+    def comparison_lines(self, evaluation: EvaluationResults) -> list[str]:
+        """Return the pass rate of the baseline and the changed cases; cases that were not selected are ignored."""
+        before, label = self._baseline.get(evaluation.name), self._baseline_label
+        if before is None:
+            return []
+        judged, passed = sum(each.decided for each in before), sum(each.passed for each in before)
+        rate = f"{percent(passed / judged)} ({passed} of {judged})" if judged else "nothing judged"
+        after = evaluation.case_counts()
+        comparison = compare(before, after, name=evaluation.name, labels=(label, "this session"), partial=(False, True))
+        _, *lines = comparison_lines(comparison)
+        return [f"in {label}: {rate}", *(line.text for line in lines)]
+
+    def write_report(self, folder: Path) -> Path:
+        """Write a report `evalmeta-20260212T054708.966000Z.json`, named by the time in UTC, and return its path.
+
+        The file is a baseline (`evalmeta.store.baselines`) with additional keys. Existing reports are never replaced.
+
+        Raises:
+            ProjectError: The report cannot be written.
+        """
+        now = datetime.now(UTC)
+        document: JsonObject = {
+            "evalmeta": "baseline",
+            "version": 1,
+            "written": f"{now:%Y-%m-%dT%H:%M:%S.%fZ}",
+            "complete": self.is_complete,
+            "tests": {each.name: _evaluation_json(each, self.verdict(each)) for each in self.evaluations.values()},
+        }
+        text = escape_unsafe(json.dumps(document, ensure_ascii=False, indent=2)) + "\n"
+        path = folder / f"evalmeta-{now:%Y%m%dT%H%M%S.%fZ}.json"
+        try:
+            folder.mkdir(parents=True, exist_ok=True)
+            with path.open("x", encoding="utf-8", newline="\n") as file:
+                file.write(text)
+        except OSError as error:
+            raise ProjectError(f"{path}: cannot be written: {error.strerror}") from None
+        return path
+
+
+@dataclass(slots=True)
+class EvaluationResults:
+    """The results of the tests of one evaluation, in any order and from any process."""
+
+    first: CaseNote
+    notes: dict[str, CaseNote] = field(default_factory=dict)
+
+    def add(self, note: CaseNote) -> None:
+        """Count a test; of several verdicts on one test the worst counts."""
+        known = self.notes.get(note["nodeid"], note)
+        self.notes[note["nodeid"]] = min(known, note, key=lambda each: _WORST_FIRST.index(Verdict(each["verdict"])))
+
+    @property
+    def name(self) -> str:
+        """Return the node id under which the evaluation is reported, which selects its tests and is not a test."""
+        evaluation = self.first["evaluation"]
+        return f"{evaluation}[evaluation]" if evaluation in self.notes else evaluation
+
+    @property
+    def summary(self) -> Summary:
+        """Return the counts over all parameter sets and iterations."""
+        return self._summarise(self.notes.values())
+
+    def by_iteration(self) -> dict[int, Summary]:
+        """Return the counts of each iteration, in order."""
+        found: dict[int, list[CaseNote]] = {}
+        for note in sorted(self.notes.values(), key=lambda each: each["iteration"]):
+            found.setdefault(note["iteration"], []).append(note)
+        return {iteration: self._summarise(notes) for iteration, notes in found.items()}
+
+    def _summarise(self, notes: Iterable[CaseNote]) -> Summary:
+        results = (
+            CaseResult(0, note["iteration"], note["case"], Verdict(note["verdict"]), started=0, ended=0)
+            for note in notes
+        )
+        return summarise(results, RunOptions(min_pass_rate=self.first["min_pass_rate"]))
+
+    def outcomes(self) -> list[str]:
+        """Return for each iteration how many tests passed, of those that passed or failed."""
+        return [f"{each.passed} of {each.passed + each.failed}" for each in self.by_iteration().values()]
+
+    def cases(self) -> dict[str, list[CaseNote]]:
+        """Return the results of each case in order of parameter sets and iterations."""
+        found: dict[str, list[CaseNote]] = {}
+        for note in sorted(self.notes.values(), key=lambda each: (each["place"], each["case"], each["iteration"])):
+            found.setdefault(note["case"], []).append(note)
+        return found
+
+    def case_counts(self) -> list[CaseCounts]:
+        """Return the counts of each case; cases are numbered from 1 in the order of the parameter sets."""
+        counted = []
+        for number, (case, notes) in enumerate(self.cases().items(), 1):
+            found = Counter(note["verdict"] for note in notes)
+            counts = (found[Verdict.PASS], found[Verdict.FAILURE], found[Verdict.ERROR])
+            counted.append(CaseCounts(number, case, *counts))
+        return counted
+
+    def failing_cases(self) -> dict[str, list[CaseNote]]:
+        """Return the results that did not pass by case, in the order of the test ids."""
+        found: dict[str, list[CaseNote]] = {}
+        for _, note in sorted(self.notes.items()):
+            if note["verdict"] != Verdict.PASS:
+                found.setdefault(note["case"], []).append(note)
+        return found
+
+    def rate_line(self) -> str:
+        """Return the pass rate and the required rate on one line."""
+        summary = self.summary
+        rate = "nothing judged" if summary.pass_rate is None else percent(summary.pass_rate)
+        errors = f", {count(summary.errors, 'error')}" if summary.errors else ""
+        judged = summary.passed + summary.failed
+        return f"{rate} ({summary.passed} of {judged}){errors}; at least {percent(summary.min_pass_rate)} must pass"
+
+    def detail_lines(self) -> Iterator[str]:
+        """Yield the results of the iterations, and how often and why each failing case failed."""
+        yield from self.iteration_lines()
+        failing = self.failing_cases()
+        for case, notes in list(failing.items())[:_SHOWN_CASES]:
+            runs = sum(note["case"] == case for note in self.notes.values())
+            times = f"failed in {len(notes)} of {count(runs, 'iteration')}" if runs > 1 else ""
+            which = ", ".join(filter(None, (case, times)))
+            yield f"{which}: {notes[0]['reason']}" if which else notes[0]["reason"]
+        if len(failing) > _SHOWN_CASES:
+            yield f"and {len(failing) - _SHOWN_CASES:,} more cases"
+
+    def iteration_lines(self) -> Iterator[str]:
+        """Yield one line with the results of the iterations, if there are several."""
+        if self.first["iterations"] > 1:
+            yield f"by iteration: {and_more(self.outcomes(), _SHOWN_CASES)}"
+
+    def reports(self) -> list[pytest.TestReport]:
+        """Return the evaluation's reports for pytest: a call with the verdict, and a teardown, which completes it."""
+        summary, first = self.summary, self.first
+        message = self.rate_line()
+        text = "\n".join(
+            [f"{first['file']}:{first['line']}: {message}", *(f"  {each}" for each in self.detail_lines())]
+        )
+        failure = None if summary.succeeded else failure_repr(first["file"], first["line"], message=message, text=text)
+        return [
+            pytest.TestReport(
+                nodeid=self.name,
+                location=(first["file"], first["line"] - 1, self.name.rpartition("::")[2]),
+                keywords={},
+                outcome="failed" if phase == "call" and failure else "passed",
+                longrepr=failure if phase == "call" else None,
+                when=phase,
+                user_properties=self._properties(),
+            )
+            for phase in ("call", "teardown")
+        ]
+
+    def _properties(self) -> list[_Property]:
+        summary = self.summary
+        inputs = ", ".join(notes[0]["inputs"] or "{}" for notes in self.cases().values())
+        return [
+            ("pass_rate", "" if summary.pass_rate is None else summary.pass_rate),
+            ("min_pass_rate", summary.min_pass_rate),
+            ("passed", summary.passed),
+            ("failed", summary.failed),
+            ("errors", summary.errors),
+            ("failing_cases", ", ".join(filter(None, self.failing_cases()))),
+            ("iterations", self.first["iterations"]),
+            ("outcomes", ", ".join(self.outcomes())),
+            ("inputs", _NO_INPUTS if self.first["inputs"] is None else f"[{inputs}]"),
+        ]
+
+
+def _verdict(report: pytest.TestReport, call: pytest.CallInfo[None]) -> str | None:
+    """Return the verdict of a phase; None if it was skipped, failed as expected, or passed outside the call."""
+    if report.passed:
+        return "PASS" if report.when == "call" else None
+    if report.skipped or call.excinfo is None:
+        # A strict xfail test that passed has no exception.
+        return "FAILURE" if report.failed else None
+    error = call.excinfo.value
+    is_failure = isinstance(error, AssertionError | pytest.fail.Exception) and _NOT_SUPPORTED not in str(error)
+    return "FAILURE" if report.when == "call" and is_failure else "ERROR"
+
+
+def _reason(report: pytest.TestReport, call: pytest.CallInfo[None]) -> str:
+    if report.passed:
+        return ""
+    if call.excinfo is None:
+        return one_line(str(report.longrepr))
+    # The first line of an assertion error is the assertion; the others are pytest's explanation.
+    first, *_ = call.excinfo.exconly(tryshort=True).strip().splitlines() or [""]
+    return one_line(first, chars=_REASON_CHARS)
+
+
+def _note(item: pytest.Item, marker: pytest.Mark, verdict: str, reason: str) -> CaseNote:
+    file, line, _ = item.location
+    callspec = getattr(item, "callspec", None)
+    parameters: dict[str, object] = dict(callspec.params) if callspec else {}
+    iteration = cast("int", parameters.pop(ITERATION, 1))
+    case: str = f"-{callspec.id}" if callspec else ""
+    function = getattr(item, "originalname", item.name)
+    return {
+        "evaluation": f"{item.parent.nodeid}::{function}" if item.parent else item.nodeid,
+        "nodeid": item.nodeid,
+        "case": case.removesuffix(f"-iteration{iteration}").removeprefix("-"),
+        "place": [callspec.indices[name] for name in parameters] if callspec else [],
+        "inputs": inputs_text(parameters) if parameters else None,
+        "iteration": iteration,
+        "iterations": marker.kwargs["iterations"],
+        "min_pass_rate": marker.kwargs["min_pass_rate"],
+        "verdict": verdict,
+        "reason": reason,
+        "file": file,
+        "line": (line or 0) + 1,
+    }
+
+
+def inputs_text(parameters: Mapping[str, object]) -> str:
+    """Return parameters as a JSON object on one line; values that are not JSON become their `repr`."""
+    items = (f"{json.dumps(name)}: {_json_text(each)}" for name, each in parameters.items())
+    return escape_unsafe("{" + ", ".join(items) + "}")
+
+
+def _json_text(value: object) -> str:
+    try:
+        return json.dumps(value, ensure_ascii=False, allow_nan=False, default=_json_default)
+    except (TypeError, ValueError, RecursionError):
+        return json.dumps(saferepr(value), ensure_ascii=False)
+
+
+def _json_default(value: object) -> object:
+    return asdict(value) if is_dataclass(value) and not isinstance(value, type) else saferepr(value)
+
+
+def failure_repr(path: Path | str, line: int, *, message: str, text: str) -> ReprExceptionInfo:
+    """Return a failure for pytest: `text` is shown in full, `message` in summaries.
+
+    Workers of pytest-xdist send objects of these classes completely, and only the text of others.
+    """
+    lines = [f"{each}\n" for each in clean(text).rstrip().split("\n")]
+    traceback = ReprTraceback([ReprEntryNative(lines)], None, style="native")
+    return ReprExceptionInfo(traceback, ReprFileLocation(str(path), line, one_line(message)))
+
+
+def error_text(error: EvalmetaError) -> str:
+    """Return an error's message with its actions, as commands print it."""
+    if not error.actions:
+        return str(error)
+    return "\n".join([str(error), "", "Try this:", *(f"  {each}" for each in "\n".join(error.actions).split("\n"))])
+
+
+def _evaluation_json(evaluation: EvaluationResults, verdict: str) -> JsonObject:
+    summary = evaluation.summary
+    has_inputs = evaluation.first["inputs"] is not None
+    cases = zip(evaluation.case_counts(), evaluation.cases().values(), strict=True)
+    return {
+        "verdict": verdict,
+        "pass_rate": summary.pass_rate,
+        "min_pass_rate": summary.min_pass_rate,
+        "iterations": evaluation.first["iterations"],
+        "passed": summary.passed,
+        "failed": summary.failed,
+        "errors": summary.errors,
+        "outcomes": [
+            {
+                "iteration": iteration,
+                "pass_rate": counts.pass_rate,
+                "passed": counts.passed,
+                "failed": counts.failed,
+                "errors": counts.errors,
+            }
+            for iteration, counts in evaluation.by_iteration().items()
+        ],
+        **({} if has_inputs else {"inputs": _NO_INPUTS}),
+        "cases": {
+            str(counts.number): {
+                "utterance": counts.utterance,
+                "passed": counts.passed,
+                "failed": counts.failed,
+                "errors": counts.errors,
+                "outcomes": [_outcome_json(each) for each in notes],
+                **({"inputs": cast("JsonValue", json.loads(notes[0]["inputs"] or "null"))} if has_inputs else {}),
+            }
+            for counts, notes in cases
+        },
+    }
+
+
+def _outcome_json(note: CaseNote) -> JsonObject:
+    found: dict[str, JsonValue] = {"iteration": note["iteration"], "verdict": note["verdict"]}
+    return {**found, "reason": note["reason"]} if note["reason"] else found
