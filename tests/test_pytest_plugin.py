@@ -337,7 +337,9 @@ def test_a_definition_without_a_project_says_what_to_do(desk: Callable[..., Path
     result = run(DESK)
 
     result.assert_outcomes(errors=1)
-    result.stdout.fnmatch_lines(["*is not in a project with settings for its agent", "Try this:", "*--evalmeta-subject*"])
+    result.stdout.fnmatch_lines(
+        ["*is not in a project with settings for its agent", "Try this:", "*--evalmeta-subject*"]
+    )
 
 
 def test_an_agent_is_looked_for_in_pytests_root_where_there_is_no_project(
