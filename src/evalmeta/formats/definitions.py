@@ -1,8 +1,6 @@
-"""Evaluations of other formats as definitions, every loss named.
+"""Evaluations of other formats converted into definitions, with a list of losses.
 
-A definition's test case is one question, so each turn becomes one, with the turns before it as its history.
-
-Histories as metadata takes them: pairs of question and answer, each answer with its topic.
+A definition's test case has one question, so each turn becomes a test case whose history is the turns before it.
 """
 
 from __future__ import annotations
@@ -37,7 +35,7 @@ _COUNTED: Final = re.compile(r"(?:[a-z]+[- _])?(\d+)")
 def definition_of(
     document: Document, *, subject_name: str | None = None, is_metadata: bool = False
 ) -> tuple[Definition, tuple[Loss, ...]]:
-    """Turns what a file of another format asks into a definition, and names what it cannot hold.
+    """Convert a document of another format into a definition; return it with what it cannot hold.
 
     Expected tool calls become action_sequence_match, expected answers bot_response_rating,
     and the state of a session context variables, as text. A turn whose answer nobody knows
@@ -68,7 +66,7 @@ def _policy_losses(document: Document) -> Iterator[Loss]:
 
 
 class _Converter:
-    """Converts cases, and collects what is lost: each loss once, in the order in which it was found."""
+    """Converts cases, and collects each loss once, in the order in which it is found."""
 
     def __init__(self, *, is_metadata: bool) -> None:
         self._is_metadata = is_metadata
@@ -76,11 +74,11 @@ class _Converter:
 
     @property
     def losses(self) -> tuple[Loss, ...]:
-        """Gives what was lost of the cases so far, what concerns all of them first."""
+        """Return the losses of the cases so far, first those of the whole definition."""
         return tuple(sorted(self._losses, key=lambda loss: loss.where != "definition"))
 
     def test_cases(self, cases: Iterable[Case]) -> Iterator[TestCase]:
-        """Yields a test case for each turn, numbered from 1."""
+        """Yield a test case for each turn, numbered from 1."""
         number = 0
         for case in cases:
             history = [(each.role, each.message, each.topic) for each in case.history]
@@ -98,7 +96,7 @@ class _Converter:
                     self.lose(f"test case {number + 1}", what)
 
     def text(self, text: str, where: str) -> str:
-        """Gives a text without the characters that XML has not."""
+        """Return a text without the characters that XML cannot hold."""
         foreign = foreign_character(text)
         if foreign is None:
             return text
@@ -106,7 +104,7 @@ class _Converter:
         return without_foreign(text)
 
     def lose(self, where: str, what: str) -> None:
-        """Notes a loss."""
+        """Report a loss."""
         self._losses[Loss(where, what)] = None
 
     def _note_case(self, case: Case, where: str) -> None:
@@ -144,7 +142,7 @@ class _Converter:
             yield ContextVariable(self.text(name, where), self.text(_plain(value), where))
 
     def _expectations(self, turn: Turn, where: str) -> tuple[Expectation, ...]:
-        """Gives what a definition can expect; one expectation of a kind, but for comparisons."""
+        """Return the expectations that a definition can hold: one of each kind, and any number of comparisons."""
         found: list[Expectation] = []
         for each in turn.expectations:
             for converted in self._converted(each, where):
@@ -195,7 +193,7 @@ class _Converter:
 
 
 def _answer(turn: Turn) -> str | None:
-    """Gives what the agent says in a turn as far as anybody knows: what is expected, or what was recorded."""
+    """Return the agent's answer in a turn if it is known: the expected one, or else the recorded one."""
     for each in turn.expectations:
         if (each.name in _ANSWERS or canonical_name(each.name) == OUTCOME) and each.expected_value is not None:
             return each.expected_value
@@ -203,7 +201,7 @@ def _answer(turn: Turn) -> str | None:
 
 
 def _topic(turn: Turn) -> str | None:
-    """Gives the topic of a turn as far as anybody knows, as `_answer` does its answer."""
+    """Return the topic of a turn if it is known, as `_answer` does."""
     for each in turn.expectations:
         if canonical_name(each.name) == TOPIC and each.expected_value is not None:
             return each.expected_value
@@ -219,7 +217,7 @@ _SHOWN_CHARS: Final = 60
 
 
 def paired(messages: Sequence[HistoryMessage], lose: Callable[[str], None]) -> tuple[HistoryMessage, ...]:
-    """Gives a history that keeps the rules history-role, history-order, history-index and history-topic.
+    """Return a history that satisfies the rules history-role, history-order, history-index and history-topic.
 
     Left out is what belongs to no pair of a user's question and the agent's answer; an answer whose topic is not
     known gets one that says so, because definitions must name it.

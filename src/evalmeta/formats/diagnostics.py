@@ -1,7 +1,4 @@
-"""What is wrong with a file, collected while it is read.
-
-What a format cannot hold of a definition.
-"""
+"""Errors and warnings about a file, and the losses of a conversion."""
 
 from __future__ import annotations
 
@@ -36,27 +33,27 @@ class Diagnostics:
 
     @property
     def notes(self) -> tuple[Problem, ...]:
-        """Gives the warnings, by their places."""
+        """Return the warnings, by their places."""
         return tuple(sorted(self._notes, key=lambda problem: problem.location))
 
     @property
     def has_all_errors(self) -> bool:
-        """Says whether no more problems are kept: then their places need not be looked for."""
+        """Return whether no more errors are kept; then their places are not needed."""
         return len(self._problems) >= limits.MAX_PROBLEMS
 
     @property
     def has_all_warnings(self) -> bool:
-        """Says whether no more warnings are kept, likewise."""
+        """Return whether no more warnings are kept."""
         return len(self._notes) >= limits.MAX_PROBLEMS
 
     def error(self, code: str, message: str, *, line: int = 0, column: int = 0, hint: str = "") -> None:
-        """Adds a problem at a place of the file."""
+        """Add an error at a place of the file."""
         if len(self._problems) < limits.MAX_PROBLEMS:
             place = Location(self.label, line, column)
             self._problems.append(Problem(code, Severity.ERROR, place, message[:_MESSAGE_CHARS], hint))
 
     def warn(self, code: str, message: str, *, line: int = 0, column: int = 0, hint: str = "") -> None:
-        """Adds a warning, which stops nothing."""
+        """Add a warning; it does not stop the reading."""
         if len(self._notes) < limits.MAX_PROBLEMS:
             place = Location(self.label, line, column)
             self._notes.append(Problem(code, Severity.WARNING, place, message[:_MESSAGE_CHARS], hint))
@@ -69,11 +66,11 @@ class Diagnostics:
         return len(self._keys) > before
 
     def suggest(self, word: str, known: Iterable[str]) -> str:
-        """Gives what `did_you_mean` does, and nothing when no more problems are kept: it takes its time."""
+        """Return the hint of `did_you_mean`; an empty one when no more errors are kept, because it is slow."""
         return did_you_mean(word, known) if len(self._problems) < limits.MAX_PROBLEMS else ""
 
     def check(self) -> None:
-        """Ends the reading when something was found.
+        """Raise the errors, if there are any.
 
         Raises:
             FormatError: with every problem.
@@ -86,7 +83,7 @@ class Diagnostics:
 
 
 def did_you_mean(word: str, known: Iterable[str]) -> str:
-    """Gives a hint with the known word that is most like `word`, or all of them."""
+    """Return a hint with the known word that is closest to `word`, or with all of them."""
     known = list(known)
     by_small = {each.lower(): each for each in known}
     close = get_close_matches(word[:_SHOWN_CHARS].lower(), by_small, n=1)
@@ -94,13 +91,13 @@ def did_you_mean(word: str, known: Iterable[str]) -> str:
 
 
 def foreign_character(text: str) -> str | None:
-    """Gives the first character of a text that a definition cannot hold, as `U+0001`; None when there is none."""
+    """Return the first character of a text that a definition cannot hold, as `U+0001`; None when there is none."""
     found = _NOT_XML.search(text)
     return f"U+{ord(found[0]):04X}" if found else None
 
 
 def without_foreign(text: str) -> str:
-    """Gives a text without the characters that a definition cannot hold."""
+    """Return a text without the characters that a definition cannot hold."""
     return _NOT_XML.sub("", text)
 
 
@@ -117,7 +114,7 @@ class Loss:
     what: str
 
     def __str__(self) -> str:
-        """Gives the loss on one line."""
+        """Return the loss on one line."""
         return f"{self.where}: {self.what}"
 
 
@@ -134,12 +131,12 @@ class Written:
     config: bytes | None = None
 
 
-def place_of(case: TestCase, place: int) -> str:
-    """Names a test case by its number, or by its place in the file, from 1."""
+def case_name(case: TestCase, place: int) -> str:
+    """Return a test case by its number, or by its place in the file, from 1."""
     return f"test case {place if case.number is None else case.number}"
 
 
 def number_losses(case: TestCase, place: int) -> Iterator[Loss]:
-    """Yields the loss of a number that is not the test case's place, for formats that count cases."""
+    """Yield the loss of a number that is not the test case's place, for formats that count cases."""
     if case.number not in {None, place}:
-        yield Loss(place_of(case, place), f"the number {case.number}; by its place the test case gets {place}")
+        yield Loss(case_name(case, place), f"the number {case.number}; by its place the test case gets {place}")

@@ -1,7 +1,4 @@
-"""A file of somebody else's format, as what the engine runs.
-
-What a project says of files that do not say it themselves.
-"""
+"""Documents of every format as the engine runs them, and the settings for reading them."""
 
 from __future__ import annotations
 
@@ -23,15 +20,15 @@ def _no_lines() -> Mapping[int, int]:
 
 @dataclass(frozen=True, slots=True)
 class Document:
-    """What a file asks, and what else it says.
+    """A file's cases, and its run settings.
 
     Attributes:
         evaluation: its cases; `subject_name` is empty where the file names no agent.
-        iterations: how often all cases are asked; None when the file does not say.
+        iterations: how often all cases run; None when the file does not say.
         min_pass_rate: the share of cases that must pass, 0 to 1; None when the file does not say.
-        is_answered: whether every turn has its recorded answer, so that no agent is needed.
+        is_answered: whether every turn has a recorded answer, so that no agent is needed.
         notes: warnings, such as an outdated form or an unknown key.
-        lines: the line of each case in the file, from 1, by the case's number; empty where it is not known.
+        lines: the line of each case by its number; empty when lines are not known.
     """
 
     evaluation: Evaluation
@@ -44,14 +41,14 @@ class Document:
 
 @dataclass(frozen=True, slots=True)
 class Reading:
-    """How files are read.
+    """The settings for reading files.
 
     Attributes:
-        is_asked: whether an agent is asked, so that answers which a file has do not matter.
-        dialect: what the rows of ADK's files mean that came before eval sets.
-        missing: what becomes of a turn without the data of a criterion of ADK's; None for what test_config.json says.
-        global_guidelines: what every answer to an evaluation set of Databricks must keep to.
-        metrics: the metrics of Databricks that are wanted; None for all.
+        is_asked: whether an agent is called, so that recorded answers are ignored.
+        dialect: what the rows of ADK's deprecated arrays mean.
+        missing: how ADK's criteria count a turn without their data; None for what test_config.json says.
+        global_guidelines: the guidelines for every answer to an evaluation set of Databricks.
+        metrics: the metrics of Databricks to compute; None for all.
     """
 
     is_asked: bool = False
@@ -61,17 +58,17 @@ class Reading:
     metrics: tuple[str, ...] | None = None
 
     def json(self) -> JsonObject:
-        """Gives it as JSON; `reading_from` gives it back."""
+        """Return it as JSON for `reading_from`."""
         return {name: [*value] if isinstance(value, tuple) else value for name, value in asdict(self).items()}
 
 
 def reading_from(source: JsonObject) -> Reading:
-    """Gives back what `Reading.json` gave; what is not there is as it is without it."""
+    """Return a reading from what `Reading.json` returned; missing keys have their defaults."""
     values = {name: tuple(value) if isinstance(value, list) else value for name, value in source.items()}
     return Reading(**cast("dict[str, str]", values))  # type: ignore[arg-type] # written by `json`
 
 
 def reading_of(settings: Settings, *, is_asked: bool) -> Reading:
-    """Takes from a project's settings how files are read."""
+    """Return how a project's settings say that files are read."""
     adk, databricks = settings.adk, settings.databricks
     return Reading(is_asked, adk.dialect, adk.missing, databricks.global_guidelines, databricks.metrics)

@@ -61,13 +61,13 @@ class JsonFile:
         return value
 
     def place(self, path: Sequence[str | int]) -> tuple[int, int]:
-        """Gives line and column, from 1, of the value at keys and indexes; of the innermost that is there."""
+        """Return line and column, from 1, of the value at keys and indexes, or of the innermost one that exists."""
         text = self._decoded()
         at = self._found(text, path)
         return self._line(text, at), at - text.rfind("\n", 0, at)
 
     def lines_of(self, path: Sequence[str | int]) -> list[int]:
-        """Gives the lines that the items of a list begin at, in one pass; none when there is no list."""
+        """Return the line of each item of a list, in one pass; an empty list when there is none."""
         text = self._decoded()
         at, lines = self._found(text, path), []
         if text[at : at + 1] != "[":
@@ -85,14 +85,14 @@ class JsonFile:
         return self._text
 
     def _line(self, text: str, at: int) -> int:
-        """Counts from the last place that was asked for, which is near."""
+        """Count from the last place, which is usually near."""
         seen, line = self._seen
         line += text.count("\n", seen, at) if at >= seen else -text.count("\n", at, seen)
         self._seen = at, line
         return line
 
     def _found(self, text: str, path: Sequence[str | int]) -> int:
-        """Gives where the value at a path begins, going as far as the path leads."""
+        """Return the offset of the value at a path, or of the innermost one that exists."""
         at = _skip(text, 0)
         for step in path:
             inner = self._member(text, at, step) if isinstance(step, str) else self._item(text, at, step)
@@ -119,7 +119,7 @@ class JsonFile:
 
 
 def read_json(data: bytes, *, label: str, first_line: int = 1) -> JsonFile:
-    """Reads a file with one JSON value.
+    """Read a file with one JSON value.
 
     A key that stands twice in one object is a problem: most readers take the last one and
     pass over what the first one says.
@@ -187,7 +187,7 @@ def _once(pairs: Sequence[tuple[str, object]]) -> None:
 
 
 def _doubled_key(text: str) -> tuple[str, int]:
-    """Gives the first key that an object has twice, and where it stands the second time."""
+    """Return the first key that an object repeats, and the offset of its repetition."""
     around: list[set[str]] = []
     for token in _TOKEN.finditer(text):
         if token[0] == "{":
@@ -203,7 +203,7 @@ def _doubled_key(text: str) -> tuple[str, int]:
 
 
 def _members(text: str, at: int) -> dict[str, int]:
-    """Gives where the values of an object begin."""
+    """Return the offsets of the values of an object."""
     found, at = {}, _skip(text, at + 1)
     while text[at : at + 1] == '"':
         name, at = scanstring(text, at + 1, False)
@@ -213,7 +213,7 @@ def _members(text: str, at: int) -> dict[str, int]:
 
 
 def _next(text: str, at: int) -> int:
-    """Gives where the value after one begins, beyond its comma."""
+    """Return the offset of the next value, after the comma."""
     _, end = _DECODER.raw_decode(text, at)
     end = _skip(text, end)
     return _skip(text, end + 1) if text[end : end + 1] == "," else end

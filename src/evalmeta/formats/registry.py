@@ -1,4 +1,4 @@
-"""Which format a file has, told by its content."""
+"""The formats, and their detection from a file's content."""
 
 from __future__ import annotations
 
@@ -59,12 +59,11 @@ _OF_ITEMS: Final[dict[str, SourceFormat]] = {
 
 
 def recognise(data: bytes) -> SourceFormat | None:
-    """Tells the format of a file by its bytes, or by the first `HEAD_BYTES` of a longer one; None for no known one.
+    """Detect the format of a file from its first `HEAD_BYTES`; None if it is unknown.
 
-    XML is a definition; a first line with the column Utterance makes a table of the
-    Testing Center, one with the column request an evaluation set of Databricks; JSON is
-    told by its keys, and anything else is a test spec. What is encoded in UTF-16 is told in
-    the same way; whoever reads it says whether that may be.
+    XML is a definition. A table with the column Utterance is one of the Testing Center, with the column request an
+    evaluation set of Databricks. JSON is detected from its keys, and anything else is a test spec. UTF-16 is detected
+    in the same way; the reader decides whether it is allowed.
     """
     data = _in_utf8(data)
     begin = data.removeprefix(_UTF8_MARK).lstrip()
@@ -115,7 +114,7 @@ def _of_keys(value: JsonObject, formats: dict[str, SourceFormat]) -> SourceForma
 
 
 def _of_damaged(begin: bytes) -> SourceFormat | None:
-    """Tells by its first keys what a damaged, or a cut, file was to be; whoever reads it says what is wrong with it."""
+    """Detect the format of a damaged or cut file from its first keys; its reader reports what is wrong."""
     formats = _OF_OBJECTS if begin.startswith(b"{") else _OF_ITEMS
     keys = (found[1].decode() for found in _KEY.finditer(begin[:_KEY_BYTES]))
     # A spec may be written in YAML's own kind of braces.

@@ -1,11 +1,8 @@
-"""The CSV files that the Testing Center takes, read and written: a row for each test case.
+"""The CSV files of the Testing Center, read and written: a row for each test case.
 
-The columns are those of its template: Utterance, Expected Topic (or Subagent), Expected
-Actions, Expected Response, Conversation History (JSON) and one `Context Variable NAME`
-for each variable. Name, description, subject and metrics are chosen in its wizard; an
-empty cell expects nothing. Texts stay as they are, character for character.
-
-Definitions written as CSV files for the Testing Center, every loss named.
+The columns are those of its template: Utterance, Expected Topic (or Subagent), Expected Actions, Expected Response,
+Conversation History (JSON) and one `Context Variable NAME` for each variable. Name, description, subject and metrics
+are chosen in its wizard. An empty cell expects nothing. Texts are kept unchanged.
 """
 
 from __future__ import annotations
@@ -19,7 +16,7 @@ from typing import TYPE_CHECKING, Final
 from evalmeta import limits
 from evalmeta.formats.content import read_bytes
 from evalmeta.formats.csv_source import CsvRow, read_csv
-from evalmeta.formats.diagnostics import Diagnostics, Loss, Written, foreign_character, number_losses, place_of
+from evalmeta.formats.diagnostics import Diagnostics, Loss, Written, case_name, foreign_character, number_losses
 from evalmeta.formats.document import Document, Reading
 from evalmeta.model.definition import ContextVariable, Definition, Expectation, HistoryMessage, Inputs, TestCase
 from evalmeta.model.evaluation import evaluation_of
@@ -59,7 +56,7 @@ _MESSAGE_KEYS: Final = {"role": str, "message": str, "topic": str, "index": int}
 def read_testing_center_csv(
     data: bytes, *, label: str, name: str, subject_name: str, subject_version: str | None = None
 ) -> Definition:
-    """Reads a file as an AiEvaluationDefinition; its test cases are numbered from 1 in the order of the rows.
+    """Read a file as an AiEvaluationDefinition; its test cases are numbered from 1 in the order of the rows.
 
     Args:
         data: UTF-8; commas, semicolons or tabs between the cells.
@@ -93,7 +90,7 @@ def read_file(path: Path, *, label: str, name: str, reading: Reading) -> Documen
 
 
 def _titles(head: CsvRow, diagnostics: Diagnostics) -> list[str]:
-    """Gives what each column holds: a value of `CSV_COLUMNS`, or the prefix and a variable's name."""
+    """Return the field of each column: a value of `CSV_COLUMNS`, or the prefix and a variable's name."""
     found: list[str] = []
     seen: set[str] = set()
     for place, title in enumerate(head.cells, 1):
@@ -188,7 +185,7 @@ class _Row:
 
 
 def _is_message(each: object) -> bool:
-    """Tells whether a value of JSON is a message: no other keys, each with a value of its type."""
+    """Return whether a JSON value is a message: it has no other keys, and each value has its type."""
     if not isinstance(each, dict) or not {"role", "message"} <= each.keys() <= _MESSAGE_KEYS.keys():
         return False
     return all(type(value) is _MESSAGE_KEYS[key] for key, value in each.items())
@@ -200,7 +197,7 @@ _TITLES: Final = {TOPIC: "Expected Topic", ACTIONS: "Expected Actions", OUTCOME:
 
 
 def write_testing_center_csv(definition: Definition) -> Written:
-    """Writes the test cases of a definition; what the Testing Center's wizard asks for is no loss."""
+    """Write the test cases of a definition; the fields that are set in the Testing Center's wizard are not losses."""
     losses = list(_definition_losses(definition))
     variables = _variables(definition.test_cases)
     titles = [
@@ -217,7 +214,7 @@ def write_testing_center_csv(definition: Definition) -> Written:
 
 
 def _variables(cases: Sequence[TestCase]) -> list[str]:
-    """Lists the names of variables that can stand in a title, in the order in which they come."""
+    """Return the names of variables that a title can hold, in order."""
     names = (each.name for case in cases for each in case.inputs.context_variables)
     return list(dict.fromkeys(name for name in names if name == " ".join(name.split()) and name))
 
@@ -244,7 +241,7 @@ def _message(message: HistoryMessage, place: int) -> dict[str, str | int]:
 
 
 def _kept(expectations: Sequence[Expectation]) -> Iterator[Expectation]:
-    """Yields the expectations that have a column, of each the first."""
+    """Yield the first expectation for each column."""
     seen = set()
     for each in expectations:
         name = canonical_name(each.name)
@@ -262,7 +259,7 @@ def _definition_losses(definition: Definition) -> Iterator[Loss]:
 def _case_losses(case: TestCase, place: int, variables: Sequence[str]) -> Iterator[Loss]:
     yield from number_losses(case, place)
     texts = (*_expectation_losses(case.expectations), *_input_losses(case.inputs, variables))
-    yield from (Loss(place_of(case, place), text) for text in texts)
+    yield from (Loss(case_name(case, place), text) for text in texts)
 
 
 def _expectation_losses(expectations: Sequence[Expectation]) -> Iterator[str]:

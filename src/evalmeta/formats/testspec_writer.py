@@ -1,11 +1,11 @@
-"""Definitions written as the sf CLI's YAML test specs, every loss named."""
+"""Definitions written as the sf CLI's YAML test specs, with a list of losses."""
 
 from __future__ import annotations
 
 from itertools import groupby
 from typing import TYPE_CHECKING
 
-from evalmeta.formats.diagnostics import Loss, Written, number_losses, place_of
+from evalmeta.formats.diagnostics import Loss, Written, case_name, number_losses
 from evalmeta.formats.yaml_source import write_yaml
 from evalmeta.model.expectations import ACTIONS, METRICS, OPERATORS, OUTCOME, TOPIC, canonical_name, parse_actions
 from evalmeta.model.registry import EVALUATION_DEFINITION, TESTING_DEFINITION
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 
 def write_testspec(definition: Definition) -> Written:
-    """Writes a definition as a test spec: Agentforce Studio's for an AiTestingDefinition, else Testing Center's.
+    """Write a definition as a test spec: Agentforce Studio's for an AiTestingDefinition, else Testing Center's.
 
     Neighbouring test cases of an AiTestingDefinition with the same scorers become one with several inputs.
     """
@@ -45,7 +45,7 @@ def _given(**values: Yaml) -> dict[str, Yaml]:
 def _cases(cases: Sequence[TestCase], losses: list[Loss]) -> Iterator[dict[str, Yaml]]:
     for place, case in enumerate(cases, 1):
         losses += number_losses(case, place)
-        where = place_of(case, place)
+        where = case_name(case, place)
         yield {**_inputs(case.inputs, losses, where), **_Sorted(case.expectations, losses, where).spec()}
 
 
@@ -87,7 +87,7 @@ class _Sorted:
         return {**self._standard, **_given(customEvaluations=self._custom, metrics=self._metrics)}
 
     def _take(self, expectation: Expectation) -> int | None:
-        """Gives the place of an expectation in the order in which a spec is read; None for one that is lost."""
+        """Return the rank of an expectation in the order of a spec; None for one that is lost."""
         name = canonical_name(expectation.name)
         if name in OPERATORS:
             return self._take_custom(expectation)
@@ -151,7 +151,7 @@ def _studio_cases(cases: Sequence[TestCase], losses: list[Loss]) -> Iterator[dic
     numbered = enumerate(cases, 1)
     for _, group in groupby(numbered, key=lambda each: _scorers(each[1])):
         same = list(group)
-        inputs: list[Yaml] = [_studio_inputs(case, losses, place_of(case, place)) for place, case in same]
+        inputs: list[Yaml] = [_studio_inputs(case, losses, case_name(case, place)) for place, case in same]
         yield {"inputs": inputs, "scorers": _scorers(same[0][1])}
 
 
@@ -172,4 +172,4 @@ def _scorers(case: TestCase) -> list[Yaml]:
 def _scorer_losses(case: TestCase, place: int) -> Iterator[Loss]:
     for scorer in case.expectations:
         if scorer.is_custom:
-            yield Loss(place_of(case, place), f"that the scorer {scorer.name!r} is a custom one; its name is kept")
+            yield Loss(case_name(case, place), f"that the scorer {scorer.name!r} is a custom one; its name is kept")

@@ -56,24 +56,24 @@ class YamlScalar:
 
     @property
     def is_null(self) -> bool:
-        """Says whether it is null, such as nothing at all behind a key."""
+        """Return whether it is null, also as an empty value."""
         return self.is_plain and self.text in _NULLS
 
     @property
     def boolean(self) -> bool | None:
-        """Gives the boolean that it is, None when it is something else."""
+        """Return its boolean value; None when it is something else."""
         return _BOOLEANS.get(self.text) if self.is_plain else None
 
     @property
     def integer(self) -> int | None:
-        """Gives the whole number that it is, None when it is something else."""
+        """Return its whole number; None when it is something else."""
         if not self.is_plain or len(self.text) > limits.MAX_NUMBER_CHARS or not _INTEGER.fullmatch(self.text):
             return None
         return int(self.text)
 
     @property
     def is_unsettled(self) -> bool:
-        """Says whether it is a number or boolean that another program may write otherwise, such as 007 or 1.0."""
+        """Return whether it is a number or boolean that other programs may write differently, such as 007 or 1.0."""
         if not self.is_plain or _SETTLED.fullmatch(self.text):
             return False
         return self.text in _BOOLEANS.keys() - {"true", "false"} or _NUMBER.fullmatch(self.text) is not None
@@ -316,7 +316,7 @@ _UNSAFE: Final = re.compile("[\x7f-\x9f\u2028\u2029\ud800-\udfff\ufeff\ufffe\uff
 
 
 def write_yaml(value: Mapping[str, Yaml]) -> bytes:
-    """Writes a mapping as a YAML document in UTF-8."""
+    """Write a mapping as a YAML document in UTF-8."""
     return "".join(f"{line}\n" for line in _mapping(value)).encode()
 
 

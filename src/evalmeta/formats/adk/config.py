@@ -226,7 +226,7 @@ def _criteria(root: AdkRecord, customs: Mapping[str, str], extension: _Extension
 
 
 class _CriterionReader:
-    """Reads one criterion: a number, or an object."""
+    """Read one criterion: a number, or an object."""
 
     def __init__(self, criteria: AdkRecord, name: str, extension: _Extension) -> None:
         self._criteria = criteria

@@ -60,7 +60,7 @@ _READ: Final[dict[Dialect, str]] = {
 def read_adk(
     data: bytes, *, label: str, name: str, config: AdkConfig = DEFAULT_CONFIG, dialect: AdkDialect = "auto"
 ) -> Document:
-    """Reads an eval set of either language, or an array that came before them.
+    """Read an eval set of either language, or a deprecated array.
 
     Args:
         data: the file's bytes.
@@ -110,7 +110,7 @@ class AdkFile(NamedTuple):
 
 
 def read_adk_file(data: bytes, *, label: str, dialect: AdkDialect = "auto") -> AdkFile:
-    """Reads the cases of a file, without what judges them; takes and raises what `read_adk` does."""
+    """Read the cases of a file without its criteria; otherwise like `read_adk`."""
     diagnostics = Diagnostics(label)
     found = _read(read_json(data, label=label), diagnostics, dialect)
     diagnostics.check()
@@ -146,13 +146,13 @@ def _read_legacy(file: JsonFile, diagnostics: Diagnostics, dialect: AdkDialect) 
 
 
 def _subject_name(cases: Sequence[AdkCase]) -> str:
-    """Gives the app that all cases name which name one; an empty text when they do not agree."""
+    """Return the app that the cases name; an empty text when they name several."""
     names = {each.session.app_name for each in cases if each.session and each.session.app_name}
     return names.pop() if len(names) == 1 else ""
 
 
 def _note_missing(cases: Sequence[AdkCase], config: AdkConfig, diagnostics: Diagnostics) -> None:
-    """Warns of criteria that a config asks for and no case has the data of."""
+    """Warn of configured criteria whose data no case has."""
     if config.is_default:
         return
     for criterion in config.criteria:
@@ -173,7 +173,7 @@ _MISSING: Final = {TRAJECTORY: "no calls are expected instead", RESPONSE_MATCH: 
 
 
 def _note_idle(file: AdkFile, config: AdkConfig, diagnostics: Diagnostics) -> None:
-    """Warns of cases that no criterion has the data of: they are asked, and nothing is judged."""
+    """Warn of cases without the data of any criterion: they run, but nothing is judged."""
     if config.missing == "adk" or any(each.name not in _NEEDED for each in config.criteria):
         return
     for case, line in zip(file.cases, file.lines, strict=True):
@@ -183,7 +183,7 @@ def _note_idle(file: AdkFile, config: AdkConfig, diagnostics: Diagnostics) -> No
 
 
 def _has_data(criterion: Criterion, case: AdkCase, turn: AdkTurn) -> bool:
-    """Says whether a turn has what a criterion needs."""
+    """Return whether a turn has what a criterion needs."""
     if criterion.name == TRAJECTORY:
         return turn.calls is not None
     if criterion.name in _REFERENCES:
@@ -226,13 +226,13 @@ def _expectation(criterion: Criterion, case: AdkCase, turn: AdkTurn, config: Adk
 
 
 def _rubrics(criterion: Criterion, case: AdkCase, turn: AdkTurn) -> list[Rubric]:
-    """Gives what a turn is judged by: the criterion's, and those of the case and the turn that are for the metric."""
+    """Return the rubrics of a turn: those of the criterion, and those of the case and the turn for its metric."""
     wanted = {"", RUBRIC_TYPES.get(criterion.name)}
     return [*criterion.rubrics, *(each for each in (*case.rubrics, *turn.rubrics) if each.type in wanted)]
 
 
 def _whole(case: AdkCase) -> JsonObject:
-    """Gives the conversation as a function of the user's own is told it."""
+    """Return the conversation as the user's own function receives it."""
     return {
         "invocations": [
             {

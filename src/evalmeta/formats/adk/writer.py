@@ -1,7 +1,4 @@
-"""Eval sets written for ADK: from definitions, every loss named, and from cases that ADK's files have.
-
-Files of ADK written for the other program that reads them, with everything that they say.
-"""
+"""Eval sets written for ADK, and ADK's files written in the spelling of its other program."""
 
 from __future__ import annotations
 
@@ -12,7 +9,7 @@ import orjson
 
 from evalmeta.formats.adk.cases import AdkCase, AdkTurn, Call, Session, both, snake
 from evalmeta.formats.adk.reader import LEGACY, read_adk_file
-from evalmeta.formats.diagnostics import Loss, Written, number_losses, place_of
+from evalmeta.formats.diagnostics import Loss, Written, case_name, number_losses
 from evalmeta.model.expectations import ACTIONS, OUTCOME, canonical_name, parse_actions
 
 if TYPE_CHECKING:
@@ -29,7 +26,7 @@ _ANSWERS: Final = {"response_match_score": 0.8}
 
 
 def write_adk(definition: Definition, *, dialect: Dialect = "python") -> Written:
-    """Writes a definition as an eval set: a case for each test case.
+    """Write a definition as an eval set: a case for each test case.
 
     A test case whose history is the one before it, with its question and its expected
     answer, is the next turn of the same case; `definitions.definition_of` takes turns apart
@@ -42,10 +39,10 @@ def write_adk(definition: Definition, *, dialect: Dialect = "python") -> Written
     """
     losses = list(_definition_losses(definition))
     cases: list[AdkCase] = []
-    before: _Link | None = None
+    before: _TurnBuilder | None = None
     for place, case in enumerate(definition.test_cases, 1):
         losses += number_losses(case, place)
-        link = _Link(case, definition.subject_name, place_of(case, place))
+        link = _TurnBuilder(case, definition.subject_name, case_name(case, place))
         losses += link.losses
         if before and link.follows(before):
             cases[-1] = AdkCase(cases[-1].eval_id, (*cases[-1].turns, link.turn), cases[-1].session)
@@ -66,7 +63,7 @@ def write_adk(definition: Definition, *, dialect: Dialect = "python") -> Written
 def write_adk_cases(
     cases: Sequence[AdkCase], *, name: str, description: str | None = None, dialect: Dialect = "python"
 ) -> bytes:
-    """Writes cases as an eval set in the spelling of a dialect; times are 0: the same cases are the same file."""
+    """Write cases as an eval set in the spelling of a dialect; times are 0, so that equal cases give equal files."""
     found: dict[str, JsonValue] = {"evalSetId": name, "name": name}
     if description is not None:
         found["description"] = description
@@ -79,7 +76,7 @@ def _pretty(value: object) -> bytes:
     return orjson.dumps(value, option=orjson.OPT_INDENT_2 | orjson.OPT_APPEND_NEWLINE)
 
 
-class _Link:
+class _TurnBuilder:
     """One test case on its way into a conversation."""
 
     def __init__(self, case: TestCase, subject_name: str, where: str) -> None:
@@ -96,20 +93,20 @@ class _Link:
             self._lose(f"that {each.reference_name!r} is an input of a prompt; it is part of the question")
         self.session = Session(subject_name, _USER, state)
 
-    def follows(self, before: _Link) -> bool:
-        """Says whether its history is what was said until the end of another test case."""
+    def follows(self, before: _TurnBuilder) -> bool:
+        """Return whether its history is that of another test case with its question and answer."""
         answer = before.turn.reference
         said = [*_said(before._inputs), ("user", before.turn.utterance), ("agent", answer)]
         return answer is not None and _said(self._inputs) == said and self.session == before.session
 
     def questions(self) -> Iterator[AdkTurn]:
-        """Yields the user's messages of the history as turns without expectations: ADK has no other place for them."""
+        """Yield the user's messages of the history as turns without expectations: ADK has no other place for them."""
         for each in self._inputs.conversation_history:
             if each.role == "user" and each.message:
                 yield AdkTurn(each.message)
 
     def history_losses(self) -> Iterator[Loss]:
-        """Yields what is lost of a history that no earlier test case is."""
+        """Yield the losses of a history that is not an earlier test case."""
         history = self._inputs.conversation_history
         if any(each.role == "agent" for each in history):
             yield Loss(self._where, "what the agent says in the history; the user's messages are asked again")
@@ -119,7 +116,7 @@ class _Link:
             yield Loss(self._where, f"the {role} messages of the history; ADK's agents bring their own")
 
     def _expected(self, expectations: Sequence[Expectation]) -> tuple[str | None, tuple[Call, ...] | None]:
-        """Gives the expected answer and calls; everything else is lost."""
+        """Return the expected answer and calls; everything else is lost."""
         reference: str | None = None
         calls: tuple[Call, ...] | None = None
         for each in expectations:
@@ -186,7 +183,7 @@ def _content(role: str, text: str) -> JsonObject:
 
 
 def _in_snake_case(value: JsonValue) -> JsonValue:
-    """Gives a value with ADK's own keys in snake_case; what is the user's own keeps its spelling."""
+    """Return a value with ADK's own keys in snake_case; the user's own keys keep their spelling."""
     if isinstance(value, dict):
         return {
             snake(key): inner if key in {"state", "args"} else _in_snake_case(inner) for key, inner in value.items()
@@ -212,9 +209,9 @@ _ANSWER_KEYS: Final = frozenset((*both("functionResponse"), *both("toolResponses
 
 
 def respell(data: bytes, *, label: str, name: str, dialect: Dialect) -> Written:
-    """Writes a file of ADK in the spelling of a dialect; of an eval set only ADK's own keys change.
+    """Write a file of ADK in the spelling of a dialect; only ADK's own keys change in an eval set.
 
-    An array of the form before eval sets becomes an eval set; keys of it that are passed over are its losses.
+    A deprecated array becomes an eval set; its ignored keys are losses.
 
     Args:
         data: the file.
@@ -234,7 +231,7 @@ def respell(data: bytes, *, label: str, name: str, dialect: Dialect) -> Written:
 
 
 def _respelt(value: JsonValue, spellings: dict[str, str], *, is_answer: bool = False) -> JsonValue:
-    """Gives a value with other spellings of its keys; what the user's own tools and sessions hold stays as it is."""
+    """Return a value with other spellings of its keys; the data of the user's tools and sessions does not change."""
     if isinstance(value, list):
         return [_respelt(each, spellings, is_answer=is_answer) for each in value]
     if not isinstance(value, dict):

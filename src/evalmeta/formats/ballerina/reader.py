@@ -43,7 +43,7 @@ _ENTRY_KEYS: Final = ("id", "input", *_TOOLS, *_OUTPUT, *_CONTEXT)
 
 
 def read_ballerina(data: bytes, *, label: str, name: str) -> Document:
-    """Reads an evaluation set with `threads`, or a dataset: a list of entries, or an object with `entries`.
+    """Read an evaluation set with `threads`, or a dataset: a list of entries, or an object with `entries`.
 
     An entry may stand in a list of its own, as data providers return it. Cases are numbered
     from 1 in the order of the file.
@@ -108,7 +108,7 @@ def _recorded_expectations(trace: Trace) -> Iterator[Expectation]:
 
 
 def _recorded(trace: Trace, source: JsonValue) -> GeneratedData:
-    """Gives the answer as it was recorded; that of an agent that ended in an error is the error's message."""
+    """Return the recorded answer; the error's message when the agent ended in an error."""
     output = trace.output
     return GeneratedData(
         output.message if isinstance(output, TraceError) else output.content or "",
@@ -154,7 +154,7 @@ def _dataset(file: JsonFile, diagnostics: Diagnostics, name: str) -> Document:
 
 
 def _entries(file: JsonFile, path: Sequence[str], diagnostics: Diagnostics) -> Iterator[Record]:
-    """Yields the entries, those taken out of their lists that stand in one."""
+    """Yield the entries; an entry may be in a list of its own."""
     value = file.at(path)
     for place, each in enumerate(value if isinstance(value, list) else []):
         if not isinstance(each, list):
@@ -214,7 +214,7 @@ def _iterations(record: Record) -> int | None:
 
 
 def _check_spellings(record: Record, names: Sequence[str]) -> None:
-    """Refuses two words for the same thing that do not say the same."""
+    """Report two spellings of a key with different values."""
     given = [name for name in names if record.has(name)]
     for other in given[1:]:
         if record.raw(other) != record.raw(given[0]):

@@ -40,7 +40,7 @@ _TIME_HINT: Final = 'Write "2026-02-12T05:47:05.966Z", or [seconds since 1970, f
 
 
 def read_threads(file: JsonFile, diagnostics: Diagnostics, *, is_strict: bool = True) -> list[ConversationThread]:
-    """Reads the threads of a set, in order; what does not fit becomes a problem.
+    """Read the threads of a set, in order; every problem is added to the diagnostics.
 
     The set has `threads`, each with an `id` of its own, a `description` and `traces`. An
     output that is a text is an error's message; an iteration has one output, or a list.
@@ -63,7 +63,7 @@ def read_threads(file: JsonFile, diagnostics: Diagnostics, *, is_strict: bool = 
 
 
 def read_trace(file: JsonFile, diagnostics: Diagnostics) -> Trace:
-    """Reads a file that is one trace; what does not fit becomes a problem."""
+    """Read a file that is one trace; every problem is added to the diagnostics."""
     return _Reader(is_strict=True).trace(Record(file, (), file.value, diagnostics, called="a trace"))
 
 
@@ -115,7 +115,7 @@ class _Reader:
         return Iteration(history, tuple(self._outputs(record)), start, end)
 
     def _outputs(self, record: Record) -> Iterator[IterationOutput]:
-        """Yields the outputs of an iteration, which may be one that stands for itself."""
+        """Yield the outputs of an iteration, which may be a list or a single output."""
         value = record.raw("output")
         listed = [((place,), each) for place, each in enumerate(value)] if isinstance(value, list) else [((), value)]
         for place, each in listed if record.has("output") else ():
@@ -130,7 +130,7 @@ class _Reader:
         return record.required_text("id") if self._is_strict else record.text("id") or ""
 
     def _listed(self, record: Record, name: str, *, called: str) -> Iterator[Record]:
-        """Gives the objects of a list that must be there where it is strict."""
+        """Return the objects of a list, which is required in strict mode."""
         if self._is_strict:
             record.require(name, hint="It may be empty: [].")
         return record.records(name, called=called)
@@ -145,7 +145,7 @@ class _Reader:
 
 
 def _message(record: Record, *roles: str) -> ChatMessage | None:
-    """Reads a message with one of these roles."""
+    """Read a message with one of these roles."""
     role = record.required_text("role")
     if role not in roles:
         if role:
@@ -189,7 +189,7 @@ def _time(record: Record, name: str) -> datetime | None:
 
 
 def _from_pair(value: JsonValue) -> datetime | None:
-    """Reads whole seconds since 1970 and a fraction of 0 to 1; Ballerina leaves a fraction of 0 away."""
+    """Read whole seconds since 1970 and a fraction of 0 to 1; Ballerina omits a fraction of 0."""
     if not isinstance(value, list) or not 1 <= len(value) <= len(("seconds", "fraction")):
         return None
     whole, fraction = value if len(value) > 1 else (value[0], 0)

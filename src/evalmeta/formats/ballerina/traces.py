@@ -134,12 +134,12 @@ class ConversationThread:
 
 
 def all_tool_calls(trace: Trace) -> tuple[FunctionCall, ...]:
-    """Gives the calls of tools in order: those that the trace lists, else those that its iterations show."""
+    """Return the tool calls in order: those that the trace lists, or else those of its iterations."""
     return trace.tool_calls or tuple(call for each in trace.iterations for call in _calls_of(each))
 
 
 def tool_results(trace: Trace) -> tuple[ChatFunctionMessage, ...]:
-    """Gives what tools gave back, in order: outputs of iterations, else what the last history has after the message."""
+    """Return the results of tools in order: the outputs of iterations, or else those in the last history."""
     results = tuple(out for each in trace.iterations for out in each.output if isinstance(out, ChatFunctionMessage))
     if results or not trace.iterations:
         return results
@@ -147,7 +147,7 @@ def tool_results(trace: Trace) -> tuple[ChatFunctionMessage, ...]:
 
 
 def call_difference(actual: FunctionCall, expected: FunctionCall) -> str | None:
-    """Says how a call differs from the expected one in name and arguments; None when it does not."""
+    """Describe how a call differs from the expected one in name and arguments; None when it does not."""
     if actual.name != expected.name:
         return f"expected a call of {expected.name!r}, got one of {actual.name!r}"
     found = "; ".join(_argument_differences(actual.arguments, expected.arguments))
@@ -155,7 +155,7 @@ def call_difference(actual: FunctionCall, expected: FunctionCall) -> str | None:
 
 
 def errors_of(trace: Trace) -> tuple[TraceError, ...]:
-    """Gives all errors in order; the one that ended both the last iteration and the trace is one."""
+    """Return all errors in order; the one that ended both the last iteration and the trace is one."""
     found = [out for each in trace.iterations for out in each.output if isinstance(out, TraceError)]
     last = trace.iterations[-1].output[-1:] if trace.iterations else ()
     if isinstance(trace.output, TraceError) and (trace.output,) != last:
@@ -164,7 +164,7 @@ def errors_of(trace: Trace) -> tuple[TraceError, ...]:
 
 
 def final_answer(trace: Trace) -> str:
-    """Gives the text of the answer, an empty one when the agent said nothing.
+    """Return the text of the answer, an empty one when the agent said nothing.
 
     Raises:
         AgentFailed: the agent ended in an error.
@@ -175,12 +175,12 @@ def final_answer(trace: Trace) -> str:
 
 
 def execution_seconds(trace: Trace | Iteration) -> float:
-    """Gives how long a trace or an iteration took, in seconds."""
+    """Return how long a trace or an iteration took, in seconds."""
     return (trace.end_time - trace.start_time).total_seconds()
 
 
 def _calls_of(iteration: Iteration) -> Iterable[FunctionCall]:
-    """Gives the calls that an iteration shows: its requests, else the requests behind the results that it has."""
+    """Return the calls of an iteration: its requests, or else the requests that its results answer."""
     asked = _requested(iteration.output)
     results = [out for out in iteration.output if isinstance(out, ChatFunctionMessage)]
     if asked or not results:
@@ -190,7 +190,7 @@ def _calls_of(iteration: Iteration) -> Iterable[FunctionCall]:
 
 
 def _latest(history: Sequence[ChatMessage]) -> Sequence[ChatMessage]:
-    """Gives the messages from the user's last one on."""
+    """Return the messages since the user's last one."""
     begin = max((place for place, each in enumerate(history) if isinstance(each, ChatUserMessage)), default=0)
     return history[begin:]
 
@@ -200,7 +200,7 @@ def _requested(messages: Iterable[ChatMessage | TraceError]) -> list[FunctionCal
 
 
 def _request_of(result: ChatFunctionMessage, waiting: list[FunctionCall]) -> FunctionCall:
-    """Takes the last call that a result can answer; one without arguments when it is not there."""
+    """Remove and return the last call that a result can answer; a call without arguments when there is none."""
     for place in range(len(waiting) - 1, -1, -1):
         if waiting[place].name == result.name and (result.id is None or waiting[place].id in {None, result.id}):
             return waiting.pop(place)
@@ -218,7 +218,7 @@ def _argument_differences(actual: JsonObject, expected: JsonObject) -> Iterator[
 
 
 def _is_same(actual: JsonValue, expected: JsonValue) -> bool:
-    """Compares as JSON does: 1 is 1.0 and no true."""
+    """Compare as JSON does: 1 equals 1.0, but not true."""
     if isinstance(actual, bool) or isinstance(expected, bool):
         return actual is expected
     if isinstance(actual, dict) and isinstance(expected, dict):

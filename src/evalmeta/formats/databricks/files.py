@@ -1,6 +1,6 @@
-"""The rows of a file with an evaluation set: JSON, JSON Lines, CSV or Parquet, told by its content.
+"""The rows of an evaluation set in JSON, JSON Lines, CSV or Parquet, detected from the content.
 
-A file of JSON Lines or Parquet is read from disk row by row, as often as it is gone through, and may be of any size.
+JSON Lines and Parquet are read from disk row by row, each time that their rows are needed, and may be of any size.
 """
 
 from __future__ import annotations
@@ -34,23 +34,23 @@ _PARQUET: Final = b"PAR1"
 _HEAD_BYTES: Final = 1_000_000
 _WRAPPERS: Final = ("rows", "data")
 _WRAPPED: Final = re.compile(rb'\{\s*"(?:rows|data)"\s*:\s*\[\s*')
-_TELLING: Final = ("request", "inputs", "trace")
+_REQUIRED_COLUMNS: Final = ("request", "inputs", "trace")
 _PARQUET_BATCH: Final = 100
 
 
-class PlacedRow(JsonFile):
+class ValueRow(JsonFile):
     """A row that came as values: its place is a line, whatever stands in it; 0 when it has none."""
 
     def __init__(self, label: str, value: JsonObject, *, line: int = 0) -> None:
         super().__init__(label, value, b"", first_line=line)
 
     def place(self, path: Sequence[str | int]) -> tuple[int, int]:  # noqa: ARG002 - as `JsonFile` has it
-        """Gives the row's line."""
+        """Return the row's line."""
         return self.first_line, 0
 
 
 def format_of(head: bytes, *, name: str = "") -> RowFormat:
-    """Tells the format by a file's beginning; a name that ends in `.jsonl` or `.ndjson` counts too.
+    """Detect the format from a file's beginning, and from a name that ends in `.jsonl` or `.ndjson`.
 
     JSON is a list, an object around one, or one row; JSON Lines have an object in every line.
     """
@@ -69,7 +69,7 @@ def format_of(head: bytes, *, name: str = "") -> RowFormat:
 
 
 def rows_in(data: bytes, *, label: str, diagnostics: Diagnostics) -> Iterator[Row]:
-    """Yields the rows of a file that is in memory.
+    """Yield the rows of a file that is in memory.
 
     Raises:
         FormatError: it cannot be read as a whole, such as broken JSON.
@@ -87,7 +87,7 @@ def rows_in(data: bytes, *, label: str, diagnostics: Diagnostics) -> Iterator[Ro
 
 
 def rows_of_file(path: Path, *, label: str, diagnostics: Diagnostics) -> Iterator[Row]:
-    """Yields the rows of a file on disk; raises like `rows_in`."""
+    """Yield the rows of a file on disk; raises like `rows_in`."""
     with path.open("rb") as file:
         form = format_of(file.read(_HEAD_BYTES), name=path.name)
     if form in {"jsonl", "parquet"}:
@@ -97,7 +97,7 @@ def rows_of_file(path: Path, *, label: str, diagnostics: Diagnostics) -> Iterato
 
 
 def streamed_rows(path: Path, form: RowFormat, *, label: str, diagnostics: Diagnostics) -> Iterator[Row]:
-    """Yields the rows of a file of JSON Lines or Parquet, of which one, or a hundred, are in memory at a time."""
+    """Yield the rows of a file of JSON Lines or Parquet; at most a hundred are in memory at a time."""
     with path.open("rb") as file:
         yield from (_parquet_rows if form == "parquet" else _lines)(file, label, diagnostics)
 
@@ -123,7 +123,7 @@ def _json_rows(data: bytes, label: str, diagnostics: Diagnostics) -> Iterator[Ro
 
 
 def _lines(file: BinaryIO, label: str, diagnostics: Diagnostics) -> Iterator[Row]:
-    """Yields the rows of JSON Lines; a line that is none becomes a problem, and the next one is read."""
+    """Yield the rows of JSON Lines; a malformed line is reported, and the next one is read."""
     number = 0
     for line_number, line in enumerate(_bounded_lines(file), 1):
         if line_number == 1:
@@ -144,7 +144,7 @@ def _lines(file: BinaryIO, label: str, diagnostics: Diagnostics) -> Iterator[Row
 
 
 def _bounded_lines(file: BinaryIO) -> Iterator[bytes]:
-    """Yields lines, of one that is too long only so much that this shows."""
+    """Yield lines; one that is too long is cut one byte beyond the limit."""
     while line := file.readline(limits.MAX_ROW_BYTES + 1):
         rest = line
         while len(rest) > limits.MAX_ROW_BYTES and not rest.endswith(b"\n"):
@@ -163,7 +163,7 @@ def _csv_rows(data: bytes, label: str, diagnostics: Diagnostics) -> Iterator[Row
             message = f"row {number}: it has {len(cells)} cells for {len(titles)} columns"
             diagnostics.error("csv-cells", message, line=line)
         values = {title: cell for title, cell in zip(titles, cells, strict=False) if cell}
-        yield Row(number, PlacedRow(label, values, line=line))
+        yield Row(number, ValueRow(label, values, line=line))
 
 
 def _titles(cells: Sequence[str], diagnostics: Diagnostics) -> list[str]:
@@ -171,7 +171,7 @@ def _titles(cells: Sequence[str], diagnostics: Diagnostics) -> list[str]:
     for place, title in enumerate(titles):
         if title in titles[:place]:
             diagnostics.error("csv-columns", f"column {place + 1}, {title!r}, stands here a second time", line=1)
-    if {*_TELLING}.isdisjoint(titles):
+    if {*_REQUIRED_COLUMNS}.isdisjoint(titles):
         nearest = did_you_mean(titles[0], COLUMNS) if titles else ""
         diagnostics.error("csv-columns", "there is no column 'request', 'inputs' or 'trace'", line=1, hint=nearest)
     return titles
@@ -193,6 +193,6 @@ def _parquet_rows(file: BinaryIO, label: str, diagnostics: Diagnostics) -> Itera
         for batch in batches:
             for values in batch:
                 number += 1
-                yield Row(number, PlacedRow(label, plain_row(values, number)))
+                yield Row(number, ValueRow(label, plain_row(values, number)))
     except (ArrowException, OSError) as error:
         diagnostics.error("parquet-syntax", f"this is not a valid Parquet file: {error}")

@@ -75,7 +75,7 @@ METRICS: Final = (
 )
 
 
-class Wanted(NamedTuple):
+class MetricSelection(NamedTuple):
     """What an evaluator is configured to judge by: global guidelines in groups by name, the metrics, those it names."""
 
     global_guidelines: Mapping[str, Sequence[str]]
@@ -83,7 +83,7 @@ class Wanted(NamedTuple):
     named: AbstractSet[str] = frozenset()
 
 
-class Asks(NamedTuple):
+class RowExpectations(NamedTuple):
     """What one row asks of its answer.
 
     Attributes:
@@ -98,8 +98,8 @@ class Asks(NamedTuple):
     uris: Sequence[str] = ()
 
 
-def wanted_metrics(metrics: Sequence[str] | None, global_guidelines: Guidelines | None) -> Wanted:
-    """Gives the configuration of an evaluator; tokens and latency are always computed.
+def select_metrics(metrics: Sequence[str] | None, global_guidelines: Guidelines | None) -> MetricSelection:
+    """Return the configuration of an evaluator; tokens and latency are always computed.
 
     Args:
         metrics: the judges to ask and `document_recall`, by short or documented names; None stands for all.
@@ -110,7 +110,7 @@ def wanted_metrics(metrics: Sequence[str] | None, global_guidelines: Guidelines 
     """
     groups = guideline_groups(() if global_guidelines is None else global_guidelines)
     if metrics is None:
-        return Wanted(groups, METRICS)
+        return MetricSelection(groups, METRICS)
     if isinstance(metrics, str):
         raise UsageError("'metrics' is a text, not a list of names", actions=(f"Write [{metrics!r}].",))
     by_name = {name: each for each in METRICS for name in (each.short, each.name) if name}
@@ -120,11 +120,11 @@ def wanted_metrics(metrics: Sequence[str] | None, global_guidelines: Guidelines 
             raise UsageError(f"there is no metric {str(name)!r:.100}", actions=(did_you_mean(str(name), shorts),))
     chosen = {by_name[name].name for name in metrics}
     kept = [each for each in METRICS if each.name in chosen or not each.short]
-    return Wanted(groups, kept, chosen)
+    return MetricSelection(groups, kept, chosen)
 
 
 def guideline_groups(guidelines: object) -> Mapping[str, Sequence[str]]:
-    """Gives guidelines as lists by name, without empty lists; the name of a plain list is empty.
+    """Return guidelines as lists by name, without empty lists; the name of a plain list is empty.
 
     Raises:
         UsageError: they are no list of texts, nor lists of texts by name.
@@ -144,8 +144,8 @@ def _texts(group: object) -> Iterator[str]:
         yield each
 
 
-def expectations_of(asks: Asks, wanted: Wanted) -> tuple[Expectation, ...]:
-    """Gives an expectation for every wanted metric whose columns are there; guidelines have one for each group."""
+def expectations_of(asks: RowExpectations, wanted: MetricSelection) -> tuple[Expectation, ...]:
+    """Return an expectation for every selected metric whose columns exist; guidelines have one for each group."""
     columns = asks.columns | ({"global_guidelines"} if wanted.global_guidelines else set())
     return tuple(
         expectation
@@ -155,7 +155,7 @@ def expectations_of(asks: Asks, wanted: Wanted) -> tuple[Expectation, ...]:
     )
 
 
-def _expectations(name: str, asks: Asks, wanted: Wanted) -> Iterator[Expectation]:
+def _expectations(name: str, asks: RowExpectations, wanted: MetricSelection) -> Iterator[Expectation]:
     if name in {GUIDELINES, GLOBAL_GUIDELINES}:
         groups = asks.guidelines if name == GUIDELINES else wanted.global_guidelines
         for label, group in groups.items():

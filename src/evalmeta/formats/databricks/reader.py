@@ -1,9 +1,7 @@
 """Evaluation sets of Databricks Agent Evaluation and MLflow 3: each row is a case of one turn.
 
 Sources: Databricks, "Agent Evaluation input schema" (columns, requests, arrays, computed metrics); MLflow,
-`mlflow.genai.evaluate` (inputs, outputs, expectations). A row with a response or a trace has its answer already.
-
-Evaluation sets of any form as JSON Lines, with everything that their rows say.
+`mlflow.genai.evaluate` (inputs, outputs, expectations). A row with a response or a trace already has its answer.
 """
 
 from __future__ import annotations
@@ -17,9 +15,9 @@ import orjson
 
 from evalmeta import limits
 from evalmeta.errors import NotFound
-from evalmeta.formats.databricks.files import PlacedRow, format_of, rows_in, rows_of_file, streamed_rows
-from evalmeta.formats.databricks.metrics import wanted_metrics
-from evalmeta.formats.databricks.rows import Row, RowTerms, is_request, read_row
+from evalmeta.formats.databricks.files import ValueRow, format_of, rows_in, rows_of_file, streamed_rows
+from evalmeta.formats.databricks.metrics import select_metrics
+from evalmeta.formats.databricks.rows import Row, RowContext, is_request, read_row
 from evalmeta.formats.databricks.texts import decoded
 from evalmeta.formats.diagnostics import Diagnostics
 from evalmeta.formats.document import Document, Reading
@@ -29,7 +27,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
     from pathlib import Path
 
-    from evalmeta.formats.databricks.metrics import Guidelines, Wanted
+    from evalmeta.formats.databricks.metrics import Guidelines, MetricSelection
     from evalmeta.model.json_value import JsonObject, JsonValue
 
 
@@ -49,7 +47,7 @@ def read_databricks(
     metrics: Sequence[str] | None = None,
     is_asked: bool = False,
 ) -> Document:
-    """Reads an evaluation set: JSON, JSON Lines, CSV with JSON in its cells, or Parquet, told by its content.
+    """Read an evaluation set: JSON, JSON Lines, CSV with JSON in its cells, or Parquet, detected from its content.
 
     Args:
         data: the file.
@@ -63,7 +61,7 @@ def read_databricks(
         FormatError: it does not fit the format; `problems` has every reason with line and column.
         UsageError: a metric is unknown, the guidelines are none, or it is Parquet without pyarrow.
     """
-    terms = RowTerms(wanted_metrics(metrics, global_guidelines), is_asked, set(), set())
+    terms = RowContext(select_metrics(metrics, global_guidelines), is_asked, set(), set())
     diagnostics = Diagnostics(label)
     return _document(rows_in(data, label=label, diagnostics=diagnostics), terms, diagnostics, name)
 
@@ -89,9 +87,9 @@ def read_databricks_rows(
     metrics: Sequence[str] | None = None,
     is_asked: bool = False,
 ) -> Document:
-    """Reads rows of plain values, as `frames.rows_of` gives them; otherwise as `read_databricks` does."""
-    terms = RowTerms(wanted_metrics(metrics, global_guidelines), is_asked, set(), set())
-    placed = (Row(number, PlacedRow(label, values)) for number, values in enumerate(rows, 1))
+    """Read rows of plain values, as `tables.rows_of` returns them; otherwise like `read_databricks`."""
+    terms = RowContext(select_metrics(metrics, global_guidelines), is_asked, set(), set())
+    placed = (Row(number, ValueRow(label, values)) for number, values in enumerate(rows, 1))
     return _document(placed, terms, Diagnostics(label), name)
 
 
@@ -104,7 +102,7 @@ def read_databricks_file(
     metrics: Sequence[str] | None = None,
     is_asked: bool = False,
 ) -> Document:
-    """Reads a file as `read_databricks` does; JSON Lines and Parquet may be of any size.
+    """Read a file as `read_databricks` does; JSON Lines and Parquet may be of any size.
 
     Of these all rows are checked at once, but none is kept: the cases are read from the file again whenever
     they are gone through.
@@ -124,7 +122,7 @@ def read_databricks_file(
             return read_databricks(
                 data, label=label, name=name, global_guidelines=global_guidelines, metrics=metrics, is_asked=is_asked
             )
-        wanted = wanted_metrics(metrics, global_guidelines)
+        wanted = select_metrics(metrics, global_guidelines)
         cases = _FileCases(
             lambda diagnostics: streamed_rows(path, form, label=label, diagnostics=diagnostics), label, wanted, is_asked
         )
@@ -139,12 +137,12 @@ class _FileCases:
 
     rows: Callable[[Diagnostics], Iterator[Row]]
     label: str
-    wanted: Wanted
+    wanted: MetricSelection
     is_asked: bool
 
     def __iter__(self) -> Iterator[Case]:
         diagnostics = Diagnostics(self.label)
-        terms = RowTerms(self.wanted, self.is_asked, set(), set())
+        terms = RowContext(self.wanted, self.is_asked, set(), set())
         for row in self.rows(diagnostics):
             case = read_row(row, terms, diagnostics)
             diagnostics.check()
@@ -152,16 +150,16 @@ class _FileCases:
         diagnostics.check()
 
     def checked(self, name: str) -> Document:
-        """Gives the document when every row is sound; raises FormatError otherwise."""
+        """Return the document when every row is valid; raise FormatError otherwise."""
         diagnostics = Diagnostics(self.label)
-        terms = RowTerms(self.wanted, self.is_asked, set(), set())
-        census = _Census()
+        terms = RowContext(self.wanted, self.is_asked, set(), set())
+        summary = _RowSummary()
         for row in self.rows(diagnostics):
-            census.add(row, read_row(row, terms, diagnostics))
-        return _checked(self, census, terms, diagnostics, name)
+            summary.add(row, read_row(row, terms, diagnostics))
+        return _checked(self, summary, terms, diagnostics, name)
 
 
-class _Census:
+class _RowSummary:
     """What is kept of all rows: how many have an answer, and their lines, four bytes each."""
 
     def __init__(self) -> None:
@@ -197,36 +195,38 @@ class _Lines(Mapping[int, int]):
         return len(self._lines)
 
 
-def _document(rows: Iterable[Row], terms: RowTerms, diagnostics: Diagnostics, name: str) -> Document:
-    census, cases, last = _Census(), [], None
+def _document(rows: Iterable[Row], terms: RowContext, diagnostics: Diagnostics, name: str) -> Document:
+    summary, cases, last = _RowSummary(), [], None
     for row in rows:
         last = row
         cases.append(read_row(row, terms, diagnostics))
-        census.add(row, cases[-1])
+        summary.add(row, cases[-1])
     if last is not None and last.path:
-        census.lines = array("I", last.file.lines_of(last.path[:-1]))
-    return _checked(tuple(cases), census, terms, diagnostics, name)
+        summary.lines = array("I", last.file.lines_of(last.path[:-1]))
+    return _checked(tuple(cases), summary, terms, diagnostics, name)
 
 
-def _checked(cases: Iterable[Case], census: _Census, terms: RowTerms, diagnostics: Diagnostics, name: str) -> Document:
+def _checked(
+    cases: Iterable[Case], summary: _RowSummary, terms: RowContext, diagnostics: Diagnostics, name: str
+) -> Document:
     diagnostics.check()
-    count = len(census.lines)
+    count = len(summary.lines)
     if not count:
         diagnostics.error("databricks-row", "there are no rows", hint='Write [{"request": "..."}].')
     diagnostics.check()
-    if 0 < census.answered < count and not terms.is_asked:
+    if 0 < summary.answered < count and not terms.is_asked:
         diagnostics.warn(
             "databricks-row",
-            f"row {census.first_unanswered} has neither 'response' nor 'trace', which others have",
-            line=census.lines[census.first_unanswered - 1],
+            f"row {summary.first_unanswered} has neither 'response' nor 'trace', which others have",
+            line=summary.lines[summary.first_unanswered - 1],
             hint="Given answers are judged when every row has one; otherwise an agent is asked for all of them.",
         )
     for metric in terms.wanted.metrics:
-        if metric.name in terms.wanted.named - census.judged:
+        if metric.name in terms.wanted.named - summary.judged:
             needed = " and ".join(sorted(_NEEDED.get(each, f"'{each}'") for each in metric.needs - {"request"}))
             diagnostics.warn("databricks-row", f"no row has what {metric.short!r} needs: {needed}")
-    is_answered = census.answered == count
-    lines = _Lines(census.lines) if any(census.lines) else {}
+    is_answered = summary.answered == count
+    lines = _Lines(summary.lines) if any(summary.lines) else {}
     return Document(Evaluation(name, "", cases), is_answered=is_answered, notes=diagnostics.notes, lines=lines)
 
 
@@ -234,7 +234,7 @@ _TEXTS: Final = frozenset({"request_id", "expected_response", "response", "outpu
 
 
 def copy_rows(path: Path, *, label: str) -> bytes:
-    """Writes the rows of a file as JSON Lines; the JSON in cells and texts becomes JSON, what is null is left out.
+    """Write the rows of a file as JSON Lines; JSON in cells and texts is decoded, and null is left out.
 
     Raises:
         NotFound: there is no such file, or it cannot be read.
@@ -256,7 +256,7 @@ def _values(row: Row) -> JsonValue:
 
 
 def _plain(column: str, value: JsonValue) -> JsonValue:
-    """Gives the lists and objects that a text holds, but for what is read as a text: answers, and questions in JSON."""
+    """Return the list or object in a JSON text; answers and plain questions remain texts."""
     if not isinstance(value, str) or column in _TEXTS or (column == "request" and not is_request(value)):
         return value
     found = decoded(value)

@@ -1,10 +1,8 @@
-"""One row of an evaluation set as a case: the columns of Agent Evaluation (MLflow 2), and rows of MLflow 3.
+"""Rows of an evaluation set as cases: the columns of Agent Evaluation (MLflow 2), and rows of MLflow 3.
 
-What an agent is asked in an evaluation set: a text, a conversation, or a query with its history.
-
-A conversation becomes its last message, which must be the user's, and the history before it. Roles keep
-their meaning: `assistant` is an agent's, `developer` a system's; system and tool messages stay in the history
-in their place. What else a request has, such as `custom_inputs`, is state that the session begins with.
+A conversation becomes its last message, which must be the user's, and the history before it. Roles keep their
+meaning: `assistant` is an agent's, `developer` a system's; system and tool messages stay in the history. The other
+keys of a request, such as `custom_inputs`, are the initial state of the session.
 """
 
 from __future__ import annotations
@@ -15,7 +13,7 @@ from typing import TYPE_CHECKING, Final, NamedTuple, TypeAlias
 
 from evalmeta import limits
 from evalmeta.errors import FormatError
-from evalmeta.formats.databricks.metrics import Asks, expectations_of
+from evalmeta.formats.databricks.metrics import RowExpectations, expectations_of
 from evalmeta.formats.databricks.texts import broken_json, content_text, decoded, known_text, response_text
 from evalmeta.formats.databricks.traces import read_trace
 from evalmeta.formats.diagnostics import did_you_mean
@@ -27,7 +25,7 @@ from evalmeta.model.generated_data import GeneratedData, Passage
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
-    from evalmeta.formats.databricks.metrics import Wanted
+    from evalmeta.formats.databricks.metrics import MetricSelection
     from evalmeta.formats.databricks.traces import MlflowTrace
     from evalmeta.formats.diagnostics import Diagnostics
     from evalmeta.formats.json_source import JsonFile
@@ -75,7 +73,7 @@ class Row(NamedTuple):
     path: Path = ()
 
 
-class RowTerms(NamedTuple):
+class RowContext(NamedTuple):
     """How rows are read.
 
     Attributes:
@@ -85,13 +83,13 @@ class RowTerms(NamedTuple):
         labels: hashes of the ids of rows.
     """
 
-    wanted: Wanted
+    wanted: MetricSelection
     is_asked: bool
     noted: set[str]
     labels: set[int]
 
     def is_first(self, label: str) -> bool:
-        """Says whether no row had an id before, and notes it; of a great many rows the first ones are compared."""
+        """Return whether no earlier row has an id, and remember it; only the first ids of many rows are compared."""
         known = hash(label)
         if known in self.labels:
             return False
@@ -100,13 +98,13 @@ class RowTerms(NamedTuple):
         return True
 
 
-def read_row(row: Row, terms: RowTerms, diagnostics: Diagnostics) -> Case:
-    """Reads a row as a case of one turn; what is wrong with it goes to the diagnostics, with its place."""
+def read_row(row: Row, terms: RowContext, diagnostics: Diagnostics) -> Case:
+    """Read a row as a case of one turn; every problem is added to the diagnostics with its place."""
     return _RowReader(row, terms, diagnostics).case()
 
 
 class _RowReader:
-    def __init__(self, row: Row, terms: RowTerms, diagnostics: Diagnostics) -> None:
+    def __init__(self, row: Row, terms: RowContext, diagnostics: Diagnostics) -> None:
         self._row = row
         self._terms = terms
         self._diagnostics = diagnostics
@@ -126,7 +124,7 @@ class _RowReader:
         if is_genai and self._has("request"):
             self._refuse("it has both 'request' and 'inputs', which are of two formats", ("inputs",))
         trace = self._trace()
-        asked = self._asked(is_genai=is_genai, trace=trace)
+        asked = self._request(is_genai=is_genai, trace=trace)
         recorded = None if self._terms.is_asked else self._recorded(is_genai=is_genai, trace=trace)
         asks = self._genai_asks(recorded) if is_genai else self._asks(recorded)
         turn = Turn(asked.utterance, expectations_of(asks, self._terms.wanted), recorded)
@@ -135,14 +133,14 @@ class _RowReader:
         return Case(self._row.number, (turn,), asked.history, tags=tags, label=label, state=asked.state)
 
     def _label(self) -> str:
-        """Gives the id of a row, which may be a number; one that an earlier row has is warned of."""
+        """Return the id of a row, which may be a number; warn of one that an earlier row has."""
         value = self._values.get("request_id")
         label = str(value) if type(value) is int else self._text("request_id")
         if label and not self._terms.is_first(label):
             self._note(f"an earlier row has the 'request_id' {label!r:.100} too", ("request_id",))
         return label or ""
 
-    def _asked(self, *, is_genai: bool, trace: MlflowTrace | None) -> Asked:
+    def _request(self, *, is_genai: bool, trace: MlflowTrace | None) -> Request:
         for column, read in (("inputs", read_inputs), ("request", read_request)):
             if self._has(column) and is_genai == (column == "inputs"):
                 return read(
@@ -157,7 +155,7 @@ class _RowReader:
             return read_inputs(
                 trace.request, lambda what, _, hint: self._refuse(f"its trace: {what}", ("trace",), hint=hint)
             )
-        return Asked("", (), {})
+        return Request("", (), {})
 
     def _trace(self) -> MlflowTrace | None:
         if not self._has("trace"):
@@ -202,7 +200,7 @@ class _RowReader:
             return value if text is None else text
         return None if value is None else response_text(value)
 
-    def _asks(self, recorded: GeneratedData | None) -> Asks:
+    def _asks(self, recorded: GeneratedData | None) -> RowExpectations:
         facts, response = self._texts(("expected_facts",)), self._text("expected_response")
         if facts and response is not None:
             self._refuse(
@@ -211,22 +209,24 @@ class _RowReader:
                 code="databricks-expected",
                 hint="Keep 'expected_facts': they say more exactly what is expected.",
             )
-        return self._gathered(recorded, (), response, facts)
+        return self._row_expectations(recorded, (), response, facts)
 
-    def _genai_asks(self, recorded: GeneratedData | None) -> Asks:
+    def _genai_asks(self, recorded: GeneratedData | None) -> RowExpectations:
         expected = self._object("expectations")
         for key in expected:
-            if key not in _EXPECTATIONS and self._is_news(f"expectations.{key}"):
+            if key not in _EXPECTATIONS and self._is_new(f"expectations.{key}"):
                 self._note(f"no metric judges by {key!r} of 'expectations'; it is ignored", ("expectations", key))
         response = expected.get("expected_response")
         if response is not None and not isinstance(response, str):
             self._mistyped(("expectations", "expected_response"), response, "a text")
             response = None
-        return self._gathered(recorded, ("expectations",), response, self._texts(("expectations", "expected_facts")))
+        return self._row_expectations(
+            recorded, ("expectations",), response, self._texts(("expectations", "expected_facts"))
+        )
 
-    def _gathered(
+    def _row_expectations(
         self, recorded: GeneratedData | None, within: Path, response: str | None, facts: Sequence[str]
-    ) -> Asks:
+    ) -> RowExpectations:
         guidelines = self._guidelines((*within, "guidelines"))
         uris = [each.uri for each in self._passages(*within, "expected_retrieved_context") or ()]
         is_there = {
@@ -239,7 +239,7 @@ class _RowReader:
             "guidelines": bool(guidelines),
             "expected_retrieved_context": bool(uris),
         }
-        return Asks({name for name, has in is_there.items() if has}, response, facts, guidelines, uris)
+        return RowExpectations({name for name, has in is_there.items() if has}, response, facts, guidelines, uris)
 
     # Values of columns.
 
@@ -261,7 +261,7 @@ class _RowReader:
         return None
 
     def _list(self, path: Path, of: str) -> Sequence[JsonValue]:
-        """Gives a list, which may be written as JSON; an empty one when there is none."""
+        """Return a list, which may be written as JSON; an empty one when there is none."""
         value = decoded(self._at(path))
         if value is None or value == "":
             return ()
@@ -287,7 +287,7 @@ class _RowReader:
         return {}
 
     def _guidelines(self, path: Path) -> Mapping[str, Sequence[str]]:
-        """Gives guidelines in groups: a list, lists by name, or, of MLflow 3, one text."""
+        """Return guidelines in groups: a list, lists by name, or, of MLflow 3, one text."""
         value = decoded(self._at(path))
         if isinstance(value, str) and value and len(path) > 1:
             return {"": [value]}
@@ -298,7 +298,7 @@ class _RowReader:
         return {name: group for name, group in groups.items() if group}
 
     def _passages(self, *path: str | int) -> tuple[Passage, ...] | None:
-        """Gives what was or should be retrieved; None when the column is not there."""
+        """Return the passages that were, or should be, retrieved; None when the column is missing."""
         if self._at(path) is None:
             return None
         places = enumerate(self._list(path, "objects with 'doc_uri'"))
@@ -322,11 +322,11 @@ class _RowReader:
 
     def _note_unknown(self) -> None:
         for key in self._values:
-            if key not in _KNOWN and self._is_news(key):
+            if key not in _KNOWN and self._is_new(key):
                 hint = self._diagnostics.suggest(key, _KNOWN)
                 self._note(f"there is no column {key!r}; it is ignored", (key,), code="databricks-column", hint=hint)
 
-    def _is_news(self, key: str) -> bool:
+    def _is_new(self, key: str) -> bool:
         if key in self._terms.noted or len(self._terms.noted) >= limits.MAX_PROBLEMS:
             return False
         self._terms.noted.add(key)
@@ -352,13 +352,13 @@ class _RowReader:
 
 
 def _columns(value: JsonObject) -> JsonObject:
-    """Gives a row's columns; a trace by itself is a row with nothing else."""
+    """Return a row's columns; a trace by itself is a row with nothing else."""
     is_trace = {"info", "data"} <= value.keys() and {*_KNOWN}.isdisjoint(value)
     return {"trace": value} if is_trace else value
 
 
 def _shown(path: Path) -> str:
-    """Gives a path as people write it: `'retrieved_context[0].content'`."""
+    """Return a path as users write it: `'retrieved_context[0].content'`."""
     first, *others = path
     inner = "".join(f"[{step}]" if isinstance(step, int) else f".{step}" for step in others)
     return f"'{first}{inner}'"
@@ -379,7 +379,7 @@ _BEGUN: Final = re.compile(r'\s*\{\s*"(?:messages|input|query)"\s*:')
 _QUERIES: Final = ("query", "question", "request", "input", "prompt", "message", "text")
 
 
-class Asked(NamedTuple):
+class Request(NamedTuple):
     """One question, and what came before it."""
 
     utterance: str
@@ -387,8 +387,8 @@ class Asked(NamedTuple):
     state: JsonObject
 
 
-def read_request(value: JsonValue, refuse: Refuse) -> Asked:
-    """Reads a request: a text, `{"messages": [...]}`, `{"query": ..., "history": [...]}`, or the JSON text of one.
+def read_request(value: JsonValue, refuse: Refuse) -> Request:
+    """Read a request: a text, `{"messages": [...]}`, `{"query": ..., "history": [...]}`, or the JSON text of one.
 
     Args:
         value: the request.
@@ -402,7 +402,7 @@ def read_request(value: JsonValue, refuse: Refuse) -> Asked:
         value = decoded(value)
     if not isinstance(value, dict):
         refuse(f"the request is {kind_of(value)}, not a text or an object", (), "")
-        return Asked("", (), {})
+        return Request("", (), {})
     asked = _conversation(value, refuse) or _query(value, ("query",), refuse)
     if asked is None and value.get("query") is not None:
         refuse(f"'query' is {kind_of(value['query'])}, not a text", ("query",), "")
@@ -412,22 +412,22 @@ def read_request(value: JsonValue, refuse: Refuse) -> Asked:
             (),
             'Write {"messages": [{"role": "user", "content": "..."}]}, or the question as a text.',
         )
-    return asked or Asked("", (), {})
+    return asked or Request("", (), {})
 
 
 def is_request(text: str) -> bool:
-    """Says whether a text is the JSON text of a request, and not what is asked itself."""
+    """Return whether a text is a request in JSON, and not the question itself."""
     value = decoded(text)
     return isinstance(value, dict) and not {"query", *_CONVERSATIONS}.isdisjoint(value)
 
 
 def is_plain(text: str) -> bool:
-    """Says whether a text is what is asked itself: no request, and nothing that begins as one."""
+    """Return whether a text is the question itself, and not a request in JSON or a broken one."""
     return not is_request(text) and not _BEGUN.match(text)
 
 
-def read_inputs(value: JsonValue, refuse: Refuse) -> Asked:
-    """Reads the inputs of an agent (MLflow 3), in which the question may have any name.
+def read_inputs(value: JsonValue, refuse: Refuse) -> Request:
+    """Read the inputs of an agent (MLflow 3), in which the question may have any name.
 
     It is a conversation, the value of a known name such as `question`, the only text that there is, or else all
     inputs as JSON; the state has the others. Takes the same as `read_request`.
@@ -439,51 +439,51 @@ def read_inputs(value: JsonValue, refuse: Refuse) -> Asked:
         value = {"messages": value}
     if not isinstance(value, dict):
         refuse(f"the inputs are {kind_of(value)}, not an object", (), "")
-        return Asked("", (), {})
+        return Request("", (), {})
     inner = next(iter(value.values()), None)
     if len(value) == 1 and isinstance(inner, dict):
         return read_inputs(inner, refuse)
     texts = [key for key, each in value.items() if isinstance(each, str)]
     asked = _conversation(value, refuse) or _query(value, (*_QUERIES, *(texts if len(texts) == 1 else ())), refuse)
-    return asked or Asked(json.dumps(value, ensure_ascii=False), (), value)
+    return asked or Request(json.dumps(value, ensure_ascii=False), (), value)
 
 
-def _said(text: str, refuse: Refuse) -> Asked:
+def _said(text: str, refuse: Refuse) -> Request:
     if not text.strip():
         refuse("the request is empty", (), "")
-    return Asked(text, (), {})
+    return Request(text, (), {})
 
 
-def _conversation(value: JsonObject, refuse: Refuse) -> Asked | None:
-    """Reads a whole conversation; None when there is none."""
+def _conversation(value: JsonObject, refuse: Refuse) -> Request | None:
+    """Read a whole conversation; None when there is none."""
     key = next((each for each in _CONVERSATIONS if isinstance(value.get(each), list)), None)
     if key is None:
         if value.get("messages") is not None:
             refuse(f"'messages' are {kind_of(value['messages'])}, not a list", ("messages",), "")
-            return Asked("", (), {})
+            return Request("", (), {})
         return None
     messages = _messages(value[key], (key,), refuse)
     if messages is None:
-        return Asked("", (), {})
+        return Request("", (), {})
     last = messages[-1] if messages else None
     if last is None or last.role != "user":
         says = "are none" if last is None else f"end with one of role {last.role!r}"
         refuse(f"the messages {says}, and an agent is asked what a user says last", (key,), "")
-        return Asked("", (), {})
-    return Asked(_said(last.message or "", refuse).utterance, tuple(messages[:-1]), _without(value, key))
+        return Request("", (), {})
+    return Request(_said(last.message or "", refuse).utterance, tuple(messages[:-1]), _without(value, key))
 
 
-def _query(value: JsonObject, names: Sequence[str], refuse: Refuse) -> Asked | None:
+def _query(value: JsonObject, names: Sequence[str], refuse: Refuse) -> Request | None:
     key = next((each for each in names if isinstance(value.get(each), str)), None)
     text = value[key] if key else None
     if key is None or not isinstance(text, str):
         return None
     history = _messages(value.get("history"), ("history",), refuse)
-    return Asked(_said(text, refuse).utterance, tuple(history or ()), _without(value, key, "history"))
+    return Request(_said(text, refuse).utterance, tuple(history or ()), _without(value, key, "history"))
 
 
 def _messages(values: JsonValue, path: Path, refuse: Refuse) -> list[HistoryMessage] | None:
-    """Reads messages, numbered from 0; None when one is none. Those that only call tools are left out."""
+    """Read messages, numbered from 0; None when one is not valid. Messages that only call tools are left out."""
     if values is None:
         return []
     if not isinstance(values, list):
@@ -497,7 +497,7 @@ def _messages(values: JsonValue, path: Path, refuse: Refuse) -> list[HistoryMess
 
 
 def _message(value: JsonValue, path: Path, refuse: Refuse) -> tuple[str, str | None] | None:
-    """Reads a message's role and text; None when it is none."""
+    """Read a message's role and text; None when it is not valid."""
     if not isinstance(value, dict):
         refuse(f"a message is {kind_of(value)}, not an object", path, "")
         return None

@@ -1,10 +1,8 @@
-"""Results under the names of Agent Evaluation: a row for each request, and what a run comes to.
+"""Tables of Agent Evaluation: data frames read into rows, and results as rows and metrics.
 
-Judges answer yes or no, with a rationale; what nothing could judge is neither, and its error message says why.
-A row passes when no judge says no; the judge that says no and stands first in `_ROOT_CAUSES` is the root cause:
-what is retrieved badly cannot be answered well. Of the passages it is enough that one is relevant.
-
-Tables in memory as rows of plain values: data frames, lists of mappings, columns by name.
+Judges answer yes or no, with a rationale; what could not be judged is neither, and its error message says why. A row
+passes when no judge says no. The root cause is the first judge of `_ROOT_CAUSES` that says no: bad retrieval prevents
+good answers. One relevant passage is enough.
 """
 
 from __future__ import annotations
@@ -60,7 +58,7 @@ _ROOT_CAUSES: Final = (
     GLOBAL_GUIDELINES,
 )
 _ROLES: Final = {"agent": "assistant"}
-_TOLD: Final = frozenset({TOTAL_TOKENS, INPUT_TOKENS, OUTPUT_TOKENS, LATENCY})
+_MEASURED: Final = frozenset({TOTAL_TOKENS, INPUT_TOKENS, OUTPUT_TOKENS, LATENCY})
 _FIRST: Final = (
     *("request_id", "request", "response", "retrieved_context", "expected_response", "expected_facts", "guidelines"),
     *("expected_retrieved_context", "trace", "model_error_message"),
@@ -74,14 +72,14 @@ _SAMPLES: Final = re.compile(r"^\d+ of \d+ samples[^:]*: ")
 
 
 def run_metrics(cases: Iterable[Case], results: Sequence[CaseResult]) -> dict[str, float]:
-    """Gives what a run comes to: of judges the share of yes, 0 to 1, of numbers their average.
+    """Return the metrics of a run: the share of yes (0 to 1) for judges, the average for numbers.
 
     What was not judged or not measured counts in neither; a metric that nothing came of is NaN, and one
     that no row has is not there.
     """
     numbers: dict[str, list[float]] = {}
     for expectation in (each for case in cases for turn in case.turns for each in turn.expectations):
-        if expectation.name not in _TOLD:
+        if expectation.name not in _MEASURED:
             numbers.setdefault(_metric(expectation), [])
     for result in (each for case in results for each in case.results):
         if result.name.endswith(_RATING):
@@ -97,7 +95,7 @@ def _metric(of: Expectation | TestResult) -> str:
 
 
 def result_rows(cases: Iterable[Case], results: Sequence[CaseResult], *, read_parts: ReadParts) -> list[ResultRow]:
-    """Gives a row for every result, all with the same columns, in the order of the results.
+    """Return a row for every result, all with the same columns, in the order of the results.
 
     `read_parts` takes the explanation of what was judged one by one apart: label, name and rationale of each.
     """
@@ -129,7 +127,7 @@ def _row(case: Case, result: CaseResult, read_parts: ReadParts) -> ResultRow:
 
 
 def _place(column: str) -> int:
-    """Gives where a column stands: what was asked, answered and expected first, the assessment last."""
+    """Return the position of a column: request, response and expectations first, the assessment last."""
     return _FIRST.index(column) if column in _FIRST else len(_FIRST) + (column in _NO_CAUSE)
 
 
@@ -141,7 +139,7 @@ def _request(case: Case, utterance: str) -> JsonValue:
 
 
 def _expected(expectation: Expectation) -> Mapping[str, JsonValue]:
-    """Gives the columns of the row that an expectation was made from."""
+    """Return the columns of the row that an expectation was made from."""
     terms = expectation.terms
     if expectation.name in {CORRECTNESS, CONTEXT_SUFFICIENCY}:
         told = {"expected_response": expectation.expected_value, "expected_facts": terms.get("facts")}
@@ -155,7 +153,7 @@ def _expected(expectation: Expectation) -> Mapping[str, JsonValue]:
 
 
 def _guidelines(expectations: Iterable[Expectation]) -> JsonValue:
-    """Gives the guidelines of a row: a list, or lists by the names of their groups."""
+    """Return the guidelines of a row: a list, or lists by the names of their groups."""
     groups = {each.label or "": each.terms.get("guidelines") for each in expectations if each.name == GUIDELINES}
     return groups[""] if [*groups] == [""] else groups
 
@@ -174,7 +172,7 @@ def _judged(result: TestResult, read_parts: ReadParts) -> Mapping[str, JsonValue
 
 
 def _chunks(result: TestResult, read_parts: ReadParts) -> Mapping[str, JsonValue]:
-    """Gives a rating and a rationale for each passage with content, in their order."""
+    """Return a rating and a rationale for each passage with content, in their order."""
     base = CHUNK_RELEVANCE.removesuffix("/precision")
     told: dict[str, JsonValue] = {f"{base}/precision": result.score}
     if result.score is None:
@@ -186,7 +184,7 @@ def _chunks(result: TestResult, read_parts: ReadParts) -> Mapping[str, JsonValue
 
 
 def _overall(results: Sequence[TestResult]) -> Mapping[str, JsonValue]:
-    """Gives whether the judges agree that all is well, and which of them says first why not."""
+    """Return the overall assessment, and the root cause when a judge says no."""
     words = {result.name: word for result in results if (word := _assessed(result)) is not None}
     for name in _ROOT_CAUSES:
         for result in results:
@@ -200,7 +198,7 @@ def _overall(results: Sequence[TestResult]) -> Mapping[str, JsonValue]:
 
 
 def _rationale(explanation: str) -> str:
-    """Gives a judge's words, without how many of its samples agree."""
+    """Return a judge's rationale, without the number of samples that agree."""
     return _SAMPLES.sub("", explanation)
 
 
@@ -215,7 +213,7 @@ def _yes_or_no(result: TestResult) -> str | None:
 
 
 def _labelled(result: Expectation | TestResult) -> str:
-    """Gives a judge's name, with that of its group of guidelines where it has one."""
+    """Return a judge's name, with the name of its group of guidelines if it has one."""
     if not result.label:
         return result.name
     return f"{result.name.removesuffix(_RATING)}/{result.label}{_RATING}"
@@ -245,7 +243,7 @@ class _Array(Protocol):
 
 
 def rows_of(data: object) -> list[JsonObject]:
-    """Gives the rows of a table, of plain values: NaN and missing values are None, arrays lists.
+    """Return the rows of a table as plain values: NaN and missing values become None, arrays become lists.
 
     Args:
         data: a DataFrame of pandas or Spark, an iterable of mappings, or a mapping of columns to lists.
@@ -265,7 +263,7 @@ def rows_of(data: object) -> list[JsonObject]:
 
 
 def plain_row(row: object, number: int) -> JsonObject:
-    """Gives a row of plain values; raises like `rows_of`."""
+    """Return a row of plain values; raises like `rows_of`."""
     if not isinstance(row, Mapping):
         raise UsageError(f"row {number} is of type {type(row).__name__}, not a dict of columns", actions=_HINT)
     return {str(key): _plain(value, f"{key!r} of row {number}") for key, value in row.items()}

@@ -1,4 +1,4 @@
-"""The texts in what models and agents are given and answer: chat completions, messages, Responses API, or anything."""
+"""The texts in requests and answers of models and agents: chat completions, messages, Responses API, or anything."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _TEXT_KEYS: Final = ("response", "content", "output", "answer", "text", "result"
 
 
 def decoded(value: JsonValue) -> JsonValue:
-    """Gives what a JSON text holds; a text that is no JSON, and anything else, comes back as it is."""
+    """Return the value in a JSON text; any other text or value is returned unchanged."""
     if not isinstance(value, str):
         return value
     try:
@@ -28,7 +28,7 @@ def decoded(value: JsonValue) -> JsonValue:
 
 
 def broken_json(text: str) -> str | None:
-    """Says what is wrong with a text that begins as a list or an object of JSON does, and where; None of any other."""
+    """Describe the error in a text that begins like a list or object of JSON; None for any other text."""
     if not text.lstrip().startswith(("[", "{")):
         return None
     try:
@@ -39,7 +39,7 @@ def broken_json(text: str) -> str | None:
 
 
 def response_text(value: JsonValue) -> str:
-    """Gives an answer's text, of anything that no shape is known of its JSON; of nothing the empty one."""
+    """Return an answer's text; JSON for a value of an unknown shape, and an empty text for None."""
     if value is None:
         return ""
     text = known_text(value)
@@ -47,9 +47,9 @@ def response_text(value: JsonValue) -> str:
 
 
 def known_text(value: JsonValue) -> str | None:
-    """Gives an answer's text: of a text, a chat completion, messages, the Responses API; None of anything else.
+    """Return the text of a text, a chat completion, messages or the Responses API; None for anything else.
 
-    Of a list of messages it is that of the last one, of another list that of the first, as MLflow takes it.
+    A list of messages has the text of the last one, any other list that of the first, as in MLflow.
     """
     if isinstance(value, str):
         return value
@@ -72,7 +72,7 @@ def _object_text(value: JsonObject) -> str | None:
 
 
 def _last_text(values: JsonValue) -> str | None:
-    """Gives the text of the last message of a list that has one; what tools were called with is none."""
+    """Return the text of the last message that has one; arguments of tool calls do not count."""
     if not isinstance(values, list):
         return None
     texts = (known_text(each) for each in reversed(values))
@@ -80,7 +80,7 @@ def _last_text(values: JsonValue) -> str | None:
 
 
 def content_text(content: JsonValue) -> str | None:
-    """Gives a message's content: a text, or the texts of a list of parts, one after the other."""
+    """Return a message's content: a text, or the joined texts of a list of parts."""
     if isinstance(content, str):
         return content
     if not isinstance(content, list):

@@ -1,8 +1,8 @@
-"""MLflow traces (schemas 2 and 3) as what an agent did and said.
+"""MLflow traces (schemas 2 and 3), read as an agent's answer, actions and passages.
 
 A trace has `info` (times, tokens, previews) and `data` (spans). Every attribute of a span is itself a
 JSON text. Tools are the spans of type TOOL by their start; what was retrieved is the output of the last
-RETRIEVER span that stands in no other one; request and response are the root span's inputs and outputs.
+RETRIEVER span that is not inside another one; request and response are the root span's inputs and outputs.
 """
 
 from __future__ import annotations
@@ -51,7 +51,7 @@ class MlflowTrace:
 
 
 def read_trace(value: JsonValue) -> MlflowTrace:
-    """Reads a trace: an object, or the JSON text of one.
+    """Read a trace: an object, or the JSON text of one.
 
     Raises:
         FormatError: it is none; the message says what is missing, without a place.
@@ -100,7 +100,7 @@ class _Span:
 
     @property
     def name(self) -> str:
-        """Gives the tool's name: the one that its call has, or else the span's."""
+        """Return the tool's name: that of its call, or else that of the span."""
         call = self.inputs.get("call") if isinstance(self.inputs, dict) else None
         called = call.get("tool_name") if isinstance(call, dict) else None
         return called if isinstance(called, str) and called else self.own_name
@@ -113,7 +113,7 @@ class _Span:
 
     @property
     def usage(self) -> Tokens | None:
-        """Gives its tokens: what MLflow has noted, or what a model's answer tells itself."""
+        """Return its tokens: those that MLflow recorded, or else those in the model's answer."""
         usage = self.attribute(_USAGE)
         if not isinstance(usage, dict) and self.type in {"LLM", "CHAT_MODEL"} and isinstance(self.outputs, dict):
             usage = self.outputs.get("usage")
@@ -151,7 +151,7 @@ class _Reader:
         return self._first(self._data.get("response"), "mlflow.traceOutputs", "response_preview")
 
     def _first(self, value: JsonValue, in_metadata: str, preview: str) -> JsonValue:
-        """Gives the first that is there: a value, what the metadata has, a preview."""
+        """Return the first that exists: the value, the one in the metadata, or the preview."""
         found = (value, self._metadata.get(in_metadata), self._info.get(preview))
         return next((decoded(each) for each in found if each is not None), None)
 
@@ -188,7 +188,7 @@ class _Reader:
         return any(above.usage is not None for above in self._above(span))
 
     def _above(self, span: _Span) -> Iterator[_Span]:
-        """Yields the spans around a span; each once, whatever a damaged trace says."""
+        """Yield the ancestors of a span, each once even in a damaged trace."""
         seen = {span.id}
         while (above := self._by_id.get(span.parent)) is not None and above.id not in seen:
             seen.add(above.id)
@@ -235,7 +235,7 @@ def _count(value: JsonValue) -> int | None:
 
 
 def _number(value: JsonValue) -> float | None:
-    """Gives a number, also one that is written as a text, as protobuf writes long ones."""
+    """Return a number; protobuf writes long ones as texts."""
     if isinstance(value, str) and value.isascii() and value.isdigit() and len(value) <= limits.MAX_NUMBER_CHARS:
         return int(value)
     if isinstance(value, bool) or not isinstance(value, int | float):

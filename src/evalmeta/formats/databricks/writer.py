@@ -1,4 +1,4 @@
-"""Definitions written as evaluation sets of Databricks: JSON Lines, a row for each test case, every loss named."""
+"""Definitions written as evaluation sets of Databricks (JSON Lines), with a list of losses."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Final
 import orjson
 
 from evalmeta.formats.databricks.rows import is_plain
-from evalmeta.formats.diagnostics import Loss, Written, number_losses, place_of
+from evalmeta.formats.diagnostics import Loss, Written, case_name, number_losses
 from evalmeta.model.expectations import OUTCOME, canonical_name
 
 if TYPE_CHECKING:
@@ -21,14 +21,14 @@ _ROLES: Final = {"user": "user", "agent": "assistant", "system": "system", "tool
 
 
 def write_databricks(definition: Definition) -> Written:
-    """Writes the test cases of a definition as rows: request, request_id, and the expected response.
+    """Write the test cases of a definition as rows: request, request_id, and the expected response.
 
     What else is expected, and variables, have no column. Which judges are asked follows from the columns.
     """
     losses = list(_definition_losses(definition))
     rows: list[JsonObject] = []
     for place, case in enumerate(definition.test_cases, 1):
-        losses += (Loss(place_of(case, place), what) for what in _case_losses(case))
+        losses += (Loss(case_name(case, place), what) for what in _case_losses(case))
         if case.inputs.utterance.strip():
             rows.append(_row(case, len(rows) + 1))
             losses += number_losses(case, len(rows))
@@ -46,7 +46,7 @@ def _row(case: TestCase, number: int) -> JsonObject:
 
 
 def _request(inputs: Inputs) -> JsonValue:
-    """Gives a text where it is enough: where nothing was said before, and it is not read as a request itself."""
+    """Return a plain text if there is no history and the text would not be read as a request, or else messages."""
     if not inputs.conversation_history and is_plain(inputs.utterance):
         return inputs.utterance
     messages = [(_role(each), each.message or "") for each in inputs.conversation_history]
@@ -58,7 +58,7 @@ def _role(message: HistoryMessage) -> str:
 
 
 def _response(expectations: Sequence[Expectation]) -> Expectation | None:
-    """Gives the first expected answer; only one has a column."""
+    """Return the first expected answer; only one has a column."""
     answers = (each for each in expectations if canonical_name(each.name) == OUTCOME)
     return next((each for each in answers if each.expected_value is not None), None)
 
