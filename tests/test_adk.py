@@ -127,7 +127,7 @@ def test_a_session_has_its_state(write: Callable[..., Path]) -> None:
     }
 
 
-def test_the_criteria_of_the_folder_hold(write: Callable[..., Path]) -> None:
+def test_the_criteria_of_the_folder_apply(write: Callable[..., Path]) -> None:
     path = write(eval_set(GREETING), criteria={"response_match_score": 0.6})
 
     assert averages(adk.evaluate(lambda _: "Hello! How can I help?", path))[
@@ -135,7 +135,7 @@ def test_the_criteria_of_the_folder_hold(write: Callable[..., Path]) -> None:
     ] == (pytest.approx(5 / 6), "PASS")
 
 
-def test_the_defaults_hold_where_the_folder_has_none(write: Callable[..., Path]) -> None:
+def test_the_defaults_apply_without_a_config(write: Callable[..., Path]) -> None:
     error = failure(
         lambda _: "The weather in London is sunny, 22°C.", write(eval_set(case("w", turn("?", LONDON_SAID))))
     )
@@ -228,7 +228,7 @@ def test_scores_of_all_turns_and_runs_are_pooled(write: Callable[..., Path]) -> 
     assert [(each.score, each.count, each.verdict) for each in run.summary.averages] == [(0.75, 4, Verdict.PASS)]
 
 
-def test_each_metric_of_each_case_has_a_verdict_and_all_failures_are_told(write: Callable[..., Path]) -> None:
+def test_each_metric_has_a_verdict_and_all_failures_are_listed(write: Callable[..., Path]) -> None:
     path = write(eval_set(case("one", LONDON), GREETING, SEARCH))
     error = failure(lambda _: "Hello! How can I help you today?", path)
 
@@ -240,7 +240,7 @@ def test_each_metric_of_each_case_has_a_verdict_and_all_failures_are_told(write:
     assert str(error).startswith("3 metrics of 2 cases failed\n")
 
 
-def test_cases_that_could_not_be_evaluated_are_told_beside_the_failures(write: Callable[..., Path]) -> None:
+def test_cases_that_could_not_be_evaluated_are_listed_too(write: Callable[..., Path]) -> None:
     def broken(utterance: str) -> str:
         if utterance == "Hello!":
             raise ValueError("no model")
@@ -322,7 +322,7 @@ def test_words_are_counted_as_typescript_does_where_the_config_says_so(write: Ca
     assert averages(other.runs)["c", "response_match_score"][0] == pytest.approx(2 / 3)
 
 
-def test_judged_metrics_take_the_rater_that_is_given(write: Callable[..., Path]) -> None:
+def test_judged_metrics_use_the_rater_of_the_call(write: Callable[..., Path]) -> None:
     from evalmeta.engine.raters.judge import Rating, Rubric  # noqa: PLC0415
 
     def judge(rubric: Rubric) -> Rating:
@@ -337,9 +337,7 @@ def test_judged_metrics_take_the_rater_that_is_given(write: Callable[..., Path])
     assert "nothing could be judged" in str(failure(agent, unjudged))
 
 
-def test_a_metric_of_ones_own_judges_the_conversation(
-    write: Callable[..., Path], monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_custom_metric_judges_the_conversation(write: Callable[..., Path], monkeypatch: pytest.MonkeyPatch) -> None:
     custom = {"turns": {"code_config": {"name": "adk_checks.turns"}}}
     path = write(eval_set(MULTI_TURN), criteria={"turns": 2}, custom_metrics=custom)
     (path.parent / "adk_checks.py").write_text(
@@ -381,7 +379,7 @@ def test_efficiency_is_measured_and_never_fails(write: Callable[..., Path]) -> N
     ]
 
 
-def test_agents_may_be_objects_with_ask(write: Callable[..., Path]) -> None:
+def test_agents_can_be_objects_with_ask(write: Callable[..., Path]) -> None:
     class Runner:
         def ask(self, utterance: str) -> dict[str, object]:
             return agent(utterance)
@@ -389,7 +387,7 @@ def test_agents_may_be_objects_with_ask(write: Callable[..., Path]) -> None:
     assert adk.evaluate(Runner(), write(FULL)).succeeded
 
 
-def test_agents_may_be_named(write: Callable[..., Path], tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_agents_can_be_named(write: Callable[..., Path], tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (tmp_path / "adk_agents.py").write_text("def greet(utterance):\n    return 'Hello! How can I help you today?'\n")
     (tmp_path / "sfdx-project.json").write_text('{"packageDirectories": [{"path": "."}]}')
     (tmp_path / "evalmeta.toml").write_text('[subjects.desk]\nadapter = "python"\ntarget = "adk_agents:greet"\n')
@@ -402,7 +400,7 @@ def test_agents_may_be_named(write: Callable[..., Path], tmp_path: Path, monkeyp
     assert adk.evaluate(None, named)[0].run.subject_name == "desk"
 
 
-def test_what_cannot_be_asked_is_told(write: Callable[..., Path]) -> None:
+def test_an_agent_that_cannot_be_called_is_an_error(write: Callable[..., Path]) -> None:
     class LlmAgent:
         async def run_async(self) -> None: ...
 
@@ -479,7 +477,7 @@ def parts(asked: object) -> tuple[object, ...]:
     return tuple(getattr(asked, name) for name in ("utterance", "reference", "calls"))
 
 
-def test_old_files_become_eval_sets_with_the_session_that_is_given(write: Callable[..., Path], tmp_path: Path) -> None:
+def test_migrated_files_have_the_initial_session(write: Callable[..., Path], tmp_path: Path) -> None:
     session = tmp_path / "session.json"
     session.write_text('{"app_name": "home", "user_id": "u", "state": {"room": "hall"}}')
     adk.migrate_eval_data_to_new_schema(write(LEGACY_PYTHON), tmp_path / "new.test.json", session)
@@ -506,7 +504,7 @@ def test_a_module_that_has_an_agent_can_be_named(
         adk.evaluate("no_desk", path)
 
 
-def test_a_warning_stands_where_the_test_calls(write: Callable[..., Path]) -> None:
+def test_warnings_have_the_line_of_the_caller(write: Callable[..., Path]) -> None:
     with pytest.warns(DeprecationWarning, match="its rows are the turns") as caught:
         adk.evaluate(agent, write(LEGACY_PYTHON))
     assert {each.filename for each in caught} == {__file__}

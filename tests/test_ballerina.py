@@ -52,7 +52,7 @@ def test_threads_are_loaded_by_their_ids(tmp_path: Path) -> None:
     assert ballerina.get_total_execution_time(found) == 2.25
 
 
-def test_a_file_that_cannot_be_loaded_is_told_by_its_path(tmp_path: Path) -> None:
+def test_a_file_that_cannot_be_loaded_is_reported_with_its_path(tmp_path: Path) -> None:
     path = tmp_path / "sessions.evalset.json"
     with pytest.raises(ProjectError, match="cannot be read"):
         ballerina.load_conversation_threads(path)
@@ -68,7 +68,7 @@ def test_a_call_with_other_arguments_fails_with_the_difference() -> None:
         ballerina.assert_tool_call(call, FunctionCall("sendEmail", {"to": "Raj"}))
 
 
-def test_every_function_works_on_what_any_agent_answers() -> None:
+def test_every_function_works_on_any_answer() -> None:
     action = {"name": "add", "input": {"a": 4, "b": 9}, "output": 13}
     found = ballerina.trace_of({"outcome": "It is 13.", "actions": [action], "latency_ms": 250}, "4+9?")
 
@@ -82,7 +82,7 @@ def test_every_function_works_on_what_any_agent_answers() -> None:
     assert (ballerina.has_error(found), ballerina.get_errors(found)) == (False, [])
 
 
-def test_the_error_of_an_agent_stands_in_its_trace() -> None:
+def test_the_trace_contains_the_agents_error() -> None:
     found = ballerina.trace_of(ConnectionError("nobody answers"), "4+9?")
 
     assert ballerina.has_error(found)
@@ -101,10 +101,10 @@ def test_an_answer_with_a_trace_of_ballerinas_has_that_one() -> None:
         ballerina.trace_of({"outcome": "13", "trace": {**own, "tools": None}})
 
 
-def test_another_trace_is_no_trace_of_ballerinas() -> None:
+def test_traces_in_other_forms_are_not_ballerina_traces() -> None:
     assert ballerina.trace_of({"outcome": "13", "trace": {"id": "x", "output": "y"}}).id == ""
 
 
-def test_what_is_no_answer_is_refused() -> None:
+def test_an_invalid_answer_is_refused() -> None:
     with pytest.raises(SubjectError, match="the agent returned"):
         ballerina.trace_of(3)

@@ -119,7 +119,7 @@ def test_tool_call_order_passes_by_the_confidence(
         ([0.1, *[0.7] * 6], "PASSED", "85.71 % (6 of 7)"),
     ],
 )
-def test_a_judges_scores_become_passes_by_the_threshold_in_the_test(
+def test_the_threshold_in_the_test_turns_scores_into_passes(
     pytester: pytest.Pytester, run: Run, scores: list[float], verdict: str, rate: str
 ) -> None:
     pytester.makepyfile(test_it=RELEVANCE.format(scores=scores))
@@ -175,7 +175,7 @@ def test_without_parameters_the_rate_is_over_the_runs(pytester: pytest.Pytester,
 
 
 @pytest.mark.parametrize("workers", [[], ["-n", "2"]])
-def test_a_report_tells_rate_threshold_outcomes_and_inputs(
+def test_a_report_has_rate_threshold_outcomes_and_inputs(
     pytester: pytest.Pytester, run: Run, workers: list[str]
 ) -> None:
     pytester.makepyfile(test_it=TOOL_CALL_ORDER.format(terms="confidence=0.5, iterations=2"))
@@ -259,9 +259,7 @@ def test_a_report_is_a_baseline_for_later_sessions(pytester: pytest.Pytester, ru
     )
 
 
-def test_a_baseline_that_is_none_and_a_folder_that_is_none_are_told_at_once(
-    pytester: pytest.Pytester, run: Run
-) -> None:
+def test_an_invalid_baseline_or_folder_is_reported_at_once(pytester: pytest.Pytester, run: Run) -> None:
     pytester.makepyfile(test_it=SINGLE)
     (pytester.path / "file").write_text("{}")
 
@@ -272,7 +270,7 @@ def test_a_baseline_that_is_none_and_a_folder_that_is_none_are_told_at_once(
         result.stdout.no_fnmatch_line("*test_agent*")
 
 
-def test_a_report_that_cannot_be_written_is_told_with_the_results(pytester: pytest.Pytester, run: Run) -> None:
+def test_a_report_that_cannot_be_written_is_reported_with_the_results(pytester: pytest.Pytester, run: Run) -> None:
     pytester.makepyfile(
         test_it=SINGLE,
         test_other="import os\n\ndef test_other():\n    os.rmdir('evaluation')\n    open('evaluation', 'x')",
@@ -305,7 +303,7 @@ def test_two_words_for_the_same_may_say_the_same() -> None:
     assert evalmeta.evaluation(confidence=0.8, min_pass_rate=0.8, runs=2, iterations=2)
 
 
-def test_inputs_are_json_and_what_json_does_not_know_is_shown_by_its_repr() -> None:
+def test_inputs_are_json_or_the_repr_of_other_values() -> None:
     text = inputs_text(
         {"entry": {"a": [1, None]}, "kind": int, "keys": {(1, 2): "x"}, "odd": "\ud800\x1b", "nan": 1e999}
     )

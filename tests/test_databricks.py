@@ -66,7 +66,7 @@ def rows_of(result: databricks.EvaluationResult) -> list[dict[str, object]]:
     return [{key: value for key, value in row.items() if value is not None} for row in rows]
 
 
-def test_given_answers_are_judged_under_the_documented_names() -> None:
+def test_recorded_answers_are_judged_under_the_documented_names() -> None:
     config = {"databricks-agent": {"global_guidelines": GUIDELINES}}
     result = databricks.evaluate(
         data=pd.DataFrame(EVAL_SET), model_type="databricks-agent", evaluator_config=config, rater=judge
@@ -175,7 +175,7 @@ def test_errors_of_judges_and_agents_stand_in_their_rows() -> None:
     assert "response" not in asked
 
 
-def test_the_cause_is_what_was_retrieved_when_nothing_of_it_is_relevant() -> None:
+def test_irrelevant_passages_are_the_root_cause() -> None:
     row = {"request": "q", "response": "fine", "retrieved_context": [{"doc_uri": "c", "content": "off"}]}
     [found] = rows_of(databricks.evaluate(data=[row], rater=judge))
     assert found["root_cause_assessment/root_cause"] == "chunk_relevance"
@@ -252,13 +252,13 @@ def test_in_a_running_loop_it_is_awaited() -> None:
         ({"model": "models:/mine/1"}, "the subject is neither a function nor an object with the method open: str"),
     ],
 )
-def test_a_wrong_call_is_told_before_anything_is_judged(call: dict[str, object], message: str) -> None:
+def test_an_invalid_call_is_reported_before_anything_is_judged(call: dict[str, object], message: str) -> None:
     with pytest.raises(UsageError) as caught:
         databricks.evaluate(**{"data": EVAL_SET, **call})  # type: ignore[arg-type]
     assert " ".join((str(caught.value), *caught.value.actions)).startswith(message)
 
 
-def test_data_that_does_not_fit_is_told_with_its_row(tmp_path: Path) -> None:
+def test_invalid_data_is_reported_with_its_row(tmp_path: Path) -> None:
     with pytest.raises(FormatError, match="data: row 2: it has both 'expected_facts' and 'expected_response'"):
         databricks.evaluate(data=[EVAL_SET[1], {**EVAL_SET[0], "expected_response": "x"}])
     with pytest.raises(NotFound, match="cannot be read"):

@@ -175,7 +175,7 @@ def test_a_scorer_that_gives_anything_else_gives_an_error(install: Callable[...,
 
 
 @pytest.mark.parametrize(("target", "complaint"), [("BROKEN", "cannot be called"), ("nothing", "cannot be imported")])
-def test_what_is_no_scorer_is_refused_by_name(install: Callable[..., None], target: str, complaint: str) -> None:
+def test_an_invalid_scorer_is_refused_by_name(install: Callable[..., None], target: str, complaint: str) -> None:
     install(Courtesy=target)
     with pytest.raises(SettingsError, match=f"'Courtesy' of the entry points .*{complaint}"):
         make_scorers(Scoring(), Rules())

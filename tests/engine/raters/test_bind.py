@@ -89,7 +89,7 @@ def test_a_package_without_a_rater_is_named(adding: Adding, tmp_path: Path, sour
         bind_rater(PluginRater(adapter="acme"), root=tmp_path)
 
 
-def test_what_a_package_says_of_its_settings_is_told(adding: Adding, tmp_path: Path) -> None:
+def test_a_settings_error_of_a_package_is_shown(adding: Adding, tmp_path: Path) -> None:
     adding("from evalmeta.errors import SettingsError\ndef make(settings, *, root): raise SettingsError('no dog')")
     with pytest.raises(SettingsError, match=r"^no dog$"):
         bind_rater(PluginRater(adapter="acme"), root=tmp_path)

@@ -62,7 +62,7 @@ def test_every_kind_of_verdict_is_counted() -> None:
     assert counts.coverage == pytest.approx(4 / 7)
 
 
-def test_rules_are_told_apart_and_a_rater_without_rules_is_one() -> None:
+def test_agreement_is_counted_by_rule_or_rater() -> None:
     by_rule = agreement_by_rule(judged())
     assert list(by_rule) == ["panel", "same"]
     assert by_rule["same"].wrong_passes == 1
@@ -73,11 +73,11 @@ def test_an_error_keeps_its_words() -> None:
     assert judged()[-1].explanation == "no model"
 
 
-def test_raters_may_be_waited_for_and_the_order_is_kept() -> None:
+def test_awaitable_ratings_keep_the_order_of_pairs() -> None:
     verdicts = [one.verdict for one in asyncio.run(calibrate(PAIRS[:5], Slow()))]
     assert verdicts == [*[Verdict.PASS] * 2, *[Verdict.FAILURE] * 2, Verdict.UNDECIDED]
 
 
-def test_of_nothing_there_is_no_accuracy() -> None:
+def test_no_pairs_have_no_accuracy() -> None:
     assert agreement([]).accuracy is None
     assert agreement([]).coverage == 0.0

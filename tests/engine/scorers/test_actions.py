@@ -45,7 +45,7 @@ def test_a_difference_is_explained(taken: tuple[str, ...], explanation: str) -> 
     assert (result.verdict, result.score, result.explanation) == (Verdict.FAILURE, 0.0, explanation)
 
 
-def test_the_detail_tells_a_partial_match() -> None:
+def test_the_detail_is_the_partial_score() -> None:
     assert judge("['A','B','C']", "A", "C").detail == 0.8
     assert judge("['A']", "B").detail == 0.0
 
@@ -81,14 +81,14 @@ def test_every_difference_has_an_explanation(wanted: list[str], taken: list[str]
         ("AX", set()),
     ],
 )
-def test_every_way_of_matching_passes_what_it_says(taken: str, modes: set[str]) -> None:
+def test_every_rule_passes_what_it_documents(taken: str, modes: set[str]) -> None:
     results = {match: judge("['A', 'B']", *taken, match=match) for match in ACTION_MATCHES}
     assert {match for match, result in results.items() if result.verdict is Verdict.PASS} == modes
     assert len({result.detail for result in results.values()}) == 1
 
 
 @pytest.mark.parametrize(("match", "passed"), [("in_order", True), ("superset", True), ("any_order", False)])
-def test_an_empty_list_asks_for_nothing_where_others_may_be_taken(match: ActionMatch, *, passed: bool) -> None:
+def test_an_empty_list_passes_if_extra_actions_are_allowed(match: ActionMatch, *, passed: bool) -> None:
     result = judge("[]", "A", match=match)
     assert result.verdict is (Verdict.PASS if passed else Verdict.FAILURE)
     assert result.explanation == ("as expected; extra (allowed): A" if passed else "extra: A")
@@ -107,11 +107,11 @@ def test_an_empty_list_asks_for_nothing_where_others_may_be_taken(match: ActionM
         ("subset", "C", "as expected; missing (allowed): A, B"),
     ],
 )
-def test_what_a_way_of_matching_allows_is_told_as_allowed(match: ActionMatch, taken: str, explanation: str) -> None:
+def test_allowed_differences_are_marked(match: ActionMatch, taken: str, explanation: str) -> None:
     assert judge("['A','B','C']", *taken, match=match).explanation == explanation
 
 
-def test_repeated_actions_in_the_wrong_order_are_told_by_their_place() -> None:
+def test_repeated_actions_in_the_wrong_order_have_their_position() -> None:
     assert judge("['A','B','A']", *"AAB").explanation == "order: action 2 is A, not B"
     assert judge("['A','B','A']", *"XAAB", match="in_order").explanation == (
         "extra (allowed): X; order: A does not come after A, B"

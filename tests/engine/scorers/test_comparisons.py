@@ -64,7 +64,7 @@ def test_numeric_operators_compare_numbers(operator: str, holds_for: set[str]) -
     assert {value for value, result in results.items() if result.verdict is Verdict.PASS} == holds_for
 
 
-def test_both_sides_may_be_references() -> None:
+def test_both_values_can_be_references() -> None:
     parameters = (
         Parameter("operator", "equals"),
         Parameter("actual", OUTCOME, True),
@@ -75,7 +75,7 @@ def test_both_sides_may_be_references() -> None:
     )
 
 
-def test_both_sides_may_be_literals() -> None:
+def test_both_values_can_be_literals() -> None:
     assert judge("string_comparison", "equals", OUTCOME, OUTCOME, reference=False).verdict is Verdict.PASS
 
 
@@ -104,7 +104,7 @@ SEVERAL = "; the reference of actual has 2 matches: "
         ("all", "001", Verdict.FAILURE, f"'002xx' does not start with '001'{SEVERAL}it holds for 1, all must"),
     ],
 )
-def test_of_several_matches_those_that_were_chosen_must_hold(
+def test_the_setting_matches_says_which_values_must_hold(
     matches: Matches, expected: str, verdict: Verdict, explanation: str
 ) -> None:
     expectation = criterion("string_comparison", "startswith", f"{ALL}.id", expected)
@@ -153,7 +153,7 @@ def test_nothing_compares_with_an_expected_null() -> None:
 @pytest.mark.parametrize(
     ("actions", "hint"), [(ACTIONS, "the agent took Find"), ((), "the agent took no action")], ids=["some", "none"]
 )
-def test_who_looks_for_an_action_that_was_not_taken_is_told_which_were(actions: tuple[Action, ...], hint: str) -> None:
+def test_an_unmatched_action_reference_lists_the_actions(actions: tuple[Action, ...], hint: str) -> None:
     reference = "$.generatedData.invokedActions[*][?(@.function.name == 'Send')].function.input.to"
     expectation = criterion("string_comparison", "equals", reference, "me")
     result = comparison_scorer()(expectation, exchange(GeneratedData("", actions=actions)))
@@ -177,7 +177,7 @@ def test_members_that_are_read_directly_are_what_the_reference_matches(generated
 
 
 @pytest.mark.parametrize("reference", [OUTCOME, f"{FIRST}.function.input.flags.b", f"{FIRST}.function.output.rows"])
-def test_an_actual_value_that_is_no_number_fails_and_is_shown(reference: str) -> None:
+def test_an_actual_value_that_is_not_a_number_fails_and_is_shown(reference: str) -> None:
     result = judge("numeric_comparison", "equals", reference, "1")
     assert result.verdict is Verdict.FAILURE
     assert "the actual value is not a number" in result.explanation
@@ -192,9 +192,7 @@ def test_an_actual_value_that_is_no_number_fails_and_is_shown(reference: str) ->
         ("string_comparison", "equals", "$..outcome", "x", "actual: the reference descends without bound"),
     ],
 )
-def test_a_criterion_that_makes_no_sense_is_an_error(
-    name: str, operator: str, actual: str, expected: str, complaint: str
-) -> None:
+def test_an_invalid_criterion_is_an_error(name: str, operator: str, actual: str, expected: str, complaint: str) -> None:
     result = judge(name, operator, actual, expected)
     assert result.verdict is Verdict.ERROR
     assert complaint in result.explanation

@@ -101,7 +101,7 @@ def judge(function: object, reference: str | None = "Shipped.", **terms: object)
     return asyncio.run(wait())
 
 
-def test_a_function_is_told_what_adk_tells_it(module: str) -> None:
+def test_a_function_receives_the_arguments_of_adks_metrics(module: str) -> None:
     calls = [{"name": "find", "args": {"id": 7}}, {"name": "tell"}]
     result = judge(f"{module}.describe", threshold=0.5, calls=calls)
     assert (result.verdict, result.score, result.threshold) == (Verdict.PASS, 0.75, 0.5), result.explanation
@@ -110,12 +110,12 @@ def test_a_function_is_told_what_adk_tells_it(module: str) -> None:
     assert result.explanation == f"{module}.describe returned 0.75; the threshold is 0.5"
 
 
-def test_a_function_may_wait(module: str) -> None:
+def test_a_function_can_be_a_coroutine_function(module: str) -> None:
     result = judge(f"{module}.wait", threshold=0.5)
     assert (result.verdict, result.score) == (Verdict.FAILURE, 0.25)
 
 
-def test_a_function_that_blocks_has_a_thread(module: str) -> None:
+def test_a_blocking_function_runs_in_a_thread(module: str) -> None:
     assert judge(f"{module}.thread").verdict is Verdict.PASS
 
 
@@ -133,7 +133,7 @@ def test_a_function_that_blocks_has_a_thread(module: str) -> None:
         ({"overall_eval_status": 3}, 0.5, Verdict.UNDECIDED, None),
     ],
 )
-def test_what_a_function_gives_is_understood(
+def test_numbers_truth_values_and_results_are_read(
     module: str, value: object, threshold: float | None, verdict: Verdict, number: float | None
 ) -> None:
     result = judge(f"{module}.value", value=value, threshold=threshold)
@@ -169,13 +169,13 @@ def test_without_a_score_of_all_the_mean_of_the_parts_counts(module: str) -> Non
         ({"overall_score": "0.5"}, "its score is '0.5'"),
     ],
 )
-def test_what_is_no_judgement_is_an_error_that_says_what_would_be(module: str, value: object, told: str) -> None:
+def test_an_invalid_return_value_is_an_error(module: str, value: object, told: str) -> None:
     result = judge(f"{module}.value", value=value)
     assert result.verdict is Verdict.ERROR
     assert told in result.explanation
 
 
-def test_a_function_that_raises_is_an_error_with_its_place(module: str) -> None:
+def test_a_function_that_raises_is_an_error_with_its_line(module: str) -> None:
     result = judge(f"{module}.fail")
     line = SOURCE[: SOURCE.index("raise")].count("\n") + 1
     assert result.verdict is Verdict.ERROR
@@ -211,7 +211,7 @@ def test_a_function_that_cannot_be_found_is_an_error_that_says_what_to_do(
 
 
 @pytest.mark.parametrize(("calls", "verdict"), [([], Verdict.PASS), (None, Verdict.FAILURE)])
-def test_a_function_can_tell_no_calls_from_calls_that_nobody_gave(module: str, calls: object, verdict: Verdict) -> None:
+def test_no_expected_calls_differ_from_unknown_ones(module: str, calls: object, verdict: Verdict) -> None:
     assert judge(f"{module}.knows_of_calls", calls=calls).verdict is verdict
 
 
@@ -230,5 +230,5 @@ def test_a_function_for_conversations_gets_all_turns(module: str) -> None:
     assert len(journal.results[0].results) == 1
 
 
-def test_invocations_that_are_no_list_are_an_error(module: str) -> None:
+def test_invocations_that_are_not_a_list_are_an_error(module: str) -> None:
     assert judge(f"{module}.wait", invocations="one").verdict is Verdict.ERROR

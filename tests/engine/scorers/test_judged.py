@@ -150,7 +150,7 @@ def test_yes_passes_and_no_fails(name: str, label: str, verdict: Verdict, value:
 
 
 @pytest.mark.parametrize("name", [GROUNDEDNESS, CORRECTNESS, SUFFICIENCY, GUIDELINES, GLOBAL_GUIDELINES])
-def test_one_thing_that_does_not_hold_makes_a_yes_a_no(name: str) -> None:
+def test_a_single_bad_item_turns_yes_into_no(name: str) -> None:
     expectation, items = FULL[name]
     with model_serving(ruled("yes", *["yes"] * (items - 1), "no")) as server:
         result = judge(server, expectation)
@@ -173,14 +173,14 @@ def test_a_ruling_that_leaves_something_out_is_not_read(name: str) -> None:
     assert "not a readable judgement" in result.explanation
 
 
-def test_a_label_may_be_spelt_in_any_case() -> None:
+def test_labels_are_case_insensitive() -> None:
     with model_serving(ruled(" Yes ")) as server:
         assert judge(server, Expectation(RELEVANCE)).verdict is Verdict.PASS
 
 
 @pytest.mark.parametrize("name", [RELEVANCE, SAFETY])
 @pytest.mark.parametrize("text", ["I would say yes.", json.dumps(ruling("maybe")), json.dumps({"label": "yes"})])
-def test_what_cannot_be_read_is_an_error_where_it_could_decide(name: str, text: str) -> None:
+def test_an_unreadable_reply_that_could_decide_is_an_error(name: str, text: str) -> None:
     with model_serving(saying(text)) as server:
         result = judge(server, Expectation(name))
     assert (result.verdict, result.score) == (Verdict.ERROR, None)
@@ -198,7 +198,7 @@ def test_what_cannot_be_read_is_an_error_where_it_could_decide(name: str, text: 
         (GUIDELINES, {"question", "answer", "guidelines", "history"}),
     ],
 )
-def test_the_model_gets_what_it_needs_and_no_more(name: str, keys: set[str]) -> None:
+def test_the_model_receives_only_the_data_that_it_needs(name: str, keys: set[str]) -> None:
     expectation, items = FULL[name]
     with model_serving(ruled("yes", *["yes"] * items)) as server:
         judge(server, expectation)
@@ -246,7 +246,7 @@ def test_a_ruling_that_is_quoted_beside_another_is_not_read() -> None:
 # Samples.
 
 
-def test_adk_takes_five_samples_and_the_majority_decides() -> None:
+def test_adk_metrics_use_five_samples_and_their_majority() -> None:
     expectation, _ = FULL[MATCH]
     with model_serving(*[ruled("yes")] * 3, ruled("no")) as server:
         result = judge(server, expectation, samples=1)
@@ -323,7 +323,9 @@ def test_a_grade_without_a_threshold_counts_by_itself() -> None:
 @pytest.mark.parametrize(
     ("threshold", "verdict"), [(0.5, Verdict.PASS), (0.51, Verdict.FAILURE), (None, Verdict.UNDECIDED)]
 )
-def test_what_is_supported_or_needs_no_support_is_no_hallucination(threshold: float | None, verdict: Verdict) -> None:
+def test_supported_and_not_applicable_sentences_are_no_hallucinations(
+    threshold: float | None, verdict: Verdict
+) -> None:
     labels = ("supported", "not_applicable", "unsupported", "contradictory")
     with model_serving(ruled("no", *labels)) as server:
         result = judge(server, Expectation(HALLUCINATIONS, terms={"threshold": threshold}))
@@ -366,12 +368,12 @@ def test_each_passage_is_judged_and_their_share_is_the_precision(threshold: floa
     assert "answer" not in data_of(server.bodies[0])
 
 
-def test_a_precision_without_a_threshold_is_told_and_not_undecided() -> None:
+def test_a_precision_without_a_threshold_is_reported() -> None:
     with serving(relevant) as server:
         assert judge(server, Expectation(CHUNKS)).is_measured
 
 
-def test_passages_without_content_are_left_out_and_told() -> None:
+def test_passages_without_content_are_ignored_and_counted() -> None:
     generated = GeneratedData(ANSWER, retrieved=(*PASSAGES, Passage("docs/unknown.md")))
     with serving(relevant) as server:
         result = judge(server, Expectation(CHUNKS), generated)
@@ -507,7 +509,7 @@ def test_offline_a_measured_metric_is_undecided(name: str) -> None:
         ("The parcel will be with you at the start of next week.", Verdict.UNDECIDED, None),
     ],
 )
-def test_offline_rules_decide_what_is_plain(name: str, expected: str, verdict: Verdict, value: float | None) -> None:
+def test_offline_rules_decide_clear_cases(name: str, expected: str, verdict: Verdict, value: float | None) -> None:
     result = judge_offline(Expectation(name, expected, terms={"threshold": 0.5} if name == MATCH else {}))
     assert (result.verdict, result.score, result.rater) == (verdict, value, "rules")
 
@@ -529,7 +531,7 @@ def test_offline_rules_decide_what_is_plain(name: str, expected: str, verdict: V
         ("yes", Verdict.ERROR, None),
     ],
 )
-def test_a_rating_of_0_to_5_is_a_yes_from_the_threshold_on(
+def test_a_rating_at_the_threshold_or_above_is_a_yes(
     rating: object, verdict: Verdict, value: float | None, *, waits: bool
 ) -> None:
     rater = Fixed(rating, waits=waits)
@@ -539,7 +541,7 @@ def test_a_rating_of_0_to_5_is_a_yes_from_the_threshold_on(
     assert [each.metric for each in rater.asked] == [CORRECTNESS]
 
 
-def test_another_rater_is_told_everything() -> None:
+def test_another_rater_receives_the_whole_rubric() -> None:
     rater = Fixed(Rating(4.0, Verdict.PASS, "fine", "panel"))
     judge_with(rater, Expectation(MATCH, "On Monday.", terms={"guidelines": ["b"], "num_samples": 7}))
     judge_with(rater, Expectation(CORRECTNESS, "On Monday.", terms={"facts": ["a"]}))
@@ -580,7 +582,7 @@ def test_what_was_expected_is_shown() -> None:
 
 
 @pytest.mark.parametrize("supported", [3, 6, 12])
-def test_a_share_that_misses_its_threshold_by_rounding_only_reaches_it(supported: int) -> None:
+def test_a_share_reaches_its_threshold_despite_rounding(supported: int) -> None:
     labels = ["supported"] * supported + ["unsupported"] * (17 - supported)
     with model_serving(ruled("no", *labels)) as server:
         result = judge(server, Expectation(HALLUCINATIONS, terms={"threshold": supported / 17}))

@@ -29,7 +29,7 @@ def judge(name: str, generated: GeneratedData) -> TestResult:
         ("invocation_duration_v1", 1.2345, "1.234", "s"),
     ],
 )
-def test_a_number_is_told_and_not_judged(name: str, number: float, actual: str, unit: str) -> None:
+def test_a_number_is_reported_and_not_judged(name: str, number: float, actual: str, unit: str) -> None:
     result = judge(name, ALL)
     assert (result.is_measured, result.score, result.actual) == (True, number, actual)
     assert result.explanation == f"{actual} {unit}; reported, not judged"
@@ -46,7 +46,7 @@ def test_a_number_is_told_and_not_judged(name: str, number: float, actual: str, 
         ("agent/latency_seconds", GeneratedData("")),
     ],
 )
-def test_what_the_agent_did_not_tell_has_no_score(name: str, generated: GeneratedData) -> None:
+def test_an_unreported_number_has_no_score(name: str, generated: GeneratedData) -> None:
     result = judge(name, generated)
     assert (result.verdict, result.score, result.explanation) == (
         Verdict.UNDECIDED,

@@ -27,7 +27,7 @@ def test_a_threshold_decides(latency: float, verdict: Verdict) -> None:
     assert "threshold of 100 ms" in result.explanation
 
 
-def test_a_threshold_that_is_no_number_is_an_error() -> None:
+def test_a_threshold_that_is_not_a_number_is_an_error() -> None:
     assert judge("fast", 1.0).verdict is Verdict.ERROR
 
 

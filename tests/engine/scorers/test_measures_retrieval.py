@@ -32,7 +32,7 @@ def test_a_threshold_decides(retrieved: str, verdict: Verdict) -> None:
     assert (result.verdict, result.threshold) == (verdict, 0.5)
 
 
-def test_an_agent_that_does_not_tell_what_it_retrieved_has_no_score() -> None:
+def test_without_reported_passages_there_is_no_score() -> None:
     result = judge(["a"], told=False, threshold=0.5)
     assert (result.verdict, result.score, result.threshold) == (Verdict.UNDECIDED, None, 0.5)
     assert result.explanation == "the agent did not report what it retrieved"
@@ -49,5 +49,5 @@ def test_where_no_document_is_expected_there_is_no_score(uris: object) -> None:
 
 
 @pytest.mark.parametrize("uris", ["a", [1], {"a": 1}, 3])
-def test_what_is_no_list_of_documents_is_an_error(uris: object) -> None:
+def test_documents_that_are_not_a_list_are_an_error(uris: object) -> None:
     assert judge(uris, "a").verdict is Verdict.ERROR

@@ -46,7 +46,7 @@ def test_words_have_their_known_stems(word: str, expected: str) -> None:
 
 
 @pytest.mark.parametrize("words", [5_000, pytest.param(100_000, marks=pytest.mark.slow)])
-def test_made_up_words_have_the_stems_that_nltk_gives(words: int) -> None:
+def test_random_words_have_the_stems_of_nltk(words: int) -> None:
     draw, theirs = random.Random(1980), PorterStemmer()  # noqa: S311 - the same words every time
     for _ in range(words):
         letters = "".join(draw.choices("aeiouyybcdlnstzwx9", k=draw.randint(1, 6)))

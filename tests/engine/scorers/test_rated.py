@@ -48,7 +48,7 @@ def test_a_rating_becomes_the_result() -> None:
     assert (result.rater, result.explanation) == ("panel", "it is fine")
 
 
-def test_a_rater_may_wait() -> None:
+def test_a_rater_can_return_an_awaitable() -> None:
     async def judge() -> object:
         return await rated_by(Panel(waits=True))(EXPECTED, EXCHANGE)
 
@@ -71,7 +71,7 @@ def test_quality_is_undecided_without_an_llm_rater(name: str) -> None:
     assert result.explanation == f"{name} needs an LLM rater, and no LLM rater is configured"
 
 
-def test_a_rater_is_told_what_the_agent_did() -> None:
+def test_a_rater_receives_the_actions() -> None:
     panel = Panel()
     generated = GeneratedData("It is on its way.", actions=(Action("GetOrder"),))
     rated_by(panel, threshold=4.0)(Expectation("instruction_adherence"), exchange(generated, "Where is it?"))

@@ -49,7 +49,7 @@ PROMOTED = "p_16jPl000000GwEX_Order_Status_16j8eeef13560aa"
     ("expected", "topic", "passed"),
     [("Order", "Order_Status", True), ("Status", PROMOTED, True), ("16j", PROMOTED, False), ("order", "Orders", False)],
 )
-def test_a_part_of_the_name_may_be_enough(expected: str, topic: str, *, passed: bool) -> None:
+def test_contains_accepts_a_part_of_the_name(expected: str, topic: str, *, passed: bool) -> None:
     result = topic_scorer("contains")(Expectation("topic_assertion", expected), exchange(GeneratedData("", topic)))
     assert result.verdict is (Verdict.PASS if passed else Verdict.FAILURE)
     assert passed or result.explanation.startswith(f"expected a topic that contains {expected}, got ")

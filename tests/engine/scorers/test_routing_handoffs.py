@@ -31,7 +31,7 @@ def test_the_last_transfer_counts() -> None:
 @pytest.mark.parametrize(
     "action", [Action("Find"), Action("transfer_to_agent"), Action("transfer_to_agent", {"id": 7})]
 )
-def test_an_answer_that_tells_of_no_transfer_is_undecided(action: Action) -> None:
+def test_without_a_reported_handoff_the_result_is_undecided(action: Action) -> None:
     result = judge("Events", action)
     assert (result.verdict, result.score) == (Verdict.UNDECIDED, None)
     assert "reported no handoff" in result.explanation

@@ -45,7 +45,7 @@ def named(names: str) -> list[tuple[str, dict[str, object]]]:
         ("AB", "AC", set()),
     ],
 )
-def test_every_way_of_matching_passes_what_it_says(wanted: str, taken: str, modes: set[str]) -> None:
+def test_every_rule_passes_what_it_documents(wanted: str, taken: str, modes: set[str]) -> None:
     results = {mode: judge(named(wanted), *named(taken), match_type=mode) for mode in MODES}
     assert {mode for mode, result in results.items() if result.verdict is Verdict.PASS} == modes
     assert all(result.score == float(mode in modes) for mode, result in results.items())
@@ -87,7 +87,7 @@ def test_arguments_can_be_ignored() -> None:
     )
 
 
-def test_ids_are_never_compared_and_arguments_may_be_left_out() -> None:
+def test_ids_are_ignored_and_arguments_can_be() -> None:
     for calls in ([{"name": "A", "id": "call-1"}], [{"name": "A", "args": None}]):
         assert judge(tuple(calls), ("A", {})).verdict is Verdict.PASS
 
@@ -136,7 +136,7 @@ def test_the_argument_that_differs_is_named_and_how(wanted: object, taken: objec
     assert judge([("roll", wanted)], ("roll", taken), match_type="ANY_ORDER").explanation == f"roll: {told}"
 
 
-def test_the_detail_tells_a_partial_match() -> None:
+def test_the_detail_is_the_partial_score() -> None:
     assert judge([("A", {}), ("B", {"x": 1})], ("A", {}), ("B", {"x": 2})).detail == 0.5
 
 
@@ -170,7 +170,7 @@ def test_an_unknown_way_of_matching_is_an_error(match_type: object) -> None:
     assert "EXACT, IN_ORDER, ANY_ORDER" in result.explanation
 
 
-def test_long_lists_are_told_in_part() -> None:
+def test_long_lists_are_shortened() -> None:
     explanation = judge(named("A" * 500), *named("B" * 500)).explanation
     assert explanation.count("and 490 more") == 2
     assert len(explanation) < 300
@@ -187,7 +187,7 @@ def _is_same(one: object, other: object) -> bool:
 
 
 @given(CALLS, CALLS)
-def test_every_failure_says_what_differs(
+def test_every_failure_explains_the_difference(
     wanted: list[tuple[str, dict[str, object]]], taken: list[tuple[str, dict[str, object]]]
 ) -> None:
     results = {mode: judge(wanted, *taken, match_type=mode) for mode in MODES}

@@ -31,20 +31,20 @@ def topic_scorer(match: TopicMatch = "exact", *, aliases: bool = True) -> Scorer
     the actual one. With `aliases`, promoted topics are compared by their short names
     (`plain_topic`). Without an expectedValue the result is UNDECIDED.
     """
-    contains, normalised = match == "contains", plain_topic if aliases else str.strip
+    contains, normalise = match == "contains", plain_topic if aliases else str.strip
 
     def score_topic(expectation: Expectation, exchange: Exchange) -> TestResult:
         actual = exchange.generated.topic or ""
         expected = (expectation.expected_value or "").strip()
         if not expected:
             return undecided(expectation, "no expectedValue: there is no topic to compare with", actual=actual)
-        wanted, found = normalised(expected), normalised(actual)
-        passed = wanted in found if contains else wanted == found
+        expected_name, actual_name = normalise(expected), normalise(actual)
+        passed = expected_name in actual_name if contains else expected_name == actual_name
         if passed:
-            explanation = f"the topic is {found}"
+            explanation = f"the topic is {actual_name}"
         else:
-            got = f"got {found}" if found else "but the agent returned no topic"
-            explanation = f"expected {'a topic that contains' if contains else 'the topic'} {wanted}, {got}"
+            got = f"got {actual_name}" if actual_name else "but the agent returned no topic"
+            explanation = f"expected {'a topic that contains' if contains else 'the topic'} {expected_name}, {got}"
         return judged(expectation, passed=passed, expected=expected, actual=actual, explanation=explanation)
 
     return score_topic

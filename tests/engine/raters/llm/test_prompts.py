@@ -34,7 +34,7 @@ def test_every_metric_is_an_expectation() -> None:
     assert set(METRICS) <= set(SCORERS)
 
 
-def test_the_model_gets_what_was_said_and_done() -> None:
+def test_the_model_receives_history_and_actions() -> None:
     rubric = Rubric(
         "bot_response_rating",
         "Where is it?",
@@ -71,5 +71,5 @@ def test_the_schema_describes_what_is_read() -> None:
 
 
 @pytest.mark.parametrize("change", [{"rating": 6}, {"rating": 2.5}, {"more": 1}, {"criteria": [{"criterion": "x"}]}])
-def test_the_schema_refuses_what_is_no_judgement(change: dict[str, object]) -> None:
+def test_the_schema_rejects_invalid_judgements(change: dict[str, object]) -> None:
     assert not Draft202012Validator(judgement_schema()).is_valid({**judgement(3), **change})

@@ -58,7 +58,7 @@ def test_the_temperature_can_be_left_to_the_model(monkeypatch: pytest.MonkeyPatc
     assert "temperature" not in server.bodies[0]
 
 
-def test_a_model_that_knows_no_schemas_is_asked_for_text(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_model_without_schema_support_is_asked_for_text(monkeypatch: pytest.MonkeyPatch) -> None:
     with model_serving(judging()) as server, pytest.raises(RaterError, match="not a readable judgement"):
         rate(server, monkeypatch, model="test")
 
@@ -82,7 +82,7 @@ def test_the_key_can_stand_in_another_variable(monkeypatch: pytest.MonkeyPatch) 
     [failing(429, "slow down", "Retry-After: 0"), failing(503, "busy"), failing(502, "gone"), half(judging())],
     ids=["429", "503", "502", "half a body"],
 )
-def test_what_fails_in_passing_is_tried_again(trouble: bytes, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_transient_failures_are_retried(trouble: bytes, monkeypatch: pytest.MonkeyPatch) -> None:
     with model_serving(trouble, judging(4)) as server:
         assert rate(server, monkeypatch).score == 4
 
@@ -98,7 +98,9 @@ def test_what_fails_in_passing_is_tried_again(trouble: bytes, monkeypatch: pytes
     ],
     ids=["refusal", "filter", "401", "500", "nonsense"],
 )
-def test_what_lasts_is_an_error_and_tells_no_key(reply: bytes, words: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_permanent_failures_are_errors_without_the_key(
+    reply: bytes, words: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
     with model_serving(reply) as server, pytest.raises(RaterError, match=words) as caught:
         rate(server, monkeypatch)
     assert KEY not in str(caught.value)

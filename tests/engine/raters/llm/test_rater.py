@@ -189,12 +189,12 @@ def test_a_veto_holds_without_a_threshold() -> None:
     assert (rating.score, rating.verdict) == (0, Verdict.FAILURE)
 
 
-def test_unsupported_facts_are_no_matter_of_style() -> None:
+def test_unsupported_facts_do_not_matter_for_style() -> None:
     with model_serving(judging(5, unsupported_facts=["on Friday"])) as server:
         assert rate(server, replace(RUBRIC, metric="conciseness")).verdict is Verdict.PASS
 
 
-def test_what_is_missing_but_not_critical_is_told() -> None:
+def test_missed_criteria_that_are_not_critical_are_listed() -> None:
     missing = {"criterion": "names the carrier", "met": False, "critical": False}
     with model_serving(judging(4, criteria=[missing])) as server:
         rating = rate(server)
@@ -249,7 +249,7 @@ def test_samples_that_learn_the_form_at_the_same_time_skip_none() -> None:
     assert server.forms[-5:] == ["text"] * 5
 
 
-def test_what_a_server_refuses_in_every_form_is_told_as_it_was_first_said() -> None:
+def test_the_first_refusal_of_all_formats_is_shown() -> None:
     with (
         model_serving(failing(400, "no such model: judge-1")) as server,
         pytest.raises(RaterError, match="no such mod"),
@@ -290,7 +290,7 @@ UNREADABLE = {
 
 
 @pytest.mark.parametrize("text", UNREADABLE.values(), ids=UNREADABLE)
-def test_what_cannot_be_read_is_asked_for_once_more(text: str | None) -> None:
+def test_an_unreadable_reply_is_requested_once_more(text: str | None) -> None:
     with model_serving(saying(text), judging(4)) as server:
         assert rate(server, samples=1).score == 4
     assert len(server.bodies) == 2
@@ -303,7 +303,7 @@ def test_samples_that_stay_unreadable_are_left_out() -> None:
 
 
 @pytest.mark.parametrize("samples", [["no", 5, 1], ["no", "no", 5, 5, 1], ["no", 5, 5, 1]])
-def test_where_a_sample_that_was_not_read_could_decide_there_is_no_rating(samples: list[int | str]) -> None:
+def test_an_unreadable_sample_that_could_decide_is_an_error(samples: list[int | str]) -> None:
     texts = [each if isinstance(each, str) else json.dumps(judgement(each)) for each in samples]
     with pytest.raises(RaterError, match="not a readable judgement"):
         rate_as_told(texts)
@@ -344,14 +344,14 @@ def test_a_text_beyond_the_limit_is_not_sent() -> None:
     [failing(429, "slow down", "Retry-After: 0"), failing(503, "busy"), failing(502, "gone"), half(judging())],
     ids=["429", "503", "502", "half a body"],
 )
-def test_what_fails_in_passing_is_tried_again(trouble: bytes) -> None:
+def test_transient_failures_are_retried(trouble: bytes) -> None:
     with model_serving(trouble, trouble, judging(4)) as server:
         assert rate(server, samples=1).score == 4
     assert len(server.bodies) == 3
 
 
 @pytest.mark.parametrize("trouble", [failing(429, "slow down"), failing(504, "gone")], ids=["429", "504"])
-def test_what_does_not_pass_is_an_error_at_last(trouble: bytes) -> None:
+def test_repeated_transient_failures_become_an_error(trouble: bytes) -> None:
     assert f"(tried {limits.RETRIES + 1} times)" in refuse(trouble, samples=1)
 
 
@@ -364,7 +364,7 @@ def test_what_does_not_pass_is_an_error_at_last(trouble: bytes) -> None:
     ],
     ids=["500", "401", "tomorrow"],
 )
-def test_what_lasts_is_an_error_at_once_and_tells_no_key(
+def test_permanent_failures_are_errors_at_once_without_the_key(
     trouble: bytes, words: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("JUDGE_KEY", KEY)
@@ -384,7 +384,7 @@ def test_a_model_that_is_not_there_is_named() -> None:
         rate(server, samples=1)
 
 
-def test_a_model_that_takes_too_long_is_given_up() -> None:
+def test_a_slow_model_times_out() -> None:
     stuck = asyncio.Event()
 
     async def hold(_: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
@@ -422,7 +422,7 @@ def test_a_key_is_not_sent_in_clear(monkeypatch: pytest.MonkeyPatch) -> None:
 # The cache.
 
 
-def test_what_is_known_is_not_asked_again() -> None:
+def test_cached_replies_are_not_requested_again() -> None:
     cache = Kept()
     with model_serving(judging(4)) as server:
         first, second = rate_all(server, [RUBRIC, RUBRIC], kept=cache)
@@ -430,7 +430,7 @@ def test_what_is_known_is_not_asked_again() -> None:
     assert (len(server.bodies), len(cache)) == (2, 2)
 
 
-def test_another_threshold_asks_nothing_new() -> None:
+def test_another_threshold_needs_no_request() -> None:
     cache = Kept()
     with model_serving(judging(4)) as server:
         passed, failed = rate_all(server, [RUBRIC, replace(RUBRIC, threshold=5)], kept=cache)
@@ -492,7 +492,7 @@ def test_the_cache_can_be_switched_off() -> None:
     assert len(server.bodies) == 2
 
 
-def test_what_is_damaged_in_the_cache_is_asked_anew() -> None:
+def test_damaged_cache_entries_are_requested_again() -> None:
     cache = Kept()
     with model_serving(judging(4)) as server:
         rate(server, kept=cache, samples=1)
@@ -501,12 +501,12 @@ def test_what_is_damaged_in_the_cache_is_asked_anew() -> None:
     assert len(server.bodies) == 2
 
 
-def test_a_cache_out_of_order_spoils_no_rating() -> None:
+def test_a_failing_cache_does_not_affect_ratings() -> None:
     with model_serving(judging(4)) as server:
         assert rate(server, kept=OutOfOrder()).score == 4
 
 
-def test_no_more_are_asked_for_at_a_time_than_the_settings_allow() -> None:
+def test_the_concurrency_limit_is_respected() -> None:
     class Counting(Told):
         now = most = 0
 

@@ -54,7 +54,7 @@ def test_of_pooled_samples_all_that_can_be_read_count(labels: list[str]) -> None
     assert (rating.verdict, rating.score) == ((Verdict.PASS, 5.0) if yes > no else (Verdict.FAILURE, 0.0))
 
 
-def test_what_is_known_is_not_asked_again() -> None:
+def test_cached_replies_are_not_requested_again() -> None:
     kept = Kept()
     with model_serving(ruled("yes", rationale="Harmless.")) as server:
         first, second = rate_all(server, [SAFE, SAFE], kept=kept)
@@ -63,14 +63,14 @@ def test_what_is_known_is_not_asked_again() -> None:
     assert (len(server.bodies), len(kept)) == (2, 2)
 
 
-def test_another_threshold_asks_nothing_new() -> None:
+def test_another_threshold_needs_no_request() -> None:
     with model_serving(ruled("4")) as server:
         passed, failed = rate_all(server, [GRADED, replace(GRADED, threshold=4.5)], kept=Kept())
     assert (passed.verdict, failed.verdict, failed.score) == (Verdict.PASS, Verdict.FAILURE, 4.0)
     assert len(server.bodies) == 2
 
 
-def test_metrics_of_two_systems_that_ask_the_same_share_what_is_known() -> None:
+def test_metrics_with_the_same_prompt_share_the_cache() -> None:
     databricks = replace(SAFE, metric="response/llm_judged/safety/rating")
     with model_serving(ruled("yes")) as server:
         rate_all(server, [SAFE, databricks], kept=Kept(), samples=1)
@@ -88,7 +88,7 @@ def test_other_passages_are_asked_about(other: Rubric) -> None:
     assert len(server.bodies) == 2
 
 
-def test_what_is_damaged_in_the_cache_is_asked_anew() -> None:
+def test_damaged_cache_entries_are_requested_again() -> None:
     kept = Kept()
     with model_serving(ruled("yes")) as server:
         rate(server, SAFE, kept=kept, samples=1)
@@ -98,7 +98,7 @@ def test_what_is_damaged_in_the_cache_is_asked_anew() -> None:
 
 
 @pytest.mark.parametrize(("samples", "asked"), [(1, 1), (5, 3), (None, 2)])
-def test_a_rubric_may_say_how_many_samples_it_wants(samples: int | None, asked: int) -> None:
+def test_a_rubric_can_set_the_number_of_samples(samples: int | None, asked: int) -> None:
     with model_serving(ruled("yes")) as server:
         rate(server, replace(SAFE, samples=samples))
     assert len(server.bodies) == asked
@@ -150,7 +150,7 @@ REFUSED = {
 
 
 @pytest.mark.parametrize("change", REFUSED.values(), ids=REFUSED)
-def test_what_the_schema_refuses_is_not_read(change: JsonObject) -> None:
+def test_rulings_that_violate_the_schema_are_unreadable(change: JsonObject) -> None:
     changed = {**ruling("yes", "yes"), **change}
     assert not Draft202012Validator(ruling_schema(YES_NO_EACH)).is_valid(changed)
     assert read_ruling(json.dumps(changed), YES_NO_EACH) is None

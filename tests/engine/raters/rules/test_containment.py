@@ -20,7 +20,7 @@ from evalmeta.engine.raters.rules.containment import doubts
         ("The invoice is overdue.", "The invoice is overdue by a week."),
     ],
 )
-def test_an_answer_may_say_all_with_harmless_words_around(expected: str, actual: str) -> None:
+def test_harmless_words_around_the_answer_are_no_doubt(expected: str, actual: str) -> None:
     assert doubts(expected, actual) == ()
 
 

@@ -14,7 +14,7 @@ from evalmeta.engine.raters.rules.containment import (
 @pytest.mark.parametrize(
     ("one", "other"), [("open", "closed"), ("eligible", "ineligible"), ("unpaid", "paid"), ("increases", "decrease")]
 )
-def test_words_may_exclude_each_other(one: str, other: str) -> None:
+def test_words_that_exclude_each_other_are_found(one: str, other: str) -> None:
     assert contraries([one], [other]) == [other]
     assert contraries([one], [one, "table"]) == []
 
@@ -30,7 +30,7 @@ def test_words_may_exclude_each_other(one: str, other: str) -> None:
         ("A red gate is open.", "A blue gate is closed.", ""),
     ],
 )
-def test_a_sentence_may_say_the_opposite(expected: str, actual: str, told: str) -> None:
+def test_the_opposite_sentence_is_recognised(expected: str, actual: str, told: str) -> None:
     assert contrary_words(expected, actual) == told
 
 
@@ -45,7 +45,7 @@ def test_a_sentence_may_say_the_opposite(expected: str, actual: str, told: str) 
         ("One two three.", "Three one two.", ""),
     ],
 )
-def test_roles_may_be_swapped(expected: str, actual: str, told: str) -> None:
+def test_swapped_roles_are_found(expected: str, actual: str, told: str) -> None:
     assert swapped_roles(expected, actual) == told
 
 
@@ -59,7 +59,7 @@ def test_roles_may_be_swapped(expected: str, actual: str, told: str) -> None:
         ("It is late and dark.", "It is dark.", ""),
     ],
 )
-def test_an_answer_may_stop_short(expected: str, actual: str, told: str) -> None:
+def test_an_answer_that_ends_early_is_recognised(expected: str, actual: str, told: str) -> None:
     assert left_out(expected, actual) == told
 
 
@@ -72,5 +72,5 @@ def test_an_answer_may_stop_short(expected: str, actual: str, told: str) -> None
         ("The end.", "The end.", False),
     ],
 )
-def test_what_something_is_may_be_told_from_its_other_end(expected: str, actual: str, same: bool) -> None:  # noqa: FBT001
+def test_a_reversed_definition_is_recognised(expected: str, actual: str, same: bool) -> None:  # noqa: FBT001
     assert reversed_statement(expected, actual) is same

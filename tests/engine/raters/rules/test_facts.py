@@ -57,7 +57,7 @@ def test_facts_have_one_spelling(text: str, facts: tuple[str, ...]) -> None:
         ("the 14th", "May 14"),
     ],
 )
-def test_facts_may_mean_the_same(one: str, other: str) -> None:
+def test_equal_facts_are_recognised(one: str, other: str) -> None:
     assert is_met(find_facts(one)[0], find_facts(other))
     assert is_met(find_facts(other)[0], find_facts(one))
 

@@ -62,7 +62,7 @@ def test_days_are_one_in_all_languages(text: str, days: set[str]) -> None:
 
 
 @pytest.mark.parametrize("text", ["Monday to Friday", "on weekdays", "every day"])
-def test_days_may_stand_for_others(text: str) -> None:
+def test_ranges_of_days_are_recognised(text: str) -> None:
     assert has_range_of_days(text)
     assert not has_range_of_days("on Monday")
 

@@ -19,35 +19,35 @@ from evalmeta.engine.raters.rules.phrases import (
 @pytest.mark.parametrize(
     "text", ["Summary of the account", "The agent should greet", "Lists all cases", "A friendly greeting to the user"]
 )
-def test_descriptions_are_told_from_model_answers(text: str) -> None:
+def test_descriptions_are_recognised(text: str) -> None:
     assert is_described(text)
 
 
 @pytest.mark.parametrize("text", ["Your order was shipped.", "The answer is 5.", "Model X is faster.", "It is late."])
-def test_model_answers_are_told_from_descriptions(text: str) -> None:
+def test_model_answers_are_not_descriptions(text: str) -> None:
     assert not is_described(text)
 
 
-def test_what_is_to_be_said_is_the_model_answer() -> None:
+def test_the_statement_of_a_description_is_the_model_answer() -> None:
     assert stated_part("The agent confirms that it was sent") == "it was sent"
     assert stated_part("The agent tells the user that it was sent") == "it was sent"
     assert stated_part("The agent helps") == ""
 
 
-def test_a_description_may_want_a_question() -> None:
+def test_a_description_can_ask_for_a_question() -> None:
     assert asks_for("The agent asks for the order number")
     assert asks_for("The response should include a prompt for the user to specify the size")
     assert not asks_for("The agent answers")
 
 
-def test_what_is_to_be_asked_for_is_told() -> None:
+def test_the_words_to_ask_for_are_found() -> None:
     assert asked_part("The agent asks the user for the order number") == ["order", "number"]
     assert asked_part("The agent asks") == []
     assert asked_part("The agent asks for name and age") == []
     assert asked_part("The agent answers") == []
 
 
-def test_a_question_may_be_a_request() -> None:
+def test_a_request_counts_as_a_question() -> None:
     assert is_asking("Please provide your order number.", ["order", "number"])
     assert not is_asking("Please provide your name.", ["order", "number"])
     assert not is_asking("Here it is.", [])
@@ -60,14 +60,14 @@ def test_acts_are_done_by_their_words() -> None:
     assert not does_act("Greets the user", "What is it?")
 
 
-def test_a_text_may_only_ask_back() -> None:
+def test_texts_of_questions_only_are_recognised() -> None:
     assert is_question("Which one? The red one?")
     assert not is_question("The red one. Right?")
     assert not is_question("")
 
 
 @pytest.mark.parametrize(("text", "word"), [("Sure, go on.", "yes"), ("No.", "no"), ("No problem", ""), ("Maybe", "")])
-def test_a_text_may_open_with_yes_or_no(text: str, word: str) -> None:
+def test_a_leading_yes_or_no_is_recognised(text: str, word: str) -> None:
     assert opening(text) == word
 
 

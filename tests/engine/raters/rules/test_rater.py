@@ -41,7 +41,7 @@ def test_a_rule_decides_its_pairs_and_names_itself(pair: Pair) -> None:
 @pytest.mark.parametrize(
     ("name", "coverage"), [("calibration", 0.6), ("held-out", 0.7), ("judge-1", 0.3), ("judge-2", 0.4)]
 )
-def test_what_is_decided_is_right_and_enough_is(name: str, coverage: float) -> None:
+def test_enough_is_decided_and_decisions_are_right(name: str, coverage: float) -> None:
     pairs = split(name)
     decided = [(pair, rating) for pair in pairs if (rating := judge(pair)).verdict is not Verdict.UNDECIDED]
     right = sum(pair.right == (rating.verdict is Verdict.PASS) for pair, rating in decided)
@@ -55,12 +55,12 @@ def test_the_set_is_large_enough_to_say_something() -> None:
     assert len(split("judge-2")) >= 80
 
 
-def test_the_evidence_is_told() -> None:
+def test_the_explanation_has_the_evidence() -> None:
     rating = rate("The total is 1250 dollars.", "The total is 12500 dollars.", utterance="What is the total?")
     assert rating == Rating(0.0, Verdict.FAILURE, "numbers differ: expected 1250, got 12500", "rules", "numbers")
 
 
-def test_a_unit_is_told_where_it_makes_the_difference() -> None:
+def test_a_differing_unit_is_shown() -> None:
     assert "expected 75 EUR, got 75 USD" in rate("It costs €75.", "It costs $75.", utterance="").explanation
 
 
@@ -98,7 +98,7 @@ def test_a_negation_is_a_warning_and_never_a_failure(actual: str) -> None:
         ("The sun rises early today.", "They like it here."),
     ],
 )
-def test_what_is_not_plain_is_undecided(expected: str, actual: str) -> None:
+def test_unclear_cases_are_undecided(expected: str, actual: str) -> None:
     assert rate(expected, actual, utterance="").verdict is Verdict.UNDECIDED
 
 
@@ -124,7 +124,7 @@ def test_only_responses_are_rated() -> None:
     assert rating.verdict is Verdict.PASS
 
 
-def test_the_rater_holds_nothing_open() -> None:
+def test_the_rater_can_be_closed() -> None:
     asyncio.run(Rules().close())
 
 
@@ -206,7 +206,7 @@ def test_numbers_agree_in_whatever_way_they_are_written(expected: str, actual: s
         ("Dámelo", "No puedo ayudarle.", "No me es posible atender esa solicitud.", Verdict.PASS, "refusal"),
     ],
 )
-def test_the_question_says_what_an_answer_has_to_give(
+def test_the_question_shows_what_the_answer_must_contain(
     utterance: str, expected: str, actual: str, verdict: Verdict, rule: str
 ) -> None:
     rating = rate(expected, actual, utterance=utterance)

@@ -35,7 +35,7 @@ def test_refusals_are_known(text: str) -> None:
 
 
 @pytest.mark.parametrize("text", ["Your card was declined.", "You cannot return used items.", "I found no open case."])
-def test_answers_that_say_no_are_no_refusals(text: str) -> None:
+def test_negative_answers_are_not_refusals(text: str) -> None:
     assert not is_refusal(text)
     assert not is_plain_refusal(text)
     assert not is_expected_refusal(text)
@@ -73,26 +73,26 @@ def test_breakdowns_are_known(text: str) -> None:
         "The request is denied because it is unsafe",
     ],
 )
-def test_an_expectation_may_ask_for_a_refusal(text: str) -> None:
+def test_expected_refusals_are_recognised(text: str) -> None:
     assert is_expected_refusal(text)
 
 
-def test_an_expectation_may_ask_for_no_refusal() -> None:
+def test_other_expectations_are_not_refusals() -> None:
     assert not is_expected_refusal("The agent should not refuse")
 
 
-def test_an_expectation_may_ask_for_more_than_a_refusal() -> None:
+def test_expectations_of_more_than_a_refusal_are_recognised() -> None:
     assert asks_for_more("The agent refuses and offers a person")
     assert not asks_for_more("The agent refuses")
 
 
-def test_a_refusal_may_go_on() -> None:
+def test_refusals_that_continue_are_recognised() -> None:
     assert continues("I can't help with that, but here is a link.")
     assert continues("Well, but here it is.")
     assert not continues("I'm sorry, but I can't help with that.")
 
 
-def test_what_is_refused_is_told() -> None:
+def test_the_refused_part_is_found() -> None:
     assert refused_part("I can't share passwords.") == " passwords."
     assert refused_part("Here you are.") == ""
 

@@ -59,7 +59,7 @@ def test_it_vouches_for_nothing_that_changes_the_answer(utterance: str, expected
         ("Tea", "Tea", False),
     ],
 )
-def test_a_bare_yes_or_no_is_met_by_an_answer_that_opens_with_it(expected: str, actual: str, *, is_met: bool) -> None:
+def test_a_bare_yes_or_no_matches_an_answer_that_starts_with_it(expected: str, actual: str, *, is_met: bool) -> None:
     assert is_yes_or_no(expected, actual) is is_met
 
 

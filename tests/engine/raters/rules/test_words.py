@@ -21,7 +21,7 @@ def test_words_come_in_lower_case_without_plural_or_possessive() -> None:
     assert words("The Agent's orders: e-mail, 3.5!") == ["the", "agent", "order", "e-mail", "3.5"]
 
 
-def test_function_words_carry_no_fact_but_little_words_that_turn_a_meaning_do() -> None:
+def test_words_that_reverse_a_meaning_are_content_words() -> None:
     assert content_words("The item is out of stock") == ["item", "out", "stock"]
 
 
@@ -50,7 +50,7 @@ def test_negations_are_counted(text: str, count: int) -> None:
     ("text", "name"),
     [("Das Paket ist da", "de"), ("El precio es de 30", "es"), ("Le prix est de 30", "fr"), ("ok", "")],
 )
-def test_languages_are_told_by_their_little_words(text: str, name: str) -> None:
+def test_languages_are_detected_by_function_words(text: str, name: str) -> None:
     assert language(text) == name
 
 
@@ -63,7 +63,7 @@ def test_synonyms_are_one_word() -> None:
     assert content_words("The shop ships parcels") == content_words("The store delivers packages")
 
 
-def test_english_is_told_from_other_languages() -> None:
+def test_english_is_detected() -> None:
     assert is_english("Your order is late")
     assert not is_english("Die Bestellung wurde geliefert")
 

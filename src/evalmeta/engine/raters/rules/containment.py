@@ -40,6 +40,17 @@ _BEING: Final = frozenset({"is", "are", "was", "were", "be", "been", "being"})
 _PRESENT: Final = frozenset({"is", "are", "has", "am"})
 _ME: Final = frozenset(word_list("i me my mine we us our ours"))
 _YOU: Final = frozenset(word_list("you your yours"))
+_SENTENCE: Final = re.compile(r"(?<=[.!?;])\s+|,\s+(?=(?:but|and|so|while|although)\b)")
+_NEGATIONS: Final = {"can't": "can", "cannot": "can", "couldn't": "could", "won't": "will", "wouldn't": "would"}
+_DROPPED: Final = frozenset(
+    word_list("not no never any now currently already also yes longer there can could will would unfortunately")
+)
+_PREFIXES: Final = ("un", "in", "im", "ir", "il", "dis", "non-", "non", "de", "mis")
+_COPULA: Final = re.compile(r"^(?P<left>[^,.?!;]{1,200}?)\s(?P<verb>is|are)\s(?P<right>[^,?!;]{1,200}?)[.!]?$")
+_DEFINITE: Final = re.compile(r"\b(?:the|your|our|my|his|her|its|their)\b|'s\b", re.IGNORECASE)
+_MIN_PREFIXED: Final = 4
+_MIN_PART: Final = 2
+_AND: Final = re.compile(r"\b(?:and|as well as|plus|und|y|et)\b", re.IGNORECASE)
 
 
 class _Span(NamedTuple):
@@ -56,12 +67,16 @@ def doubts(expected: str, actual: str) -> tuple[str, ...]:
     """
     expected, actual = _OPENING.sub("", expected), _OPENING.sub("", actual)
     expected, actual, verb = _without_agent(expected, actual)
-    wanted = content_words(_plain(expected))
+    expected_words = content_words(_plain(expected))
     tokens = _TOKEN.findall(_plain(actual).lower())
     found = [content_words(token)[0] if token[0].isalnum() and is_content(token) else "" for token in tokens]
-    span = _find(wanted, found) or _find_verb(wanted, found, verb) or _find_rotated(wanted, found, expected, tokens)
+    span = (
+        _find(expected_words, found)
+        or _find_verb(expected_words, found, verb)
+        or _find_rotated(expected_words, found, expected, tokens)
+    )
     if not span:
-        missing = missing_words(wanted, [word for word in found if word])
+        missing = missing_words(expected_words, [word for word in found if word])
         return (f"not found in this order: {', '.join(missing[:5])}",)
     return tuple(dict.fromkeys((*_around(span, tokens, expected), *_anywhere(expected, actual, tokens, span))))
 
@@ -91,20 +106,20 @@ def _plain(text: str) -> str:
     return _BEFORE_DAY.sub("", with_plain_numbers(text))
 
 
-def _find(wanted: list[str], found: list[str]) -> _Span | None:
+def _find(expected_words: list[str], found: list[str]) -> _Span | None:
     """Find the shortest span that has the expected words in order."""
     best: _Span | None = None
-    starts = [place for place, word in enumerate(found) if wanted[:1] == [word]]
+    starts = [place for place, word in enumerate(found) if expected_words[:1] == [word]]
     for start in starts[:_MAX_TRIES]:
-        span = _match(wanted, found, start)
+        span = _match(expected_words, found, start)
         if span and (best is None or span.end - span.start < best.end - best.start):
             best = span
     return best
 
 
-def _match(wanted: list[str], found: list[str], start: int) -> _Span | None:
+def _match(expected_words: list[str], found: list[str], start: int) -> _Span | None:
     places, place = [], start
-    for word in wanted:
+    for word in expected_words:
         try:
             place = found.index(word, place)
         except ValueError:
@@ -114,22 +129,22 @@ def _match(wanted: list[str], found: list[str], start: int) -> _Span | None:
     return _Span(start, places[-1], frozenset(places))
 
 
-def _find_verb(wanted: list[str], found: list[str], verb: str) -> _Span | None:
+def _find_verb(expected_words: list[str], found: list[str], verb: str) -> _Span | None:
     """Find the words with the verb elsewhere, as in `cancelled your order` for `your order has been cancelled`."""
-    if wanted.count(verb) != 1:
+    if expected_words.count(verb) != 1:
         return None
-    others = [word for word in wanted if word != verb]
+    others = [word for word in expected_words if word != verb]
     moved = ([*others[:place], verb, *others[place:]] for place in range(min(len(others), _MAX_TRIES) + 1))
     return next((span for each in moved if (span := _find(each, found))), None)
 
 
-def _find_rotated(wanted: list[str], found: list[str], expected: str, tokens: list[str]) -> _Span | None:
+def _find_rotated(expected_words: list[str], found: list[str], expected: str, tokens: list[str]) -> _Span | None:
     """Find the words if a phrase such as `In March` has moved between the start and the end."""
     fronts = {next(iter(raw_words(expected)), ""), tokens[0] if tokens else ""}
     if fronts.isdisjoint(_LEADING):
         return None
-    places = (place for place in range(1, len(wanted)) if min(place, len(wanted) - place) <= _MAX_TRIES)
-    rotated = (_find(wanted[place:] + wanted[:place], found) for place in places)
+    places = (place for place in range(1, len(expected_words)) if min(place, len(expected_words) - place) <= _MAX_TRIES)
+    rotated = (_find(expected_words[place:] + expected_words[:place], found) for place in places)
     return next((span for span in rotated if span), None)
 
 
@@ -200,32 +215,19 @@ def _anywhere(expected: str, actual: str, tokens: list[str], span: _Span) -> Ite
         yield "the order of the persons differs (I, you)"
 
 
-def _is_passive(said: Sequence[str]) -> bool:
+def _is_passive(actual_words: Sequence[str]) -> bool:
     """Say whether the text has a passive with an agent, as in `was bought by`."""
-    agents = [place for place, word in enumerate(said) if word == "by"]
-    return any(_BEING.intersection(said[max(0, place - 3) : place]) for place in agents)
+    agents = [place for place, word in enumerate(actual_words) if word == "by"]
+    return any(_BEING.intersection(actual_words[max(0, place - 3) : place]) for place in agents)
 
 
-def _is_past(known: Sequence[str], said: Sequence[str]) -> bool:
+def _is_past(known: Sequence[str], actual_words: Sequence[str]) -> bool:
     has_present = not _PRESENT.isdisjoint(known) and "been" not in known
-    return has_present and _PAST.isdisjoint(known) and not _PAST.isdisjoint(said)
+    return has_present and _PAST.isdisjoint(known) and not _PAST.isdisjoint(actual_words)
 
 
 def _persons(words: Sequence[str]) -> list[str]:
     return ["me" if word in _ME else "you" for word in words if word in _ME or word in _YOU]
-
-
-_SENTENCE: Final = re.compile(r"(?<=[.!?;])\s+|,\s+(?=(?:but|and|so|while|although)\b)")
-_NEGATIONS: Final = {"can't": "can", "cannot": "can", "couldn't": "could", "won't": "will", "wouldn't": "would"}
-_DROPPED: Final = frozenset(
-    word_list("not no never any now currently already also yes longer there can could will would unfortunately")
-)
-_PREFIXES: Final = ("un", "in", "im", "ir", "il", "dis", "non-", "non", "de", "mis")
-_COPULA: Final = re.compile(r"^(?P<left>[^,.?!;]{1,200}?)\s(?P<verb>is|are)\s(?P<right>[^,?!;]{1,200}?)[.!]?$")
-_DEFINITE: Final = re.compile(r"\b(?:the|your|our|my|his|her|its|their)\b|'s\b", re.IGNORECASE)
-_MIN_PREFIXED: Final = 4
-_MIN_PART: Final = 2
-_AND: Final = re.compile(r"\b(?:and|as well as|plus|und|y|et)\b", re.IGNORECASE)
 
 
 def contraries(some: Iterable[str], others: Iterable[str]) -> list[str]:
@@ -254,14 +256,14 @@ def contrary_words(expected: str, actual: str) -> str:
     All other words must be the same. A double negation, as in `not unavailable`, is no
     reversal; a negation alone never decides.
     """
-    wanted = _content_words(expected)
+    expected_words = _content_words(expected)
     for sentence in _SENTENCE.split(actual):
-        said = _content_words(sentence)
-        if len(said) > len(wanted):
-            said = [word for word in said if word in wanted or word not in HARMLESS | NEUTRAL]
-        if len(said) != len(wanted):
+        actual_words = _content_words(sentence)
+        if len(actual_words) > len(expected_words):
+            actual_words = [word for word in actual_words if word in expected_words or word not in HARMLESS | NEUTRAL]
+        if len(actual_words) != len(expected_words):
             continue
-        apart = [pair for pair in zip(wanted, said, strict=True) if stem(pair[0]) != stem(pair[1])]
+        apart = [pair for pair in zip(expected_words, actual_words, strict=True) if stem(pair[0]) != stem(pair[1])]
         if len(apart) != 1 or not contraries(apart[0][:1], apart[0][1:]):
             continue
         if (1 + negations(expected) + negations(sentence)) % 2:
@@ -279,15 +281,15 @@ def swapped_roles(expected: str, actual: str) -> str:
 
     Passives, adjacent words and symmetric relations are ignored.
     """
-    wanted, said = _roles(expected), _roles(actual)
-    if len(wanted) != len(said) or Counter(wanted) != Counter(said):
+    expected_words, actual_words = _roles(expected), _roles(actual)
+    if len(expected_words) != len(actual_words) or Counter(expected_words) != Counter(actual_words):
         return ""
-    apart = [place for place, word in enumerate(wanted) if said[place] != word]
+    apart = [place for place, word in enumerate(expected_words) if actual_words[place] != word]
     match apart:
         case [first, second]:
-            between = wanted[first + 1 : second]
-            is_swap = any(is_content(word) or word == "to" for word in between) and SYMMETRIC.isdisjoint(wanted)
-            return f"{wanted[first]} and {wanted[second]}" if is_swap else ""
+            between = expected_words[first + 1 : second]
+            is_swap = any(is_content(word) or word == "to" for word in between) and SYMMETRIC.isdisjoint(expected_words)
+            return f"{expected_words[first]} and {expected_words[second]}" if is_swap else ""
         case _:
             return ""
 
@@ -298,23 +300,24 @@ def _roles(text: str) -> list[str]:
 
 def reversed_statement(expected: str, actual: str) -> bool:
     """Say whether an answer is the same definition in reverse: `Paris is the capital` for `The capital is Paris`."""
-    wanted, said = _COPULA.match(expected), _COPULA.match(actual)
-    if not wanted or not said or not _DEFINITE.search(expected) or wanted["verb"] != said["verb"]:
+    one, other = _COPULA.match(expected), _COPULA.match(actual)
+    if not one or not other or not _DEFINITE.search(expected) or one["verb"] != other["verb"]:
         return False
-    sides = [[content_words(with_plain_numbers(found[side])) for side in ("left", "right")] for found in (wanted, said)]
-    return sides[0] == sides[1][::-1]
+    left, right = ([_words(found[side]) for side in ("left", "right")] for found in (one, other))
+    return left == right[::-1]
 
 
 def left_out(expected: str, actual: str) -> str:
     """Return the end that an answer leaves out, if it has a fact, a name, a day or an `and`; else an empty text."""
-    wanted, said = content_words(with_plain_numbers(expected)), content_words(with_plain_numbers(actual))
-    if len(said) < _MIN_PART or len(said) >= len(wanted) or wanted[: len(said)] != said:
+    expected_words, actual_words = _words(expected), _words(actual)
+    length = len(actual_words)
+    if not _MIN_PART <= length < len(expected_words) or expected_words[:length] != actual_words:
         return ""
-    tail = _tail(expected, actual)
-    has_facts = find_facts(tail) or find_days(tail) or find_names(f"x {tail}")
-    return ", ".join(wanted[len(said) :]) if has_facts or _AND.search(tail) else ""
-
-
-def _tail(expected: str, actual: str) -> str:
     last = max((expected.lower().rfind(word) + len(word) for word in raw_words(actual)[-1:]), default=0)
-    return expected[last:]
+    tail = expected[last:]
+    has_facts = find_facts(tail) or find_days(tail) or find_names(f"x {tail}")
+    return ", ".join(expected_words[length:]) if has_facts or _AND.search(tail) else ""
+
+
+def _words(text: str) -> list[str]:
+    return content_words(with_plain_numbers(text))

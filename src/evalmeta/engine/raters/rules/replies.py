@@ -44,6 +44,26 @@ _COUNTS: Final = frozenset(
         "twice only"
     )
 )
+_SAID_FROM: Final = 0.6
+_TROUBLE: Final = re.compile(
+    r"\b(?:error|down|outage|maintenance|unavailable|problem|issue|fail\w*|trouble|invalid|cannot|unable)\b",
+    re.IGNORECASE,
+)
+_ONLY: Final = re.compile(r"\b(?:only|just|nothing but)\b", re.IGNORECASE)
+_INFORMING: Final = re.compile(
+    r"\b(?:summar|list|overview|descri|explain|explanation|provid|show|confirm|stat|details?|information|breakdown"
+    r"|return|mention|nam|inform|tell|instructions|steps|calculat|compar|includ|contain)",
+    re.IGNORECASE,
+)
+_ACTING: Final = word_list("transfer hand escalat connect forward wait human help greet thank welcom wish bye farewell")
+_GENERAL: Final = frozenset(
+    word_list(
+        "help assist answer question request topic kind such information detail matter thing anything something "
+        "further instruction personal data about other with from this that your provide share legal medical "
+        "financial time moment able regard conversation right leider helfen auskunft ayudar ayudarle respuesta "
+        "pregunta répondre aider cette nicht eso atender esa esta solicitud petición sorry afraid unfortunately"
+    )
+)
 
 
 def is_yes_or_no(expected: str, actual: str) -> bool:
@@ -100,30 +120,6 @@ def left_uncounted(texts: Texts) -> str:
     if not facts or any(fact.kind != "number" or float(fact.text) < _MIN_COUNT for fact in facts):
         return ""
     return facts[0].full_text if _COUNTS.isdisjoint(raw_words(texts.actual)) else ""
-
-
-_SAID_FROM: Final = 0.6
-_TROUBLE: Final = re.compile(
-    r"\b(?:error|down|outage|maintenance|unavailable|problem|issue|fail\w*|trouble|invalid|cannot|unable)\b",
-    re.IGNORECASE,
-)
-_ONLY: Final = re.compile(r"\b(?:only|just|nothing but)\b", re.IGNORECASE)
-_INFORMING: Final = re.compile(
-    r"\b(?:summar|list|overview|descri|explain|explanation|provid|show|confirm|stat|details?|information|breakdown"
-    r"|return|mention|nam|inform|tell|instructions|steps|calculat|compar|includ|contain)",
-    re.IGNORECASE,
-)
-_ACTING: Final = word_list("transfer hand escalat connect forward wait human help greet thank welcom wish bye farewell")
-
-
-_GENERAL: Final = frozenset(
-    word_list(
-        "help assist answer question request topic kind such information detail matter thing anything something "
-        "further instruction personal data about other with from this that your provide share legal medical "
-        "financial time moment able regard conversation right leider helfen auskunft ayudar ayudarle respuesta "
-        "pregunta répondre aider cette nicht eso atender esa esta solicitud petición sorry afraid unfortunately"
-    )
-)
 
 
 def judge_breakdown(texts: Texts) -> Rating | None:

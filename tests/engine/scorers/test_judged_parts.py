@@ -14,7 +14,7 @@ def plain(text: str) -> str:
 
 
 @given(st.lists(PARTS), st.sampled_from(["", " (1 of 3 passages have no content)"]))
-def test_what_is_written_is_read_again(parts: list[JudgedPart], remark: str) -> None:
+def test_written_parts_can_be_read(parts: list[JudgedPart], remark: str) -> None:
     told = [JudgedPart(each.label, plain(each.name).replace(": ", ":"), plain(each.rationale)) for each in parts]
     assert read_parts(write_parts(parts, remark=remark)) == tuple(told)
 
