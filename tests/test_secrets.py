@@ -331,7 +331,7 @@ def test_a_served_org_shows_its_tokens_once(machine: Machine, served: str) -> No
             reply = send(method, asked, body.replace(b"TOKEN", token.encode()), authorization=f"Bearer {sent}")
             assert token not in reply.text + str(reply.headers)
     assert "GET" in (machine.root / "state/logs/server.log").read_text()
-    assert len([process for process in machine.processes() if "evalmeta.org.workers" in process.words]) == 9
+    assert len([process for process in machine.processes() if "evalmeta.org.run_worker" in process.words]) == 9
     assert (machine.leaks(token, "x" * 20), len(machine.kept(token))) == ([], 1)
 
 

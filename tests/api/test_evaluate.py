@@ -297,7 +297,7 @@ def test_the_options_are_those_of_the_project_unless_others_are_given(project: P
     assert (declared.options.scoring.threshold, declared.total, len(declared.cases)) == (4, 2, 2)
     mine = RunOptions(scoring=Scoring(rater="mine"))
     assert evaluate(twenty(), answer, root=project.root, options=mine).run.options == mine
-    with pytest.raises(SettingsError, match="no rater is called 'theirs'"):
+    with pytest.raises(SettingsError, match="the rater 'theirs' is not configured"):
         evaluate(twenty(), answer, root=project.root, options=replace(mine, scoring=Scoring(rater="theirs")))
 
 

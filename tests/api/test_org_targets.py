@@ -104,7 +104,7 @@ def test_a_choice_is_taken_back(tmp_path: Path) -> None:
 def test_a_default_that_is_gone_says_how_to_choose_another(project: Project, logins: Logins) -> None:
     set_default(project, "desk")
     logins.delete(DESK)
-    with pytest.raises(NotFound, match="no login 'desk'") as raised:
+    with pytest.raises(NotFound, match="the login 'desk' cannot be found") as raised:
         choose_target(project)
     assert "evalmeta org default" in raised.value.actions[-1]
 
@@ -160,7 +160,7 @@ def test_a_session_that_another_program_has_renewed_is_taken(org: OAuthServer, l
 
 def test_a_session_that_cannot_be_renewed_says_how_to_log_in_again(org: OAuthServer, logins: Logins) -> None:
     target = renewable(org, logins, refresh_token="canary")  # noqa: S106 - of no org
-    with pytest.raises(LoginFailed, match=r"with ci has ended and was not renewed: .*invalid_grant") as raised:
+    with pytest.raises(LoginFailed, match=r"with ci has ended and could not be renewed: .*invalid_grant") as raised:
         asyncio.run(renew(target))
     assert raised.value.actions[-1] == f"Log in again: evalmeta org login --instance-url {org.url} --alias ci"
     assert "canary" not in str(raised.value)

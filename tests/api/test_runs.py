@@ -75,7 +75,7 @@ def test_a_prompt_template_that_is_bound_is_filled_in(project: Project) -> None:
 def test_a_prompt_template_that_is_not_bound_cannot_be_asked(project: Project) -> None:
     settings = project.root / "evalmeta.toml"
     settings.write_text(settings.read_text().replace("Exhibit_Label]", "Another]"))
-    with pytest.raises(SubjectNotBound, match="the prompt template 'Exhibit_Label' cannot be asked here"):
+    with pytest.raises(SubjectNotBound, match="no adapter is bound to the prompt template 'Exhibit_Label'"):
         run_of(find_project(project.root), AgentTest(TESTING_DEFINITION, "Exhibit_Labels"))
 
 

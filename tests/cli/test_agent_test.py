@@ -409,7 +409,7 @@ def test_a_run_that_is_over_cannot_be_canceled(evalmeta: Program, copy_samples: 
 
     done = evalmeta("test", "cancel", "-r", "--json")
 
-    assert (done.code, "is over already" in json.loads(done.out)["message"]) == (1, True)
+    assert (done.code, "is already over" in json.loads(done.out)["message"]) == (1, True)
 
 
 @pytest.mark.parametrize("command", ["resume", "results", "cancel"])

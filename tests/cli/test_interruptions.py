@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from evalmeta.model.run import RunOptions, RunStatus, Verdict
-from evalmeta.org.runs import work
+from evalmeta.org.run_worker import work
 from org.parts import asked, make_project, opened_of, started
 
 if TYPE_CHECKING:

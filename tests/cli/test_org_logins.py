@@ -136,7 +136,7 @@ def test_a_session_is_taken_over_from_sf_and_renewed_by_it(
     assert evalmeta("org", "login", "--from-sf", "theirs", "--alias", "mine").code == 0
     org.access_tokens.clear()
     shown = json.loads(evalmeta("org", "display", "-o", "mine", "--json").out)["result"]
-    assert shown["connectedStatus"].startswith(f"{org.url} does not take this access token")
+    assert shown["connectedStatus"].startswith(f"{org.url} refuses this access token")
     assert len(asked()) == 2
 
 
@@ -247,7 +247,7 @@ def test_commands_talk_to_the_org_that_is_named(
 def test_every_command_that_talks_to_an_org_takes_one(evalmeta: Program, team: Team, words: tuple[str, ...]) -> None:
     team.write("Orders")
     done = evalmeta(*words, "--target-org", "nowhere")
-    assert (done.code, "no login 'nowhere' is known here" in done.err) == (2, True)
+    assert (done.code, "the login 'nowhere' cannot be found" in done.err) == (2, True)
 
 
 def options(group: click.Group) -> Iterator[click.Option]:
@@ -349,7 +349,7 @@ def test_a_login_without_a_token_says_where_it_is_read_from(evalmeta: Program, t
 def test_a_server_of_ones_own_that_is_not_there_can_be_started(evalmeta: Program, typed: Callable[[str], None]) -> None:
     typed("x")
     refused = evalmeta("org", "login", "--instance-url", "http://127.0.0.1:9")
-    assert "is served by: evalmeta org start" in refused.err
+    assert "To serve the org of a project on this machine: evalmeta org start" in refused.err
 
 
 def test_https_where_http_is_spoken_is_told(evalmeta: Program, org: OAuthServer, typed: Callable[[str], None]) -> None:

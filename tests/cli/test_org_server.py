@@ -317,7 +317,7 @@ def test_a_reset_is_refused_while_a_run_is_in_progress(
     slow = make_project(tmp_path / "slow", seconds=3600)
     run_id = started(slow, cases=1)
     monkeypatch.chdir(slow.root)
-    worker = subprocess.Popen([sys.executable, "-m", "evalmeta.org.workers", str(slow.root), run_id])
+    worker = subprocess.Popen([sys.executable, "-m", "evalmeta.org.run_worker", str(slow.root), run_id])
     with opened_of(slow) as org:
         wait_for(lambda: org.runs.lease(run_id).worker)
     outcome = evalmeta("org", "reset", "--no-prompt", "--json")

@@ -167,7 +167,7 @@ def test_a_run_is_compared_with_the_one_whose_answers_it_judges(evalmeta: Progra
     [
         (["nothing"], "'nothing' is not a valid run id"),
         (["4KB000000000009GAA"], "It may be in another org"),
-        ([FIRST, "--rater", "nobody"], "no rater is called 'nobody'"),
+        ([FIRST, "--rater", "nobody"], "the rater 'nobody' is not configured"),
         ([FIRST, "--baseline", "missing.json"], "missing.json"),
     ],
 )

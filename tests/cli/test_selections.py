@@ -105,7 +105,7 @@ def test_a_dry_run_tells_what_would_keep_the_run_from_starting(evalmeta: Program
     (project.root / "evalmeta.toml").write_text("")
     assert "subject Desk (no adapter is bound to it)" in evalmeta("test", "run", "--dry-run").out
     unknown = evalmeta("test", "run", "--dry-run", "--rater", "nobody")
-    assert (unknown.code, "no rater is called 'nobody'" in unknown.err) == (2, True)
+    assert (unknown.code, "the rater 'nobody' is not configured" in unknown.err) == (2, True)
 
 
 def test_the_same_seed_draws_the_same_order(evalmeta: Program, project: Project) -> None:

@@ -14,7 +14,7 @@ import pytest
 
 from evalmeta.errors import StoreError
 from evalmeta.model.run import RunOptions, RunStatus
-from evalmeta.org.runs import work
+from evalmeta.org.run_worker import work
 from org.parts import asked, make_project, opened_of, started
 
 if TYPE_CHECKING:

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from client.oauth_server import CLIENT, SECRET, USERNAME, OAuthServer, key_pair, running
-from evalmeta.client.auth import fetch_session, introduce
+from evalmeta.client.auth import fetch_identity, fetch_session
 from evalmeta.errors import LoginFailed, MessageUnreadable, OrgUnreachable, UsageError
 from evalmeta.model.login import ByKey, ByRefreshToken, Login, Secrets
 
@@ -64,33 +64,33 @@ def test_a_refresh_token_that_was_revoked_gets_none_and_is_not_shown(org: OAuthS
 def test_an_org_tells_whose_a_token_is(org: OAuthServer, *, tells_username: bool) -> None:
     if not tells_username:
         del org.user_info["preferred_username"]
-    met = asyncio.run(introduce(org.url, org.new_session()))
+    met = asyncio.run(fetch_identity(org.url, org.new_session()))
     assert met == Login(USERNAME, org.url, org_id="00D000000000001", api_version="66.0")
 
 
 def test_a_token_of_another_org_is_refused_unseen(org: OAuthServer) -> None:
-    with pytest.raises(LoginFailed, match=r"does not take this access token \(status 401\)") as raised:
-        asyncio.run(introduce(org.url, "00D!canary"))
+    with pytest.raises(LoginFailed, match=r"refuses this access token \(status 401\)") as raised:
+        asyncio.run(fetch_identity(org.url, "00D!canary"))
     assert "canary" not in str(raised.value)
 
 
 def test_a_server_that_is_no_org_is_told(org: OAuthServer) -> None:
-    with pytest.raises(MessageUnreadable, match="/nowhere answered a login with status 500, and not as an org does"):
+    with pytest.raises(MessageUnreadable, match="status 500, but the reply is not from an org"):
         asyncio.run(fetch_session(ByRefreshToken("", org.url + "/nowhere"), secrets=Secrets("", "x")))
 
 
 def test_an_org_that_does_not_say_who_one_is_is_told(org: OAuthServer) -> None:
     del org.user_info["preferred_username"]
     org.username = ""
-    with pytest.raises(MessageUnreadable, match="does not tell the name of its user"):
-        asyncio.run(introduce(org.url, org.new_session()))
+    with pytest.raises(MessageUnreadable, match="does not return the name of its user"):
+        asyncio.run(fetch_identity(org.url, org.new_session()))
     org.user_info = {}
-    with pytest.raises(MessageUnreadable, match=r"answered /services/oauth2/userinfo .* it names no user"):
-        asyncio.run(introduce(org.url, org.new_session()))
+    with pytest.raises(MessageUnreadable, match=r"answered /services/oauth2/userinfo .* it has no user"):
+        asyncio.run(fetch_identity(org.url, org.new_session()))
 
 
 def test_an_org_that_is_down_is_unreachable() -> None:
     with running() as server:
         url = server.url
     with pytest.raises(OrgUnreachable, match="does not answer"):
-        asyncio.run(introduce(url, "00D!x"))
+        asyncio.run(fetch_identity(url, "00D!x"))

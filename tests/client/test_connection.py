@@ -15,7 +15,7 @@ from client.servers import TOKEN, URL, answering, connect, failing
 from evalmeta import limits
 from evalmeta.client.connection import Connection
 from evalmeta.client.metadata import deploy, describe, list_components, retrieve
-from evalmeta.client.runs import fetch_results, follow, start_run
+from evalmeta.client.runs import fetch_results, poll_run, start_run
 from evalmeta.errors import (
     MessageUnreadable,
     NotFound,
@@ -46,7 +46,7 @@ EVERY_CALL = (
     lambda connection: deploy(connection, b"zip"),
     lambda connection: retrieve(connection, Manifest(())),
     lambda connection: start_run(connection, "Orders"),
-    lambda connection: follow(connection, "4KB", wait=0, on_progress=lambda _: None),
+    lambda connection: poll_run(connection, "4KB", wait=0, on_progress=lambda _: None),
     lambda connection: fetch_results(connection, "4KB"),
 )
 
@@ -61,7 +61,7 @@ def rest_error(code: str, message: str) -> bytes:
 def test_an_answer_that_is_none_of_an_orgs_is_told_with_the_address(call: object, reply: bytes, status: int) -> None:
     transport, _ = answering((status, reply))
     with pytest.raises(
-        MessageUnreadable, match=f"^{URL} answered with status {status}, and not as an org does"
+        MessageUnreadable, match=f"^{URL} answered with status {status}, but the reply is not from an org"
     ) as raised:
         connect(transport, call)
     assert raised.value.actions
@@ -94,7 +94,7 @@ def test_any_answer_is_a_result_or_an_error_of_the_org(reply: bytes, status: int
 @pytest.mark.parametrize("results", [[], [AsyncResult(done=True, id="1")] * 2])
 def test_a_call_with_one_result_takes_no_other_number(results: list[AsyncResult]) -> None:
     transport, _ = answering((200, write_results("deploy", results)))
-    with pytest.raises(MessageUnreadable, match=f"answered deploy with {len(results)} results; one is due"):
+    with pytest.raises(MessageUnreadable, match=f"answered deploy with {len(results)} results, not with one"):
         connect(transport, lambda connection: deploy(connection, b"zip"))
 
 
@@ -174,21 +174,21 @@ def test_a_token_that_no_header_can_carry_is_refused_unseen(token: str) -> None:
 
 
 def test_an_address_that_is_none_is_refused() -> None:
-    with pytest.raises(UsageError, match="is no address of an org"):
+    with pytest.raises(UsageError, match="is not a valid address of an org"):
         Connection(url="http://[::1", token=TOKEN, api_version=NEWEST_API_VERSION)
 
 
 def test_an_answer_over_the_limit_is_not_kept(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(limits, "MAX_REPLY_BYTES", 1_000)
     transport, _ = answering((200, b'{"runId": "' + b"x" * 1_000 + b'"}'))
-    with pytest.raises(MessageUnreadable, match="more than 1,000 bytes"):
+    with pytest.raises(MessageUnreadable, match="larger than 1,000 bytes"):
         connect(transport, lambda connection: start_run(connection, "Orders"))
 
 
 def test_the_limit_counts_what_comes_out_of_compression(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(limits, "MAX_REPLY_BYTES", 1_000)
     packed = httpx.Response(200, content=gzip.compress(bytes(100_000)), headers={"content-encoding": "gzip"})
-    with pytest.raises(MessageUnreadable, match="more than 1,000 bytes"):
+    with pytest.raises(MessageUnreadable, match="larger than 1,000 bytes"):
         connect(httpx.MockTransport(lambda _: packed), lambda connection: start_run(connection, "Orders"))
 
 

@@ -31,7 +31,7 @@ def test_an_answer_comes_back_with_its_status() -> None:
 def test_a_redirect_is_not_followed_and_only_its_host_is_told() -> None:
     moved = httpx.Response(307, headers={"location": "https://elsewhere.example/x?sid=canary"})
     with pytest.raises(
-        MessageUnreadable, match=f"^{URL} leads to https://elsewhere.example; nothing was sent"
+        MessageUnreadable, match=f"^{URL} redirects to https://elsewhere.example; nothing was sent"
     ) as raised:
         ask(httpx.MockTransport(lambda _: moved))
     assert "canary" not in f"{raised.value} {raised.value.actions}"
@@ -50,12 +50,12 @@ def test_no_answer_is_unreachable() -> None:
 
 def test_an_answer_over_the_limit_is_not_kept(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(limits, "MAX_LOGIN_BYTES", 10)
-    with pytest.raises(MessageUnreadable, match="more than 10 bytes"):
+    with pytest.raises(MessageUnreadable, match="larger than 10 bytes"):
         ask(answering((200, bytes(11)))[0])
 
 
 def test_no_token_travels_in_clear_to_another_machine() -> None:
-    with pytest.raises(UsageError, match="is refused: an access token would travel there in clear"):
+    with pytest.raises(UsageError, match="is not allowed: it would send the access token unencrypted"):
         Connection(url="http://desk.example", token="canary", api_version=ApiVersion(66))  # noqa: S106 - of no org
 
 
@@ -77,7 +77,7 @@ def connected(url: str, token: str) -> str:
 def test_a_connection_follows_no_redirect() -> None:
     with running() as org, running() as elsewhere:
         org.leads_to = f"{elsewhere.url}/services/data/v66.0/limits"
-        with pytest.raises(MessageUnreadable, match=f"it leads to {elsewhere.url}; nothing was sent there"):
+        with pytest.raises(MessageUnreadable, match=f"it redirects to {elsewhere.url}; nothing was sent there"):
             limits_of(org.url, [org.new_session()])
         assert elsewhere.requests == []
 

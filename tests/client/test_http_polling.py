@@ -48,7 +48,7 @@ def test_a_job_is_asked_about_until_it_is_done() -> None:
 
 
 def test_a_wait_that_runs_out_names_the_job_and_says_that_it_goes_on() -> None:
-    with pytest.raises(WaitRanOut, match=r"job 0Af is not done after 2\.5 seconds; it goes on in the org") as raised:
+    with pytest.raises(WaitRanOut, match=r"job 0Af is not done after 2\.5 seconds; it continues in the org") as raised:
         ask_until(2, wait=2.5, every=3600)
     assert (raised.value.job_id, raised.value.exit_code) == ("0Af", 69)
 

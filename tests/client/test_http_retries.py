@@ -67,7 +67,7 @@ def test_a_change_that_may_have_been_made_is_never_repeated(call: Call, answer: 
     with replying_with(trouble, answer) as server, pytest.raises((OrgUnreachable, OrgBusy)) as raised:
         visit(server, call)
     assert (len(server.requests), raised.value.is_undone, raised.value.exit_code) == (1, False, 4)
-    assert "look before you repeat it" in raised.value.actions[-1]
+    assert "check before you repeat it" in raised.value.actions[-1]
 
 
 @pytest.mark.parametrize("call", [list_them, CHANGES[0][0]])
@@ -81,7 +81,7 @@ def test_where_nobody_listens_is_told_soon(call: Call) -> None:
 
 def test_an_org_that_stays_busy_is_left_alone_after_some_attempts() -> None:
     transport, requests = answering((503, HTML))
-    with pytest.raises(OrgBusy, match="answered with status 503: it asks for fewer requests"):
+    with pytest.raises(OrgBusy, match="answered with status 503: too many requests"):
         connect(transport, list_them)
     assert len(requests) == limits.MAX_ATTEMPTS
 
@@ -106,7 +106,7 @@ def test_a_busy_org_is_left_alone_for_as_long_as_it_asks() -> None:
 def test_an_org_that_asks_for_too_long_a_pause_is_told_at_once() -> None:
     with replying_with(http_reply(429, HTML, "Retry-After: 3600"), LISTED) as server, pytest.raises(OrgBusy) as raised:
         visit(server, list_them)
-    assert raised.value.actions == ("Try again later. It asks to be left alone for 3600 seconds.",)
+    assert raised.value.actions == ("Try again later. The org asks to wait 3600 seconds.",)
 
 
 @pytest.mark.parametrize("reply", [http_reply(200, HTML), http_reply(500, HTML), http_reply(200, b"<half")])

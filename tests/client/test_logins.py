@@ -94,7 +94,7 @@ def test_a_file_that_others_may_read_is_refused_with_the_fix(logins: Logins) -> 
     logins.save(DESK, SECRETS)
     [file] = logins.folder.iterdir()
     file.chmod(0o640)
-    with pytest.raises(UsageError, match=r"others may open it \(mode 640\)") as raised:
+    with pytest.raises(UsageError, match=r"other users can read it \(mode 640\)") as raised:
         logins.find("dev")
     assert raised.value.actions == (f"chmod 600 {file}",)
 
@@ -112,7 +112,7 @@ def test_a_file_that_is_no_login_is_named_and_not_shown(logins: Logins, content:
     logins.save(DESK, SECRETS)
     [file] = logins.folder.iterdir()
     file.write_text(content)
-    with pytest.raises(UsageError, match=r"\.json: is no login$"):
+    with pytest.raises(UsageError, match=r"\.json: is not a valid login$"):
         logins.list_logins()
 
 
@@ -126,12 +126,12 @@ def test_a_forgotten_login_is_gone(logins: Logins) -> None:
 
 def test_a_folder_that_cannot_be_made_is_told(tmp_path: Path) -> None:
     (tmp_path / "file").touch()
-    with pytest.raises(UsageError, match="cannot be made"):
+    with pytest.raises(UsageError, match="cannot be created"):
         Logins(tmp_path / "file" / "logins").save(DESK, SECRETS)
 
 
 def test_a_login_that_was_removed_meanwhile_is_told(logins: Logins) -> None:
-    with pytest.raises(LoginFailed, match="was removed meanwhile"):
+    with pytest.raises(LoginFailed, match="was removed in the meantime"):
         logins.secrets_of(DESK)
 
 
@@ -161,7 +161,7 @@ def test_a_keyring_that_forgot_is_told(logins: Logins) -> None:
     with installed() as ring:
         logins.save(DESK, SECRETS)
         ring.kept.clear()
-        with pytest.raises(LoginFailed, match="the keyring does not give the secrets of dev"):
+        with pytest.raises(LoginFailed, match="the keyring does not return the secrets of dev"):
             logins.secrets_of(DESK)
 
 

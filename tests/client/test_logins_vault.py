@@ -15,37 +15,37 @@ if TYPE_CHECKING:
 
 def test_what_is_kept_is_given_back_until_it_is_dropped() -> None:
     with installed():
-        assert logins.keep("me", "canary")
-        assert logins.fetch("me") == "canary"
-        logins.drop("me")
-        logins.drop("me")
-        assert logins.fetch("me") is None
+        assert logins.store_secret("me", "canary")
+        assert logins.read_secret("me") == "canary"
+        logins.delete_secret("me")
+        logins.delete_secret("me")
+        assert logins.read_secret("me") is None
 
 
 def test_a_locked_ring_takes_and_gives_nothing() -> None:
     with installed(broken=True):
-        assert not logins.keep("me", "canary")
-        assert logins.fetch("me") is None
-        logins.drop("me")
+        assert not logins.store_secret("me", "canary")
+        assert logins.read_secret("me") is None
+        logins.delete_secret("me")
 
 
 def test_a_ring_that_forgets_everything_is_none() -> None:
     before = keyring.get_keyring()
     keyring.set_keyring(keyring.backends.null.Keyring())
     try:
-        assert not logins.keep("me", "canary")
+        assert not logins.store_secret("me", "canary")
     finally:
         keyring.set_keyring(before)
 
 
 def test_without_the_extra_there_is_no_ring(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "keyring", None)
-    assert not logins.keep("me", "canary")
-    assert logins.fetch("me") is None
-    logins.drop("me")
+    assert not logins.store_secret("me", "canary")
+    assert logins.read_secret("me") is None
+    logins.delete_secret("me")
 
 
 def test_the_switch_of_the_sf_cli_turns_the_ring_off(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("SF_USE_GENERIC_UNIX_KEYCHAIN", "true")
     with installed():
-        assert not logins.keep("me", "canary")
+        assert not logins.store_secret("me", "canary")

@@ -8,7 +8,7 @@ import pytest
 
 from client.servers import answering, connect
 from evalmeta import limits
-from evalmeta.client.runs import Progress, cancel_run, fetch_results, follow, start_run
+from evalmeta.client.runs import Progress, cancel_run, fetch_results, poll_run, start_run
 from evalmeta.errors import MessageUnreadable, OrgBusy, OrgError, WaitRanOut
 from evalmeta.model.registry import TESTING_DEFINITION
 from evalmeta.model.run import RunOptions, RunStatus
@@ -40,7 +40,7 @@ def test_a_test_of_the_other_type_is_started_followed_and_read_where_it_is_run()
 
     async def run(connection: Connection) -> Run:
         run_id = await start_run(connection, "Visits", kind=TESTING_DEFINITION)
-        assert (await follow(connection, run_id, on_progress=lambda _: None)).status == "COMPLETED"
+        assert (await poll_run(connection, run_id, on_progress=lambda _: None)).status == "COMPLETED"
         return await fetch_results(connection, run_id)
 
     found = connect(transport, run)
@@ -65,7 +65,7 @@ def test_options_are_sent_beside_it_to_our_own_orgs_alone(is_ours: bool) -> None
 
 def test_a_start_that_agentforce_studio_puts_off_says_why() -> None:
     transport, _ = answering(reply(status="CREATED"))
-    with pytest.raises(OrgBusy, match="a run of Visits is in progress in the org already"):
+    with pytest.raises(OrgBusy, match="a run of Visits is already in progress in the org"):
         connect(transport, lambda connection: start_run(connection, "Visits", kind=TESTING_DEFINITION))
 
 
@@ -77,7 +77,7 @@ def test_a_cancel_that_the_org_does_not_carry_out_is_told() -> None:
 
 def test_a_start_without_an_id_is_unreadable() -> None:
     transport, _ = answering(reply(status="NEW"))
-    with pytest.raises(MessageUnreadable, match="gave no runId"):
+    with pytest.raises(MessageUnreadable, match="returned no runId"):
         connect(transport, lambda connection: start_run(connection, "Orders"))
 
 
@@ -85,7 +85,7 @@ def test_a_start_without_an_id_is_unreadable() -> None:
 def test_a_run_is_followed_until_it_is_over(last: str) -> None:
     transport, requests = answering(reply(status="NEW"), reply(status="RETRY"), reply(status=last, errorMessage="x"))
     seen: list[Progress] = []
-    progress = connect(transport, lambda connection: follow(connection, "4KB1", on_progress=seen.append))
+    progress = connect(transport, lambda connection: poll_run(connection, "4KB1", on_progress=seen.append))
     assert progress == Progress(last, error="x")
     assert ([each.status for each in seen], len(requests)) == (["NEW", "RETRY", last], 3)
 
@@ -93,14 +93,14 @@ def test_a_run_is_followed_until_it_is_over(last: str) -> None:
 def test_counts_are_told_when_the_org_tells_them() -> None:
     counts = {"testCasesCompleted": 2, "testCasesNotPassed": 1, "testCasesTotal": 5}
     transport, _ = answering(reply(status="COMPLETED", **counts))
-    done = connect(transport, lambda connection: follow(connection, "4KB1", on_progress=lambda _: None))
+    done = connect(transport, lambda connection: poll_run(connection, "4KB1", on_progress=lambda _: None))
     assert done == Progress("COMPLETED", 2, 1, 5)
 
 
 def test_a_wait_that_runs_out_names_the_run() -> None:
     transport, _ = answering(reply(status="IN_PROGRESS"))
     with pytest.raises(WaitRanOut) as raised:
-        connect(transport, lambda connection: follow(connection, "4KB1", wait=0, on_progress=lambda _: None))
+        connect(transport, lambda connection: poll_run(connection, "4KB1", wait=0, on_progress=lambda _: None))
     assert raised.value.job_id == "4KB1"
 
 
@@ -143,5 +143,5 @@ def test_results_of_our_own_orgs_are_fetched_page_by_page() -> None:
 def test_results_that_have_no_end_are_given_up(monkeypatch: pytest.MonkeyPatch, most: int) -> None:
     monkeypatch.setattr(limits, "MAX_TEST_CASES", most)
     transport, _ = answering(reply(status="COMPLETED", testCases=[{}], evalmeta={"next": "1-1"}))
-    with pytest.raises(MessageUnreadable, match="have no end"):
+    with pytest.raises(MessageUnreadable, match="never end"):
         connect(transport, fetch_from_ours)

@@ -7,7 +7,7 @@ import pytest
 from client.salesforce import RETRY, Scene, case, done, result, salesforce, studio_case
 from client.servers import visit
 from evalmeta import limits
-from evalmeta.client.runs import look, start_run, watch
+from evalmeta.client.runs import fetch_run, start_run, wait_for_run
 from evalmeta.errors import NotFound, OrgFault, WaitRanOut
 from evalmeta.model.generated_data import Action, GeneratedData
 from evalmeta.model.registry import TESTING_DEFINITION
@@ -29,7 +29,7 @@ def watched(*scenes: Scene, wait: float | None = None, name: str = "Orders") -> 
     async def run(connection: Connection) -> Run:
         kind = {"kind": TESTING_DEFINITION} if name == "Visits" else {}
         run_id = await start_run(connection, name, **kind)
-        return await watch(connection, run_id, definition=name, wait=wait, on_progress=seen.append)
+        return await wait_for_run(connection, run_id, definition=name, wait=wait, on_progress=seen.append)
 
     with salesforce(scenes) as org:
         return visit(org, run), seen
@@ -87,7 +87,7 @@ def test_an_org_that_says_no_is_asked_once(scene: Scene) -> None:
 
 def test_a_run_that_does_not_exist_is_not_found() -> None:
     with salesforce([DONE]) as org, pytest.raises(NotFound, match="Run not found"):
-        visit(org, lambda connection: look(connection, "4KB000000000009GAA"))
+        visit(org, lambda connection: fetch_run(connection, "4KB000000000009GAA"))
 
 
 def test_a_wait_that_runs_out_names_the_run() -> None:
@@ -98,7 +98,7 @@ def test_a_wait_that_runs_out_names_the_run() -> None:
 
 def test_a_look_at_completed_results_that_are_late_says_why() -> None:
     async def start_and_look(connection: Connection) -> Run:
-        return await look(connection, await start_run(connection, "Orders"))
+        return await fetch_run(connection, await start_run(connection, "Orders"))
 
     with salesforce([Scene("COMPLETED", RETRY)]) as org, pytest.raises(OrgFault, match="RETRY"):
         visit(org, start_and_look)
@@ -117,7 +117,7 @@ def test_cases_are_counted_when_they_have_results() -> None:
 
 def test_a_case_that_the_org_left_in_the_middle_is_an_error() -> None:
     run, _ = watched(Scene("COMPLETED", done(case(1, status="RETRY"))))
-    assert (run.cases[0].verdict, run.cases[0].error) == (Verdict.ERROR, "the run ended and left this case at RETRY")
+    assert (run.cases[0].verdict, run.cases[0].error) == (Verdict.ERROR, "the run ended while this case was RETRY")
 
 
 def test_a_case_that_was_never_asked_is_missing_from_a_canceled_run() -> None:

@@ -4,9 +4,10 @@ import orjson
 import pytest
 
 from client.servers import answering, connect
-from evalmeta.client.runs import DefinitionOfRun, extend_run, fetch_definition, rescore_run
+from evalmeta.client.runs import extend_run, fetch_definition, rescore_run
 from evalmeta.errors import MessageUnreadable, NotFound, OrgFault, UsageError
 from evalmeta.model.run import RunOptions
+from evalmeta.protocol.connect import RunDefinition
 
 RUN = "4KB000000000001GAA"
 
@@ -19,7 +20,7 @@ def fault(code: str, message: str, status: int = 400) -> tuple[int, bytes]:
 def test_a_definition_comes_as_it_was_and_as_it_is(now: str | None, read: bytes | None) -> None:
     transport, _ = answering((200, orjson.dumps({"then": "YQ==", "now": now, "isAbandoned": True})))
     found = connect(transport, lambda connection: fetch_definition(connection, RUN))
-    assert found == DefinitionOfRun(b"a", read, is_abandoned=True)
+    assert found == RunDefinition(b"a", read, is_abandoned=True)
 
 
 def test_a_definition_that_is_no_base64_is_unreadable() -> None:

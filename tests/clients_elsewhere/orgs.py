@@ -15,9 +15,9 @@ from typing import TYPE_CHECKING, TypeVar
 
 from evalmeta.client.connection import Connection
 from evalmeta.client.metadata import deploy
-from evalmeta.client.runs import follow, start_run
+from evalmeta.client.runs import poll_run, start_run
 from evalmeta.model.registry import NEWEST_API_VERSION
-from evalmeta.org.jobs import carry_out_jobs
+from evalmeta.org.jobs import run_jobs
 from evalmeta.org.organization import Organization
 from evalmeta.protocol.metadata_api import AsyncResult, DeployOptions
 from evalmeta.protocol.soap import deploy_call
@@ -91,7 +91,7 @@ class Org:
 
         async def finish(connection: Connection) -> str:
             run_id = await start_run(connection, name)
-            await follow(connection, run_id, wait=_DEADLINE_SECONDS, on_progress=lambda _: None)
+            await poll_run(connection, run_id, wait=_DEADLINE_SECONDS, on_progress=lambda _: None)
             return run_id
 
         return self._ask(finish)
@@ -109,7 +109,7 @@ class Org:
 
         return self._ask(send)
 
-    def carry_out_jobs(self, *, once: str = "Pending") -> None:
+    def run_jobs(self, *, once: str = "Pending") -> None:
         """Carries out the jobs of an idle org as soon as one has a status."""
         with open_database(self.folder / ".evalmeta") as database:
             org = Organization(database, self.folder, {}, lambda _: None)
@@ -117,7 +117,7 @@ class Org:
             while once not in {job.status for job, _ in org.jobs.unfinished()}:
                 assert time.monotonic() < until
                 time.sleep(_POLL_SECONDS)
-            carry_out_jobs(org)
+            run_jobs(org)
 
     def _ask(self, do: Callable[[Connection], Awaitable[T]]) -> T:
         async def connect() -> T:
@@ -144,7 +144,7 @@ def served_org(folder: Path) -> Iterator[Org]:
 
 @contextmanager
 def idle_org(folder: Path) -> Iterator[Org]:
-    """Serves an org whose jobs wait until `carry_out_jobs`."""
+    """Serves an org whose jobs wait until `run_jobs`."""
     _make_project(folder)
     words = [sys.executable, str(Path(__file__).with_name("idle_server.py")), str(folder)]
     with subprocess.Popen(words, stdout=subprocess.PIPE, text=True) as server:

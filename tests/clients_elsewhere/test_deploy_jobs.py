@@ -29,7 +29,7 @@ def test_a_deployment_can_be_left_asked_about_and_followed(workspace: Workspace,
     waiting = workspace.sf("project deploy report --json --job-id", job_id, org=idle)
     assert (waiting.code, waiting.reply.result.status) == (0, "Pending")
 
-    idle.carry_out_jobs()
+    idle.run_jobs()
     done = workspace.sf("project deploy report --json --job-id", job_id, org=idle)
     assert (done.code, done.reply.result.status, done.reply.result.numberComponentsDeployed) == (0, "Succeeded", 1)
 
@@ -45,7 +45,7 @@ def test_a_deployment_can_be_canceled(workspace: Workspace, idle: Org) -> None:
 
     with ThreadPoolExecutor() as pool:
         canceling = pool.submit(workspace.sf, "project deploy cancel --job-id", job_id, org=idle)
-        idle.carry_out_jobs(once="Canceling")
+        idle.run_jobs(once="Canceling")
         done = canceling.result()
 
     assert (done.code, f"Successfully canceled {job_id}" in done.out) == (0, True), done
@@ -63,7 +63,7 @@ def test_a_deployment_can_be_left_to_be_canceled(workspace: Workspace, idle: Org
 
 def test_a_deployment_that_is_over_cannot_be_canceled(workspace: Workspace, idle: Org) -> None:
     job_id = idle.submit("Over")
-    idle.carry_out_jobs()
+    idle.run_jobs()
 
     done = workspace.sf("project deploy cancel --json --job-id", job_id, org=idle)
 

@@ -11,7 +11,7 @@ import pytest
 
 from evalmeta import limits
 from evalmeta.model.run import Run, RunOptions, RunStatus, Verdict
-from evalmeta.org.runs import work
+from evalmeta.org.run_worker import work
 from evalmeta.protocol.connect import read_run, write_run
 from evalmeta.report import FORMATS, render
 from evalmeta.store.runs import encode_case

@@ -21,7 +21,7 @@ from evalmeta.client.connection import Connection
 from evalmeta.errors import EvalmetaError
 from evalmeta.model.login import ADMIN
 from evalmeta.model.registry import NEWEST_API_VERSION
-from evalmeta.org.jobs import carry_out_jobs
+from evalmeta.org.jobs import run_jobs
 from evalmeta.org.organization import Organization
 from evalmeta.org.server import serve
 from evalmeta.package.project import Project, find_project
@@ -88,7 +88,7 @@ def state(project: Project, accepted: str | None) -> str:
     with open_database(project.state_dir) as database:
         org = Organization(database, project.root, {}, lambda _: None)
         before = _version(org)
-        carry_out_jobs(org)
+        run_jobs(org)
         job = org.jobs.get("deploy", accepted) if accepted else None
         if accepted and (job is None or job.status != "Succeeded"):
             return "lost"

@@ -27,7 +27,7 @@ import evalmeta.engine.runner
 import evalmeta.engine.subjects.python  # noqa: F401
 from evalmeta import limits
 from evalmeta.model.run import RunOptions, RunStatus
-from evalmeta.org.workers import main as work
+from evalmeta.org.run_worker import main as work
 from evalmeta.store.database import open_database
 from org.parts import asked, make_project, opened_of, started
 

@@ -11,15 +11,15 @@ from typing import TYPE_CHECKING, TypeVar
 import httpx
 
 from evalmeta.client.connection import Connection
-from evalmeta.client.runs import fetch_results, follow
+from evalmeta.client.runs import fetch_results, poll_run
 from evalmeta.model.component import Manifest, ManifestTypes
 from evalmeta.model.login import ADMIN
 from evalmeta.model.registry import EVALUATION_DEFINITION, NEWEST_API_VERSION, TYPES
 from evalmeta.model.run import RunOptions
 from evalmeta.org.app import create_app, embedded_org
-from evalmeta.org.jobs import JobQueue, carry_out_jobs, submit_deployment
+from evalmeta.org.jobs import JobQueue, run_jobs, submit_deployment
 from evalmeta.org.organization import Organization
-from evalmeta.org.runs import start
+from evalmeta.org.runs import start_run
 from evalmeta.package.archive import build_zip
 from evalmeta.package.project import find_project
 from evalmeta.protocol.metadata_api import DeployOptions
@@ -170,7 +170,7 @@ def opened_of(project: Project) -> Iterator[Organization]:
 def deploy(org: Organization, zip_file: bytes, options: DeployOptions = DeployOptions()) -> str:  # noqa: B008
     """Deploys a zip, waits for the outcome, and gives the job's id."""
     job_id = submit_deployment(replace(org, wake=lambda: None), ADMIN, zip_file, options)
-    carry_out_jobs(org)
+    run_jobs(org)
     return job_id
 
 
@@ -178,7 +178,7 @@ def started(project: Project, *, cases: int, options: RunOptions = RunOptions())
     """Deploys a definition Orders, starts a run of it that nobody works on yet, and gives its id."""
     with opened_of(project) as org:
         deploy(org, package({"Orders": definition("Orders", cases=cases)}))
-        return start(org, EVALUATION_DEFINITION, "Orders", options)
+        return start_run(org, EVALUATION_DEFINITION, "Orders", options)
 
 
 def embedded(project: Project, do: Callable[[Connection], Awaitable[T]], *, detached: bool = False) -> T:
@@ -202,7 +202,7 @@ def embedded(project: Project, do: Callable[[Connection], Awaitable[T]], *, deta
 
 async def follow_up(connection: Connection, run_id: str) -> Run:
     """Waits for a run and gives it with its results."""
-    await follow(connection, run_id, wait=120, on_progress=lambda _: None)
+    await poll_run(connection, run_id, wait=120, on_progress=lambda _: None)
     return await fetch_results(connection, run_id)
 
 

@@ -8,7 +8,7 @@ import orjson
 import pytest
 
 from evalmeta.org.app import create_app
-from evalmeta.org.jobs import carry_out_jobs
+from evalmeta.org.jobs import run_jobs
 from org.parts import KIND, URL, definition, package
 
 if TYPE_CHECKING:
@@ -54,14 +54,14 @@ def test_a_form_is_read_with_its_parts_in_any_order_and_spelling(
 ) -> None:
     parts = form(name)
     status, reply = send(waiting, "POST", files=parts[::-1] if turned else parts)
-    carry_out_jobs(waiting)
+    run_jobs(waiting)
     assert (status, described(waiting, str(reply["id"]))["status"]) == (201, "Succeeded")
     assert waiting.components.content(KIND.name, "A") == definition("A")
 
 
 def test_a_deployment_is_described_with_details_and_options(waiting: Organization) -> None:
     job_id = posted(waiting, checkOnly=True)
-    carry_out_jobs(waiting)
+    run_jobs(waiting)
     result = described(waiting, job_id)
     assert [each["fullName"] for each in result["details"]["componentSuccesses"]] == ["package.xml", "A"]
     assert (result["done"], result["checkOnly"], result["numberComponentsTotal"]) == (True, True, 1)
@@ -69,22 +69,22 @@ def test_a_deployment_is_described_with_details_and_options(waiting: Organizatio
 
 def test_details_come_only_when_asked_for(waiting: Organization) -> None:
     job_id = posted(waiting)
-    carry_out_jobs(waiting)
+    run_jobs(waiting)
     assert described(waiting, job_id, "")["details"]["componentSuccesses"] == []
 
 
 def test_a_validation_is_deployed_quickly(waiting: Organization) -> None:
     validation = posted(waiting, checkOnly=True)
-    carry_out_jobs(waiting)
+    run_jobs(waiting)
     status, reply = send(waiting, "POST", json={"validatedDeployRequestId": validation})
     assert (status, reply["validatedDeployRequestId"]) == (201, validation)
-    carry_out_jobs(waiting)
+    run_jobs(waiting)
     assert described(waiting, str(reply["id"]))["status"] == "Succeeded"
 
 
 def test_a_deployment_that_is_over_cannot_be_canceled(waiting: Organization) -> None:
     job_id = posted(waiting)
-    carry_out_jobs(waiting)
+    run_jobs(waiting)
     body = {"deployResult": {"status": "Canceling"}}
     status, reply = send(waiting, "PATCH", f"{REQUESTS}/{job_id}", json=body)
     assert (status, reply[0]["errorCode"]) == (400, "INVALID_ID_FIELD")
@@ -116,7 +116,7 @@ def test_an_unknown_job_is_not_found(waiting: Organization) -> None:
 
 def test_a_validation_is_deployed_at_the_documented_address_or_not_found(waiting: Organization) -> None:
     validation = posted(waiting, checkOnly=True)
-    carry_out_jobs(waiting)
+    run_jobs(waiting)
     body, path = {"validatedDeployRequestId": validation}, f"{REQUESTS}/validatedDeployRequestId"
     assert send(waiting, "POST", path, json=body)[0] == 201
     status, reply = send(waiting, "POST", path, json=body)

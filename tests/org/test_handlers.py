@@ -12,7 +12,7 @@ from evalmeta import limits
 from evalmeta.errors import OrgFault
 from evalmeta.model.run import CaseResult, TestResult, Verdict
 from evalmeta.org.app import create_app
-from evalmeta.org.jobs import carry_out_jobs
+from evalmeta.org.jobs import run_jobs
 from evalmeta.protocol.metadata_api import AsyncResult, DeployOptions, DeployResult
 from evalmeta.protocol.soap import deploy_call, read_results, write_call
 from evalmeta.store.database import open_database
@@ -102,7 +102,7 @@ def test_a_wrong_session_leaves_the_body_unread(org: Organization) -> None:
         (
             f"<listMetadata>{f'<queries><type>{KIND.name}</type></queries>' * 4}</listMetadata>",
             "EXCEEDED_MAX_TYPES_LIMIT",
-            "4 queries; at most 3 are answered at a time",
+            "4 queries; at most 3 are allowed in one call",
         ),
         (
             "<checkDeployStatus><asyncProcessId>0Af9</asyncProcessId></checkDeployStatus>",
@@ -168,7 +168,7 @@ def test_a_deployment_is_answered_with_a_receipt_and_kept(waiting: Organization)
     sent = write_call(deploy_call(zip_file, DeployOptions()), session=waiting.token, client="c")
     [receipt] = read_results(AsyncResult, send(waiting, "POST", SOAP, sent).content)
     check = f"<checkDeployStatus><asyncProcessId>{receipt.id}</asyncProcessId></checkDeployStatus>"
-    carry_out_jobs(waiting)
+    run_jobs(waiting)
     [result] = read_results(DeployResult, call(waiting, check).content)
     assert (receipt.done, receipt.state, result.id, result.success) == (False, "Queued", receipt.id, True)
 
@@ -213,7 +213,7 @@ def test_a_run_is_canceled_once_and_says_by_whom(tmp_path: Path) -> None:
         status = rest(org, "GET", f"{RUNS}/{run_id}").json()
     assert (canceled.status_code, canceled.json()) == (200, {"success": True})
     assert (status["status"], status["errorMessage"]) == ("TERMINATED", "canceled by Local Admin")
-    assert again == (400, "INVALID_STATUS", f"Run {run_id} is over already")
+    assert again == (400, "INVALID_STATUS", f"Run {run_id} is already over")
 
 
 def test_a_run_that_does_not_exist_cannot_be_canceled(org: Organization) -> None:

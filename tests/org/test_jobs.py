@@ -8,7 +8,7 @@ import pytest
 from evalmeta import limits
 from evalmeta.errors import OrgFault
 from evalmeta.model.login import ADMIN, User
-from evalmeta.org.jobs import cancel_deployment, carry_out_jobs, check_deployment, quick_deploy, submit_deployment
+from evalmeta.org.jobs import cancel_deployment, check_deployment, quick_deploy, run_jobs, submit_deployment
 from evalmeta.package.archive import build_zip
 from evalmeta.protocol.metadata_api import DeployOptions, DeployResult
 from evalmeta.protocol.soap import read_results
@@ -31,7 +31,7 @@ def outcome(org: Organization, job_id: str, *, user: User = ADMIN, details: bool
 
 def validated(org: Organization, *, user: User = ADMIN) -> str:
     job_id = submit_deployment(org, user, A, CHECK)
-    carry_out_jobs(org)
+    run_jobs(org)
     return job_id
 
 
@@ -45,7 +45,7 @@ def refusal(org: Organization, validation: str, *, user: User = ADMIN) -> str:
 def test_a_deployment_waits_until_it_is_its_turn(waiting: Organization) -> None:
     first, second = (submit_deployment(waiting, ADMIN, zip_file, DeployOptions()) for zip_file in (A, B))
     assert [outcome(waiting, each).status for each in (first, second)] == ["Pending", "Pending"]
-    carry_out_jobs(waiting)
+    run_jobs(waiting)
     assert [job.id for job in waiting.jobs.history()] == [first, second]
     assert outcome(waiting, second).status == "Succeeded"
 
@@ -74,7 +74,7 @@ def test_a_canceled_deployment_changes_nothing_and_says_by_whom(waiting: Organiz
     job_id = submit_deployment(waiting, ANN, A, DeployOptions())
     assert not cancel_deployment(waiting, ANN, job_id).done
     assert outcome(waiting, job_id).status == "Canceling"
-    carry_out_jobs(waiting)
+    run_jobs(waiting)
     result = outcome(waiting, job_id)
     assert (result.status, result.done, result.canceled_by_name) == ("Canceled", True, "Ann")
     assert waiting.components.list(KIND.name) == []
@@ -91,7 +91,7 @@ def test_a_job_whose_worker_broke_is_carried_out_by_the_next(waiting: Organizati
     job_id = submit_deployment(waiting, ADMIN, A, DeployOptions())
     [(job, lease)] = waiting.jobs.unfinished()
     assert waiting.jobs.claim(job.id, "another-machine:1::x", taken_from=lease, now=time.time() - 60)
-    carry_out_jobs(waiting)
+    run_jobs(waiting)
     assert outcome(waiting, job_id).status == "Succeeded"
 
 
@@ -105,7 +105,7 @@ def test_a_queue_that_is_full_takes_no_more(waiting: Organization, monkeypatch: 
 
 def test_a_quick_deploy_saves_exactly_what_was_validated(waiting: Organization) -> None:
     job_id = quick_deploy(waiting, ADMIN, validated(waiting))
-    carry_out_jobs(waiting)
+    run_jobs(waiting)
     assert outcome(waiting, job_id).status == "Succeeded"
     assert waiting.components.content(KIND.name, "A") == definition("A")
 
@@ -114,7 +114,7 @@ def test_a_validation_is_deployed_once(waiting: Organization) -> None:
     validation = validated(waiting)
     quick_deploy(waiting, ADMIN, validation)
     assert "deployed already" in refusal(waiting, validation)
-    carry_out_jobs(waiting)
+    run_jobs(waiting)
     assert "deployed already" in refusal(waiting, validation)
 
 
@@ -135,14 +135,14 @@ def test_a_validation_is_void_when_a_deployment_before_it_in_the_queue_changes_t
     validation = validated(waiting)
     submit_deployment(waiting, ADMIN, B, DeployOptions())
     job_id = quick_deploy(waiting, ADMIN, validation)
-    carry_out_jobs(waiting)
+    run_jobs(waiting)
     result = outcome(waiting, job_id)
     assert (result.status, result.error_status_code) == ("Failed", "INVALID_ID_FIELD")
 
 
 def test_only_a_validation_that_succeeded_can_be_deployed(waiting: Organization) -> None:
     failed = submit_deployment(waiting, ADMIN, package({"A": b"<x/>"}), CHECK)
-    carry_out_jobs(waiting)
+    run_jobs(waiting)
     for job_id in (failed, deploy(waiting, B), "0Af000000000099AAA", ""):
         assert "no validation that succeeded" in (text := refusal(waiting, job_id)) or "no such validation" in text
 

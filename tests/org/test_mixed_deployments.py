@@ -12,7 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from evalmeta.model.login import ADMIN
-from evalmeta.org.jobs import cancel_deployment, carry_out_jobs, check_deployment, submit_deployment
+from evalmeta.org.jobs import cancel_deployment, check_deployment, run_jobs, submit_deployment
 from evalmeta.package.archive import build_zip
 from evalmeta.protocol.metadata_api import DeployOptions, DeployResult
 from evalmeta.protocol.soap import read_results
@@ -82,7 +82,7 @@ def outcome_of(org: Organization, step: Step) -> DeployResult:
     job_id = submit_deployment(org, ADMIN, zip_of(step), step.options)
     if step.canceled:
         cancel_deployment(org, ADMIN, job_id)
-    carry_out_jobs(org)
+    run_jobs(org)
     [result] = read_results(DeployResult, check_deployment(org, ADMIN, job_id))
     return result
 

@@ -39,7 +39,7 @@ def test_a_repr_shows_no_token(org: Organization) -> None:
     [("63.0", True), ("66.0", True), ("67.0", True), ("68.0", False), ("62.0", False), ("x", False), ("", False)],
 )
 def test_an_org_speaks_the_versions_that_know_its_types(org: Organization, version: str, spoken: bool) -> None:  # noqa: FBT001
-    assert org.speaks(version) is spoken
+    assert org.supports(version) is spoken
 
 
 def test_texts_for_callers_name_files_from_the_project_on(org: Organization) -> None:

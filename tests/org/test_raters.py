@@ -13,7 +13,7 @@ from evalmeta.engine.raters.judge import Rating, Rubric
 from evalmeta.errors import SettingsError
 from evalmeta.model.run import RunOptions, Scoring, Verdict
 from evalmeta.model.settings import LlmRater, PluginRater
-from evalmeta.org.subjects import rater_of
+from evalmeta.org.run_worker import rater_of
 from installed import install
 
 if TYPE_CHECKING:
@@ -55,7 +55,7 @@ def test_a_rater_that_is_not_bound_is_named(org: Organization) -> None:
         async with rater_of(org, JUDGED):
             pass
 
-    with pytest.raises(SettingsError, match="no rater is called 'judge'"):
+    with pytest.raises(SettingsError, match="the rater 'judge' is not configured"):
         asyncio.run(bind())
 
 

@@ -13,7 +13,7 @@ from starlette.routing import Route
 
 from evalmeta import limits
 from evalmeta.org.app import create_app
-from evalmeta.org.request_guard import Gate, hosts_of
+from evalmeta.org.request_guard import RequestGuard, hosts_of
 from protocol.envelopes import jsforce_call
 
 if TYPE_CHECKING:
@@ -37,11 +37,11 @@ def send(app: ASGIApp, method: str, path: str, content: object = None, **headers
     return asyncio.run(go())
 
 
-def gate(app: ASGIApp) -> Gate:
-    return Gate(app, hosts_of("127.0.0.1", 8160))
+def gate(app: ASGIApp) -> RequestGuard:
+    return RequestGuard(app, hosts_of("127.0.0.1", 8160))
 
 
-def app(answer: Callable[[Request], Awaitable[object]]) -> Gate:
+def app(answer: Callable[[Request], Awaitable[object]]) -> RequestGuard:
     return gate(Starlette(routes=[Route("/{path:path}", answer, methods=["GET", "POST"])]))
 
 
@@ -54,40 +54,44 @@ def error(response: httpx.Response) -> tuple[int, str]:
 
 
 @pytest.fixture
-def door(org: Organization) -> Gate:
+def guard(org: Organization) -> RequestGuard:
     return gate(create_app(org))
 
 
 @pytest.mark.parametrize("host", ["evil.example", "evil.example:8160", "localhost:80", ""])
-def test_a_host_that_is_not_ours_is_refused(door: Gate, host: str) -> None:
-    assert error(send(door, "GET", "/services/data", host=host)) == (403, "FORBIDDEN")
+def test_a_host_that_is_not_ours_is_refused(guard: RequestGuard, host: str) -> None:
+    assert error(send(guard, "GET", "/services/data", host=host)) == (403, "FORBIDDEN")
 
 
 @pytest.mark.parametrize("origin", ["http://evil.example", "null", "http://localhost:9999"])
-def test_a_page_of_another_origin_is_refused_even_with_a_token(door: Gate, org: Organization, origin: str) -> None:
+def test_a_page_of_another_origin_is_refused_even_with_a_token(
+    guard: RequestGuard, org: Organization, origin: str
+) -> None:
     call = jsforce_call("<describeMetadata/>", session=org.token)
-    response = send(door, "POST", SOAP, call, origin=origin)
+    response = send(guard, "POST", SOAP, call, origin=origin)
     assert response.status_code == 403
     assert b"<faultcode>sf:FORBIDDEN</faultcode>" in response.content
 
 
 @pytest.mark.parametrize("headers", [{}, {"origin": BASE}])
-def test_callers_without_an_origin_or_with_ours_get_in(door: Gate, org: Organization, headers: dict[str, str]) -> None:
+def test_callers_without_an_origin_or_with_ours_get_in(
+    guard: RequestGuard, org: Organization, headers: dict[str, str]
+) -> None:
     call = jsforce_call("<describeMetadata/>", session=org.token)
-    assert send(door, "POST", SOAP, call, **headers).status_code == 200
+    assert send(guard, "POST", SOAP, call, **headers).status_code == 200
 
 
 @pytest.mark.parametrize("path", ["/services/data", "/nowhere"])
-def test_every_answer_has_the_security_headers(door: Gate, path: str) -> None:
-    headers = send(door, "GET", path).headers
+def test_every_answer_has_the_security_headers(guard: RequestGuard, path: str) -> None:
+    headers = send(guard, "GET", path).headers
     assert headers["x-content-type-options"] == "nosniff"
     assert headers["content-security-policy"].startswith("default-src 'none'")
     assert headers["cache-control"] == "no-store"
 
 
-def test_a_head_over_the_limit_is_refused(door: Gate) -> None:
-    assert error(send(door, "GET", "/services/data", x="x" * limits.MAX_HEADER_BYTES))[0] == 431
-    assert error(send(door, "GET", "/services/data?q=" + "x" * limits.MAX_HEADER_BYTES))[0] == 431
+def test_a_head_over_the_limit_is_refused(guard: RequestGuard) -> None:
+    assert error(send(guard, "GET", "/services/data", x="x" * limits.MAX_HEADER_BYTES))[0] == 431
+    assert error(send(guard, "GET", "/services/data?q=" + "x" * limits.MAX_HEADER_BYTES))[0] == 431
 
 
 def test_a_body_that_is_said_to_be_too_long_is_refused_unread() -> None:
@@ -98,7 +102,7 @@ def test_a_body_that_is_said_to_be_too_long_is_refused_unread() -> None:
     assert error(send(app(never), "POST", "/", b"x", **{"content-length": length})) == (413, "REQUEST_TOO_LARGE")
 
 
-def test_a_body_that_turns_out_too_long_is_refused(monkeypatch: pytest.MonkeyPatch, door: Gate) -> None:
+def test_a_body_that_turns_out_too_long_is_refused(monkeypatch: pytest.MonkeyPatch, guard: RequestGuard) -> None:
     monkeypatch.setattr(limits, "MAX_SOAP_BYTES", 1_000)
     given = []
 
@@ -107,7 +111,7 @@ def test_a_body_that_turns_out_too_long_is_refused(monkeypatch: pytest.MonkeyPat
             given.append(1)
             yield bytes(600)
 
-    response = send(door, "POST", SOAP, body())
+    response = send(guard, "POST", SOAP, body())
     assert response.status_code in {413, 500}
     assert b"sf:REQUEST_TOO_LARGE" in response.content
     assert len(given) < 10
@@ -116,9 +120,9 @@ def test_a_body_that_turns_out_too_long_is_refused(monkeypatch: pytest.MonkeyPat
 def test_bodies_that_are_too_long_together_are_put_off(monkeypatch: pytest.MonkeyPatch, org: Organization) -> None:
     monkeypatch.setattr(limits, "MAX_BODIES_BYTES", 1_000)
     runs = "/services/data/v66.0/einstein/ai-evaluations/runs"
-    door, bearer = gate(create_app(org)), f"Bearer {org.token}"
-    assert error(send(door, "POST", runs, bytes(1_001), authorization=bearer)) == (503, "SERVER_UNAVAILABLE")
-    assert error(send(door, "POST", runs, bytes(1_000), authorization=bearer))[0] == 400
+    guard, bearer = gate(create_app(org)), f"Bearer {org.token}"
+    assert error(send(guard, "POST", runs, bytes(1_001), authorization=bearer)) == (503, "SERVER_UNAVAILABLE")
+    assert error(send(guard, "POST", runs, bytes(1_000), authorization=bearer))[0] == 400
 
 
 def test_more_requests_at_once_than_the_limit_are_put_off(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -140,14 +144,14 @@ def test_more_requests_at_once_than_the_limit_are_put_off(monkeypatch: pytest.Mo
     assert asyncio.run(go()) == [503, 503, 200, 200, 200]
 
 
-def test_a_body_that_stops_coming_is_given_up(monkeypatch: pytest.MonkeyPatch, door: Gate) -> None:
+def test_a_body_that_stops_coming_is_given_up(monkeypatch: pytest.MonkeyPatch, guard: RequestGuard) -> None:
     monkeypatch.setattr(limits, "PIECE_SECONDS", 0.02)
 
     async def body() -> AsyncIterator[bytes]:
         yield b"x"
         await asyncio.sleep(60)
 
-    response = send(door, "POST", SOAP, body())
+    response = send(guard, "POST", SOAP, body())
     assert response.status_code == 408
     assert b"sf:REQUEST_RUNNING_TOO_LONG" in response.content
 
@@ -210,7 +214,7 @@ def test_a_body_goes_out_in_pieces_and_arrives_whole(monkeypatch: pytest.MonkeyP
         assert send(app(answer), "GET", f"/{'abcdefghijklmn'[:size]}").text == "abcdefghijklmn"[:size]
 
 
-def test_a_client_that_hangs_up_is_no_defect(door: Gate, caplog: pytest.LogCaptureFixture) -> None:
+def test_a_client_that_hangs_up_is_no_defect(guard: RequestGuard, caplog: pytest.LogCaptureFixture) -> None:
     async def hang_up() -> dict[str, str]:
         return {"type": "http.disconnect"}
 
@@ -218,7 +222,7 @@ def test_a_client_that_hangs_up_is_no_defect(door: Gate, caplog: pytest.LogCaptu
         pass
 
     with caplog.at_level(logging.INFO, logger="evalmeta.org"):
-        asyncio.run(door(upload(), hang_up, to_nobody))
+        asyncio.run(guard(upload(), hang_up, to_nobody))
     [line] = [record.getMessage() for record in caplog.records if record.name.startswith("evalmeta")]
     assert line.startswith(f"127.0.0.1 POST {SOAP} - ")
 

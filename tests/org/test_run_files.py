@@ -8,7 +8,7 @@ import pytest
 from evalmeta.client.runs import start_run
 from evalmeta.errors import OrgFault, SettingsError
 from evalmeta.model.run import RunStatus
-from evalmeta.org.run_files import file_of, keep_file, read_file_of_run
+from evalmeta.org.run_files import read_run_file, record_file, run_file_of
 from org.parts import ask, asked, embedded, follow_up, make_project, numbers, opened_of
 
 if TYPE_CHECKING:
@@ -33,30 +33,30 @@ def write(folder: Path) -> Path:
 
 
 def test_what_is_kept_of_a_file_comes_back(file: Path) -> None:
-    kept = keep_file(
+    kept = record_file(
         file.parent, file.name, subject_name="desk", subject={"adapter": "python", "target": "desk:answer"}
     )
-    assert file_of(kept.content()) == kept
-    [case] = read_file_of_run(file.parent, kept, "orders.yaml").cases
+    assert run_file_of(kept.content()) == kept
+    [case] = read_run_file(file.parent, kept, "orders.yaml").cases
     assert case.turns[0].utterance == "Where is it?"
 
 
 def test_a_definition_is_no_file() -> None:
-    assert file_of(b"<AiEvaluationDefinition/>") is None
+    assert run_file_of(b"<AiEvaluationDefinition/>") is None
 
 
 def test_a_file_that_has_changed_is_not_gone_on_with(file: Path) -> None:
-    kept = keep_file(file.parent, file.name, subject_name="desk", subject=None)
+    kept = record_file(file.parent, file.name, subject_name="desk", subject=None)
     file.write_text(SPEC + "  - utterance: And now?\n")
     with pytest.raises(SettingsError, match=r"orders\.yaml has changed since the run began"):
-        read_file_of_run(file.parent, kept, "orders.yaml")
+        read_run_file(file.parent, kept, "orders.yaml")
 
 
 def test_a_file_that_is_gone_is_not_gone_on_with(file: Path) -> None:
-    kept = keep_file(file.parent, file.name, subject_name="desk", subject=None)
+    kept = record_file(file.parent, file.name, subject_name="desk", subject=None)
     file.unlink()
-    with pytest.raises(SettingsError, match=r"orders\.yaml is not there any more"):
-        read_file_of_run(file.parent, kept, "orders.yaml")
+    with pytest.raises(SettingsError, match=r"orders\.yaml cannot be found"):
+        read_run_file(file.parent, kept, "orders.yaml")
 
 
 def test_criteria_that_have_changed_are_not_gone_on_with(tmp_path: Path) -> None:
@@ -65,15 +65,15 @@ def test_criteria_that_have_changed_are_not_gone_on_with(tmp_path: Path) -> None
     (tmp_path / "greetings.json").write_text(json.dumps(cases))
     criteria = tmp_path / "test_config.json"
     criteria.write_text('{"criteria": {"response_match_score": 0.5}}')
-    kept = keep_file(tmp_path, "greetings.json", subject_name="desk", subject=None)
+    kept = record_file(tmp_path, "greetings.json", subject_name="desk", subject=None)
     criteria.write_text('{"criteria": {"response_match_score": 0.9}}')
     with pytest.raises(SettingsError, match=r"greetings\.json has changed"):
-        read_file_of_run(tmp_path, kept, "greetings.json")
+        read_run_file(tmp_path, kept, "greetings.json")
 
 
 def test_settings_that_are_wrong_are_refused(file: Path) -> None:
-    with pytest.raises(OrgFault, match="the subject's settings are wrong"):
-        keep_file(file.parent, file.name, subject_name="desk", subject={"adapter": "python"})
+    with pytest.raises(OrgFault, match="the subject's settings are not valid"):
+        record_file(file.parent, file.name, subject_name="desk", subject={"adapter": "python"})
 
 
 ORDER = {"path": "orders.yaml", "subjectName": "Desk"}
@@ -92,7 +92,7 @@ def project(tmp_path: Path) -> Project:
 
 def test_only_the_embedded_org_reads_files(project: Project) -> None:
     assert embedded(project, begin).startswith("4KB")
-    with opened_of(project) as org, pytest.raises(OrgFault, match="this org runs what is deployed, no files"):
+    with opened_of(project) as org, pytest.raises(OrgFault, match="this org runs only deployed definitions, not files"):
         ask(org, begin)
 
 

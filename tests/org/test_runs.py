@@ -10,10 +10,11 @@ import pytest
 
 from evalmeta import limits
 from evalmeta.client.metadata import deploy
-from evalmeta.client.runs import Progress, fetch_results, follow, start_run
+from evalmeta.client.runs import Progress, fetch_results, poll_run, start_run
 from evalmeta.errors import NotFound, OrgBusy, OrgFault, SettingsError, SubjectNotBound
 from evalmeta.model.run import Run, RunOptions, RunStatus, Verdict
-from evalmeta.org.runs import is_abandoned, work
+from evalmeta.org.run_worker import work
+from evalmeta.org.runs import is_abandoned
 from evalmeta.store.database import open_database
 from evalmeta.store.runs import Lease
 from org.parts import asked, definition, embedded, follow_up, make_project, numbers, opened_of, package, started
@@ -80,7 +81,7 @@ def test_a_run_is_started_followed_and_gives_its_results(project: Project) -> No
 
     async def run(connection: Connection) -> Run:
         run_id = await deploy_and_start(connection)
-        last = await follow(connection, run_id, wait=120, on_progress=seen.append)
+        last = await poll_run(connection, run_id, wait=120, on_progress=seen.append)
         assert (last.done, last.total, last.not_passed, last.is_over) == (8, 8, 0, True)
         return await fetch_results(connection, run_id)
 
@@ -263,7 +264,7 @@ def test_a_worker_renews_its_lease(slow: Project, monkeypatch: pytest.MonkeyPatc
     monkeypatch.setattr(limits, "RUN_LEASE_SECONDS", 0.3)
     run_id = started(slow, cases=20, options=RunOptions(concurrency=1))
 
-    async def watch() -> list[float]:
+    async def wait_for_run() -> list[float]:
         with opened_of(slow) as org:
             working = asyncio.create_task(work(org, run_id))
             seen = []
@@ -272,7 +273,7 @@ def test_a_worker_renews_its_lease(slow: Project, monkeypatch: pytest.MonkeyPatc
                 seen.append(org.runs.lease(run_id).until)
             return [until for until in seen if until]
 
-    assert len(set(asyncio.run(watch()))) > 1
+    assert len(set(asyncio.run(wait_for_run()))) > 1
 
 
 def test_a_database_that_is_locked_for_a_while_costs_no_case(slow: Project, monkeypatch: pytest.MonkeyPatch) -> None:

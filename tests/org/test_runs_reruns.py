@@ -11,7 +11,7 @@ from evalmeta.client.runs import extend_run, fetch_definition, rescore_run
 from evalmeta.errors import EvalmetaError, NotFound, OrgFault, SettingsError, SubjectNotBound
 from evalmeta.model.run import Run, RunOptions, RunStatus, Scoring, Verdict
 from evalmeta.org import runs as reruns
-from evalmeta.org.runs import work
+from evalmeta.org.run_worker import work
 from evalmeta.store.runs import Runs
 from org.parts import (
     ask,
@@ -76,7 +76,7 @@ def test_a_worker_that_looked_before_a_run_was_extended_asks_all_of_it(
     run_id = finished(project)
     with opened_of(project) as org:
         before = org.runs.get(run_id)
-        reruns.extend(org, before, iterations=2)
+        reruns.extend_run(org, before, iterations=2)
         looks = [before]
         get = Runs.get
         monkeypatch.setattr(Runs, "get", lambda runs, sought: looks.pop() if looks else get(runs, sought))
@@ -95,12 +95,12 @@ def test_a_run_that_goes_on_is_neither_extended_nor_judged_again(project: Projec
     run_id = started(project, cases=1)
     with opened_of(project) as org:
         run = org.runs.get(run_id)
-        with pytest.raises(OrgFault, match="is not over: it is NEW"):
-            reruns.extend(org, run, iterations=2)
-        with pytest.raises(OrgFault, match="is not over: it is NEW"):
-            reruns.rescore(org, run, RunOptions(), as_deployed=False)
+        with pytest.raises(OrgFault, match="is not over: its status is NEW"):
+            reruns.extend_run(org, run, iterations=2)
+        with pytest.raises(OrgFault, match="is not over: its status is NEW"):
+            reruns.rescore_run(org, run, RunOptions(), as_deployed=False)
         with pytest.raises(OrgFault, match="is not over"):
-            reruns.extend(org, replace(run, status=RunStatus.COMPLETED), iterations=2)
+            reruns.extend_run(org, replace(run, status=RunStatus.COMPLETED), iterations=2)
 
 
 def test_a_run_whose_agent_is_not_bound_any_more_is_not_extended(project: Project) -> None:
@@ -109,7 +109,7 @@ def test_a_run_whose_agent_is_not_bound_any_more_is_not_extended(project: Projec
     with opened_of(project) as org:
         bare = replace(org, subjects={})
         with pytest.raises(SubjectNotBound):
-            reruns.extend(bare, org.runs.get(run_id), iterations=2)
+            reruns.extend_run(bare, org.runs.get(run_id), iterations=2)
         assert org.runs.get(run_id).status is RunStatus.COMPLETED
 
 
@@ -126,7 +126,7 @@ def test_answers_that_were_judged_again_can_be_once_more_and_are_not_extended(pr
     first = finished(project)
     again = rescored(project, first)
     assert rescored(project, again.id).answers_of == first
-    with pytest.raises(EvalmetaError, match=f"judges the answers of {first}; extend that one"):
+    with pytest.raises(EvalmetaError, match=f"scores the answers of run {first}; extend that run"):
         extended(project, again.id, 2)
 
 
@@ -149,9 +149,9 @@ def test_a_definition_that_is_gone_judges_nothing(project: Project) -> None:
     run_id = finished(project)
     with opened_of(project) as org:
         org.database.execute("DELETE FROM component")
-    with pytest.raises(NotFound, match="Orders is not deployed any more"):
+    with pytest.raises(NotFound, match="Orders is no longer deployed"):
         rescored(project, run_id, as_deployed=True)
-    assert embedded(project, lambda connection: fetch_definition(connection, run_id)).now is None
+    assert embedded(project, lambda connection: fetch_definition(connection, run_id)).current is None
 
 
 def test_a_run_goes_on_in_an_org_that_cannot_tell_its_definition(
@@ -160,7 +160,7 @@ def test_a_run_goes_on_in_an_org_that_cannot_tell_its_definition(
     run_id = started(project, cases=1)
     with opened_of(project) as org:
         run = org.runs.get(run_id)
-        monkeypatch.setattr("evalmeta.client.runs.runs_path", lambda _: "einstein/of-an-earlier-evalmeta")
+        monkeypatch.setattr("evalmeta.client.runs._path", lambda _: "/einstein/of-an-earlier-evalmeta")
         assert ask(org, lambda connection: check_unchanged(connection, run)) is None
 
 
@@ -168,12 +168,12 @@ def test_of_two_who_extend_a_run_one_does(project: Project) -> None:
     run_id = finished(project)
     with opened_of(project) as org:
         run = org.runs.get(run_id)
-        reruns.extend(org, run, iterations=2)
+        reruns.extend_run(org, run, iterations=2)
         with pytest.raises(OrgFault, match="is not over"):
-            reruns.extend(org, run, iterations=2)
+            reruns.extend_run(org, run, iterations=2)
 
 
 def test_how_answers_are_judged_is_checked_before(project: Project) -> None:
     run_id, options = finished(project), RunOptions(scoring=Scoring(rater="nobody"))
-    with opened_of(project) as org, pytest.raises(SettingsError, match="no rater is called 'nobody'"):
-        reruns.rescore(org, org.runs.get(run_id), options, as_deployed=False)
+    with opened_of(project) as org, pytest.raises(SettingsError, match="the rater 'nobody' is not configured"):
+        reruns.rescore_run(org, org.runs.get(run_id), options, as_deployed=False)

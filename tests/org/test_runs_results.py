@@ -7,7 +7,7 @@ import pytest
 
 from evalmeta.model.registry import EVALUATION_DEFINITION
 from evalmeta.model.run import CaseResult, RunOptions, RunStatus, Verdict
-from evalmeta.org.runs import stand_ins
+from evalmeta.org.runs import placeholders
 from evalmeta.protocol.connect import read_run, write_run
 from org.parts import make_project, opened_of, started
 
@@ -29,7 +29,7 @@ def shown(
         assert run is not None
         assert EVALUATION_DEFINITION.run_prefix == run_id[:3]
         run = replace(run, status=status, started=1, ended=3, cases=cases)
-        return run, stand_ins(org, run)
+        return run, placeholders(org, run)
 
 
 def test_a_broken_case_has_an_error_for_every_expectation(tmp_path: Path) -> None:
@@ -43,7 +43,7 @@ def test_a_broken_case_has_an_error_for_every_expectation(tmp_path: Path) -> Non
 def test_a_run_that_ended_early_has_an_error_for_every_case_it_never_asked(tmp_path: Path, status: RunStatus) -> None:
     _, cases = shown(tmp_path, status, replace(BROKEN, verdict=Verdict.PASS, error=None))
     assert sorted((each.iteration, each.number) for each in cases) == [(1, 2), (2, 1), (2, 2)]
-    assert {each.error for each in cases} == {"the run ended before this case was asked"}
+    assert {each.error for each in cases} == {"the run ended before this case was run"}
 
 
 def test_a_case_that_was_not_chosen_was_not_to_be_asked(tmp_path: Path) -> None:
@@ -58,11 +58,11 @@ def test_a_run_that_goes_on_shows_what_there_is(tmp_path: Path) -> None:
 @pytest.mark.parametrize("status", list(RunStatus))
 def test_what_stands_in_is_undone_when_the_run_is_read(tmp_path: Path, status: RunStatus) -> None:
     run, cases = shown(tmp_path, status, BROKEN)
-    assert read_run(write_run(run, escape=True, stand_ins=cases)) == run
+    assert read_run(write_run(run, escape=True, placeholders=cases)) == run
 
 
 def test_a_run_that_broke_ends_the_poll_of_salesforces_clients(tmp_path: Path) -> None:
     run, cases = shown(tmp_path, RunStatus.ERROR)
-    written = write_run(run, escape=True, stand_ins=cases)
+    written = write_run(run, escape=True, placeholders=cases)
     assert written["status"] == "COMPLETED"
     assert [each["status"] for each in written["testCases"]] == ["ERROR"] * 4

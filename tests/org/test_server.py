@@ -292,7 +292,7 @@ def test_a_run_that_kills_its_workers_is_given_up(tmp_path: Path) -> None:
     with served(project, MAX_WORKER_DEATHS=2):
         wait_for(lambda: status_of(project, run_id) is RunStatus.ERROR)
     with opened_of(project) as org:
-        assert "2 workers died on it" in org.runs.get(run_id).error
+        assert "2 workers in a row died during this run" in org.runs.get(run_id).error
 
 
 def test_jobs_and_runs_asked_for_over_http_are_carried_out(project: Project) -> None:

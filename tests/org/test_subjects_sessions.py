@@ -55,7 +55,7 @@ def test_a_session_that_cannot_be_renewed_says_so(logins: Logins) -> None:
 
 @pytest.mark.usefixtures("logins")
 def test_a_login_that_is_not_there_is_named() -> None:
-    with pytest.raises(NotFound, match="no login 'dev'"):
+    with pytest.raises(NotFound, match="the login 'dev' cannot be found"):
         asyncio.run(sign_in("dev"))
 
 
@@ -66,6 +66,8 @@ def test_agents_in_orgs_are_bound_to_the_users_logins(logins: Logins, tmp_path: 
 
 @pytest.mark.usefixtures("logins")
 def test_an_org_that_nobody_is_logged_in_to_is_told_before_anything_is_asked(tmp_path: Path) -> None:
-    with pytest.raises(SettingsError, match="the subject's org cannot be asked: no login 'dev' is known here") as told:
+    with pytest.raises(
+        SettingsError, match="the subject's org cannot be used: the login 'dev' cannot be found"
+    ) as raised:
         bind_subject({"Desk": DESK}, "Desk", root=tmp_path)
-    assert "evalmeta org login" in told.value.actions[0]
+    assert "evalmeta org login" in raised.value.actions[0]

@@ -100,7 +100,7 @@ def test_a_worker_that_cannot_be_started_is_told_with_the_way_on(project: Projec
     worker = DetachedWorker(project.root, project.state_dir)
     worker.launch(run_id)
     worker.launch(run_id)
-    with pytest.raises(StoreError, match=f"no worker could be started for run {run_id}:") as raised:
+    with pytest.raises(StoreError, match=f"cannot start a worker for run {run_id}:") as raised:
         asyncio.run(worker.close())
     assert raised.value.actions == (f"Resume it: evalmeta test resume --job-id {run_id}",)
 

@@ -10,8 +10,8 @@ import pytest
 
 from evalmeta.errors import StoreError
 from evalmeta.model.run import RunOptions, RunStatus
+from evalmeta.org.run_worker import main
 from evalmeta.org.runs import is_abandoned
-from evalmeta.org.workers import main
 from org.parts import asked, make_project, opened_of, started
 
 if TYPE_CHECKING:
@@ -38,7 +38,7 @@ asyncio.run(start())
 
 
 def begin(project: Project, run_id: str) -> subprocess.Popen[bytes]:
-    return subprocess.Popen([sys.executable, "-m", "evalmeta.org.workers", str(project.root), run_id])
+    return subprocess.Popen([sys.executable, "-m", "evalmeta.org.run_worker", str(project.root), run_id])
 
 
 def wait_for(what: object) -> None:

@@ -9,7 +9,7 @@ import pytest
 from client.servers import http_reply, replying_with
 from evalmeta.client.http import bearer, open_http, request
 from evalmeta.errors import UsageError
-from evalmeta.protocol.http_logging import discreetly, reason_of
+from evalmeta.protocol.http_logging import error_reason, redacted_logs
 
 ANSWER = http_reply(200, b"{}", "Set-Cookie: sid=canary")
 
@@ -40,7 +40,7 @@ def test_requests_of_the_program_around_us_are_logged_as_ever(caplog: pytest.Log
 
 
 def test_discretion_ends_with_an_error(caplog: pytest.LogCaptureFixture) -> None:
-    with pytest.raises(ZeroDivisionError), discreetly():
+    with pytest.raises(ZeroDivisionError), redacted_logs():
         raise ZeroDivisionError
     logging.getLogger("httpx").info("it has exception=canary")
     assert "canary" in caplog.text
@@ -58,7 +58,7 @@ def test_discretion_ends_with_an_error(caplog: pytest.LogCaptureFixture) -> None
     ],
 )
 def test_a_reason_quotes_nothing(error: httpx.HTTPError | TimeoutError, reason: str | None) -> None:
-    assert reason_of(error) == (reason or str(error))
+    assert error_reason(error) == (reason or str(error))
 
 
 @pytest.mark.parametrize("token", ["", "canary canary", "canary\n", "canar\u00ff"])

@@ -48,7 +48,7 @@ def test_an_auth_url_of_this_machine_is_http() -> None:
     "line", ["", "force://", "https://a:b:canary@desk", "force://a:b:canary", "force://a:canary@b"]
 )
 def test_what_is_no_auth_url_is_refused_unseen(line: str) -> None:
-    with pytest.raises(UsageError, match="this is no sfdx auth URL") as raised:
+    with pytest.raises(UsageError, match="this is not a valid sfdx auth URL") as raised:
         read_auth_url(line)
     assert "canary" not in "".join((str(raised.value), *raised.value.actions))
 
@@ -103,7 +103,7 @@ def test_a_refusal_says_what_the_org_says() -> None:
 
 def test_a_session_at_an_address_in_clear_is_refused() -> None:
     body = orjson.dumps({"access_token": "canary", "instance_url": "http://desk.example"})
-    with pytest.raises(UsageError, match="is refused") as raised:
+    with pytest.raises(UsageError, match="is not allowed") as raised:
         read_token_reply(200, body, url=URL)
     assert "canary" not in str(raised.value)
 

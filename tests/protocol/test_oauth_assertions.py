@@ -33,13 +33,13 @@ def test_an_assertion_is_signed_and_holds_for_three_minutes() -> None:
     ],
 )
 def test_what_is_no_key_that_signs_is_refused_unseen(key: bytes) -> None:
-    with pytest.raises(UsageError, match="no RSA private key") as raised:
+    with pytest.raises(UsageError, match="no usable RSA private key") as raised:
         signed(key)
     assert "canary" not in str(raised.value)
 
 
 def test_without_the_extra_it_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "joserfc", None)
-    with pytest.raises(UsageError, match="needs the extra 'oauth'") as raised:
+    with pytest.raises(UsageError, match="requires the extra 'oauth'") as raised:
         signed(b"")
     assert raised.value.actions == ("Install it: pip install 'evalmeta[oauth]'",)

@@ -30,7 +30,7 @@ from evalmeta.engine.statistics import SummaryCounter
 from evalmeta.errors import StoreError, StoreLocked, TooManyErrors, UsageError
 from evalmeta.model.run import Run, RunOptions, RunStatus
 from evalmeta.org.lease import is_free, keep_lease, new_worker
-from evalmeta.org.runs import fault_of
+from evalmeta.org.runs import invalid_option
 from evalmeta.store.database import open_database
 from evalmeta.store.judge_cache import Ratings
 from evalmeta.store.runs import RunJournal, Runs
@@ -192,7 +192,7 @@ class _Terms(NamedTuple):
 
 def _task(assignment: Assignment, options: RunOptions | None, bindings: Bindings) -> _Task:
     options = options or _declared(assignment)
-    if fault := fault_of(options):
+    if fault := invalid_option(options):
         raise UsageError(f"options: {fault}")
     subject = bindings.subject(assignment)
     return _Task(assignment, options, subject, make_scorers(options.scoring, bindings.rater(assignment, options)))

@@ -6,7 +6,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from evalmeta.api.org_targets import EMBEDDED, Target, refuse_token, renew
-from evalmeta.client.auth import CALLBACK_PORT, fetch_session, introduce, log_in_with_browser
+from evalmeta.client.auth import CALLBACK_PORT, fetch_identity, fetch_session, log_in_with_browser
 from evalmeta.client.logins import user_logins
 from evalmeta.errors import EvalmetaError, LoginFailed, MessageUnreadable, UsageError
 from evalmeta.model.login import ByKey, ByRefreshToken, BySf, Login, Secrets
@@ -125,10 +125,10 @@ async def status_of(login: Login) -> str:
     try:
         target = Target(login, logins.secrets_of(login), logins)
         try:
-            await introduce(login.url, target.secrets.access_token)
+            await fetch_identity(login.url, target.secrets.access_token)
         except LoginFailed:
             target = await renew(target)
-            await introduce(login.url, target.secrets.access_token)
+            await fetch_identity(login.url, target.secrets.access_token)
     except EvalmetaError as error:
         return str(error)
     return "Connected"
@@ -148,6 +148,6 @@ def check_alias(alias: str) -> None:
 
 
 async def _keep(reply: TokenReply, renewal: Renewal | None, *, alias: str, client_secret: str = "") -> Login:
-    met = await introduce(reply.instance_url, reply.access_token)
+    met = await fetch_identity(reply.instance_url, reply.access_token)
     login = replace(met, alias=alias, renewal=renewal)
     return user_logins().save(login, Secrets(reply.access_token, reply.refresh_token, client_secret))

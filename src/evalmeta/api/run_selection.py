@@ -33,12 +33,12 @@ if TYPE_CHECKING:
     from evalmeta.api.agent_tests import FileTest
     from evalmeta.api.runs import AgentTest
     from evalmeta.client.connection import Connection
-    from evalmeta.client.runs import DefinitionOfRun
     from evalmeta.model.difference import Difference
     from evalmeta.model.evaluation import Case, Evaluation
     from evalmeta.model.registry import MetadataType
     from evalmeta.model.run import Run, RunOptions
     from evalmeta.package.project import Project
+    from evalmeta.protocol.connect import RunDefinition
 
 
 @dataclass(frozen=True, slots=True)
@@ -298,15 +298,15 @@ async def rescore(connection: Connection, run_id: str, options: RunOptions, *, a
     return await runs.rescore_run(connection, run_id, options, as_deployed=as_deployed)
 
 
-def _refuse_changes(run_id: str, found: DefinitionOfRun) -> None:
+def _refuse_changes(run_id: str, found: RunDefinition) -> None:
     # Of a file that is not deployed only a hash is kept.
-    is_file = found.then.startswith(b"{")
-    if found.now is None:
+    is_file = found.original.startswith(b"{")
+    if found.current is None:
         raise DefinitionChanged(run_id, is_gone=True, is_file=is_file)
     if is_file:
-        if found.then != found.now:
+        if found.original != found.current:
             raise DefinitionChanged(run_id, is_file=True)
         return
-    difference = compare_contents(("as the run began", found.then), ("deployed now", found.now))
+    difference = compare_contents(("as the run began", found.original), ("deployed now", found.current))
     if difference is not None and not difference.is_form_only:
         raise DefinitionChanged(run_id, difference)

@@ -23,18 +23,17 @@ from evalmeta.client.runs import (
     Progress,
     cancel_run,
     fetch_definition,
-    fetch_results,
-    follow,
+    fetch_run,
     kind_of_run,
-    look,
+    poll_run,
     start_run,
-    watch,
+    wait_for_run,
 )
 from evalmeta.engine.statistics import summarise
 from evalmeta.errors import AmbiguousTestDefinition, EvalmetaError, NotFound, OrgFault, Suggestion, WaitRanOut
 from evalmeta.model.registry import TYPES, metadata_type, types_at
 from evalmeta.model.run import Run, RunOptions, RunStatus, join
-from evalmeta.org.run_files import bound_subjects
+from evalmeta.org.run_files import subjects_of_run
 from evalmeta.org.subjects import bind_subject
 from evalmeta.store.database import open_database
 from evalmeta.store.history import RemoteRun, list_runs, open_remote_runs
@@ -150,7 +149,7 @@ async def check_subject(connection: Connection, project: Project, run: Run) -> N
         OrgError: the org cannot be reached or refuses the call.
     """
     asked = await fetch_definition(connection, run.id)
-    subjects = bound_subjects(project.settings.subjects, run.subject_name, asked.then)
+    subjects = subjects_of_run(project.settings.subjects, run.subject_name, asked.original)
     bind_subject(subjects, run.subject_name, root=project.root)
 
 
@@ -172,11 +171,7 @@ async def finish_run(
         WaitRanOut: the run goes on after `wait` seconds.
         OrgError: the org cannot be reached.
     """
-    if connection.is_ours:
-        await follow(connection, run_id, wait=wait, on_progress=on_progress)
-        run = await fetch_results(connection, run_id, definition=definition)
-    else:
-        run = await watch(connection, run_id, definition=definition, wait=wait, on_progress=on_progress)
+    run = await wait_for_run(connection, run_id, definition=definition, wait=wait, on_progress=on_progress)
     return FinishedRun(run, summarise(run.cases, options or run.options))
 
 
@@ -187,7 +182,7 @@ async def look_at_run(connection: Connection, run_id: str) -> FinishedRun:
         NotFound: no such run is in the org.
         OrgError: the org cannot be reached.
     """
-    run = await (fetch_results(connection, run_id) if connection.is_ours else look(connection, run_id))
+    run = await fetch_run(connection, run_id)
     return FinishedRun(run, summarise(run.cases, run.options))
 
 
@@ -195,7 +190,7 @@ async def leave_run(connection: Connection, run_id: str) -> None:
     """Sees to it that a run goes on after this process, over a connection that lets runs do so."""
     # Asking about a run that lost its worker gives it a new one.
     with suppress(WaitRanOut):
-        await follow(connection, run_id, wait=0, on_progress=lambda _: None)
+        await poll_run(connection, run_id, wait=0)
 
 
 def remember_run(connection: Connection, project: Project, run_id: str) -> None:
@@ -275,7 +270,7 @@ async def cancel(connection: Connection, project: Project, remote: RemoteRun) ->
     seen = (await fetch_remote_run(connection, project, remote)).run
     last = (await look_at_run(connection, remote.jobs[-1])).run
     if seen.status.is_over:
-        raise EvalmetaError(f"run {seen.id} is over already: it is {seen.status}")
+        raise EvalmetaError(f"run {seen.id} is already over: its status is {seen.status}")
     # Between two iterations there is nothing to end in the org.
     if not last.status.is_over:
         await cancel_run(connection, remote.jobs[-1])

@@ -1,8 +1,7 @@
-"""Sessions with orgs: asking for one, renewing one, and asking whose it is.
+"""Logins: sessions by key, refresh token, sf CLI or browser, their renewal, and the identity of their user.
 
-Asking an installed sf CLI for its session with an org; its own files are never read.
-
-A login with a browser: the authorization code flow with PKCE, and a callback on this machine.
+A browser login is the authorization code flow with PKCE and a callback on this machine. The sf CLI is called
+for its session with an org; its files are never read.
 """
 
 from __future__ import annotations
@@ -24,7 +23,7 @@ from evalmeta.model.login import ByKey, ByRefreshToken, Login
 from evalmeta.model.redaction import child_environment, redacted, redacted_bytes
 from evalmeta.protocol.json_fields import object_at, org_url, read_object, text
 from evalmeta.protocol.oauth import (
-    TOKEN_PATH,
+    GRANT_PATH,
     TokenReply,
     authorize_url,
     challenge_of,
@@ -49,23 +48,23 @@ if TYPE_CHECKING:
 
 
 _T = TypeVar("_T")
-# Of what is sent for a session: what no error may repeat.
+# The fields of grants that no error may contain.
 _SECRETS: Final = ("assertion", "client_secret", "code", "code_verifier", "refresh_token")
 _NO_TOKEN: Final = frozenset({HTTPStatus.UNAUTHORIZED, HTTPStatus.FORBIDDEN})
 
 
 async def fetch_session(renewal: Renewal, *, username: str = "", secrets: Secrets | None = None) -> TokenReply:
-    """Gets a new session the way that a login says.
+    """Return a new session.
 
     Args:
-        renewal: the way.
-        username: as whom, for a login with a key.
-        secrets: with the refresh token, for a login with one.
+        renewal: how to get it.
+        username: the user, for a login with a key.
+        secrets: the refresh token, for a login with one.
 
     Raises:
         LoginFailed: the org, or the sf CLI, refuses.
-        OrgUnreachable: there is no answer.
-        UsageError: the key cannot be read or used, an extra or sf is not installed.
+        OrgUnreachable: the org does not answer.
+        UsageError: the key cannot be read or used, or an extra or sf is not installed.
     """
     match renewal:
         case ByKey():
@@ -82,16 +81,16 @@ async def fetch_session(renewal: Renewal, *, username: str = "", secrets: Secret
             grant = refresh_grant(renewal.client_id, token, client_secret=secret)
             return await post_grant(renewal.login_url, grant)
         case _:
-            return await ask_sf(renewal.org)
+            return await fetch_sf_session(renewal.org)
 
 
 async def renew_secrets(login: Login, logins: Logins, *, instead_of: str) -> Secrets:
-    """Gets a new session for a stored login and keeps it; one that another program has just got is taken.
+    """Renew the session of a stored login and save it; use the one that another program has just saved.
 
-    `instead_of` is the access token that has ended.
+    `instead_of` is the expired access token.
 
     Raises:
-        LoginFailed: there is no way to get one, or the org refuses; the error of `fetch_session` is its cause.
+        LoginFailed: the session cannot be renewed, or the org refuses; the error of `fetch_session` is its cause.
     """
     if login.renewal is None:
         raise LoginFailed(f"the session with {login.name} has ended")
@@ -102,7 +101,7 @@ async def renew_secrets(login: Login, logins: Logins, *, instead_of: str) -> Sec
         reply = await fetch_session(login.renewal, username=login.username, secrets=kept)
     except EvalmetaError as error:
         raise LoginFailed(
-            f"the session with {login.name} has ended and was not renewed: {error}", actions=error.actions
+            f"the session with {login.name} has ended and could not be renewed: {error}", actions=error.actions
         ) from error
     fresh = replace(kept, access_token=reply.access_token, refresh_token=reply.refresh_token or kept.refresh_token)
     logins.save(login, fresh)
@@ -110,54 +109,54 @@ async def renew_secrets(login: Login, logins: Logins, *, instead_of: str) -> Sec
 
 
 async def post_grant(login_url: str, grant: Mapping[str, str]) -> TokenReply:
-    """Sends a grant and gives the session; raises like `fetch_session`."""
+    """Send a grant and return the session; raise like `fetch_session`."""
     async with open_http(login_url) as http:
-        reply = await request(http, "POST", TOKEN_PATH, form=grant, headers={"Accept": "application/json"})
+        reply = await request(http, "POST", GRANT_PATH, form=grant, headers={"Accept": "application/json"})
     body = reply.body
     if reply.status != HTTPStatus.OK:
         body = redacted_bytes(body, [grant[name] for name in _SECRETS if name in grant])
     return read_token_reply(reply.status, body, url=login_url)
 
 
-async def introduce(url: str, access_token: str) -> Login:
-    """Asks an org whose session a token is, and which API versions it has.
+async def fetch_identity(url: str, access_token: str) -> Login:
+    """Return the login of an access token: its user, its org and the org's newest API version.
 
     Raises:
-        LoginFailed: the org does not take the token.
-        OrgUnreachable: there is no answer.
-        MessageUnreadable: it answers as no org does.
+        LoginFailed: the org refuses the token.
+        OrgUnreachable: the org does not answer.
+        MessageUnreadable: a reply is not from an org.
     """
     async with open_http(url) as http:
-        user = await _ask(http, "/services/oauth2/userinfo", access_token, read_user_info)
-        newest = await _ask(http, "/services/data", access_token, read_newest_version)
-        username = user.username or await _ask(
+        user = await _fetch(http, "/services/oauth2/userinfo", access_token, read_user_info)
+        newest = await _fetch(http, "/services/data", access_token, read_newest_version)
+        username = user.username or await _fetch(
             http,
             f"/services/data/v{newest}/sobjects/User/{user.user_id}",
             access_token,
             lambda body: text(read_object(body), "Username"),
         )
     if not username:
-        raise MessageUnreadable(f"{url} does not tell the name of its user")
+        raise MessageUnreadable(f"{url} does not return the name of its user")
     return Login(username, url, org_id=user.org_id, api_version=str(newest))
 
 
-async def _ask(http: httpx.AsyncClient, path: str, access_token: str, read: Callable[[bytes], _T]) -> _T:
+async def _fetch(http: httpx.AsyncClient, path: str, access_token: str, read: Callable[[bytes], _T]) -> _T:
     url = str(http.base_url).rstrip("/")
     reply = await request(http, "GET", path, headers={"Authorization": bearer(access_token)})
     if reply.status in _NO_TOKEN:
         raise LoginFailed(
-            f"{url} does not take this access token (status {reply.status})",
+            f"{url} refuses this access token (status {reply.status})",
             actions=[
-                "Make sure that it is an access token of this org, and a new one.",
-                "Of an org that evalmeta serves, make it in the project that serves it: evalmeta org token",
+                "Check that it is a new access token of this org.",
+                "For an org that evalmeta serves, create it in the project that serves it: evalmeta org token",
             ],
         )
     try:
         return read(redacted_bytes(reply.body, [access_token]))
     except MessageUnreadable as error:
         raise MessageUnreadable(
-            f"{url} answered {path} with status {reply.status}, and not as an org does: {error}",
-            actions=["Check the address: --instance-url is the org's own, not that of a page in it."],
+            f"{url} answered {path} with status {reply.status}, but the reply is not from an org: {error}",
+            actions=["Check --instance-url: it must be the org's own address, not the address of a page."],
         ) from None
 
 
@@ -169,30 +168,30 @@ def _key(path: Path) -> bytes:
         raise UsageError(f"{path}: the key cannot be read: {error.strerror}") from None
 
 
-# A session id or a JWT. Since 2026 sf writes a remark in its place, and tells the token only where asked for it.
+# A session id or a JWT. Since 2026 sf prints a note instead, and prints the token only with its own command.
 _TOKEN: Final = re.compile(r"[\w.!-]{15,}", re.ASCII)
 
 
-async def ask_sf(org: str) -> TokenReply:
-    """Asks for the address and a fresh access token of an org that sf knows by this alias or username.
+async def fetch_sf_session(org: str) -> TokenReply:
+    """Return the session of the sf CLI with an org, by alias or username.
 
     Raises:
-        UsageError: no sf is installed.
-        LoginFailed: it does not know the org, has no session with it, or takes too long.
+        UsageError: sf is not installed.
+        LoginFailed: sf does not know the org, has no session with it, or times out.
     """
     shown = await _run(org, "display", "--verbose")
     token = text(shown, "accessToken")
     if not _TOKEN.fullmatch(token):
         token = text(await _run(org, "auth", "show-access-token"), "accessToken")
     if not (_TOKEN.fullmatch(token) and text(shown, "instanceUrl")):
-        raise LoginFailed(f"sf tells no session for {org}", actions=[f"See what it says: sf org display -o {org}"])
+        raise LoginFailed(f"sf has no session with {org}", actions=[f"See its output: sf org display -o {org}"])
     return TokenReply(token, org_url(text(shown, "instanceUrl")))
 
 
 async def _run(org: str, *words: str) -> JsonObject:
     program = shutil.which("sf")
     if program is None:
-        raise UsageError("there is no sf on the path", actions=["Install the Salesforce CLI, or log in another way."])
+        raise UsageError("sf is not on the PATH", actions=["Install the Salesforce CLI, or log in another way."])
     process = await asyncio.create_subprocess_exec(
         program,
         "org",
@@ -220,14 +219,14 @@ def _result(output: bytes) -> JsonObject:
     try:
         reply = read_object(output)
     except MessageUnreadable:
-        raise LoginFailed("sf answers, but not with JSON", actions=["Bring it up to date: sf update"]) from None
+        raise LoginFailed("the output of sf is not JSON", actions=["Update it: sf update"]) from None
     if result := object_at(reply, "result"):
         return result
-    said = redacted(text(reply, "message")) or "nothing"
-    raise LoginFailed(f"sf says: {said}", actions=["See its logins: sf org list"])
+    message = redacted(text(reply, "message")) or "no message"
+    raise LoginFailed(f"sf failed: {message}", actions=["See its logins: sf org list"])
 
 
-# What the sf CLI uses, and so what its connected app and most people's own take as callback.
+# The port of the sf CLI, which its connected app and most others allow as callback.
 CALLBACK_PORT: Final = 1717
 _PATH: Final = "/OauthRedirect"
 _REQUEST: Final = re.compile(rb"GET (/[^ ?]*)(?:\?([!-~]*))? HTTP/1\.[01]\r\n")
@@ -245,19 +244,19 @@ async def log_in_with_browser(
     port: int = CALLBACK_PORT,
     wait: float = limits.WEB_LOGIN_SECONDS,
 ) -> TokenReply:
-    """Waits until somebody has logged in with a browser, and gives the session.
+    """Wait until the user has logged in with a browser, and return the session.
 
     Args:
-        login_url: where people log in.
+        login_url: the org's login address.
         client_id: the connected app's consumer key.
-        show: is called with the address to open, when the callback is ready.
-        client_secret: the app's secret, if it wants one.
-        port: of the callback `http://localhost:PORT/OauthRedirect`; 0 is any.
-        wait: seconds, at the most.
+        show: called with the address to open, when the callback is ready.
+        client_secret: the app's secret, if it requires one.
+        port: the port of the callback `http://localhost:PORT/OauthRedirect`; 0 for any.
+        wait: the maximum number of seconds.
 
     Raises:
-        LoginFailed: the org refused, or nobody logged in within the wait.
-        UsageError: the port is taken.
+        LoginFailed: the org refused the login, or nobody logged in within the wait.
+        UsageError: the port is in use.
     """
     state, verifier = secrets.token_urlsafe(32), secrets.token_urlsafe(64)
     arrived: asyncio.Future[str] = asyncio.get_running_loop().create_future()
@@ -265,7 +264,9 @@ async def log_in_with_browser(
         server = await asyncio.start_server(_callback(state, arrived), "127.0.0.1", port, limit=_MAX_BYTES)
     except OSError as error:
         reason = f"the callback cannot listen on port {port}: {error.strerror}"
-        raise UsageError(reason, actions=["Free the port, or give --callback-port one that your app allows."]) from None
+        raise UsageError(
+            reason, actions=["Free the port, or set --callback-port to one that your app allows."]
+        ) from None
     async with server:
         redirect_uri = f"http://localhost:{server.sockets[0].getsockname()[1]}{_PATH}"
         challenge = challenge_of(verifier)
@@ -286,8 +287,8 @@ def _callback(
         try:
             async with asyncio.timeout(_READ_SECONDS):
                 head = await reader.readuntil(b"\r\n\r\n")
-                status, said = _answer(head, state, arrived)
-                writer.write(_reply(status, said))
+                status, message = _answer(head, state, arrived)
+                writer.write(_reply(status, message))
                 await writer.drain()
         except (OSError, TimeoutError, asyncio.IncompleteReadError, asyncio.LimitOverrunError):
             return
@@ -298,27 +299,27 @@ def _callback(
 
 
 def _answer(head: bytes, state: str, arrived: asyncio.Future[str]) -> tuple[str, str]:
-    """Takes what a browser brought; whatever was not sent by this login is refused and changes nothing."""
+    """Handle a request of the browser; refuse requests that do not belong to this login."""
     request = _REQUEST.match(head)
     if request is None or request[1] != _PATH.encode():
-        return "404 Not Found", "Nothing is here."
+        return "404 Not Found", "Not found."
     try:
         code = read_callback((request[2] or b"").decode("ascii"), state=state)
     except LoginFailed as error:
         if not arrived.done():
             arrived.set_exception(error)
-        return "200 OK", "The org refused the login; the terminal says why."
+        return "200 OK", "The org refused the login. See the terminal for the reason."
     except ValueError:
         code = None
     if code is None:
-        return "400 Bad Request", "This is not the answer to the login that is going on."
+        return "400 Bad Request", "This request does not belong to the current login."
     if not arrived.done():
         arrived.set_result(code)
-    return "200 OK", "evalmeta has what it needs. You can close this window."
+    return "200 OK", "You are logged in to evalmeta. You can close this window."
 
 
-def _reply(status: str, said: str) -> bytes:
-    page = _PAGE.format(text=said).encode()
+def _reply(status: str, message: str) -> bytes:
+    page = _PAGE.format(text=message).encode()
     head = (
         f"HTTP/1.1 {status}\r\nContent-Type: text/html; charset=utf-8\r\nContent-Length: {len(page)}\r\n"
         "Connection: close\r\nReferrer-Policy: no-referrer\r\nCache-Control: no-store\r\n\r\n"

@@ -1,4 +1,4 @@
-"""A connection to an org: where it is, as whom, and how requests and errors travel."""
+"""A connection to an org: its address, session, requests and errors."""
 
 from __future__ import annotations
 
@@ -9,10 +9,19 @@ import httpx
 import orjson
 
 from evalmeta import limits
-from evalmeta.client.http import bearer, busy, no_answer, open_http, persist, read_limited, where_it_leads
+from evalmeta.client.http import (
+    bearer,
+    busy_error,
+    open_http,
+    poll,
+    read_limited,
+    redirect_target,
+    send_with_retries,
+    unreachable_error,
+)
 from evalmeta.errors import MessageUnreadable, NotFound, OrgFault, SettingsError, StoreError, SubjectNotBound
 from evalmeta.model.redaction import redacted_bytes
-from evalmeta.protocol.http_logging import discreetly
+from evalmeta.protocol.http_logging import redacted_logs
 from evalmeta.protocol.json_fields import org_url, read_object, text
 from evalmeta.protocol.oauth import is_evalmeta, read_newest_version
 from evalmeta.protocol.soap import read_results, read_text_result, write_call
@@ -40,19 +49,18 @@ class Connection:
 
     Args:
         url: the org's address, such as `https://example.my.salesforce.com`.
-        token: the session's access token; it appears in no message and no repr.
-        api_version: the version that requests are made with.
-        transport: how requests travel; None is the network, an `httpx.ASGITransport`
-            reaches an org in this process.
-        poll_seconds: how long to wait between the first two questions about a job, from
-            which all pauses are reckoned.
-        renew: gives a new access token; asked once when the org says that the session ended.
-        is_ours: whether the org is one of evalmeta's own, which understand more than
-            Salesforce documents; `newest_version` finds out.
+        token: the session's access token; no message and no repr contains it.
+        api_version: the API version of requests.
+        transport: how requests are sent; None for the network, an `httpx.ASGITransport`
+            for an org in this process.
+        poll_seconds: the seconds between the first two status requests of a job; all other
+            pauses are multiples of it.
+        renew: returns a new access token; called once when the org says that the session has ended.
+        is_ours: whether the org is one of evalmeta's own, which support more than Salesforce
+            documents; `newest_version` sets it.
 
     Raises:
-        UsageError: the address or the token cannot be one, or the address is http
-            elsewhere than on this machine.
+        UsageError: the address or the token is not valid, or the address is http on another machine.
     """
 
     def __init__(
@@ -76,7 +84,7 @@ class Connection:
         self._http = open_http(self.url, transport=transport)
 
     def __repr__(self) -> str:
-        """Gives the address without the token."""
+        """Return the address without the token."""
         return f"Connection({self.url!r}, api_version={str(self.api_version)!r})"
 
     async def __aenter__(self) -> Self:
@@ -88,19 +96,19 @@ class Connection:
         await self._http.aclose()
 
     async def call(self, operation: Node, result: type[_T]) -> list[_T]:
-        """Makes a Metadata API call and gives its results.
+        """Make a Metadata API call and return its results.
 
         Raises:
-            OrgFault: the org says no.
-            OrgBusy: it says to come later.
-            OrgUnreachable: it says nothing.
-            MessageUnreadable: it says what no org says.
-            StoreError: its database cannot be used.
+            OrgFault: the org refuses the call.
+            OrgBusy: the org asks to retry later.
+            OrgUnreachable: the org does not answer.
+            MessageUnreadable: the reply is not valid.
+            StoreError: the org's database cannot be used.
         """
         return await self._in_session(lambda: self._call(operation, lambda reply: read_results(result, reply)))
 
     async def call_for_text(self, operation: Node) -> str:
-        """Makes a Metadata API call whose result is a text, and gives it; raises like `call`."""
+        """Make a Metadata API call whose result is a text, and return it; raise like `call`."""
         return await self._in_session(lambda: self._call(operation, read_text_result))
 
     async def _call(self, operation: Node, read: Callable[[bytes], _T]) -> _T:
@@ -111,54 +119,62 @@ class Connection:
         try:
             return read(content)
         except OrgFault as fault:
-            raise _named(fault) from None
+            raise _specific_error(fault) from None
         except MessageUnreadable as error:
             raise self._unreadable(status, str(error)) from None
 
     async def call_for_one(self, operation: Node, result: type[_T]) -> _T:
-        """Makes a Metadata API call that has one result, and gives it; raises like `call`."""
+        """Make a Metadata API call that has one result, and return it; raise like `call`."""
         results = await self.call(operation, result)
         if len(results) != 1:
-            raise MessageUnreadable(f"{self.url} answered {operation.name} with {len(results)} results; one is due")
+            raise MessageUnreadable(f"{self.url} answered {operation.name} with {len(results)} results, not with one")
         return results[0]
 
     async def get(self, path: str) -> JsonObject:
-        """Gets a JSON object from `/services/data/vNN.0` + path; raises like `call`."""
+        """Get a JSON object from `/services/data/vNN.0` + path; raise like `call`."""
         return await self._in_session(lambda: self._json("GET", path, None))
 
     async def post(self, path: str, body: JsonObject) -> JsonObject:
-        """Posts a JSON object to `/services/data/vNN.0` + path; raises like `call`."""
+        """Post a JSON object to `/services/data/vNN.0` + path; raise like `call`."""
         return await self._in_session(lambda: self._json("POST", path, orjson.dumps(body)))
 
     async def newest_version(self) -> ApiVersion:
-        """Asks for the newest API version that the org has, and learns whether it is ours; raises like `call`."""
-        status, reply = await persist(
-            lambda: self._send("GET", "/services/data", content=None, headers={}), every=self.poll_seconds
-        )
+        """Return the newest API version of the org, and set `is_ours`; raise like `call`."""
+        status, reply = await self.retry(lambda: self._send("GET", "/services/data", content=None, headers={}))
         try:
             self.is_ours = is_evalmeta(reply)
             return read_newest_version(reply)
         except MessageUnreadable as error:
             raise self._unreadable(status, str(error)) from None
 
-    async def _in_session(self, ask: Callable[[], Awaitable[_T]]) -> _T:
+    async def retry(self, send: Callable[[], Awaitable[_T]], *, changes: bool = False) -> _T:
+        """Send a request, and again after transient errors; see `send_with_retries`."""
+        return await send_with_retries(send, every=self.poll_seconds, changes=changes)
+
+    async def poll(
+        self, check: Callable[[], Awaitable[_T]], is_done: Callable[[_T], bool], *, job_id: str, wait: float | None
+    ) -> _T:
+        """Check a job until it is done; see `evalmeta.client.http.poll`."""
+        return await poll(check, is_done, job_id=job_id, wait=wait, every=self.poll_seconds)
+
+    async def _in_session(self, send: Callable[[], Awaitable[_T]]) -> _T:
         token = self._token
         try:
-            return await ask()
+            return await send()
         except OrgFault as fault:
             if fault.code != _SESSION_ENDED or self._renew is None:
                 raise
         async with self._renewing:
             if self._token == token:
                 self._token = _checked(await self._renew())
-        return await ask()
+        return await send()
 
     async def _json(self, method: str, path: str, content: bytes | None) -> JsonObject:
         headers = {"Content-Type": "application/json", "Authorization": bearer(self._token)}
         url = f"/services/data/v{self.api_version}{path}"
         status, reply = await self._send(method, url, content=content, headers=headers)
         if status >= _HTTP_ERROR:
-            raise _rest_error(reply, status) or self._unreadable(status, "it holds no Salesforce error")
+            raise _rest_error(reply, status) or self._unreadable(status, "it contains no Salesforce error")
         try:
             return read_object(reply)
         except MessageUnreadable as error:
@@ -166,8 +182,8 @@ class Connection:
 
     def _unreadable(self, status: int, reason: str) -> MessageUnreadable:
         return MessageUnreadable(
-            f"{self.url} answered with status {status}, and not as an org does: {reason}",
-            actions=["Check the org's address, and that no proxy answers in its place."],
+            f"{self.url} answered with status {status}, but the reply is not from an org: {reason}",
+            actions=["Check the org's address, and that no proxy answers instead of the org."],
         )
 
     async def _send(
@@ -175,20 +191,21 @@ class Connection:
     ) -> tuple[int, bytes]:
         token = self._token
         try:
-            with discreetly():
+            with redacted_logs():
                 async with (
                     timeout(limits.REQUEST_SECONDS),
                     self._http.stream(method, path, content=content, headers=headers) as response,
                 ):
-                    if place := where_it_leads(response):
-                        raise self._unreadable(response.status_code, f"it leads to {place}; nothing was sent there")
+                    if target := redirect_target(response):
+                        reason = f"it redirects to {target}; nothing was sent there"
+                        raise self._unreadable(response.status_code, reason)
                     status, reply = response.status_code, await read_limited(response, limits.MAX_REPLY_BYTES)
         except (httpx.HTTPError, TimeoutError) as error:
-            raise no_answer(self.url, error) from None
-        # Nothing that an org has to say holds the session's own token; a careless error repeats it.
+            raise unreachable_error(self.url, error) from None
+        # Replies need not contain the session's token, but some error messages repeat it.
         reply = redacted_bytes(reply, [token])
         if failure_of_status(status).is_transient:
-            raise busy(self.url, status, _words(reply), after=retry_after(response.headers))
+            raise busy_error(self.url, status, _error_text(reply), after=retry_after(response.headers))
         return status, reply
 
 
@@ -206,19 +223,19 @@ def _rest_error(reply: bytes, status: int = 0) -> EvalmetaError | None:
         return None
     code, message = text(errors[0], "errorCode"), text(errors[0], "message")
     head, _, action = message.partition("\n")
-    return _named(OrgFault(f"{code}: {head}", code=code, status=status, actions=[action] if action else []))
+    return _specific_error(OrgFault(f"{code}: {head}", code=code, status=status, actions=[action] if action else []))
 
 
-def _words(reply: bytes) -> str:
-    """Gives what an org says in an error, over REST or SOAP; empty when an answer is not an org's."""
+def _error_text(reply: bytes) -> str:
+    """Return the text of an org's REST or SOAP error; empty if the reply is not from an org."""
     try:
         return str(_rest_error(reply) or read_text_result(reply))
     except (OrgFault, MessageUnreadable) as error:
         return str(error) if isinstance(error, OrgFault) else ""
 
 
-def _named(fault: OrgFault) -> EvalmetaError:
-    """Gives the error that stands for a fault's code; the fault itself when none does."""
+def _specific_error(fault: OrgFault) -> EvalmetaError:
+    """Return the error class for a fault's code, or else the fault itself."""
     head = str(fault).removeprefix(f"{fault.code}: ")
     match fault.code:
         case "SUBJECT_NOT_BOUND":

@@ -1,9 +1,4 @@
-"""HTTP to orgs: where requests may go, how long they may take, and how much an answer may have.
-
-Asking about a job until it is done: how often, through trouble that passes, and until when.
-
-Trouble that passes: which errors are worth another attempt, after how long a pause, and how often.
-"""
+"""HTTP requests to orgs with limits for time and size, retries after transient errors, and polling of jobs."""
 
 from __future__ import annotations
 
@@ -17,7 +12,7 @@ import httpx
 
 from evalmeta import limits
 from evalmeta.errors import MessageUnreadable, OrgBusy, OrgUnreachable, UsageError, WaitRanOut
-from evalmeta.protocol.http_logging import discreetly, reason_of
+from evalmeta.protocol.http_logging import error_reason, redacted_logs
 from evalmeta.protocol.json_fields import host_of, is_loopback, org_url
 from evalmeta.protocol.transient_errors import failure_of_error, failure_of_status, is_too_long, retry_pause
 
@@ -30,29 +25,28 @@ _TOKEN: Final = re.compile(r"[!-~]+")
 
 @dataclass(frozen=True, slots=True)
 class Reply:
-    """An answer; its body, which may hold a session, is not in the repr."""
+    """A reply; its body may contain a session, so it is not in the repr."""
 
     status: int
     body: bytes = field(repr=False)
 
 
 def bearer(token: str) -> str:
-    """Gives the Authorization header for an access token.
+    """Return the Authorization header for an access token.
 
     Raises:
-        UsageError: no header can carry it; a library would say so and show it.
+        UsageError: the token is not valid in a header. Libraries would show the token in their error.
     """
     if not _TOKEN.fullmatch(token):
-        raise UsageError("the access token is empty, or has blanks or characters that no token has")
+        raise UsageError("the access token is empty or has characters that are not allowed in a token")
     return f"Bearer {token}"
 
 
 def open_http(url: str, *, transport: httpx.AsyncBaseTransport | None = None) -> httpx.AsyncClient:
-    """Opens a client for one org. It follows no redirect, and no proxy stands before this machine's own orgs.
+    """Open a client for one org. It follows no redirects, and uses no proxy for orgs on this machine.
 
     Raises:
-        UsageError: the address is none, or http elsewhere than on this machine; not checked
-            with a transport of one's own.
+        UsageError: the address is not valid, or http on another machine; not checked with a `transport`.
     """
     if transport is None:
         org_url(url)
@@ -64,7 +58,7 @@ def open_http(url: str, *, transport: httpx.AsyncBaseTransport | None = None) ->
             trust_env=not is_loopback(host_of(url)),
         )
     except httpx.InvalidURL as error:
-        raise UsageError(f"{url!r} is no address of an org: {error}") from None
+        raise UsageError(f"{url!r} is not a valid address of an org: {error}") from None
 
 
 async def request(
@@ -75,58 +69,57 @@ async def request(
     form: Mapping[str, str] | None = None,
     headers: Mapping[str, str] | None = None,
 ) -> Reply:
-    """Sends one request about a login and gives the answer.
+    """Send one request of a login and return the reply.
 
     Raises:
-        OrgUnreachable: there is none.
-        MessageUnreadable: it leads elsewhere, or is larger than `limits.MAX_LOGIN_BYTES`.
+        OrgUnreachable: the org does not answer.
+        MessageUnreadable: the reply is a redirect, or larger than `limits.MAX_LOGIN_BYTES`.
     """
     url = str(http.base_url).rstrip("/")
     try:
-        with discreetly():
+        with redacted_logs():
             async with http.stream(method, path, data=form, headers=headers) as response:
-                if place := where_it_leads(response):
+                if target := redirect_target(response):
                     raise MessageUnreadable(
-                        f"{url} leads to {place}; nothing was sent there",
-                        actions=[f"If that is your org: --instance-url {place}"],
+                        f"{url} redirects to {target}; nothing was sent there",
+                        actions=[f"If that is your org, use --instance-url {target}"],
                     )
                 return Reply(response.status_code, await read_limited(response, limits.MAX_LOGIN_BYTES))
     except httpx.HTTPError as error:
-        raise OrgUnreachable(f"{url} does not answer: {reason_of(error)}", actions=ways_to(url, error)) from None
+        raise OrgUnreachable(
+            f"{url} does not answer: {error_reason(error)}", actions=_connection_advice(url, error)
+        ) from None
 
 
-def ways_to(url: str, error: httpx.HTTPError | TimeoutError) -> tuple[str, ...]:
-    """Says what can be done about an org that does not answer."""
-    host, ways = host_of(url), ["Check the address, and that the org is up and reachable."]
-    if is_loopback(host):
+def _connection_advice(url: str, error: httpx.HTTPError | TimeoutError) -> tuple[str, ...]:
+    advice = ["Check the address, and that the org is up and reachable."]
+    if is_loopback(host_of(url)):
         if "WRONG_VERSION_NUMBER" in str(error):
-            ways.insert(0, f"Did you mean http://{url.partition('://')[2]}?")
-        ways.append("An org of a project of yours is served by: evalmeta org start")
-    return tuple(ways)
+            advice.insert(0, f"Did you mean http://{url.partition('://')[2]}?")
+        advice.append("To serve the org of a project on this machine: evalmeta org start")
+    return tuple(advice)
 
 
 async def read_limited(response: httpx.Response, max_bytes: int) -> bytes:
-    """Reads an answer's body.
+    """Return the body of a reply.
 
     Raises:
-        MessageUnreadable: it has more than `max_bytes`.
+        MessageUnreadable: the body is larger than `max_bytes`.
     """
-    pieces: list[bytes] = []
-    size = 0
-    async for piece in response.aiter_bytes():
-        size += len(piece)
-        if size > max_bytes:
-            raise MessageUnreadable(f"the org's answer has more than {max_bytes:,} bytes")
-        pieces.append(piece)
-    return b"".join(pieces)
+    body = bytearray()
+    async for chunk in response.aiter_bytes():
+        body += chunk
+        if len(body) > max_bytes:
+            raise MessageUnreadable(f"the org's reply is larger than {max_bytes:,} bytes")
+    return bytes(body)
 
 
-def where_it_leads(response: httpx.Response) -> str:
-    """Gives scheme and host of a redirect, empty when the answer is none; the rest of it may hold secrets."""
+def redirect_target(response: httpx.Response) -> str:
+    """Return scheme and host of a redirect, or an empty text; the rest of the address may contain secrets."""
     if response.next_request is None:
         return ""
-    place = response.next_request.url
-    return f"{place.scheme}://{place.netloc.decode('ascii', 'replace')}"
+    target = response.next_request.url
+    return f"{target.scheme}://{target.netloc.decode('ascii', 'replace')}"
 
 
 _T = TypeVar("_T")
@@ -137,22 +130,22 @@ _LONGEST_POLL_PAUSE: Final = 10
 async def poll(
     check: Callable[[], Awaitable[_T]], is_done: Callable[[_T], bool], *, job_id: str, wait: float | None, every: float
 ) -> _T:
-    """Asks at once, and then after pauses, until the answer says that the job is done.
+    """Check a job immediately and then after pauses, until it is done; return the last status.
 
-    Questions are harmless, so that one which fails in passing (`retries`) is asked again, up
-    to `limits.MAX_POLL_ERRORS` times in a row.
+    A check changes nothing, so it is repeated after transient errors, at most
+    `limits.MAX_POLL_ERRORS` times in a row.
 
     Args:
-        check: asks once.
-        is_done: tells whether an answer is the last one.
-        job_id: names the job when the wait runs out.
-        wait: seconds to wait at the most; None waits without end. A question that is
-            being answered then has a minute more.
-        every: seconds between the first two questions; a tenth more each time, up to ten times as much.
+        check: requests the status once.
+        is_done: returns whether a status is final.
+        job_id: the job's id in messages.
+        wait: the maximum number of seconds; None to wait without a limit. A check that has
+            begun then has one more minute.
+        every: seconds between the first two checks; each pause is 10 % longer, up to ten times as long.
 
     Raises:
-        WaitRanOut: the job goes on.
-        OrgBusy, OrgUnreachable: one error too many, or no answer at all within the wait; the job goes on.
+        WaitRanOut: the job is still in progress.
+        OrgBusy, OrgUnreachable: too many errors in a row, or no reply within the wait; the job is still in progress.
     """
     is_answered = False
     waiting, backoff, pause = _Wait(job_id, wait), Backoff(first=every, most=limits.MAX_POLL_ERRORS), every
@@ -173,12 +166,11 @@ async def poll(
 class _Wait:
     def __init__(self, job_id: str, seconds: float | None) -> None:
         self._over = WaitRanOut(
-            f"job {job_id} is not done after {seconds or 0:g} seconds; it goes on in the org", job_id=job_id
+            f"job {job_id} is not done after {seconds or 0:g} seconds; it continues in the org", job_id=job_id
         )
         self._deadline = None if seconds is None else time.monotonic() + seconds
 
     async def within(self, check: Callable[[], Awaitable[_T]]) -> _T:
-        """Asks once, and gives up a minute after the end of the wait."""
         left = None
         if self._deadline is not None:
             left = max(0.0, self._deadline - time.monotonic()) + limits.HTTP_TIMEOUT_SECONDS
@@ -189,7 +181,6 @@ class _Wait:
             raise self._over from None
 
     async def sleep(self, seconds: float, *, otherwise: Exception | None = None) -> None:
-        """Sleeps, unless the wait would be over then."""
         if self._deadline is not None and time.monotonic() + seconds > self._deadline:
             raise otherwise or self._over
         await asyncio.sleep(seconds)
@@ -199,11 +190,11 @@ _LONGEST_RETRY_PAUSE: Final = 30
 
 
 class Backoff:
-    """Counts errors in a row and says how long to pause after each: twice as long every time, less a random part.
+    """Exponential back-off with jitter: count errors in a row and return the pause after each.
 
     Args:
-        first: seconds after the first error, at most; later pauses go up to 30 times that.
-        most: which error in a row is the last one.
+        first: the maximum number of seconds after the first error; later pauses are up to 30 times as long.
+        most: the number of errors in a row after which to give up.
     """
 
     def __init__(self, *, first: float, most: int) -> None:
@@ -212,14 +203,14 @@ class Backoff:
         self._errors = 0
 
     def reset(self) -> None:
-        """Begins to count anew, after a success."""
+        """Reset the count, after a success."""
         self._errors = 0
 
     def pause(self, error: OrgBusy | OrgUnreachable) -> float:
-        """Counts an error and gives the seconds to wait before the next attempt.
+        """Count an error and return the seconds to wait before the next attempt.
 
         Raises:
-            OrgBusy, OrgUnreachable: the error itself, when it does not pass or was one too many.
+            OrgBusy, OrgUnreachable: the error itself, if it is not transient or the last one.
         """
         self._errors += 1
         if self._errors >= self._most or not _may_pass(error):
@@ -228,52 +219,51 @@ class Backoff:
         return max(jittered, error.after or 0) if isinstance(error, OrgBusy) else jittered
 
 
-async def persist(ask: Callable[[], Awaitable[_T]], *, every: float, changes: bool = False) -> _T:
-    """Makes a request, again when it fails in passing.
+async def send_with_retries(send: Callable[[], Awaitable[_T]], *, every: float, changes: bool = False) -> _T:
+    """Send a request, and again after transient errors.
 
     Args:
-        ask: makes it once.
+        send: sends it once.
         every: twice the seconds to wait after the first error; `Connection.poll_seconds`.
-        changes: whether the request changes something in the org: then it is made again
-            only where it surely was not carried out, because it did not reach the org or the
-            org refused it for now.
+        changes: whether the request changes the org. If so, it is repeated only if the org
+            certainly did not process it: it did not reach the org, or the org was busy.
 
     Raises:
         OrgBusy, OrgUnreachable: it failed `limits.MAX_ATTEMPTS` times, did not reach the org
-            twice, or may have been carried out.
-        EvalmetaError: whatever else it raises, at once.
+            twice, or may have been processed.
+        EvalmetaError: any other error, without a retry.
     """
     backoff, unreached = Backoff(first=every / 2, most=limits.MAX_ATTEMPTS), 0
     while True:
         try:
-            return await ask()
+            return await send()
         except (OrgBusy, OrgUnreachable) as error:
             unreached += isinstance(error, OrgUnreachable) and error.is_undone
-            # Where nobody listens, nobody will a few seconds later: whoever waits for an answer is told soon.
+            # An org that refuses connections will rarely accept them seconds later, so fail soon.
             if changes and not error.is_undone:
-                error.actions = (*error.actions, "The org may have done it all the same: look before you repeat it.")
+                error.actions = (*error.actions, "The org may have processed the request: check before you repeat it.")
                 raise
             if unreached > 1:
                 raise
             await asyncio.sleep(backoff.pause(error))
 
 
-def no_answer(url: str, error: httpx.HTTPError | TimeoutError) -> OrgUnreachable:
+def unreachable_error(url: str, error: httpx.HTTPError | TimeoutError) -> OrgUnreachable:
     """Return the error for a request without an answer."""
     failure = failure_of_error(error)
     return OrgUnreachable(
-        f"{url} does not answer: {reason_of(error)}",
-        actions=ways_to(url, error),
+        f"{url} does not answer: {error_reason(error)}",
+        actions=_connection_advice(url, error),
         may_pass=failure.is_transient,
         is_undone=failure.is_unprocessed,
     )
 
 
-def busy(url: str, status: int, words: str, *, after: float | None) -> OrgBusy:
+def busy_error(url: str, status: int, text: str, *, after: float | None) -> OrgBusy:
     """Return the error for an answer with a transient status."""
     is_refused = failure_of_status(status).is_unprocessed
-    reason = words or ("it asks for fewer requests" if is_refused else "what stands before it has no answer")
-    when = "" if after is None else f" It asks to be left alone for {after:g} seconds."
+    reason = text or ("too many requests" if is_refused else "the proxy in front of it got no reply")
+    when = "" if after is None else f" The org asks to wait {after:g} seconds."
     return OrgBusy(
         f"{url} answered with status {status}: {reason}",
         after=after,

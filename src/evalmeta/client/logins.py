@@ -1,6 +1,6 @@
-"""Stored logins: one file for each in a folder of the user's, with the secrets in the keyring where one works.
+"""Stored logins: one file for each in a folder of the user, with the secrets in the keyring if one works.
 
-The operating system's keyring, where the extra `keyring` is installed and one works.
+The operating system's keyring is used if the extra `keyring` is installed.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ from contextlib import suppress
 from dataclasses import replace
 from difflib import get_close_matches
 from pathlib import Path
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, TypeVar
 from urllib.parse import quote
 
 import orjson
@@ -22,24 +22,27 @@ from evalmeta.package.files import write_below
 from evalmeta.protocol.json_fields import object_at, read_object, text
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from keyring.backend import KeyringBackend
 
     from evalmeta.model.json_value import JsonObject
     from evalmeta.model.login import Renewal
 
 
+_T = TypeVar("_T")
 _OTHERS: Final = 0o077
 
 
 def user_logins() -> Logins:
-    """Gives the user's logins: below XDG_CONFIG_HOME, or ~/.config."""
+    """Return the user's logins, in XDG_CONFIG_HOME or ~/.config."""
     base = os.environ.get("XDG_CONFIG_HOME", "")
     config = Path(base) if Path(base).is_absolute() else Path.home() / ".config"
     return Logins(config / "evalmeta" / "logins")
 
 
 class Logins:
-    """The logins in a folder, which only its owner may open."""
+    """The logins in a folder that only its owner can read."""
 
     __slots__ = ("folder",)
 
@@ -47,26 +50,26 @@ class Logins:
         self.folder = folder
 
     def list_logins(self) -> list[Login]:
-        """Gives all logins, by name.
+        """Return all logins, by name.
 
         Raises:
-            UsageError: others may read the folder or a file, or a file is no login.
+            UsageError: other users can read the folder or a file, or a file is not a valid login.
         """
         if not self.folder.is_dir():
             return []
         found: list[Login] = []
         for path in self._files():
-            # Another program may have removed it just now.
+            # Another program may have removed the file in the meantime.
             with suppress(LoginFailed):
                 found.append(_login_of(path, _read(path)))
         return sorted(found, key=lambda login: login.name.casefold())
 
     def find(self, name: str) -> Login:
-        """Gives the login with an alias or username.
+        """Return the login with an alias or username.
 
         Raises:
-            NotFound: there is none.
-            UsageError: orgs share the username; or as in `list_logins`.
+            NotFound: the login cannot be found.
+            UsageError: several orgs have the username; or as in `list_logins`.
         """
         logins = self.list_logins()
         found = [each for each in logins if name == each.alias] or [
@@ -74,36 +77,36 @@ class Logins:
         ]
         if len(found) > 1:
             places = ", ".join(each.url for each in found)
-            raise UsageError(f"{name} is a user of {places}", actions=["Log in with --alias, and name the alias."])
+            raise UsageError(f"{name} is a user of {places}", actions=["Log in with --alias, and use the alias."])
         if found:
             return found[0]
         known = [each for login in logins for each in (login.alias, login.username) if each]
         close = get_close_matches(name, known, n=1)
         actions = [f"Did you mean {close[0]}?"] if close else []
-        raise NotFound(f"no login {name!r} is known here", actions=[*actions, "Log in: evalmeta org login --help"])
+        raise NotFound(f"the login {name!r} cannot be found", actions=[*actions, "Log in: evalmeta org login --help"])
 
     def secrets_of(self, login: Login) -> Secrets:
-        """Gives a login's secrets.
+        """Return the secrets of a login.
 
         Raises:
-            LoginFailed: the keyring that had them does not give them.
+            LoginFailed: the keyring does not return them.
             UsageError: as in `list_logins`.
         """
         stored = object_at(_read(self._path(login)), "secrets")
         if not stored:
-            kept = fetch(_key(login))
+            kept = read_secret(_key(login))
             if kept is None:
-                raise LoginFailed(f"the keyring does not give the secrets of {login.name}")
+                raise LoginFailed(f"the keyring does not return the secrets of {login.name}")
             stored = read_object(kept.encode())
         return Secrets(text(stored, "accessToken"), text(stored, "refreshToken"), text(stored, "clientSecret"))
 
     def save(self, login: Login, secrets: Secrets) -> Login:
-        """Keeps a login in place of the same user's at the same org; its alias is taken from any other.
+        """Save a login and return it; replace the same user's login at the same org.
 
-        Without an alias it keeps the one it had.
+        If another login has the alias, that login loses it. Without an alias, the login keeps its old one.
 
         Raises:
-            UsageError: the folder cannot be written, or others may read it.
+            UsageError: the folder cannot be written, or other users can read it.
         """
         self._make_folder()
         for other in self.list_logins():
@@ -116,18 +119,18 @@ class Logins:
             "refreshToken": secrets.refresh_token,
             "clientSecret": secrets.client_secret,
         }
-        kept = keep(_key(login), orjson.dumps(plain).decode())
+        kept = store_secret(_key(login), orjson.dumps(plain).decode())
         self._put(login, {} if kept else plain)
         return login
 
     def delete(self, login: Login) -> None:
-        """Forgets a login and its secrets."""
-        drop(_key(login))
+        """Delete a login and its secrets."""
+        delete_secret(_key(login))
         with suppress(FileNotFoundError):
             self._path(login).unlink()
 
     def _files(self) -> list[Path]:
-        _refuse_open(self.folder, self.folder.stat().st_mode, fix="700")
+        _check_mode(self.folder, self.folder.stat().st_mode, fix="700")
         return [path for path in self.folder.iterdir() if path.suffix == ".json"]
 
     def _path(self, login: Login) -> Path:
@@ -147,7 +150,7 @@ class Logins:
         try:
             write_below(Path(os.path.realpath(self.folder)), self._path(login), content, mode=0o600)
         except ProjectError as error:
-            raise UsageError(str(error), actions=["Set XDG_CONFIG_HOME to a folder of your own."]) from None
+            raise UsageError(str(error), actions=["Set XDG_CONFIG_HOME to one of your own folders."]) from None
 
     def _make_folder(self) -> None:
         try:
@@ -156,40 +159,41 @@ class Logins:
                     folder.mkdir(mode=0o700, parents=True, exist_ok=True)
         except OSError as error:
             raise UsageError(
-                f"{self.folder}: cannot be made: {error.strerror}",
-                actions=["Set XDG_CONFIG_HOME to a folder of your own."],
+                f"{self.folder}: cannot be created: {error.strerror}",
+                actions=["Set XDG_CONFIG_HOME to one of your own folders."],
             ) from None
 
 
 def _key(login: Login) -> str:
-    """Names a login. Salesforce's usernames are unique among all orgs, those of orgs of one's own are not."""
+    """Return the key of a login. Usernames are unique among Salesforce's orgs, but not among orgs of evalmeta."""
     return f"{login.username.casefold()} {login.url.partition('://')[2]}"
 
 
 def _read(path: Path) -> JsonObject:
     try:
         with path.open("rb") as file:
-            _refuse_open(path, os.fstat(file.fileno()).st_mode, fix="600")
+            _check_mode(path, os.fstat(file.fileno()).st_mode, fix="600")
             return read_object(file.read(limits.MAX_LOGIN_BYTES))
     except FileNotFoundError:
-        raise LoginFailed(f"{path}: this login was removed meanwhile") from None
+        raise LoginFailed(f"{path}: this login was removed in the meantime") from None
     except OSError as error:
         raise UsageError(f"{path}: cannot be read: {error.strerror}") from None
     except MessageUnreadable:
-        raise _no_login(path) from None
+        raise _invalid_login(path) from None
 
 
-def _refuse_open(path: Path, mode: int, *, fix: str) -> None:
+def _check_mode(path: Path, mode: int, *, fix: str) -> None:
     if os.name == "posix" and mode & _OTHERS:
         raise UsageError(
-            f"{path}: others may open it (mode {mode & 0o777:o}), and it holds logins", actions=[f"chmod {fix} {path}"]
+            f"{path}: other users can read it (mode {mode & 0o777:o}), and it contains logins",
+            actions=[f"chmod {fix} {path}"],
         )
 
 
 def _login_of(path: Path, stored: JsonObject) -> Login:
     username, url = text(stored, "username"), text(stored, "instanceUrl")
     if not (username and url):
-        raise _no_login(path)
+        raise _invalid_login(path)
     return Login(
         username,
         url,
@@ -230,61 +234,46 @@ def _renewal_of(stored: JsonObject) -> Renewal | None:
             return None
 
 
-def _no_login(path: Path) -> UsageError:
-    return UsageError(f"{path}: is no login", actions=[f"Remove it and log in again: rm {path}"])
+def _invalid_login(path: Path) -> UsageError:
+    return UsageError(f"{path}: is not a valid login", actions=[f"Remove it and log in again: rm {path}"])
 
 
 _SERVICE: Final = "evalmeta"
 
 
-def keep(name: str, secret: str) -> bool:
-    """Keeps a secret; False when there is no keyring that takes it."""
-    ring = _keyring()
-    if ring is None:
-        return False
-    from keyring.errors import KeyringError  # noqa: PLC0415 - an extra
+def store_secret(name: str, secret: str) -> bool:
+    """Store a secret in the keyring; return False if no keyring works."""
 
-    try:
+    def store(ring: KeyringBackend) -> bool:
         ring.set_password(_SERVICE, name, secret)
         return ring.get_password(_SERVICE, name) == secret
-    except (KeyringError, OSError, RuntimeError):
-        return False
+
+    return bool(_with_keyring(store))
 
 
-def fetch(name: str) -> str | None:
-    """Gives a secret; None when the keyring does not have it, or cannot be opened."""
-    ring = _keyring()
-    if ring is None:
-        return None
-    from keyring.errors import KeyringError  # noqa: PLC0415 - an extra
-
-    try:
-        return ring.get_password(_SERVICE, name)
-    except (KeyringError, OSError, RuntimeError):
-        return None
+def read_secret(name: str) -> str | None:
+    """Return a secret; None if the keyring does not have it or cannot be opened."""
+    return _with_keyring(lambda ring: ring.get_password(_SERVICE, name))
 
 
-def drop(name: str) -> None:
-    """Forgets a secret, if the keyring has it."""
-    ring = _keyring()
-    if ring is None:
-        return
-    from keyring.errors import KeyringError  # noqa: PLC0415 - an extra
-
-    try:
-        ring.delete_password(_SERVICE, name)
-    except (KeyringError, OSError, RuntimeError):
-        return
+def delete_secret(name: str) -> None:
+    """Delete a secret, if the keyring has it."""
+    _with_keyring(lambda ring: ring.delete_password(_SERVICE, name))
 
 
-def _keyring() -> KeyringBackend | None:
-    # The sf CLI's own switch for machines whose keyring asks nobody who is there.
+def _with_keyring(use: Callable[[KeyringBackend], _T]) -> _T | None:
+    # The sf CLI's own switch for machines whose keyring would wait for someone to unlock it.
     if os.environ.get("SF_USE_GENERIC_UNIX_KEYCHAIN", "").lower() == "true":
         return None
     try:
-        import keyring  # noqa: PLC0415 - an extra
+        from keyring import errors, get_keyring  # noqa: PLC0415 - an extra
     except ImportError:
         return None
-    ring = keyring.get_keyring()
-    # Backends that refuse or forget everything have the priority 0 or less.
-    return ring if ring.priority > 0 else None
+    ring = get_keyring()
+    # Backends that refuse or forget all secrets have the priority 0 or less.
+    if ring.priority <= 0:
+        return None
+    try:
+        return use(ring)
+    except (errors.KeyringError, OSError, RuntimeError):
+        return None

@@ -1,14 +1,10 @@
-"""Deploying over the Metadata API.
-
-Retrieving and listing over the Metadata API.
-"""
+"""Deploy, retrieve and list over the Metadata API."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from evalmeta import limits
-from evalmeta.client.http import persist, poll
 from evalmeta.errors import OrgFault
 from evalmeta.protocol.metadata_api import (
     AsyncResult,
@@ -37,32 +33,28 @@ if TYPE_CHECKING:
     from evalmeta.model.component import Manifest
 
 
-async def submit(
-    connection: Connection,
-    zip_file: bytes,
-    *,
-    options: DeployOptions = DeployOptions(),  # noqa: B008 - immutable
-) -> str:
-    """Sends a zip and gives the id of its deployment, which goes on in the org.
+_DEFAULT_OPTIONS: Final = DeployOptions()
 
-    The call is made again only where the org surely did not accept the first one.
+
+async def submit(connection: Connection, zip_file: bytes, *, options: DeployOptions = _DEFAULT_OPTIONS) -> str:
+    """Send a zip and return the id of its deployment, which continues in the org.
+
+    The call is repeated only if the org certainly did not accept the first one.
 
     Raises:
-        OrgUnreachable: no answer came; the org may have accepted the zip unless `is_undone`.
+        OrgUnreachable: no reply; the org may have accepted the zip unless `is_undone`.
         OrgError: the org refuses the call.
     """
     call = deploy_call(zip_file, options)
-    receipt = await persist(
-        lambda: connection.call_for_one(call, AsyncResult), every=connection.poll_seconds, changes=True
-    )
-    return receipt.id
+    job = await connection.retry(lambda: connection.call_for_one(call, AsyncResult), changes=True)
+    return job.id
 
 
 async def check(connection: Connection, job_id: str) -> DeployResult:
-    """Asks once how far a deployment is.
+    """Return the current status of a deployment.
 
     Raises:
-        OrgError: the org cannot be reached, or has no such deployment of this user's.
+        OrgError: the org cannot be reached, or the user has no such deployment.
     """
     return await connection.call_for_one(check_deploy_call(job_id), DeployResult)
 
@@ -74,55 +66,52 @@ async def follow(
     wait: float | None = limits.DEPLOY_WAIT_SECONDS,
     on_progress: Callable[[DeployResult], None] = lambda _: None,
 ) -> DeployResult:
-    """Waits until a deployment is done, whether it succeeded or failed, and reports every answer on the way.
+    """Wait until a deployment has succeeded or failed, and report its progress.
 
     Raises:
         OrgError: the org cannot be reached or refuses the call.
-        WaitRanOut: the deployment goes on after `wait` seconds.
+        WaitRanOut: the deployment is still in progress after `wait` seconds.
     """
 
-    async def ask() -> DeployResult:
+    async def refresh() -> DeployResult:
         result = await check(connection, job_id)
         on_progress(result)
         return result
 
-    return await poll(ask, lambda result: result.done, job_id=job_id, wait=wait, every=connection.poll_seconds)
+    return await connection.poll(refresh, lambda result: result.done, job_id=job_id, wait=wait)
 
 
 async def deploy(
     connection: Connection,
     zip_file: bytes,
     *,
-    options: DeployOptions = DeployOptions(),  # noqa: B008 - immutable
+    options: DeployOptions = _DEFAULT_OPTIONS,
     wait: float | None = limits.DEPLOY_WAIT_SECONDS,
 ) -> DeployResult:
-    """Sends a zip and waits until its deployment is done; raises like `submit` and `follow`."""
+    """Send a zip and wait until its deployment is done; raise like `submit` and `follow`."""
     job_id = await submit(connection, zip_file, options=options)
     return await follow(connection, job_id, wait=wait)
 
 
 async def cancel(connection: Connection, job_id: str) -> None:
-    """Asks the org to cancel a deployment; `follow` tells what came of it.
+    """Ask the org to cancel a deployment; `follow` returns the outcome.
 
     Raises:
-        OrgFault: the deployment is over already (INVALID_ID_FIELD), or is not this user's.
+        OrgFault: the deployment is already over (INVALID_ID_FIELD), or belongs to another user.
         OrgError: the org cannot be reached.
     """
-    await persist(
-        lambda: connection.call_for_one(cancel_deploy_call(job_id), CancelResult),
-        every=connection.poll_seconds,
-        changes=True,
-    )
+    call = cancel_deploy_call(job_id)
+    await connection.retry(lambda: connection.call_for_one(call, CancelResult), changes=True)
 
 
 async def quick_deploy(connection: Connection, validation_id: str) -> str:
-    """Has the org deploy exactly what it validated, and gives the id of that deployment; raises like `submit`.
+    """Deploy exactly what the org has validated, and return the id of the deployment; raise like `submit`.
 
     Raises:
-        OrgFault: the validation failed, was used, is older than 10 days, or the org has changed since.
+        OrgFault: the validation failed, was already used, is older than 10 days, or the org has changed since.
     """
     call = quick_deploy_call(validation_id)
-    return await persist(lambda: connection.call_for_text(call), every=connection.poll_seconds, changes=True)
+    return await connection.retry(lambda: connection.call_for_text(call), changes=True)
 
 
 async def retrieve(
@@ -133,42 +122,42 @@ async def retrieve(
     wait: float | None = limits.RETRIEVE_WAIT_SECONDS,
     on_progress: Callable[[RetrieveResult], None] = lambda _: None,
 ) -> RetrieveResult:
-    """Fetches what a manifest selects as a zip; members that the org does not have become messages.
+    """Retrieve the components of a manifest as a zip; members that are not in the org become messages.
 
     Args:
         connection: the org.
-        manifest: what to fetch.
-        single_package: leave out the folder `unpackaged` around what is in the zip.
-        wait: seconds, at the most; None waits without end.
-        on_progress: is told every answer on the way.
+        manifest: the components to retrieve.
+        single_package: omit the folder `unpackaged` in the zip.
+        wait: the maximum number of seconds; None to wait without a limit.
+        on_progress: called with every status.
 
     Raises:
-        OrgFault: the org could not carry it out.
+        OrgFault: the retrieve failed.
         OrgError: the org cannot be reached or refuses the call.
-        WaitRanOut: the retrieve goes on after `wait` seconds.
+        WaitRanOut: the retrieve is still in progress after `wait` seconds.
     """
     call = retrieve_call(manifest, str(connection.api_version), single_package=single_package)
-    receipt = await persist(lambda: connection.call_for_one(call, AsyncResult), every=connection.poll_seconds)
+    job = await connection.retry(lambda: connection.call_for_one(call, AsyncResult))
 
-    async def ask() -> RetrieveResult:
-        result = await connection.call_for_one(check_retrieve_call(receipt.id), RetrieveResult)
+    async def refresh() -> RetrieveResult:
+        result = await connection.call_for_one(check_retrieve_call(job.id), RetrieveResult)
         on_progress(result)
         return result
 
-    result = await poll(ask, lambda answer: answer.done, job_id=receipt.id, wait=wait, every=connection.poll_seconds)
+    result = await connection.poll(refresh, lambda result: result.done, job_id=job.id, wait=wait)
     if not result.success:
         reason = result.error_message or "the org gave no reason"
-        raise OrgFault(f"retrieve {receipt.id} failed: {reason}", code=result.error_status_code or "UNKNOWN_EXCEPTION")
+        raise OrgFault(f"retrieve {job.id} failed: {reason}", code=result.error_status_code or "UNKNOWN_EXCEPTION")
     return result
 
 
 async def list_components(connection: Connection, type_name: str) -> list[FileProperties]:
-    """Lists the org's components of a type."""
+    """Return the org's components of a type."""
     call = list_call(type_name, str(connection.api_version))
-    return await persist(lambda: connection.call(call, FileProperties), every=connection.poll_seconds)
+    return await connection.retry(lambda: connection.call(call, FileProperties))
 
 
 async def describe(connection: Connection) -> DescribeResult:
-    """Tells which metadata types the org has."""
+    """Return the metadata types of the org."""
     call = describe_call(str(connection.api_version))
-    return await persist(lambda: connection.call_for_one(call, DescribeResult), every=connection.poll_seconds)
+    return await connection.retry(lambda: connection.call_for_one(call, DescribeResult))

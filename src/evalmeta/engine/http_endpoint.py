@@ -18,7 +18,7 @@ from evalmeta import limits
 from evalmeta.errors import SettingsError, SubjectBusy, SubjectError, SubjectRefused, SubjectUnreachable
 from evalmeta.model.json_value import is_too_deep
 from evalmeta.model.redaction import redacted, redacted_bytes
-from evalmeta.protocol.http_logging import discreetly, reason_of
+from evalmeta.protocol.http_logging import error_reason, redacted_logs
 from evalmeta.protocol.json_fields import host_of, is_loopback
 from evalmeta.protocol.transient_errors import failure_of_error, failure_of_status, retry_after
 
@@ -155,7 +155,7 @@ class Endpoint:
         content = None if body is None else _encoded(body)
         url = f"{address}?{self._query}" if self._query else address
         try:
-            with discreetly():
+            with redacted_logs():
                 async with self._client().stream(method, url, content=content, headers=headers) as response:
                     received = bytearray()
                     async for piece in response.aiter_bytes():
@@ -233,7 +233,7 @@ def _spellings(secrets: Iterable[str]) -> set[str]:
 
 
 def _no_answer(address: str, error: httpx.HTTPError) -> SubjectError:
-    text = f"{address} does not answer: {reason_of(error)}"
+    text = f"{address} does not answer: {error_reason(error)}"
     if not failure_of_error(error).is_transient:
         return SubjectError(f"{text}; check the url in evalmeta.toml")
     hint = "; is it running?" if isinstance(error, httpx.ConnectError | httpx.ConnectTimeout) else ""

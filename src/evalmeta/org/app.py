@@ -1,7 +1,4 @@
-"""The org's ASGI application: routes, and what is said where none of them leads on.
-
-The embedded org of a project: the same application, in this process, on the project's state folder.
-"""
+"""The org's ASGI application, and the embedded org that runs it in process on a project's state folder."""
 
 from __future__ import annotations
 
@@ -58,7 +55,7 @@ _RUNS: Final = f"{_DATA}/einstein/{{run_path}}/runs"
 
 
 def create_app(org: Organization) -> Starlette:
-    """Makes the application of an org, to be reached in process or served."""
+    """Return the application of an org, for use in process or behind a server."""
     app = Starlette(
         routes=[
             Route("/services/oauth2/userinfo", get_identity, methods=["GET", "POST"]),
@@ -83,17 +80,17 @@ def create_app(org: Organization) -> Starlette:
             Route(_RUNS + "/{run_id}/extend", post_extend, methods=["POST"]),
             Route(_RUNS + "/{run_id}/rescore", post_rescore, methods=["POST"]),
         ],
-        middleware=[Middleware(_PlainPaths)],
-        exception_handlers={HTTPException: _refuse, Exception: _break_off},
+        middleware=[Middleware(_CollapseSlashes)],
+        exception_handlers={HTTPException: _refuse, Exception: _server_error},
     )
-    # A redirect would send a token to wherever the Host header says.
+    # A redirect would send a token to the address in the Host header.
     app.router.redirect_slashes = False
     app.state.org = org
     return app
 
 
-class _PlainPaths:
-    """Takes `//services` for `/services`: the sf CLI keeps addresses with a slash at the end and adds its own."""
+class _CollapseSlashes:
+    """Treat `//services` as `/services`: the sf CLI adds a slash to addresses that end with one."""
 
     def __init__(self, app: ASGIApp) -> None:
         self._app = app
@@ -112,7 +109,7 @@ async def _refuse(request: Request, error: Exception) -> Response:
     return refusal_reply(request.url.path, error)
 
 
-async def _break_off(request: Request, _: Exception) -> Response:
+async def _server_error(request: Request, _: Exception) -> Response:
     return fault_reply(request.url.path, "UNKNOWN_EXCEPTION", "An unexpected error occurred", status=500)
 
 

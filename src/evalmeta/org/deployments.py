@@ -49,7 +49,7 @@ def options_of(job: Job) -> DeployOptions:
     return from_json(DeployOptions, read_object(job.options))
 
 
-def carry_out_deployment(org: Organization, job: Job) -> None:
+def run_deployment(org: Organization, job: Job) -> None:
     """Carries out a deployment and keeps its outcome, both in one transaction.
 
     Nothing is changed when a component is refused and `rollback_on_error` is set (the
@@ -77,7 +77,7 @@ def carry_out_deployment(org: Organization, job: Job) -> None:
         _finish(org, result, now)
 
 
-def describe_deployment(job: Job) -> DeployResult:
+def deployment_status(job: Job) -> DeployResult:
     """Tells how far a deployment is that has not ended."""
     options = options_of(job)
     last = job.created if job.started is None else job.started
@@ -115,7 +115,7 @@ def fail_deployment(org: Organization, job: Job, error: str, *, code: str) -> No
 def _ended(job: Job, now: float, *, status: str, error: str | None = None, code: str | None = None) -> DeployResult:
     moment = to_timestamp(now)
     return replace(
-        describe_deployment(job),
+        deployment_status(job),
         status=status,
         done=True,
         success=status == "Succeeded",

@@ -14,15 +14,9 @@ from typing import TYPE_CHECKING, Final
 
 from evalmeta import limits
 from evalmeta.errors import OrgFault, StoreError
-from evalmeta.org.deployments import (
-    carry_out_deployment,
-    describe_deployment,
-    fail_deployment,
-    options_of,
-    write_options,
-)
+from evalmeta.org.deployments import deployment_status, fail_deployment, options_of, run_deployment, write_options
 from evalmeta.org.lease import is_free, new_worker, working
-from evalmeta.org.retrievals import carry_out_retrieve, describe_retrieve, fail_retrieve, write_request
+from evalmeta.org.retrievals import fail_retrieve, retrieve_status, run_retrieve, write_request
 from evalmeta.protocol.metadata_api import CancelResult, DeployDetails, DeployResult
 from evalmeta.protocol.soap import read_results, write_results
 from evalmeta.store.database import open_database
@@ -64,7 +58,7 @@ def check_deployment(org: Organization, user: User, job_id: str, *, details: boo
     job = find_job(org, "deploy", user, job_id)
     reply = org.jobs.reply(job.id)
     if reply is None:
-        return write_results("checkDeployStatus", [describe_deployment(job)])
+        return write_results("checkDeployStatus", [deployment_status(job)])
     if details:
         return reply
     [result] = read_results(DeployResult, reply)
@@ -76,7 +70,7 @@ def check_retrieve(org: Organization, user: User, job_id: str) -> bytes:
     job = find_job(org, "retrieve", user, job_id)
     reply = org.jobs.reply(job.id)
     if reply is None:
-        return write_results("checkRetrieveStatus", [describe_retrieve(job)])
+        return write_results("checkRetrieveStatus", [retrieve_status(job)])
     return reply
 
 
@@ -128,7 +122,7 @@ def find_job(org: Organization, kind: JobKind, user: User, job_id: str) -> Job:
     return job
 
 
-async def settle(org: Organization, job_id: str) -> None:
+async def wait_briefly(org: Organization, job_id: str) -> None:
     """Waits a moment for a job that is about to end, so that whoever asks need not come again."""
     deadline = time.monotonic() + limits.SETTLE_SECONDS
     org.wake()
@@ -225,7 +219,7 @@ class JobQueue:
             return self._wanted.is_set()
 
 
-def carry_out_jobs(org: Organization, *, until: Callable[[], bool] = lambda: False) -> None:
+def run_jobs(org: Organization, *, until: Callable[[], bool] = lambda: False) -> None:
     """Carries out every job that waits, the oldest first, and those whose worker died; `until` ends that early.
 
     Raises:
@@ -244,15 +238,13 @@ def _try_to_carry_out(org: Organization, *, until: Callable[[], bool]) -> bool:
     """Carries jobs out; False when some are left, such as those that a busy database kept from it."""
     with suppress(StoreError), open_database(org.database.path.parent) as database:
         own = replace(org, database=database)
-        carry_out_jobs(own, until=until)
+        run_jobs(own, until=until)
         return not own.jobs.count_unfinished()
     return False
 
 
 def _carry_out(org: Organization, job: Job) -> None:
-    carry_out, fail = (
-        (carry_out_deployment, fail_deployment) if job.kind == "deploy" else (carry_out_retrieve, fail_retrieve)
-    )
+    carry_out, fail = (run_deployment, fail_deployment) if job.kind == "deploy" else (run_retrieve, fail_retrieve)
     try:
         carry_out(org, job)
     except StoreError:

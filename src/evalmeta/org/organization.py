@@ -1,4 +1,4 @@
-"""An org: its database, its subjects and how its runs find a worker."""
+"""An org: its database, its subjects and raters, and how it launches workers."""
 
 from __future__ import annotations
 
@@ -6,14 +6,16 @@ import os
 import secrets
 import sys
 import time
-from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Final
+from asyncio import to_thread
+from contextlib import closing
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING, Final, TypeVar
 
 from evalmeta.model.login import ADMIN
 from evalmeta.model.registry import NEWEST_API_VERSION, OLDEST_API_VERSION, parse_api_version
 from evalmeta.package.project import SETTINGS_FILE
 from evalmeta.store.components import Components
-from evalmeta.store.database import with_checksum
+from evalmeta.store.database import open_database, with_checksum
 from evalmeta.store.jobs import Jobs
 from evalmeta.store.runs import Runs
 from evalmeta.store.users import Users, new_secret
@@ -28,6 +30,7 @@ if TYPE_CHECKING:
     from evalmeta.store.database import Database
 
 
+_T = TypeVar("_T")
 ORG_ID: Final = with_checksum("00D000000000001")
 _ID_CHARS: Final = 15
 
@@ -41,14 +44,14 @@ class Organization:
     """What the handlers of one org share.
 
     Attributes:
-        root: the folder that subjects are found from.
-        subjects: the adapters bound to agents, by the agent's API name.
-        raters: the raters that runs may name, besides `rules`.
-        launch: gives a run a worker; called with the run's id.
-        wake: says that jobs may wait.
-        settings_name: the file that binds subjects, as callers know it.
-        reads_files: whether runs may be of files on this machine, which is for the embedded org alone.
-        token: the admin's own, made anew for every process; others have theirs in the database.
+        root: the folder from which subjects are loaded.
+        subjects: the settings of subjects, by the agent's API name.
+        raters: the settings of raters besides `rules`, by name.
+        launch: launches a worker for a run; called with the run's id.
+        wake: wakes the job queue; called when a job waits.
+        settings_name: the settings file's name in messages.
+        reads_files: whether runs may read files on this machine; only for the embedded org.
+        token: the admin's token, new for every process; tokens of other users are in the database.
     """
 
     database: Database
@@ -63,35 +66,35 @@ class Organization:
 
     @property
     def components(self) -> Components:
-        """Gives the org's components."""
+        """Return the org's components."""
         return Components(self.database)
 
     @property
     def jobs(self) -> Jobs:
-        """Gives the org's deployments and retrieves."""
+        """Return the org's deployments and retrieves."""
         return Jobs(self.database)
 
     @property
     def runs(self) -> Runs:
-        """Gives the org's runs."""
+        """Return the org's runs."""
         return Runs(self.database)
 
     @property
     def users(self) -> Users:
-        """Gives the org's users and their tokens."""
+        """Return the org's users and their tokens."""
         return Users(self.database)
 
     def new_token(self, user: User, *, now: float, expires: float) -> str:
-        """Makes a token for a user; times are seconds since the epoch."""
+        """Create a token for a user; times are in seconds since the epoch."""
         return self.users.add_token(user, org_id=ORG_ID[:_ID_CHARS], now=now, expires=expires)
 
-    def speaks(self, version: str, *, oldest: ApiVersion = OLDEST_API_VERSION) -> bool:
-        """Tells whether an address names an API version of the org's, such as `64.0`."""
+    def supports(self, version: str, *, oldest: ApiVersion = OLDEST_API_VERSION) -> bool:
+        """Return whether the org supports an API version, such as `64.0`."""
         found = parse_api_version(version)
         return found is not None and oldest <= found <= NEWEST_API_VERSION
 
     def without_paths(self, text: str) -> str:
-        """Gives a text for callers: files of the project by their names from its root on, others without folders."""
+        """Return a text with the project's files relative to its root, and without the folders of other files."""
         folders = {str(self.root), str(self.database.path.parent), *sys.path}
         if self.database.path.is_relative_to(self.root):
             folders.remove(str(self.database.path.parent))
@@ -100,7 +103,23 @@ class Organization:
         return text.replace(str(self.root), "the project's folder")
 
     def user_of(self, token: str) -> User | None:
-        """Gives the user whom a token stands for, compared in constant time; None when it is nobody's or has ended."""
+        """Return the user of a token, compared in constant time; None if the token is unknown or has expired."""
         if secrets.compare_digest(token.encode(), self.token.encode()):
             return ADMIN
         return self.users.user_of(token, now=time.time())
+
+
+async def run_in_thread(org: Organization, do: Callable[[Organization], _T]) -> _T:
+    """Return `do(org)`, called in a thread with a database connection of its own.
+
+    The event loop answers other requests while a writer waits for the database or a large reply is built.
+
+    Raises:
+        StoreError: the database cannot be opened.
+    """
+
+    def work() -> _T:
+        with closing(open_database(org.database.path.parent)) as database:
+            return do(replace(org, database=database))
+
+    return await to_thread(work)

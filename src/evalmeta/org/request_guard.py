@@ -57,7 +57,7 @@ class _Visit:
     size: int = 0
 
 
-class Gate:
+class RequestGuard:
     """An ASGI application around another: Host and Origin, sizes, numbers, times, security headers, access log."""
 
     def __init__(self, app: ASGIApp, hosts: Hosts) -> None:

@@ -43,7 +43,7 @@ def write_request(manifest: Manifest, *, single_package: bool) -> tuple[bytes, b
     return orjson.dumps(request), orjson.dumps({"singlePackage": single_package})
 
 
-def carry_out_retrieve(org: Organization, job: Job) -> None:
+def run_retrieve(org: Organization, job: Job) -> None:
     """Carries out a retrieve and keeps its outcome; members that do not exist become messages.
 
     What does not go into one zip fails it with LIMIT_EXCEEDED.
@@ -62,7 +62,7 @@ def carry_out_retrieve(org: Organization, job: Job) -> None:
         return
     properties = (*(each for _, each in found), _manifest_properties(folder, now))
     result = replace(
-        describe_retrieve(job),
+        retrieve_status(job),
         status="Succeeded",
         done=True,
         success=True,
@@ -73,14 +73,14 @@ def carry_out_retrieve(org: Organization, job: Job) -> None:
     _finish(org, result)
 
 
-def describe_retrieve(job: Job) -> RetrieveResult:
+def retrieve_status(job: Job) -> RetrieveResult:
     """Tells how far a retrieve is that has not ended."""
     return RetrieveResult(job.id, job.status, done=job.is_over, success=False)
 
 
 def fail_retrieve(org: Organization, job: Job, error: str, *, code: str) -> None:
     """Ends a retrieve that cannot be carried out."""
-    failed = replace(describe_retrieve(job), status="Failed", done=True, error_message=error, error_status_code=code)
+    failed = replace(retrieve_status(job), status="Failed", done=True, error_message=error, error_status_code=code)
     _finish(org, failed)
 
 

@@ -1,8 +1,8 @@
-"""Runs of files that are not deployed: what is kept of such a file, and reading it again."""
+"""Files of runs that are not deployed: what a run stores of its file, and how it reads the file again."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Final
 
 import orjson
@@ -19,32 +19,33 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from evalmeta.model.evaluation import Evaluation
-    from evalmeta.model.json_value import JsonObject
+    from evalmeta.model.json_value import JsonObject, JsonValue
 
 
-_MARK: Final = b'{"file":'
+_PREFIX: Final = b'{"file":'
+_DEFAULT_READING: Final = Reading()
 
 
 @dataclass(frozen=True, slots=True)
-class FileOfRun:
-    """What a run keeps of its file: not the cases themselves, for there may be any number.
+class RunFile:
+    """What a run stores of its file: not the cases themselves, whose number is not limited.
 
     Attributes:
-        file: relative to the project's folder if it is in there.
-        digest: a hash of the content that it had.
-        subject_name: what the agent is called.
-        subject: the agent's settings; None when the project binds it by its name.
-        reading: what the project said of such files.
+        file: relative to the project's folder if the file is inside.
+        digest: a hash of the content when the run was created.
+        subject_name: the name of the agent.
+        subject: the agent's settings; None to use the project's settings for that name.
+        reading: how the project reads such files.
     """
 
     file: str
     digest: str
     subject_name: str
-    subject: SubjectSettings | None = None
-    reading: Reading = field(default_factory=Reading)
+    subject: SubjectSettings | None
+    reading: Reading
 
     def content(self) -> bytes:
-        """Gives what is kept, as JSON."""
+        """Return the stored JSON."""
         subject = None if self.subject is None else self.subject.model_dump(mode="json", exclude_unset=True)
         return orjson.dumps(
             {
@@ -57,66 +58,63 @@ class FileOfRun:
         )
 
 
-def keep_file(
-    root: Path,
-    file: str,
-    *,
-    subject_name: str,
-    subject: JsonObject | None,
-    reading: Reading = Reading(),  # noqa: B008
-) -> FileOfRun:
-    """Gives what a run keeps of a file as it is now.
+def record_file(
+    root: Path, file: str, *, subject_name: str, subject: JsonObject | None, reading: Reading = _DEFAULT_READING
+) -> RunFile:
+    """Return what a run stores of a file as it is now.
 
     Raises:
-        NotFound: there is no such file.
-        OrgFault: the subject's settings are wrong.
+        NotFound: the file cannot be found.
+        OrgFault: the subject's settings are not valid.
     """
     try:
-        settings = None if subject is None else TypeAdapter[SubjectSettings](SubjectSettings).validate_python(subject)
+        settings = _subject_settings(subject)
     except ValidationError as error:
-        raise OrgFault(
-            f"the subject's settings are wrong: {error.error_count()} faults", code="INVALID_API_INPUT"
-        ) from None
-    return FileOfRun(file, digest_of(root / file), subject_name, settings, reading)
+        message = f"the subject's settings are not valid: {error.error_count()} errors"
+        raise OrgFault(message, code="INVALID_API_INPUT") from None
+    return RunFile(file, digest_of(root / file), subject_name, settings, reading)
 
 
-def file_of(content: bytes) -> FileOfRun | None:
-    """Gives the file that a run's content stands for; None when the content is a definition."""
-    if not content.startswith(_MARK):
+def run_file_of(content: bytes) -> RunFile | None:
+    """Return the file that a run's content describes; None if the content is a definition."""
+    if not content.startswith(_PREFIX):
         return None
     source = orjson.loads(content)
-    subject = source["subject"]
-    settings = None if subject is None else TypeAdapter[SubjectSettings](SubjectSettings).validate_python(subject)
     reading = reading_from(source["reading"])
-    return FileOfRun(source["file"], source["digest"], source["subjectName"], settings, reading)
+    settings = _subject_settings(source["subject"])
+    return RunFile(source["file"], source["digest"], source["subjectName"], settings, reading)
 
 
-def digest_now(root: Path, kept: FileOfRun) -> str | None:
-    """Gives the hash of the content that a run's file has now; None when it is gone."""
+def _subject_settings(source: JsonValue) -> SubjectSettings | None:
+    return None if source is None else TypeAdapter[SubjectSettings](SubjectSettings).validate_python(source)
+
+
+def current_digest(root: Path, recorded: RunFile) -> str | None:
+    """Return the hash of a file's current content; None if the file cannot be found."""
     try:
-        return digest_of(root / kept.file)
+        return digest_of(root / recorded.file)
     except NotFound:
         return None
 
 
-def bound_subjects(
+def subjects_of_run(
     subjects: Mapping[str, SubjectSettings], subject_name: str, content: bytes
 ) -> Mapping[str, SubjectSettings]:
-    """Gives the subjects that a run with this content can name: those of the project, or its own one."""
-    kept = file_of(content)
-    return subjects if kept is None or kept.subject is None else {subject_name: kept.subject}
+    """Return the subjects that a run with this content can use: its own one, or else the project's."""
+    recorded = run_file_of(content)
+    return subjects if recorded is None or recorded.subject is None else {subject_name: recorded.subject}
 
 
-def read_file_of_run(root: Path, kept: FileOfRun, name: str) -> Evaluation:
-    """Reads the cases of a run's file again.
+def read_run_file(root: Path, recorded: RunFile, name: str) -> Evaluation:
+    """Read the cases of a run's file again.
 
     Raises:
-        SettingsError: the file has changed since the run began, or is gone.
-        FormatError: it cannot be read.
+        SettingsError: the file has changed since the run was created, or cannot be found.
+        FormatError: the file cannot be read.
     """
-    now = digest_now(root, kept)
-    if now != kept.digest:
-        what = "is not there any more" if now is None else "has changed since the run began"
-        raise SettingsError(f"{kept.file} {what}", actions=[Suggestion("Begin a new run", "test", "run", "FILE")])
-    document = read_document(root / kept.file, label=kept.file, name=name, reading=kept.reading)
-    return replace(document.evaluation, subject_name=kept.subject_name)
+    digest = current_digest(root, recorded)
+    if digest != recorded.digest:
+        what = "cannot be found" if digest is None else "has changed since the run began"
+        raise SettingsError(f"{recorded.file} {what}", actions=[Suggestion("Start a new run", "test", "run", "FILE")])
+    document = read_document(root / recorded.file, label=recorded.file, name=name, reading=recorded.reading)
+    return replace(document.evaluation, subject_name=recorded.subject_name)

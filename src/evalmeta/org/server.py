@@ -35,7 +35,7 @@ from evalmeta.org.http_protocol import OrgProtocol
 from evalmeta.org.jobs import JobQueue
 from evalmeta.org.lease import is_free, new_worker
 from evalmeta.org.organization import Organization
-from evalmeta.org.request_guard import Gate, hosts_of
+from evalmeta.org.request_guard import RequestGuard, hosts_of
 from evalmeta.org.subjects import live_raters, live_subjects
 from evalmeta.org.workers import ServedWorkers
 from evalmeta.package.files import put_file
@@ -93,7 +93,7 @@ async def serve(
                     return claim_place(project.state_dir, _url(host, port), now=time.time())
 
             try:
-                gate = Gate(create_app(org), hosts_of(host, port, others=names))
+                gate = RequestGuard(create_app(org), hosts_of(host, port, others=names))
                 await _Uvicorn(gate, project.state_dir, claim, on_start).serve([listening])
             finally:
                 leave_place(project.state_dir)
@@ -174,7 +174,7 @@ class _Uvicorn(uvicorn.Server):
     """uvicorn, which says when it answers, and takes a signal as the end that was asked for."""
 
     def __init__(
-        self, gate: Gate, state_dir: Path, claim: Callable[[], Server], on_start: Callable[[Server], None]
+        self, gate: RequestGuard, state_dir: Path, claim: Callable[[], Server], on_start: Callable[[Server], None]
     ) -> None:
 
         async def renew() -> None:

@@ -1,1 +1,1 @@
-"""The messages of the Metadata and Connect APIs as values and bytes: no I/O, shared by client and org."""
+"""Messages of the Metadata, Connect and Agent APIs as values and bytes, without I/O, for client and org."""

@@ -1,23 +1,19 @@
-"""The Connect API's results of agent tests, as values and as JSON.
+"""The Connect API's results of agent tests ("Get Test Results" of the Testing API), as values and as JSON.
 
-The shape is the Testing API's ("Get Test Results"). Where it has no place for something
-there are keys of our own: `iteration`, `verdict`, `partialScore`, `rater` and
-`latencyMilliseconds` inside, and `evalmeta` beside `status`. Over the wire, text is
-HTML-escaped as orgs send it; in files it is plain, and `evalmeta` says so.
-
-One case's result as the Testing API has it, and what evalmeta adds to it.
-
-Keys of our own are `iteration`, `verdict`, `name` and `earlierTurns` of a case, and `partialScore`, `rater`,
-`threshold`, `turn` and `measured` of a result.
+evalmeta adds keys where the API has none: `evalmeta` beside `status`; `iteration`, `verdict`, `name` and
+`earlierTurns` in a case; `partialScore`, `rater`, `threshold`, `turn` and `measured` in a result. Over HTTP,
+text is HTML-escaped, as in Salesforce's orgs; in files it is plain, and `evalmeta` says so.
 """
 
 from __future__ import annotations
 
+import binascii
 import html
 import math
+from base64 import b64decode, b64encode
 from contextlib import suppress
 from dataclasses import replace
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, NamedTuple
 
 from evalmeta.errors import MessageUnreadable
 from evalmeta.model.aggregation import case_verdict
@@ -47,23 +43,22 @@ if TYPE_CHECKING:
 _ESCAPED_TEXTS: Final = ("actualValue", "expectedValue", "metricExplainability")
 
 
-def write_run(run: Run, *, escape: bool, stand_ins: Sequence[CaseResult] = ()) -> JsonObject:
-    """Writes a run as the results object.
+def write_run(run: Run, *, escape: bool, placeholders: Sequence[CaseResult] = ()) -> JsonObject:
+    """Write a run as the results object.
 
     Args:
         run: the run with its cases.
-        escape: for the wire; without for files. Over the wire a run that broke is
-            COMPLETED too, or Salesforce's clients would ask about it without end;
-            `evalmeta` says what it really is.
-        stand_ins: what clients that show every case and every expectation are told
-            instead of a broken case, or of one without a result; `read_run` undoes it.
+        escape: whether to write for HTTP, not for files. Over HTTP, an ERROR run is COMPLETED too,
+            because Salesforce's clients would poll it forever; `evalmeta` has the real status.
+        placeholders: cases for clients that need a result for every expectation, instead of cases
+            that ended in an error or never ran; `read_run` removes them.
     """
-    instead = {(each.iteration, each.number): {**write_case(each), STANDS_FOR: "nothing"} for each in stand_ins}
+    by_case = {(each.iteration, each.number): {**write_case(each), STANDS_FOR: "nothing"} for each in placeholders}
     cases = []
     for each in run.cases:
-        stand_in = instead.pop((each.iteration, each.number), None)
-        cases.append({**stand_in, STANDS_FOR: "a case"} if stand_in else write_case(each))
-    cases += instead.values()
+        placeholder = by_case.pop((each.iteration, each.number), None)
+        cases.append({**placeholder, STANDS_FOR: "a case"} if placeholder else write_case(each))
+    cases += by_case.values()
     return {
         "status": RunStatus.COMPLETED.value if escape and run.status is RunStatus.ERROR else run.status.value,
         "startTime": to_timestamp(run.started),
@@ -85,17 +80,17 @@ def write_run(run: Run, *, escape: bool, stand_ins: Sequence[CaseResult] = ()) -
 
 
 def read_run(source: JsonObject, *, run_id: str = "", definition: str = "") -> Run:
-    """Reads a results object in any variant seen in the wild.
+    """Read a results object in any known variant.
 
-    Bare or inside `{status, result, warnings}`; HTML-escaped or plain; lists as lists or
-    as text; cases with or without data. Cases that a run still works on are left out.
+    It may be inside `{status, result, warnings}`, HTML-escaped or plain, with lists as lists or as text, and
+    with or without data. Unfinished cases are left out.
 
     Raises:
-        MessageUnreadable: it is no results object, or nested too deeply to be written again.
+        MessageUnreadable: it is not a results object, or nested too deeply to be written again.
     """
     source = object_at(source, "result") or source
     if not isinstance(source.get("testCases"), list):
-        raise MessageUnreadable("it has no list of testCases, so it is no results object")
+        raise MessageUnreadable("it is not a results object: it has no list of testCases")
     own, listed = object_at(source, "evalmeta"), list_of_objects(source, "testCases")
     status = _run_status(text(own, "status") or text(source, "status"))
     cases = tuple(
@@ -120,12 +115,12 @@ def read_run(source: JsonObject, *, run_id: str = "", definition: str = "") -> R
 
 
 def _is_pending(case: JsonObject, run: RunStatus) -> bool:
-    """Tells whether a case has no result yet, or will never have one because its run was canceled."""
+    """Return whether a case has no result yet, or never will because its run was canceled."""
     return text(case, "status").upper() not in JUDGED and run not in {RunStatus.COMPLETED, RunStatus.ERROR}
 
 
 def _run_status(word: str) -> RunStatus:
-    """Reads a status; one that is not known means that the run is still going on."""
+    """Return a status; an unknown word means that the run is in progress."""
     try:
         return RunStatus(word.upper())
     except ValueError:
@@ -133,7 +128,7 @@ def _run_status(word: str) -> RunStatus:
 
 
 def escape_html(plain: str) -> str:
-    """Escapes text as orgs send it: Salesforce's agents library does not know `&#x27;`."""
+    """Escape text as orgs do: Salesforce's agents library does not decode `&#x27;`."""
     return html.escape(plain, quote=True).replace("&#x27;", "&#39;")
 
 
@@ -142,7 +137,7 @@ def _escape_case(case: JsonObject) -> JsonObject:
 
 
 def _plain_case(case: JsonObject, own: JsonObject) -> JsonObject:
-    """Gives a case with plain text; our own results say whether they are escaped, others may be anywhere."""
+    """Return a case with plain text; evalmeta's results say whether they are escaped, others may be anywhere."""
     if own.get("plainText") is True:
         return case
     return _translate_case(case, html.unescape, also=() if own else ("outcome", "generatedResponse", "topic"))
@@ -168,17 +163,17 @@ def _translate(target: dict[str, JsonValue], keys: tuple[str, ...], translate: T
 
 
 STANDS_FOR: Final = "standsFor"
-"""The key of a case that is there for clients that need one."""
+"""The key that marks a placeholder case."""
 
 
 _RESULTS: Final = {Verdict.PASS: "PASS", Verdict.FAILURE: "FAILURE"}
-# What orgs say of a rating that the definition gives nothing to rate by; the sf CLI asks for one in every case.
+# The error of a rating without an expected value; the sf CLI requests such a rating for every case.
 _SKIPPED: Final = "missing expected input"
 JUDGED: Final = frozenset({"", "COMPLETED", "ERROR"})
-"""The statuses of cases that are not worked on any more."""
+"""The statuses of finished cases."""
 
 
-# Readers look into it without asking whether it is there, so that a case without an answer has every key.
+# Clients read these keys without a check, so a case without an answer has them all.
 _NO_DATA: Final[JsonObject] = {
     "type": "AGENT",
     "topic": None,
@@ -195,14 +190,14 @@ _VERDICTS: Final = {
     "FAILED": Verdict.FAILURE,
     "FAIL": Verdict.FAILURE,
     "ERROR": Verdict.ERROR,
-    # Of following instructions.
+    # The words of instruction_following.
     "HIGH": Verdict.PASS,
     "LOW": Verdict.FAILURE,
 }
 
 
 def write_case(case: CaseResult) -> JsonObject:
-    """Writes one case result as plain JSON values."""
+    """Write one case result as plain JSON values."""
     started, ended = to_timestamp(case.started), to_timestamp(case.ended)
     times = {"startTime": started, "endTime": ended}
     return {
@@ -220,7 +215,6 @@ def write_case(case: CaseResult) -> JsonObject:
 
 
 def _case_extras(case: CaseResult) -> JsonObject:
-    """Gives what cases of definitions do not have, and nothing for them."""
     extras: dict[str, JsonValue] = {}
     if case.label:
         extras["name"] = case.label
@@ -232,7 +226,7 @@ def _case_extras(case: CaseResult) -> JsonObject:
 
 
 def read_case(source: JsonObject, *, place: int = 1) -> CaseResult:
-    """Reads one case result from plain JSON values; `place` numbers a case that has no number."""
+    """Read one case result from plain JSON values; `place` is the number of a case without one."""
     started = from_timestamp(text(source, "startTime")) or 0.0
     results = _read_results(source)
     generated = _read_generated_if_any(object_at(source, "generatedData"), results)
@@ -247,7 +241,7 @@ def read_case(source: JsonObject, *, place: int = 1) -> CaseResult:
         ended=from_timestamp(text(source, "endTime")) or started,
         results=results,
         generated=generated,
-        error=_left_at(status) if error is None else error,
+        error=_unfinished_error(status) if error is None else error,
         label=text(source, "name"),
         earlier=tuple(
             EarlierTurn(text(each, "utterance"), read_generated(object_at(each, "generatedData")))
@@ -256,25 +250,25 @@ def read_case(source: JsonObject, *, place: int = 1) -> CaseResult:
     )
 
 
-def _left_at(status: str) -> str | None:
-    return None if status in JUDGED else f"the run ended and left this case at {status}"
+def _unfinished_error(status: str) -> str | None:
+    return None if status in JUDGED else f"the run ended while this case was {status}"
 
 
 def _read_results(source: JsonObject) -> tuple[TestResult, ...]:
-    """Reads a case's results; those that only repeat the error of the case are left out."""
+    """Read the results of a case, except those of a placeholder."""
     if STANDS_FOR in source:
         return ()
     return tuple(_read_result(each) for each in list_of_objects(source, "testResults"))
 
 
 def _read_generated_if_any(source: JsonObject, results: tuple[TestResult, ...]) -> GeneratedData | None:
-    told = any(isinstance(source.get(key), str) for key in ("outcome", "generatedResponse", "topic"))
+    has_answer = any(isinstance(source.get(key), str) for key in ("outcome", "generatedResponse", "topic"))
     generated = _timed(read_generated(source), results)
-    return generated if told or generated.actions else None
+    return generated if has_answer or generated.actions else None
 
 
 def _timed(generated: GeneratedData, results: tuple[TestResult, ...]) -> GeneratedData:
-    """Takes the latency from the result that measured it when generatedData does not say."""
+    """Add the latency from its own result if generatedData has none."""
     if generated.latency_ms is not None:
         return generated
     measured = (each.score for each in results if each.name == "output_latency_milliseconds")
@@ -303,12 +297,12 @@ def _write_result(result: TestResult, times: Mapping[str, str]) -> JsonObject:
 
 
 def _message_of(result: TestResult) -> str | None:
-    """Gives the words without which the sf CLI calls whatever has not passed an unknown error."""
+    """Return a message for every result that did not pass; the sf CLI shows others as unknown errors."""
     match result.verdict:
         case Verdict.FAILURE:
             return result.explanation or None
         case Verdict.UNDECIDED:
-            return f"undecided: {result.explanation or 'nothing here can judge it'}"
+            return f"undecided: {result.explanation or 'no rater could judge it'}"
         case _:
             return result.error
 
@@ -334,7 +328,7 @@ def _read_result(source: JsonObject) -> TestResult:
 
 
 def _score(source: JsonObject) -> float | None:
-    """Gives a score on whatever scale it has: a number, or text that is one."""
+    """Return a score, a number or its text, on any scale."""
     for key in ("score", "metricScore"):
         with suppress(ValueError):
             found = optional_number(source, key)
@@ -356,12 +350,43 @@ def _result_verdict(source: JsonObject) -> Verdict:
 
 
 def read_verdict(word: str) -> Verdict:
-    """Reads any of the words that results have been seen with, in any case; all else is undecided."""
+    """Return the verdict of any known word, ignoring case; unknown words are undecided."""
     return _VERDICTS.get(word.upper(), Verdict.UNDECIDED)
 
 
 def read_case_verdict(stated: str, results: tuple[TestResult, ...], *, broken: bool) -> Verdict:
-    """Reads a case's verdict: the stated one, or else what its results come to; a broken case is an error."""
+    """Return the verdict of a case: the stated one, ERROR if it is broken, or else that of its results."""
     if stated in Verdict.__members__:
         return Verdict(stated)
     return Verdict.ERROR if broken else case_verdict(results)
+
+
+class RunDefinition(NamedTuple):
+    """The definition of a run as it was when the run was created, and as it is deployed now; None if it is gone."""
+
+    original: bytes
+    current: bytes | None
+    is_abandoned: bool
+
+
+def write_run_definition(definition: RunDefinition) -> JsonObject:
+    """Write the definition of a run, an extension of evalmeta."""
+    current = None if definition.current is None else b64encode(definition.current).decode()
+    original = b64encode(definition.original).decode()
+    return {"then": original, "now": current, "isAbandoned": definition.is_abandoned}
+
+
+def read_run_definition(source: JsonObject) -> RunDefinition:
+    """Read the definition of a run.
+
+    Raises:
+        MessageUnreadable: it is not valid base64.
+    """
+    current = optional_text(source, "now")
+    try:
+        original = b64decode(text(source, "then"), validate=True)
+        return RunDefinition(
+            original, None if current is None else b64decode(current, validate=True), source.get("isAbandoned") is True
+        )
+    except binascii.Error:
+        raise MessageUnreadable("the definition of a run is not valid base64") from None

@@ -1,4 +1,4 @@
-"""What an agent did and said, generatedData of the Testing API, as JSON and back."""
+"""The Testing API's generatedData, an agent's answer and actions, as JSON and back."""
 
 from __future__ import annotations
 
@@ -26,11 +26,11 @@ if TYPE_CHECKING:
 
 
 def read_generated(source: JsonObject) -> GeneratedData:
-    """Reads generatedData: actionsSequence says which actions were taken, invokedActions what they did."""
-    invoked = [_read_action(each) for each in _flatten(_opened(value_at(source, "invokedActions")))]
+    """Read generatedData: actionsSequence names the actions taken, and invokedActions has their details."""
+    invoked = [_read_action(each) for each in _flatten(_parsed(value_at(source, "invokedActions")))]
     sequence = value_at(source, "actionsSequence")
-    told = sequence == render_actions(each.name for each in invoked)
-    names = None if told else _action_names(sequence)
+    is_same = sequence == render_actions(each.name for each in invoked)
+    names = None if is_same else _action_names(sequence)
     return GeneratedData(
         outcome=text(source, "outcome") or text(source, "generatedResponse"),
         topic=optional_text(source, "topic"),
@@ -61,7 +61,7 @@ def _read_trace(source: JsonObject) -> JsonValue:
 
 
 def write_generated(generated: GeneratedData) -> JsonObject:
-    """Writes generatedData."""
+    """Write generatedData."""
     return {
         "type": "AGENT",
         "topic": generated.topic,
@@ -75,7 +75,6 @@ def write_generated(generated: GeneratedData) -> JsonObject:
 
 
 def _extras(generated: GeneratedData) -> JsonObject:
-    """Gives what few agents tell, and nothing for the others."""
     extras: dict[str, JsonValue] = {}
     if generated.tokens is not None:
         extras["tokens"] = {"input": generated.tokens.input, "output": generated.tokens.output}
@@ -89,38 +88,38 @@ def _extras(generated: GeneratedData) -> JsonObject:
 def _read_action(source: JsonObject) -> Action:
     function = object_at(source, "function")
     latency = source.get("executionLatency")
-    given, output = object_at(function, "input"), value_at(function, "output")
-    if is_too_deep(given) or is_too_deep(output):
+    inputs, output = object_at(function, "input"), value_at(function, "output")
+    if is_too_deep(inputs) or is_too_deep(output):
         raise MessageUnreadable(f"an action's input or output is nested more than {limits.MAX_JSON_DEPTH} levels deep")
     return Action(
         name=text(function, "name"),
-        input=given,
+        input=inputs,
         output=None if output == {} else output,
         latency_ms=float(latency) if isinstance(latency, int | float) else None,
     )
 
 
 def _flatten(value: JsonValue) -> list[JsonObject]:
-    """Gives the calls inside any nesting of lists, in order."""
+    """Return the objects inside nested lists, in order."""
     found: list[JsonObject] = []
-    waiting = [value]
-    while waiting:
-        here = waiting.pop()
+    pending = [value]
+    while pending:
+        here = pending.pop()
         if isinstance(here, dict):
             found.append(here)
         elif isinstance(here, list):
-            waiting.extend(reversed(here))
+            pending.extend(reversed(here))
     return found
 
 
-def _opened(value: JsonValue) -> JsonValue:
+def _parsed(value: JsonValue) -> JsonValue:
     if not isinstance(value, str) or not value.strip():
         return value
     try:
-        opened: JsonValue = orjson.loads(value)
+        parsed: JsonValue = orjson.loads(value)
     except orjson.JSONDecodeError:
         return None
-    return opened
+    return parsed
 
 
 def _action_names(value: JsonValue) -> tuple[str, ...] | None:

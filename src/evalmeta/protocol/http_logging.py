@@ -1,4 +1,4 @@
-"""What the libraries below write about our requests to their debug logs: what happened, and nothing that was said."""
+"""Redaction of the debug logs that HTTP libraries write about evalmeta's requests."""
 
 from __future__ import annotations
 
@@ -17,40 +17,40 @@ if TYPE_CHECKING:
 
 
 _LOGGERS: Final = ("httpx", *(f"httpcore.{name}" for name in ("connection", "http11", "http2", "proxy", "socks")))
-_OURS: Final = ContextVar("_OURS", default=False)
-# httpcore shows the headers of answers, and errors that quote them.
-_SAID: Final = re.compile(r" (?:return_value|exception)=.*", re.DOTALL)
-# So do h11 and httpx in the texts of errors: illegal status line: bytearray(b'...').
+_IS_REDACTED: Final = ContextVar("_IS_REDACTED", default=False)
+# httpcore logs the headers of replies, and errors that quote them.
+_REPLY: Final = re.compile(r" (?:return_value|exception)=.*", re.DOTALL)
+# h11 and httpx quote replies in error texts, such as: illegal status line: bytearray(b'...').
 _QUOTED: Final = re.compile(r"(?:: | b?['\"]).*", re.DOTALL)
 
 
-class _Discretion(logging.Filter):
-    """Shortens what is logged inside `discreetly`; a program's own requests are none of our business."""
+class _RedactingFilter(logging.Filter):
+    """Shorten records inside `redacted_logs`; other requests of the program are logged unchanged."""
 
     def filter(self, record: logging.LogRecord) -> bool:
-        if _OURS.get():
-            record.msg, record.args = redacted(_SAID.sub("", record.getMessage())), ()
+        if _IS_REDACTED.get():
+            record.msg, record.args = redacted(_REPLY.sub("", record.getMessage())), ()
         return True
 
 
-_DISCRETION: Final = _Discretion()
+_FILTER: Final = _RedactingFilter()
 
 
 @contextmanager
-def discreetly() -> Iterator[None]:
-    """Keeps what orgs answer out of the logs while a request is made."""
+def redacted_logs() -> Iterator[None]:
+    """Keep replies of orgs out of the logs during a request."""
     for name in _LOGGERS:
-        logging.getLogger(name).addFilter(_DISCRETION)
-    before = _OURS.set(True)
+        logging.getLogger(name).addFilter(_FILTER)
+    before = _IS_REDACTED.set(True)
     try:
         yield
     finally:
-        _OURS.reset(before)
+        _IS_REDACTED.reset(before)
 
 
-def reason_of(error: httpx.HTTPError | TimeoutError) -> str:
-    """Says why no answer came, without what the error quotes of an answer: that may repeat a secret."""
-    said = str(error)
+def error_reason(error: httpx.HTTPError | TimeoutError) -> str:
+    """Return the reason of a failed request, without quotes of the reply, which may contain secrets."""
+    reason = str(error)
     if isinstance(error, httpx.ProtocolError | httpx.ProxyError):
-        said = redacted(_QUOTED.sub("", said))
-    return said or type(error).__name__
+        reason = redacted(_QUOTED.sub("", reason))
+    return reason or type(error).__name__

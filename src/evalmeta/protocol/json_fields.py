@@ -1,11 +1,4 @@
-"""Fields of JSON objects that come from elsewhere: the type that is asked for, or a default.
-
-Addresses of orgs: one spelling for each, and https for all that are not on this machine.
-
-Headers of HTTP answers.
-
-Times as Salesforce writes them: ISO 8601 in UTC with milliseconds.
-"""
+"""Fields of received messages: JSON values of one type or a default, org addresses, and timestamps."""
 
 from __future__ import annotations
 
@@ -25,27 +18,27 @@ if TYPE_CHECKING:
 
 
 def read_object(data: bytes) -> JsonObject:
-    """Reads a JSON object.
+    """Return a JSON object.
 
     Raises:
-        MessageUnreadable: the bytes are no JSON, or no object.
+        MessageUnreadable: the bytes are not valid JSON, or not an object.
     """
     try:
         value = orjson.loads(data)
     except orjson.JSONDecodeError:
-        raise MessageUnreadable("it is no JSON") from None
+        raise MessageUnreadable("it is not valid JSON") from None
     if not isinstance(value, dict):
-        raise MessageUnreadable(f"a JSON object is due, not {type(value).__name__}")
+        raise MessageUnreadable(f"expected a JSON object, found {type(value).__name__}")
     return value
 
 
 def value_at(source: JsonObject, key: str) -> JsonValue:
-    """Gives whatever stands at a key, None for nothing."""
+    """Return any value, or None."""
     return source.get(key)
 
 
 def text(source: JsonObject, key: str) -> str:
-    """Gives text; numbers become text, anything else is empty."""
+    """Return text or a number as text; else an empty text."""
     value = source.get(key)
     if isinstance(value, str):
         return value
@@ -53,49 +46,49 @@ def text(source: JsonObject, key: str) -> str:
 
 
 def optional_text(source: JsonObject, key: str) -> str | None:
-    """Gives text, None when there is none."""
+    """Return text, or None."""
     value = source.get(key)
     return value if isinstance(value, str) else None
 
 
 def integer(source: JsonObject, key: str, default: int) -> int:
-    """Gives a whole number."""
+    """Return an integer, or the default."""
     value = source.get(key)
     return value if isinstance(value, int) and not isinstance(value, bool) else default
 
 
 def number(source: JsonObject, key: str, default: float) -> float:
-    """Gives a number."""
+    """Return a number, or the default."""
     value = source.get(key)
     return float(value) if isinstance(value, int | float) and not isinstance(value, bool) else default
 
 
 def optional_number(source: JsonObject, key: str) -> float | None:
-    """Gives a number, None when there is none."""
+    """Return a number, or None."""
     value = source.get(key)
     return float(value) if isinstance(value, int | float) and not isinstance(value, bool) else None
 
 
 def optional_integer(source: JsonObject, key: str) -> int | None:
-    """Gives a whole number, None when there is none."""
+    """Return an integer, or None."""
     value = source.get(key)
     return value if isinstance(value, int) and not isinstance(value, bool) else None
 
 
 def object_at(source: JsonObject, key: str) -> JsonObject:
-    """Gives an object, empty when there is none."""
+    """Return an object, or an empty one."""
     value = source.get(key)
     return value if isinstance(value, dict) else {}
 
 
 def texts(source: JsonObject, key: str) -> list[str]:
-    """Gives the texts of a list."""
+    """Return the texts in a list."""
     value = source.get(key)
     return [each for each in value if isinstance(each, str)] if isinstance(value, list) else []
 
 
 def list_of_objects(source: JsonObject, key: str) -> list[JsonObject]:
-    """Gives the objects of a list."""
+    """Return the objects in a list."""
     value = source.get(key)
     return [each for each in value if isinstance(each, dict)] if isinstance(value, list) else []
 
@@ -107,23 +100,23 @@ _LIGHTNING: Final = ".lightning.force.com"
 
 
 def org_url(text: str) -> str:
-    """Gives an org's address as evalmeta keeps it: scheme, host in small letters, a port that is not the usual one.
+    """Return the normalised address of an org: the scheme, the host in lower case, and any non-default port.
 
-    Without a scheme it is https, or http for this machine. A path is dropped.
+    The default scheme is https, and http for this machine. A path is removed.
 
     Raises:
-        UsageError: it is no address, has a user in it, or is http elsewhere than on this machine.
+        UsageError: the address is not valid, contains a user, or is http on another machine.
     """
     parts = _split(text.strip())
     host = parts.hostname or ""
     if parts.scheme not in _PORTS:
-        raise _no_address(text, f"orgs are reached by https, not by {parts.scheme}")
+        raise _invalid_address(text, f"orgs use https, not {parts.scheme}")
     if parts.username or parts.password or not host:
-        raise _no_address(text, "an org's address is like https://mycompany.my.salesforce.com")
+        raise _invalid_address(text, "the address of an org looks like https://mycompany.my.salesforce.com")
     if parts.scheme == "http" and not is_loopback(host):
         raise UsageError(
-            f"http://{host} is refused: an access token would travel there in clear",
-            actions=["Use https; http is for this machine only (127.0.0.1, ::1, localhost)."],
+            f"http://{host} is not allowed: it would send the access token unencrypted",
+            actions=["Use https; http is allowed only for this machine (127.0.0.1, ::1, localhost)."],
         )
     if host.endswith(_LIGHTNING):
         mine = host.removesuffix(_LIGHTNING) + ".my.salesforce.com"
@@ -134,7 +127,7 @@ def org_url(text: str) -> str:
 
 
 def host_of(url: str) -> str:
-    """Gives the host of an address, empty when it has none."""
+    """Return the host of an address, or an empty text."""
     try:
         return urlsplit(url).hostname or ""
     except ValueError:
@@ -142,7 +135,7 @@ def host_of(url: str) -> str:
 
 
 def is_loopback(host: str) -> bool:
-    """Tells whether a host is this machine: 127.0.0.0/8, ::1 or localhost."""
+    """Return whether a host is this machine: 127.0.0.0/8, ::1 or localhost."""
     try:
         return ipaddress.ip_address(host).is_loopback
     except ValueError:
@@ -154,31 +147,31 @@ def _split(text: str) -> SplitResult:
         if "://" not in text:
             text = f"{'http' if is_loopback(urlsplit(f'//{text}').hostname or '') else 'https'}://{text}"
         parts = urlsplit(text)
-        _ = parts.port  # is read, and refused, only now
+        _ = parts.port  # raises ValueError if it is not a valid port
     except ValueError:
-        raise _no_address(text, "it has a part that no address has, such as a port that is no number") from None
+        raise _invalid_address(text, "a part of it is not valid, such as the port") from None
     if not _HOST.fullmatch(parts.hostname or "localhost"):
-        raise _no_address(text, "it has characters that no host has")
+        raise _invalid_address(text, "its host has characters that are not allowed")
     return parts
 
 
-def _no_address(text: str, reason: str) -> UsageError:
-    """Puts it into words with the host alone: what stands before and behind it may be a password or a token."""
+def _invalid_address(text: str, reason: str) -> UsageError:
+    """Return an error that shows only the host: the rest of the address may be a password or a token."""
     host = _SHOWN.match(text.rpartition("@")[2])
-    return UsageError(f"{redacted(host[1]) if host else 'what was given'} is no address of an org: {reason}")
+    return UsageError(f"{redacted(host[1]) if host else 'the value'} is not a valid address of an org: {reason}")
 
 
-# Year 10000, which no datetime holds; the last moments before it are rounded up to it.
+# Year 10000, which datetime does not support; the last moments before it are rounded up to it.
 _END: Final = 253_402_300_800.0
 
 
 def to_timestamp(seconds: float) -> str:
-    """Writes seconds since the epoch, such as `2026-11-20T15:08:45.000Z`."""
+    """Return seconds since the epoch as a timestamp such as `2026-11-20T15:08:45.000Z`."""
     return datetime.fromtimestamp(seconds, UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
 
 
 def from_timestamp(text: str) -> float | None:
-    """Reads a time with any number of decimals and any offset, UTC without one; None when it is no time."""
+    """Return a timestamp in seconds since the epoch, by default in UTC; None if it is not valid."""
     try:
         moment = datetime.fromisoformat(text)
         seconds = (moment if moment.tzinfo else moment.replace(tzinfo=UTC)).astimezone(UTC).timestamp()

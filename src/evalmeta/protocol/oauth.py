@@ -1,12 +1,8 @@
-"""OAuth 2.0 as Salesforce speaks it: what is sent for a session, and what comes back.
+"""Salesforce's OAuth 2.0: the grants of a login, their replies, and the identity of the user.
 
-Grants are the fields of a form that is posted to `/services/oauth2/token`. Sources:
-Salesforce Help, "OAuth 2.0 JWT Bearer Flow", "Refresh Token Flow" and "Web Server
-Flow"; RFC 7636 for PKCE; the sf CLI's help of `org login sfdx-url` for auth URLs.
-
-The signed assertion of a JWT bearer login.
-
-Who one is in an org, and which API versions it has: what is asked right after a login.
+A grant is the form that is posted to `/services/oauth2/token`. Sources: Salesforce Help, "OAuth 2.0
+JWT Bearer Flow", "Refresh Token Flow" and "Web Server Flow"; RFC 7636 for PKCE; the sf CLI's help of
+`org login sfdx-url` for auth URLs.
 """
 
 from __future__ import annotations
@@ -30,12 +26,10 @@ from evalmeta.protocol.json_fields import host_of, org_url, read_object, text
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from joserfc.jwk import RSAKey
-
     from evalmeta.model.json_value import JsonObject
 
 
-TOKEN_PATH: Final = "/services/oauth2/token"  # noqa: S105 - a path
+GRANT_PATH: Final = "/services/oauth2/token"
 AUTHORIZE_PATH: Final = "/services/oauth2/authorize"
 _OK: Final = 200
 PRODUCTION_URL: Final = "https://login.salesforce.com"
@@ -44,13 +38,13 @@ _AUTH_URL: Final = re.compile(
     r"force://(?:(?P<id>[\w.-]+={0,2}):(?P<secret>[\w.-]*={0,2}):)?(?P<refresh>[\w.-]+={0,2})@(?P<instance>[\w.:/\[\]-]+)",
     re.ASCII,
 )
-# The client that the sf CLI logs in with; an auth URL without a client means it.
+# The client of the sf CLI, which auth URLs without a client refer to.
 DEFAULT_CLIENT_ID: Final = "PlatformCLI"
 
 
 @dataclass(frozen=True, slots=True)
 class TokenReply:
-    """A session as an org gives it out."""
+    """A new session."""
 
     access_token: str = field(repr=False)
     instance_url: str
@@ -59,7 +53,7 @@ class TokenReply:
 
 @dataclass(frozen=True, slots=True)
 class AuthUrl:
-    """What an sfdx auth URL says: a client, its secret if it has one, a refresh token and the org's address."""
+    """The parts of an sfdx auth URL: a client, its secret if it has one, a refresh token and the org's address."""
 
     client_id: str
     client_secret: str = field(repr=False)
@@ -68,12 +62,12 @@ class AuthUrl:
 
 
 def jwt_grant(assertion: str) -> dict[str, str]:
-    """Asks for a session with a signed assertion."""
+    """Return the grant for a signed assertion."""
     return {"grant_type": "urn:ietf:params:oauth:grant-type:jwt-bearer", "assertion": assertion}
 
 
 def refresh_grant(client_id: str, refresh_token: str, *, client_secret: str = "") -> dict[str, str]:
-    """Asks for a session with a refresh token."""
+    """Return the grant for a refresh token."""
     form = {"grant_type": "refresh_token", "client_id": client_id, "refresh_token": refresh_token}
     return _with_secret(form, client_secret)
 
@@ -81,7 +75,7 @@ def refresh_grant(client_id: str, refresh_token: str, *, client_secret: str = ""
 def code_grant(
     client_id: str, code: str, *, verifier: str, redirect_uri: str, client_secret: str = ""
 ) -> dict[str, str]:
-    """Asks for a session with the code that a browser brought, and the verifier behind its challenge."""
+    """Return the grant for the code of a browser login, with the verifier of its challenge."""
     form = {
         "grant_type": "authorization_code",
         "client_id": client_id,
@@ -93,13 +87,13 @@ def code_grant(
 
 
 def challenge_of(verifier: str) -> str:
-    """Gives the S256 challenge of a PKCE verifier (RFC 7636, section 4.2)."""
+    """Return the S256 challenge of a PKCE verifier (RFC 7636, section 4.2)."""
     digest = hashlib.sha256(verifier.encode("ascii")).digest()
     return base64.urlsafe_b64encode(digest).rstrip(b"=").decode("ascii")
 
 
 def authorize_url(login_url: str, client_id: str, *, redirect_uri: str, state: str, challenge: str) -> str:
-    """Gives the address at which a person logs in with a browser."""
+    """Return the address to open in the browser."""
     query = {
         "response_type": "code",
         "client_id": client_id,
@@ -114,10 +108,10 @@ def authorize_url(login_url: str, client_id: str, *, redirect_uri: str, state: s
 
 
 def read_callback(query: str, *, state: str) -> str | None:
-    """Gives the code that a browser brought; None when it was not sent by this login.
+    """Return the code of a browser login; None if the request does not belong to this login.
 
     Raises:
-        LoginFailed: the org sent the browser back with an error.
+        LoginFailed: the org redirected the browser with an error.
     """
     fields = {name: values[0] for name, values in parse_qs(query, max_num_fields=20).items()}
     if not hmac.compare_digest(fields.get("state", "").encode(), state.encode()):
@@ -128,24 +122,24 @@ def read_callback(query: str, *, state: str) -> str | None:
 
 
 def read_token_reply(status: int, body: bytes, *, url: str) -> TokenReply:
-    """Reads the answer to a grant that was sent to `url`.
+    """Read the reply to a grant that was sent to `url`.
 
     Raises:
-        LoginFailed: the org refused it; its error and description are in the message.
-        MessageUnreadable: it is neither a session nor an error.
+        LoginFailed: the org refused it; the message contains its error and description.
+        MessageUnreadable: the reply is neither a session nor an error.
     """
     reply = _object(status, body, url)
     if status != _OK:
         if not text(reply, "error"):
-            raise _strange(url, status, "it holds no OAuth error")
+            raise _not_an_org(url, status, "it contains no OAuth error")
         raise _refused(text(reply, "error"), text(reply, "error_description"))
     if not (text(reply, "access_token") and text(reply, "instance_url")):
-        raise _strange(url, status, "it holds no session")
+        raise _not_an_org(url, status, "it contains no session")
     return TokenReply(text(reply, "access_token"), org_url(text(reply, "instance_url")), text(reply, "refresh_token"))
 
 
 def audience_of(login_url: str) -> str:
-    """Gives the audience of an assertion: Salesforce's own login host for its orgs, else the address itself."""
+    """Return the audience of an assertion: Salesforce's login host for its orgs, else the address itself."""
     host = host_of(login_url)
     if host == host_of(_SANDBOX) or host.endswith(".sandbox.my.salesforce.com"):
         return _SANDBOX
@@ -153,15 +147,15 @@ def audience_of(login_url: str) -> str:
 
 
 def read_auth_url(line: str) -> AuthUrl:
-    """Reads `force://CLIENT:SECRET:REFRESH@INSTANCE`, or the short `force://REFRESH@INSTANCE`.
+    """Read `force://CLIENT:SECRET:REFRESH@INSTANCE`, or the short form `force://REFRESH@INSTANCE`.
 
     Raises:
-        UsageError: it is none; nothing of it is repeated.
+        UsageError: it is not valid; the message contains no part of it.
     """
     found = _AUTH_URL.fullmatch(line.strip())
     if found is None:
         raise UsageError(
-            "this is no sfdx auth URL",
+            "this is not a valid sfdx auth URL",
             actions=[
                 "It has the form force://CLIENT:SECRET:REFRESH@INSTANCE.",
                 "Get one from: sf org auth show-sfdx-auth-url",
@@ -172,7 +166,7 @@ def read_auth_url(line: str) -> AuthUrl:
 
 
 def write_auth_url(parts: AuthUrl) -> str:
-    """Writes an sfdx auth URL as the sf CLI reads it; whoever has it has the org."""
+    """Return an sfdx auth URL for the sf CLI; it grants full access to the org."""
     host = parts.instance_url.partition("://")[2]
     return f"force://{parts.client_id}:{parts.client_secret}:{parts.refresh_token}@{host}"
 
@@ -185,13 +179,13 @@ def _object(status: int, body: bytes, url: str) -> JsonObject:
     try:
         return read_object(body)
     except MessageUnreadable as error:
-        raise _strange(url, status, str(error)) from None
+        raise _not_an_org(url, status, str(error)) from None
 
 
-def _strange(url: str, status: int, reason: str) -> MessageUnreadable:
+def _not_an_org(url: str, status: int, reason: str) -> MessageUnreadable:
     return MessageUnreadable(
-        f"{url} answered a login with status {status}, and not as an org does: {reason}",
-        actions=["Check the address: --instance-url is where people log in to the org."],
+        f"{url} answered a login with status {status}, but the reply is not from an org: {reason}",
+        actions=["Check --instance-url: it must be the address of the org's login page."],
     )
 
 
@@ -203,50 +197,43 @@ _EXTRA: Final = "pip install 'evalmeta[oauth]'"
 
 
 def write_assertion(key: bytes, *, client_id: str, username: str, audience: str, now: float) -> str:
-    """Signs with RS256 that the client acts for the user.
+    """Return a JWT bearer assertion, signed with RS256.
 
     Args:
-        key: an RSA private key as PEM.
+        key: an RSA private key in PEM format.
         client_id: the connected app's consumer key.
-        username: as whom to log in.
-        audience: for whom the assertion is meant, the login host.
-        now: seconds since 1970; the assertion holds for `limits.ASSERTION_SECONDS` from then.
+        username: the user to log in.
+        audience: the login host.
+        now: seconds since the epoch; the assertion is valid for `limits.ASSERTION_SECONDS` from then.
 
     Raises:
-        UsageError: the key is none that can sign, or the extra `oauth` is not installed.
+        UsageError: the key cannot sign, or the extra `oauth` is not installed.
     """
     try:
-        from joserfc import jwt  # noqa: PLC0415 - an extra
+        from joserfc import errors, jwk, jwt  # noqa: PLC0415 - an extra
     except ImportError:
-        raise UsageError("a login with a key needs the extra 'oauth'", actions=[f"Install it: {_EXTRA}"]) from None
-    claims = {"iss": client_id, "sub": username, "aud": audience, "exp": int(now + limits.ASSERTION_SECONDS)}
-    return jwt.encode({"alg": "RS256"}, claims, _private_key(key), algorithms=["RS256"])
-
-
-def _private_key(pem: bytes) -> RSAKey:
-    from joserfc.errors import JoseError  # noqa: PLC0415 - an extra
-    from joserfc.jwk import RSAKey  # noqa: PLC0415 - likewise
-
+        raise UsageError("a login with a key requires the extra 'oauth'", actions=[f"Install it: {_EXTRA}"]) from None
     try:
-        key = RSAKey.import_key(pem)
-    except (JoseError, TypeError, ValueError):
-        # The library's text may show what it could not read.
-        key = None
-    if key is None or not key.is_private:
+        private_key = jwk.RSAKey.import_key(key)
+    except (errors.JoseError, TypeError, ValueError):
+        # The library's error may quote the key.
+        private_key = None
+    if private_key is None or not private_key.is_private:
         raise UsageError(
-            "the key file holds no RSA private key that can be used",
-            actions=["It is a PEM file without a passphrase, such as `openssl genrsa -out server.key 2048` makes."],
+            "the key file contains no usable RSA private key",
+            actions=["Create a PEM file without a passphrase: openssl genrsa -out server.key 2048"],
         )
-    return key
+    claims = {"iss": client_id, "sub": username, "aud": audience, "exp": int(now + limits.ASSERTION_SECONDS)}
+    return jwt.encode({"alg": "RS256"}, claims, private_key, algorithms=["RS256"])
 
 
 ENGINE: Final = "evalmeta"
-"""What evalmeta's own orgs say under `engine` beside each of their API versions."""
+"""The value of `engine` in the API versions of evalmeta's own orgs."""
 
 
 @dataclass(frozen=True, slots=True)
 class UserInfo:
-    """The user of a session; `username` is empty when the org does not tell it here."""
+    """The user of a session; `username` is empty if the org does not return it here."""
 
     user_id: str
     org_id: str
@@ -254,23 +241,23 @@ class UserInfo:
 
 
 def read_user_info(body: bytes) -> UserInfo:
-    """Reads the answer of `/services/oauth2/userinfo`.
+    """Read the reply of `/services/oauth2/userinfo`.
 
     Raises:
-        MessageUnreadable: it is none.
+        MessageUnreadable: it is not valid.
     """
     reply = read_object(body)
     user_id, org_id = text(reply, "user_id"), text(reply, "organization_id")
     if not (user_id and org_id):
-        raise MessageUnreadable("it names no user and no organization")
+        raise MessageUnreadable("it has no user or no organization")
     return UserInfo(user_id, org_id, text(reply, "preferred_username"))
 
 
 def read_newest_version(body: bytes) -> ApiVersion:
-    """Reads the newest API version from the answer of `/services/data`.
+    """Return the newest API version in the reply of `/services/data`.
 
     Raises:
-        MessageUnreadable: it lists none.
+        MessageUnreadable: it lists no versions.
     """
     versions = [version for row in _rows(body) if (version := parse_api_version(text(row, "version")))]
     if not versions:
@@ -279,10 +266,10 @@ def read_newest_version(body: bytes) -> ApiVersion:
 
 
 def is_evalmeta(body: bytes) -> bool:
-    """Tells by the answer of `/services/data` whether an org is one of evalmeta's own.
+    """Return whether the reply of `/services/data` is from one of evalmeta's own orgs.
 
     Raises:
-        MessageUnreadable: it is no JSON.
+        MessageUnreadable: it is not valid JSON.
     """
     return any(text(row, "engine") == ENGINE for row in _rows(body))
 
@@ -291,5 +278,5 @@ def _rows(body: bytes) -> list[JsonObject]:
     try:
         rows = orjson.loads(body)
     except orjson.JSONDecodeError:
-        raise MessageUnreadable("it is no JSON") from None
+        raise MessageUnreadable("it is not valid JSON") from None
     return [row for row in rows if isinstance(row, dict)] if isinstance(rows, list) else []

@@ -1,4 +1,4 @@
-"""Options of a run as JSON: what the Testing API has no place for, sent to orgs of evalmeta's and kept with runs."""
+"""Run options as JSON, an extension for orgs of evalmeta, also stored with runs."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _T = TypeVar("_T", bound=str)
 
 
 def write_options(options: RunOptions) -> JsonObject:
-    """Writes run options."""
+    """Write run options."""
     scoring = options.scoring
     return {
         "iterations": options.iterations,
@@ -44,7 +44,7 @@ def write_options(options: RunOptions) -> JsonObject:
 
 
 def read_options(source: JsonObject) -> RunOptions:
-    """Reads run options; what is missing or no value of its option has the default."""
+    """Read run options; missing and unknown values get the default."""
     return RunOptions(
         iterations=integer(source, "iterations", _DEFAULT.iterations),
         min_pass_rate=number(source, "minPassRate", _DEFAULT.min_pass_rate),

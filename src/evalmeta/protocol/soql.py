@@ -1,7 +1,7 @@
-"""Queries as a login and the commands around it make them: one object, equalities, an order, a limit.
+"""The part of SOQL that logins and their commands use: one object, equalities, an order and a limit.
 
-Of SOQL (SOQL and SOSL Reference) that is `SELECT a, b FROM Object [WHERE a = 'x' AND ...]
-[ORDER BY a [ASC|DESC]] [LIMIT n]`.
+The form is `SELECT a, b FROM Object [WHERE a = 'x' AND ...] [ORDER BY a [ASC|DESC]] [LIMIT n]`
+(SOQL and SOSL Reference).
 """
 
 from __future__ import annotations
@@ -31,15 +31,15 @@ _QUERY: Final = re.compile(
     re.IGNORECASE | re.VERBOSE,
 )
 _LITERALS: Final[dict[str, JsonValue]] = {"null": None, "true": True, "false": False}
-_MAX_CHARS: Final = 100_000  # SOQL and SOSL Reference, "SOQL SELECT Syntax": what a statement may have.
+_MAX_CHARS: Final = 100_000  # SOQL and SOSL Reference, "SOQL SELECT Syntax"
 
 
 @dataclass(frozen=True, slots=True)
 class Query:
-    """What is asked for; names of fields and objects are the same in any case.
+    """A query; names of fields and objects are case-insensitive.
 
     Attributes:
-        order: the field that rows are ordered by; empty for none.
+        order: the field to sort by; empty for no order.
     """
 
     fields: tuple[str, ...]
@@ -51,16 +51,16 @@ class Query:
 
 
 def object_of(text: str) -> str:
-    """Gives the name of the object that a query of any form is about; empty when it names none."""
+    """Return the object of any query, also of a query that `read_query` refuses; empty if there is none."""
     found = re.search(r"\bFROM\s+(\w+)", text, re.IGNORECASE)
     return found[1] if found else ""
 
 
 def read_query(text: str) -> Query:
-    """Reads a query.
+    """Read a query.
 
     Raises:
-        OrgFault: it is none (MALFORMED_QUERY), or says more than the form above.
+        OrgFault: it is not of the form above (MALFORMED_QUERY).
     """
     found = _QUERY.fullmatch(text) if len(text) <= _MAX_CHARS else None
     if found is None:
@@ -78,10 +78,10 @@ def read_query(text: str) -> Query:
 
 
 def select(query: Query, rows: Sequence[JsonObject], *, name: str) -> JsonObject:
-    """Gives a query's reply from the rows of its object, which all have the same fields and are of the type `name`.
+    """Return the reply to a query from the rows of its object, whose type is `name`; all rows have the same fields.
 
     Raises:
-        OrgFault: the object has no such field (INVALID_FIELD).
+        OrgFault: the object does not have a field (INVALID_FIELD).
     """
     if not rows:
         return {"totalSize": 0, "done": True, "records": []}
@@ -99,9 +99,9 @@ def select(query: Query, rows: Sequence[JsonObject], *, name: str) -> JsonObject
 
 
 def columns_of(query: Query, rows: Sequence[JsonObject], *, name: str) -> JsonObject:
-    """Gives the reply to a query with `columns=true`, as the sf CLI asks before it shows records; raises like `select`.
+    """Return the columns of a query, which the sf CLI requests before it shows records; raise like `select`.
 
-    Only the columns' types are known from the rows; no column can be written.
+    The types come from the rows, and no column is writable.
     """
     names = {name.casefold(): name for name in rows[0]} if rows else {each.casefold(): each for each in query.fields}
     wanted = [_field(query, names, each) for each in query.fields]
@@ -145,7 +145,7 @@ def _field(query: Query, names: Mapping[str, str], name: str) -> str:
 
 
 def _equals(ours: JsonValue, theirs: JsonValue) -> bool:
-    """Compares as SOQL does: text in any case, an Id of 15 characters with one of 18."""
+    """Compare as SOQL does: text ignoring case, an Id of 15 characters with one of 18."""
     if isinstance(ours, int) and not isinstance(ours, bool):
         return str(ours) == theirs
     if isinstance(ours, str) and isinstance(theirs, str):

@@ -1,9 +1,8 @@
-"""The results of agent tests that Agentforce Studio runs, as values and as JSON.
+"""Agentforce Studio's results of agent tests (`einstein/ai-testing`), as values and as JSON.
 
-The shape is that of `einstein/ai-testing`: what the subject answered and what each scorer
-said are JSON inside of text. It never has a `subjectName`, by which clients tell the other
-shape (`connect`). As there, `evalmeta` holds what the shape has no place for, and over the
-wire these texts are HTML-escaped as orgs send them.
+The subject's answer and each scorer's result are JSON inside text, HTML-escaped over HTTP as in Salesforce's
+orgs. There is no `subjectName`, by which clients recognise the other format (`connect`). evalmeta's own keys
+are in `evalmeta`.
 """
 
 from __future__ import annotations
@@ -45,17 +44,17 @@ _SCORER_STATUSES: Final = {Verdict.FAILURE: "FAIL"}
 
 
 def studio_status(status: RunStatus) -> str:
-    """Gives Agentforce Studio's word for how far a run is."""
+    """Return Agentforce Studio's word for a status."""
     return _STATUSES.get(status, status.value)
 
 
 def plain_status(word: str) -> str:
-    """Gives the Testing API's word for a status of Agentforce Studio; any other comes back as it is."""
+    """Return the Testing API's word for a status of Agentforce Studio; unknown words are unchanged."""
     return _PLAIN[word].value if word in _PLAIN else word
 
 
 def write_testing_run(run: Run) -> JsonObject:
-    """Writes a run as the results object, for the wire."""
+    """Write a run as the results object, for HTTP."""
     return {
         "status": studio_status(run.status),
         "startTime": to_timestamp(run.started),
@@ -74,15 +73,15 @@ def write_testing_run(run: Run) -> JsonObject:
 
 
 def read_testing_run(source: JsonObject, *, run_id: str = "", definition: str = "") -> Run:
-    """Reads a results object; text inside may be HTML-escaped or plain, or the object that it stands for.
+    """Read a results object, whose inner JSON may be escaped text, plain text or an object.
 
-    Cases that a run still works on are left out.
+    Unfinished cases are left out.
 
     Raises:
-        MessageUnreadable: it is no results object, or nested too deeply to be written again.
+        MessageUnreadable: it is not a results object, or nested too deeply to be written again.
     """
     if not isinstance(source.get("testCases"), list):
-        raise MessageUnreadable("it has no list of testCases, so it is no results object")
+        raise MessageUnreadable("it is not a results object: it has no list of testCases")
     own, listed = object_at(source, "evalmeta"), list_of_objects(source, "testCases")
     word = plain_status(text(source, "status").upper())
     status = RunStatus(word) if word in RunStatus.__members__ else RunStatus.IN_PROGRESS
@@ -113,9 +112,9 @@ def _write_case(case: CaseResult) -> JsonObject:
     return {
         "testNumber": case.number,
         "inputs": [{"name": "utterance", "value": case.utterance}],
-        "subjectResponse": _closed(response),
+        "subjectResponse": _to_text(response),
         "testScorerResults": [
-            {"scorerName": each.name, "scorerResponse": _closed(_write_result(each))} for each in case.results
+            {"scorerName": each.name, "scorerResponse": _to_text(_write_result(each))} for each in case.results
         ],
         "evalmeta": {
             "iteration": case.iteration,
@@ -151,7 +150,7 @@ def _write_result(result: TestResult) -> dict[str, object]:
 
 
 def _read_case(source: JsonObject, place: int) -> CaseResult:
-    own, response = object_at(source, "evalmeta"), _opened(value_at(source, "subjectResponse"))
+    own, response = object_at(source, "evalmeta"), _from_text(value_at(source, "subjectResponse"))
     results = tuple(map(_read_result, list_of_objects(source, "testScorerResults")))
     generated = _read_response(response)
     started = from_timestamp(text(own, "startTime")) or 0.0
@@ -183,7 +182,7 @@ def _read_response(response: JsonObject) -> GeneratedData | None:
 
 
 def _read_result(source: JsonObject) -> TestResult:
-    response = _opened(value_at(source, "scorerResponse"))
+    response = _from_text(value_at(source, "scorerResponse"))
     return TestResult(
         name=text(source, "scorerName"),
         verdict=read_verdict(text(response, "status")),
@@ -197,11 +196,11 @@ def _read_result(source: JsonObject) -> TestResult:
     )
 
 
-def _closed(content: dict[str, object]) -> str:
+def _to_text(content: dict[str, object]) -> str:
     return escape_html(orjson.dumps(content).decode())
 
 
-def _opened(content: JsonValue) -> JsonObject:
+def _from_text(content: JsonValue) -> JsonObject:
     if not isinstance(content, str):
         return content if isinstance(content, dict) else {}
     for spelling in (html.unescape(content), content):

@@ -200,7 +200,7 @@ def test_a_line_may_hold_an_error(tmp_path: Path) -> None:
     ("line", "complaint"),
     [
         ("{", "it is no JSON"),
-        ("3", "a JSON object is due"),
+        ("3", "expected a JSON object"),
         ('{"outcome": "x"}', "it has no utterance"),
         ('{"utterance": 3, "outcome": "x"}', "it has no utterance"),
         ('{"utterance": "q"}', "expected 'outcome'"),

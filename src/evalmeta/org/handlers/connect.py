@@ -1,13 +1,17 @@
-"""The Connect API for agent tests: start a run, ask for its status, fetch its results."""
+"""The Connect API for agent tests: start runs, report their status, return their results.
+
+`runOptions`, `evaluationFile`, `after`, and the addresses below a run that end in `definition`, `extend` and
+`rescore` are extensions of evalmeta.
+"""
 
 from __future__ import annotations
 
 import re
 import time
-from base64 import b64encode
 from dataclasses import replace
+from functools import wraps
 from http import HTTPStatus
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, NamedTuple
 
 from starlette.exceptions import HTTPException
 
@@ -15,17 +19,25 @@ from evalmeta import limits
 from evalmeta.errors import OrgFault
 from evalmeta.formats.document import reading_from
 from evalmeta.model.registry import TESTING_DEFINITION, type_at_path, type_of_run
-from evalmeta.org.handlers.rest import guarded, json_reply, read_body
-from evalmeta.org.runs import extend, is_abandoned, look_at_definition, rescore, stand_ins, start, start_file
-from evalmeta.org.threads import in_thread
-from evalmeta.protocol.connect import write_run
+from evalmeta.org.handlers.rest import json_reply, read_body, respond
+from evalmeta.org.organization import run_in_thread
+from evalmeta.org.runs import (
+    definition_of_run,
+    extend_run,
+    is_abandoned,
+    placeholders,
+    rescore_run,
+    start_file_run,
+    start_run,
+)
+from evalmeta.protocol.connect import write_run, write_run_definition
 from evalmeta.protocol.json_fields import integer, object_at, read_object, text, to_timestamp
 from evalmeta.protocol.run_options import read_options
 from evalmeta.protocol.testing import studio_status, write_testing_run
 from evalmeta.store.database import full_id
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Awaitable, Callable, Iterable
 
     from starlette.requests import Request
     from starlette.responses import Response
@@ -33,196 +45,170 @@ if TYPE_CHECKING:
     from evalmeta.model.json_value import JsonObject
     from evalmeta.model.login import User
     from evalmeta.model.registry import MetadataType
-    from evalmeta.model.run import CaseResult, Run, RunOptions, TestResult
+    from evalmeta.model.run import CaseResult, Run, TestResult
     from evalmeta.org.organization import Organization
 
 
-# The iteration and the number of the case before a page; 0-0 stands before the first.
-_PLACE: Final = re.compile("([0-9]{1,9})-([0-9]{1,9})")
+# The iteration and the number of the last case before a page; 0-0 is the beginning.
+_POSITION: Final = re.compile("([0-9]{1,9})-([0-9]{1,9})")
 
 
-async def post_run(request: Request) -> Response:
-    """Starts a run: the definition's name under the key of its type, and `runOptions` as an extension.
+class _Call(NamedTuple):
+    request: Request
+    org: Organization
+    user: User
+    kind: MetadataType
 
-    Another extension is `evaluationFile`, with `path`, `subjectName` and `subject`, instead of a name.
-    """
-    kind = _kind(request)
+    @property
+    def is_studio(self) -> bool:
+        return self.kind == TESTING_DEFINITION
 
-    async def answer(org: Organization, user: User) -> Response:
-        body = read_object(await read_body(request, limit=limits.MAX_JSON_BYTES))
-        name, options = text(body, kind.run_key), read_options(object_at(body, "runOptions"))
-        # Workers are begun from the event loop.
-        idle = replace(org, launch=lambda _: None)
-        file = object_at(body, "evaluationFile")
-        if file:
-            run_id = await in_thread(idle, lambda own: _start_file(own, file, options))
-        else:
-            run_id = await in_thread(idle, lambda own: start(own, kind, name, options, user=user))
-        org.launch(run_id)
-        return json_reply({"runId": run_id, "status": "CREATED" if _is_testing(kind) else "NEW"}, status=201)
+    async def body(self) -> JsonObject:
+        return read_object(await read_body(self.request, limit=limits.MAX_JSON_BYTES))
 
-    return await guarded(request, answer, oldest=kind.since)
+    def run(self) -> Run:
+        run_id = full_id(self.request.path_params["run_id"])
+        run = self.org.runs.get(run_id) if type_of_run(run_id) == self.kind else None
+        if run is None or not self.org.runs.is_visible_to(run.id, self.user):
+            raise OrgFault(f"Run not found: {run_id}", code="NOT_FOUND")
+        return run
 
 
-def _start_file(org: Organization, file: JsonObject, options: RunOptions) -> str:
-    return start_file(
-        org,
-        text(file, "path"),
-        options,
-        subject_name=text(file, "subjectName"),
-        subject=object_at(file, "subject") or None,
-        reading=reading_from(object_at(file, "reading")),
+def _endpoint(handler: Callable[[_Call], Awaitable[Response]]) -> Callable[[Request], Awaitable[Response]]:
+    @wraps(handler)
+    async def endpoint(request: Request) -> Response:
+        kind = type_at_path(request.path_params["run_path"])
+        if kind is None:
+            raise HTTPException(HTTPStatus.NOT_FOUND)
+        return await respond(request, lambda org, user: handler(_Call(request, org, user, kind)), oldest=kind.since)
+
+    return endpoint
+
+
+@_endpoint
+async def post_run(call: _Call) -> Response:
+    """Start a run of a definition, named under the key of its type, or of an `evaluationFile`."""
+    body = await call.body()
+    options, file = read_options(object_at(body, "runOptions")), object_at(body, "evaluationFile")
+
+    def start(org: Organization) -> str:
+        if not file:
+            return start_run(org, call.kind, text(body, call.kind.run_key), options, user=call.user)
+        return start_file_run(
+            org,
+            text(file, "path"),
+            options,
+            subject_name=text(file, "subjectName"),
+            subject=object_at(file, "subject") or None,
+            reading=reading_from(object_at(file, "reading")),
+        )
+
+    return await _launched(call, start)
+
+
+@_endpoint
+async def get_definition(call: _Call) -> Response:
+    """Return the definition of a run and what is deployed now."""
+    run = call.run()
+    return json_reply(write_run_definition(await run_in_thread(call.org, lambda org: definition_of_run(org, run))))
+
+
+@_endpoint
+async def post_extend(call: _Call) -> Response:
+    """Add `iterations` to a finished run."""
+    iterations, run = integer(await call.body(), "iterations", 0), call.run()
+
+    def extend(org: Organization) -> str:
+        extend_run(org, run, iterations=iterations)
+        return run.id
+
+    return await _launched(call, extend, status=200)
+
+
+@_endpoint
+async def post_rescore(call: _Call) -> Response:
+    """Start a run that scores the answers of another run again, with `runOptions`."""
+    body, run = await call.body(), call.run()
+    options, as_deployed = read_options(object_at(body, "runOptions")), body.get("asDeployed") is True
+    return await _launched(call, lambda org: rescore_run(org, run, options, as_deployed=as_deployed, user=call.user))
+
+
+async def _launched(call: _Call, create: Callable[[Organization], str], *, status: int = 201) -> Response:
+    # The run is created in a thread, but workers are launched from the event loop.
+    run_id = await run_in_thread(replace(call.org, launch=lambda _: None), create)
+    call.org.launch(run_id)
+    return json_reply({"runId": run_id, "status": "CREATED" if call.is_studio else "NEW"}, status=status)
+
+
+@_endpoint
+async def post_cancel(call: _Call) -> Response:
+    """Cancel a run; its finished cases stay."""
+    run, error = call.run(), f"canceled by {call.user.name}"
+    if not await run_in_thread(call.org, lambda org: org.runs.cancel(run.id, error=error, now=time.time())):
+        raise OrgFault(f"Run {run.id} is already over", code="INVALID_STATUS")
+    return json_reply({"success": True})
+
+
+@_endpoint
+async def get_status(call: _Call) -> Response:
+    """Return the status of a run, and launch a new worker if it has lost its own."""
+    org, run = call.org, call.run()
+    if is_abandoned(org, run):
+        org.launch(run.id)
+    done, not_passed = org.runs.count(run.id)
+    return json_reply(
+        {
+            "status": studio_status(run.status) if call.is_studio else run.status.value,
+            "startTime": to_timestamp(run.started),
+            "endTime": None if run.ended is None else to_timestamp(run.ended),
+            "errorMessage": _without_paths(org, run.error),
+            "testCasesCompleted": done,
+            "testCasesNotPassed": not_passed,
+            "testCasesTotal": run.total,
+        }
     )
 
 
-async def get_definition(request: Request) -> Response:
-    """Gives what a run asks and what is deployed now, an extension: whoever resumes a run wants to know."""
-    kind = _kind(request)
-
-    async def answer(org: Organization, user: User) -> Response:
-        run = _run(org, user, kind, request)
-        found = await in_thread(org, lambda own: look_at_definition(own, run))
-        now = None if found.now is None else b64encode(found.now).decode()
-        body = {"then": b64encode(found.then).decode(), "now": now, "isAbandoned": found.is_abandoned}
-        return json_reply(body)
-
-    return await guarded(request, answer, oldest=kind.since)
-
-
-async def post_extend(request: Request) -> Response:
-    """Gives a run that is over more `iterations`, an extension."""
-    kind = _kind(request)
-
-    async def answer(org: Organization, user: User) -> Response:
-        body = read_object(await read_body(request, limit=limits.MAX_JSON_BYTES))
-        run, iterations = _run(org, user, kind, request), integer(body, "iterations", 0)
-        idle = replace(org, launch=lambda _: None)
-        await in_thread(idle, lambda own: extend(own, run, iterations=iterations))
-        org.launch(run.id)
-        return json_reply({"runId": run.id, "status": "CREATED" if _is_testing(kind) else "NEW"})
-
-    return await guarded(request, answer, oldest=kind.since)
+@_endpoint
+async def get_results(call: _Call) -> Response:
+    """Return the results so far; with `after`, one page of them and the value of `after` for the next page."""
+    run, after = call.run(), call.request.query_params.get("after")
+    if after is None:
+        return await run_in_thread(call.org, lambda org: json_reply(_all_results(org, run, is_studio=call.is_studio)))
+    position = _POSITION.fullmatch(after)
+    if position is None:
+        raise OrgFault(f"not a valid position in the results: {after[:40]}", code="INVALID_INPUT")
+    first = int(position[1]), int(position[2])
+    return await run_in_thread(
+        call.org, lambda org: json_reply(_result_page(org, run, after=first, is_studio=call.is_studio))
+    )
 
 
-async def post_rescore(request: Request) -> Response:
-    """Starts a run that judges another one's answers again, by `runOptions`, an extension."""
-    kind = _kind(request)
-
-    async def answer(org: Organization, user: User) -> Response:
-        body = read_object(await read_body(request, limit=limits.MAX_JSON_BYTES))
-        run, options = _run(org, user, kind, request), read_options(object_at(body, "runOptions"))
-        as_deployed = body.get("asDeployed") is True
-        idle = replace(org, launch=lambda _: None)
-        run_id = await in_thread(idle, lambda own: rescore(own, run, options, as_deployed=as_deployed, user=user))
-        org.launch(run_id)
-        return json_reply({"runId": run_id, "status": "CREATED" if _is_testing(kind) else "NEW"}, status=201)
-
-    return await guarded(request, answer, oldest=kind.since)
-
-
-async def post_cancel(request: Request) -> Response:
-    """Cancels a run; its finished cases stay."""
-    kind = _kind(request)
-
-    async def answer(org: Organization, user: User) -> Response:
-        run = _run(org, user, kind, request)
-        error = f"canceled by {user.name}"
-        if not await in_thread(org, lambda own: own.runs.cancel(run.id, error=error, now=time.time())):
-            raise OrgFault(f"Run {run.id} is over already", code="INVALID_STATUS")
-        return json_reply({"success": True})
-
-    return await guarded(request, answer, oldest=kind.since)
-
-
-async def get_status(request: Request) -> Response:
-    """Tells how far a run is; one that lost its worker gets a new one."""
-    kind = _kind(request)
-
-    async def answer(org: Organization, user: User) -> Response:
-        run = _run(org, user, kind, request)
-        if is_abandoned(org, run):
-            org.launch(run.id)
-        done, not_passed = org.runs.count(run.id)
-        return json_reply(
-            {
-                "status": studio_status(run.status) if _is_testing(kind) else run.status.value,
-                "startTime": to_timestamp(run.started),
-                "endTime": None if run.ended is None else to_timestamp(run.ended),
-                "errorMessage": _cleaned(org, run.error),
-                "testCasesCompleted": done,
-                "testCasesNotPassed": not_passed,
-                "testCasesTotal": run.total,
-            }
-        )
-
-    return await guarded(request, answer, oldest=kind.since)
-
-
-async def get_results(request: Request) -> Response:
-    """Gives the results so far; with `after`, an extension, a page of them and `evalmeta.next`, which asks for more."""
-    kind = _kind(request)
-
-    async def answer(org: Organization, user: User) -> Response:
-        run, after = _run(org, user, kind, request), request.query_params.get("after")
-        if after is None:
-            return await in_thread(org, lambda own: json_reply(_whole(own, kind, run)))
-        place = _place(after)
-        return await in_thread(org, lambda own: json_reply(_page(own, kind, run, after=place)))
-
-    return await guarded(request, answer, oldest=kind.since)
-
-
-def _whole(org: Organization, kind: MetadataType, run: Run) -> JsonObject:
+def _all_results(org: Organization, run: Run, *, is_studio: bool) -> JsonObject:
     run = _with_cases(org, run, org.runs.cases(run.id))
-    return write_testing_run(run) if _is_testing(kind) else write_run(run, escape=True, stand_ins=stand_ins(org, run))
+    return write_testing_run(run) if is_studio else write_run(run, escape=True, placeholders=placeholders(org, run))
 
 
-def _page(org: Organization, kind: MetadataType, run: Run, *, after: tuple[int, int]) -> JsonObject:
-    # Whoever asks for pages is a client of evalmeta's and needs no stand-ins.
+def _result_page(org: Organization, run: Run, *, after: tuple[int, int], is_studio: bool) -> JsonObject:
+    # Only clients of evalmeta ask for pages, and they need no placeholders.
     run = _with_cases(org, run, org.runs.page(run.id, after=after))
-    written = write_testing_run(run) if _is_testing(kind) else write_run(run, escape=True)
+    written = write_testing_run(run) if is_studio else write_run(run, escape=True)
     following = f"{run.cases[-1].iteration}-{run.cases[-1].number}" if run.cases else ""
     return {**written, "evalmeta": {**object_at(written, "evalmeta"), "next": following}}
 
 
-def _place(after: str) -> tuple[int, int]:
-    found = _PLACE.fullmatch(after)
-    if found is None:
-        raise OrgFault(f"no place in results: {after[:40]}", code="INVALID_INPUT")
-    return int(found[1]), int(found[2])
-
-
 def _with_cases(org: Organization, run: Run, cases: Iterable[CaseResult]) -> Run:
-    return replace(run, error=_cleaned(org, run.error), cases=tuple(_without_paths(org, case) for case in cases))
+    return replace(run, error=_without_paths(org, run.error), cases=tuple(_cleaned_case(org, case) for case in cases))
 
 
-def _kind(request: Request) -> MetadataType:
-    kind = type_at_path(request.path_params["run_path"])
-    if kind is None:
-        raise HTTPException(HTTPStatus.NOT_FOUND)
-    return kind
+def _cleaned_case(org: Organization, case: CaseResult) -> CaseResult:
+    results = tuple(_cleaned_result(org, each) if each.error else each for each in case.results)
+    return replace(case, error=_without_paths(org, case.error), results=results)
 
 
-def _is_testing(kind: MetadataType) -> bool:
-    return kind == TESTING_DEFINITION
+def _cleaned_result(org: Organization, result: TestResult) -> TestResult:
+    return result._replace(error=_without_paths(org, result.error), explanation=org.without_paths(result.explanation))
 
 
-def _run(org: Organization, user: User, kind: MetadataType, request: Request) -> Run:
-    run_id = full_id(request.path_params["run_id"])
-    run = org.runs.get(run_id) if type_of_run(run_id) == kind else None
-    if run is None or not org.runs.is_visible_to(run.id, user):
-        raise OrgFault(f"Run not found: {run_id}", code="NOT_FOUND")
-    return run
-
-
-def _without_paths(org: Organization, case: CaseResult) -> CaseResult:
-    results = tuple(_told(org, each) if each.error else each for each in case.results)
-    return replace(case, error=_cleaned(org, case.error), results=results)
-
-
-def _told(org: Organization, result: TestResult) -> TestResult:
-    return result._replace(error=_cleaned(org, result.error), explanation=org.without_paths(result.explanation))
-
-
-def _cleaned(org: Organization, error: str | None) -> str | None:
+def _without_paths(org: Organization, error: str | None) -> str | None:
     return None if error is None else org.without_paths(error)

@@ -1,4 +1,4 @@
-"""What a login asks: who the caller is, which versions there are, and a few queries."""
+"""Requests of a login: the caller's identity, the API versions, and a few queries."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Final
 
 from evalmeta.errors import OrgFault
 from evalmeta.model.registry import NEWEST_API_VERSION, OLDEST_API_VERSION, ApiVersion
-from evalmeta.org.handlers.rest import guarded, json_reply
+from evalmeta.org.handlers.rest import authenticated, json_reply
 from evalmeta.org.organization import ORG_ID
 from evalmeta.protocol.oauth import ENGINE
 from evalmeta.protocol.soql import columns_of, object_of, read_query, select
@@ -24,12 +24,12 @@ if TYPE_CHECKING:
 
 
 _SEASONS: Final = ("Spring", "Summer", "Winter")
-# Source: the sf CLI asks for the user, and whether the org is a Dev Hub, with this version whatever the org speaks.
+# The sf CLI asks for the user, and whether the org is a Dev Hub, with this version, whatever the org supports.
 _LOGIN_API_VERSION: Final = ApiVersion(51)
 
 
 async def get_versions(_: Request) -> Response:
-    """Lists the API versions; anybody may ask."""
+    """List the API versions, without authentication."""
     versions = [ApiVersion(major) for major in range(OLDEST_API_VERSION.major, NEWEST_API_VERSION.major + 1)]
     return json_reply(
         [
@@ -39,100 +39,79 @@ async def get_versions(_: Request) -> Response:
     )
 
 
-async def get_identity(request: Request) -> Response:
-    """Tells who the caller is, with the keys of OpenID Connect's userinfo and of Salesforce's identity; nobody else."""
-
-    async def answer(_: Organization, user: User) -> Response:
-        if request.path_params.get("user_id", user.id) != user.id:
-            raise _no_resource()
-        return json_reply(
-            {
-                "id": _identity_url(request, user),
-                "sub": _identity_url(request, user),
-                "asserted_user": True,
-                "user_id": user.id,
-                "organization_id": ORG_ID,
-                "username": user.username,
-                "preferred_username": user.username,
-                "display_name": user.name,
-                "name": user.name,
-                "email": user.username,
-                "user_type": "STANDARD",
-                "active": True,
-            }
-        )
-
-    return await guarded(request, answer)
+@authenticated()
+async def get_identity(request: Request, _: Organization, user: User) -> Response:
+    """Return the caller's identity, with the keys of OpenID Connect's userinfo and of Salesforce's identity."""
+    if request.path_params.get("user_id", user.id) != user.id:
+        raise _not_found()
+    return json_reply(
+        {
+            "id": _identity_url(request, user),
+            "sub": _identity_url(request, user),
+            "asserted_user": True,
+            "user_id": user.id,
+            "organization_id": ORG_ID,
+            "username": user.username,
+            "preferred_username": user.username,
+            "display_name": user.name,
+            "name": user.name,
+            "email": user.username,
+            "user_type": "STANDARD",
+            "active": True,
+        }
+    )
 
 
-async def get_resources(request: Request) -> Response:
-    """Lists what there is in a version."""
-
-    async def answer(_: Organization, user: User) -> Response:
-        root = f"/services/data/v{request.path_params['version']}"
-        names = ("tooling", "metadata", "query", "sobjects", "limits")
-        return json_reply({**{name: f"{root}/{name}" for name in names}, "identity": _identity_url(request, user)})
-
-    return await guarded(request, answer)
+@authenticated()
+async def get_resources(request: Request, _: Organization, user: User) -> Response:
+    """List the resources of an API version."""
+    root = f"/services/data/v{request.path_params['version']}"
+    names = ("tooling", "metadata", "query", "sobjects", "limits")
+    return json_reply({**{name: f"{root}/{name}" for name in names}, "identity": _identity_url(request, user)})
 
 
-async def get_user(request: Request) -> Response:
-    """Gives a user by the record id."""
-
-    async def answer(org: Organization, _: User) -> Response:
-        user = org.users.get(request.path_params["user_id"])
-        if user is None:
-            raise _no_resource()
-        url = f"/services/data/v{request.path_params['version']}/sobjects/User/{user.id}"
-        return json_reply({"attributes": {"type": "User", "url": url}, **_user_row(user)})
-
-    return await guarded(request, answer, oldest=_LOGIN_API_VERSION)
+@authenticated(oldest=_LOGIN_API_VERSION)
+async def get_user(request: Request, org: Organization, _: User) -> Response:
+    """Return a user by record id."""
+    user = org.users.get(request.path_params["user_id"])
+    if user is None:
+        raise _not_found()
+    url = f"/services/data/v{request.path_params['version']}/sobjects/User/{user.id}"
+    return json_reply({"attributes": {"type": "User", "url": url}, **_user_row(user)})
 
 
-async def get_query(request: Request) -> Response:
-    """Answers a query about the org itself, its users or the agents that are bound, or tells which columns it has."""
-
-    async def answer(org: Organization, _: User) -> Response:
-        text = request.query_params.get("q", "")
-        found = _OBJECTS.get(object_of(text).casefold())
-        if found is None:
-            raise _unsupported(object_of(text))
-        name, rows = found
-        reply = columns_of if request.query_params.get("columns", "").casefold() == "true" else select
-        return json_reply(reply(read_query(text), rows(org), name=name))
-
-    return await guarded(request, answer, oldest=_LOGIN_API_VERSION)
+@authenticated(oldest=_LOGIN_API_VERSION)
+async def get_query(request: Request, org: Organization, _: User) -> Response:
+    """Answer a query about the org, its users or its agents, or describe the query's columns."""
+    text = request.query_params.get("q", "")
+    found = _OBJECTS.get(object_of(text).casefold())
+    if found is None:
+        raise _unsupported(object_of(text))
+    name, rows = found
+    reply = columns_of if request.query_params.get("columns", "").casefold() == "true" else select
+    return json_reply(reply(read_query(text), rows(org), name=name))
 
 
-async def get_tooling_query(request: Request) -> Response:
-    """Answers a Tooling API query, of which no object is here."""
-
-    async def answer(_: Organization, __: User) -> Response:
-        raise _unsupported(object_of(request.query_params.get("q", "")))
-
-    return await guarded(request, answer, oldest=_LOGIN_API_VERSION)
+@authenticated(oldest=_LOGIN_API_VERSION)
+async def get_tooling_query(request: Request, _: Organization, __: User) -> Response:
+    """Refuse a Tooling API query: the org has no Tooling API objects."""
+    raise _unsupported(object_of(request.query_params.get("q", "")))
 
 
-async def get_describe(request: Request) -> Response:
-    """Answers that no Tooling API object is here; without SourceMember the sf CLI tracks no source."""
-
-    async def answer(_: Organization, __: User) -> Response:
-        raise _no_resource()
-
-    return await guarded(request, answer)
+@authenticated()
+async def get_describe(_: Request, __: Organization, ___: User) -> Response:
+    """Refuse to describe a Tooling API object; without SourceMember the sf CLI tracks no source."""
+    raise _not_found()
 
 
-async def get_limits(request: Request) -> Response:
-    """Lists the limits that the org counts by the day: none."""
-
-    async def answer(_: Organization, __: User) -> Response:
-        return json_reply({})
-
-    return await guarded(request, answer)
+@authenticated()
+async def get_limits(_: Request, __: Organization, ___: User) -> Response:
+    """List the daily limits of the org, which has none."""
+    return json_reply({})
 
 
 def _label(version: ApiVersion) -> str:
-    """Gives a release's name: three a year, and 63.0 was that of spring 2025."""
+    """Return the name of a release: there are three a year, and 63.0 is Spring '25."""
     past = version.major - OLDEST_API_VERSION.major
     return f"{_SEASONS[past % 3]} '{25 + (past + 1) // 3}"
 
@@ -141,7 +120,7 @@ def _identity_url(request: Request, user: User) -> str:
     return f"{request.base_url}id/{ORG_ID}/{user.id}"
 
 
-def _no_resource() -> OrgFault:
+def _not_found() -> OrgFault:
     return OrgFault("The requested resource does not exist", code="NOT_FOUND")
 
 

@@ -1,12 +1,8 @@
-"""What all REST calls have in common: who calls, which version, and how replies and errors are written.
-
-Reading a request's body without taking more than the limit.
-
-Errors as callers are told them: a code of Salesforce's, a message, and nothing about this machine.
-"""
+"""REST requests and replies: authentication, API versions, bodies of limited size, and errors."""
 
 from __future__ import annotations
 
+from functools import partial, wraps
 from http import HTTPStatus
 from typing import TYPE_CHECKING, Final
 
@@ -29,7 +25,7 @@ if TYPE_CHECKING:
     from evalmeta.org.organization import Organization
 
 
-# REST API Developer Guide, "Set Up Authorization": orgs take `OAuth` for `Bearer`; schemes have no case (RFC 9110).
+# Orgs accept `OAuth` for `Bearer` (REST API Developer Guide, "Set Up Authorization"); RFC 9110: in any case.
 _SCHEMES: Final = frozenset({"bearer", "oauth"})
 _STATUS_CODES: Final = {
     "INVALID_SESSION_ID": 401,
@@ -41,25 +37,42 @@ _STATUS_CODES: Final = {
 _BROKEN: Final = 500
 
 
-async def guarded(
+def authenticated(
+    *, oldest: ApiVersion = OLDEST_API_VERSION
+) -> Callable[[Callable[[Request, Organization, User], Awaitable[Response]]], Callable[[Request], Awaitable[Response]]]:
+    """Return a decorator that makes an endpoint of a handler, as `respond` does."""
+
+    def decorate(
+        handler: Callable[[Request, Organization, User], Awaitable[Response]],
+    ) -> Callable[[Request], Awaitable[Response]]:
+        @wraps(handler)
+        async def endpoint(request: Request) -> Response:
+            return await respond(request, partial(handler, request), oldest=oldest)
+
+        return endpoint
+
+    return decorate
+
+
+async def respond(
     request: Request,
     answer: Callable[[Organization, User], Awaitable[Response]],
     *,
     oldest: ApiVersion = OLDEST_API_VERSION,
 ) -> Response:
-    """Answers a caller whose token and API version are good; what goes wrong becomes Salesforce's list of errors.
+    """Answer a request whose token and API version are valid; write errors as Salesforce's list of errors.
 
     Args:
-        request: the request; an address without a version is good too.
-        answer: makes the reply, given the org and the caller.
-        oldest: the first version that is good here.
+        request: the request; its address may have no version.
+        answer: makes the reply for the org and the caller.
+        oldest: the first supported API version.
     """
     org: Organization = request.app.state.org
     try:
         user = org.user_of(_token_of(request.headers.get("authorization", "")))
         if user is None:
             raise OrgFault("Session expired or invalid", code="INVALID_SESSION_ID")
-        if not org.speaks(request.path_params.get("version", str(oldest)), oldest=oldest):
+        if not org.supports(request.path_params.get("version", str(oldest)), oldest=oldest):
             raise OrgFault("The requested resource does not exist", code="NOT_FOUND")
         return await answer(org, user)
     except EvalmetaError as error:
@@ -70,7 +83,7 @@ async def guarded(
 def _status(error: EvalmetaError, code: str) -> int:
     if isinstance(error, OrgFault) and error.status:
         return error.status
-    # To come later helps against a lock alone.
+    # A retry helps only if the database is locked.
     is_broken = isinstance(error, StoreError) and not isinstance(error, StoreLocked)
     return _BROKEN if is_broken else _STATUS_CODES.get(code, 400)
 
@@ -81,27 +94,27 @@ def _token_of(header: str) -> str:
 
 
 def json_reply(content: JsonValue, *, status: int = 200) -> Response:
-    """Writes a JSON reply."""
+    """Return a JSON reply."""
     return Response(orjson.dumps(content), status_code=status, media_type="application/json;charset=UTF-8")
 
 
-async def limited(request: Request, *, limit: int) -> AsyncGenerator[bytes, None]:
-    """Yields the pieces of the body.
+async def stream_body(request: Request, *, limit: int) -> AsyncGenerator[bytes, None]:
+    """Yield the chunks of a request's body.
 
     Raises:
-        OrgFault: it is larger than `limit` bytes; the rest is not read.
+        OrgFault: the body is larger than `limit` bytes; the rest is not read.
     """
     size = 0
-    async for piece in request.stream():
-        size += len(piece)
+    async for chunk in request.stream():
+        size += len(chunk)
         if size > limit:
-            raise OrgFault(f"a message may have {limit:,} bytes", code="REQUEST_TOO_LARGE")
-        yield piece
+            raise OrgFault(f"the body is larger than {limit:,} bytes", code="REQUEST_TOO_LARGE")
+        yield chunk
 
 
 async def read_body(request: Request, *, limit: int) -> bytes:
-    """Gives the body's bytes; raises like `limited`."""
-    return b"".join([piece async for piece in limited(request, limit=limit)])
+    """Return a request's body; raise like `stream_body`."""
+    return b"".join([chunk async for chunk in stream_body(request, limit=limit)])
 
 
 _CODES: Final = {
@@ -114,7 +127,7 @@ _CODES: Final = {
 
 
 def code_of(error: EvalmetaError, *, otherwise: str) -> str:
-    """Gives the error's code; `otherwise` is the API's own for a message that it cannot use."""
+    """Return the API's code for an error; `otherwise` is the API's code for messages that are not valid."""
     match error:
         case OrgFault():
             return error.code
@@ -131,13 +144,13 @@ def code_of(error: EvalmetaError, *, otherwise: str) -> str:
 
 
 def message_of(error: EvalmetaError, org: Organization) -> str:
-    """Gives what is wrong and, on the lines after the first, what to do; without code and without paths."""
+    """Return an error's text in the first line and its actions in the next ones, without the code and without paths."""
     head = str(error).removeprefix(f"{error.code}: ") if isinstance(error, OrgFault) else str(error)
     return org.without_paths("\n".join((" ".join(head.splitlines()), *error.actions)))
 
 
 def fault_reply(path: str, code: str, message: str, *, status: int) -> Response:
-    """Writes an error for whoever asked below `path`: a fault over SOAP, Salesforce's list of errors over REST."""
+    """Return the error reply for a path: a SOAP fault, or Salesforce's list of errors over REST."""
     if "/services/Soap/" in path:
         return Response(write_fault(code, message), status_code=status, media_type="text/xml;charset=UTF-8")
     body = orjson.dumps([{"message": message, "errorCode": code}])
@@ -145,6 +158,6 @@ def fault_reply(path: str, code: str, message: str, *, status: int) -> Response:
 
 
 def refusal_reply(path: str, refusal: HTTPException) -> Response:
-    """Writes a refusal that has a status of HTTP's own."""
+    """Return the error reply for an HTTP exception."""
     status = HTTPStatus(refusal.status_code)
     return fault_reply(path, _CODES.get(status, "UNKNOWN_EXCEPTION"), refusal.detail, status=status)

@@ -1,32 +1,31 @@
-"""The Metadata API over SOAP: one function per operation.
-
-The Metadata API over REST: deployments handed in as a form, asked about, canceled.
-"""
+"""The Metadata API: one function for each SOAP operation, and deployments over REST."""
 
 from __future__ import annotations
 
 from dataclasses import replace
 from typing import TYPE_CHECKING, Final
 
+from starlette.datastructures import UploadFile
+from starlette.formparsers import MultiPartException, MultiPartParser
 from starlette.responses import Response
 
 from evalmeta import limits
 from evalmeta.errors import EvalmetaError, MessageUnreadable, OrgFault
 from evalmeta.model.registry import NEWEST_API_VERSION, OLDEST_API_VERSION, TYPES, metadata_type, parse_api_version
-from evalmeta.org.deployments import describe_deployment, options_of
-from evalmeta.org.handlers.rest import code_of, guarded, json_reply, limited, message_of, read_body
+from evalmeta.org.deployments import deployment_status, options_of
+from evalmeta.org.handlers.rest import authenticated, code_of, json_reply, message_of, read_body, stream_body
 from evalmeta.org.jobs import (
     cancel_deployment,
     check_deployment,
     check_retrieve,
     find_job,
     quick_deploy,
-    settle,
     submit_deployment,
     submit_retrieve,
+    wait_briefly,
 )
+from evalmeta.org.organization import run_in_thread
 from evalmeta.org.retrievals import list_components
-from evalmeta.org.threads import in_thread
 from evalmeta.protocol.json_fields import object_at, read_object, text
 from evalmeta.protocol.metadata_api import (
     AsyncResult,
@@ -66,14 +65,14 @@ if TYPE_CHECKING:
 
 
 async def handle_soap(request: Request) -> Response:
-    """Answers a SOAP call; what goes wrong becomes a fault with Salesforce's code."""
+    """Answer a SOAP call; errors become faults with Salesforce's codes."""
     org: Organization = request.app.state.org
     try:
         call = read_call(await read_body(request, limit=limits.MAX_SOAP_BYTES))
-        if call.name in _QUESTIONS and org.user_of(call.session) is not None:
-            await settle(org, read_job_id(call))
+        if call.name in _STATUS_OPERATIONS and org.user_of(call.session) is not None:
+            await wait_briefly(org, read_job_id(call))
         version = request.path_params["version"]
-        return _xml(await in_thread(org, lambda own: _answer(own, call, version=version)))
+        return _xml(await run_in_thread(org, lambda own: _answer(own, call, version=version)))
     except EvalmetaError as error:
         fault = write_fault(code_of(error, otherwise="INVALID_OPERATION"), message_of(error, org))
         return _xml(fault, status=500)
@@ -84,7 +83,7 @@ def _answer(org: Organization, call: Call, *, version: str) -> bytes:
     if user is None:
         text = "Invalid Session ID found in SessionHeader: Illegal Session"
         raise OrgFault(text, code="INVALID_SESSION_ID")
-    if not org.speaks(version):
+    if not org.supports(version):
         text = f"Invalid Api version specified on URL; {OLDEST_API_VERSION} to {NEWEST_API_VERSION} are known"
         raise OrgFault(text, code="UNSUPPORTED_API_VERSION")
     operation = _OPERATIONS.get(call.name)
@@ -103,7 +102,7 @@ def _describe(_: Organization, __: User, call: Call) -> bytes:
 def _list(org: Organization, _: User, call: Call) -> bytes:
     kinds = [_kind(text_of(find(each, "type"))) for each in children(call.operation) if each.name == "queries"]
     if len(kinds) > limits.MAX_LIST_QUERIES:
-        text = f"{len(kinds)} queries; at most {limits.MAX_LIST_QUERIES} are answered at a time"
+        text = f"{len(kinds)} queries; at most {limits.MAX_LIST_QUERIES} are allowed in one call"
         raise OrgFault(text, code="EXCEEDED_MAX_TYPES_LIMIT")
     found = [each for kind in kinds for each in list_components(org, kind)]
     return write_results(call.name, found)
@@ -113,7 +112,7 @@ def _read(org: Organization, _: User, call: Call) -> bytes:
     kind = _kind(call.text("type"))
     names = [text_of(each) for each in children(call.operation) if each.name == "fullNames"]
     if len(names) > limits.MAX_READ_NAMES:
-        text = f"{len(names)} names; at most {limits.MAX_READ_NAMES} are read at a time"
+        text = f"{len(names)} names; at most {limits.MAX_READ_NAMES} are allowed in one call"
         raise OrgFault(text, code="EXCEEDED_ID_LIMIT")
     return write_records(kind.name, [_record(org, kind, name) for name in names])
 
@@ -165,7 +164,7 @@ def _xml(body: bytes, *, status: int = 200) -> Response:
     return Response(body, status_code=status, media_type="text/xml;charset=UTF-8")
 
 
-_QUESTIONS: Final = frozenset({"checkDeployStatus", "checkRetrieveStatus"})
+_STATUS_OPERATIONS: Final = frozenset({"checkDeployStatus", "checkRetrieveStatus"})
 _OPERATIONS: Final[dict[str, Callable[[Organization, User, Call], bytes]]] = {
     "describeMetadata": _describe,
     "listMetadata": _list,
@@ -179,53 +178,44 @@ _OPERATIONS: Final[dict[str, Callable[[Organization, User, Call], bytes]]] = {
 }
 
 
-# jsforce calls the JSON part entity_content, the Metadata API Developer Guide calls it json.
+# jsforce names the JSON part entity_content, the Metadata API Developer Guide names it json.
 _JSON_PARTS: Final = ("entity_content", "json")
 _ZIP_PART: Final = "file"
 _MAX_PARTS: Final = 4
 
 
-async def post_deploy_request(request: Request) -> Response:
-    """Accepts a deployment: a form with a zip and its options, or JSON that names a validation to deploy quickly."""
-
-    async def answer(org: Organization, user: User) -> Response:
-        if request.headers.get("content-type", "").startswith("multipart/form-data"):
-            zip_file, entity = await _read_form(request)
-            options = from_json(DeployOptions, object_at(entity, "deployOptions"))
-            return await _reply(org, user, lambda own: submit_deployment(own, user, zip_file, options), status=201)
-        validation = text(
-            read_object(await read_body(request, limit=limits.MAX_JSON_BYTES)), "validatedDeployRequestId"
-        )
-        if not validation:
-            raise OrgFault("a form with a zip is due, or validatedDeployRequestId", code="INVALID_INPUT")
-        return await _reply(org, user, lambda own: _quick_deploy_rest(own, user, validation), status=201)
-
-    return await guarded(request, answer)
+@authenticated()
+async def post_deploy_request(request: Request, org: Organization, user: User) -> Response:
+    """Accept a deployment: a form with a zip and its options, or JSON that names a validation to deploy quickly."""
+    if request.headers.get("content-type", "").startswith("multipart/form-data"):
+        zip_file, entity = await _read_form(request)
+        options = from_json(DeployOptions, object_at(entity, "deployOptions"))
+        return await _reply(org, user, lambda own: submit_deployment(own, user, zip_file, options), status=201)
+    body = read_object(await read_body(request, limit=limits.MAX_JSON_BYTES))
+    validation = text(body, "validatedDeployRequestId")
+    if not validation:
+        message = "the request must be a form with a zip, or name a validatedDeployRequestId"
+        raise OrgFault(message, code="INVALID_INPUT")
+    return await _reply(org, user, lambda own: _quick_deploy_rest(own, user, validation), status=201)
 
 
-async def get_deploy_request(request: Request) -> Response:
-    """Tells how far a deployment is; `includeDetails=true` adds what became of every component."""
-
-    async def answer(org: Organization, user: User) -> Response:
-        job_id = request.path_params["job_id"]
-        await settle(org, job_id)
-        details = request.query_params.get("includeDetails") == "true"
-        return await _reply(org, user, lambda _: job_id, details=details)
-
-    return await guarded(request, answer)
+@authenticated()
+async def get_deploy_request(request: Request, org: Organization, user: User) -> Response:
+    """Return the status of a deployment; `includeDetails=true` adds the result of every component."""
+    job_id = request.path_params["job_id"]
+    await wait_briefly(org, job_id)
+    details = request.query_params.get("includeDetails") == "true"
+    return await _reply(org, user, lambda _: job_id, details=details)
 
 
-async def patch_deploy_request(request: Request) -> Response:
-    """Cancels a deployment: `{"deployResult": {"status": "Canceling"}}`."""
-
-    async def answer(org: Organization, user: User) -> Response:
-        body = read_object(await read_body(request, limit=limits.MAX_JSON_BYTES))
-        if text(object_at(body, "deployResult"), "status") != "Canceling":
-            raise OrgFault("a deployment's status can be set to Canceling only", code="INVALID_INPUT")
-        job_id = request.path_params["job_id"]
-        return await _reply(org, user, lambda own: cancel_deployment(own, user, job_id).id, status=202)
-
-    return await guarded(request, answer)
+@authenticated()
+async def patch_deploy_request(request: Request, org: Organization, user: User) -> Response:
+    """Cancel a deployment: `{"deployResult": {"status": "Canceling"}}`."""
+    body = read_object(await read_body(request, limit=limits.MAX_JSON_BYTES))
+    if text(object_at(body, "deployResult"), "status") != "Canceling":
+        raise OrgFault("a deployment's status can only be set to Canceling", code="INVALID_INPUT")
+    job_id = request.path_params["job_id"]
+    return await _reply(org, user, lambda own: cancel_deployment(own, user, job_id).id, status=202)
 
 
 def _quick_deploy_rest(org: Organization, user: User, validation: str) -> str:
@@ -239,15 +229,14 @@ def _quick_deploy_rest(org: Organization, user: User, validation: str) -> str:
 async def _reply(
     org: Organization, user: User, job_of: Callable[[Organization], str], *, details: bool = True, status: int = 200
 ) -> Response:
-    return json_reply(
-        await in_thread(org, lambda own: _described(own, user, job_of(own), details=details)), status=status
-    )
+    content = await run_in_thread(org, lambda own: _described(own, user, job_of(own), details=details))
+    return json_reply(content, status=status)
 
 
 def _described(org: Organization, user: User, job_id: str, *, details: bool = True) -> JsonObject:
     job = find_job(org, "deploy", user, job_id)
     reply = org.jobs.reply(job.id)
-    result = describe_deployment(job) if reply is None else read_results(DeployResult, reply)[0]
+    result = deployment_status(job) if reply is None else read_results(DeployResult, reply)[0]
     if not details:
         result = replace(result, details=DeployDetails())
     return {
@@ -259,10 +248,7 @@ def _described(org: Organization, user: User, job_id: str, *, details: bool = Tr
 
 
 async def _read_form(request: Request) -> tuple[bytes, JsonObject]:
-    from starlette.datastructures import UploadFile  # noqa: PLC0415 - few orgs are asked this way
-    from starlette.formparsers import MultiPartException, MultiPartParser  # noqa: PLC0415 - as above
-
-    stream = limited(request, limit=limits.MAX_SOAP_BYTES)
+    stream = stream_body(request, limit=limits.MAX_SOAP_BYTES)
     parser = MultiPartParser(request.headers, stream, max_files=_MAX_PARTS, max_fields=_MAX_PARTS)
     try:
         form = await parser.parse()

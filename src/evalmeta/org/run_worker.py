@@ -1,0 +1,160 @@
+"""The run worker: execute runs that were created, one worker at a time for each.
+
+`python -m evalmeta.org.run_worker PROJECT RUN_ID...` executes the runs in that order.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import sys
+import time
+from contextlib import asynccontextmanager
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from evalmeta import limits
+from evalmeta.engine.event_loop import run_to_end
+from evalmeta.engine.raters import bind_rater
+from evalmeta.engine.reasons import reason
+from evalmeta.errors import EXIT_ORG, EXIT_PASSED, EvalmetaError, StoreError, SubjectError
+from evalmeta.model.run import RunStatus
+from evalmeta.org.lease import is_free, keep_lease, new_worker
+from evalmeta.org.organization import Organization
+from evalmeta.org.run_files import subjects_of_run
+from evalmeta.org.runs import evaluation_of_run
+from evalmeta.org.subjects import bind_subject, rater_settings_of
+from evalmeta.package.project import find_project
+from evalmeta.store.database import open_database
+from evalmeta.store.judge_cache import Ratings
+from evalmeta.store.runs import RunJournal
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncIterator
+
+    from evalmeta.engine.raters.judge import Rater
+    from evalmeta.engine.subject import Session, Subject
+    from evalmeta.model.evaluation import Case
+    from evalmeta.model.run import Run, RunOptions
+
+
+async def work(org: Organization, run_id: str) -> None:
+    """Execute the missing cases of a run; do nothing if another worker has it.
+
+    When it is cancelled, or the database cannot be used, the worker keeps the finished results
+    and releases the run. Any other exception ends the run as ERROR. A run that was canceled, or
+    that another worker has claimed, is left as it is.
+
+    Raises:
+        StoreError: the database is locked for too long, full, or broken.
+    """
+    run = org.runs.get(run_id)
+    worker = new_worker()
+    if run is None or not _claim(org, run_id, worker):
+        return
+    # Before the claim, it may have ended and been extended.
+    run = org.runs.get(run_id) or run
+    try:
+        with keep_lease(org.database.path.parent, run_id, worker):
+            await _execute(org, run, RunJournal(org.database, run_id, worker))
+    except (asyncio.CancelledError, StoreError) as stop:
+        if _release(org, run_id, worker) or isinstance(stop, asyncio.CancelledError):
+            raise
+        return
+    except Exception as error:  # noqa: BLE001 - a run that fails would fail in the next worker too
+        org.runs.finish(run_id, worker, RunStatus.ERROR, error=reason(error), now=time.time())
+        return
+    org.runs.finish(run_id, worker, RunStatus.COMPLETED, error=None, now=time.time())
+
+
+def main(root: str, *run_ids: str) -> int:
+    """Execute runs of the project in `root`; skip a run that another worker has.
+
+    Return the exit code of the process: 4 if the database could not be used for one of the runs.
+    """
+    project = find_project(Path(root))
+    settings = project.settings
+    with open_database(project.state_dir) as database:
+        org = Organization(database, project.root, settings.subjects, lambda _: None, raters=settings.raters)
+        succeeded = [_work_to_end(org, run_id) for run_id in run_ids]
+    return EXIT_PASSED if all(succeeded) else EXIT_ORG
+
+
+def _claim(org: Organization, run_id: str, worker: str) -> bool:
+    lease = org.runs.lease(run_id)
+    until = time.time() + limits.RUN_LEASE_SECONDS
+    return is_free(lease) and org.runs.claim(run_id, worker, taken_from=lease, until=until)
+
+
+def _work_to_end(org: Organization, run_id: str) -> bool:
+    try:
+        run_to_end(work(org, run_id))
+    except StoreError as error:
+        sys.stderr.write(f"run {run_id}: {error}\n")
+        return False
+    return True
+
+
+async def _execute(org: Organization, run: Run, journal: RunJournal) -> None:
+    # Only a worker needs the engine, and an import error must end the run.
+    from evalmeta.engine.runner import execute, rescore  # noqa: PLC0415
+    from evalmeta.engine.scorers.registry import make_scorers  # noqa: PLC0415
+
+    options, evaluation = run.options, evaluation_of_run(org, run)
+    async with rater_of(org, options) as rater:
+        scorers = make_scorers(options.scoring, rater)
+        if run.answers_of is None:
+            await execute(evaluation, _subject_of(org, run), journal, options=options, scorers=scorers)
+        else:
+            answers = partial(org.runs.case, run.answers_of)
+            await rescore(evaluation, answers, journal, options=options, scorers=scorers)
+
+
+@asynccontextmanager
+async def rater_of(org: Organization, options: RunOptions) -> AsyncIterator[Rater]:
+    """Open the rater of a run; errors while it is closed never change a result.
+
+    Raises:
+        SettingsError: the rater is not configured or cannot be used.
+    """
+    from evalmeta.engine.case_run import close  # noqa: PLC0415 - loads the engine
+
+    rater = bind_rater(rater_settings_of(org, options), root=org.root, cache=Ratings(org.database))
+    try:
+        yield rater
+    finally:
+        await close(rater)
+
+
+def _subject_of(org: Organization, run: Run) -> Subject:
+    try:
+        subjects = subjects_of_run(org.subjects, run.subject_name, org.runs.content(run.id))
+        return bind_subject(subjects, run.subject_name, root=org.root)
+    except EvalmetaError as error:
+        return _UnusableSubject(org.without_paths(str(error)))
+
+
+class _UnusableSubject:
+    """A subject that cannot be used any more: every case becomes ERROR."""
+
+    def __init__(self, reason: str) -> None:
+        self._reason = reason
+
+    async def open(self, case: Case) -> Session:
+        raise SubjectError(f"case {case.number} cannot be run: {self._reason}")
+
+    async def close(self) -> None:
+        pass
+
+
+def _release(org: Organization, run_id: str, worker: str) -> bool:
+    """Release a run and return whether it was the worker's."""
+    try:
+        return org.runs.release(run_id, worker)
+    except StoreError:
+        # The lease is free anyway as soon as its worker has ended.
+        return True
+
+
+if __name__ == "__main__":
+    sys.exit(main(*sys.argv[1:]))
