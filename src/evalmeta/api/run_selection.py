@@ -24,6 +24,7 @@ from evalmeta.model.aggregation import counted_verdicts
 from evalmeta.model.evaluation import CaseList, evaluation_of, parse_case_list
 from evalmeta.model.registry import type_of_run
 from evalmeta.model.run import Verdict
+from evalmeta.org.subjects import rater_settings
 from evalmeta.xmlio.definitions import read_leniently
 from evalmeta.xmlio.reader import read_xml
 
@@ -218,6 +219,15 @@ async def plan_runs(
         for test in tests
         if test.key in evaluations
     ]
+
+
+def check_rater(project: Project, options: RunOptions) -> None:
+    """Check that the rater of a run in the embedded org is configured.
+
+    Raises:
+        SettingsError: there is no rater with this name.
+    """
+    rater_settings(project.settings.raters, options.scoring.rater)
 
 
 def _own(options: RunOptions, test: AgentTest) -> RunOptions:

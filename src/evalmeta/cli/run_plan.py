@@ -10,7 +10,6 @@ from evalmeta import api
 from evalmeta.cli.orgs import connected
 from evalmeta.cli.output import print_json
 from evalmeta.cli.runs import check_choice, choose_tests
-from evalmeta.org.subjects import rater_settings
 from evalmeta.report.text import count, one_line
 
 if TYPE_CHECKING:
@@ -27,7 +26,7 @@ if TYPE_CHECKING:
 async def make_plan(project: Project, target: Target | None, request: RunRequest) -> list[PlannedRun]:
     """Return what the runs would ask; raises the same errors as starting them."""
     if target is None:
-        rater_settings(project.settings.raters, request.options.scoring.rater)
+        api.run_selection.check_rater(project, request.options)
     async with connected(project, target) as connection:
         check_choice(connection, request)
         tests = await choose_tests(connection, request)
