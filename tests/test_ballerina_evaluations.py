@@ -107,7 +107,7 @@ def test_tool_call_order_passes_by_the_confidence(
     result.stdout.fnmatch_lines(
         [f"{verdict} test_it.py::test_tool_call_order: 50 % (1 of 2); at least {least} must pass"]
     )
-    # A reason is told once, in the failure or with the rate.
+    # A reason is shown once, in the failure or with the rate.
     assert result.stdout.str().count("  entry1: AssertionError: assert ") == 1
 
 
@@ -169,9 +169,9 @@ def test_without_parameters_the_rate_is_over_the_runs(pytester: pytest.Pytester,
     assert evaluation["inputs"] == none
     assert "inputs" not in evaluation["cases"]["1"]
     cases = {each.get("name"): each for each in ET.parse(pytester.path / "junit.xml").iter("testcase")}  # noqa: S314
-    told = {each.get("name"): each.get("value") for each in cases["test_agent"].iter("property")}
-    assert (told["pass_rate"], told["min_pass_rate"], told["iterations"]) == ("0.75", "0.5", "4")
-    assert (told["outcomes"], told["inputs"]) == ("1 of 1, 1 of 1, 0 of 1, 1 of 1", none)
+    properties = {each.get("name"): each.get("value") for each in cases["test_agent"].iter("property")}
+    assert (properties["pass_rate"], properties["min_pass_rate"], properties["iterations"]) == ("0.75", "0.5", "4")
+    assert (properties["outcomes"], properties["inputs"]) == ("1 of 1, 1 of 1, 0 of 1, 1 of 1", none)
 
 
 @pytest.mark.parametrize("workers", [[], ["-n", "2"]])

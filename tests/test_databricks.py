@@ -52,7 +52,7 @@ EVAL_SET: list[JsonObject] = [
 
 
 def judge(rubric: Rubric) -> Rating:
-    """Says no to what is wrong or off, and yes to everything else."""
+    """A rater that says no to wrong or irrelevant texts, and yes to all others."""
     if "unsure" in rubric.actual:
         raise RaterError("no answer")
     is_bad = "wrong" in rubric.actual or [each.content for each in rubric.passages] == ["off"]
@@ -281,10 +281,10 @@ except UsageError as error:
 
 
 def test_without_the_extra_tables_are_lists_and_parquet_names_it(tmp_path: Path) -> None:
-    told = subprocess.run(
+    output = subprocess.run(
         [sys.executable, "-c", WITHOUT_PANDAS], cwd=tmp_path, check=True, capture_output=True, text=True
     )
-    assert told.stdout.splitlines() == [
+    assert output.stdout.splitlines() == [
         "list a",
         (
             "x.parquet is a Parquet file, and reading it needs pyarrow, which is not installed "

@@ -37,7 +37,7 @@ class EvaluationResult:
 NOTHING = 3
 
 def describe(eval_metric, actual_invocations, expected_invocations, conversation_scenario):
-    """Gives 0.75 when everything is told as ADK tells it."""
+    """Return 0.75 if the arguments are those of ADK."""
     assert eval_metric.metric_name == "own" and eval_metric.threshold is None
     assert eval_metric.criterion["threshold"] == eval_metric.criterion.threshold == 0.5
     assert "function" not in eval_metric.criterion and not hasattr(eval_metric.criterion, "other")
@@ -68,9 +68,9 @@ def parts(*_):
     return {"per_invocation_results": [{"score": 1.0}, {"score": None}, {"score": 0.5}]}
 
 def conversation(metric, actual, expected, _):
-    told = [(each.user_content.parts[0].text, each.final_response.parts[0].text) for each in actual]
+    turns = [(each.user_content.parts[0].text, each.final_response.parts[0].text) for each in actual]
     wanted = [each.final_response and each.final_response.parts[0].text for each in expected]
-    assert told == [("one", "To one"), ("two", "To two")] and wanted == [None, "Two"], (told, wanted)
+    assert turns == [("one", "To one"), ("two", "To two")] and wanted == [None, "Two"], (turns, wanted)
     assert [each.intermediate_data for each in expected] == [None, None]
     return 1
 
@@ -161,7 +161,7 @@ def test_without_a_score_of_all_the_mean_of_the_parts_counts(module: str) -> Non
 
 
 @pytest.mark.parametrize(
-    ("value", "told"),
+    ("value", "text"),
     [
         ("good", "it returned str. Return a number"),
         (None, "it returned NoneType"),
@@ -169,10 +169,10 @@ def test_without_a_score_of_all_the_mean_of_the_parts_counts(module: str) -> Non
         ({"overall_score": "0.5"}, "its score is '0.5'"),
     ],
 )
-def test_an_invalid_return_value_is_an_error(module: str, value: object, told: str) -> None:
+def test_an_invalid_return_value_is_an_error(module: str, value: object, text: str) -> None:
     result = judge(f"{module}.value", value=value)
     assert result.verdict is Verdict.ERROR
-    assert told in result.explanation
+    assert text in result.explanation
 
 
 def test_a_function_that_raises_is_an_error_with_its_line(module: str) -> None:
@@ -185,7 +185,7 @@ def test_a_function_that_raises_is_an_error_with_its_line(module: str) -> None:
 
 
 @pytest.mark.parametrize(
-    ("function", "told"),
+    ("function", "text"),
     [
         ("{}.nothing", "has no 'nothing'. Correct the name"),
         ("{}.NOTHING", "it is int, not a function"),
@@ -201,13 +201,13 @@ def test_a_function_that_raises_is_an_error_with_its_line(module: str) -> None:
     ],
 )
 def test_a_function_that_cannot_be_found_is_an_error_that_says_what_to_do(
-    tmp_path: Path, module: str, function: object, told: str
+    tmp_path: Path, module: str, function: object, text: str
 ) -> None:
     (tmp_path / "broken.py").write_text("def fn(:\n")
     (tmp_path / "incomplete.py").write_text("import no_such_thing\n")
     result = judge(function.format(module) if isinstance(function, str) else function)
     assert result.verdict is Verdict.ERROR
-    assert told in result.explanation
+    assert text in result.explanation
 
 
 @pytest.mark.parametrize(("calls", "verdict"), [([], Verdict.PASS), (None, Verdict.FAILURE)])

@@ -9,9 +9,9 @@ from evalmeta.model.generated_data import GeneratedData, Passage
 from evalmeta.model.run import TestResult, Verdict
 
 
-def judge(uris: object, *retrieved: str, told: bool = True, **terms: object) -> TestResult:
+def judge(uris: object, *retrieved: str, is_reported: bool = True, **terms: object) -> TestResult:
     expectation = Expectation("retrieval/ground_truth/document_recall", terms={"uris": uris, **terms})
-    passages = tuple(Passage(uri, "text") for uri in retrieved) if told else None
+    passages = tuple(Passage(uri, "text") for uri in retrieved) if is_reported else None
     return score_document_recall(expectation, exchange(GeneratedData("", retrieved=passages)))
 
 
@@ -33,7 +33,7 @@ def test_a_threshold_decides(retrieved: str, verdict: Verdict) -> None:
 
 
 def test_without_reported_passages_there_is_no_score() -> None:
-    result = judge(["a"], told=False, threshold=0.5)
+    result = judge(["a"], is_reported=False, threshold=0.5)
     assert (result.verdict, result.score, result.threshold) == (Verdict.UNDECIDED, None, 0.5)
     assert result.explanation == "the agent did not report what it retrieved"
 

@@ -22,7 +22,7 @@ EXCHANGE = exchange(GeneratedData("It is on its way."))
 
 
 class Panel:
-    """A rater that keeps what it was asked, and waits when it is told to."""
+    """A rater that records its rubrics, and can return an awaitable."""
 
     def __init__(self, *, waits: bool = False) -> None:
         self.waits = waits

@@ -120,7 +120,7 @@ def test_a_difference_is_explained(wanted: str, taken: str, mode: str, explanati
 
 
 @pytest.mark.parametrize(
-    ("wanted", "taken", "told"),
+    ("wanted", "taken", "text"),
     [
         ({"sides": 6}, {"sides": 8}, "sides is 8, not 6"),
         ({"a": {"b": [1, 2]}}, {"a": {"b": [1, True]}}, "a.b[1] is true, not 2"),
@@ -129,11 +129,11 @@ def test_a_difference_is_explained(wanted: str, taken: str, mode: str, explanati
         ({"a": [1]}, {"a": [1, 2]}, "a is [1, 2], not [1]"),
     ],
 )
-def test_the_argument_that_differs_is_named_and_how(wanted: object, taken: object, told: str) -> None:
+def test_the_argument_that_differs_is_named_and_how(wanted: object, taken: object, text: str) -> None:
     result = judge([("A", {}), ("roll", wanted)], ("A", {}), ("roll", taken))
     assert result.explanation.startswith("call 2 is roll(")
-    assert result.explanation.endswith(f"; roll: {told}")
-    assert judge([("roll", wanted)], ("roll", taken), match_type="ANY_ORDER").explanation == f"roll: {told}"
+    assert result.explanation.endswith(f"; roll: {text}")
+    assert judge([("roll", wanted)], ("roll", taken), match_type="ANY_ORDER").explanation == f"roll: {text}"
 
 
 def test_the_detail_is_the_partial_score() -> None:
@@ -199,5 +199,5 @@ def test_every_failure_explains_the_difference(
     assert "EXACT" not in passed or "IN_ORDER" in passed
     assert "IN_ORDER" not in passed or "ANY_ORDER" in passed
     for result in results.values():
-        told = {part.partition(":")[0] for part in result.explanation.split("; ")}
-        assert result.verdict is Verdict.PASS or told - {"unexpected (allowed)", "the calls are as expected"}
+        text = {part.partition(":")[0] for part in result.explanation.split("; ")}
+        assert result.verdict is Verdict.PASS or text - {"unexpected (allowed)", "the calls are as expected"}

@@ -1,4 +1,4 @@
-"""A language model on loopback that speaks OpenAI's chat completions and says what it is told to."""
+"""A language model on loopback that implements OpenAI's chat completions with fixed replies."""
 
 from __future__ import annotations
 
@@ -74,8 +74,8 @@ def judging(rating: int = 5, **fields: object) -> bytes:
 
 def ruling(label: str, *items: str, rationale: str = "That is why.", **fields: object) -> JsonObject:
     """What a model should answer to a question with few answers; the items are given by their labels."""
-    told = [{"item": f"thing {number}", "reason": "so", "label": each} for number, each in enumerate(items, 1)]
-    return {"items": told, "rationale": rationale, "label": label, **fields}
+    listed = [{"item": f"thing {number}", "reason": "so", "label": each} for number, each in enumerate(items, 1)]
+    return {"items": listed, "rationale": rationale, "label": label, **fields}
 
 
 def ruled(label: str, *items: str, **fields: object) -> bytes:

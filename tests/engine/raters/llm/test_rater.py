@@ -96,8 +96,8 @@ def refuse(*replies: bytes, **options: object) -> str:
     return str(caught.value)
 
 
-class Told:
-    """A model that gives each sample its text."""
+class FixedReplies:
+    """A model with a fixed reply for each sample."""
 
     def __init__(self, texts: list[str]) -> None:
         self.texts = texts
@@ -109,11 +109,11 @@ class Told:
         pass
 
 
-def rate_as_told(texts: list[str]) -> Rating:
-    settings = LlmRater(adapter="llm", model="told", samples=len(texts))
+def rate_replies(texts: list[str]) -> Rating:
+    settings = LlmRater(adapter="llm", model="fixed", samples=len(texts))
 
     async def go() -> Rating:
-        return await ModelRater(Told(texts), settings, cache=Kept())(RUBRIC)
+        return await ModelRater(FixedReplies(texts), settings, cache=Kept())(RUBRIC)
 
     return asyncio.run(go())
 
@@ -297,7 +297,7 @@ def test_an_unreadable_reply_is_requested_once_more(text: str | None) -> None:
 
 
 def test_samples_that_stay_unreadable_are_left_out() -> None:
-    rating = rate_as_told(["no", json.dumps(judgement(4)), json.dumps(judgement(4))])
+    rating = rate_replies(["no", json.dumps(judgement(4)), json.dumps(judgement(4))])
     assert rating.verdict is Verdict.PASS
     assert rating.explanation == "2 of 3 samples (1 could not be read): It deserves 4."
 
@@ -306,7 +306,7 @@ def test_samples_that_stay_unreadable_are_left_out() -> None:
 def test_an_unreadable_sample_that_could_decide_is_an_error(samples: list[int | str]) -> None:
     texts = [each if isinstance(each, str) else json.dumps(judgement(each)) for each in samples]
     with pytest.raises(RaterError, match="not a readable judgement"):
-        rate_as_told(texts)
+        rate_replies(texts)
 
 
 def test_without_a_readable_majority_there_is_no_rating() -> None:
@@ -507,7 +507,7 @@ def test_a_failing_cache_does_not_affect_ratings() -> None:
 
 
 def test_the_concurrency_limit_is_respected() -> None:
-    class Counting(Told):
+    class Counting(FixedReplies):
         now = most = 0
 
         async def ask(self, question: Question) -> str:
@@ -518,7 +518,7 @@ def test_the_concurrency_limit_is_respected() -> None:
             return await super().ask(question)
 
     model = Counting([json.dumps(judgement(4))] * 3)
-    settings = LlmRater(adapter="llm", model="told", concurrency=3)
+    settings = LlmRater(adapter="llm", model="fixed", concurrency=3)
 
     async def go() -> None:
         rater = ModelRater(model, settings)
@@ -532,4 +532,4 @@ def test_the_concurrency_limit_is_respected() -> None:
 def test_the_verdict_is_that_of_most_samples(ratings: list[int]) -> None:
     passed = sum(rating >= 3 for rating in ratings)
     expected = Verdict.PASS if passed > len(ratings) - passed else Verdict.FAILURE
-    assert rate_as_told([json.dumps(judgement(rating)) for rating in ratings]).verdict is expected
+    assert rate_replies([json.dumps(judgement(rating)) for rating in ratings]).verdict is expected

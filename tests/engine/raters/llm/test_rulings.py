@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from jsonschema import Draft202012Validator
 
 from engine.raters.llm.model_server import model_serving, ruled, ruling
-from engine.raters.llm.test_rater import KEY, Kept, Told, rate, rate_all
+from engine.raters.llm.test_rater import KEY, FixedReplies, Kept, rate, rate_all
 from evalmeta.engine.raters.judge import Rating, Rubric
 from evalmeta.engine.raters.llm.prompts import answer_schema, rubric_message
 from evalmeta.engine.raters.llm.questions import QUESTIONS
@@ -35,12 +35,12 @@ FORMS = {"yes or no": YES_NO, "yes or no each": YES_NO_EACH, "grade": GRADE, "cl
 
 def pool(labels: list[str]) -> Rating:
     """Rates by one sample for each label."""
-    settings = LlmRater(adapter="llm", model="told")
+    settings = LlmRater(adapter="llm", model="fixed")
     texts = [json.dumps(ruling(label)) if label in YES_NO.labels else label for label in labels]
 
     async def go() -> Rating:
         rubric = replace(SAFE, samples=len(labels), is_pooled=True)
-        return await ModelRater(Told([*texts]), settings)(rubric)
+        return await ModelRater(FixedReplies([*texts]), settings)(rubric)
 
     return asyncio.run(go())
 

@@ -17,7 +17,7 @@ PAIRS: Final = read_pairs(FILE)
 
 
 def split(name: str) -> list[Pair]:
-    """Gives the pairs of one split.
+    """Return the pairs of one split.
 
     `calibration` and `judge-1`: the rules were tuned on them. `held-out`: written before
     the rules. `judge-2`: written after them by somebody else; two pairs led to a rule since.

@@ -20,7 +20,7 @@ def test_words_that_exclude_each_other_are_found(one: str, other: str) -> None:
 
 
 @pytest.mark.parametrize(
-    ("expected", "actual", "told"),
+    ("expected", "actual", "found"),
     [
         ("The gate is open.", "The gate is closed.", "expected open, got closed"),
         ("The gate is open.", "Hello. The gate isn't open.", ""),
@@ -30,12 +30,12 @@ def test_words_that_exclude_each_other_are_found(one: str, other: str) -> None:
         ("A red gate is open.", "A blue gate is closed.", ""),
     ],
 )
-def test_the_opposite_sentence_is_recognised(expected: str, actual: str, told: str) -> None:
-    assert contrary_words(expected, actual) == told
+def test_the_opposite_sentence_is_recognised(expected: str, actual: str, found: str) -> None:
+    assert contrary_words(expected, actual) == found
 
 
 @pytest.mark.parametrize(
-    ("expected", "actual", "told"),
+    ("expected", "actual", "found"),
     [
         ("Otto manages Clara.", "Clara manages Otto.", "otto and clara"),
         ("From Riga to Tartu.", "From Tartu to Riga.", "riga and tartu"),
@@ -45,12 +45,12 @@ def test_the_opposite_sentence_is_recognised(expected: str, actual: str, told: s
         ("One two three.", "Three one two.", ""),
     ],
 )
-def test_swapped_roles_are_found(expected: str, actual: str, told: str) -> None:
-    assert swapped_roles(expected, actual) == told
+def test_swapped_roles_are_found(expected: str, actual: str, found: str) -> None:
+    assert swapped_roles(expected, actual) == found
 
 
 @pytest.mark.parametrize(
-    ("expected", "actual", "told"),
+    ("expected", "actual", "found"),
     [
         ("Bring your pass and your ticket.", "Bring your pass.", "ticket"),
         ("The visa costs little, 15 euros.", "The visa costs little.", "15"),
@@ -59,8 +59,8 @@ def test_swapped_roles_are_found(expected: str, actual: str, told: str) -> None:
         ("It is late and dark.", "It is dark.", ""),
     ],
 )
-def test_an_answer_that_ends_early_is_recognised(expected: str, actual: str, told: str) -> None:
-    assert left_out(expected, actual) == told
+def test_an_answer_that_ends_early_is_recognised(expected: str, actual: str, found: str) -> None:
+    assert left_out(expected, actual) == found
 
 
 @pytest.mark.parametrize(
