@@ -5,9 +5,8 @@ from __future__ import annotations
 import asyncio
 from typing import TYPE_CHECKING
 
-from evalmeta.engine.journal import MemoryJournal
+from evalmeta.engine.interfaces import Exchange, MemoryJournal
 from evalmeta.engine.runner import execute
-from evalmeta.engine.scorer import Exchange
 from evalmeta.model.definition import Expectation, Parameter
 from evalmeta.model.evaluation import Case, Evaluation, Turn
 from evalmeta.model.generated_data import GeneratedData
@@ -16,7 +15,7 @@ from evalmeta.model.run import CaseResult, RunOptions, TestResult, Verdict
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable
 
-    from evalmeta.engine.subject import Subject
+    from evalmeta.engine.interfaces import Subject
 
 TOPIC = Expectation("topic_sequence_match", "Orders")
 

@@ -5,9 +5,9 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from engine.builders import TOPIC, Agent, answer_orders, evaluation, run
+from engine.builders import TOPIC, Agent, answer_orders, case_result, evaluation, run
 from evalmeta import limits
-from evalmeta.engine.journal import MemoryJournal
+from evalmeta.engine.interfaces import MemoryJournal
 from evalmeta.engine.runner import execute
 from evalmeta.errors import TooManyErrors
 from evalmeta.model.evaluation import Evaluation
@@ -248,3 +248,13 @@ def test_a_journal_that_fails_after_too_many_errors_is_told(monkeypatch: pytest.
     monkeypatch.setattr(limits, "JOURNAL_SECONDS", 60)
     with pytest.raises(OSError, match="no space left"):
         run(Agent(raise_always), evaluation(3), FullJournal(), max_errors=1)
+
+
+def test_a_memory_journal_knows_what_is_finished() -> None:
+    journal = MemoryJournal()
+    journal.append([case_result(Verdict.PASS, number=1), case_result(Verdict.FAILURE, number=2)])
+    assert journal.finished() == {(1, 1), (1, 2)}
+
+
+def test_a_new_memory_journal_has_nothing_finished() -> None:
+    assert MemoryJournal().finished() == frozenset()

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING
 import pytest
 
 from engine.builders import TOPIC, case, criterion, exchange
+from evalmeta.engine.interfaces import Exchange
 from evalmeta.engine.raters.rules.rater import Rules
-from evalmeta.engine.scorer import Exchange
 from evalmeta.engine.scorers.registry import SCORERS, make_scorers, score
 from evalmeta.errors import SettingsError
 from evalmeta.model.definition import Expectation, HistoryMessage

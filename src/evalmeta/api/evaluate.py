@@ -22,7 +22,7 @@ from evalmeta.api.agent_tests import with_document
 from evalmeta.api.evaluate_inputs import Bindings, assignments_of, is_list
 from evalmeta.api.runs import FinishedRun, FinishedRuns
 from evalmeta.engine.event_loop import run_to_end
-from evalmeta.engine.journal import MemoryJournal
+from evalmeta.engine.interfaces import MemoryJournal
 from evalmeta.engine.plan import select_cases
 from evalmeta.engine.runner import execute
 from evalmeta.engine.scorers.registry import make_scorers
@@ -41,9 +41,7 @@ if TYPE_CHECKING:
     from typing import Unpack
 
     from evalmeta.api.evaluate_inputs import Assignment
-    from evalmeta.engine.journal import Journal
-    from evalmeta.engine.scorer import Scorer
-    from evalmeta.engine.subject import Subject
+    from evalmeta.engine.interfaces import Journal, Scorer, Subject
     from evalmeta.model.definition import Definition
     from evalmeta.model.evaluation import Case, Evaluation
     from evalmeta.model.run import CaseResult, Summary

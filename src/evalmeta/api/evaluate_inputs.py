@@ -48,8 +48,8 @@ if TYPE_CHECKING:
     from collections.abc import Awaitable
     from contextlib import AsyncExitStack
 
+    from evalmeta.engine.interfaces import Session, Subject
     from evalmeta.engine.raters.judge import Rater, Rating, RatingCache, Rubric
-    from evalmeta.engine.subject import Session, Subject
     from evalmeta.formats.document import Document
     from evalmeta.model.registry import MetadataType
     from evalmeta.model.run import RunOptions

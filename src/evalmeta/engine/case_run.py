@@ -11,22 +11,21 @@ from typing import TYPE_CHECKING, Final, Protocol, TypeVar
 
 from evalmeta import limits
 from evalmeta.engine.answers import generated_data
+from evalmeta.engine.interfaces import Exchange
 from evalmeta.engine.pacer import Pacer
-from evalmeta.engine.reasons import reason
-from evalmeta.engine.scorer import Exchange
 from evalmeta.engine.scorers.registry import score
 from evalmeta.engine.scorers.results import broken
 from evalmeta.errors import SubjectBusy, SubjectUnreachable
 from evalmeta.model.aggregation import case_verdict
+from evalmeta.model.redaction import error_text
 from evalmeta.model.run import CaseResult, EarlierTurn, TestResult, Verdict
 from evalmeta.protocol.transient_errors import is_too_long, retry_pause
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Coroutine, Generator, Iterator, Mapping, Sequence
 
+    from evalmeta.engine.interfaces import Scorer, Session, Subject
     from evalmeta.engine.plan import WorkItem
-    from evalmeta.engine.scorer import Scorer
-    from evalmeta.engine.subject import Session, Subject
     from evalmeta.model.definition import Expectation
     from evalmeta.model.evaluation import Case, Turn
     from evalmeta.model.generated_data import GeneratedData
@@ -288,7 +287,7 @@ class _Attempt:
         if isinstance(error, SubjectUnreachable):
             self.is_retried = True
             self.failures += 1
-        return reason(error) if self.failures <= 1 else f"{reason(error)} (tried {self.failures} times)"
+        return error_text(error) if self.failures <= 1 else f"{error_text(error)} (tried {self.failures} times)"
 
     def _timeout(self, begun: float) -> str | None:
         """Return what took too long, None if nothing did.

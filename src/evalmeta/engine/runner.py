@@ -17,10 +17,8 @@ from evalmeta.model.run import Verdict
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
 
-    from evalmeta.engine.journal import Journal
+    from evalmeta.engine.interfaces import Journal, Scorer, Subject
     from evalmeta.engine.plan import WorkItem
-    from evalmeta.engine.scorer import Scorer
-    from evalmeta.engine.subject import Subject
     from evalmeta.model.evaluation import Evaluation
     from evalmeta.model.run import CaseResult, RunOptions
 

@@ -7,6 +7,9 @@ import re
 from typing import TYPE_CHECKING, Final
 from urllib.parse import quote
 
+from evalmeta import limits
+from evalmeta.errors import EvalmetaError
+
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
@@ -41,6 +44,22 @@ def redacted_bytes(data: bytes, secrets: Iterable[str]) -> bytes:
             for spelling in {secret, quote(secret, safe="")}:
                 data = data.replace(spelling.encode(), _HIDDEN.encode())
     return data
+
+
+def error_text(error: BaseException) -> str:
+    """Return the message of an exception, redacted, in at most `MAX_ERROR_CHARS` characters of valid Unicode.
+
+    Errors of evalmeta are written for readers; of all others, the class is part of the message.
+    """
+    try:
+        text = str(error)
+    except Exception:  # noqa: BLE001 - an exception without a message must not stop a run
+        text = "the error cannot be shown"
+    if not text or not isinstance(error, EvalmetaError):
+        name = type(error).__name__
+        text = f"{name}: {text}" if text else name
+    text = redacted(text.encode(errors="replace").decode())
+    return text if len(text) <= limits.MAX_ERROR_CHARS else text[: limits.MAX_ERROR_CHARS - 1] + "…"
 
 
 def child_environment(**more: str) -> dict[str, str]:

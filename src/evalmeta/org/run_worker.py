@@ -16,8 +16,8 @@ from typing import TYPE_CHECKING
 from evalmeta import limits
 from evalmeta.engine.event_loop import run_to_end
 from evalmeta.engine.raters import bind_rater
-from evalmeta.engine.reasons import reason
 from evalmeta.errors import EXIT_ORG, EXIT_PASSED, EvalmetaError, StoreError, SubjectError
+from evalmeta.model.redaction import error_text
 from evalmeta.model.run import RunStatus
 from evalmeta.org.lease import is_free, keep_lease, new_worker
 from evalmeta.org.organization import Organization
@@ -32,8 +32,8 @@ from evalmeta.store.runs import RunJournal
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator
 
+    from evalmeta.engine.interfaces import Session, Subject
     from evalmeta.engine.raters.judge import Rater
-    from evalmeta.engine.subject import Session, Subject
     from evalmeta.model.evaluation import Case
     from evalmeta.model.run import Run, RunOptions
 
@@ -62,7 +62,7 @@ async def work(org: Organization, run_id: str) -> None:
             raise
         return
     except Exception as error:  # noqa: BLE001 - a run that fails would fail in the next worker too
-        org.runs.finish(run_id, worker, RunStatus.ERROR, error=reason(error), now=time.time())
+        org.runs.finish(run_id, worker, RunStatus.ERROR, error=error_text(error), now=time.time())
         return
     org.runs.finish(run_id, worker, RunStatus.COMPLETED, error=None, now=time.time())
 

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
     from pathlib import Path
 
-    from evalmeta.engine.subject import Subject
+    from evalmeta.engine.interfaces import Subject
     from evalmeta.model.evaluation import Evaluation
     from evalmeta.model.run import RunOptions
     from evalmeta.model.settings import RaterSettings, SubjectSettings

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from engine.builders import Agent, exchange, run
-from evalmeta.engine.journal import MemoryJournal
+from evalmeta.engine.interfaces import MemoryJournal
 from evalmeta.engine.runner import rescore
 from evalmeta.engine.scorers.registry import score
 from evalmeta.model.definition import Expectation

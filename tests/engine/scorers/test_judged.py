@@ -10,12 +10,11 @@ import pytest
 from engine.builders import Agent, case
 from engine.raters.llm.model_server import ModelServer, failing, model_serving, ruled, ruling, saying, serving
 from evalmeta import limits
-from evalmeta.engine.journal import MemoryJournal
+from evalmeta.engine.interfaces import Exchange, MemoryJournal
 from evalmeta.engine.raters.judge import Rating
 from evalmeta.engine.raters.llm.questions import QUESTIONS
 from evalmeta.engine.raters.llm.rater import bind_llm
 from evalmeta.engine.runner import execute
-from evalmeta.engine.scorer import Exchange
 from evalmeta.engine.scorers.judged import METRICS
 from evalmeta.engine.scorers.registry import SCORERS, make_scorers, score
 from evalmeta.engine.statistics import summarise

@@ -12,7 +12,7 @@ from evalmeta.model.evaluation import Case, Turn
 
 if TYPE_CHECKING:
     from client.servers import Loopback
-    from evalmeta.engine.subject import Subject
+    from evalmeta.engine.interfaces import Subject
     from evalmeta.model.generated_data import GeneratedData
     from evalmeta.model.json_value import JsonValue
 

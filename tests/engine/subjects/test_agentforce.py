@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable
     from pathlib import Path
 
-    from evalmeta.engine.subject import Session, Subject
+    from evalmeta.engine.interfaces import Session, Subject
     from evalmeta.model.json_value import JsonObject
     from evalmeta.model.login import SignedIn
 

@@ -21,7 +21,7 @@ from evalmeta.model.settings import CommandSubject
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Iterator
 
-    from evalmeta.engine.subject import Session, Subject
+    from evalmeta.engine.interfaces import Session, Subject
 
 CASE = Case(1, (Turn("Hello"),), (HistoryMessage("user", "Hi", None, 0),), (ContextVariable("City", "Bonn"),))
 LOOP = "import json, os, signal, subprocess, sys, time\nfor line in sys.stdin:\n    asked = json.loads(line)\n"

@@ -20,7 +20,7 @@ from evalmeta.model.settings import HttpSubject, OpenAISubject
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from evalmeta.engine.subject import Subject
+    from evalmeta.engine.interfaces import Subject
     from evalmeta.model.run import CaseResult
 
 NO_ACTIONS = Expectation("action_sequence_match", "[]")

@@ -15,7 +15,7 @@ from evalmeta.model.run import Verdict
 from evalmeta.model.settings import HttpSubject
 
 if TYPE_CHECKING:
-    from evalmeta.engine.subject import Subject
+    from evalmeta.engine.interfaces import Subject
     from evalmeta.model.generated_data import GeneratedData
     from evalmeta.model.json_value import JsonValue
 

@@ -15,7 +15,7 @@ from evalmeta.model.settings import PythonSubject
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from evalmeta.engine.subject import Subject
+    from evalmeta.engine.interfaces import Subject
     from evalmeta.model.generated_data import GeneratedData
 
 CASE = Case(1, case().turns, (HistoryMessage("user", "Hi", None, 0),), (ContextVariable("City", "Bonn"),))

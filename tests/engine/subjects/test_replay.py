@@ -26,7 +26,7 @@ from evalmeta.report.jsonl import render
 from evalmeta.report.report import Report
 
 if TYPE_CHECKING:
-    from evalmeta.engine.subject import Subject
+    from evalmeta.engine.interfaces import Subject
 
 CALL = {"function": {"name": "Find", "input": {"id": "1"}, "output": {"ok": True}}, "executionLatency": 12}
 FOUND = Action("Find", {"id": "1"}, {"ok": True}, 12.0)

@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, cast
 
 from evalmeta.engine.raters.rules.rater import bind_rules
-from evalmeta.engine.reasons import reason
 from evalmeta.errors import EvalmetaError, SettingsError
+from evalmeta.model.redaction import error_text
 from evalmeta.model.settings import RATER_ADAPTERS, LlmRater, RulesRater
 from evalmeta.plugins import load_plugin, plugin_names, unknown_plugin
 
@@ -50,7 +50,7 @@ def _plugin_rater(settings: PluginRater, root: Path) -> Rater:
     except EvalmetaError:
         raise
     except Exception as error:
-        raise _not_a_rater(settings, f"failed: {reason(error)}") from error
+        raise _not_a_rater(settings, f"failed: {error_text(error)}") from error
     if not (callable(rater) and callable(getattr(rater, "close", None))):
         raise _not_a_rater(settings, f"returned {type(rater).__name__}, which cannot be called and closed")
     return cast("Rater", rater)

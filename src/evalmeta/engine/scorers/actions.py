@@ -13,7 +13,7 @@ from evalmeta.model.expectations import parse_actions, render_actions
 if TYPE_CHECKING:
     from collections.abc import Callable, Hashable, Mapping, Sequence
 
-    from evalmeta.engine.scorer import Exchange, Scorer
+    from evalmeta.engine.interfaces import Exchange, Scorer
     from evalmeta.model.definition import Expectation
     from evalmeta.model.run import ActionMatch, TestResult
 

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
     from decimal import Decimal
 
-    from evalmeta.engine.scorer import Exchange, Scorer
+    from evalmeta.engine.interfaces import Exchange, Scorer
     from evalmeta.model.definition import Expectation, Parameter
     from evalmeta.model.generated_data import GeneratedData
     from evalmeta.model.json_value import JsonValue

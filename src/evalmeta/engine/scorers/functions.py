@@ -13,17 +13,17 @@ from functools import lru_cache, partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Final, NamedTuple, cast
 
-from evalmeta.engine.reasons import reason
 from evalmeta.engine.scorers.results import averaged, broken, threshold_of, undecided
 from evalmeta.engine.subjects.python import Calls
 from evalmeta.errors import EvalmetaError, SettingsError
+from evalmeta.model.redaction import error_text
 from evalmeta.model.run import TestResult, Verdict
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
     from types import ModuleType
 
-    from evalmeta.engine.scorer import Exchange
+    from evalmeta.engine.interfaces import Exchange
     from evalmeta.engine.subjects.python import Function
     from evalmeta.model.definition import Expectation
     from evalmeta.model.json_value import JsonObject, JsonValue
@@ -125,7 +125,7 @@ async def score_by_function(expectation: Expectation, exchange: Exchange) -> Tes
         call = partial(_call, str(name), Metric(expectation.name, criterion), *invocations, None)
         judgement = _judgement(await Calls(Path.cwd()).call(call))
     except EvalmetaError as error:
-        why = " ".join((reason(error), *error.actions))
+        why = " ".join((error_text(error), *error.actions))
         return broken(expectation, f"the function {name!r:.200} cannot judge: {why}", actual=actual)
     return _result(expectation, actual, judgement, f"{name} returned {_shown(judgement)}")
 
@@ -167,7 +167,7 @@ def _module(name: str) -> ModuleType:
 
 def _unloadable(name: str, error: BaseException) -> SettingsError:
     return SettingsError(
-        f"the module {name!r} cannot be imported: {reason(error)}.",
+        f"the module {name!r} cannot be imported: {error_text(error)}.",
         actions=(f'Make `python -c "import {name}"` work.',),
     )
 

@@ -25,8 +25,8 @@ from evalmeta.model.run import TestResult, Verdict
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Mapping, Sequence
 
+    from evalmeta.engine.interfaces import Exchange, Scorer
     from evalmeta.engine.raters.judge import Rater
-    from evalmeta.engine.scorer import Exchange, Scorer
     from evalmeta.model.definition import Expectation
 
 

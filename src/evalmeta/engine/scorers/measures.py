@@ -12,7 +12,7 @@ from evalmeta.engine.scorers.results import averaged, broken, first_few, judged,
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Mapping
 
-    from evalmeta.engine.scorer import Exchange, Scorer
+    from evalmeta.engine.interfaces import Exchange, Scorer
     from evalmeta.model.definition import Expectation
     from evalmeta.model.generated_data import GeneratedData
     from evalmeta.model.json_value import JsonValue

@@ -18,7 +18,7 @@ from evalmeta.engine.scorers.results import averaged, broken, first_few, undecid
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
-    from evalmeta.engine.scorer import Exchange
+    from evalmeta.engine.interfaces import Exchange
     from evalmeta.model.definition import Expectation
     from evalmeta.model.run import TestResult
 

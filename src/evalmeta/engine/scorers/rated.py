@@ -14,8 +14,8 @@ from evalmeta.model.run import TestResult
 if TYPE_CHECKING:
     from collections.abc import Awaitable
 
+    from evalmeta.engine.interfaces import Exchange, Scorer
     from evalmeta.engine.raters.judge import Rater
-    from evalmeta.engine.scorer import Exchange, Scorer
     from evalmeta.model.definition import Expectation
 
 

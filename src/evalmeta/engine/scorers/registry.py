@@ -9,7 +9,6 @@ from inspect import isawaitable
 from typing import TYPE_CHECKING, Final, cast
 
 from evalmeta.engine.raters.rules.rater import Rules
-from evalmeta.engine.reasons import reason
 from evalmeta.engine.scorers.actions import action_scorer
 from evalmeta.engine.scorers.comparisons import comparison_scorer
 from evalmeta.engine.scorers.functions import score_by_function
@@ -22,14 +21,15 @@ from evalmeta.engine.scorers.routing import score_handoff, topic_scorer
 from evalmeta.engine.scorers.trajectories import score_trajectory
 from evalmeta.errors import RaterError, SettingsError
 from evalmeta.model.expectations import canonical_name, expectation_kind, known_names
+from evalmeta.model.redaction import error_text
 from evalmeta.model.run import Scoring, TestResult, Verdict
 from evalmeta.plugins import load_plugin, plugin_names
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Mapping
 
+    from evalmeta.engine.interfaces import Exchange, Scorer
     from evalmeta.engine.raters.judge import Rater
-    from evalmeta.engine.scorer import Exchange, Scorer
     from evalmeta.model.definition import Expectation
 
 
@@ -122,7 +122,7 @@ def score(
 
 def _failed(expectation: Expectation, exchange: Exchange, error: BaseException) -> TestResult:
     what = "not rated" if isinstance(error, RaterError) else "the scorer failed"
-    return broken(expectation, f"{what}: {reason(error)}", actual=exchange.generated.outcome)
+    return broken(expectation, f"{what}: {error_text(error)}", actual=exchange.generated.outcome)
 
 
 async def _awaited(expectation: Expectation, exchange: Exchange, result: Awaitable[TestResult]) -> TestResult:

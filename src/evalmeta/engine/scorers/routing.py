@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Final
 from evalmeta.engine.scorers.results import judged, undecided
 
 if TYPE_CHECKING:
-    from evalmeta.engine.scorer import Exchange, Scorer
+    from evalmeta.engine.interfaces import Exchange, Scorer
     from evalmeta.model.definition import Expectation
     from evalmeta.model.generated_data import Action
     from evalmeta.model.run import TestResult, TopicMatch

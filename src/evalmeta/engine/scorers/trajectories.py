@@ -14,7 +14,7 @@ from evalmeta.engine.scorers.results import averaged, broken, first_few, undecid
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
-    from evalmeta.engine.scorer import Exchange
+    from evalmeta.engine.interfaces import Exchange
     from evalmeta.engine.scorers.actions import MatchRule
     from evalmeta.model.definition import Expectation
     from evalmeta.model.json_value import JsonObject, JsonValue

@@ -40,7 +40,7 @@ if TYPE_CHECKING:
     import httpx
 
     from evalmeta.engine.http_endpoint import Endpoint, Reply
-    from evalmeta.engine.subject import Session, Subject
+    from evalmeta.engine.interfaces import Session, Subject
     from evalmeta.model.evaluation import Case
     from evalmeta.model.json_value import JsonObject, JsonValue
     from evalmeta.model.login import SignedIn, SignIn

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
     from evalmeta.engine.http_endpoint import Endpoint
-    from evalmeta.engine.subject import Session, Subject
+    from evalmeta.engine.interfaces import Session, Subject
     from evalmeta.model.evaluation import Case
     from evalmeta.model.generated_data import GeneratedData
     from evalmeta.model.json_value import JsonObject, JsonValue

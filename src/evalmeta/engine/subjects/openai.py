@@ -15,7 +15,7 @@ from evalmeta.protocol.json_fields import list_of_objects, object_at, optional_i
 
 if TYPE_CHECKING:
     from evalmeta.engine.http_endpoint import Endpoint
-    from evalmeta.engine.subject import Session, Subject
+    from evalmeta.engine.interfaces import Session, Subject
     from evalmeta.model.evaluation import Case
     from evalmeta.model.generated_data import GeneratedData
     from evalmeta.model.json_value import JsonObject, JsonValue

@@ -14,16 +14,16 @@ from functools import partial
 from typing import TYPE_CHECKING, Final, NoReturn, Protocol, TypeVar
 
 from evalmeta.engine.answers import generated_data
-from evalmeta.engine.reasons import reason
 from evalmeta.engine.subjects.conversation import context_of, history_of, turn_messages
 from evalmeta.engine.subjects.imports import import_from, innermost_line
 from evalmeta.errors import EvalmetaError, SettingsError, SubjectError, SubjectUnreachable
+from evalmeta.model.redaction import error_text
 
 if TYPE_CHECKING:
     from collections.abc import Callable
     from pathlib import Path
 
-    from evalmeta.engine.subject import Session, Subject
+    from evalmeta.engine.interfaces import Session, Subject
     from evalmeta.engine.subjects.conversation import Message
     from evalmeta.model.evaluation import Case
     from evalmeta.model.generated_data import GeneratedData
@@ -231,9 +231,9 @@ class Calls:
     def _with_line(self, error: BaseException) -> str:
         found = innermost_line(error, self._root)
         if found is None:
-            return reason(error)
+            return error_text(error)
         file, line = found
-        return f"{file.relative_to(self._root)}:{line}: {reason(error)}"
+        return f"{file.relative_to(self._root)}:{line}: {error_text(error)}"
 
 
 def _is_async(function: Function) -> bool:

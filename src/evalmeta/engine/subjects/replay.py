@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from pathlib import Path
     from typing import BinaryIO
 
-    from evalmeta.engine.subject import Session, Subject
+    from evalmeta.engine.interfaces import Session, Subject
     from evalmeta.model.evaluation import Case
     from evalmeta.model.generated_data import GeneratedData
     from evalmeta.model.json_value import JsonObject, JsonValue

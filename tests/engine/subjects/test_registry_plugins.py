@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
     from pathlib import Path
 
-    from evalmeta.engine.subject import Subject
+    from evalmeta.engine.interfaces import Subject
 
     Adding = Callable[[str], None]
 
