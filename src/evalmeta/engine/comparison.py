@@ -1,4 +1,4 @@
-"""Comparing a run of a test with another, or with a baseline: case by case, and as a whole."""
+"""Compare two runs of a test, or a run with a baseline: case by case, and as a whole."""
 
 from __future__ import annotations
 
@@ -21,9 +21,7 @@ if TYPE_CHECKING:
 
     from evalmeta.model.statistics import CaseCounts
 
-
-# Fewer iterations are never tested.
-_FEWEST: Final = 2
+_MIN_ITERATIONS: Final = 2
 _STANDINGS: Final = {
     (True, True): Standing.STILL_PASSING,
     (True, False): Standing.BROKEN,
@@ -40,72 +38,67 @@ def compare(
     labels: tuple[str, str],
     partial: tuple[bool, bool] = (False, False),
 ) -> Comparison:
-    """Compares the cases of two runs.
+    """Compare the cases of two runs.
 
-    Where at least half of the smaller side's cases are on both sides, McNemar's test looks
-    at the pairs; otherwise Fisher's looks at how many cases pass on each side.
+    If at least half of the cases of the smaller run are in both runs, McNemar's test compares the pairs. Otherwise
+    Fisher's test compares how many cases passed in each run.
 
     Args:
-        before: the counts of each case before.
-        after: the counts of each case now.
+        before: the counts of each case of the earlier run.
+        after: the counts of each case of the later run.
         name: the test's name.
-        labels: what both sides are called.
-        partial: whether the side asked some of its cases only: cases whose number it has not are left out.
+        labels: the names of both runs.
+        partial: whether the run only sent some of its cases; cases with numbers that it does not have are ignored.
     """
-    before, after, not_asked = _asked(before, after, partial)
-    cases = _with_p_values([_compared(*pair) for pair in pair_cases(before, after)])
+    before, after, not_asked = _without_unsent(before, after, partial)
+    cases = _with_p_values([_compare_case(*pair) for pair in pair_cases(before, after)])
     shared = sum(each.before is not None and each.after is not None for each in cases)
     is_paired = 2 * shared >= min(len(before), len(after))
-    significance = _paired(cases) if is_paired else _unpaired(before, after)
+    significance = _mcnemar_test(cases) if is_paired else _fisher_test(before, after)
     return Comparison(name, *labels, tuple(cases), significance, _shortage(cases), not_asked)
+
+
+def _without_unsent(
+    before: Sequence[CaseCounts], after: Sequence[CaseCounts], partial: tuple[bool, bool]
+) -> tuple[Sequence[CaseCounts], Sequence[CaseCounts], tuple[int, int]]:
+    """Return both runs without the cases that a partial run did not send, and how many these are in each run."""
+    pairs = list(pair_cases(before, after))
+    new = {now.number for old, now in pairs if now and not old} - {each.number for each in before}
+    gone = {old.number for old, now in pairs if old and not now} - {each.number for each in after}
+    new, gone = new if partial[0] else set(), gone if partial[1] else set()
+    kept_before = [each for each in before if each.number not in gone]
+    kept_after = [each for each in after if each.number not in new]
+    return kept_before, kept_after, (len(new), len(gone))
 
 
 def pair_cases(
     before: Iterable[CaseCounts], after: Iterable[CaseCounts]
 ) -> Iterator[tuple[CaseCounts | None, CaseCounts | None]]:
-    """Pairs the cases of two runs: those of the same number and utterance, then those of the same utterance.
+    """Pair the cases of two runs: first those with the same number and utterance, then with the same utterance.
 
-    What is left is new (None before) or gone (None after): a number alone, with another
-    utterance, is another question.
+    The others are new (None before) or gone (None after): a case with another utterance is another case, even if it
+    has the same number.
     """
     rest = {each.number: each for each in before}
     ordered = sorted(after, key=lambda each: each.number)
-    same = {each.number for each in ordered if _utterance(rest.get(each.number)) == each.utterance}
+    same = {each.number for each in ordered if each.number in rest and rest[each.number].utterance == each.utterance}
     moved: dict[str, list[CaseCounts]] = {}
     for number in sorted(rest, reverse=True):
         if number not in same:
             moved.setdefault(rest[number].utterance, []).append(rest[number])
     for each in ordered:
-        found = rest[each.number] if each.number in same else _taken(moved.get(each.utterance))
-        yield found, each
+        candidates = moved.get(each.utterance)
+        if each.number in same:
+            yield rest[each.number], each
+        else:
+            yield (candidates.pop() if candidates else None), each
     for left in sorted((each for group in moved.values() for each in group), key=lambda each: each.number):
         yield left, None
 
 
-def _asked(
-    before: Sequence[CaseCounts], after: Sequence[CaseCounts], partial: tuple[bool, bool]
-) -> tuple[Sequence[CaseCounts], Sequence[CaseCounts], tuple[int, int]]:
-    """Leaves out what a side that asked some cases only did not ask; tells how many that are, before and after."""
-    pairs = list(pair_cases(before, after))
-    new = {now.number for old, now in pairs if now and not old} - {each.number for each in before}
-    gone = {old.number for old, now in pairs if old and not now} - {each.number for each in after}
-    new, gone = new if partial[0] else set(), gone if partial[1] else set()
-    first = [each for each in before if each.number not in gone]
-    second = [each for each in after if each.number not in new]
-    return first, second, (len(new), len(gone))
-
-
-def _utterance(case: CaseCounts | None) -> str | None:
-    return case.utterance if case else None
-
-
-def _taken(waiting: list[CaseCounts] | None) -> CaseCounts | None:
-    return waiting.pop() if waiting else None
-
-
-def _compared(before: CaseCounts | None, after: CaseCounts | None) -> CaseComparison:
-    named = after or before
-    number, utterance = (named.number, named.utterance) if named else (0, "")
+def _compare_case(before: CaseCounts | None, after: CaseCounts | None) -> CaseComparison:
+    case = after or before
+    number, utterance = (case.number, case.utterance) if case else (0, "")
     return CaseComparison(_standing(before, after), number, utterance, before, after)
 
 
@@ -113,28 +106,23 @@ def _standing(before: CaseCounts | None, after: CaseCounts | None) -> Standing:
     if before is None or after is None:
         return Standing.NEW if before is None else Standing.GONE
     if before.passes is None or after.passes is None:
-        broke = any(each.passes is None and each.errors for each in (before, after))
-        return Standing.ERROR if broke else Standing.UNDECIDED
+        has_error = any(each.passes is None and each.errors for each in (before, after))
+        return Standing.ERROR if has_error else Standing.UNDECIDED
     return _STANDINGS[before.passes, after.passes]
 
 
 def _with_p_values(cases: list[CaseComparison]) -> list[CaseComparison]:
+    """Return cases with p-values, corrected for the number of tested cases (Bonferroni)."""
     p_values = [_p_value(each) for each in cases]
     tested = sum(each is not None for each in p_values)
     return [
-        case if p_value is None else _tested(replace(case, p_value=min(1.0, p_value * tested)))
+        case if p_value is None else _with_flakiness(replace(case, p_value=min(1.0, p_value * tested)))
         for case, p_value in zip(cases, p_values, strict=True)
     ]
 
 
-def _tested(case: CaseComparison) -> CaseComparison:
-    """Gives a case that is mixed on both sides as flaky, unless its rates differ by more than noise."""
-    is_mixed = all(each is not None and each.is_flaky for each in (case.before, case.after))
-    return replace(case, standing=Standing.FLAKY) if is_mixed and not case.is_significant else case
-
-
 def _p_value(case: CaseComparison) -> float | None:
-    """Tests the iterations of one case; a single question on each side, or a mean over all, proves nothing."""
+    """Return the p-value of a case's iterations, None if there is only one on each side or if they are averaged."""
     if case.before is None or case.after is None or case.before.is_averaged or case.after.is_averaged:
         return None
     decided = case.before.decided, case.after.decided
@@ -143,38 +131,40 @@ def _p_value(case: CaseComparison) -> float | None:
     return fisher((case.before.passed, case.before.failed), (case.after.passed, case.after.failed))
 
 
+def _with_flakiness(case: CaseComparison) -> CaseComparison:
+    """Return a case as flaky if both runs have mixed iterations whose rates do not differ significantly."""
+    is_mixed = all(each is not None and each.is_flaky for each in (case.before, case.after))
+    return replace(case, standing=Standing.FLAKY) if is_mixed and not case.is_significant else case
+
+
 def _shortage(cases: Sequence[CaseComparison]) -> Shortage | None:
-    """Tells whether a case that broke completely could be noise still."""
+    """Return how many iterations are missing to show that one case broke completely, None if they are enough."""
     pairs = [(each.before.decided, each.after.decided) for each in cases if each.before and each.after]
     pairs = [each for each in pairs if min(each)]
     if not pairs or any(each.is_significant for each in cases):
         return None
     tested = sum(each.p_value is not None for each in cases) or len(pairs)
-    needed = _FEWEST
+    needed = _MIN_ITERATIONS
     while fisher((needed, 0), (0, needed)) * tested >= SIGNIFICANCE_LEVEL:
         needed += 1
-    most_telling = min(fisher((first, 0), (0, second)) for first, second in set(pairs))
-    if most_telling * tested < SIGNIFICANCE_LEVEL:
+    lowest = min(fisher((first, 0), (0, second)) for first, second in set(pairs))
+    if lowest * tested < SIGNIFICANCE_LEVEL:
         return None
     return Shortage(max(map(min, pairs)), tested, needed)
 
 
-def _paired(cases: Sequence[CaseComparison]) -> Significance | None:
-    decided = sum(_is_decided(each) for each in cases)
+def _mcnemar_test(cases: Sequence[CaseComparison]) -> Significance | None:
+    decided = sum(all(side is not None and side.decided for side in (each.before, each.after)) for each in cases)
     return Significance("mcnemar", mcnemar(*flips(cases)), decided) if decided else None
 
 
-def _is_decided(case: CaseComparison) -> bool:
-    return all(each is not None and each.decided for each in (case.before, case.after))
-
-
-def _unpaired(before: Iterable[CaseCounts], after: Iterable[CaseCounts]) -> Significance | None:
-    first, second = _tables(before), _tables(after)
+def _fisher_test(before: Iterable[CaseCounts], after: Iterable[CaseCounts]) -> Significance | None:
+    first, second = _pass_counts(before), _pass_counts(after)
     if not sum(first) or not sum(second):
         return None
     return Significance("fisher", fisher(first, second), sum(first) + sum(second))
 
 
-def _tables(cases: Iterable[CaseCounts]) -> tuple[int, int]:
+def _pass_counts(cases: Iterable[CaseCounts]) -> tuple[int, int]:
     passes = [each.passes for each in cases]
     return passes.count(True), passes.count(False)
