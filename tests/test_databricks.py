@@ -248,7 +248,7 @@ def test_in_a_running_loop_it_is_awaited() -> None:
         ),
         ({"evaluator_config": {"databricks-agent": {"metrics": ["recall"]}}}, "there is no metric 'recall'"),
         ({"data": [{"request": "q"}]}, "there is no model to ask, and row 1 has neither 'response' nor 'trace'"),
-        ({"data": 3}, "int is no table of rows"),
+        ({"data": 3}, "int is not a table of rows"),
         ({"model": "models:/mine/1"}, "the subject is neither a function nor an object with the method open: str"),
     ],
 )

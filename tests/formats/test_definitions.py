@@ -78,7 +78,7 @@ def test_the_state_of_a_session_becomes_context_variables() -> None:
         ContextVariable("account_balance", "1250"),
         ContextVariable("account_type", "checking"),
     )
-    assert "test case 1: that the state 'account_balance' is no text" in losses
+    assert "test case 1: that the state 'account_balance' is not a text" in losses
 
 
 def test_a_turn_without_an_answer_is_no_history() -> None:
@@ -144,7 +144,7 @@ def test_every_loss_of_a_case_is_named() -> None:
     assert losses == [
         "test case 1: its name 'row 2'",
         "test case 1: its tags slow",
-        "test case 1: the character U+0001, which XML has not",
+        "test case 1: the character U+0001, which XML cannot hold",
         "test case 1: the state 'a'; a context variable has the same name",
     ]
 

@@ -136,7 +136,7 @@ def test_what_is_not_lost_is_kept(definition: Definition) -> None:
         ("\n\n", ["t.csv:1 the file is empty Its first line names the columns."]),
         (
             'Utterance;Conversation History\na;"[{""role"": ""user"", ""message"": ""\\ud800""}]"\n',
-            ["t.csv:2 history has the character U+D800, which XML has not"],
+            ["t.csv:2 history has the character U+D800, which XML cannot hold"],
         ),
         (b"Utterance\n\xff", ["t.csv:2 the file is not UTF-8 Save it as CSV UTF-8."]),
         (b"x" * 5_000_001, ["t.csv the file is larger than 5,000,000 bytes"]),
@@ -144,25 +144,22 @@ def test_what_is_not_lost_is_kept(definition: Definition) -> None:
         ("Expected Topic\nx\n", ["t.csv:1 there is no column Utterance"]),
         (
             "Utterance,Expected Topics\nx,y\n",
-            ["t.csv:1 column 2 has the title 'Expected Topics', which is none Did you mean 'Expected Topic'?"],
+            ["t.csv:1 column 2 has the unknown title 'Expected Topics' Did you mean 'Expected Topic'?"],
         ),
-        (
-            "Utterance,Expected Topic,Expected Subagent\n",
-            ["t.csv:1 column 3, 'Expected Subagent', stands here a second time"],
-        ),
+        ("Utterance,Expected Topic,Expected Subagent\n", ["t.csv:1 column 3, 'Expected Subagent', is repeated"]),
         ("Utterance\nx,y\n", ["t.csv:2 the row has 2 cells for 1 columns"]),
         ("Utterance,Expected Topic\n\n,y\n", ["t.csv:3 the row has no utterance"]),
-        ("Utterance\na\x01\n", ["t.csv:2 utterance has the character U+0001, which XML has not"]),
+        ("Utterance\na\x01\n", ["t.csv:2 utterance has the character U+0001, which XML cannot hold"]),
         (
             "Utterance,Expected Actions\na,[A]\n",
-            ["t.csv:2 the actions are no list Write ['First_Action', 'Second_Action'], or [] for none."],
+            ["t.csv:2 the actions are not a valid list Write ['First_Action', 'Second_Action'], or [] for none."],
         ),
         *(
             (
                 f'Utterance\tConversation History\n"a\n"\t{history}\n',
                 [
                     (
-                        "t.csv:2 the conversation history is no JSON list of messages"
+                        "t.csv:2 the conversation history is not a valid JSON list of messages"
                         ' Write [{"role": "user", "message": "Hi"}, {"role": "agent", "message": "Hello"}].'
                     )
                 ],
@@ -174,7 +171,7 @@ def test_what_is_not_lost_is_kept(definition: Definition) -> None:
                 f"Utterance\tConversation History\na\t{history}\n",
                 [
                     (
-                        "t.csv:2 the conversation history is no JSON list of messages"
+                        "t.csv:2 the conversation history is not a valid JSON list of messages"
                         ' Write [{"role": "user", "message": "Hi"}, {"role": "agent", "message": "Hello"}].'
                     )
                 ],
@@ -235,7 +232,7 @@ def test_columns_are_those_of_the_template() -> None:
         ),
         (
             of_case(inputs=Inputs("u", (ContextVariable("a  b", "1"),))),
-            "test case 1: the variable 'a  b', which no column or another one of the case stands for",
+            "test case 1: the variable 'a  b', which has no column, or whose name the case repeats",
         ),
         (
             of_case(inputs=Inputs("u", (ContextVariable("a", ""),))),

@@ -111,7 +111,7 @@ def test_what_every_program_writes_alike_needs_no_quotes(text: str) -> None:
 @pytest.mark.parametrize("text", ["007", "1.0", "1e3", "0x1F", "True", ".inf", "-0", "12345678901234567890"])
 def test_what_another_program_would_write_otherwise_needs_quotes(text: str) -> None:
     kind = "boolean" if text == "True" else "number"
-    message = f"'expectedTopic' is the {kind} {text}, which may be written otherwise"
+    message = f"'expectedTopic' is the {kind} {text}, which other programs may write differently"
 
     assert problems(f"{CASE}    expectedTopic: {text}\n") == [
         f't:6:20 {message} [spec-number] Put it in quotes: "{text}".'.replace("t:", "t.yaml:")
@@ -208,7 +208,7 @@ def test_what_another_program_would_write_otherwise_needs_quotes(text: str) -> N
         ),
         (
             CASE + '    expectedOutcome: "a\\u0001"\n',
-            ["t.yaml:6:22 'expectedOutcome' has the character U+0001, which XML has not [spec-character]"],
+            ["t.yaml:6:22 'expectedOutcome' has the character U+0001, which XML cannot hold [spec-character]"],
         ),
         (CASE.replace("AGENT", "PROMPT"), ["t.yaml:2:14 'subjectType' is 'PROMPT', not AGENT [spec-value]"]),
         (HEAD + "  - {}\n", ["t.yaml:5:5 a test case needs 'utterance' [spec-missing]"]),

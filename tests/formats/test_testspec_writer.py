@@ -98,7 +98,10 @@ def test_a_spec_is_written_for_people() -> None:
             of_case(Expectation("topic_sequence_match", "x"), Expectation("topic_sequence_match", "y")),
             "test case 1: the expectation 'topic_sequence_match', of which a test case of a spec has one",
         ),
-        (of_case(Expectation("action_sequence_match", "x")), "test case 1: the actions 'x', which are no list"),
+        (
+            of_case(Expectation("action_sequence_match", "x")),
+            "test case 1: the actions 'x', which are not a valid list",
+        ),
         (of_case(Expectation("other")), "test case 1: the expectation 'other', for which the format has no key"),
         (
             of_case(Expectation("coherence", parameters=(Parameter("a", "b"),))),

@@ -100,7 +100,7 @@ class _Converter:
         foreign = foreign_character(text)
         if foreign is None:
             return text
-        self.lose(where, f"the character {foreign}, which XML has not")
+        self.lose(where, f"the character {foreign}, which XML cannot hold")
         return without_foreign(text)
 
     def lose(self, where: str, what: str) -> None:
@@ -138,7 +138,7 @@ class _Converter:
                 self.lose(where, f"the state {name!r}; a context variable has the same name")
                 continue
             if not isinstance(value, str):
-                self.lose(where, f"that the state {name!r} is no text")
+                self.lose(where, f"that the state {name!r} is not a text")
             yield ContextVariable(self.text(name, where), self.text(_plain(value), where))
 
     def _expectations(self, turn: Turn, where: str) -> tuple[Expectation, ...]:

@@ -14,7 +14,7 @@ from evalmeta.model.problem import Location, Problem, Severity
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
-    from evalmeta.model.definition import TestCase
+    from evalmeta.model.definition import Definition, TestCase
 
 
 _SHOWN_CHARS: Final = 80
@@ -134,6 +134,14 @@ class Written:
 def case_name(case: TestCase, place: int) -> str:
     """Return a test case by its number, or by its place in the file, from 1."""
     return f"test case {place if case.number is None else case.number}"
+
+
+def subject_losses(definition: Definition) -> Iterator[Loss]:
+    """Yield the losses of a format that names neither the version nor the type of the subject."""
+    if definition.subject_version is not None:
+        yield Loss("definition", f"the subject's version {definition.subject_version!r}")
+    if definition.subject_type != "AGENT":
+        yield Loss("definition", f"the subject's type {definition.subject_type}")
 
 
 def number_losses(case: TestCase, place: int) -> Iterator[Loss]:

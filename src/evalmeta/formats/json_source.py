@@ -176,7 +176,7 @@ def _refuse_doubles(label: str, source: bytes, first_line: int) -> None:
         json.loads(text, object_pairs_hook=_once)
         return
     key, at = _doubled_key(text)
-    message = f"the key {key!r:.100} stands here a second time in one object; only one of them would be read"
+    message = f"the key {key!r:.100} is repeated in one object; only one of them would be read"
     line, column = first_line + text.count("\n", 0, at), at - text.rfind("\n", 0, at)
     _refuse(label, "json-double", message, line, column, hint="Keep one of them.")
 
@@ -199,7 +199,7 @@ def _doubled_key(text: str) -> tuple[str, int]:
             if key in around[-1]:
                 return key, token.start()
             around[-1].add(key)
-    raise AssertionError("no key stands twice")  # pragma: no cover - only texts with one come here
+    raise AssertionError("no key is repeated")  # pragma: no cover - only texts with one come here
 
 
 def _members(text: str, at: int) -> dict[str, int]:

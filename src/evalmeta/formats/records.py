@@ -1,7 +1,7 @@
-"""Objects of JSON and YAML files, read by their keys. Every problem is reported with its place, and reading continues.
+"""Objects of JSON and YAML files, read by their keys: every problem is reported with its place, and reading continues.
 
-A model of pydantic's would need as many lines: most keys have two spellings, null counts as missing, unknown keys are
-warnings, and what is read takes another shape.
+Not with pydantic: keys have several spellings, null counts as missing, unknown keys are warnings, and a check of one
+field must run when another field is wrong. Models with validators for this are longer than the readers.
 """
 
 from __future__ import annotations

@@ -97,11 +97,9 @@ def _titles(head: CsvRow, diagnostics: Diagnostics) -> list[str]:
         column = _column(title)
         if column is None:
             hint = diagnostics.suggest(title, [*CSV_COLUMNS, f"{VARIABLE_PREFIX}NAME"])
-            diagnostics.error(
-                "csv-columns", f"column {place} has the title {title!r}, which is none", line=1, hint=hint
-            )
+            diagnostics.error("csv-columns", f"column {place} has the unknown title {title!r}", line=1, hint=hint)
         elif column in seen:
-            diagnostics.error("csv-columns", f"column {place}, {title!r}, stands here a second time", line=1)
+            diagnostics.error("csv-columns", f"column {place}, {title!r}, is repeated", line=1)
         found.append(column or "")
         seen.add(column or "")
     if "utterance" not in seen:
@@ -157,7 +155,7 @@ class _Row:
         if _BARE_NAMES.fullmatch(cell):
             return render_actions(re.findall(r"\w+", cell, re.ASCII))
         hint = "Write ['First_Action', 'Second_Action'], or [] for none."
-        self._refuse("csv-actions", "the actions are no list", hint=hint)
+        self._refuse("csv-actions", "the actions are not a valid list", hint=hint)
         return cell
 
     def _history(self) -> Iterator[HistoryMessage]:
@@ -170,7 +168,7 @@ class _Row:
             messages = None
         if not isinstance(messages, list) or not all(map(_is_message, messages)):
             hint = 'Write [{"role": "user", "message": "Hi"}, {"role": "agent", "message": "Hello"}].'
-            self._refuse("csv-history", "the conversation history is no JSON list of messages", hint=hint)
+            self._refuse("csv-history", "the conversation history is not a valid JSON list of messages", hint=hint)
             return
         for place, each in enumerate(messages):
             self._check_characters("history", "".join(map(str, each.values())))
@@ -178,7 +176,7 @@ class _Row:
 
     def _check_characters(self, title: str, text: str) -> None:
         if found := foreign_character(text):
-            self._refuse("csv-character", f"{title} has the character {found}, which XML has not")
+            self._refuse("csv-character", f"{title} has the character {found}, which XML cannot hold")
 
     def _refuse(self, code: str, message: str, *, hint: str = "") -> None:
         self._diagnostics.error(code, message, line=self._line.line, hint=hint)
@@ -292,7 +290,7 @@ def _input_losses(inputs: Inputs, variables: Sequence[str]) -> Iterator[str]:
     names = [each.name for each in inputs.context_variables]
     for place, variable in enumerate(inputs.context_variables):
         if variable.name not in variables or variable.name in names[:place]:
-            yield f"the variable {variable.name!r}, which no column or another one of the case stands for"
+            yield f"the variable {variable.name!r}, which has no column, or whose name the case repeats"
         elif not variable.value:
             yield f"the variable {variable.name!r}, whose value is empty"
     if len(set(names)) == len(names) and [name for name in variables if name in names] != [

@@ -122,7 +122,7 @@ class _Sorted:
         value: Yaml = expectation.expected_value
         if name == ACTIONS and expectation.expected_value is not None:
             if (actions := parse_actions(expectation.expected_value)) is None:
-                return self._drop(f"the actions {expectation.expected_value!r}, which are no list")
+                return self._drop(f"the actions {expectation.expected_value!r}, which are not a valid list")
             value = list(actions)
         if expectation.name != name:
             self._lose(f"the name {expectation.name!r}; it is written as {name!r}, which means the same")

@@ -212,7 +212,9 @@ class _Builder:
                 )
             case events.AliasEvent():
                 if (target := self._anchors.get(event.anchor or "")) is None:
-                    self._refuse(event, "yaml-alias", f"*{event.anchor} names nothing that ends before it")
+                    self._refuse(
+                        event, "yaml-alias", f"*{event.anchor} refers to an anchor that is not defined before it"
+                    )
                 self._add(target, event, None)
             case events.CollectionStartEvent():
                 self._check_tag(event, event.tag)
@@ -236,7 +238,7 @@ class _Builder:
             if not isinstance(key, YamlScalar):
                 _refuse(self._diagnostics, "yaml-key", "a key is a list or a mapping", place)
             if key.text in seen:
-                _refuse(self._diagnostics, "yaml-key", f"the key {key.text!r} stands here a second time", place)
+                _refuse(self._diagnostics, "yaml-key", f"the key {key.text!r} is repeated", place)
             seen.add(key.text)
             yield key, value
 
@@ -296,10 +298,10 @@ class YamlRecord(Record):
         elif not isinstance(value, YamlScalar):
             self.mistyped(cast("JsonValue", value), "a text", *steps)
         elif value.is_unsettled:
-            message = f"{name!r} is the {str(value)[2:]} {value.text}, which may be written otherwise"
+            message = f"{name!r} is the {str(value)[2:]} {value.text}, which other programs may write differently"
             self.error("spec-number", message, *steps, hint=f'Put it in quotes: "{value.text}".')
         elif found := foreign_character(value.text):
-            self.error("spec-character", f"{name!r} has the character {found}, which XML has not", *steps)
+            self.error("spec-character", f"{name!r} has the character {found}, which XML cannot hold", *steps)
         else:
             return value.text
         return None

@@ -209,7 +209,7 @@ def test_rows_of_typescript_are_cases_of_their_own() -> None:
     assert [(each.number, each.label, len(each.turns)) for each in found] == [(1, "eval-0", 1), (2, "eval-1", 1)]
     assert found[0].turns[0].expectations == cases(FULL)[0].turns[0].expectations
     assert notes(document) == [
-        "a.test.json:1:1 the form of the file is deprecated; each of its rows is a case, as in TypeScript"
+        "a.test.json:1:1 the format of this file is deprecated; each of its rows is a case, as in TypeScript"
     ]
 
 
@@ -221,7 +221,7 @@ def test_rows_of_python_are_turns_of_one_case() -> None:
     assert found.turns[0].expectations[0].terms["calls"] == [{"name": "switch", "args": {"on": True}}]
     assert [each.name for each in found.turns[0].expectations] == ["tool_trajectory_avg_score"]
     assert notes(document) == [
-        "a.test.json:1:1 the form of the file is deprecated; its rows are the turns of one case, as in Python"
+        "a.test.json:1:1 the format of this file is deprecated; its rows are the turns of one case, as in Python"
     ]
 
 
@@ -236,7 +236,7 @@ def test_rows_without_tools_are_turns_and_a_note_says_what_else_they_could_be() 
 
     assert [len(each.turns) for each in document.evaluation.cases] == [2]
     assert document.notes[0].hint.startswith(
-        'Nothing in it tells: with [adk] dialect = "typescript" in evalmeta.toml each row is a case.'
+        'Its content does not say which: with [adk] dialect = "typescript" in evalmeta.toml each row is a case.'
     )
 
 
@@ -256,7 +256,7 @@ def test_groups_of_rows_are_cases_with_their_sessions() -> None:
     assert document.evaluation.subject_name == "home"
     assert (
         document.notes[0].message
-        == "the form of the file is deprecated; each of its items is a case, whose rows are turns"
+        == "the format of this file is deprecated; each of its items is a case, whose rows are turns"
     )
 
 
@@ -288,7 +288,7 @@ def test_a_criterion_that_was_asked_for_says_that_no_case_has_its_data() -> None
             "adk-missing",
             (
                 "no case has expected tool calls (intermediateData), which 'tool_trajectory_avg_score' needs;"
-                " nothing is judged by it"
+                " it judges nothing"
             ),
         )
     ]
@@ -303,7 +303,7 @@ def test_a_case_without_any_data_is_told() -> None:
     document = read(eval_set(GREETING, case("idle", turn("Hi"))))
 
     assert [each.message for each in document.notes] == [
-        "case 'idle' is asked and not judged: it has the data of no criterion"
+        "case 'idle' runs but is not judged: it has no data for any criterion"
     ]
     assert read(eval_set(case("idle", turn("Hi"))), config(safety_v1=1.0)).notes == ()
 
@@ -415,7 +415,7 @@ def test_rubrics_of_criterion_case_and_turn_are_asked_together() -> None:
         ),
         (
             b'{"evalSetId": "x", "evalCases": [{"evalId": "a",\n "evalId": "b"}]}',
-            "a.test.json:2:2 the key 'evalId' stands here a second time in one object",
+            "a.test.json:2:2 the key 'evalId' is repeated in one object",
         ),
         (
             eval_set(GREETING, SEARCH, GREETING),

@@ -194,7 +194,7 @@ def of_case(*expected: Expectation, inputs: Inputs | None = None, number: int | 
             [
                 "definition: the subject's version 'v2'",
                 "definition: the subject's type PROMPT",
-                "definition: the subject's name, which cases have; and an eval set without cases cannot be read",
+                "definition: the subject's name, which only cases have; an eval set without cases cannot be read",
             ],
         ),
     ],

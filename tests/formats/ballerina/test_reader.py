@@ -171,12 +171,15 @@ def test_cases_know_their_lines() -> None:
         ({"runs": 1.5, "entries": SEED}, "'runs' is 1.5; whole numbers from 1 to 1000 are allowed"),
         (
             {"confidence": 0.8, "minPassRate": 0.9, "entries": SEED},
-            "'confidence' and 'minPassRate' are two words for the same, and say different things",
+            "'confidence' and 'minPassRate' are two spellings of one key with different values",
         ),
-        ({"iterations": 2, "runs": 3, "entries": SEED}, "'iterations' and 'runs' are two words for the same"),
+        (
+            {"iterations": 2, "runs": 3, "entries": SEED},
+            "'iterations' and 'runs' are two spellings of one key with different values",
+        ),
         (
             [{"input": "q", "expectedOutput": "a", "expectedAnswer": "b"}],
-            "d.json:1:58: 'expectedOutput' and 'expectedAnswer' are two words for the same",
+            "d.json:1:58: 'expectedOutput' and 'expectedAnswer' are two spellings of one key with different values",
         ),
         ([{"expectedTools": []}], "d.json:1:2: an entry needs 'input'"),
         ({"entries": [{"query": "q"}]}, "an entry needs 'input'"),

@@ -181,7 +181,7 @@ def test_times_are_texts_or_seconds_with_a_fraction(end: object) -> None:
 )
 def test_what_is_no_time_is_a_problem_with_its_place(time: object) -> None:
     message = problem(evalset(t=[trace("q", assistant("a"), startTime=time)]))
-    assert message.startswith("m.json:31:24: 'startTime' of a trace is no time in UTC: ")
+    assert message.startswith("m.json:31:24: 'startTime' of a trace is not a valid time in UTC: ")
 
 
 def test_a_trace_that_ends_before_it_starts_is_a_problem() -> None:
@@ -213,8 +213,8 @@ def test_what_does_not_fit_is_a_problem(change: dict[str, object], message: str)
 def test_threads_have_ids_of_their_own() -> None:
     message = problem(evalset(a=[], b=[], a__2=[]))
     assert message.splitlines() == [
-        "m.json:17:13: the thread 'a' stands here a second time; the first is in line 6",
-        "  Give each thread an id of its own.",
+        "m.json:17:13: the thread 'a' is repeated; the first one is in line 6",
+        "  Give each thread a unique id.",
     ]
 
 

@@ -328,7 +328,10 @@ def test_a_request_becomes_an_utterance_with_history_and_state(
             '{"messages": [{"role": "assistant", "content": "a"}]}',
             "1:27 row 1: the messages end with one of role 'agent'",
         ),
-        ('{"messages": [{"role": "usr", "content": "a"}]}', '1:37 row 1: a message has the role "usr", which is none'),
+        (
+            '{"messages": [{"role": "usr", "content": "a"}]}',
+            '1:37 row 1: a message has the role "usr", which is not a valid role',
+        ),
         ('{"messages": [{"content": "a"}]}', "1:28 row 1: a message has no 'role'"),
         ('{"messages": [{"role": "user", "content": 4}]}', "1:56 row 1: the content of a message is a number"),
         ('{"messages": [3]}', "1:28 row 1: a message is a number, not an object"),
@@ -580,7 +583,7 @@ def test_a_line_that_is_too_long_is_told_and_the_next_one_read(monkeypatch: pyte
             b"reqest,response\na,b\n",
             "set.json:1 there is no column 'request', 'inputs' or 'trace' Did you mean 'request'?",
         ),
-        (b"request,request\na,b\n", "set.json:1 column 2, 'request', stands here a second time"),
+        (b"request,request\na,b\n", "set.json:1 column 2, 'request', is repeated"),
         (b"request,response\na,b,c\n", "set.json:2 row 1: it has 3 cells for 2 columns"),
         (b'request\na\n"x"y\n', "set.json:3 this is not valid CSV"),
         (b"request\na\n\xff\n", "set.json:3 the file is not UTF-8 Save it as CSV UTF-8."),
@@ -698,14 +701,14 @@ def test_other_tables_give_plain_rows() -> None:
 @pytest.mark.parametrize(
     ("data", "message"),
     [
-        ("text", "str is no table of rows"),
-        (3, "int is no table of rows"),
+        ("text", "str is not a table of rows"),
+        (3, "int is not a table of rows"),
         ([3], "row 1 is of type int, not a dict of columns"),
         ({"a": [1], "b": []}, "a dict of columns has lists of one length"),
         ({"a": "text"}, "a dict of columns has lists of one length"),
-        ([{"a": {1, 2}}], "'a' of row 1 is of type set, which JSON has not"),
-        ([{"a": float("inf")}], "'a' of row 1 holds inf, which JSON has not"),
-        ([{"a": "\ud800"}], "'a' of row 1 is no valid Unicode text"),
+        ([{"a": {1, 2}}], "'a' of row 1 is of type set, which JSON cannot hold"),
+        ([{"a": float("inf")}], "'a' of row 1 holds inf, which JSON cannot hold"),
+        ([{"a": "\ud800"}], "'a' of row 1 is not valid Unicode text"),
     ],
 )
 def test_what_is_no_table_is_refused(data: object, message: str) -> None:

@@ -50,7 +50,7 @@ _REFERENCES: Final = (RESPONSE_MATCH, FINAL_RESPONSE_MATCH)
 _FILE_NAME: Final = re.compile(r"[^/\\]*\Z")
 _MISSPELT: Final = ("test-config.json", "testconfig.json", "testConfig.json", "test_config.jsonc", "config.json")
 _EVAL_SET: Final = 'Write {"evalSetId": "...", "evalCases": [...]}.'
-_GUESS: Final = 'Nothing in it tells: with [adk] dialect = "typescript" in evalmeta.toml each row is a case.'
+_GUESS: Final = 'Its content does not say which: with [adk] dialect = "typescript" in evalmeta.toml each row is a case.'
 _READ: Final[dict[Dialect, str]] = {
     "python": "its rows are the turns of one case, as in Python",
     "typescript": "each of its rows is a case, as in TypeScript",
@@ -135,9 +135,9 @@ def _read(file: JsonFile, diagnostics: Diagnostics, dialect: AdkDialect) -> AdkF
 
 def _read_legacy(file: JsonFile, diagnostics: Diagnostics, dialect: AdkDialect) -> AdkFile:
     legacy = read_legacy(file, diagnostics, dialect=None if dialect == "auto" else dialect)
-    message = f"the form of the file is deprecated; {_READ[legacy.dialect]}"
+    message = f"the format of this file is deprecated; {_READ[legacy.dialect]}"
     if legacy.is_grouped:
-        message = "the form of the file is deprecated; each of its items is a case, whose rows are turns"
+        message = "the format of this file is deprecated; each of its items is a case, whose rows are turns"
     hint = "Write an eval set; evalmeta.adk.migrate_eval_data_to_new_schema makes one of it."
     if legacy.is_guess:
         hint = f"{_GUESS} {hint}"
@@ -159,7 +159,7 @@ def _note_missing(cases: Sequence[AdkCase], config: AdkConfig, diagnostics: Diag
         needed = _NEEDED.get(criterion.name)
         if needed and not any(_has_data(criterion, case, turn) for case in cases for turn in case.turns):
             becomes = _MISSING.get(criterion.name, "") if config.missing == "adk" else ""
-            message = f"no case has {needed}, which {criterion.name!r} needs; {becomes or 'nothing is judged by it'}"
+            message = f"no case has {needed}, which {criterion.name!r} needs; {becomes or 'it judges nothing'}"
             diagnostics.warn("adk-missing", message, hint="Remove the criterion, or add the data.")
 
 
@@ -178,7 +178,7 @@ def _note_idle(file: AdkFile, config: AdkConfig, diagnostics: Diagnostics) -> No
         return
     for case, line in zip(file.cases, file.lines, strict=True):
         if case.turns and not any(_has_data(each, case, turn) for each in config.criteria for turn in case.turns):
-            message = f"case {case.eval_id!r} is asked and not judged: it has the data of no criterion"
+            message = f"case {case.eval_id!r} runs but is not judged: it has no data for any criterion"
             diagnostics.warn("adk-idle", message, line=line, column=1)
 
 

@@ -9,7 +9,7 @@ import orjson
 
 from evalmeta.formats.adk.cases import AdkCase, AdkTurn, Call, Session, both, snake
 from evalmeta.formats.adk.reader import LEGACY, read_adk_file
-from evalmeta.formats.diagnostics import Loss, Written, case_name, number_losses
+from evalmeta.formats.diagnostics import Loss, Written, case_name, number_losses, subject_losses
 from evalmeta.model.expectations import ACTIONS, OUTCOME, canonical_name, parse_actions
 
 if TYPE_CHECKING:
@@ -37,7 +37,10 @@ def write_adk(definition: Definition, *, dialect: Dialect = "python") -> Written
         dialect: which program reads it: adk-python has the keys in snake_case, adk-ts in
             camelCase, and neither takes the other's.
     """
-    losses = list(_definition_losses(definition))
+    losses = list(subject_losses(definition))
+    if not definition.test_cases:
+        message = "the subject's name, which only cases have; an eval set without cases cannot be read"
+        losses.append(Loss("definition", message))
     cases: list[AdkCase] = []
     before: _TurnBuilder | None = None
     for place, case in enumerate(definition.test_cases, 1):
@@ -139,15 +142,6 @@ class _TurnBuilder:
         loss = Loss(self._where, what)
         if loss not in self.losses:
             self.losses.append(loss)
-
-
-def _definition_losses(definition: Definition) -> Iterator[Loss]:
-    if definition.subject_version is not None:
-        yield Loss("definition", f"the subject's version {definition.subject_version!r}")
-    if definition.subject_type != "AGENT":
-        yield Loss("definition", f"the subject's type {definition.subject_type}")
-    if not definition.test_cases:
-        yield Loss("definition", "the subject's name, which cases have; and an eval set without cases cannot be read")
 
 
 def _question(inputs: Inputs) -> str:

@@ -218,5 +218,5 @@ def _check_spellings(record: Record, names: Sequence[str]) -> None:
     given = [name for name in names if record.has(name)]
     for other in given[1:]:
         if record.raw(other) != record.raw(given[0]):
-            message = f"{given[0]!r} and {other!r} are two words for the same, and say different things"
+            message = f"{given[0]!r} and {other!r} are two spellings of one key with different values"
             record.error("ballerina-conflict", message, other, hint="Keep one of them.")

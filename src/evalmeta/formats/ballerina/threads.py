@@ -57,8 +57,8 @@ def read_threads(file: JsonFile, diagnostics: Diagnostics, *, is_strict: bool = 
         threads.append(thread)
         if thread.id and places.setdefault(thread.id, place) != place:
             line, _ = file.place(("threads", places[thread.id]))
-            message = f"the thread {thread.id!r} stands here a second time; the first is in line {line}"
-            record.error("ballerina-thread", message, "id", hint="Give each thread an id of its own.")
+            message = f"the thread {thread.id!r} is repeated; the first one is in line {line}"
+            record.error("ballerina-thread", message, "id", hint="Give each thread a unique id.")
     return threads
 
 
@@ -184,7 +184,9 @@ def _time(record: Record, name: str) -> datetime | None:
     except (ValueError, OverflowError):
         pass
     shown = f"{value[:40]!r}" if isinstance(value, str) else kind_of(value)
-    record.error("ballerina-time", f"{name!r} of {record.called} is no time in UTC: {shown}", name, hint=_TIME_HINT)
+    record.error(
+        "ballerina-time", f"{name!r} of {record.called} is not a valid time in UTC: {shown}", name, hint=_TIME_HINT
+    )
     return None
 
 

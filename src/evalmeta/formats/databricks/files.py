@@ -170,7 +170,7 @@ def _titles(cells: Sequence[str], diagnostics: Diagnostics) -> list[str]:
     titles = [each.strip() for each in cells]
     for place, title in enumerate(titles):
         if title in titles[:place]:
-            diagnostics.error("csv-columns", f"column {place + 1}, {title!r}, stands here a second time", line=1)
+            diagnostics.error("csv-columns", f"column {place + 1}, {title!r}, is repeated", line=1)
     if {*_REQUIRED_COLUMNS}.isdisjoint(titles):
         nearest = did_you_mean(titles[0], COLUMNS) if titles else ""
         diagnostics.error("csv-columns", "there is no column 'request', 'inputs' or 'trace'", line=1, hint=nearest)

@@ -504,7 +504,7 @@ def _message(value: JsonValue, path: Path, refuse: Refuse) -> tuple[str, str | N
     role, content = value.get("role"), value.get("content")
     known = _ROLES.get(role) if isinstance(role, str) else None
     if known is None:
-        what = "has no 'role'" if role is None else f"has the role {json.dumps(role)[:50]}, which is none"
+        what = "has no 'role'" if role is None else f"has the role {json.dumps(role)[:50]}, which is not a valid role"
         refuse(f"a message {what}", (*path, "role"), did_you_mean(str(role), _ROLES))
         return None
     if content is None and known == "agent" and value.get("tool_calls"):

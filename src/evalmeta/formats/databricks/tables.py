@@ -258,7 +258,7 @@ def rows_of(data: object) -> list[JsonObject]:
     elif isinstance(data, _Frame):
         data = data.to_dict("records")
     if isinstance(data, str | bytes) or not isinstance(data, Iterable):
-        raise UsageError(f"{type(data).__name__} is no table of rows", actions=_HINT)
+        raise UsageError(f"{type(data).__name__} is not a table of rows", actions=_HINT)
     return [plain_row(each, number) for number, each in enumerate(data, 1)]
 
 
@@ -309,18 +309,18 @@ def _converted(value: object, where: str, depth: int) -> JsonValue:
     to_dict: object = getattr(value, "to_dict", None)
     if callable(to_dict):
         return _plain(to_dict(), where, depth + 1)
-    raise UsageError(f"{where} is of type {type(value).__name__}, which JSON has not", actions=_HINT)
+    raise UsageError(f"{where} is of type {type(value).__name__}, which JSON cannot hold", actions=_HINT)
 
 
 def _encodable(text: str, where: str) -> str:
     try:
         text.encode()
     except UnicodeEncodeError as error:
-        raise UsageError(f"{where} is no valid Unicode text ({error.reason})") from error
+        raise UsageError(f"{where} is not valid Unicode text ({error.reason})") from error
     return text
 
 
 def _finite(value: float, where: str) -> float:
     if math.isinf(value):
-        raise UsageError(f"{where} holds {value}, which JSON has not")
+        raise UsageError(f"{where} holds {value}, which JSON cannot hold")
     return value

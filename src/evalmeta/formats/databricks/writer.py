@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Final
 import orjson
 
 from evalmeta.formats.databricks.rows import is_plain
-from evalmeta.formats.diagnostics import Loss, Written, case_name, number_losses
+from evalmeta.formats.diagnostics import Loss, Written, case_name, number_losses, subject_losses
 from evalmeta.model.expectations import OUTCOME, canonical_name
 
 if TYPE_CHECKING:
@@ -65,10 +65,7 @@ def _response(expectations: Sequence[Expectation]) -> Expectation | None:
 
 def _definition_losses(definition: Definition) -> Iterator[Loss]:
     yield Loss("definition", f"the subject's name {definition.subject_name!r}; rows do not name their agent")
-    if definition.subject_version is not None:
-        yield Loss("definition", f"the subject's version {definition.subject_version!r}")
-    if definition.subject_type != "AGENT":
-        yield Loss("definition", f"the subject's type {definition.subject_type}")
+    yield from subject_losses(definition)
     if definition.description is not None:
         yield Loss("definition", "the description")
 
