@@ -168,7 +168,7 @@ def test_ways_to_select_exclude_each_other(evalmeta: Program, copy_samples: Call
     done = evalmeta(command, "-x", "package.xml", "-m", "AiEvaluationDefinition")
 
     assert done.code == 2
-    assert "--source-dir, --manifest and --metadata exclude each other." in done.err
+    assert "--source-dir, --manifest and --metadata cannot be combined." in done.err
 
 
 def test_a_name_that_nothing_has_is_answered_with_the_nearest(

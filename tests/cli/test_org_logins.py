@@ -176,7 +176,7 @@ def test_without_a_browser_the_address_is_printed(program: list[str], org: OAuth
         ((), "An access token needs --instance-url, or SF_ORG_INSTANCE_URL."),
         (("--alias", "embedded"), "'embedded' cannot be an alias"),
         (("--alias", "me@desk"), "'me@desk' cannot be an alias"),
-        (("--sfdx-url-file", "gone.txt"), "gone.txt: there is no such file."),
+        (("--sfdx-url-file", "gone.txt"), "gone.txt: the file does not exist."),
         (("--set-default", "--web"), "There is no project in"),
         (("--nonsense",), "No such option"),
     ],

@@ -58,7 +58,7 @@ def test_destructive_changes_are_named(evalmeta: Program, project: Path) -> None
         (["--pre-destructive-changes", "old.xml"], 2, "need --manifest"),
         (["-x", "manifest/package.xml", "--pre-destructive-changes", "old.xml"], 1, "destructive-wildcard"),
         (["-z", "a/b.zip"], 2, "--output-dir"),
-        (["-x", "manifest/package.xml", "-d", "force-app"], 2, "exclude each other"),
+        (["-x", "manifest/package.xml", "-d", "force-app"], 2, "cannot be combined"),
         (["-d", "manifest"], 2, "outside the project's package directories (force-app)"),
     ],
 )

@@ -75,4 +75,4 @@ def test_pairs_that_cannot_be_rated_are_errors(tmp_path: Path, monkeypatch: pyte
 def test_a_file_that_is_not_there_is_told(tmp_path: Path) -> None:
     error = CliRunner().invoke(check, [str(tmp_path / "no.jsonl")], standalone_mode=False).exception
     assert isinstance(error, UsageError)
-    assert "there is no such file" in str(error)
+    assert "the file does not exist" in str(error)

@@ -25,7 +25,7 @@ def test_a_file_with_a_mistake_is_told_until_it_is_mended(tmp_path: Path) -> Non
     subjects, file = live_subjects(tmp_path), tmp_path / "evalmeta.toml"
     file.write_text("[subjects")
     for _ in range(2):
-        with pytest.raises(SettingsError, match="is not TOML"):
+        with pytest.raises(SettingsError, match="is not valid TOML"):
             len(subjects)
     file.write_text(SETTINGS)
     assert list(subjects) == ["Desk"]

@@ -32,13 +32,13 @@ def test_ordinary_names_pass(name: str) -> None:
         ("", "has no name"),
         ("/", "absolute"),
         ("/etc/passwd", "absolute"),
-        ("..", "step"),
-        ("../evil", "step"),
-        ("a/../../evil", "step"),
-        ("a/..", "step"),
-        ("./a", "step"),
-        ("../", "step"),
-        ("a//b", "empty step"),
+        ("..", "segment"),
+        ("../evil", "segment"),
+        ("a/../../evil", "segment"),
+        ("a/..", "segment"),
+        ("./a", "segment"),
+        ("../", "segment"),
+        ("a//b", "empty segment"),
         ("..\\evil", "backslash"),
         ("C:evil", "drive"),
         ("c:/evil", "drive"),
@@ -47,7 +47,7 @@ def test_ordinary_names_pass(name: str) -> None:
         ("a\nb", "control character"),
         ("a\x7f", "control character"),
         ("a\x9b", "control character"),
-        ("a\ud800", "UTF-8"),
+        ("a\ud800", "valid Unicode"),
         ("n" * 1001, "more than 1,000 characters"),
     ],
 )
@@ -61,7 +61,7 @@ def test_unsafe_names_are_refused(name: str, why: str) -> None:
     [("a", "a"), ("a/b", "A/B"), ("ü", "Ü"), ("u\u0308", "\u00fc"), ("a", "a/"), ("a/", "a"), ("straße", "STRASSE")],
 )
 def test_a_name_that_another_system_takes_for_the_same_is_refused(names: tuple[str, str]) -> None:
-    with pytest.raises(ArchiveError, match="is there twice"):
+    with pytest.raises(ArchiveError, match="occurs twice"):
         check_names(names)
 
 

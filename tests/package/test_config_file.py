@@ -18,7 +18,7 @@ def test_a_byte_order_mark_is_no_part_of_the_text(tmp_path: Path) -> None:
 
 
 def test_a_missing_file_raises_the_error_asked_for(tmp_path: Path) -> None:
-    with pytest.raises(ProjectError, match="there is no such file"):
+    with pytest.raises(ProjectError, match="the file does not exist"):
         read_text(tmp_path / "f", raises=ProjectError)
 
 

@@ -104,7 +104,7 @@ def test_escapes_are_no_separators(tmp_path: Path, line: str) -> None:
 
 @pytest.mark.parametrize("line", ["!", "\\", "[z-a]", "[[:alpha:]]x"])
 def test_a_line_that_is_no_pattern_is_an_error_with_its_place(tmp_path: Path, line: str) -> None:
-    with pytest.raises(ProjectError, match=r"\.forceignore:2: .* is no pattern") as caught:
+    with pytest.raises(ProjectError, match=r"\.forceignore:2: .* is not a valid pattern") as caught:
         ignoring(tmp_path, "fine", line)
     assert caught.value.actions
 

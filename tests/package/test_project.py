@@ -67,12 +67,12 @@ def test_no_project_says_what_was_looked_for_where_and_what_to_do(tmp_path: Path
     with pytest.raises(ProjectError) as caught:
         find_project(tmp_path)
     wanted = "sfdx-project.json, evalmeta.toml, package.xml, aiEvaluationDefinitions, aiTestingDefinitions"
-    assert str(caught.value) == f"There is no project in {tmp_path} or above it; looked for {wanted}."
+    assert str(caught.value) == f"There is no project in {tmp_path} or above it; searched for {wanted}."
     assert "create an empty evalmeta.toml" in caught.value.actions[1]
 
 
 def test_a_start_that_does_not_exist_is_not_found(tmp_path: Path) -> None:
-    with pytest.raises(NotFound, match="there is no such file or folder"):
+    with pytest.raises(NotFound, match="the file or folder does not exist"):
         find_project(tmp_path / "nowhere")
 
 
@@ -89,14 +89,14 @@ def test_the_default_package_directory_comes_first(dx: Path) -> None:
 @pytest.mark.parametrize("path", ["..", "a/../../b", "..\\b"])
 def test_a_package_directory_stays_inside_the_project(dx: Path, path: str) -> None:
     declare(dx, {"path": path})
-    with pytest.raises(ProjectError, match="lies outside the project"):
+    with pytest.raises(ProjectError, match="is outside the project"):
         find_project(dx)
 
 
 def test_a_package_directory_that_links_outside_is_refused(dx: Path, tmp_path_factory: pytest.TempPathFactory) -> None:
     (dx / "linked").symlink_to(tmp_path_factory.mktemp("outside"))
     declare(dx, {"path": "linked"})
-    with pytest.raises(ProjectError, match="lies outside the project"):
+    with pytest.raises(ProjectError, match="is outside the project"):
         find_project(dx)
 
 

@@ -36,7 +36,7 @@ def test_keys_of_salesforce_that_evalmeta_does_not_use_are_fine(file: Path) -> N
 
 
 def test_broken_json_is_told_by_line_and_column(file: Path) -> None:
-    assert refusal(file, '{\n  "packageDirectories": ]\n}').startswith("sfdx-project.json:2:25: is not JSON: ")
+    assert refusal(file, '{\n  "packageDirectories": ]\n}').startswith("sfdx-project.json:2:25: is not valid JSON: ")
 
 
 def test_json_that_is_no_object_is_an_error(file: Path) -> None:
@@ -44,7 +44,7 @@ def test_json_that_is_no_object_is_an_error(file: Path) -> None:
 
 
 def test_a_project_needs_a_package_directory(file: Path) -> None:
-    assert "packageDirectories: names no folder" in refusal(file, '{"packageDirectories": []}')
+    assert "packageDirectories: is empty" in refusal(file, '{"packageDirectories": []}')
     assert "packageDirectories: is missing" in refusal(file, "{}")
     assert "packageDirectories: must be a list" in refusal(file, '{"packageDirectories": {"path": "a"}}')
 

@@ -86,7 +86,7 @@ def test_a_member_without_file_is_a_problem_with_the_nearest_name(dx_project: Pr
 
 
 def test_a_wildcard_that_does_not_stand_alone_is_explained(dx_project: Project) -> None:
-    assert problems(dx_project, manifest("Ord*"))[0].hint.startswith("Only * alone stands for several")
+    assert problems(dx_project, manifest("Ord*"))[0].hint.startswith("Write a <members> for each name")
 
 
 @pytest.mark.parametrize("name", ["a:b", "a\\b", "a\nb", "a\udcff"])

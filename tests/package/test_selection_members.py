@@ -61,7 +61,7 @@ def test_an_unknown_type_is_answered_with_the_nearest(entry: str, hint: str) -> 
 
 @pytest.mark.parametrize("entry", ["", ":X", f"{TYPE}:", " : "])
 def test_an_entry_without_type_or_name_is_wrong_usage(entry: str) -> None:
-    with pytest.raises(UsageError, match="neither Type nor Type:Name"):
+    with pytest.raises(UsageError, match="is not a valid Type or Type:Name"):
         parse_members([entry])
 
 

@@ -81,7 +81,7 @@ def test_a_package_directory_that_is_none_is_named(dx_project: Project) -> None:
     with pytest.raises(ProjectError, match="the package directory 'force-app' does not exist"):
         names(dx_project)
     folder.touch()
-    with pytest.raises(ProjectError, match="the package directory 'force-app' is no folder"):
+    with pytest.raises(ProjectError, match="the package directory 'force-app' is not a folder"):
         names(dx_project)
 
 

@@ -1,11 +1,4 @@
-"""Zips of components: the same files always give the same bytes, and any zip is read as if a stranger had made it.
-
-What a zip for the Metadata API holds: a manifest, components, and what is to be deleted.
-
-Which names the entries of a zip may have: one place below the root, the same on every system, once.
-
-A zip as a function of its names and contents: nothing else reaches the bytes.
-"""
+"""Zips for the Metadata API: written reproducibly, and read strictly because their senders are not trusted."""
 
 from __future__ import annotations
 
@@ -47,22 +40,43 @@ if TYPE_CHECKING:
     from evalmeta.package.zip_reader import ZipEntry
 
 
-# Nearly identical test cases in one file compress 120 to 200 times. Only beyond the size
-# of any file that evalmeta reads does such a ratio speak for a bomb.
+# Files with nearly identical test cases have compression ratios of 120 to 200. Such a ratio is suspicious only for
+# files that are larger than any that evalmeta reads.
 _RATIO_FREE_BYTES: Final = limits.MAX_XML_BYTES
 _ENCRYPTED: Final = 0x0001 | 0x0040 | 0x2000
+# The sf CLI warns from this share of a limit, too.
+_NEAR: Final = 0.8
+_FAULTS: Final = (
+    (re.compile(r"\A\Z"), "has no name"),
+    (re.compile(r"(?s)\A.{1001}"), "has a name of more than 1,000 characters"),
+    (re.compile(r"[\x00-\x1f\x7f-\x9f]"), "has a control character in its name"),
+    (re.compile(r"[\ud800-\udfff]"), "has a name that is not valid Unicode"),
+    (re.compile(r"\\"), "has a backslash in its name"),
+    (re.compile(r"\A/"), "has an absolute name"),
+    (re.compile(r"\A.:"), "has a drive in its name"),
+    (re.compile(r"(?:\A|/)\.\.?(?:/|\Z)"), "has a `.` or `..` segment in its name"),
+    (re.compile(r"//"), "has an empty segment in its name"),
+)
+_PLAIN: Final = re.compile(r"(?:\w[\w-]*/)*\w[\w-]*(?:\.\w+)?", re.ASCII)
+_PLAIN_CHARS: Final = 255
+# The default level 6 takes longer and does not make definitions smaller.
+_LEVEL: Final = 5
+_NEEDED: Final = 20
+_MADE_ON_UNIX: Final = (3 << 8) | 20
+_TIME: Final = 0
+_DATE: Final = (1 << 5) | 1  # 1980-01-01
+_ATTRIBUTES: Final = (stat.S_IFREG | 0o644) << 16
 
 
 def build_zip(entries: Iterable[tuple[str, bytes | Path]]) -> bytes:
-    """Create a zip of names and contents; the same input gives the same bytes (with the same zlib).
+    """Return a zip of names and contents; the same input gives the same bytes with the same zlib.
 
-    Order of the input, clock, time zone, hash seed and system leave no trace: names are
-    sorted, dates are 1980-01-01, permissions 0644. Names, count and sizes are checked
-    before a file is read; then one file is in memory at a time.
+    Names are sorted, dates are 1980-01-01 and permissions 0644. Names, count and sizes are checked before files are
+    read; then one file is in memory at a time.
 
     Raises:
-        ArchiveError: a name is unsafe or not unique, a file cannot be read, or the
-            archive goes beyond `limits` (entries, bytes unzipped, bytes zipped).
+        ArchiveError: A name is unsafe or not unique, a file cannot be read, or the archive exceeds `limits` (entries,
+            bytes unzipped, bytes zipped).
     """
     named = sorted(islice(entries, limits.MAX_ZIP_ENTRIES + 1), key=lambda entry: entry[0])
     if len(named) > limits.MAX_ZIP_ENTRIES:
@@ -74,15 +88,15 @@ def build_zip(entries: Iterable[tuple[str, bytes | Path]]) -> bytes:
 
 
 def read_zip(data: bytes) -> dict[str, bytes]:
-    """Read every file of a zip from an untrusted sender; folder entries are left out.
+    """Return the files of a zip from an untrusted sender; folder entries are left out.
 
-    Names, kinds and declared sizes are all judged before the first content is unpacked,
-    and no content grows beyond its declared size.
+    Names, kinds and declared sizes are checked before the first content is unpacked, and no content can exceed its
+    declared size.
 
     Raises:
-        ArchiveError: for any other bytes. Refused are damaged, truncated, split,
-            encrypted and ZIP64 archives; unsafe or repeated names; symlinks and
-            devices; overlapping entries; counts, sizes and ratios beyond `limits`.
+        ArchiveError: The bytes are not an acceptable zip. Damaged, truncated, split, encrypted and ZIP64 archives,
+            unsafe or repeated names, symlinks and devices, overlapping entries, and counts, sizes and ratios beyond
+            `limits` are refused.
     """
     _check_zipped(len(data))
     entries = read_directory(data)
@@ -105,7 +119,7 @@ def _size(name: str, content: bytes | Path) -> int:
     except OSError as error:
         raise _unreadable(name, content, error.strerror) from error
     if not stat.S_ISREG(status.st_mode):
-        raise _unreadable(name, content, "it is no plain file")
+        raise _unreadable(name, content, "it is not a regular file")
     return status.st_size
 
 
@@ -132,7 +146,7 @@ def _read(name: str, content: bytes | Path, size: int) -> bytes:
 
 
 def _read_at_once(path: Path, most: int) -> bytes:
-    # A file object costs as much again as the reading of a small file.
+    # A file object would double the time for small files.
     descriptor = os.open(path, os.O_RDONLY | getattr(os, "O_BINARY", 0))
     try:
         return os.read(descriptor, most)
@@ -144,12 +158,14 @@ def _check_kind(entry: ZipEntry) -> None:
     if entry.flags & _ENCRYPTED:
         raise refused(entry.name, "is encrypted")
     if entry.method not in {STORED, DEFLATED}:
-        raise refused(entry.name, f"is compressed by method {entry.method}; only stored (0) and deflated (8) are read")
+        raise refused(
+            entry.name, f"is compressed by method {entry.method}; only stored (0) and deflated (8) are supported"
+        )
     kind = stat.S_IFMT(entry.mode)
     if kind == stat.S_IFLNK:
         raise refused(entry.name, "is a symlink")
     if kind not in {0, stat.S_IFDIR if entry.is_folder else stat.S_IFREG}:
-        raise refused(entry.name, "is no plain file")
+        raise refused(entry.name, "is not a regular file")
 
 
 def _check_ratios(entries: Iterable[ZipEntry], zipped: int) -> None:
@@ -184,19 +200,15 @@ def _check_zipped(size: int) -> None:
 
 
 def _beyond(figures: str) -> ArchiveError:
-    return ArchiveError(f"The zip has {figures}.", actions=("Split it: name fewer members in the manifest.",))
+    return ArchiveError(f"The zip has {figures}.", actions=("Split it: list fewer members in the manifest.",))
 
 
 def _unreadable(name: str, path: Path, why: str | None) -> ArchiveError:
     return ArchiveError(f"{path}: cannot be put into the zip as {name!r}: {why}.")
 
 
-# The share of a limit from which on the sf CLI warns too.
-_NEAR: Final = 0.8
-
-
 def manifest_of(components: Iterable[Component], api_version: ApiVersion) -> Manifest:
-    """Return the manifest that names each of the components, in the form that `unite` gives."""
+    """Return a manifest of the components, in the canonical form of `unite`."""
     names: dict[str, list[str]] = {}
     for component in components:
         names.setdefault(component.type.name, []).append(component.full_name)
@@ -207,11 +219,11 @@ def manifest_of(components: Iterable[Component], api_version: ApiVersion) -> Man
 def package_entries(
     components: ComponentSet, destructive: Mapping[str, bytes] | None = None
 ) -> Iterator[tuple[str, bytes | Path]]:
-    """Yield names and contents for `archive.build_zip`: package.xml in the root, a file for each component.
+    """Yield names and contents for `build_zip`: package.xml, destructive changes, and a file for each component.
 
     Args:
-        components: what is deployed.
-        destructive: manifests of what is deleted, by their names in the root.
+        components: The components to deploy.
+        destructive: Manifests of the components to delete, by file name.
     """
     yield PACKAGE_FILE, write_manifest(manifest_of(components.components, components.api_version))
     yield from (destructive or {}).items()
@@ -219,7 +231,7 @@ def package_entries(
 
 
 def near_limits(*, zipped: int, entries: int) -> tuple[str, ...]:
-    """Warn of a zip that takes 80 percent or more of what the Metadata API allows, in bytes or in files."""
+    """Return warnings for a zip that has at least 80 percent of the bytes or files that the Metadata API allows."""
     used = ((zipped, limits.MAX_ZIP_BYTES, "bytes zipped"), (entries, limits.MAX_ZIP_ENTRIES, "files"))
     return tuple(
         f"the package has {count:,} {unit}, {count / most:.0%} of the {most:,} that an org takes"
@@ -228,28 +240,13 @@ def near_limits(*, zipped: int, entries: int) -> tuple[str, ...]:
     )
 
 
-_FAULTS: Final = (
-    (re.compile(r"\A\Z"), "has no name"),
-    (re.compile(r"(?s)\A.{1001}"), "has a name of more than 1,000 characters"),
-    (re.compile(r"[\x00-\x1f\x7f-\x9f]"), "has a control character in its name"),
-    (re.compile(r"[\ud800-\udfff]"), "has a name that UTF-8 cannot hold"),
-    (re.compile(r"\\"), "has a backslash in its name"),
-    (re.compile(r"\A/"), "has an absolute name"),
-    (re.compile(r"\A.:"), "names a drive"),
-    (re.compile(r"(?:\A|/)\.\.?(?:/|\Z)"), "has a step `.` or `..` in its name"),
-    (re.compile(r"//"), "has an empty step in its name"),
-)
-_PLAIN: Final = re.compile(r"(?:\w[\w-]*/)*\w[\w-]*(?:\.\w+)?", re.ASCII)
-_PLAIN_CHARS: Final = 255
-
-
 def check_names(names: Iterable[str]) -> None:
-    """Refuse names that are unsafe, or the same on a system that ignores case or accents' spelling.
+    """Check that names are safe, and differ on systems that ignore case or Unicode normalization.
 
-    A name that ends in `/` is a folder's; a folder may be named again, a file may not.
+    Names that end in `/` are folders; only folders may be repeated.
 
     Raises:
-        ArchiveError: it names the first bad entry and says why.
+        ArchiveError: A name is unsafe or repeated.
     """
     files: set[str] = set()
     folders: set[str] = set()
@@ -257,7 +254,7 @@ def check_names(names: Iterable[str]) -> None:
         _check_name(name)
         key = _same_on_disk(name.removesuffix("/"))
         if key in files or (key in folders and not name.endswith("/")):
-            raise refused(name, "is there twice, at least where case does not count")
+            raise refused(name, "occurs twice, at least on systems that ignore case")
         (folders if name.endswith("/") else files).add(key)
 
 
@@ -273,20 +270,11 @@ def _same_on_disk(name: str) -> str:
     return name.lower() if name.isascii() else unicodedata.normalize("NFC", name).casefold()
 
 
-# Level 6, the usual one, takes longer and makes definitions no smaller.
-_LEVEL: Final = 5
-_NEEDED: Final = 20
-_MADE_ON_UNIX: Final = (3 << 8) | 20
-_TIME: Final = 0
-_DATE: Final = (1 << 5) | 1  # 1980-01-01
-_ATTRIBUTES: Final = (stat.S_IFREG | 0o644) << 16
-
-
 def zip_chunks(files: Iterable[tuple[str, bytes]]) -> Iterator[bytes]:
-    """Write a zip piece by piece, in the order of the files, and takes each file when its turn comes.
+    """Yield the bytes of a zip in chunks, in the order of the files; each file is read when it is needed.
 
-    Every entry is deflated, dated 1980-01-01 and has the permissions 0644. Names and
-    sizes must be within the limits of `archive.build_zip`.
+    Every entry is deflated, dated 1980-01-01 and has the permissions 0644. Names and sizes must be within the limits
+    of `build_zip`.
     """
     directory: list[bytes] = []
     offset = 0

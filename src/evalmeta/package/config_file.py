@@ -1,4 +1,4 @@
-"""What `evalmeta.toml` and `sfdx-project.json` have in common: bounded reading, and names for keys."""
+"""Reading of `evalmeta.toml` and `sfdx-project.json`, and names for their keys in messages."""
 
 from __future__ import annotations
 
@@ -18,14 +18,14 @@ _BARE_KEY: Final = re.compile(r"[A-Za-z0-9_-]+")
 
 
 def read_text(path: Path, *, raises: type[UsageError]) -> str:
-    """Read a UTF-8 file, with or without a byte order mark, of at most `limits.MAX_SETTINGS_BYTES`.
+    """Return the text of a UTF-8 file of at most `limits.MAX_SETTINGS_BYTES`; a byte order mark is allowed.
 
     Raises:
-        UsageError: of the class `raises`, when the file cannot be read.
+        UsageError: The file cannot be read; an error of the class `raises`.
     """
     try:
         if not path.is_file():
-            raise raises(f"{path}: there is no such file.")
+            raise raises(f"{path}: the file does not exist.")
         with path.open("rb") as file:
             data = file.read(limits.MAX_SETTINGS_BYTES + 1)
     except OSError as error:
@@ -40,7 +40,7 @@ def read_text(path: Path, *, raises: type[UsageError]) -> str:
 
 
 def key_name(keys: Sequence[str | int]) -> str:
-    """Spell where a value stands: `run.concurrency`, `subjects."My Agent".adapter`, `packageDirectories[0].path`."""
+    """Return a dotted key: `run.concurrency`, `subjects."My Agent".adapter`, `packageDirectories[0].path`."""
     return "".join(_step(key) for key in keys).removeprefix(".")
 
 

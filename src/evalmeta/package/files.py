@@ -1,7 +1,4 @@
-"""Writing files so that each is either as it was or as it should be.
-
-Paths as messages show them.
-"""
+"""Reading and atomic writing of files, and paths for messages."""
 
 from __future__ import annotations
 
@@ -21,10 +18,10 @@ FileState = Literal["Created", "Changed", "Unchanged"]
 
 
 def write_file(project: Project, path: Path, content: bytes) -> None:
-    """Write a file of the project in one step; a crash leaves the old one or the new one.
+    """Write a file of the project atomically.
 
     Raises:
-        ProjectError: the file lies outside the project, behind a link say, or cannot be written.
+        ProjectError: The file is outside the project, for example behind a link, or cannot be written.
     """
     write_below(project.root, path, content, called="the project")
 
@@ -32,14 +29,18 @@ def write_file(project: Project, path: Path, content: bytes) -> None:
 def write_below(
     folder: Path, path: Path, content: bytes, *, called: str = "", durable: bool = True, mode: int | None = None
 ) -> None:
-    """Write a file somewhere in a folder in one step; the folder has an absolute path without links.
+    """Write a file below a folder atomically; links that stay inside the folder are followed.
 
-    Links that stay inside the folder are followed and stay links. Without `durable` it is
-    quick, and a file may be lost when the machine stops. The file gets `mode` where it is
-    given; otherwise it keeps the one it has, or gets the usual one.
+    Args:
+        folder: The folder, as an absolute path without links.
+        path: The file.
+        content: Its new content.
+        called: The folder's name in messages.
+        durable: Whether to wait until the file is on disk; otherwise it may be lost if the machine stops.
+        mode: The file's permissions; by default those of the existing file, or the usual ones.
 
     Raises:
-        ProjectError: the file lies outside the folder (`called` so in the message), or cannot be written.
+        ProjectError: The file is outside the folder, or cannot be written.
     """
     target = target_below(folder, path, called=called)
     try:
@@ -50,25 +51,25 @@ def write_below(
 
 
 def target_below(folder: Path, path: Path, *, called: str = "") -> Path:
-    """Return the file that `write_below` writes: the path's own, or the one that its links lead to.
+    """Return the file that `write_below` writes, with all links resolved.
 
     Raises:
-        ProjectError: it lies outside the folder, or there is none because links lead to each other.
+        ProjectError: It is outside the folder, or the links form a loop.
     """
-    # realpath, because Path.resolve() raises RuntimeError for links that lead to each other.
+    # Path.resolve() would raise RuntimeError for loops of links.
     target = Path(os.path.realpath(path))
     if not target.is_relative_to(folder):
         raise ProjectError(f"{path}: a link leads out of {called or folder}; the file was not written")
     if target.is_symlink():
-        raise ProjectError(f"{path}: cannot be written: its links lead to each other")
+        raise ProjectError(f"{path}: cannot be written: its links form a loop")
     return target
 
 
 def put_file(path: Path, content: bytes) -> FileState:
-    """Write a file that a user named, links followed, unless it has the content already; says what that did.
+    """Write a file that a user named unless it already has the content; return what was done.
 
     Raises:
-        ProjectError: the file cannot be read or written.
+        ProjectError: The file cannot be read or written.
     """
     target = Path(os.path.realpath(path))
     state = state_of(target, content)
@@ -81,7 +82,7 @@ def state_of(path: Path, content: bytes) -> FileState:
     """Return what writing the content would do to a file.
 
     Raises:
-        ProjectError: the file cannot be read.
+        ProjectError: The file cannot be read.
     """
     try:
         if not path.is_file():
@@ -93,10 +94,10 @@ def state_of(path: Path, content: bytes) -> FileState:
 
 
 def read_file(path: Path, *, max_bytes: int = limits.MAX_XML_BYTES) -> bytes:
-    """Read a whole file.
+    """Return the content of a file.
 
     Raises:
-        ProjectError: it cannot be read, or is larger than `max_bytes`.
+        ProjectError: It cannot be read, or is larger than `max_bytes`.
     """
     try:
         with path.open("rb") as file:
@@ -132,6 +133,6 @@ def _umask() -> int:
 
 
 def shown(path: Path) -> str:
-    """Return a path as messages show it: relative to the current folder when it is inside."""
-    here = os.getcwd().replace(os.sep, "/")  # noqa: PTH109 - ten times as fast, once a file
+    """Return a path for messages: relative to the current folder if it is inside."""
+    here = os.getcwd().replace(os.sep, "/")  # noqa: PTH109 - ten times as fast as Path.cwd()
     return path.as_posix().removeprefix(f"{here}/")

@@ -1,4 +1,4 @@
-"""`.forceignore`: what of a project is never taken, in the syntax of .gitignore."""
+"""`.forceignore`: the ignored files of a project, in the syntax of .gitignore."""
 
 from __future__ import annotations
 
@@ -18,17 +18,17 @@ if TYPE_CHECKING:
 
 FORCEIGNORE_FILE: Final = ".forceignore"
 
-# As in the sf CLI they stand behind the file's own lines, so that no `!` brings such files back.
+# As in the sf CLI, they follow the lines of the file, so that no `!` can include such files again.
 _DEFAULTS: Final = ("**/*.dup", "**/.*", "**/package2-descriptor.json", "**/package2-manifest.json")
 
-# Not the escapes of .gitignore: `\#` and `\!` at the beginning, blanks, brackets, a star that begins a pattern.
+# Backslashes between folders, but not the escapes of .gitignore: leading `\#` and `\!`, blanks, brackets, stars.
 _SEPARATOR: Final = re.compile(r"\\(?=[\w.-])|(?<=.)\\(?=\*)|(?<=[^\\])\\$")
 _GROUP_NAME: Final = re.compile(r"\(\?P<\w+>")
 _END_BLANKS: Final = re.compile(r"(?<!\\) +$")
 
 
 class IgnoreLine(NamedTuple):
-    """A line that decides: its number in the file, 0 for a default, and its text."""
+    """A line of the file; the number is 0 for defaults."""
 
     number: int
     text: str
@@ -44,30 +44,29 @@ class _Rule(NamedTuple):
 class ForceIgnore:
     """The lines of a project's `.forceignore`; without the file nothing is ignored.
 
-    The last line that matches a path decides, and an ignored folder hides whatever is
-    in it, as in git.
+    As in git, the last line that matches a path decides, and everything in an ignored folder is ignored.
 
     Attributes:
-        problems: warnings about lines that are read otherwise than git reads them.
+        problems: warnings about lines that git reads differently.
     """
 
     __slots__ = ("_folders", "_may_match", "_root", "_rules", "problems")
 
     def __init__(self, root: Path, rules: Iterable[_Rule] = (), *, problems: Iterable[Problem] = ()) -> None:
-        self._root = os.path.join(root, "")  # noqa: PTH118 - a Path has no separator at its end
+        self._root = os.path.join(root, "")  # noqa: PTH118 - a Path has no trailing separator
         self._rules = tuple(rules)[::-1]
-        # One look tells of nearly every path that no rule matches it.
+        # One match excludes nearly every path that no rule matches.
         patterns = (f"(?:{_GROUP_NAME.sub('(?:', rule.regex.pattern)})" for rule in self._rules)
         self._may_match = re.compile("|".join(patterns)).match
         self._folders: dict[str, IgnoreLine | None] = {"": None}
         self.problems = tuple(problems)
 
     def ignores(self, path: Path | str, *, is_folder: bool = False) -> bool:
-        """Return whether a file or folder inside the root is ignored, by itself or by a folder above it."""
+        """Return whether a file or folder inside the root is ignored, by itself or with a folder above it."""
         return bool(self._rules) and self.find_line(path, is_folder=is_folder) is not None
 
     def find_line(self, path: Path | str, *, is_folder: bool = False) -> IgnoreLine | None:
-        """Return the line that makes an absolute path inside the root ignored, None when it is not."""
+        """Return the line that ignores an absolute path inside the root; None if it is not ignored."""
         relative = str(path)[len(self._root) :].replace(os.sep, "/")
         if is_folder:
             return self._folder_line(relative)
@@ -86,7 +85,7 @@ class ForceIgnore:
             if rule.folders_only and not is_folder:
                 continue
             found = rule.regex.match(path)
-            # Its one group stands for a folder above, which had its turn.
+            # A group matched a folder above, which is checked separately.
             if found and found.lastindex is None:
                 return rule.line if rule.ignores else None
         return None
@@ -96,7 +95,7 @@ def read_forceignore(root: Path) -> ForceIgnore:
     """Read the `.forceignore` in a project's root.
 
     Raises:
-        ProjectError: the file cannot be read, or a line is no pattern.
+        ProjectError: The file cannot be read, or a line is not a valid pattern.
     """
     file = root / FORCEIGNORE_FILE
     if not file.is_file():
@@ -109,7 +108,7 @@ def read_forceignore(root: Path) -> ForceIgnore:
 
 
 def _rule(file: Path, line: IgnoreLine) -> _Rule | None:
-    from pathspec import GitIgnoreSpec  # noqa: PLC0415 - 27 ms, and most projects need it not
+    from pathspec import GitIgnoreSpec  # noqa: PLC0415 - 27 ms, and most projects do not need it
 
     spelt = _SEPARATOR.sub("/", line.text) if _has_separator(line.text) else line.text
     pattern = _END_BLANKS.sub("", spelt)
@@ -118,16 +117,16 @@ def _rule(file: Path, line: IgnoreLine) -> _Rule | None:
             warnings.simplefilter("error")
             found = GitIgnoreSpec.from_lines([pattern.rstrip("/")]).patterns
     except (ValueError, re.error, Warning) as error:
-        raise _no_pattern(file, line, str(error)) from error
+        raise _invalid_pattern(file, line, str(error)) from error
     if not found or found[0].include is None or found[0].regex is None:
         return None
     return _Rule(line, found[0].regex, found[0].include, pattern.endswith("/"))
 
 
-def _no_pattern(file: Path, line: IgnoreLine, why: str) -> ProjectError:
+def _invalid_pattern(file: Path, line: IgnoreLine, why: str) -> ProjectError:
     reason = why.partition(" at position")[0]
     return ProjectError(
-        f"{file}:{line.number}: {line.text.strip()!r} is no pattern: {reason}.",
+        f"{file}:{line.number}: {line.text.strip()!r} is not a valid pattern: {reason}.",
         actions=("Correct the line; its syntax is that of .gitignore.",),
     )
 
@@ -138,5 +137,5 @@ def _has_separator(text: str) -> bool:
 
 def _backslash(file: Path, line: IgnoreLine) -> Problem:
     location = Location(str(file), line.number, line.text.index("\\") + 1)
-    message = f"{line.text.strip()!r} has a backslash between folders, read as a slash"
+    message = f"{line.text.strip()!r} has a backslash between folders, which is read as a slash"
     return Problem("forceignore-backslash", Severity.WARNING, location, message, "Write / between folders.")

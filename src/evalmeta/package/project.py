@@ -1,10 +1,6 @@
-"""The project around a folder: a Salesforce DX project, or a plain folder in metadata format.
+"""The project of a folder: a Salesforce DX project, or a plain folder in metadata format.
 
-The files that mark a folder as a project.
-
-sfdx-project.json: what evalmeta needs of it, checked.
-
-By hand, for every file of a DX project is checked with it: pydantic would take longer than the check.
+`sfdx-project.json` is checked by hand, because pydantic would take longer to import than checking a whole project.
 """
 
 from __future__ import annotations
@@ -28,7 +24,13 @@ if TYPE_CHECKING:
     from evalmeta.model.settings import Settings
 
 
-_TRACES: Final = ("package.xml", *(row.directory for row in TYPES))
+PROJECT_FILE: Final = "sfdx-project.json"
+SETTINGS_FILE: Final = "evalmeta.toml"
+STATE_FOLDER: Final = ".evalmeta"
+_MARKERS: Final = ("package.xml", *(row.directory for row in TYPES))
+_CONTROL: Final = re.compile(r"[\x00-\x1f\x7f]")
+_NAMESPACE: Final = re.compile(r"(?:(?=.{1,15}\Z)[A-Za-z](?:_?[A-Za-z0-9])*)?")
+_EXAMPLE: Final = 'such as [{"path": "force-app", "default": true}]'
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,10 +40,10 @@ class Project:
     Attributes:
         root: the folder with the project's files, absolute, symlinks resolved.
         is_dx: True for source format (`sfdx-project.json`), False for metadata format.
-        package_directories: absolute, the default one first; the root alone in a plain folder.
-        api_version: sourceApiVersion, None when the project names none.
-        namespace: the namespace of `sfdx-project.json`, empty without one.
-        declared: what `evalmeta.toml` says, None without that file.
+        package_directories: absolute paths, the default one first; only the root in a plain folder.
+        api_version: the sourceApiVersion; None if it is not set.
+        namespace: the namespace of `sfdx-project.json`, or empty.
+        declared: the settings of `evalmeta.toml`; None without that file.
     """
 
     root: Path
@@ -53,31 +55,29 @@ class Project:
 
     @property
     def settings(self) -> Settings:
-        """Return the settings in force: those of `evalmeta.toml`, or the defaults."""
-        from evalmeta.model.settings import Settings  # noqa: PLC0415 - pydantic, which checking files does without
+        """Return the settings of `evalmeta.toml`, or the defaults."""
+        from evalmeta.model.settings import Settings  # noqa: PLC0415 - pydantic, which validation does not need
 
         return self.declared or Settings()
 
     @property
     def state_dir(self) -> Path:
-        """Return the folder for state: EVALMETA_HOME when it is set and not empty, else `.evalmeta` in the root."""
+        """Return the folder for state: EVALMETA_HOME if it is set, or else `.evalmeta` in the root."""
         home = os.environ.get("EVALMETA_HOME")
         return Path(home).absolute() if home else self.root / STATE_FOLDER
 
 
 def find_project(start: Path, *, or_folder: bool = False) -> Project:
-    """Find the project that a file or folder belongs to.
+    """Return the project of a file or folder.
 
-    The nearest folder, from `start` up, with `sfdx-project.json`, `evalmeta.toml`,
-    `package.xml` or `aiEvaluationDefinitions` is the root. The last two also occur
-    inside DX projects, so a `sfdx-project.json` above them comes first. Without any of
-    them, the folder itself is a project when runs have left their state in it, or when
-    `or_folder` says so.
+    The root is the nearest folder, from `start` up, with `sfdx-project.json`, `evalmeta.toml`, `package.xml` or
+    `aiEvaluationDefinitions`. The last two also occur inside DX projects, so a `sfdx-project.json` above them comes
+    first. If there is none, the folder itself is the root if it contains the state of runs, or with `or_folder`.
 
     Raises:
         NotFound: `start` does not exist.
-        ProjectError: there is no project, or its `sfdx-project.json` is wrong.
-        SettingsError: its `evalmeta.toml` is wrong.
+        ProjectError: There is no project, or its `sfdx-project.json` is not valid.
+        SettingsError: Its `evalmeta.toml` is not valid.
     """
     try:
         folders = _folders(start)
@@ -92,38 +92,38 @@ def find_project(start: Path, *, or_folder: bool = False) -> Project:
 
 
 def has_project(start: Path) -> bool:
-    """Return whether a file or folder belongs to a project, however wrong that is."""
+    """Return whether a file or folder belongs to a project, even if the project is not valid."""
     return start.exists() and _root_among(_folders(start)) is not None
 
 
 def _folders(start: Path) -> tuple[Path, ...]:
     if not start.exists():
-        raise NotFound(f"{start}: there is no such file or folder.")
+        raise NotFound(f"{start}: the file or folder does not exist.")
     here = start.resolve()
     return (here, *here.parents) if here.is_dir() else tuple(here.parents)
 
 
 def _root_among(folders: Sequence[Path]) -> Path | None:
-    trace: Path | None = None
+    marked: Path | None = None
     for folder in folders:
         if (folder / PROJECT_FILE).is_file():
             return folder
-        if trace is None and (folder / SETTINGS_FILE).is_file():
+        if marked is None and (folder / SETTINGS_FILE).is_file():
             return folder
-        if trace is None and _has_trace(folder):
-            trace = folder
-    return trace
+        if marked is None and _has_marker(folder):
+            marked = folder
+    return marked
 
 
-def _has_trace(folder: Path) -> bool:
-    manifest, *directories = (folder / name for name in _TRACES)
+def _has_marker(folder: Path) -> bool:
+    manifest, *directories = (folder / name for name in _MARKERS)
     return manifest.is_file() or any(directory.is_dir() for directory in directories)
 
 
 def _no_project(folder: Path) -> ProjectError:
-    wanted = ", ".join((PROJECT_FILE, SETTINGS_FILE, *_TRACES))
+    wanted = ", ".join((PROJECT_FILE, SETTINGS_FILE, *_MARKERS))
     return ProjectError(
-        f"There is no project in {folder} or above it; looked for {wanted}.",
+        f"There is no project in {folder} or above it; searched for {wanted}.",
         actions=(
             f"Change to the folder of a Salesforce DX project (it has {PROJECT_FILE}).",
             f"Or make this folder a project: create an empty {SETTINGS_FILE} and a folder {TYPES[0].directory}.",
@@ -151,8 +151,7 @@ def _open_project(root: Path) -> Project:
 def _load_settings(file: Path) -> Settings | None:
     if not file.is_file():
         return None
-    # pydantic costs as much as all else that checking a file does: only who has settings pays for it.
-    from evalmeta.package.settings import load_settings  # noqa: PLC0415
+    from evalmeta.package.settings import load_settings  # noqa: PLC0415 - pydantic, which few projects need
 
     return load_settings(file)
 
@@ -163,19 +162,9 @@ def _package_directories(file: Path, declared: Sequence[PackageDirectory]) -> tu
     for directory in ordered:
         path = Path(os.path.realpath(file.parent / directory.path))
         if not path.is_relative_to(file.parent):
-            raise ProjectError(f"{file}: the package directory {directory.path!r} lies outside the project.")
+            raise ProjectError(f"{file}: the package directory {directory.path!r} is outside the project.")
         paths[path] = None
     return tuple(paths)
-
-
-PROJECT_FILE: Final = "sfdx-project.json"
-SETTINGS_FILE: Final = "evalmeta.toml"
-STATE_FOLDER: Final = ".evalmeta"
-
-
-_CONTROL: Final = re.compile(r"[\x00-\x1f\x7f]")
-_NAMESPACE: Final = re.compile(r"(?:(?=.{1,15}\Z)[A-Za-z](?:_?[A-Za-z0-9])*)?")
-_EXAMPLE: Final = 'such as [{"path": "force-app", "default": true}]'
 
 
 class PackageDirectory(NamedTuple):
@@ -186,7 +175,7 @@ class PackageDirectory(NamedTuple):
 
 
 class ProjectFile(NamedTuple):
-    """The part of `sfdx-project.json` that evalmeta uses; Salesforce has many more keys."""
+    """The keys of `sfdx-project.json` that evalmeta uses."""
 
     package_directories: tuple[PackageDirectory, ...]
     source_api_version: ApiVersion | None = None
@@ -194,7 +183,7 @@ class ProjectFile(NamedTuple):
 
 
 class _Fault(NamedTuple):
-    """What is wrong with a value, and the way to it."""
+    """An invalid value: the keys that lead to it, and the reason."""
 
     keys: tuple[str | int, ...]
     reason: str
@@ -204,8 +193,7 @@ def read_project_file(file: Path) -> ProjectFile:
     """Read `sfdx-project.json`.
 
     Raises:
-        ProjectError: the file cannot be read, is no JSON (file, line and column), or
-            describes no project: one line per finding with the file and the key.
+        ProjectError: The file cannot be read, or is not valid: one line for each invalid value, with file and key.
     """
     content = _parse(file)
     faults = list(_faults(content))
@@ -224,7 +212,7 @@ def _parse(file: Path) -> object:
     try:
         content: object = orjson.loads(read_text(file, raises=ProjectError))
     except orjson.JSONDecodeError as error:
-        raise ProjectError(f"{file}:{error.lineno}:{error.colno}: is not JSON: {error.msg}.") from error
+        raise ProjectError(f"{file}:{error.lineno}:{error.colno}: is not valid JSON: {error.msg}.") from error
     return content
 
 
@@ -250,10 +238,10 @@ def _directory_faults(content: dict[str, object]) -> Iterator[_Fault]:
     if not isinstance(rows, list):
         yield _Fault((key,), f"must be a list of folders, {_EXAMPLE}")
     elif not rows:
-        yield _Fault((key,), f"names no folder; a project has at least one, {_EXAMPLE}")
+        yield _Fault((key,), f"is empty; a project has at least one folder, {_EXAMPLE}")
     else:
-        for place, row in enumerate(rows):
-            yield from (_Fault((key, place, *keys), reason) for keys, reason in _row_faults(row))
+        for index, row in enumerate(rows):
+            yield from (_Fault((key, index, *keys), reason) for keys, reason in _row_faults(row))
         if sum(isinstance(row, dict) and row.get("default") is True for row in rows) > 1:
             yield _Fault((key,), "only one package directory can be the default")
 
@@ -270,15 +258,15 @@ def _row_faults(row: object) -> Iterator[_Fault]:
 
 def _path_fault(path: object) -> str | None:
     if path is None:
-        return "is missing; it says where the folder is"
+        return "is missing; it is the path of the folder"
     if not isinstance(path, str) or not path or _CONTROL.search(path):
         return "must be the path of a folder"
-    spelt = _slashed(path)
-    if PurePosixPath(spelt).is_absolute() or PureWindowsPath(spelt).drive:
+    posix = _slashed(path)
+    if PurePosixPath(posix).is_absolute() or PureWindowsPath(posix).drive:
         return "must be relative to the project's folder"
     return None
 
 
 def _slashed(path: str) -> str:
-    # Projects saved on Windows may spell their folders with backslashes.
+    # Projects saved on Windows may have backslashes between folders.
     return path.replace("\\", "/")

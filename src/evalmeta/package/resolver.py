@@ -1,7 +1,4 @@
-"""Which components a project has, and which of them a manifest selects. File contents are never read.
-
-The API version in force when neither a call nor a manifest that was named says one.
-"""
+"""The components of a project, and those that a manifest selects; the contents of components are not read."""
 
 from __future__ import annotations
 
@@ -38,24 +35,23 @@ if TYPE_CHECKING:
 _Names: TypeAlias = "Mapping[str, Sequence[str]]"
 
 
-# Looking for the nearest name costs far more than looking for the name.
+# Finding the nearest name takes far longer than finding a name.
 _HINTED_MEMBERS: Final = 25
 
 
 class Choice(NamedTuple):
-    """What a manifest selects of some components, and what is wrong with what it names."""
+    """The components that a manifest selects, and the problems of its entries."""
 
     components: tuple[Component, ...]
     problems: tuple[Problem, ...]
 
 
 def find_components(project: Project) -> tuple[Component, ...]:
-    """List the project's components in order of type and full name; `tree.component_files` says where it looks.
+    """Return the project's components, sorted by type and full name; `tree.component_files` finds them.
 
     Raises:
-        InvalidMetadata: as `name_problems` tells: two files have the same full name, or one has a name
-            that no component can have.
-        ProjectError: a folder cannot be read, or a package directory is none.
+        InvalidMetadata: Two files have the same full name, or a file has an unsafe one.
+        ProjectError: A folder cannot be read, or a package directory is not a folder.
     """
     components = list_files(project)
     _refuse(tuple(name_problems(components)))
@@ -63,10 +59,10 @@ def find_components(project: Project) -> tuple[Component, ...]:
 
 
 def list_files(project: Project) -> tuple[Component, ...]:
-    """List what `find_components` lists, with files whose names are wrong or stand twice.
+    """Return the project's components like `find_components`, including files with unsafe or duplicate names.
 
     Raises:
-        ProjectError: a folder cannot be read, or a package directory is none.
+        ProjectError: A folder cannot be read, or a package directory is not a folder.
     """
     try:
         found = sorted(component_files(project), key=lambda each: (each.type.name, each.full_name, each.path))
@@ -76,7 +72,7 @@ def list_files(project: Project) -> tuple[Component, ...]:
 
 
 def name_problems(components: Sequence[Component]) -> Iterator[Problem]:
-    """Return which files of one project have the same full name, in any case, and which have an impossible one."""
+    """Yield a problem for each file with an unsafe full name or, ignoring case, the name of another file."""
     first: dict[str, Component] = {}
     for component in components:
         label = shown(component.path)
@@ -104,19 +100,21 @@ def resolve(
     locate: Locate | None = None,
     may_be_empty: bool = False,
 ) -> ComponentSet:
-    """Return what a deployment takes: every component, or those that the manifest names.
+    """Return the components to deploy: all of the project, or those that the manifest selects.
 
-    The API version in force is `api_version`, else the manifest's, else the project's,
-    else the newest one. `locate` gives line and column (from 1, 0 for unknown) of a
-    type name (as the manifest spells it) and its member; the member is empty when the
-    type is meant, both are when the manifest is. `may_be_empty` allows a manifest that
-    selects nothing, as it stands beside destructive changes.
+    Args:
+        project: The project.
+        manifest: The manifest; None selects all components.
+        manifest_path: The manifest's file, for the locations of problems.
+        api_version: The API version; by default that of the manifest, or of the project, or the newest one.
+        locate: Returns line and column of a type name, as the manifest spells it, and its member; the member is
+            empty for the type, both are empty for the manifest.
+        may_be_empty: Whether the manifest may select nothing, as beside destructive changes.
 
     Raises:
-        InvalidMetadata: the manifest names what the project does not have, or selects
-            nothing: one problem for each entry, placed in `manifest_path`. Also what
-            `find_components` raises.
-        ProjectError: a folder cannot be read, or the project's own version is too old.
+        InvalidMetadata: The manifest names components that the project does not have, or selects nothing; also the
+            errors of `find_components`.
+        ProjectError: A folder cannot be read, or the project's API version is too old.
     """
     components = find_components(project)
     if manifest is None:
@@ -136,22 +134,22 @@ def choose(
     locate: Locate | None = None,
     may_be_empty: bool = False,
 ) -> Choice:
-    """Do what `resolve` does with components that were found, and gives the problems as values.
+    """Return the components that a manifest selects; the arguments are those of `resolve`.
 
-    Types that may well be Salesforce's own are passed over: who reads the manifest tells of them.
+    Other types of Salesforce are skipped; the reader of manifests reports them.
     """
     names = _names_by_type(components)
-    place = _placed(str(manifest_path or "package.xml"), locate)
-    problems = tuple(dict.fromkeys(_problems(manifest, names, place, may_be_empty=may_be_empty)))
+    located = _locator(str(manifest_path or "package.xml"), locate)
+    problems = tuple(dict.fromkeys(_problems(manifest, names, located, may_be_empty=may_be_empty)))
     selected = frozenset(_selected_keys(manifest, names))
     return Choice(tuple(component for component in components if component.key in selected), problems)
 
 
 def api_version_of(project: Project) -> ApiVersion:
-    """Return the API version that a project is deployed with when nothing else says one.
+    """Return the API version with which a project is deployed by default.
 
     Raises:
-        ProjectError: it is older than every type that evalmeta handles.
+        ProjectError: It is older than every type that evalmeta handles.
     """
     version = version_in_force(project)
     if version < OLDEST_API_VERSION:
@@ -181,45 +179,45 @@ def _names_by_type(components: Sequence[Component]) -> _Names:
     return names
 
 
-def _placed(path: str, locate: Locate | None) -> Callable[[str, str], Location]:
+def _locator(path: str, locate: Locate | None) -> Callable[[str, str], Location]:
     if locate is None:
         return lambda _type, _member: Location(path)
     return lambda type_name, member: Location(path, *locate(type_name, member))
 
 
 def _problems(
-    manifest: Manifest, names: _Names, place: Callable[[str, str], Location], *, may_be_empty: bool
+    manifest: Manifest, names: _Names, locate: Callable[[str, str], Location], *, may_be_empty: bool
 ) -> Iterator[Problem]:
     if manifest.version is not None and parse_api_version(manifest.version) is None:
         hint = f"Write a version such as {NEWEST_API_VERSION}."
-        message = f"{manifest.version!r} is no API version"
-        yield Problem("manifest-version-invalid", Severity.ERROR, place("", ""), message, hint)
-    unresolved = [*_unknown_types(manifest, place), *_missing_members(manifest, names, place)]
+        message = f"{manifest.version!r} is not a valid API version"
+        yield Problem("manifest-version-invalid", Severity.ERROR, locate("", ""), message, hint)
+    unresolved = [*_unknown_types(manifest, locate), *_missing_members(manifest, names, locate)]
     yield from unresolved
     if not (may_be_empty or unresolved or any(_selected_keys(manifest, names))):
         hint = "Add members that the project has, or `*` for all of a type."
         message = "the manifest selects nothing"
-        yield Problem("manifest-selects-nothing", Severity.ERROR, place("", ""), message, hint)
+        yield Problem("manifest-selects-nothing", Severity.ERROR, locate("", ""), message, hint)
 
 
-def _unknown_types(manifest: Manifest, place: Callable[[str, str], Location]) -> Iterator[Problem]:
+def _unknown_types(manifest: Manifest, locate: Callable[[str, str], Location]) -> Iterator[Problem]:
     for block in manifest.types:
         if metadata_type(block.name) or is_other_type(block.name):
             continue
         near = nearest_type_name(block.name)
         hint = f"Did you mean {near}?" if near else f"Known types: {', '.join(row.name for row in TYPES)}."
         message = f"evalmeta does not handle the type {block.name!r}"
-        yield Problem("manifest-type-unknown", Severity.ERROR, place(block.name, ""), message, hint)
+        yield Problem("manifest-type-unknown", Severity.ERROR, locate(block.name, ""), message, hint)
 
 
-def _missing_members(manifest: Manifest, names: _Names, place: Callable[[str, str], Location]) -> Iterator[Problem]:
+def _missing_members(manifest: Manifest, names: _Names, locate: Callable[[str, str], Location]) -> Iterator[Problem]:
     known = {name: frozenset(full_names) for name, full_names in names.items()}
     named = (entry for entry in _entries(manifest) if entry[2] != WILDCARD)
     missing = (entry for entry in named if entry[2] not in known[entry[0]])
     for number, (name, spelt, member) in enumerate(missing):
         hint = _missing_hint(member, names[name]) if number < _HINTED_MEMBERS else ""
         message = f"the project has no {name} {member!r}"
-        location = place(spelt, member)
+        location = locate(spelt, member)
         yield Problem("manifest-member-missing", Severity.ERROR, location, message, hint, f"{name}:{member}")
 
 
@@ -230,7 +228,7 @@ def _selected_keys(manifest: Manifest, names: _Names) -> Iterator[str]:
 
 
 def _entries(manifest: Manifest) -> Iterator[tuple[str, str, str]]:
-    """Return type name, type name as the manifest spells it, and member, each member of a type once."""
+    """Yield type name, type name as the manifest spells it, and member; each member of a type once."""
     united: dict[tuple[str, str], str] = {}
     for block in manifest.types:
         row = metadata_type(block.name)
@@ -243,7 +241,7 @@ def _entries(manifest: Manifest) -> Iterator[tuple[str, str, str]]:
 
 def _missing_hint(member: str, names: Sequence[str]) -> str:
     if WILDCARD in member:
-        return f"Only {WILDCARD} alone stands for several, for all of a type: write it, or a <members> for each name."
+        return f"Write a <members> for each name, or only {WILDCARD} for all components of the type."
     return _nearest(member, names)
 
 
@@ -263,9 +261,9 @@ def _hints(problems: Sequence[Problem]) -> tuple[str, ...]:
 
 
 def version_in_force(project: Project) -> ApiVersion:
-    """Return a DX project's sourceApiVersion, or the version in a plain folder's `package.xml`; else the newest one.
+    """Return a DX project's sourceApiVersion, or the version in a plain folder's `package.xml`, or the newest one.
 
-    A `package.xml` that cannot be read says none: whoever checks it tells why.
+    A `package.xml` that cannot be read has no version; validation reports why.
     """
     return project.api_version or _declared(project) or NEWEST_API_VERSION
 
@@ -274,7 +272,7 @@ def _declared(project: Project) -> ApiVersion | None:
     path = project.root / PACKAGE_FILE
     if project.is_dx or not path.is_file():
         return None
-    from evalmeta.xmlio.manifests import read_manifest  # noqa: PLC0415 - DX projects do without
+    from evalmeta.xmlio.manifests import read_manifest  # noqa: PLC0415 - lxml, which DX projects do not need here
     from evalmeta.xmlio.reader import read_xml  # noqa: PLC0415 - likewise
 
     try:

@@ -1,6 +1,6 @@
-"""What a command was asked to take, and which of a project's components that is.
+"""The components that a command selects by folders, by a manifest, or by `--metadata` entries.
 
-`Type:Name` entries, as `--metadata` takes them: `Type:Name`, `Type:Order_*`, or `Type` for all of it.
+Such an entry is `Type:Name`, `Type:Order_*`, or `Type` for all components of the type.
 """
 
 from __future__ import annotations
@@ -28,10 +28,10 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Selection:
-    """What to take: folders and files, or what a manifest names, or `Type:Name` entries; without any, everything.
+    """The selected folders and files, or a manifest, or `Type:Name` entries; everything if all are empty.
 
     Raises:
-        UsageError: more than one of the three is given.
+        UsageError: More than one of the three is used.
     """
 
     source_dirs: tuple[Path, ...] = ()
@@ -39,25 +39,25 @@ class Selection:
     metadata: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
-        """Refuse a contradiction."""
+        """Check that only one of the three is used."""
         if sum((bool(self.source_dirs), self.manifest is not None, bool(self.metadata))) > 1:
             raise UsageError(
-                "--source-dir, --manifest and --metadata exclude each other.",
-                actions=("Give one of them, as often as needed for --source-dir and --metadata.",),
+                "--source-dir, --manifest and --metadata cannot be combined.",
+                actions=("Use only one of them; --source-dir and --metadata can be repeated.",),
             )
 
     @property
     def is_everything(self) -> bool:
-        """Return whether nothing is left out."""
+        """Return whether all components are selected."""
         return not (self.source_dirs or self.manifest or self.metadata)
 
 
 def components_under(project: Project, components: Sequence[Component], paths: Sequence[Path]) -> tuple[Component, ...]:
-    """Return the components that are one of the files, or stand in one of the folders, in the order they came.
+    """Return the components that are one of the files or in one of the folders, in their order.
 
     Raises:
-        NotFound: there is no such path, or nothing of the project's in it.
-        ProjectError: a path lies outside the package directories.
+        NotFound: A path does not exist or contains no components.
+        ProjectError: A path is outside the package directories.
     """
     wanted = {_real(path): path for path in paths}
     hit: set[Path] = set()
@@ -74,7 +74,7 @@ def components_under(project: Project, components: Sequence[Component], paths: S
 
 
 def _real(path: Path) -> Path:
-    """Return a path as components' paths are spelt: links to folders resolved, a link to a file kept."""
+    """Return a path like those of components: links to folders are resolved, a link to a file is kept."""
     if path.is_dir():
         return Path(os.path.realpath(path))
     return Path(os.path.realpath(path.parent)) / path.name
@@ -82,28 +82,28 @@ def _real(path: Path) -> Path:
 
 def _nothing_under(project: Project, path: Path, real: Path) -> ProjectError | NotFound:
     if not path.exists():
-        return NotFound(f"{path}: there is no such file or folder.")
+        return NotFound(f"{path}: the file or folder does not exist.")
     if not any(real.is_relative_to(each) or each.is_relative_to(real) for each in project.package_directories):
         folders = ", ".join(each.relative_to(project.root).as_posix() for each in project.package_directories)
         return ProjectError(
-            f"{path}: lies outside the project's package directories ({folders}).",
-            actions=("Name a file or folder inside, or add a package directory to sfdx-project.json.",),
+            f"{path}: is outside the project's package directories ({folders}).",
+            actions=("Name a file or folder inside them, or add a package directory to sfdx-project.json.",),
         )
     line = read_forceignore(project.root).find_line(real, is_folder=path.is_dir())
     if line is not None:
         place = f"{FORCEIGNORE_FILE}:{line.number}" if line.number else f"a default of {FORCEIGNORE_FILE}"
         return NotFound(f"{path}: is ignored by {line.text.strip()!r} ({place}).")
-    kind = "has no components in it" if path.is_dir() else "is no component"
+    kind = "contains no components" if path.is_dir() else "is not a component"
     return NotFound(f"{path}: {kind}.")
 
 
 _WILD: Final = re.compile(r"[*?]")
-# Looking for the nearest name costs far more than looking for the name.
+# Finding the nearest name takes far longer than finding a name.
 _HINTED: Final = 25
 
 
 class MemberPattern(NamedTuple):
-    """A type and a full name, in which `*` and `?` stand for any characters and for any one."""
+    """A type and a full name, in which `*` matches any characters and `?` any one."""
 
     type: MetadataType
     name: str
@@ -114,21 +114,21 @@ class MemberPattern(NamedTuple):
 
     @property
     def is_whole_type(self) -> bool:
-        """Return whether every component of the type is meant."""
+        """Return whether it matches all components of the type."""
         return self.name == WILDCARD
 
     @property
     def is_wild(self) -> bool:
-        """Return whether the name stands for any number of components."""
+        """Return whether the name has wildcards."""
         return _WILD.search(self.name) is not None
 
 
 def parse_members(entries: Iterable[str]) -> tuple[MemberPattern, ...]:
-    """Read entries, each once.
+    """Parse entries, without duplicates.
 
     Raises:
-        UsageError: an entry has no type, or a colon and no name.
-        NotFound: evalmeta does not handle a type; the nearest one is named.
+        UsageError: An entry has no type, or a colon without a name.
+        NotFound: evalmeta does not handle a type.
     """
     return tuple(dict.fromkeys(_parse(entry) for entry in entries))
 
@@ -137,12 +137,12 @@ def match_names(patterns: Sequence[MemberPattern], names: Mapping[str, Sequence[
     """Return the keys (`Type:Name`) that patterns select.
 
     Args:
-        patterns: what is wanted.
-        names: full names by type.
-        where: who has the names, as messages call it: `the project`.
+        patterns: The patterns.
+        names: Full names by type.
+        where: What the names belong to, for messages: `the project`.
 
     Raises:
-        NotFound: a pattern matches nothing; all such patterns are listed, with the nearest names.
+        NotFound: Some patterns match nothing.
     """
     selected: set[str] = set()
     missing: list[MemberPattern] = []
@@ -159,11 +159,7 @@ def match_names(patterns: Sequence[MemberPattern], names: Mapping[str, Sequence[
 def components_named(
     components: Sequence[Component], patterns: Sequence[MemberPattern], *, where: str = "the project"
 ) -> tuple[Component, ...]:
-    """Return the components that patterns select, in the order they came; `where` is as for `match_names`.
-
-    Raises:
-        NotFound: as `match_names`.
-    """
+    """Return the components that patterns select, in their order; `where` and errors are those of `match_names`."""
     names: dict[str, list[str]] = {}
     for component in components:
         names.setdefault(component.type.name, []).append(component.full_name)
@@ -175,7 +171,8 @@ def _parse(entry: str) -> MemberPattern:
     type_name, colon, name = (part.strip() for part in entry.partition(":"))
     if not type_name or (colon and not name):
         raise UsageError(
-            f"--metadata {entry!r} is neither Type nor Type:Name.", actions=(f"Write it as {TYPES[0].name}:Full_Name.",)
+            f"--metadata {entry!r} is not a valid Type or Type:Name.",
+            actions=(f"Write it as {TYPES[0].name}:Full_Name.",),
         )
     row = metadata_type(type_name)
     if row is None:

@@ -1,4 +1,4 @@
-"""evalmeta.toml: read, checked, and its errors told by line and key."""
+"""Reading of `evalmeta.toml`, with the line and key of each error."""
 
 from __future__ import annotations
 
@@ -35,9 +35,8 @@ def load_settings(path: Path) -> Settings:
     """Read `evalmeta.toml`.
 
     Raises:
-        SettingsError: the file cannot be read, is no TOML (file, line and column), or
-            holds a key or value that evalmeta does not know: one line per finding with
-            the file, the line where it is known, the key and what is allowed.
+        SettingsError: The file cannot be read, is not valid TOML, or has unknown keys or invalid values: one line for
+            each of them, with file, line, key and what is allowed.
     """
     text = read_text(path, raises=SettingsError)
     table = _parse(path, text)
@@ -66,7 +65,7 @@ def _unknown_adapters(path: Path, text: str, settings: Settings) -> Iterator[str
             hint = f"did you mean {near[0]!r}? " if near else ""
             keys = [group, name, "adapter"]
             yield (
-                f"{path}:{_line_of(text, keys)}: {key_name(keys)}: there is no adapter {each.adapter!r}; {hint}"
+                f"{path}:{_line_of(text, keys)}: {key_name(keys)}: {each.adapter!r} is not a valid adapter; {hint}"
                 f"Known: {', '.join(known)}."
             )
 
@@ -78,7 +77,7 @@ def _parse(path: Path, text: str) -> dict[str, object]:
         message = str(error)
         place = _PLACE.search(message)
         where = f"{path}:{place[1]}:{place[2]}" if place else f"{path}:{text.count(chr(10)) + 1}"
-        raise SettingsError(f"{where}: is not TOML: {_PLACE.sub('', message)}.") from error
+        raise SettingsError(f"{where}: is not valid TOML: {_PLACE.sub('', message)}.") from error
     except RecursionError as error:
         raise SettingsError(f"{path}: is nested too deeply.") from error
 
@@ -102,7 +101,7 @@ def _unknown_key(loc: Sequence[str | int]) -> str:
     known = _known_keys(loc[:-1])
     near = get_close_matches(str(loc[-1]), known, n=1)
     hint = f"did you mean {near[0]!r}? " if near else ""
-    return f"is no key evalmeta knows; {hint}Known here: {', '.join(known)}."
+    return f"is not a valid key; {hint}Valid keys: {', '.join(known)}."
 
 
 def _known_keys(loc: Sequence[str | int]) -> list[str]:
@@ -117,12 +116,12 @@ def _known_keys(loc: Sequence[str | int]) -> list[str]:
 
 
 def _without_adapter(loc: tuple[str | int, ...]) -> tuple[str | int, ...]:
-    # pydantic puts the chosen adapter between a subject's name and its keys.
+    # pydantic adds the selected adapter after the name of a subject or rater.
     return loc[:2] + loc[3:] if loc[0] in _ADAPTERS else loc
 
 
 def _line_of(text: str, keys: Sequence[str | int]) -> int:
-    """Return the line that brings the key into the file, or 0: the text before lacks it, with the line it is there."""
+    """Return the line that adds the key: the file up to this line has it, and without the line does not; 0 if none."""
     lines = text.split("\n")
     candidates = (number for number, line in enumerate(lines) if str(keys[-1]) in line)
     for number in islice(candidates, _CANDIDATE_LINES):

@@ -1,4 +1,4 @@
-"""The walk over a project's folders: every file that holds a component, by name alone."""
+"""The search for component files in a project's folders, by their names."""
 
 from __future__ import annotations
 
@@ -25,16 +25,15 @@ _SKIPPED: Final = "node_modules"
 
 
 def component_files(project: Project) -> Iterator[Component]:
-    """Walk to every component of the project, in no particular order.
+    """Yield the components of the project, in no particular order.
 
-    In a DX project a component may stand in any folder of a package directory, except
-    hidden ones and `node_modules`; in a plain folder only in its type's own folder.
-    Symlinks are followed as long as they stay inside the project, each folder once.
-    What `.forceignore` names is passed over.
+    In a DX project, components can be in any folder of a package directory, except hidden ones and `node_modules`; in
+    a plain folder, only in the folder of their type. Symlinks inside the project are followed, each folder once.
+    Files that `.forceignore` ignores are skipped.
 
     Raises:
-        OSError: a folder cannot be read.
-        ProjectError: `.forceignore` cannot be read, or a package directory is no folder.
+        OSError: A folder cannot be read.
+        ProjectError: `.forceignore` cannot be read, or a package directory is not a folder.
     """
     ignore = read_forceignore(project.root)
     return _in_package_directories(project, ignore) if project.is_dx else _in_type_folders(project, ignore)
@@ -62,11 +61,11 @@ def _in_package_directories(project: Project, ignore: ForceIgnore) -> Iterator[C
 def _expect_folders(project: Project, directories: Sequence[Path]) -> None:
     for each in directories:
         if not each.is_dir():
-            what = "is no folder" if each.exists() else "does not exist"
+            what = "is not a folder" if each.exists() else "does not exist"
             name = each.relative_to(project.root).as_posix()
             raise ProjectError(
                 f"{shown(project.root / PROJECT_FILE)}: the package directory {name!r} {what}.",
-                actions=(f"Make the folder {shown(each)}, or correct packageDirectories.",),
+                actions=(f"Create the folder {shown(each)}, or correct packageDirectories.",),
             )
 
 

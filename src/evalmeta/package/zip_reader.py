@@ -1,8 +1,7 @@
-"""The directory of a zip as values, read strictly: what two readers could understand differently is refused.
+"""A strict reader of zip directories, which refuses everything that two readers could understand differently.
 
-ZIP64 is refused: archives within `limits` never need it.
-
-The records of a zip, as the PKWARE APPNOTE 6.3.10 lays them out (all little-endian).
+ZIP64 is refused, because archives within `limits` never need it. Numbers in comments are sections of the PKWARE
+APPNOTE 6.3.10; all records are little-endian.
 """
 
 from __future__ import annotations
@@ -21,6 +20,21 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
 
+# 4.3.7: magic, version needed, flags, method, time, date, CRC, sizes packed and unpacked, lengths of name and extra.
+LOCAL: Final = Struct("<4s5H3L2H")
+LOCAL_MAGIC: Final = b"PK\x03\x04"
+# 4.3.12: magic, versions made by and needed, then as above from the flags, length of the comment, disk,
+# internal and external attributes, offset of the local header.
+CENTRAL: Final = Struct("<4s6H3L5H2L")
+CENTRAL_MAGIC: Final = b"PK\x01\x02"
+# 4.3.16: magic, this disk, the directory's disk, entries here and in all, the directory's size and offset,
+# length of the comment.
+END: Final = Struct("<4s4H2LH")
+END_MAGIC: Final = b"PK\x05\x06"
+# 4.4.5 and 4.4.4.
+STORED: Final = 0
+DEFLATED: Final = 8
+UTF8_FLAG: Final = 0x0800
 _MAX_COMMENT: Final = 0xFFFF
 _ZIP64: Final = 0xFFFFFFFF
 _ZIP64_COUNT: Final = 0xFFFF
@@ -29,18 +43,18 @@ _SHOWN_CHARS: Final = 200
 _STREAMED_FLAG: Final = 0x0008
 _DESCRIPTORS: Final = (Struct("<3L"), Struct("<L2Q"))
 _DESCRIPTOR_MAGIC: Final = b"PK\x07\x08"
-_ACTIONS: Final = ("Build the archive anew, or ask its sender for a whole one; nothing of it was used.",)
+_ACTIONS: Final = ("Build the archive again, or ask its sender for a complete one; nothing of it was used.",)
 
 
 @dataclass(frozen=True, slots=True)
 class ZipEntry:
-    """One entry as the central directory declares it; a name that ends in `/` is a folder's.
+    """One entry as declared by the central directory; names that end in `/` are folders.
 
     Attributes:
-        mode: the Unix mode, 0 when the archive has none.
-        offset: where the local header begins.
-        start: where the content begins, behind the local header.
-        end: where the content ends.
+        mode: the Unix mode, 0 if the archive has none.
+        offset: the start of the local header.
+        start: the start of the content, after the local header.
+        end: the end of the content.
     """
 
     name: str
@@ -55,28 +69,27 @@ class ZipEntry:
 
     @property
     def is_folder(self) -> bool:
-        """Return whether the entry stands for a folder."""
+        """Return whether the entry is a folder."""
         return self.name.endswith("/")
 
 
 def refused(name: str, why: str) -> ArchiveError:
-    """Create the error that names an entry and says why the archive is not used."""
+    """Return the error for an archive with an entry that cannot be accepted."""
     shown = name if len(name) <= _SHOWN_CHARS else f"{name[:_SHOWN_CHARS]}..."
     return ArchiveError(f"The zip entry {shown!r} {why}.", actions=_ACTIONS)
 
 
 def damaged(why: str) -> ArchiveError:
-    """Create the error for an archive that cannot be read at all."""
+    """Return the error for an archive that cannot be read at all."""
     return ArchiveError(f"The zip is damaged: {why}.", actions=_ACTIONS)
 
 
 def read_directory(data: bytes) -> tuple[ZipEntry, ...]:
-    """Read the directory of a zip, in its own order; contents are not touched.
+    """Return the entries of a zip in the order of its directory; contents are not read.
 
     Raises:
-        ArchiveError: the directory is damaged, contradicts the local headers or the
-            end record, leaves bytes before it that are no entry's, or has more than
-            `limits.MAX_ZIP_ENTRIES` entries.
+        ArchiveError: The directory is damaged, contradicts the local headers or the end record, has unused bytes
+            before it, or has more than `limits.MAX_ZIP_ENTRIES` entries.
     """
     count, begin, end = _directory_span(data)
     entries = []
@@ -91,15 +104,15 @@ def read_directory(data: bytes) -> tuple[ZipEntry, ...]:
 
 
 def content_of(data: bytes, entry: ZipEntry) -> bytes:
-    """Return the content of an entry that `read_directory` read, never more than its declared size.
+    """Return the content of an entry from `read_directory`, never more than its declared size.
 
     Raises:
-        ArchiveError: the content is damaged, or has not the size or CRC that the directory declares.
+        ArchiveError: The content is damaged, or does not have the declared size and CRC.
     """
     packed = memoryview(data)[entry.start : entry.end]
     content = _inflate(packed, entry) if entry.method == DEFLATED else bytes(packed)
     if len(content) != entry.size:
-        raise refused(entry.name, f"has not the {entry.size:,} bytes it declares")
+        raise refused(entry.name, f"does not have the declared {entry.size:,} bytes")
     if zlib.crc32(content) != entry.crc:
         raise refused(entry.name, "is damaged: its CRC is wrong")
     return content
@@ -120,7 +133,7 @@ def _directory_span(data: bytes) -> tuple[int, int, int]:
     place = _end_record_place(data)
     _, disk, first_disk, here, count, size, begin, _ = END.unpack_from(data, place)
     if count == _ZIP64_COUNT or _ZIP64 in {size, begin}:
-        raise damaged("it needs ZIP64, which is not read")
+        raise damaged("it needs ZIP64, which is not supported")
     if disk or first_disk or here != count:
         raise damaged("it is one part of several")
     if count > limits.MAX_ZIP_ENTRIES:
@@ -128,7 +141,7 @@ def _directory_span(data: bytes) -> tuple[int, int, int]:
             f"The zip has {count:,} entries; {limits.MAX_ZIP_ENTRIES:,} are allowed.", actions=("Split the archive.",)
         )
     if begin + size != place:
-        raise damaged("its directory does not stand where its end record says")
+        raise damaged("its directory is not where its end record says")
     return count, begin, place
 
 
@@ -140,7 +153,7 @@ def _end_record_place(data: bytes) -> int:
         if comment <= len(data) and comment + int.from_bytes(data[comment - 2 : comment], "little") == len(data):
             return place
         place = data.rfind(END_MAGIC, floor, place + len(END_MAGIC) - 1)
-    raise damaged("it has no end record; it is truncated, or no zip")
+    raise damaged("it has no end record; it is truncated or not a zip file")
 
 
 def _read_entry(data: bytes, at: int, *, begin: int, end: int) -> tuple[ZipEntry, int]:
@@ -155,11 +168,11 @@ def _read_entry(data: bytes, at: int, *, begin: int, end: int) -> tuple[ZipEntry
     encoded = data[name_end - name_size : name_end]
     name = _decoded(encoded, flags)
     if _ZIP64 in {packed, size, offset}:
-        raise refused(name, "needs ZIP64, which is not read")
+        raise refused(name, "needs ZIP64, which is not supported")
     declared = (flags & _STREAMED_FLAG, method, crc, packed, size)
     start = _content_start(data, name, offset, encoded=encoded, declared=declared, end=begin)
     if start + packed > begin:
-        raise refused(name, "reaches into the directory")
+        raise refused(name, "overlaps the directory")
     return ZipEntry(name, flags, method, crc, size, attributes >> 16, offset, start, start + packed), following
 
 
@@ -181,8 +194,8 @@ def _content_start(data: bytes, name: str, offset: int, *, encoded: bytes, decla
         raise refused(name, "has no local header")
     streamed = flags & _STREAMED_FLAG
     if not streamed and _ZIP64 in {packed, size}:
-        raise refused(name, "needs ZIP64, which is not read")
-    # Before a streamed content its CRC and sizes are not known yet; `_check_gaps` compares those behind it.
+        raise refused(name, "needs ZIP64, which is not supported")
+    # The header of a streamed entry has no CRC and sizes yet; `_check_gaps` compares those after the content.
     local = (streamed, method, *(declared[2:] if streamed else (crc, packed, size)))
     if data[name_start : name_start + name_size] != encoded or local != declared:
         raise refused(name, "is described in two different ways")
@@ -190,11 +203,11 @@ def _content_start(data: bytes, name: str, offset: int, *, encoded: bytes, decla
 
 
 def _check_gaps(data: bytes, entries: Sequence[ZipEntry], end: int) -> None:
-    """Refuse bytes that the directory says nothing about: a reader that goes from entry to entry would read them."""
+    """Refuse bytes that are not in the directory, because readers that go from entry to entry would read them."""
     if (entries[0].offset if entries else end) != 0:
         raise damaged("it does not begin with an entry of its directory")
     if any(after.offset < before.end for before, after in pairwise(entries)):
-        return  # `archive.read_zip` refuses entries that overlap.
+        return  # `archive.read_zip` refuses overlapping entries.
     ends = [*(each.offset for each in entries[1:]), end]
     for entry, following in zip(entries, ends, strict=False):
         gap = data[entry.end : following]
@@ -206,26 +219,3 @@ def _descriptors(entry: ZipEntry) -> set[bytes]:
     packed = entry.end - entry.start
     plain = {each.pack(entry.crc, packed, entry.size) for each in _DESCRIPTORS}
     return plain | {_DESCRIPTOR_MAGIC + each for each in plain}
-
-
-# 4.3.7: magic, version needed, flags, method, time, date, CRC, sizes packed and unpacked, lengths of name and extra.
-LOCAL: Final = Struct("<4s5H3L2H")
-LOCAL_MAGIC: Final = b"PK\x03\x04"
-
-
-# 4.3.12: magic, versions made by and needed, then as above from the flags, length of the comment, disk,
-# internal and external attributes, offset of the local header.
-CENTRAL: Final = Struct("<4s6H3L5H2L")
-CENTRAL_MAGIC: Final = b"PK\x01\x02"
-
-
-# 4.3.16: magic, this disk, the directory's disk, entries here and in all, the directory's size and offset,
-# length of the comment.
-END: Final = Struct("<4s4H2LH")
-END_MAGIC: Final = b"PK\x05\x06"
-
-
-# 4.4.5 and 4.4.4.
-STORED: Final = 0
-DEFLATED: Final = 8
-UTF8_FLAG: Final = 0x0800
