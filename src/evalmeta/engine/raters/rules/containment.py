@@ -20,8 +20,8 @@ _TOKEN: Final = re.compile(r"\w+(?:['.,:@+-]\w+)*|[,.!?;:\N{EM DASH}\N{EN DASH}]
 _ADDING: Final = frozenset(word_list(", to by at of as from and which where who so . ! ? ; :"))
 _NARROWING: Final = frozenset(
     word_list(
-        "for if when with on in during until till while unless over above below under without after before once within "
-        "per provided or than not every each since"
+        "for if when with on in during until till while unless over above below under without after before once "
+        "within per provided or than not every each since"
     )
 )
 _LEADING: Final = frozenset(word_list("for in on at by from within until after before every during with to since per"))

@@ -20,14 +20,12 @@ _NAME_WORD: Final = re.compile(r"[^\W\d_][\w'&-]*|,")
 _DAY_NAMES: Final = frozenset({*MONTHS, *WEEKDAYS})
 _NO_NAMES: Final = frozenset(
     word_list(
-        "i i'm i'll i've i'd a an the this that these those your our my his her its their you we he she it they is are "
-        "was were to of in on at for from with by and or but if as no not yes ok okay sure hello hi hey dear thanks "
-        "thank please sorry here there what when where which who how why can could should will would do does did has "
-        "have had may might must let mr mrs ms dr good great it's that's there's you'll you're we'll we're "
-        "unfortunately "
-        "currently however also then all every each some only after before until since because so faq id pdf url api "
-        "ai "
-        "am pm usd eur gbp"
+        "i i'm i'll i've i'd a an the this that these those your our my his her its their you we he she it they is "
+        "are was were to of in on at for from with by and or but if as no not yes ok okay sure hello hi hey dear "
+        "thanks thank please sorry here there what when where which who how why can could should will would do does "
+        "did has have had may might must let mr mrs ms dr good great it's that's there's you'll you're we'll we're "
+        "unfortunately currently however also then all every each some only after before until since because so faq "
+        "id pdf url api ai am pm usd eur gbp"
     )
 )
 _ABBREVIATIONS: Final = {"us": "united states", "usa": "united states", "uk": "united kingdom", "nyc": "new york"}

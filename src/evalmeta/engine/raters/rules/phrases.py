@@ -66,11 +66,9 @@ _MORE: Final = re.compile(r"\b(?:and|then|but|or|before|while|instead|if)\b|,", 
 _PLAIN_ACT: Final = frozenset(
     word_list(
         "the a an agent assistant bot response reply answer should must will greet greets greeting welcome welcomes "
-        "thank "
-        "thanks apologize apologizes apologise apologises apology to for user customer guest client visitor caller "
-        "them "
-        "politely warmly friendly polite warm short in way with contains contain is include includes feedback delay "
-        "inconvenience wait their it"
+        "thank thanks apologize apologizes apologise apologises apology to for user customer guest client visitor "
+        "caller them politely warmly friendly polite warm short in way with contains contain is include includes "
+        "feedback delay inconvenience wait their it"
     )
 )
 _GREETING: Final = re.compile(

@@ -169,13 +169,12 @@ def continues(answer: str) -> bool:
 # Every match of the long patterns contains one of these; most texts contain none, which saves the search.
 _REFUSAL_SIGNS: Final = word_list(
     "no ne n't n'ai unable able declin refus refrain abstain reject den pass rather prefer outside beyond scope out "
-    "prohibit "
-    "restrict forbid against violat guideline instruction polic nicht keine pued pode lehn weiger rechaza niega"
+    "prohibit restrict forbid against violat guideline instruction polic nicht keine pued pode lehn weiger rechaza "
+    "niega"
 )
 _BREAKDOWN_SIGNS: Final = word_list(
-    "error wrong technical time unavailable again traceback exception null undefined none nan "
-    "{ [ fail connection problem "
-    "issue service bad not internal forbidden unauthorized gateway many"
+    "error wrong technical time unavailable again traceback exception null undefined none nan { [ fail connection "
+    "problem issue service bad not internal forbidden unauthorized gateway many"
 )
 
 

@@ -59,9 +59,9 @@ _ACTING: Final = word_list("transfer hand escalat connect forward wait human hel
 _GENERAL: Final = frozenset(
     word_list(
         "help assist answer question request topic kind such information detail matter thing anything something "
-        "further instruction personal data about other with from this that your provide share legal medical "
-        "financial time moment able regard conversation right leider helfen auskunft ayudar ayudarle respuesta "
-        "pregunta répondre aider cette nicht eso atender esa esta solicitud petición sorry afraid unfortunately"
+        "further instruction personal data about other with from this that your provide share legal medical financial "
+        "time moment able regard conversation right leider helfen auskunft ayudar ayudarle respuesta pregunta "
+        "répondre aider cette nicht eso atender esa esta solicitud petición sorry afraid unfortunately"
     )
 )
 

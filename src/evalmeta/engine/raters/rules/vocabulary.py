@@ -92,8 +92,7 @@ LANGUAGES: Final = {
     "de": frozenset(
         word_list(
             "der die das ein eine einen dem den ist sind wird wurde und nicht ihr ihre ihnen sie ich wir für mit auf "
-            "am "
-            "im um zu von kein keine es beträgt noch haben hat kann"
+            "am im um zu von kein keine es beträgt noch haben hat kann"
         )
     ),
     "es": frozenset(
@@ -104,8 +103,8 @@ LANGUAGES: Final = {
     ),
     "fr": frozenset(
         word_list(
-            "le la les un une est sont de du des et que pas ne votre vos vous je nous il elle pour avec en à au aux ce "
-            "cette a été mais reste suis"
+            "le la les un une est sont de du des et que pas ne votre vos vous je nous il elle pour avec en à au aux "
+            "ce cette a été mais reste suis"
         )
     ),
 }
@@ -113,9 +112,9 @@ LANGUAGES: Final = {
 # Words that carry no fact; short words that can reverse a meaning (in, out, up, on, off, not) are deliberately missing.
 FUNCTION_WORDS: Final = frozenset(
     word_list(
-        "a an the is are was were be been being am to of and your you our my me we i it its it's this that these those "
-        "for with at by has have had do does did as there here so just please also you'll we'll i've you've we've "
-        "you're we're i'm they're there's that's"
+        "a an the is are was were be been being am to of and your you our my me we i it its it's this that these "
+        "those for with at by has have had do does did as there here so just please also you'll we'll i've you've "
+        "we've you're we're i'm they're there's that's"
     )
 )
 # Words that change nothing within or around the expected words.
@@ -123,21 +122,18 @@ HARMLESS: Final = frozenset(
     word_list(
         "now already currently successfully also then indeed well actually good great news sure yes certainly "
         "absolutely congratulations hello hi hey thank thanks sorry okay ok done perfect course right course happy "
-        "glad "
-        "tell inform confirm check checked see saw found according record system look like can today's hereby kindly "
-        "exactly say simply unfortunately really pleased"
+        "glad tell inform confirm check checked see saw found according record system look like can today's hereby "
+        "kindly exactly say simply unfortunately really pleased"
     )
 )
 # Words that retract a statement, set a condition or express doubt.
 DOUBTS: Final = frozenset(
     word_list(
-        "but except unless however although though only almost nearly instead until till if when whenever once whether "
-        "while might may maybe perhaps probably possibly likely unlikely supposed claimed claim alleged false wrong "
-        "incorrect mistake mistaken error previously formerly originally earlier former old would could should "
-        "assuming "
-        "provided otherwise rather cancelled withdrawn revoked reversed test example fail failed pending soon "
-        "as_soon_as "
-        "doubt unsure think believe guess hope wish pretend deny denied"
+        "but except unless however although though only almost nearly instead until till if when whenever once "
+        "whether while might may maybe perhaps probably possibly likely unlikely supposed claimed claim alleged false "
+        "wrong incorrect mistake mistaken error previously formerly originally earlier former old would could should "
+        "assuming provided otherwise rather cancelled withdrawn revoked reversed test example fail failed pending "
+        "soon as_soon_as doubt unsure think believe guess hope wish pretend deny denied"
     )
 )
 # Words for the subject of every conversation, which add no information.
@@ -147,8 +143,7 @@ NEUTRAL: Final = frozenset(
 SYMMETRIC: Final = frozenset(
     word_list(
         "and or with nor between versus vs equal same both married met like beside near distance plus similar next "
-        "close "
-        "connected related compatible identical"
+        "close connected related compatible identical"
     )
 )
 
