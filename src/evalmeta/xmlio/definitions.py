@@ -17,19 +17,27 @@ from evalmeta.model.definition import (
     Parameter,
     PromptInput,
     TestCase,
+    definition_fields,
+    expectation_fields,
+    message_fields,
+    number_text,
+    parameter_fields,
+    prompt_input_fields,
+    variable_fields,
 )
 from evalmeta.model.problem import Problem, Severity
 from evalmeta.model.registry import EVALUATION_DEFINITION, TESTING_DEFINITION
 from evalmeta.xmlio.reader import NAMESPACE, local_name, read_xml
 from evalmeta.xmlio.schema import BOOLEANS, XML_BLANKS, parse_integer
 from evalmeta.xmlio.structure import check_structure, definition_type, explain_structure
-from evalmeta.xmlio.writer import Node, node, optional, render
+from evalmeta.xmlio.writer import Node, node, render
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterable
 
     from lxml.etree import _Element as Element
 
+    from evalmeta.model.definition import Fields
     from evalmeta.model.registry import MetadataType
     from evalmeta.xmlio.reader import Document
     from evalmeta.xmlio.structure import StructureProblem
@@ -135,15 +143,9 @@ def write_definition(definition: Definition) -> bytes:
     source = definition.source
     if source is not None and read_definition(read_xml(source, label=definition.name)) == definition:
         return source
-    children = [
-        *optional("description", definition.description),
-        node("name", definition.name),
-        node("subjectName", definition.subject_name),
-        node("subjectType", definition.subject_type),
-        *optional("subjectVersion", definition.subject_version),
-        *(_test_case_node(case, definition.type) for case in definition.test_cases),
-    ]
-    return render(node(definition.type.name, children, xmlns=NAMESPACE), indent=4)
+    cases = [_test_case_node(case, definition.type) for case in definition.test_cases]
+    root = _element(definition.type.name, definition_fields(definition), cases)
+    return render(root._replace(attributes={"xmlns": NAMESPACE}), indent=4)
 
 
 def _may_be_invalid(document: Document, definition: Definition) -> bool:
@@ -232,65 +234,26 @@ def _texts(element: Element) -> _Texts:
 
 
 def _test_case_node(case: TestCase, kind: MetadataType) -> Node:
-    children = [
-        *(_expectation_node(each, kind) for each in case.expectations),
-        _inputs_node(case.inputs),
-        *_number("number", case.number),
-    ]
-    return node("testCase", sorted(children, key=lambda child: child.name))
-
-
-def _expectation_node(expectation: Expectation, kind: MetadataType) -> Node:
-    return node(
-        kind.expectation,
-        [
-            *optional("expectedValue", expectation.expected_value),
-            *optional("label", expectation.label),
-            node("name", expectation.name),
-            *(_parameter_node(each) for each in expectation.parameters),
-            *optional("scorerType", expectation.scorer_type),
-        ],
+    expectations = (
+        _element(
+            kind.expectation,
+            expectation_fields(each),
+            [_element("parameter", parameter_fields(parameter)) for parameter in each.parameters],
+        )
+        for each in case.expectations
     )
-
-
-def _parameter_node(parameter: Parameter) -> Node:
-    reference = None if parameter.is_reference is None else str(parameter.is_reference).lower()
-    children = [*optional("isReference", reference), node("name", parameter.name), node("value", parameter.value)]
-    return node("parameter", children)
-
-
-def _inputs_node(inputs: Inputs) -> Node:
-    utterance = [] if inputs.prompt_inputs and not inputs.utterance else [node("utterance", inputs.utterance)]
-    return node(
-        "inputs",
-        [
-            *(_context_variable_node(each) for each in inputs.context_variables),
-            *(_history_node(each) for each in inputs.conversation_history),
-            *(_prompt_input_node(each) for each in inputs.prompt_inputs),
-            *utterance,
-        ],
+    inputs = case.inputs
+    children = (
+        *(_element("contextVariable", variable_fields(each)) for each in inputs.context_variables),
+        *(_element("conversationHistory", message_fields(each)) for each in inputs.conversation_history),
+        *(_element("promptInput", prompt_input_fields(each)) for each in inputs.prompt_inputs),
     )
+    utterance = None if inputs.prompt_inputs and not inputs.utterance else inputs.utterance
+    inputs_node = _element("inputs", {"utterance": utterance}, children)
+    return _element("testCase", {"number": number_text(case.number)}, [*expectations, inputs_node])
 
 
-def _prompt_input_node(prompt_input: PromptInput) -> Node:
-    return node("promptInput", [node("referenceName", prompt_input.reference_name), node("value", prompt_input.value)])
-
-
-def _context_variable_node(variable: ContextVariable) -> Node:
-    return node("contextVariable", [node("variableName", variable.name), node("variableValue", variable.value)])
-
-
-def _history_node(message: HistoryMessage) -> Node:
-    return node(
-        "conversationHistory",
-        [
-            *_number("index", message.index),
-            *optional("message", message.message),
-            *optional("role", message.role),
-            *optional("topic", message.topic),
-        ],
-    )
-
-
-def _number(name: str, value: int | None) -> Iterator[Node]:
-    return optional(name, None if value is None else str(value))
+def _element(name: str, fields: Fields, children: Iterable[Node] = ()) -> Node:
+    """Return an element with its children in the order of their names, as orgs write them."""
+    texts = (node(key, text) for key, text in fields.items() if text is not None)
+    return node(name, sorted([*texts, *children], key=lambda child: child.name))
