@@ -50,7 +50,7 @@ def test_a_reply_may_be_larger_than_a_call() -> None:
     long = RetrieveResult("09S", "Failed", done=True, success=False, error_message="x" * limits.MAX_ENVELOPE_BYTES)
     written = soap.write_results("checkRetrieveStatus", [long])
     assert soap.read_results(RetrieveResult, written) == [long]
-    with pytest.raises(MessageUnreadable, match="at most 9,000,000 are read"):
+    with pytest.raises(MessageUnreadable, match="at most 9,000,000 are allowed"):
         soap.read_call(written)
 
 

@@ -132,11 +132,11 @@ def test_utf_8_has_several_names(declared: str) -> None:
 @pytest.mark.parametrize(
     ("data", "message"),
     [
-        (b"<a>\n \xc3\xa9 \xe9</a>", "hostile.xml:2:4: the byte 0xE9 is no UTF-8; metadata is UTF-8"),
-        (b"\xef\xbb\xbf<a>\xff</a>", "hostile.xml:1:4: the byte 0xFF is no UTF-8; metadata is UTF-8"),
-        (b"<a>\xed\xa0\x80</a>", "hostile.xml:1:4: the byte 0xED is no UTF-8; metadata is UTF-8"),
-        (b"<a>\xc0\xbc</a>", "hostile.xml:1:4: the byte 0xC0 is no UTF-8; metadata is UTF-8"),
-        (b'<?xml version="1.0" encoding="ASCII"?><a>\xc3\xa9</a>', "hostile.xml:1:42: the byte 0xC3 is no ASCII"),
+        (b"<a>\n \xc3\xa9 \xe9</a>", "hostile.xml:2:4: the byte 0xE9 is not valid UTF-8; metadata must be UTF-8"),
+        (b"\xef\xbb\xbf<a>\xff</a>", "hostile.xml:1:4: the byte 0xFF is not valid UTF-8; metadata must be UTF-8"),
+        (b"<a>\xed\xa0\x80</a>", "hostile.xml:1:4: the byte 0xED is not valid UTF-8; metadata must be UTF-8"),
+        (b"<a>\xc0\xbc</a>", "hostile.xml:1:4: the byte 0xC0 is not valid UTF-8; metadata must be UTF-8"),
+        (b'<?xml version="1.0" encoding="ASCII"?><a>\xc3\xa9</a>', "hostile.xml:1:42: the byte 0xC3 is not valid ASCII"),
     ],
 )
 def test_a_byte_that_does_not_belong_is_shown(data: bytes, message: str) -> None:
@@ -203,13 +203,13 @@ def test_a_file_may_be_as_large_as_the_limit_and_no_larger() -> None:
     data = b"<a>" + b" " * (limits.MAX_XML_BYTES - 7) + b"</a>"
     assert read_xml(data, label="d").data is data
     (problem,) = refusal(data + b" ").problems
-    assert problem.message == "the file has 5,000,001 bytes; at most 5,000,000 are read"
+    assert problem.message == "the file has 5,000,001 bytes; at most 5,000,000 are allowed"
 
 
 @pytest.mark.parametrize(
     ("data", "way_out"),
     [
-        (b"", "Write a definition into it"),
+        (b"", "Write a definition into the file"),
         (b"\n", "Begin the file with an element"),
         (b"\n<?xml version='1.0'?><a/>", "Move the XML declaration"),
         (b"<name>a\0</name>", "Remove the control character"),
@@ -218,7 +218,7 @@ def test_a_file_may_be_as_large_as_the_limit_and_no_larger() -> None:
         (b"<a><b></a>", "Close every tag in order"),
     ],
 )
-def test_what_is_not_well_formed_is_told_with_its_own_way_out(data: bytes, way_out: str) -> None:
+def test_each_malformed_file_has_its_own_hint(data: bytes, way_out: str) -> None:
     with pytest.raises(InvalidMetadata) as caught:
         read_xml(data, label="d")
     assert caught.value.actions[0].startswith(way_out)

@@ -63,7 +63,7 @@ def test_text_is_kept_as_it_stands() -> None:
 
 @pytest.mark.parametrize("inner", [b"<a/>" * limits.MAX_ENVELOPE_ELEMENTS, b" " * limits.MAX_ENVELOPE_BYTES])
 def test_a_message_beyond_a_limit_is_refused(inner: bytes) -> None:
-    with pytest.raises(InvalidMetadata, match=r"at most [\d,]+ are read \[xml-too-large\]"):
+    with pytest.raises(InvalidMetadata, match=r"at most [\d,]+ are allowed \[xml-too-large\]"):
         read_node(b"<r>" + inner + b"</r>", label="m")
 
 

@@ -1,1 +1,1 @@
-"""The only door between bytes and XML: one hardened reader, one byte-stable writer."""
+"""XML: a hardened reader, the schemas, and a writer that always returns the same bytes."""

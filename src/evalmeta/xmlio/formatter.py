@@ -1,9 +1,8 @@
-"""Files in canonical form: the order, indentation and escaping of an org, with the comments it would drop.
+"""Canonical form of files: the order, indentation and escaping of an org, with comments kept.
 
-An org writes the children of an element in the order of their names, `fullName` first;
-repeated ones keep their order. A comment stands before the element it precedes, or
-behind the tag whose line it ends; what follows the last element stays the last. A
-processing instruction is treated like a comment. Texts never change.
+An org writes the children of an element in the order of their names, `fullName` first; repeated ones keep their order.
+A comment moves with the element after it, or with the tag before it on the same line. Comments after the last element
+stay last. Processing instructions are treated like comments. Text never changes.
 """
 
 from __future__ import annotations
@@ -41,7 +40,7 @@ _CONTAINERS: Final = frozenset(
 
 
 class _Child(NamedTuple):
-    """An element with the comments that go where it goes."""
+    """An element with the comments that move with it."""
 
     above: list[Element]
     element: Element
@@ -49,7 +48,7 @@ class _Child(NamedTuple):
 
 
 class _Content(NamedTuple):
-    """What stands in an element: comments behind its start tag, children, comments after them."""
+    """The content of an element: comments on the line of its start tag, children, comments after them."""
 
     behind: list[Element]
     children: list[_Child]
@@ -57,19 +56,19 @@ class _Content(NamedTuple):
 
 
 def format_definition(data: bytes, *, label: str) -> bytes:
-    """Gives a definition file in canonical form; reading either gives the same definition.
+    """Return a definition file in canonical form; its meaning does not change.
 
     Raises:
-        InvalidMetadata: it is not well-formed or does not fit the type.
+        InvalidMetadata: the file is not well-formed, or does not fit its type.
     """
     read_definition(read_xml(data, label=label))
     return _format(data, label)
 
 
 def format_manifest(data: bytes, *, label: str) -> bytes:
-    """Gives a manifest that passed its schema in canonical form, types and members sorted.
+    """Return a manifest that fits its schema in canonical form, with types and members sorted.
 
-    Members beside which comments stand keep their order: a comment may speak of several.
+    Members keep their order if there are comments among them, because a comment may be about several members.
     """
     return _format(data, label)
 
@@ -84,7 +83,7 @@ def _format(data: bytes, label: str) -> bytes:
 
 
 def _declaring(root: Element) -> set[Element]:
-    """Finds the elements that declare namespaces; asking each for all that it knows would be quadratic."""
+    """Return the elements that declare namespaces; comparing `nsmap` of each would take quadratic time."""
     declaring: set[Element] = set()
     declares = False
     for _, item in etree.iterwalk(root, events=("start-ns", "start")):
@@ -130,23 +129,23 @@ def _content(parent: Element) -> _Content:
     content = _Content([], [], [])
     behind: list[Element] | None = content.behind
     above: list[Element] = []
-    gap = parent.text or ""
+    space = parent.text or ""
     ends = _line_ends(parent)
     for node in parent:
-        if "\n" in gap or not ends[node]:
+        if "\n" in space or not ends[node]:
             behind = None
         if _is_element(node):
             content.children.append(_Child(above, node, behind := []))
             above = []
         else:
             (above if behind is None else behind).append(node)
-        gap = node.tail or ""
+        space = node.tail or ""
     content.last.extend(above)
     return content
 
 
 def _line_ends(parent: Element) -> dict[Element, bool]:
-    """Tells of every node whether its line ends with it or with comments after it."""
+    """Return for every node whether its line ends after it, or after comments that follow it."""
     ends: dict[Element, bool] = {}
     comments_end_it = False
     for node in reversed(parent):
@@ -198,7 +197,7 @@ def _with_comments(line: str, comments: Sequence[Element]) -> str:
 
 
 def _comment(node: Element) -> str:
-    """Writes a comment or a processing instruction."""
+    """Return the text of a comment or a processing instruction."""
     if (target := getattr(node, "target", None)) is not None:
         return f"<?{target} {node.text}?>" if node.text else f"<?{target}?>"
     return f"<!--{node.text}-->"

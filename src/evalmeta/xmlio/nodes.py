@@ -1,4 +1,4 @@
-"""XML messages as plain nodes: names without namespaces, for whoever must not know the parser."""
+"""XML messages as plain nodes, with names without namespaces, for packages that cannot import the parser."""
 
 from __future__ import annotations
 
@@ -25,29 +25,29 @@ def read_node(
     max_bytes: int = limits.MAX_ENVELOPE_BYTES,
     max_elements: int = limits.MAX_ENVELOPE_ELEMENTS,
 ) -> Node:
-    """Reads an XML message with all care of `read_xml`; namespaces and attributes are dropped.
+    """Read an XML message as safely as `read_xml`, without namespaces and attributes.
 
     Args:
         data: the message's bytes.
-        label: its name as messages about it show it.
-        max_bytes: how large it may be.
-        max_elements: how many elements, and how many attributes, it may have.
+        label: the message's name in error messages.
+        max_bytes: the maximum size.
+        max_elements: the maximum number of elements, and of attributes.
 
     Raises:
-        InvalidMetadata: the bytes are no safe, well-formed XML.
+        InvalidMetadata: the bytes are not safe, well-formed XML.
     """
     document = read_xml(data, label=label, max_bytes=max_bytes, max_elements=max_elements, max_attributes=max_elements)
     return _node(document.root)
 
 
 def children(parent: Node) -> Iterator[Node]:
-    """Yields the elements inside an element; none when it holds text."""
+    """Yield the children of an element; none if it contains text."""
     if not isinstance(parent.content, str):
         yield from parent.content
 
 
 def find(parent: Node, *names: str) -> Node | None:
-    """Follows the first child of each name; None where the way ends."""
+    """Return the element at a path of names, the first of each name; None if there is none."""
     here: Node | None = parent
     for name in names:
         here = next((child for child in children(here) if child.name == name), None) if here else None
@@ -55,7 +55,7 @@ def find(parent: Node, *names: str) -> Node | None:
 
 
 def text_of(element: Node | None) -> str:
-    """Gives an element's text, empty when there is none."""
+    """Return an element's text, empty if there is none."""
     return element.content if element and isinstance(element.content, str) else ""
 
 

@@ -1,9 +1,4 @@
-"""Bytes to a checked element tree, hardened: what comes from anywhere enters here.
-
-A well-formed XML document, with the exact place of every element.
-
-Large documents held against a schema as a stream, up to the first fault.
-"""
+"""Reading of XML from untrusted sources, and the exact location of every element."""
 
 from __future__ import annotations
 
@@ -32,24 +27,33 @@ _CODECS: Final = {"UTF-8": "utf-8-sig", "UTF8": "utf-8-sig", "US-ASCII": "ascii"
 _UTF16_BOMS: Final = (b"\xff\xfe", b"\xfe\xff")
 _DOCTYPE: Final = re.compile(r"(?:\s|<\?.*?\?>|<!--.*?-->)*+(?=<!DOCTYPE)", re.DOTALL)
 _ATTRIBUTE: Final = re.compile(r"""\s([^\s=<>"'/]++)\s*+=\s*+(?:"[^"]*+"|'[^']*+')""")
-# In so small a file no attributes and namespaces are too many.
+# A file of this size cannot have too many attributes or namespaces.
 _HARMLESS_BYTES: Final = 20_000
 _LONG_NAMESPACE: Final = re.compile(rb"xmlns[^<]{%d}" % (limits.MAX_XML_NAMESPACE_CHARS - 5))
 _TOO_DEEP: Final = etree.XPath("(" + "/*" * (limits.MAX_XML_DEPTH + 1) + ")[1]")
 _REASON_CHARS: Final = 200
 _PLACE_OR_FUNCTION: Final = re.compile(r"^xml[A-Z]\w+: |, line \d+, column \d+.*$", re.DOTALL)
-_PLAINER: Final = {"no name": "an & that stands for itself"}
-# By words of libxml2's: what to do about what is no question of tags.
-_WAYS_OUT: Final = {
-    "is empty": "Write a definition into it, or remove the file.",
-    "Start tag expected": "Begin the file with an element; only an XML declaration and comments may precede it.",
+_PLAIN_REASONS: Final = {"no name": "unescaped '&'"}
+# Hints for faults that are not about tags, by words of libxml2's message.
+_HINTS: Final = {
+    "is empty": "Write a definition into the file, or remove it.",
+    "Start tag expected": "Begin the file with an element, after the XML declaration and comments.",
     "declaration allowed only": "Move the XML declaration to the file's first character, or remove it.",
-    "Char value": "Remove the control character; XML has none but tabs and line breaks.",
-    "out of allowed range": "Remove the control character; XML has none but tabs and line breaks.",
-    "Extra content": "Keep one root element; nothing but comments may follow it.",
+    "Char value": "Remove the control character; XML allows only tabs and line breaks.",
+    "out of allowed range": "Remove the control character; XML allows only tabs and line breaks.",
+    "Extra content": "Keep one root element; only comments may follow it.",
 }
 _TAGS_HINT: Final = "Close every tag in order and write & as &amp; and < as &lt; in text."
 _NAME_CHARS: Final = 40
+# Possessive quantifiers, because a start tag may have megabytes.
+_MARKUP: Final = re.compile(
+    r"""<!--.*?(?:-->|\Z)|<!\[CDATA\[.*?(?:\]\]>|\Z)|<\?.*?(?:\?>|\Z)|</[^>]*+>|(<(?:[^<>"']++|"[^"]*+"|'[^']*+')*+>)""",
+    re.DOTALL,
+)
+_BLANKS: Final = re.compile(r"(?:[ \t\r\n]++|&#0*+(?:9|10|13|32);|&#x0*+(?:9|[aAdD]|20);)*+")
+
+Step = tuple[str, int]
+"""One step of a path in a document: the local name of a child, and its index among children of that name."""
 
 
 def read_xml(
@@ -61,25 +65,24 @@ def read_xml(
     max_attributes: int = limits.MAX_XML_ATTRIBUTES,
     keep_comments: bool = False,
 ) -> Document:
-    """Reads XML that comes from anywhere, safely.
+    """Read XML from an untrusted source safely.
 
-    No DOCTYPE, so no entity beyond the five and character references; no network, no
-    file access; UTF-8 only; size and depth are limited.
+    A DOCTYPE is refused, so that there are no entities except the five predefined ones and character references. The
+    parser opens no file and no connection. The encoding must be UTF-8; size and depth are limited.
 
     Args:
         data: the file's bytes.
-        label: its name as messages show it.
-        max_bytes: how large it may be.
-        max_elements: how many elements it may have, told by their ends before it is parsed.
-        max_attributes: how many attributes it may have.
-        keep_comments: keep comments and processing instructions; the codecs read
-            documents without.
+        label: the file's name in messages.
+        max_bytes: the maximum size.
+        max_elements: the maximum number of elements, counted by their end tags before the file is parsed.
+        max_attributes: the maximum number of attributes.
+        keep_comments: whether to keep comments and processing instructions.
 
     Raises:
-        InvalidMetadata: with one problem that has code, place and next step.
+        InvalidMetadata: the file is not safe, well-formed XML; the error has one problem.
     """
     _check_size(data, label, max_bytes)
-    # Every element takes four bytes or more.
+    # Every element has at least four bytes.
     if len(data) > 4 * max_elements:
         _check_elements(data, label, max_elements)
     _check_encoding(data, label)
@@ -90,6 +93,75 @@ def read_xml(
     for element in _TOO_DEEP(document.root):
         raise _too_deep(document.location(element))
     return document
+
+
+class Document:
+    """A well-formed XML document with its bytes.
+
+    Attributes:
+        label: the file's name in messages.
+        data: the file's bytes.
+        root: the root element.
+    """
+
+    __slots__ = ("_children", "_order", "_places", "_texts", "data", "label", "root")
+
+    def __init__(self, *, label: str, data: bytes, root: Element) -> None:
+        self.label = label
+        self.data = data
+        self.root = root
+        self._children: dict[tuple[Element, str], list[Element]] = {}
+        self._order: dict[Element, int] = {}
+        self._places = array("I")
+        self._texts: dict[int, list[tuple[int, int]]] = {}
+
+    def location(self, element: Element | None = None) -> Location:
+        """Return where the start tag of an element, by default the root element, begins."""
+        if not self._places:
+            self._places = _places(self.data)
+            self._order = {each: place for place, each in enumerate(self.root.iter("*"))}
+        place = 2 * self._order[self.root if element is None else element]
+        return Location(self.label, self._places[place], self._places[place + 1])
+
+    def texts(self, element: Element) -> list[Location]:
+        """Return where each text of an element that is not blank begins: before, between and after its children."""
+        self.location()
+        if not self._texts:
+            self._texts = find_texts(self.data.decode("utf-8-sig", "replace"))
+        return [Location(self.label, *place) for place in self._texts.get(self._order[element], ())]
+
+    def find(self, steps: Sequence[Step]) -> Element:
+        """Return the deepest existing element of a path that begins at the root, in the root's namespace."""
+        here = self.root
+        for name, index in steps:
+            found = self._children_of(here, name)
+            if index >= len(found):
+                return here
+            here = found[index]
+        return here
+
+    def _children_of(self, parent: Element, name: str) -> list[Element]:
+        # Rules ask for many children of the same parent: counting them each time would take quadratic time.
+        key = parent, name
+        if key not in self._children:
+            namespace, end, _ = str(self.root.tag).rpartition("}")
+            self._children[key] = list(parent.iterchildren(f"{namespace}{end}{name}"))
+        return self._children[key]
+
+
+def local_name(element: Element) -> str:
+    """Return an element's name without its namespace."""
+    return str(element.tag).rpartition("}")[2]
+
+
+def line_and_column(text: str, offset: int) -> tuple[int, int]:
+    """Return line and column, from 1, of a character counted from 0."""
+    return text.count("\n", 0, offset) + 1, offset - text.rfind("\n", 0, offset)
+
+
+def find_start_tags(text: str) -> Iterator[tuple[int, int]]:
+    """Yield where every start tag of any text begins and ends, in order, as characters from 0."""
+    return (match.span(1) for match in _MARKUP.finditer(text) if match.lastindex)
 
 
 def _parse(data: bytes, label: str, *, keep_comments: bool) -> Element:
@@ -115,8 +187,8 @@ def _check_size(data: bytes, label: str, max_bytes: int) -> None:
         raise _refuse(
             "xml-too-large",
             Location(label),
-            f"the file has {len(data):,} bytes; at most {max_bytes:,} are read",
-            "Split the test cases over several definitions.",
+            f"the file has {len(data):,} bytes; at most {max_bytes:,} are allowed",
+            "Split the test cases into several definitions.",
         )
 
 
@@ -126,8 +198,8 @@ def _check_elements(data: bytes, label: str, max_elements: int) -> None:
         raise _refuse(
             "xml-too-large",
             Location(label),
-            f"the file has {count:,} elements; at most {max_elements:,} are read",
-            "Split it into several.",
+            f"the file has {count:,} elements; at most {max_elements:,} are allowed",
+            "Split it into several files.",
         )
 
 
@@ -138,14 +210,14 @@ def _check_encoding(data: bytes, label: str) -> None:
         encoding = "UTF-16"
     codec = _CODECS.get(encoding.upper())
     if codec is None:
-        message = f"the file is encoded in {encoding[:_NAME_CHARS]}; metadata is UTF-8"
+        message = f"the encoding of the file is {encoding[:_NAME_CHARS]}; metadata must be UTF-8"
         raise _encoding_error(Location(label, 1, 1), message)
     try:
         data.decode(codec)
     except UnicodeDecodeError as error:
         before = error.object[: error.start].decode("utf-8", "replace")
         place = Location(label, *line_and_column(before, len(before)))
-        message = f"the byte 0x{error.object[error.start]:02X} is no {encoding.upper()}; metadata is UTF-8"
+        message = f"the byte 0x{error.object[error.start]:02X} is not valid {encoding.upper()}; metadata must be UTF-8"
         raise _encoding_error(place, message) from None
 
 
@@ -157,12 +229,12 @@ def _check_doctype(data: bytes, label: str) -> None:
                 "xml-doctype",
                 Location(label, *line_and_column(text, found.end())),
                 "the file has a DOCTYPE",
-                "Remove it: metadata files have none, and entities beyond &amp; &lt; &gt; &apos; &quot; are refused.",
+                "Remove it; the only entities in metadata are &amp; &lt; &gt; &apos; &quot;.",
             )
 
 
 def _check_tags(data: bytes, label: str, max_attributes: int) -> None:
-    """Refuses attributes and namespaces that would cost far more than their bytes: each element knows them all."""
+    """Refuse attributes and namespaces that would need much more memory than their bytes."""
     if (
         data.count(b"=") > max_attributes
         or data.count(b"xmlns") > limits.MAX_XML_NAMESPACES
@@ -199,8 +271,8 @@ def _unreadable(label: str, error: etree.XMLSyntaxError) -> InvalidMetadata:
     return _refuse(
         "xml-malformed",
         location,
-        f"not well-formed XML: {_PLAINER.get(reason, reason)[:_REASON_CHARS]}",
-        next((hint for words, hint in _WAYS_OUT.items() if words in reason), _TAGS_HINT),
+        f"not well-formed XML: {_PLAIN_REASONS.get(reason, reason)[:_REASON_CHARS]}",
+        next((hint for words, hint in _HINTS.items() if words in reason), _TAGS_HINT),
     )
 
 
@@ -209,14 +281,12 @@ def _too_deep(location: Location) -> InvalidMetadata:
         "xml-too-deep",
         location,
         f"elements are nested more than {limits.MAX_XML_DEPTH} levels deep",
-        "A definition has 5 levels; check where the file comes from.",
+        "Check where the file comes from; a definition has 5 levels.",
     )
 
 
 def _encoding_error(location: Location, message: str) -> InvalidMetadata:
-    return _refuse(
-        "xml-encoding", location, message, "Save it as UTF-8 and declare that, or drop the declaration's encoding."
-    )
+    return _refuse("xml-encoding", location, message, "Save it as UTF-8 and declare that encoding, or none.")
 
 
 def _refuse(code: str, location: Location, message: str, hint: str) -> InvalidMetadata:
@@ -224,92 +294,8 @@ def _refuse(code: str, location: Location, message: str, hint: str) -> InvalidMe
     return InvalidMetadata(f"{location}: {message} [{code}]", problems=[problem], actions=[hint])
 
 
-Step = tuple[str, int]
-"""One step down a document: a child's local name and which one of that name, from 0."""
-
-
-# What was matched is never given back: a start tag may have megabytes.
-_MARKUP: Final = re.compile(
-    r"""<!--.*?(?:-->|\Z)|<!\[CDATA\[.*?(?:\]\]>|\Z)|<\?.*?(?:\?>|\Z)|</[^>]*+>|(<(?:[^<>"']++|"[^"]*+"|'[^']*+')*+>)""",
-    re.DOTALL,
-)
-
-
-_BLANKS: Final = re.compile(r"(?:[ \t\r\n]++|&#0*+(?:9|10|13|32);|&#x0*+(?:9|[aAdD]|20);)*+")
-
-
-class Document:
-    """A well-formed XML document, kept with its bytes.
-
-    Attributes:
-        label: the file's name as messages show it.
-        data: the bytes as they were read.
-        root: the root element; comments and processing instructions are left out
-            unless they were asked for.
-    """
-
-    __slots__ = ("_children", "_order", "_places", "_texts", "data", "label", "root")
-
-    def __init__(self, *, label: str, data: bytes, root: Element) -> None:
-        self.label = label
-        self.data = data
-        self.root = root
-        self._children: dict[tuple[Element, str], list[Element]] = {}
-        self._order: dict[Element, int] = {}
-        self._places = array("I")
-        self._texts: dict[int, list[tuple[int, int]]] = {}
-
-    def location(self, element: Element | None = None) -> Location:
-        """Tells where an element's start tag begins; without one, where the root's does."""
-        if not self._places:
-            self._places = _places(self.data)
-            self._order = {each: place for place, each in enumerate(self.root.iter("*"))}
-        place = 2 * self._order[self.root if element is None else element]
-        return Location(self.label, self._places[place], self._places[place + 1])
-
-    def texts(self, element: Element) -> list[Location]:
-        """Tells where each text of an element that is more than blanks begins: before, between and behind children."""
-        self.location()
-        if not self._texts:
-            self._texts = find_texts(self.data.decode("utf-8-sig", "replace"))
-        return [Location(self.label, *place) for place in self._texts.get(self._order[element], ())]
-
-    def find(self, steps: Sequence[Step]) -> Element:
-        """Follows steps from the root, in its namespace, and gives the deepest element that exists."""
-        here = self.root
-        for name, index in steps:
-            found = self._children_of(here, name)
-            if index >= len(found):
-                return here
-            here = found[index]
-        return here
-
-    def _children_of(self, parent: Element, name: str) -> list[Element]:
-        # Rules ask for many children of the same parent: counting anew each time would be quadratic.
-        key = parent, name
-        if key not in self._children:
-            namespace, end, _ = str(self.root.tag).rpartition("}")
-            self._children[key] = list(parent.iterchildren(f"{namespace}{end}{name}"))
-        return self._children[key]
-
-
-def local_name(element: Element) -> str:
-    """Gives an element's name without its namespace."""
-    return str(element.tag).rpartition("}")[2]
-
-
-def line_and_column(text: str, offset: int) -> tuple[int, int]:
-    """Gives line and column, from 1, of a character counted from 0."""
-    return text.count("\n", 0, offset) + 1, offset - text.rfind("\n", 0, offset)
-
-
-def find_start_tags(text: str) -> Iterator[tuple[int, int]]:
-    """Yields where every start tag begins and ends, in order, as characters from 0; takes any text."""
-    return (match.span(1) for match in _MARKUP.finditer(text) if match.lastindex)
-
-
 def _places(data: bytes) -> array[int]:
-    """Lists line and column, from 1, of every start tag of a well-formed document, one after the other."""
+    """Return line and column, from 1, of every start tag of a well-formed document, one after the other."""
     text = data.decode("utf-8-sig", "replace")
     places = array("I")
     for place in _lines_and_columns(text, (start for start, _ in find_start_tags(text))):
@@ -318,7 +304,7 @@ def _places(data: bytes) -> array[int]:
 
 
 def _lines_and_columns(text: str, offsets: Iterable[int]) -> Iterator[tuple[int, int]]:
-    """Gives what `line_and_column` gives for each of ascending offsets, in one pass."""
+    """Yield what `line_and_column` returns for each of ascending offsets, in one pass."""
     line, line_start, seen = 1, 0, 0
     for start in offsets:
         line += text.count("\n", seen, start)
@@ -328,9 +314,9 @@ def _lines_and_columns(text: str, offsets: Iterable[int]) -> Iterator[tuple[int,
 
 
 def find_texts(text: str) -> dict[int, list[tuple[int, int]]]:
-    """Finds line and column of every text that is more than blanks, by its element, counted from 0 as they begin.
+    """Return line and column of every text that is not blank, by the index of its element in document order.
 
-    What stands between two tags is one text, whatever comments are in it.
+    Everything between two tags is one text, including comments.
     """
     owners, starts = [], []
     for element, start in _texts(text):
@@ -343,23 +329,23 @@ def find_texts(text: str) -> dict[int, list[tuple[int, int]]]:
 
 
 def _texts(text: str) -> Iterator[tuple[int, int]]:
-    """Yields the element around each text and where the text begins; takes well-formed documents only."""
+    """Yield the element around each text of a well-formed document, and where the text begins."""
     inside: list[int] = []
     count = end = 0
-    is_told = True
+    is_reported = True
     for match in _MARKUP.finditer(text):
         start = _skip_blanks(text, end, match.start())
-        if not is_told and (start < match.start() or _is_text_section(text, match)):
+        if not is_reported and (start < match.start() or _is_text_section(text, match)):
             yield inside[-1], start
-            is_told = True
+            is_reported = True
         if match.lastindex:
-            is_told = False
+            is_reported = False
             if not text.endswith("/>", match.start(), match.end()):
                 inside.append(count)
             count += 1
         elif text.startswith("</", match.start()):
             inside.pop()
-            is_told = not inside
+            is_reported = not inside
         end = match.end()
 
 

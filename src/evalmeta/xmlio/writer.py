@@ -1,4 +1,4 @@
-"""Values to XML bytes, the same bytes every time, spelt as Salesforce spells them."""
+"""Writing of XML as Salesforce writes it; the same values always return the same bytes."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _ATTRIBUTE_ESCAPES: Final = _ESCAPES | str.maketrans({"\n": "&#10;", "\t": "&#9;
 
 
 class Node(NamedTuple):
-    """An element to be written: its name, attributes, and either text or children."""
+    """An element: its name, attributes, and either text or children."""
 
     name: str
     content: str | Sequence[Node]
@@ -25,26 +25,24 @@ class Node(NamedTuple):
 
 
 def node(name: str, content: str | Sequence[Node] = (), /, **attributes: str) -> Node:
-    """Makes an element; a name with a prefix is written as it is."""
+    """Return an element; a name with a prefix is written unchanged."""
     return Node(name, content, attributes)
 
 
 def optional(name: str, content: str | None) -> Iterator[Node]:
-    """Yields a text element, or nothing when there is no text."""
+    """Yield a text element, or nothing if the text is None."""
     if content is not None:
         yield node(name, content)
 
 
 def render(root: Node, *, indent: int | None = None) -> bytes:
-    """Writes a document in UTF-8 with a declaration.
+    """Return a document in UTF-8 with an XML declaration.
 
-    Characters that XML cannot hold become U+FFFD; quotes and apostrophes in text are
-    escaped as an org does.
+    Characters that are invalid in XML become U+FFFD. Quotes and apostrophes in text are escaped as orgs do.
 
     Args:
-        root: the document's element.
-        indent: blanks per level, with a line per element and a final line break; None
-            writes everything on one line.
+        root: the root element.
+        indent: blanks per level, with one line per element and a final line break; None writes everything on one line.
     """
     pieces = [DECLARATION]
     _write(root, pieces, indent, 0)
@@ -54,15 +52,15 @@ def render(root: Node, *, indent: int | None = None) -> bytes:
 
 
 def escape_text(text: str) -> str:
-    """Writes text as an org does, quotes and apostrophes escaped; what XML cannot hold becomes U+FFFD."""
-    # Most texts have nothing to escape, which is quickly seen.
+    """Return escaped text; characters that are invalid in XML become U+FFFD."""
+    # Most texts need no escaping, and the check is fast.
     if _PLAIN.fullmatch(text):
         return text
     return _clean(text).translate(_ESCAPES)
 
 
 def escape_attribute(text: str) -> str:
-    """Writes an attribute's value like text, line ends and tabs escaped too."""
+    """Return an escaped attribute value: like text, with line breaks and tabs escaped too."""
     return _clean(text).translate(_ATTRIBUTE_ESCAPES)
 
 
