@@ -70,7 +70,7 @@ def test_a_tag_stands_for_its_lists(project: Project) -> None:
         ("smok", UsageError, "no tag 'smok'"),
         ("other", UsageError, "no tag 'other'"),
         ("unnamed", SettingsError, "'3' names no definition; write NAME:3"),
-        ("broken", SettingsError, "tags.broken: 'Orders:first' is no list of cases"),
+        ("broken", SettingsError, "tags.broken: 'Orders:first' is not a valid list of cases"),
     ],
 )
 def test_a_tag_that_is_none_is_told(project: Project, tag: str, kind: type[UsageError], told: str) -> None:

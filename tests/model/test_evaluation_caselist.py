@@ -25,7 +25,7 @@ def test_a_list_gives_its_numbers(text: str, name: str, numbers: set[int]) -> No
     "text", ["", "x", "Order_Desk", "Order_Desk:", ":3", "1,", "3-1", "1-99999", "-1", "1;2", "\u0661"]
 )
 def test_what_is_no_list_is_told_with_an_example(text: str) -> None:
-    with pytest.raises(ValueError, match="is no list of cases such as 3, 1,4-7 or Order_Desk:3"):
+    with pytest.raises(ValueError, match="is not a valid list of cases, such as 3, 1,4-7 or Order_Desk:3"):
         parse_case_list(text)
 
 
@@ -37,7 +37,7 @@ def test_a_label_is_taken_where_labels_are(text: str) -> None:
 
 @pytest.mark.parametrize("text", ["", "3-1", "1,"])
 def test_numbers_that_are_no_list_are_no_label(text: str) -> None:
-    with pytest.raises(ValueError, match="is no list of cases"):
+    with pytest.raises(ValueError, match="is not a valid list of cases"):
         parse_case_list(text, takes_labels=True)
 
 
@@ -47,7 +47,7 @@ def test_a_name_alone_can_stand_for_all_cases(name: str) -> None:
 
 
 def test_a_name_with_what_is_no_number_is_no_name() -> None:
-    with pytest.raises(ValueError, match="'Order_Desk:first' is no list of cases"):
+    with pytest.raises(ValueError, match="'Order_Desk:first' is not a valid list of cases"):
         parse_case_list("Order_Desk:first", is_named=True)
 
 
@@ -61,7 +61,7 @@ def test_any_text_is_a_list_or_none(text: str, is_named: bool) -> None:  # noqa:
     try:
         assert parse_case_list(text, is_named=is_named).numbers != frozenset()
     except ValueError as error:
-        assert "is no list of cases" in str(error)  # noqa: PT017 - not every text raises
+        assert "is not a valid list of cases" in str(error)  # noqa: PT017 - not every text raises
 
 
 @given(st.integers(1, limits.MAX_SHARDS).flatmap(lambda parts: st.tuples(st.integers(1, parts), st.just(parts))))
@@ -71,5 +71,5 @@ def test_a_part_is_one_of_so_many(shard: tuple[int, int]) -> None:
 
 @pytest.mark.parametrize("text", ["", "2", "0/3", "4/3", "1/0", "1/1001", "1/2/3", "a/b"])
 def test_what_is_no_part_is_told_with_an_example(text: str) -> None:
-    with pytest.raises(ValueError, match="is no part such as 2/5"):
+    with pytest.raises(ValueError, match="is not a valid shard, such as 2/5"):
         parse_shard(text)

@@ -136,7 +136,10 @@ def test_utf_8_has_several_names(declared: str) -> None:
         (b"\xef\xbb\xbf<a>\xff</a>", "hostile.xml:1:4: the byte 0xFF is not valid UTF-8; metadata must be UTF-8"),
         (b"<a>\xed\xa0\x80</a>", "hostile.xml:1:4: the byte 0xED is not valid UTF-8; metadata must be UTF-8"),
         (b"<a>\xc0\xbc</a>", "hostile.xml:1:4: the byte 0xC0 is not valid UTF-8; metadata must be UTF-8"),
-        (b'<?xml version="1.0" encoding="ASCII"?><a>\xc3\xa9</a>', "hostile.xml:1:42: the byte 0xC3 is not valid ASCII"),
+        (
+            b'<?xml version="1.0" encoding="ASCII"?><a>\xc3\xa9</a>',
+            "hostile.xml:1:42: the byte 0xC3 is not valid ASCII",
+        ),
     ],
 )
 def test_a_byte_that_does_not_belong_is_shown(data: bytes, message: str) -> None:

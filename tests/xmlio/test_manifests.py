@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from evalmeta.model.component import Manifest, ManifestTypes, unite
+from evalmeta.model.component import Manifest, ManifestTypes, merge_types
 from evalmeta.xmlio.manifests import index_members, read_manifest, write_manifest
 from evalmeta.xmlio.reader import read_xml
 
@@ -60,9 +60,9 @@ def test_uniting_blocks_keeps_the_meaning(manifest: Manifest) -> None:
     def members(blocks: tuple[ManifestTypes, ...]) -> set[tuple[str, str]]:
         return {(block.name, member) for block in blocks for member in block.members}
 
-    united = unite(manifest.types)
+    united = merge_types(manifest.types)
     assert members(united) == members(manifest.types)
-    assert unite(united) == united
+    assert merge_types(united) == united
 
 
 def test_another_form_keeps_its_meaning() -> None:

@@ -180,7 +180,10 @@ def test_at_most_1000_problems_are_reported(unit: str) -> None:
     ("body", "message"),
     [
         ("<testCase/>" * 12_001, "<AiEvaluationDefinition> contains 12,004 elements; at most 12,000 are allowed"),
-        (f"<testCase>{'<number/>' * 11_000}</testCase>" * 10, "the file has 110,014 elements; at most 90,000 are allowed"),
+        (
+            f"<testCase>{'<number/>' * 11_000}</testCase>" * 10,
+            "the file has 110,014 elements; at most 90,000 are allowed",
+        ),
     ],
     ids=["wide", "many"],
 )

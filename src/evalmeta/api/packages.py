@@ -24,7 +24,7 @@ from evalmeta.model.component import (
     WILDCARD,
     Manifest,
     ManifestTypes,
-    unite,
+    merge_types,
 )
 from evalmeta.model.registry import types_at
 from evalmeta.package.archive import build_zip, manifest_of, near_limits, package_entries, read_zip
@@ -154,11 +154,11 @@ def manifest_from_project(
     whole = {each.type for each in taken if each.is_whole_type}
     others = tuple(str(each) for each in patterns if each not in taken and each.type not in whole)
     if taken and not others:
-        return Manifest(unite(blocks), str(api_version or api_version_of(project)))
+        return Manifest(merge_types(blocks), str(api_version or api_version_of(project)))
     chosen = Selection(metadata=others) if others else selection
     components = resolve(project, chosen, api_version=api_version)
     named = manifest_of(components.components, components.api_version)
-    return Manifest(unite((*named.types, *blocks)), named.version)
+    return Manifest(merge_types((*named.types, *blocks)), named.version)
 
 
 async def manifest_from_org(
@@ -176,7 +176,7 @@ async def manifest_from_org(
     version = api_version or api_version_of(project)
     entries = selection.metadata or tuple(row.name for row in types_at(min(version, connection.api_version)))
     named = await _named_in_org(connection, parse_members(entries), may_be_empty=not selection.metadata)
-    return Manifest(unite(tuple(named)), str(version))
+    return Manifest(merge_types(tuple(named)), str(version))
 
 
 async def manifest_to_retrieve(
@@ -202,7 +202,7 @@ async def manifest_to_retrieve(
     patterns = parse_members(selection.metadata)
     blocks = [ManifestTypes(each.type.name, (each.name,)) for each in patterns if not _needs_list(each)]
     blocks += await _named_in_org(connection, [each for each in patterns if _needs_list(each)])
-    return Manifest(unite(tuple(blocks)), str(api_version or api_version_of(project)))
+    return Manifest(merge_types(tuple(blocks)), str(api_version or api_version_of(project)))
 
 
 def save_manifest(manifest: Manifest, path: Path) -> FileState:

@@ -92,7 +92,7 @@ def by_tags(project: Project, tags: Iterable[str]) -> list[CaseList]:
 
     Raises:
         UsageError: there is no such tag.
-        SettingsError: what stands under one is no list of cases.
+        SettingsError: the value of a tag is not a valid list of cases.
     """
     lists: list[CaseList] = []
     for tag in tags:
@@ -132,7 +132,7 @@ def _in_files(chosen: CaseList, files: Sequence[FileTest]) -> Iterator[CaseList]
         return
     found = [CaseList(each.name, numbers) for each in files if (numbers := _labelled(chosen.label, each))]
     if not files:
-        raise UsageError(f"{chosen.label!r} is no list of cases such as 3, 1,4-7 or Order_Desk:3")
+        raise UsageError(f"{chosen.label!r} is not a valid list of cases, such as 3, 1,4-7 or Order_Desk:3")
     if not found:
         message = f"{chosen.label!r} is neither a list of cases such as 3, 1,4-7 or NAME:3 nor the label of a case"
         near = get_close_matches(chosen.label, {case.label for each in files for case in each.evaluation.cases}, n=1)

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from evalmeta.api.files import Validation, bytes_of, is_beside_deletions, problems_of, shown, validate
 from evalmeta.errors import InvalidMetadata, UsageError
-from evalmeta.model.component import DESTRUCTIVE_FILES, ComponentSet, own_part
+from evalmeta.model.component import DESTRUCTIVE_FILES, ComponentSet, supported_part
 from evalmeta.model.registry import parse_api_version
 from evalmeta.package.project import find_project
 from evalmeta.package.resolver import (
@@ -78,7 +78,7 @@ def read_manifest(path: Path, *, destructive: bool = False) -> tuple[Manifest, t
     manifest, problems = validate_manifest(bytes_of(path), label=label, destructive=destructive, mixed=True)
     if manifest is None or any(each.is_error for each in problems):
         raise InvalidMetadata(f"{label} cannot be used", problems=problems)
-    return own_part(manifest), tuple(problems)
+    return supported_part(manifest), tuple(problems)
 
 
 def refuse_destructive(path: Path) -> None:

@@ -56,7 +56,7 @@ class SummaryCounter:
             if result.verdict is Verdict.UNDECIDED and not result.is_measured:
                 self._undecided[result.name] += 1
         verdict = counted_verdict(case, self._options)
-        if not self._averaged.take(case, verdict):
+        if not self._averaged.add(case, verdict):
             self._verdicts[verdict] += 1
 
     def summary(self) -> Summary:
@@ -111,7 +111,7 @@ class _Collector:
     def add(self, case: CaseResult) -> None:
         self._utterances.setdefault(case.number, _title(case))
         counts, verdict = self._counts.setdefault(case.number, [0, 0, 0, 0]), counted_verdict(case, self._options)
-        if not self._averaged.take(case, verdict):
+        if not self._averaged.add(case, verdict):
             counts[_INDEX[verdict]] += 1
         for turn in case.earlier:
             self._add_answer(turn.generated)

@@ -1,7 +1,4 @@
-"""What results come to: the verdict of a case, means over turns and iterations, and what a case counts as.
-
-Cases whose results are averaged over all iterations: their means, and the one verdict that they come to.
-"""
+"""Aggregation of results: the verdict of a case, and means over turns and iterations."""
 
 from __future__ import annotations
 
@@ -19,11 +16,11 @@ _TOLERANCE: Final = 1e-9
 
 
 class Mean:
-    """The mean of results that are judged together, as they come.
+    """The running mean of results that are judged together.
 
-    One that nobody could judge is left out, and keeps the mean from being a pass.
-    The mean must reach the threshold of the last result; where a result has shown that less is better,
-    by passing below its threshold or failing above it, it must not exceed it (ADK does the same).
+    A result that could not be judged is ignored, but the mean cannot pass then. The mean must reach the threshold of
+    the last result. If a result has passed below its threshold or failed above it, lower is better, and the mean must
+    not exceed the threshold (as in ADK).
     """
 
     __slots__ = ("_is_lower_better", "_total", "_was_unjudged", "count", "threshold")
@@ -35,7 +32,7 @@ class Mean:
         self.threshold = 0.0
 
     def add(self, result: TestResult) -> None:
-        """Takes a result that has a threshold."""
+        """Add a result; one without a threshold is ignored."""
         if result.threshold is None:
             return
         self.threshold = result.threshold
@@ -49,12 +46,12 @@ class Mean:
 
     @property
     def score(self) -> float | None:
-        """Gives the mean; None when nothing had a score."""
+        """Return the mean; None if no result had a score."""
         return self._total / self.count if self.count else None
 
     @property
     def verdict(self) -> Verdict:
-        """Gives PASS or FAILURE; UNDECIDED when nothing had a score, or some of what would pass could not be judged."""
+        """Return PASS or FAILURE; UNDECIDED if there is no score, or a passing mean lacks a result."""
         if not self.count:
             return Verdict.UNDECIDED
         distance = self._total / self.count - self.threshold
@@ -64,7 +61,7 @@ class Mean:
 
 
 def means_of(results: Iterable[TestResult]) -> dict[str, Mean]:
-    """Gives the mean of every name whose results are averaged, in the order of their first results."""
+    """Return the mean of every name whose results are averaged, in the order of their first results."""
     means: dict[str, Mean] = {}
     for result in results:
         if result.threshold is not None:
@@ -73,9 +70,9 @@ def means_of(results: Iterable[TestResult]) -> dict[str, Mean]:
 
 
 def case_verdict(results: Iterable[TestResult]) -> Verdict:
-    """Gives the verdict of a case that was asked: the worst of FAILURE, ERROR, PASS and UNDECIDED, in this order.
+    """Return the verdict of a case: the worst of FAILURE, ERROR, PASS and UNDECIDED, in this order.
 
-    Results with a threshold count by their mean. Nothing decided, or nothing expected, is UNDECIDED.
+    Results with a threshold count by their mean. A case without results is UNDECIDED.
     """
     results = list(results)
     verdicts = {result.verdict for result in results}
@@ -86,7 +83,7 @@ def case_verdict(results: Iterable[TestResult]) -> Verdict:
 
 
 def worst(verdicts: Iterable[Verdict]) -> Verdict:
-    """Gives the worst of FAILURE, ERROR, PASS and UNDECIDED, in this order; UNDECIDED of nothing."""
+    """Return the worst of FAILURE, ERROR, PASS and UNDECIDED, in this order; UNDECIDED if there is none."""
     verdicts = set(verdicts)
     for verdict in (Verdict.FAILURE, Verdict.ERROR, Verdict.PASS):
         if verdict in verdicts:
@@ -95,7 +92,7 @@ def worst(verdicts: Iterable[Verdict]) -> Verdict:
 
 
 def counted_verdict(case: CaseResult, options: RunOptions) -> Verdict:
-    """Gives the verdict that is counted: with `undecided="fail"`, what is undecided makes a case fail."""
+    """Return the verdict that is counted: with `undecided="fail"`, an undecided result makes a case fail."""
     if options.undecided != "fail" or case.verdict is Verdict.ERROR:
         return case.verdict
     undecided = case.verdict is Verdict.UNDECIDED or any(
@@ -105,7 +102,7 @@ def counted_verdict(case: CaseResult, options: RunOptions) -> Verdict:
 
 
 class AveragedCases:
-    """Takes what is averaged out of the case results of a run, as they come; all others it leaves to who counts."""
+    """The cases of a run whose results are averaged over all iterations; the caller counts all others."""
 
     __slots__ = ("_cases", "_options")
 
@@ -113,23 +110,23 @@ class AveragedCases:
         self._options = options
         self._cases: dict[int, _AveragedCase] = {}
 
-    def take(self, case: CaseResult, verdict: Verdict) -> bool:
-        """Counts a case that is averaged and says so; one whose own verdict is ERROR never is."""
+    def add(self, case: CaseResult, verdict: Verdict) -> bool:
+        """Add a case and return whether it is averaged; a case with the verdict ERROR never is."""
         if verdict is Verdict.ERROR or all(result.threshold is None for result in case.results):
             return False
         self._cases.setdefault(case.number, _AveragedCase(case.label)).add(case, self._options)
         return True
 
     def iterations(self) -> dict[int, int]:
-        """Gives in how many iterations each case was averaged, by number."""
+        """Return the number of averaged iterations of each case, by number."""
         return {number: each.iterations for number, each in self._cases.items()}
 
     def verdicts(self) -> dict[int, Verdict]:
-        """Gives what each case counts as in all these iterations, by number."""
+        """Return the verdict of each case in all these iterations, by number."""
         return {number: each.verdict() for number, each in self._cases.items()}
 
     def averages(self) -> tuple[Average, ...]:
-        """Gives the means by number of the case and name."""
+        """Return the means in order of case number and name."""
         return tuple(average for number, each in sorted(self._cases.items()) for average in each.averages(number))
 
 
@@ -166,7 +163,7 @@ class _AveragedCase:
 
 
 def verdict_in(averaged: Mapping[int, Verdict], case: CaseResult, options: RunOptions) -> Verdict:
-    """Gives the verdict that a run counts for one of its case results; `averaged` is its summary's."""
+    """Return the verdict that a run counts for a case result; `averaged` comes from the run's summary."""
     verdict = counted_verdict(case, options)
     if verdict is Verdict.ERROR or all(result.threshold is None for result in case.results):
         return verdict
@@ -174,12 +171,12 @@ def verdict_in(averaged: Mapping[int, Verdict], case: CaseResult, options: RunOp
 
 
 def counted_verdicts(cases: Iterable[CaseResult], options: RunOptions) -> list[tuple[int, Verdict]]:
-    """Gives number and counted verdict of every case result of a run, as its summary counts them; in no order."""
+    """Return number and counted verdict of every case result of a run, as its summary counts them; in no order."""
     averaged = AveragedCases(options)
     found = []
     for case in cases:
         verdict = counted_verdict(case, options)
-        if not averaged.take(case, verdict):
+        if not averaged.add(case, verdict):
             found.append((case.number, verdict))
     verdicts = averaged.verdicts()
     found += [(number, verdicts[number]) for number, count in averaged.iterations().items() for _ in range(count)]

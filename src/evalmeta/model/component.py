@@ -1,7 +1,4 @@
-"""Components: typed, named pieces of metadata and the files they stand in.
-
-Manifests as values: what to deploy or to retrieve (package.xml), and what to delete (destructive changes).
-"""
+"""Components, and manifests of what to deploy, retrieve (package.xml) or delete (destructive changes)."""
 
 from __future__ import annotations
 
@@ -19,7 +16,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Component:
-    """One component of a project: its type, its full name and the file that holds it."""
+    """One component of a project: its type, its full name and its file."""
 
     type: MetadataType
     full_name: str
@@ -27,16 +24,16 @@ class Component:
 
     @property
     def key(self) -> str:
-        """Gives `Type:FullName`, unique in an org."""
+        """Return `Type:FullName`, which is unique in an org."""
         return f"{self.type.name}:{self.full_name}"
 
 
 @dataclass(frozen=True, slots=True)
 class ComponentSet:
-    """What a deployment takes: components in order of type and name, and the API version in force.
+    """The components of a deployment in order of type and name, and the API version to use.
 
     Attributes:
-        warnings: about what was asked for and is left out.
+        warnings: about what was selected and is skipped.
     """
 
     components: tuple[Component, ...]
@@ -45,8 +42,6 @@ class ComponentSet:
 
 
 WILDCARD: Final = "*"
-
-
 PACKAGE_FILE: Final = "package.xml"
 PRE_DESTRUCTIVE_FILE: Final = "destructiveChangesPre.xml"
 POST_DESTRUCTIVE_FILE: Final = "destructiveChangesPost.xml"
@@ -64,7 +59,7 @@ class ManifestTypes:
 
 @dataclass(frozen=True, slots=True)
 class Manifest:
-    """A package.xml or destructive changes: blocks as they were written, and the API version, kept as text."""
+    """A package.xml or destructive changes; blocks and API version are kept as they were written."""
 
     types: tuple[ManifestTypes, ...]
     version: str | None = None
@@ -74,19 +69,19 @@ class Manifest:
     namespace_prefix: str | None = None
 
 
-def own_part(manifest: Manifest) -> Manifest:
-    """Leaves out the types that evalmeta does not handle; the same manifest when there are none."""
+def supported_part(manifest: Manifest) -> Manifest:
+    """Return the manifest without the types that evalmeta does not support."""
     types = tuple(block for block in manifest.types if metadata_type(block.name))
     return manifest if len(types) == len(manifest.types) else replace(manifest, types=types)
 
 
-def unite(types: tuple[ManifestTypes, ...]) -> tuple[ManifestTypes, ...]:
-    """Puts blocks into the one form that means the same: a block per type, types and members sorted, each once.
+def merge_types(types: tuple[ManifestTypes, ...]) -> tuple[ManifestTypes, ...]:
+    """Return one block per type, with types and members sorted and without duplicates.
 
-    Names of types that evalmeta handles get their own spelling; `*` stays beside members.
+    The names of supported types are normalised; `*` is kept beside members.
     """
-    united: dict[str, set[str]] = {}
+    merged: dict[str, set[str]] = {}
     for block in types:
         row = metadata_type(block.name)
-        united.setdefault(row.name if row else block.name, set()).update(block.members)
-    return tuple(ManifestTypes(name, tuple(sorted(members))) for name, members in sorted(united.items()))
+        merged.setdefault(row.name if row else block.name, set()).update(block.members)
+    return tuple(ManifestTypes(name, tuple(sorted(members))) for name, members in sorted(merged.items()))

@@ -1,11 +1,7 @@
 """A test definition as a value: every type and field of AiEvaluationDefinition and AiTestingDefinition.
 
-Names are the Metadata API reference's own in snake case; repeated elements become
-tuples with plural names. Text is kept as the file has it, numbers are Python integers.
-The two types say the same things, so there is one model of both: a `scorer` of an
-AiTestingDefinition is an expectation here.
-
-The simple fields of a definition's parts as texts, named and ordered as an org writes them.
+Names are those of the Metadata API reference in snake case; repeated elements are tuples with plural names. Text is
+unchanged, numbers are integers. Both types have the same model: a `scorer` of an AiTestingDefinition is an expectation.
 """
 
 from __future__ import annotations
@@ -35,20 +31,16 @@ class Parameter:
     is_reference: bool | None = None
 
 
-def _no_terms() -> JsonObject:
-    return {}
-
-
 @dataclass(frozen=True, slots=True)
 class Expectation:
     """What a test case expects (AiEvaluationExpectation, AiTestCaseScorer).
 
     Attributes:
         expected_value: what to compare with.
-        label: what results call a custom criterion.
-        parameters: of a custom criterion.
+        label: the name of a custom criterion in results.
+        parameters: the parameters of a custom criterion.
         scorer_type: Standard or Custom, for scorers only.
-        terms: what definitions have no place for and other formats tell a scorer, as JSON by name.
+        terms: settings of a scorer that only other formats have, as JSON by name.
     """
 
     name: str
@@ -56,11 +48,11 @@ class Expectation:
     label: str | None = None
     parameters: tuple[Parameter, ...] = ()
     scorer_type: str | None = None
-    terms: JsonObject = field(default_factory=_no_terms)
+    terms: JsonObject = field(default_factory=dict)
 
     @property
     def is_custom(self) -> bool:
-        """Says whether it is a scorer that only the org knows (AiAgentScorerDefinition)."""
+        """Return whether it is a scorer that only the org has (AiAgentScorerDefinition)."""
         return self.scorer_type == "Custom"
 
 
@@ -84,7 +76,7 @@ class HistoryMessage:
 
 @dataclass(frozen=True, slots=True)
 class PromptInput:
-    """What stands for one of a prompt template's inputs (subject type PROMPT)."""
+    """The value of one input of a prompt template (subject type PROMPT)."""
 
     reference_name: str
     value: str
@@ -102,7 +94,7 @@ class Inputs:
 
 @dataclass(frozen=True, slots=True)
 class TestCase:
-    """One test case (AiEvaluationTestCase, AiTestCase); a missing number is its place in the file, from 1."""
+    """One test case (AiEvaluationTestCase, AiTestCase); a missing number means its position in the file, from 1."""
 
     __test__ = False
 
@@ -116,9 +108,9 @@ class Definition:
     """A test definition.
 
     Attributes:
-        type: the metadata type it is of.
-        source: the bytes the definition was read from, so that writing it back
-            unchanged gives the same file; no part of equality.
+        type: the metadata type.
+        source: the bytes from which the definition was read, so that writing it unchanged returns the same file; not
+            compared.
     """
 
     name: str
@@ -132,11 +124,11 @@ class Definition:
 
 
 Fields: TypeAlias = "Mapping[str, str | None]"
-"""Texts by the names of their elements; None where the element is missing."""
+"""Texts by element name, in the order of orgs; None if the element is missing."""
 
 
 def definition_fields(definition: Definition) -> Fields:
-    """Gives the fields of a definition without its test cases."""
+    """Return the fields of a definition without its test cases."""
     return {
         "description": definition.description,
         "name": definition.name,
@@ -147,7 +139,7 @@ def definition_fields(definition: Definition) -> Fields:
 
 
 def expectation_fields(expectation: Expectation) -> Fields:
-    """Gives the fields of an expectation without its parameters."""
+    """Return the fields of an expectation without its parameters."""
     return {
         "expectedValue": expectation.expected_value,
         "label": expectation.label,
@@ -157,27 +149,27 @@ def expectation_fields(expectation: Expectation) -> Fields:
 
 
 def parameter_fields(parameter: Parameter) -> Fields:
-    """Gives the fields of a parameter."""
+    """Return the fields of a parameter."""
     reference = None if parameter.is_reference is None else str(parameter.is_reference).lower()
     return {"isReference": reference, "name": parameter.name, "value": parameter.value}
 
 
 def variable_fields(variable: ContextVariable) -> Fields:
-    """Gives the fields of a context variable."""
+    """Return the fields of a context variable."""
     return {"variableName": variable.name, "variableValue": variable.value}
 
 
 def prompt_input_fields(prompt_input: PromptInput) -> Fields:
-    """Gives the fields of a prompt template's input."""
+    """Return the fields of an input of a prompt template."""
     return {"referenceName": prompt_input.reference_name, "value": prompt_input.value}
 
 
 def message_fields(message: HistoryMessage) -> Fields:
-    """Gives the fields of a message of the conversation history."""
+    """Return the fields of a message of the conversation history."""
     index = number_text(message.index)
     return {"index": index, "message": message.message, "role": message.role, "topic": message.topic}
 
 
 def number_text(value: int | None) -> str | None:
-    """Gives a number as text; None stays None."""
+    """Return a number as text; None stays None."""
     return None if value is None else str(value)

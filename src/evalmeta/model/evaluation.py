@@ -1,7 +1,4 @@
-"""What the engine runs: a subject's name, cases, turns and expectations, whatever file they came from.
-
-Lists of test cases as people write them: `3`, `1,4-7`, `Order_Desk:3` for one definition's, and labels.
-"""
+"""What the engine runs: a subject, cases, turns and expectations; and how people select cases, such as `1,4-7`."""
 
 from __future__ import annotations
 
@@ -24,10 +21,10 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Turn:
-    """One question to the agent and what its answer must satisfy.
+    """One message to the agent, and the expectations of the answer.
 
     Attributes:
-        recorded: the answer that the file has already; None when there is none.
+        recorded: the answer that the file already contains; None if there is none.
     """
 
     utterance: str
@@ -35,17 +32,13 @@ class Turn:
     recorded: GeneratedData | None = None
 
 
-def _no_state() -> JsonObject:
-    return {}
-
-
 @dataclass(frozen=True, slots=True)
 class Case:
-    """One case: turns in one session, begun with history, context variables and state.
+    """One case: turns in one session that begins with history, context variables and state.
 
     Attributes:
-        label: what its file calls it, for people; the number is what tells it from others.
-        state: what the session begins with, as JSON, by name; agents get it as context, beside the variables.
+        label: its name in the file, for people; the number identifies the case.
+        state: the initial state of the session as JSON by name; agents receive it as context, with the variables.
     """
 
     number: int
@@ -54,7 +47,7 @@ class Case:
     context_variables: tuple[ContextVariable, ...] = ()
     tags: tuple[str, ...] = ()
     label: str = ""
-    state: JsonObject = field(default_factory=_no_state)
+    state: JsonObject = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,7 +55,7 @@ class Evaluation:
     """A named set of cases for one subject; case numbers are unique.
 
     Attributes:
-        cases: gone through once for every iteration, and not kept: they may come from a file of any length.
+        cases: iterated over once per iteration and not kept in memory, because files may have any length.
     """
 
     name: str
@@ -73,30 +66,30 @@ class Evaluation:
 
 
 def evaluation_of(definition: Definition, *, name: str) -> Evaluation:
-    """Turns a definition into what the engine runs; `name` is its API name (the file's full name).
+    """Return the evaluation of a definition; `name` is its API name (the file's full name).
 
-    A test case without a number gets the lowest number from its place on that no
-    other case has (reference, AiEvaluationTestCase: "automatically calculated"). A prompt
-    template is asked with its inputs, a line each, and gets them as context variables too.
+    A test case without a number gets the first unused number from its position on (reference, AiEvaluationTestCase:
+    "automatically calculated"). The message to a prompt template has its inputs, one per line; they are context
+    variables too.
     """
     is_testing = definition.type == TESTING_DEFINITION
-    taken = {case.number for case in definition.test_cases if case.number is not None}
+    used = {case.number for case in definition.test_cases if case.number is not None}
     cases = []
     for place, case in enumerate(definition.test_cases, 1):
         number = case.number
         if number is None:
             number = place
-            while number in taken:
+            while number in used:
                 number += 1
-            taken.add(number)
-        expectations = tuple(map(_judged, case.expectations)) if is_testing else case.expectations
+            used.add(number)
+        expectations = tuple(map(_scorer_expectation, case.expectations)) if is_testing else case.expectations
         turns = (Turn(_utterance(case.inputs), expectations),)
         cases.append(Case(number, turns, case.inputs.conversation_history, _context(case.inputs)))
     return Evaluation(name, definition.subject_name, tuple(cases), definition.subject_version, definition.subject_type)
 
 
-def _judged(scorer: Expectation) -> Expectation:
-    """Gives a scorer as an expectation: actions as a list, and what only the org knows as a custom one."""
+def _scorer_expectation(scorer: Expectation) -> Expectation:
+    """Return a scorer as an expectation: a single action as a list, and an unknown scorer as a custom one."""
     if scorer_kind(scorer.name) is None:
         return replace(scorer, scorer_type="Custom")
     value = (scorer.expected_value or "").strip()
@@ -120,12 +113,12 @@ _SHARD: Final = re.compile(r"(\d{1,4})/(\d{1,4})", re.ASCII)
 
 
 class CaseList(NamedTuple):
-    """Which cases are meant.
+    """Selected cases.
 
     Attributes:
-        name: of the definition, `Type:Name` where two have it; empty for every definition.
-        numbers: None for all of them.
-        label: what the case, or `FILE:` and the case, is called; then the numbers are not known yet.
+        name: the definition, as `Type:Name` if two have the name; empty for every definition.
+        numbers: the numbers of the cases; None for all cases.
+        label: the label of a case, or `FILE:LABEL`; its number is not known yet.
     """
 
     name: str
@@ -134,15 +127,15 @@ class CaseList(NamedTuple):
 
 
 def parse_case_list(text: str, *, is_named: bool = False, takes_labels: bool = False) -> CaseList:
-    """Reads a list.
+    """Parse a list such as `3`, `1,4-7` or `Order_Desk:3`.
 
     Args:
         text: the list.
         is_named: whether a definition's name alone means all its cases.
-        takes_labels: whether what is no list of numbers is the label of a case.
+        takes_labels: whether a text that is not a list of numbers is the label of a case.
 
     Raises:
-        ValueError: it is none; says what one looks like.
+        ValueError: the text is not a valid list; the message shows one.
     """
     name, colon, numbers = text.strip().rpartition(":")
     if takes_labels and text.strip() and not _LIST.fullmatch(numbers):
@@ -155,15 +148,17 @@ def parse_case_list(text: str, *, is_named: bool = False, takes_labels: bool = F
 
 
 def parse_shard(text: str) -> tuple[int, int]:
-    """Reads `2/5`, the second of five parts.
+    """Parse a shard such as `2/5`, the second of five.
 
     Raises:
-        ValueError: it is none, or there is no such part.
+        ValueError: the text is not a valid shard, or the shard does not exist.
     """
     found = _SHARD.fullmatch(text.strip())
     part, parts = (int(found[1]), int(found[2])) if found else (0, 0)
     if not 1 <= part <= parts <= limits.MAX_SHARDS:
-        raise ValueError(f"{text!r} is no part such as 2/5, the second of five (at most {limits.MAX_SHARDS})")
+        raise ValueError(
+            f"{text!r} is not a valid shard, such as 2/5 for the second of five (at most {limits.MAX_SHARDS})"
+        )
     return part, parts
 
 
@@ -178,4 +173,4 @@ def _numbers(part: str, text: str) -> range:
 
 
 def _wrong(text: str) -> str:
-    return f"{text!r} is no list of cases such as 3, 1,4-7 or Order_Desk:3"
+    return f"{text!r} is not a valid list of cases, such as 3, 1,4-7 or Order_Desk:3"

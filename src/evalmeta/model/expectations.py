@@ -1,11 +1,8 @@
-"""What the names of expectations and scorers mean: one row per name, all vocabularies.
+"""The kinds of expectations and scorers, one row per kind, and action lists such as `['A', 'B']`.
 
-Sources: Metadata API Developer Guide, AiEvaluationDefinition (names and operators);
-Testing API Developer Guide, "Custom Evaluation Criteria" (which operators belong to
-which comparison); the later names are those that test results carry. Scorers are those
-that the sf CLI knows for Agentforce Studio, with the subjects they judge.
-
-Action lists as definitions and results spell them: `['A', 'B']`.
+Sources: Metadata API Developer Guide, AiEvaluationDefinition (names and operators); Testing API Developer Guide,
+"Custom Evaluation Criteria" (the operators of each comparison). The aliases are the names in test results. The scorers
+are those that the sf CLI knows for Agentforce Studio.
 """
 
 from __future__ import annotations
@@ -29,11 +26,11 @@ class ExpectationKind:
 
     Attributes:
         name: the name in the metadata reference.
-        aliases: later names of the same thing.
+        aliases: later names.
         needs: what the definition must supply: an expectedValue, parameters, or nothing.
-        label: what people call it in reports.
-        subjects: the subject types it judges as a scorer; none when it is no scorer.
-        is_expectation: whether an AiEvaluationDefinition may name it.
+        label: the name in reports.
+        subjects: the subject types that it supports as a scorer; empty if it is not a scorer.
+        is_expectation: whether an AiEvaluationDefinition may use it.
         needs_history: whether it judges a conversation.
     """
 
@@ -82,23 +79,23 @@ PARAMETER_NAMES: Final = ("operator", "actual", "expected")
 
 
 def expectation_kind(name: str) -> ExpectationKind | None:
-    """Gives the kind that a name, an alias or a scorer's name stands for, or None for an unknown name."""
+    """Return the kind of an expectation or scorer by name or alias, None for an unknown name."""
     return _BY_NAME.get(name)
 
 
 def scorer_kind(name: str) -> ExpectationKind | None:
-    """Gives the kind that a standard scorer's name stands for, or None for any other name."""
+    """Return the kind of a standard scorer, None for any other name."""
     return _SCORERS.get(name)
 
 
 def canonical_name(name: str) -> str:
-    """Gives the metadata reference's name for a name or alias; an unknown name comes back as it is."""
+    """Return the name in the metadata reference of a name or alias; an unknown name is returned unchanged."""
     kind = _BY_NAME.get(name)
     return kind.name if kind else name
 
 
 def known_names() -> tuple[str, ...]:
-    """Lists every name that an AiEvaluationDefinition takes, the aliases after the names."""
+    """Return every name that is valid in an AiEvaluationDefinition, aliases last."""
     return tuple(sorted(_EXPECTATIONS, key=lambda name: (_EXPECTATIONS[name].name != name, name)))
 
 
@@ -107,11 +104,11 @@ METRICS: Final = tuple(name for name in known_names() if _EXPECTATIONS[name].nee
 
 
 def scorer_names(subject_type: str) -> tuple[str, ...]:
-    """Lists the standard scorers that judge subjects of a type."""
+    """Return the standard scorers that support a subject type."""
     return tuple(sorted(name for name, kind in _SCORERS.items() if subject_type in kind.subjects))
 
 
-# What was matched is never given back: a list may have megabytes.
+# Possessive quantifiers, because a list may have megabytes.
 _ITEM: Final = r"""'(?:[^'\\]++|\\.)*+'|"(?:[^"\\]++|\\.)*+\""""
 _ITEMS: Final = re.compile(_ITEM, re.DOTALL)
 _LIST: Final = re.compile(rf"\[\s*+(?:(?:{_ITEM})(?:\s*+,\s*+(?:{_ITEM}))*+\s*+(?:,\s*+)?)?\]", re.DOTALL)
@@ -120,28 +117,28 @@ _ESCAPED: Final = re.compile(r"\\(.)", re.DOTALL)
 
 @lru_cache(maxsize=1_024)
 def parse_actions(text: str) -> tuple[str, ...] | None:
-    """Reads an action list; None when the text is none.
+    """Parse an action list; return None if the text is not one.
 
-    Takes every spelling seen in files and results: single or double quotes, blanks
-    and line breaks anywhere between the items, HTML-escaped quotes.
+    Accepts every spelling seen in files and results: single or double quotes, blanks and line breaks between the
+    items, HTML-escaped quotes.
     """
-    spelt = _spelt(text)
-    if spelt is None:
+    found = _unescape(text)
+    if found is None:
         return None
-    return tuple(_ESCAPED.sub(r"\1", item[0][1:-1]).strip() for item in _ITEMS.finditer(spelt))
+    return tuple(_ESCAPED.sub(r"\1", item[0][1:-1]).strip() for item in _ITEMS.finditer(found))
 
 
 def is_action_list(text: str) -> bool:
-    """Tells whether `parse_actions` reads a text, and keeps nothing of it: files may hold lists of megabytes."""
-    return _spelt(text) is not None
+    """Return whether a text is an action list; unlike `parse_actions`, nothing is cached, because it may be large."""
+    return _unescape(text) is not None
 
 
 def render_actions(names: Iterable[str]) -> str:
-    """Writes an action list the way the metadata reference does: `['A', 'B']`, `[]` for none."""
+    """Return an action list as the metadata reference writes it: `['A', 'B']`, `[]` if it is empty."""
     return "[" + ", ".join(_quote(name) for name in names) + "]"
 
 
-def _spelt(text: str) -> str | None:
+def _unescape(text: str) -> str | None:
     for spelling in (text, html.unescape(text)):
         stripped = spelling.strip()
         if _LIST.fullmatch(stripped):

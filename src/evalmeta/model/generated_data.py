@@ -1,4 +1,4 @@
-"""What an agent did and said in one turn: the generatedData of the Testing API."""
+"""The answer and the actions of an agent in one turn: the generatedData of the Testing API."""
 
 from __future__ import annotations
 
@@ -6,45 +6,39 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
-
     from evalmeta.model.json_value import JsonObject, JsonValue
-
-
-def _no_input() -> Mapping[str, JsonValue]:
-    return {}
 
 
 @dataclass(frozen=True, slots=True)
 class Action:
-    """One action the agent took; the latency is in milliseconds."""
+    """One action of the agent; the latency is in milliseconds."""
 
     name: str
-    input: JsonObject = field(default_factory=_no_input)
+    input: JsonObject = field(default_factory=dict)
     output: JsonValue = None
     latency_ms: float | None = None
 
 
 @dataclass(frozen=True, slots=True)
 class Tokens:
-    """What an answer cost in a language model's tokens; None is unknown, which is not 0."""
+    """The tokens of a language model that an answer used; None means unknown."""
 
     input: int | None = None
     output: int | None = None
 
     @property
     def total(self) -> int | None:
-        """Gives input and output together; None when either is unknown."""
+        """Return the sum of input and output; None if either is unknown."""
         return None if self.input is None or self.output is None else self.input + self.output
 
 
 @dataclass(frozen=True, slots=True)
 class Passage:
-    """A piece of a document that the agent has retrieved for its answer.
+    """A passage of a document that the agent retrieved for its answer.
 
     Attributes:
-        uri: the document that it comes from.
-        content: its text; None when it was not told.
+        uri: the document.
+        content: the text; None if it was not reported.
     """
 
     uri: str
@@ -53,18 +47,17 @@ class Passage:
 
 @dataclass(frozen=True, slots=True)
 class GeneratedData:
-    """What came back from the agent.
+    """The answer of the agent with what is known about it.
 
     Attributes:
         outcome: the answer's text.
-        topic: the API name of the topic the agent settled on, if it names one.
-        actions: the actions taken, in order.
-        latency_ms: how long the answer took, in milliseconds; the runner measures it
-            when the subject does not say.
-        session_id: the agent's own name for the conversation.
-        tokens: what the answer cost.
-        trace: what the agent tells of its way to the answer, as JSON; kept as it came.
-        retrieved: the passages of documents that the answer was made from; None when it was not told.
+        topic: the API name of the chosen topic, if the agent reports it.
+        actions: the actions, in order.
+        latency_ms: the time until the answer in milliseconds; the runner measures it if the subject does not.
+        session_id: the agent's id of the conversation.
+        tokens: the tokens that the answer used.
+        trace: the agent's own trace as unchanged JSON.
+        retrieved: the passages that the answer is based on; None if they were not reported.
     """
 
     outcome: str
@@ -78,15 +71,15 @@ class GeneratedData:
 
 
 def invoked_actions(generated: GeneratedData) -> JsonValue:
-    """Gives the calls as the Testing API nests them: one inner list for each step of the planner.
+    """Return the calls as the Testing API nests them: one inner list for each step of the planner.
 
-    Subjects report one step, so there is one inner list, or none when nothing was called.
+    Subjects report one step, so there is one inner list, or none without calls.
     """
     return [[_invoked(action) for action in generated.actions]] if generated.actions else []
 
 
 def reference_root(generated: GeneratedData) -> JsonObject:
-    """Gives the object that `$` stands for in a reference: `{"generatedData": {...}}`."""
+    """Return the object that is `$` in a reference: `{"generatedData": {...}}`."""
     return {
         "generatedData": {
             "type": "AGENT",

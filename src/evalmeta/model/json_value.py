@@ -1,4 +1,4 @@
-"""What a JSON text can hold: its type, and how deep it goes."""
+"""JSON values: their type and their depth."""
 
 from __future__ import annotations
 
@@ -12,9 +12,9 @@ JsonObject: TypeAlias = Mapping[str, JsonValue]
 
 
 def is_too_deep(value: JsonValue) -> bool:
-    """Tells whether a value that was read from JSON has more levels of lists and objects than `limits.MAX_JSON_DEPTH`.
+    """Return whether a value read from JSON has more levels of lists and objects than `limits.MAX_JSON_DEPTH`.
 
-    What recurses, such as `repr`, a comparison or a JSON writer, breaks on it.
+    Recursive functions, such as `repr`, a comparison or a JSON writer, fail on such values.
     """
     level = _containers([value])
     for _ in range(limits.MAX_JSON_DEPTH):

@@ -1,10 +1,7 @@
-"""References: the JSONPath that a custom criterion may use, as a value.
+"""References: the JSONPath of a custom criterion, parsed with jsonpath-ng.
 
-The dialect is the documented one (Testing API Developer Guide, "Custom Evaluation
-Criteria", which points to Jayway JsonPath) without what can hang an engine or is
-known to one library only.
-
-From JSONPath text to steps, by way of jsonpath-ng's parser; only `reference` imports this.
+The dialect is the documented one (Testing API Developer Guide, "Custom Evaluation Criteria", which refers to Jayway
+JsonPath), without features that can hang the engine or that only one library has.
 """
 
 from __future__ import annotations
@@ -28,14 +25,14 @@ if TYPE_CHECKING:
 
 
 REFERENCE_ROOT: Final = "generatedData"
-"""The one member of `$` that a reference may start with."""
+"""The only member of `$` with which a reference may start."""
 
 
 Operator = Literal["exists", "missing", "==", "!=", "<", "<=", ">", ">="]
 
 
 class ReferenceSyntax(ValueError):
-    """The text is no reference that evalmeta follows; the message says what is wrong with it."""
+    """The text is not a supported reference; the message says why."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,7 +44,7 @@ class Names:
 
 @dataclass(frozen=True, slots=True)
 class Positions:
-    """Items of a list, counted from 0, or from -1 at the end: `[0]`, `[-1]`, `[0,2]`."""
+    """Items of a list, from 0, or from -1 at the end: `[0]`, `[-1]`, `[0,2]`."""
 
     positions: tuple[int, ...]
 
@@ -76,7 +73,7 @@ class Path:
 
 @dataclass(frozen=True, slots=True)
 class Comparison:
-    """One test of a filter; `exists` and `missing` have no right side."""
+    """One test of a filter; `exists` and `missing` have no right operand."""
 
     left: Path
     operator: Operator
@@ -85,7 +82,7 @@ class Comparison:
 
 @dataclass(frozen=True, slots=True)
 class Junction:
-    """Tests joined by `&&` (every one) or `||` (any one)."""
+    """Tests joined by `&&` (every) or `||` (any)."""
 
     every: bool
     tests: tuple[Test, ...]
@@ -106,7 +103,7 @@ Test: TypeAlias = Comparison | Junction
 
 @dataclass(frozen=True, slots=True)
 class Reference:
-    """A reference ready to be followed, and the text it was written as."""
+    """A parsed reference and its text."""
 
     text: str
     steps: tuple[Step, ...]
@@ -117,7 +114,7 @@ _TOKENS: Final = re.compile(rf"({_QUOTED})|\s+", re.DOTALL)
 _STRINGS: Final = re.compile(_QUOTED, re.DOTALL)
 _MAX_PARENTHESES: Final = 20
 _FORBIDDEN: Final = (
-    (re.compile(r"\.\."), "descends without bound (`..`); name every step"),
+    (re.compile(r"\.\."), "uses `..`; name every step"),
     (re.compile(r"=~"), "uses a regular expression (`=~`); compare with `==`"),
     (re.compile(r"`"), "uses a function in backquotes"),
     (re.compile(r"\b(?:where|wherenot)\b(?=\s)"), "uses `where`; use a filter `[?(...)]`"),
@@ -132,27 +129,25 @@ _FORBIDDEN: Final = (
 
 
 def parse_reference(text: str) -> Reference:
-    """Reads a reference; blanks and line breaks between its parts do not matter.
+    """Parse a reference; blanks and line breaks between its parts are ignored.
 
     Raises:
-        ReferenceSyntax: it is no JSONPath, too long, or uses what is not allowed
-            (`..`, `=~`, functions, arithmetic, sorting, filters inside filters).
+        ReferenceSyntax: the text is not a JSONPath, is too long, or uses an unsupported feature (`..`, `=~`, functions,
+            arithmetic, sorting, filters inside filters).
     """
-    complaint = _complaint_before_parsing(text)
-    if complaint:
-        raise ReferenceSyntax(complaint)
-    # The parser's library is loaded only when there is a reference to read.
-
+    error = _error_before_parsing(text)
+    if error:
+        raise ReferenceSyntax(error)
     return Reference(text, parse_steps(_normalised(text)))
 
 
 def starts_at_generated_data(reference: Reference) -> bool:
-    """Tells whether a reference's first step is `generatedData`, the one member of `$`."""
+    """Return whether the first step of a reference is `generatedData`, the only member of `$`."""
     return reference.steps[:1] == (Names((REFERENCE_ROOT,)),)
 
 
 def check_reference(text: str) -> str | None:
-    """Gives what is wrong with a reference in one sentence, or None when it can be followed."""
+    """Return what is wrong with a reference in one sentence, None if it is supported."""
     try:
         parse_reference(text)
     except ReferenceSyntax as error:
@@ -160,9 +155,9 @@ def check_reference(text: str) -> str | None:
     return None
 
 
-def _complaint_before_parsing(text: str) -> str | None:
+def _error_before_parsing(text: str) -> str | None:
     if len(text) > limits.MAX_REFERENCE_CHARS:
-        return f"the reference is {len(text)} characters long; at most {limits.MAX_REFERENCE_CHARS} are followed"
+        return f"the reference is {len(text)} characters long; at most {limits.MAX_REFERENCE_CHARS} are allowed"
     if not text.lstrip().startswith("$"):
         return "the reference does not start with `$`"
     bare = _STRINGS.sub("''", text)
@@ -198,10 +193,10 @@ _NAMES_OF_NODES: Final = {
 
 
 def parse_steps(text: str) -> tuple[Step, ...]:
-    """Reads the steps after `$`.
+    """Parse the steps after `$`.
 
     Raises:
-        ReferenceSyntax: the text is no JSONPath, or uses what is not allowed.
+        ReferenceSyntax: the text is not a JSONPath, or uses an unsupported feature.
     """
     root, *others = _flattened(_tree(text))
     if not isinstance(root, Root):
@@ -212,7 +207,7 @@ def parse_steps(text: str) -> tuple[Step, ...]:
 def _tree(text: str) -> JSONPath:
     try:
         return parse(text)
-    # The parser meets odd input with whatever its tables lead to, not only with its own errors.
+    # On invalid input, the parser raises other errors besides its own.
     except (
         JSONPathError,
         ArithmeticError,
@@ -222,7 +217,7 @@ def _tree(text: str) -> JSONPath:
         TypeError,
         ValueError,
     ) as error:
-        raise ReferenceSyntax(f"the reference is no JSONPath: {error}") from error
+        raise ReferenceSyntax(f"the reference is not a valid JSONPath: {error}") from error
 
 
 def _path_in_filter(tree: JSONPath) -> Path:
@@ -287,4 +282,4 @@ def _distinct(members: Sequence[T]) -> tuple[T, ...]:
 
 def _refusal(node: JSONPath) -> ReferenceSyntax:
     kind = type(node).__name__
-    return ReferenceSyntax(f"the reference uses {_NAMES_OF_NODES.get(kind, kind.lower())}, which is not allowed")
+    return ReferenceSyntax(f"the reference uses {_NAMES_OF_NODES.get(kind, kind.lower())}, which is not supported")

@@ -1,7 +1,4 @@
-"""Logins: as whom evalmeta talks to an org, and how it gets a new session when the old one ends.
-
-Users of an org: as whom calls are made, and whose jobs are whose.
-"""
+"""Logins to orgs, how their sessions are renewed, and the users of an org."""
 
 from __future__ import annotations
 
@@ -11,7 +8,7 @@ from typing import Final, Protocol, TypeAlias
 
 @dataclass(frozen=True, slots=True)
 class ByRefreshToken:
-    """With the refresh token among the secrets, posted to `login_url`."""
+    """Renewal with the refresh token among the secrets, at `login_url`."""
 
     client_id: str
     login_url: str
@@ -19,7 +16,7 @@ class ByRefreshToken:
 
 @dataclass(frozen=True, slots=True)
 class ByKey:
-    """With an assertion for `audience`, signed by the private key in `key_file`, which stays where it is."""
+    """Renewal with an assertion for `audience`, signed with the private key in `key_file`; the key is not copied."""
 
     client_id: str
     login_url: str
@@ -29,7 +26,7 @@ class ByKey:
 
 @dataclass(frozen=True, slots=True)
 class BySf:
-    """By asking an installed sf CLI for its session with `org`."""
+    """Renewal by asking an installed sf CLI for its session with `org`."""
 
     org: str
 
@@ -42,12 +39,12 @@ class Login:
     """A login, without its secrets.
 
     Attributes:
-        username: as whom; in any case.
+        username: the user, in upper or lower case.
         url: the org's address.
-        org_id: the organization's record id.
-        api_version: the newest API version the org had at the login.
-        alias: another name for it, given by the user; may be empty.
-        renewal: how to get a new session; None when there is only an access token.
+        org_id: the record id of the organization.
+        api_version: the newest API version of the org at the time of the login.
+        alias: the user's name for the login; may be empty.
+        renewal: how to get a new session; None if there is only an access token.
     """
 
     username: str
@@ -59,13 +56,13 @@ class Login:
 
     @property
     def name(self) -> str:
-        """Gives what people call it: the alias, else the username, else the address."""
+        """Return the name in messages: the alias, else the username, else the address."""
         return self.alias or self.username or self.url
 
 
 @dataclass(frozen=True, slots=True)
 class Secrets:
-    """What nobody else may see; none of it is in the repr."""
+    """The secrets of a login; none of them is in the repr."""
 
     access_token: str = field(repr=False)
     refresh_token: str = field(default="", repr=False)
@@ -81,14 +78,14 @@ class SignedIn:
 
 
 class SignIn(Protocol):
-    """How a session with an org is had by who knows no logins."""
+    """Get a session with an org, for packages that do not know logins."""
 
     async def __call__(self, org: str, *, instead_of: str = "") -> SignedIn:
-        """Gives the session of the login with an alias or username, a new one in place of a token that has ended.
+        """Return the session of a login by alias or username; a new one if `instead_of` is its expired token.
 
         Raises:
             NotFound: no login has that name.
-            OrgError: the org, or what keeps the secrets, does not give one.
+            OrgError: the org, or the store of the secrets, does not return a session.
             UsageError: the login cannot be read.
         """
         ...
@@ -100,9 +97,9 @@ class User:
 
     Attributes:
         id: the record id, 18 characters beginning with 005.
-        name: what people are shown.
-        username: what the user logs in as, in the form of a mail address.
-        is_admin: may ask about everybody's jobs.
+        name: the display name.
+        username: the login name, in the form of an email address.
+        is_admin: whether the user may see the jobs of all users.
     """
 
     id: str

@@ -1,4 +1,4 @@
-"""A problem: one finding about a file, with its place and the way out. A value, never raised."""
+"""Problems: what is wrong with a file, where, and what to do about it. They are values and never raised."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ _QUOTED_CHARS: Final = 80
 
 
 class Severity(StrEnum):
-    """How much a problem weighs: an error stops a deployment, a warning does not."""
+    """The severity of a problem: an error stops a deployment, a warning does not."""
 
     ERROR = "error"
     WARNING = "warning"
@@ -18,14 +18,14 @@ class Severity(StrEnum):
 
 @dataclass(frozen=True, slots=True, order=True)
 class Location:
-    """A place in a file: line and column count from 1, the column in characters; 0 means unknown."""
+    """A location in a file: line and column from 1, the column in characters; 0 means unknown."""
 
     path: str
     line: int = 0
     column: int = 0
 
     def __str__(self) -> str:
-        """Gives `file:line:column`, without what is unknown."""
+        """Return `file:line:column`, without unknown parts."""
         if not self.line:
             return self.path
         return f"{self.path}:{self.line}:{self.column}" if self.column else f"{self.path}:{self.line}"
@@ -33,13 +33,13 @@ class Location:
 
 @dataclass(frozen=True, slots=True)
 class Problem:
-    """One finding.
+    """One problem.
 
     Attributes:
-        code: the rule's name, such as `history-order`; stable, usable in settings.
-        message: what is wrong, one sentence without the place.
-        hint: what to do, one sentence; empty when the message says it all.
-        component: `Type:FullName` when the finding is about a component.
+        code: the rule, such as `history-order`; stable, for use in settings.
+        message: what is wrong, in one sentence without the location.
+        hint: what to do, in one sentence; may be empty.
+        component: `Type:FullName` if the problem is about a component.
     """
 
     code: str
@@ -51,11 +51,11 @@ class Problem:
 
     @property
     def is_error(self) -> bool:
-        """Says whether the problem stops a deployment."""
+        """Return whether the problem stops a deployment."""
         return self.severity is Severity.ERROR
 
     def __str__(self) -> str:
-        """Gives the finding on one line, without the hint."""
+        """Return the problem on one line, without the hint."""
         return f"{self.location}: {self.severity}: {self.message} [{self.code}]"
 
 

@@ -1,4 +1,4 @@
-"""Keeping secrets: out of texts that people and logs are given, and away from programs that do not need them."""
+"""Redaction of secrets in messages and logs, and in the environment of child processes."""
 
 from __future__ import annotations
 
@@ -15,9 +15,9 @@ if TYPE_CHECKING:
 
 
 _HIDDEN: Final = "[secret]"
-# What is shorter may be any word; the shortest secrets that orgs give out have more than 20 characters.
+# Shorter texts may be ordinary words; the shortest secrets of orgs have more than 20 characters.
 _MIN_CHARS: Final = 12
-# Session ids, JWTs, refresh tokens, sfdx auth URLs, keys of language models, and what an Authorization header has.
+# Session ids, JWTs, refresh tokens, sfdx auth URLs, keys of language models, and values of Authorization headers.
 _SHAPES: Final = re.compile(
     r"""
     00D\w{12,15}(?:!|%21)[\w.%-]*
@@ -33,12 +33,12 @@ _VARIABLES: Final = frozenset({"EVALMETA_CLIENT_SECRET", "SF_ACCESS_TOKEN"})
 
 
 def redacted(text: str) -> str:
-    """Gives a text with `[secret]` in place of what has the shape of a secret."""
+    """Return a text with `[secret]` instead of everything that looks like a secret."""
     return _SHAPES.sub(_HIDDEN, text)
 
 
 def redacted_bytes(data: bytes, secrets: Iterable[str]) -> bytes:
-    """Gives bytes with `[secret]` in place of these secrets, as they are and percent-encoded."""
+    """Return bytes with `[secret]` instead of these secrets, plain or percent-encoded."""
     for secret in secrets:
         if len(secret) >= _MIN_CHARS:
             for spelling in {secret, quote(secret, safe="")}:
@@ -63,7 +63,7 @@ def error_text(error: BaseException) -> str:
 
 
 def child_environment(**more: str) -> dict[str, str]:
-    """Gives the environment for a program that needs no session of ours: this process's without tokens, and more."""
+    """Return this process's environment without tokens, plus more variables, for a program that needs no session."""
     return {name: value for name, value in os.environ.items() if not _is_secret(name, value)} | more
 
 

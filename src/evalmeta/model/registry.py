@@ -1,4 +1,4 @@
-"""The metadata types that evalmeta handles, as data: one row per type."""
+"""The metadata types that evalmeta supports, one row per type."""
 
 from __future__ import annotations
 
@@ -10,13 +10,13 @@ from evalmeta import limits
 
 
 class ApiVersion(NamedTuple):
-    """A Metadata API version such as 64.0; versions compare by number, not as text."""
+    """A Metadata API version such as 64.0; versions are compared as numbers."""
 
     major: int
     minor: int = 0
 
     def __str__(self) -> str:
-        """Gives the version as manifests and URLs write it."""
+        """Return the version as manifests and URLs write it."""
         return f"{self.major}.{self.minor}"
 
 
@@ -30,16 +30,16 @@ class MetadataType(NamedTuple):
 
     Attributes:
         name: the type's name in manifests and the API, and of its root element.
-        directory: the folder its files stand in, in metadata format.
+        directory: the folder of its files in metadata format.
         suffix: the file suffix without the dot; source format adds `-meta.xml`.
-        since: the first API version that knows the type.
+        since: the first API version with the type.
         xsd: the schema's file name in `xsd/`.
         id_prefix: the first three characters of its record ids.
-        expectation: what the type calls an expectation, which is the name of its element.
-        subject_types: what may be under test.
+        expectation: the name of the element of an expectation.
+        subject_types: the types of subjects that can be tested.
         run_prefix: the first three characters of the ids of its runs.
-        run_path: where the Connect API runs it, below `/einstein`.
-        run_key: what the Connect API calls its name when a run is started.
+        run_path: the path of its runs in the Connect API, below `/einstein`.
+        run_key: the key of its name in the Connect API, to start a run.
     """
 
     name: str
@@ -68,7 +68,7 @@ EVALUATION_DEFINITION: Final = MetadataType(
     run_path="ai-evaluations",
     run_key="aiEvaluationDefinitionName",
 )
-"""What Testing Center runs."""
+"""The type of Testing Center."""
 
 TESTING_DEFINITION: Final = MetadataType(
     name="AiTestingDefinition",
@@ -83,7 +83,7 @@ TESTING_DEFINITION: Final = MetadataType(
     run_path="ai-testing",
     run_key="testDefinitionName",
 )
-"""What Agentforce Studio runs."""
+"""The type of Agentforce Studio."""
 
 TYPES: Final = (EVALUATION_DEFINITION, TESTING_DEFINITION)
 _BY_NAME: Final = {row.name.lower(): row for row in TYPES}
@@ -92,42 +92,42 @@ _BY_RUN_PREFIX: Final = {row.run_prefix: row for row in TYPES}
 
 
 def metadata_type(name: str) -> MetadataType | None:
-    """Finds a type by its name in any case, as the sf CLI does; None if evalmeta does not handle it."""
+    """Return a type by its name in upper or lower case, like the sf CLI; None if evalmeta does not support it."""
     return _BY_NAME.get(name.lower())
 
 
 def type_of_run(run_id: str) -> MetadataType | None:
-    """Tells by a run's id which type it is a run of; None for ids that are no runs'."""
+    """Return the type of a run by its id; None if the id is not the id of a run."""
     return _BY_RUN_PREFIX.get(run_id[:3])
 
 
 def type_at_path(run_path: str) -> MetadataType | None:
-    """Finds a type by where the Connect API runs it, such as `ai-testing`."""
+    """Return a type by its path in the Connect API, such as `ai-testing`."""
     return next((row for row in TYPES if row.run_path == run_path), None)
 
 
 def types_at(version: ApiVersion) -> tuple[MetadataType, ...]:
-    """Lists the types that an API version knows."""
+    """Return the types that an API version has."""
     return tuple(row for row in TYPES if row.since <= version)
 
 
 def is_other_type(name: str) -> bool:
-    """Tells whether a name may well be one of Salesforce's other types, and no handled one misspelt.
+    """Return whether a name may be another Salesforce type, not a misspelt supported type.
 
-    No type of Salesforce's own is as near to a handled one as the ratio of 0.8 (AssistantDefinition has 0.79).
+    No Salesforce type reaches the similarity 0.8 with a supported type (AssistantDefinition has 0.79).
     """
     is_near = bool(get_close_matches(name[: limits.MAX_API_NAME_CHARS].lower(), _BY_NAME, n=1, cutoff=0.8))
     return _OTHER.fullmatch(name) is not None and not is_near
 
 
 def nearest_type_name(name: str) -> str | None:
-    """Gives the handled type whose name is most like `name`, or None when nothing is near."""
+    """Return the supported type with the most similar name, None if no name is similar."""
     close = get_close_matches(name[: limits.MAX_API_NAME_CHARS].lower(), _BY_NAME, n=1, cutoff=0.6)
     return _BY_NAME[close[0]].name if close else None
 
 
 def parse_api_version(text: str) -> ApiVersion | None:
-    """Reads `64.0` (or `64`); None when the text is no API version."""
+    """Parse `64.0` (or `64`); return None if the text is not an API version."""
     major, dot, minor = text.strip().partition(".")
     if not re.fullmatch(r"[0-9]{1,3}", major) or (dot and minor != "0"):
         return None

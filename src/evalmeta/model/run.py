@@ -1,9 +1,4 @@
-"""Runs and their results as values. Times are seconds since the epoch.
-
-Iterations where an org knows none: several runs of one definition, joined into one.
-
-How results are judged: what a project or a run can choose, and the profile of Salesforce's own grading.
-"""
+"""Runs, their options and their results as values. Times are seconds since the epoch."""
 
 from __future__ import annotations
 
@@ -19,8 +14,17 @@ if TYPE_CHECKING:
     from evalmeta.model.generated_data import GeneratedData
 
 
+Undecided = Literal["ignore", "fail"]
+ScoringProfile = Literal["default", "testing-center"]
+ActionMatch = Literal["exact", "in_order", "any_order", "superset", "subset"]
+TopicMatch = Literal["exact", "contains"]
+Matches = Literal["first", "any", "all"]
+SCORING_PROFILES: Final = ("default", "testing-center")
+ACTION_MATCHES: Final = ("exact", "in_order", "any_order", "superset", "subset")
+
+
 class RunStatus(StrEnum):
-    """How far a run is (Testing API: NEW, IN_PROGRESS, COMPLETED, ERROR; TERMINATED when cancelled)."""
+    """The status of a run (Testing API: NEW, IN_PROGRESS, COMPLETED, ERROR; TERMINATED if cancelled)."""
 
     NEW = "NEW"
     IN_PROGRESS = "IN_PROGRESS"
@@ -30,38 +34,37 @@ class RunStatus(StrEnum):
 
     @property
     def is_over(self) -> bool:
-        """Says whether nothing more will happen."""
+        """Return whether the run has ended."""
         return self not in {RunStatus.NEW, RunStatus.IN_PROGRESS}
 
 
 class Verdict(StrEnum):
-    """What was decided about a result or a case.
+    """The verdict of a result or a case.
 
-    ERROR is infrastructure (the agent could not be asked, a scorer broke) and never a
-    FAILURE; UNDECIDED means that nothing able to judge was there, and never counts as
-    a PASS.
+    ERROR is an infrastructure error (the agent could not be reached, a scorer failed) and never a FAILURE. UNDECIDED
+    means that nothing could judge the result; it never counts as a PASS.
     """
 
-    PASS = "PASS"  # noqa: S105 - the Testing API's own word, no password
+    PASS = "PASS"  # noqa: S105 - the word of the Testing API, not a password
     FAILURE = "FAILURE"
     ERROR = "ERROR"
     UNDECIDED = "UNDECIDED"
 
 
 class TestResult(NamedTuple):
-    """The judgement of one expectation.
+    """The result of one expectation.
 
     Attributes:
-        name: the expectation's name, spelt as the definition spells it.
-        score: the scorer's own scale: 1 or 0 for matches, 0 to 5 for ratings,
-            milliseconds for latency; None when there is nothing to measure.
-        explanation: why, in words a person can act on.
-        detail: a finer score beside the verdict, such as the partial match of actions.
-        rater: which rater judged, for what is rated.
-        threshold: of results that are averaged: what the mean of their scores, over the turns of a case and
-            all iterations, must reach. None for a result that counts by itself.
-        turn: the turn that was judged, from 1, in a case of several; 0 in a case of one.
-        is_measured: whether it tells a number and judges nothing; then it is UNDECIDED, and no open question.
+        name: the expectation's name, as in the definition.
+        score: the score on the scorer's scale: 1 or 0 for matches, 0 to 5 for ratings, milliseconds for latency; None
+            if there is none.
+        explanation: the reason, for people.
+        detail: a finer score, such as the partial match of actions.
+        rater: the rater, if the result is a rating.
+        threshold: for results that are averaged: what the mean of the scores over the turns of a case and all
+            iterations must reach. None for a result that counts on its own.
+        turn: the judged turn, from 1, in a case of several turns; 0 in a case of one.
+        is_measured: whether the result is only a number. Its verdict is UNDECIDED, but it is not counted as undecided.
     """
 
     name: str
@@ -79,12 +82,12 @@ class TestResult(NamedTuple):
     is_measured: bool = False
 
 
-# Its name begins as those of test classes do.
+# pytest must not collect it, although its name begins with Test.
 TestResult.__test__ = False  # type: ignore[attr-defined]
 
 
 class EarlierTurn(NamedTuple):
-    """A turn before the last of a case: what was asked, and what came back."""
+    """A turn before the last of a case: the message and the answer."""
 
     utterance: str
     generated: GeneratedData
@@ -92,14 +95,14 @@ class EarlierTurn(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class CaseResult:
-    """One case of one iteration: what was asked, what came back, how it was judged.
+    """The result of one case in one iteration.
 
     Attributes:
-        utterance: what was asked last.
-        results: of all turns, in their order.
-        generated: the answer to the last question that was asked; None when there is none.
-        label: what the case's file calls it.
-        earlier: the turns before the last that was asked.
+        utterance: the last message to the agent.
+        results: the results of all turns, in order.
+        generated: the last answer; None if there is none.
+        label: the name of the case in its file.
+        earlier: the turns before the last one.
     """
 
     number: int
@@ -115,22 +118,18 @@ class CaseResult:
     earlier: tuple[EarlierTurn, ...] = ()
 
 
-Undecided = Literal["ignore", "fail"]
-
-
 @dataclass(frozen=True, slots=True)
 class Scoring:
     """How results are judged.
 
     Attributes:
-        profile: `testing-center` grades as Salesforce's Testing Center does: actions as a superset unless
-            `actions` says otherwise, promoted topics by their whole names, and a latency is measured and
-            never judged. What else is known of its way, and what is not reproduced: docs/scoring.md.
-        actions: how the actions that were taken must match the expected ones; None is the profile's way.
-        topics: whether topics must be the same, or the expected name may be a part of the actual one.
-        matches: which of several values that a reference matches must hold: the first, any or all.
-        threshold: the rating, 0 to 5, from which on a rated answer passes.
-        rater: the name of the rater in the project's settings; `rules` needs no settings.
+        profile: `testing-center` judges like Salesforce's Testing Center: actions as a superset unless `actions` is
+            set, promoted topics by their full names, and latency is measured but not judged. See docs/scoring.md.
+        actions: how the actual actions must match the expected ones; None for the default of the profile.
+        topics: whether topics must be equal, or the actual name may contain the expected one.
+        matches: which of the values that a reference matches must fulfil a criterion: the first, any or all.
+        threshold: the rating, 0 to 5, with which an answer passes.
+        rater: the rater's name in the project's settings; `rules` needs no settings.
     """
 
     profile: ScoringProfile = "default"
@@ -142,7 +141,7 @@ class Scoring:
 
     @property
     def action_match(self) -> ActionMatch:
-        """Gives how actions must match."""
+        """Return how actions must match."""
         return self.actions or ("superset" if self.profile == "testing-center" else "exact")
 
 
@@ -151,17 +150,17 @@ class RunOptions:
     """How to run and what passes.
 
     Attributes:
-        iterations: how often the whole set of cases is asked.
+        iterations: how often the whole set of cases is run.
         min_pass_rate: the share of cases, 0 to 1, that must pass.
         undecided: `fail` counts a case with an undecided result as failed.
-        concurrency: how many cases are asked at the same time.
-        case_timeout: seconds one case may take, pauses that the agent asks for not counted.
-        rate_limit: how many questions a second the agent is asked at most; None knows no limit.
-        retries: how often what failed in passing is tried again.
-        max_errors: after so many cases that ended in errors the run stops; None never stops it.
-        seed: the order of the cases is drawn by it; None keeps the definition's.
-        cases: numbers of the cases to ask; None asks all.
-        shard: which of how many parts of the cases to ask, (2, 5) for the second of five; None asks all.
+        concurrency: the number of cases that run at the same time.
+        case_timeout: the time limit of a case in seconds, without the pauses that the agent asks for.
+        rate_limit: the maximum number of requests to the agent per second; None for no limit.
+        retries: how often a transient failure is retried.
+        max_errors: the number of cases with errors after which the run stops; None never stops it.
+        seed: shuffles the cases; None keeps the order of the definition.
+        cases: the numbers of the cases to run; None runs all.
+        shard: the part of the cases to run, such as (2, 5) for the second of five; None runs all.
         scoring: how results are judged.
     """
 
@@ -180,20 +179,20 @@ class RunOptions:
 
     @property
     def is_partial(self) -> bool:
-        """Says whether some cases only are asked."""
+        """Return whether only some cases are run."""
         return self.cases is not None or self.shard is not None
 
 
 @dataclass(frozen=True, slots=True)
 class Average:
-    """The mean of one kind of result over the turns and iterations of a case, and whether it reaches its threshold.
+    """The mean of the results of one name over the turns and iterations of a case, with its verdict.
 
     Attributes:
-        number: the case's.
-        label: what the case's file calls it.
-        name: the results'.
-        score: the mean; None when no result had a score.
-        count: over how many results.
+        number: the number of the case.
+        label: the name of the case in its file.
+        name: the name of the results.
+        score: the mean; None if no result had a score.
+        count: the number of results.
     """
 
     number: int
@@ -209,13 +208,13 @@ class Average:
 class Summary:
     """Counts over all cases and iterations, and whether the run passed.
 
-    A case whose results are averaged counts, in every iteration, by its means over all of them.
+    A case whose results are averaged counts by its means over all iterations.
 
     Attributes:
-        pass_rate: passed / (passed + failed), 0 to 1; None when no case was decided.
-        undecided_results: names of results that nothing could judge, with their counts.
-        averages: of cases whose results are averaged, by number and name.
-        averaged: what these cases count as, by number.
+        pass_rate: passed / (passed + failed), 0 to 1; None if no case was decided.
+        undecided_results: the names of results that nothing could judge, with their counts.
+        averages: the means of cases whose results are averaged, by number and name.
+        averaged: the verdicts of these cases by number.
     """
 
     total: int
@@ -237,9 +236,9 @@ class Run:
 
     Attributes:
         definition: the API name of the definition.
-        cases: results in order of iteration and number; partial while the run goes on.
-        total: how many case results the run has when it is complete.
-        answers_of: the run whose answers were judged again; None when an agent was asked.
+        cases: results in order of iteration and number; incomplete while the run is in progress.
+        total: the number of case results of the complete run.
+        answers_of: the run whose answers were judged again; None if an agent was asked.
     """
 
     id: str
@@ -257,12 +256,11 @@ class Run:
 
 
 def join(parts: Sequence[Run], whole: Run) -> Run:
-    """Gives a run with the results of others as its iterations, in their order.
+    """Return a run whose iterations are other runs, for orgs without iterations.
 
     Args:
-        parts: the runs that were begun so far, one at least; those that never began for
-            want of time or luck are missed in `total`.
-        whole: what the joined run is called, and its options.
+        parts: the runs so far, in order, at least one; runs that were never started count in `total`.
+        whole: the joined run's name and options.
     """
     last, iterations = parts[-1], whole.options.iterations
     status = _status(parts, iterations)
@@ -280,7 +278,7 @@ def join(parts: Sequence[Run], whole: Run) -> Run:
 
 
 def _status(parts: Sequence[Run], iterations: int) -> RunStatus:
-    """Iterations come one after the other; one that ended early ends the run."""
+    """Iterations run one after the other; one that ended early ends the run."""
     statuses = {each.status for each in parts}
     for early in (RunStatus.ERROR, RunStatus.TERMINATED):
         if early in statuses:
@@ -288,13 +286,3 @@ def _status(parts: Sequence[Run], iterations: int) -> RunStatus:
     if statuses == {RunStatus.COMPLETED}:
         return RunStatus.COMPLETED if len(parts) >= iterations else RunStatus.IN_PROGRESS
     return RunStatus.NEW if statuses == {RunStatus.NEW} else RunStatus.IN_PROGRESS
-
-
-ScoringProfile = Literal["default", "testing-center"]
-ActionMatch = Literal["exact", "in_order", "any_order", "superset", "subset"]
-TopicMatch = Literal["exact", "contains"]
-Matches = Literal["first", "any", "all"]
-
-
-SCORING_PROFILES: Final = ("default", "testing-center")
-ACTION_MATCHES: Final = ("exact", "in_order", "any_order", "superset", "subset")

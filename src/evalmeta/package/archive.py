@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Final
 
 from evalmeta import limits
 from evalmeta.errors import ArchiveError
-from evalmeta.model.component import PACKAGE_FILE, Manifest, ManifestTypes, unite
+from evalmeta.model.component import PACKAGE_FILE, Manifest, ManifestTypes, merge_types
 from evalmeta.package.convert import entry_name
 from evalmeta.package.zip_reader import (
     CENTRAL,
@@ -208,12 +208,12 @@ def _unreadable(name: str, path: Path, why: str | None) -> ArchiveError:
 
 
 def manifest_of(components: Iterable[Component], api_version: ApiVersion) -> Manifest:
-    """Return a manifest of the components, in the canonical form of `unite`."""
+    """Return a manifest of the components, in the canonical form of `merge_types`."""
     names: dict[str, list[str]] = {}
     for component in components:
         names.setdefault(component.type.name, []).append(component.full_name)
     blocks = tuple(ManifestTypes(name, tuple(members)) for name, members in names.items())
-    return Manifest(unite(blocks), str(api_version))
+    return Manifest(merge_types(blocks), str(api_version))
 
 
 def package_entries(
