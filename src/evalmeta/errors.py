@@ -1,38 +1,37 @@
-"""Every error evalmeta raises on purpose, with its exit code and what to try next.
+"""Every error that evalmeta raises on purpose, with its exit code and what to do next.
 
-Findings are values (`evalmeta.model.problem.Problem`, test results); an error is
-what stops a command.
+Problems of files and results of tests are values; an error stops a command.
 
     EvalmetaError                1
     ├── UsageError               2   the call, the project or its settings are wrong
-    │   ├── ProjectError             no project here, or its sfdx-project.json is wrong
-    │   ├── SettingsError            evalmeta.toml is wrong
-    │   ├── FormatError              a file of another format is wrong, or cannot be told from others
-    │   ├── SubjectNotBound          no adapter is bound to the agent under test
-    │   ├── AmbiguousTestDefinition  a name stands for tests of several types
-    │   └── NotFound                 a named thing (definition, run, file) does not exist
-    ├── InvalidMetadata          1   metadata files or manifests that carry problems
-    ├── ArchiveError             1   a zip that is damaged, hostile or too large
-    ├── Conflict                 1   what would be overwritten was changed since both sides had the same
+    │   ├── ProjectError             there is no project, or its sfdx-project.json is invalid
+    │   ├── SettingsError            evalmeta.toml is invalid
+    │   ├── FormatError              a file of another format is invalid, or its format is unknown
+    │   ├── SubjectNotBound          no adapter is configured for the agent under test
+    │   ├── AmbiguousTestDefinition  tests of several types have the name
+    │   └── NotFound                 a named definition, run or file does not exist
+    ├── InvalidMetadata          1   metadata files or manifests have problems
+    ├── ArchiveError             1   a zip is damaged, hostile or too large
+    ├── Conflict                 1   files to overwrite were changed after they were last the same
     ├── DeployFailed             1   the org refused a deployment; nothing was changed
-    ├── SubjectError             1   the agent could not be asked (a case becomes ERROR)
-    │   ├── SubjectBusy              it says to come later; what was asked is undone
-    │   ├── SubjectRefused           it says no
-    │   └── SubjectUnreachable       the connection to it failed in passing
-    ├── AgentFailed              1   what is known of an agent's answer is its error (a test fails by it)
-    ├── TooManyErrors            1   a run that stopped because too many of its cases ended in errors
+    ├── SubjectError             1   the agent could not be reached (a case becomes ERROR)
+    │   ├── SubjectBusy              it is rate-limited or overloaded, and did nothing
+    │   ├── SubjectRefused           it refuses the request, now and in the future
+    │   └── SubjectUnreachable       the connection had a transient failure
+    ├── AgentFailed              1   the agent returned an error instead of an answer (a test fails)
+    ├── TooManyErrors            1   a run stopped because too many of its cases ended in errors
     ├── RaterError               1   an answer could not be rated (a result becomes ERROR)
-    ├── OrgError                 4   the org, or the way to it
-    │   ├── OrgUnreachable           no answer
-    │   ├── OrgBusy                  an answer that says to come later
-    │   ├── LoginFailed              no session with the org could be had
-    │   ├── OrgFault                 an answer that says no, with Salesforce's error code
-    │   ├── MessageUnreadable        a message that is no message of the protocol
+    ├── OrgError                 4   the org, or the connection to it
+    │   ├── OrgUnreachable           no response
+    │   ├── OrgBusy                  the org is rate-limited or overloaded
+    │   ├── LoginFailed              there is no session with the org
+    │   ├── OrgFault                 an error response, with Salesforce's error code
+    │   ├── MessageUnreadable        a message does not follow the protocol
     │   └── StoreError               the database behind an org
-    │       ├── StoreLocked              another program holds it
-    │       └── StoreCorrupt             it is no readable database
-    ├── WaitRanOut              69   the job goes on in the org
-    └── Interrupted            130   by Ctrl-C or a polite end from outside; what is finished is kept
+    │       ├── StoreLocked              another program has locked it
+    │       └── StoreCorrupt             it is not a valid database
+    ├── WaitRanOut              69   the wait timed out; the job continues in the org
+    └── Interrupted            130   by Ctrl-C or a signal; finished work is kept
 """
 
 from __future__ import annotations
@@ -114,10 +113,10 @@ class Suggestion(str):
 
 
 class EvalmetaError(Exception):
-    """The root of the tree: catch it to catch whatever evalmeta raises on purpose.
+    """The base class of all errors that evalmeta raises on purpose.
 
     Attributes:
-        actions: what to do next, one sentence each, printed under "Try this".
+        actions: what to do next, in one sentence each, printed under "Try this".
     """
 
     exit_code: ClassVar[int] = EXIT_FAILED
@@ -128,7 +127,7 @@ class EvalmetaError(Exception):
 
     @property
     def name(self) -> str:
-        """Gives the error's name as `--json` prints it."""
+        """Return the error's name in `--json` output."""
         return type(self).__name__
 
 
@@ -139,15 +138,15 @@ class UsageError(EvalmetaError):
 
 
 class ProjectError(UsageError):
-    """There is no project here, or what describes it cannot be read."""
+    """There is no project here, or its sfdx-project.json cannot be read."""
 
 
 class SettingsError(UsageError):
-    """`evalmeta.toml` cannot be read, or holds something evalmeta does not know."""
+    """`evalmeta.toml` cannot be read, or has an invalid key or value."""
 
 
 class FormatError(UsageError):
-    """A file of another system's that does not fit its format; `problems` lists every reason with its place."""
+    """A file of another system does not fit its format; `problems` lists every reason with its location."""
 
     def __init__(self, message: str, *, problems: Sequence[Problem] = (), actions: Sequence[str] = ()) -> None:
         super().__init__(message, actions=actions)
@@ -155,7 +154,7 @@ class FormatError(UsageError):
         self.problems = tuple(problems)
 
     def __str__(self) -> str:
-        """Gives the message, and below it the first problems with their hints; the message may tell the first."""
+        """Return the message, followed by the first problems with their hints."""
         lines = [f"{each.location}: {each.message} {each.hint}".rstrip() for each in self.problems[:_SHOWN_PROBLEMS]]
         if lines and self.message.startswith(str(self.problems[0].location)):
             lines[:1] = [self.problems[0].hint] * bool(self.problems[0].hint)
@@ -165,7 +164,7 @@ class FormatError(UsageError):
 
 
 class SubjectNotBound(UsageError):
-    """The agent under test has no adapter in `evalmeta.toml`; `problems` has the warnings about a file of answers."""
+    """The agent under test has no adapter in `evalmeta.toml`; `problems` has warnings about a file of answers."""
 
     def __init__(self, message: str, *, problems: Sequence[Problem] = (), actions: Sequence[str] = ()) -> None:
         super().__init__(message, actions=actions)
@@ -173,15 +172,15 @@ class SubjectNotBound(UsageError):
 
 
 class AmbiguousTestDefinition(UsageError):
-    """A name stands for tests of several types; the sf CLI says it with the same word."""
+    """Tests of several types have the name; the sf CLI has the same error name."""
 
 
 class NotFound(UsageError):
-    """A definition, run or file that was named does not exist."""
+    """A named definition, run or file does not exist."""
 
 
 class InvalidMetadata(EvalmetaError):
-    """Metadata that carries problems; `problems` lists every one of them."""
+    """Metadata files have problems; `problems` lists all of them."""
 
     def __init__(self, message: str, *, problems: Sequence[Problem], actions: Sequence[str] = ()) -> None:
         super().__init__(message, actions=actions)
@@ -189,11 +188,11 @@ class InvalidMetadata(EvalmetaError):
 
 
 class ArchiveError(EvalmetaError):
-    """A zip that is damaged, hostile or larger than the limits; nothing of it was used."""
+    """A zip is damaged, hostile or larger than the limits; nothing of it was used."""
 
 
 class Conflict(EvalmetaError):
-    """What would be overwritten was changed since both sides had the same; nothing was. `problems` lists the files."""
+    """Files to overwrite were changed after they were last the same; nothing was overwritten. `problems` lists them."""
 
     def __init__(self, message: str, *, problems: Sequence[Problem], actions: Sequence[str] = ()) -> None:
         super().__init__(message, actions=actions)
@@ -209,14 +208,14 @@ class DeployFailed(EvalmetaError):
 
 
 class SubjectError(EvalmetaError):
-    """The agent could not be asked, or answered nonsense: the case becomes ERROR, never FAILURE."""
+    """The agent could not be reached, or its response is invalid: the case becomes ERROR, never FAILURE."""
 
 
 class SubjectBusy(SubjectError):
-    """The agent says to come later and has done nothing: the runner waits, asks less often, and repeats the call.
+    """The agent is rate-limited or overloaded and did nothing: the runner waits, slows down, and repeats the request.
 
     Attributes:
-        after: the seconds that it asks to be left alone; None when it does not say.
+        after: the seconds to wait before the next request; None if they are unknown.
     """
 
     def __init__(self, message: str, *, after: float | None = None, actions: Sequence[str] = ()) -> None:
@@ -225,10 +224,10 @@ class SubjectBusy(SubjectError):
 
 
 class SubjectRefused(SubjectError):
-    """The agent's endpoint says no, and will the next time.
+    """The agent's endpoint refuses the request; a retry would not help.
 
     Attributes:
-        status: the answer's HTTP status.
+        status: the HTTP status of the response.
     """
 
     def __init__(self, message: str, *, status: int, actions: Sequence[str] = ()) -> None:
@@ -237,33 +236,33 @@ class SubjectRefused(SubjectError):
 
 
 class SubjectUnreachable(SubjectError):
-    """The way to the agent failed in passing, perhaps after it was asked: the runner begins the case anew."""
+    """The connection had a transient failure, perhaps after the request: the runner starts the case again."""
 
 
 class AgentFailed(EvalmetaError, AssertionError):
-    """The agent ended in an error instead of an answer: a test that asks for the answer fails, as by an assertion."""
+    """The agent returned an error instead of an answer: a test that needs the answer fails, like an assertion."""
 
 
 class TooManyErrors(EvalmetaError):
-    """So many cases ended in errors that going on is no use; what is finished is kept."""
+    """The run stopped because too many cases ended in errors; finished results are kept."""
 
 
 class RaterError(EvalmetaError):
-    """An answer could not be rated: its result becomes ERROR, and the others are unharmed."""
+    """An answer could not be rated: its result becomes ERROR; other results are not affected."""
 
 
 class OrgError(EvalmetaError):
-    """The org said no, or could not be reached."""
+    """The org returned an error, or could not be reached."""
 
     exit_code = EXIT_ORG
 
 
 class OrgUnreachable(OrgError):
-    """No answer came back from the org within the deadline.
+    """The org did not respond before the deadline.
 
     Attributes:
-        may_pass: whether the next request may well be answered.
-        is_undone: whether the request surely did not reach the org.
+        may_pass: whether the failure is transient, so that a retry may succeed.
+        is_undone: whether the request certainly did not reach the org.
     """
 
     def __init__(
@@ -275,11 +274,11 @@ class OrgUnreachable(OrgError):
 
 
 class OrgBusy(OrgError):
-    """The org, or what stands before it, says to come later.
+    """The org, or a proxy before it, is rate-limited or overloaded.
 
     Attributes:
-        after: the seconds that it asks to be left alone; None when it does not say.
-        is_undone: whether the request surely was not carried out.
+        after: the seconds to wait before the next request; None if they are unknown.
+        is_undone: whether the request was certainly not carried out.
     """
 
     def __init__(
@@ -291,15 +290,15 @@ class OrgBusy(OrgError):
 
 
 class LoginFailed(OrgError):
-    """No session with the org could be had: it refused the login, or the login ended; no secret is in the message."""
+    """There is no session with the org: it refused the login, or the login expired; the message has no secret."""
 
 
 class OrgFault(OrgError):
     """The org answered with an error.
 
     Attributes:
-        code: Salesforce's name for it, such as INVALID_TYPE.
-        status: the answer's HTTP status; 0 when it does not matter.
+        code: Salesforce's error code, such as INVALID_TYPE.
+        status: the HTTP status of the response; 0 if it does not matter.
     """
 
     def __init__(self, message: str, *, code: str, status: int = 0, actions: Sequence[str] = ()) -> None:
@@ -309,7 +308,7 @@ class OrgFault(OrgError):
 
 
 class MessageUnreadable(OrgError):
-    """A message between a client and an org that neither side's protocol knows."""
+    """A message between a client and an org does not follow the protocol."""
 
 
 class StoreError(OrgError):
@@ -317,15 +316,15 @@ class StoreError(OrgError):
 
 
 class StoreLocked(StoreError):
-    """Another program holds the database."""
+    """Another program has locked the database."""
 
 
 class StoreCorrupt(StoreError):
-    """The file is no readable database of evalmeta."""
+    """The file is not a valid database of evalmeta."""
 
 
 class WaitRanOut(EvalmetaError):
-    """The wait is over, the job is not: `job_id` names it."""
+    """The wait timed out before the job ended; `job_id` is the job."""
 
     exit_code = EXIT_WAIT_RAN_OUT
 
@@ -335,6 +334,6 @@ class WaitRanOut(EvalmetaError):
 
 
 class Interrupted(EvalmetaError):
-    """The user has had enough; what is finished is kept."""
+    """The user interrupted the command; finished work is kept."""
 
     exit_code = EXIT_INTERRUPTED

@@ -1,4 +1,4 @@
-"""The project's settings: `evalmeta.toml` as checked values."""
+"""The project's settings: `evalmeta.toml` as pydantic models."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ class _Table(BaseModel):
 class PythonSubject(_Table):
     """An agent that is a Python object: `target = "module:name"`, imported from the project's folder.
 
-    `retry_on` names exceptions of the agent's that pass, such as `httpx.ReadTimeout`: they are tried again.
+    `retry_on` lists the agent's transient exceptions, such as `httpx.ReadTimeout`, which are retried.
     """
 
     adapter: Literal["python"]
@@ -36,18 +36,17 @@ class PythonSubject(_Table):
 
 
 class ReplaySubject(_Table):
-    """Recorded answers, from a results file of a run or a JSONL file (`file`, relative to the project's folder)."""
+    """Recorded answers in `file`: results of a run, or JSON Lines; the path is relative to the project's folder."""
 
     adapter: Literal["replay"]
     file: Path
 
 
 class OpenAISubject(_Table):
-    """An endpoint that speaks OpenAI's chat completions; `url` ends where `/chat/completions` follows, or with it.
+    """An endpoint for OpenAI's chat completions; `url` with or without `/chat/completions` at its end.
 
-    `api_key_env` names the environment variable that holds the key; `system` is sent as the first message, and
-    `extra` goes into every request as it is (temperature, tools ...). `${NAME}` in a header stands for an
-    environment variable.
+    `api_key_env` is the environment variable with the key. `system` is sent as the first message. `extra` is added to
+    every request (temperature, tools ...). `${NAME}` in a header is replaced by an environment variable.
     """
 
     adapter: Literal["openai"]
@@ -60,11 +59,11 @@ class OpenAISubject(_Table):
 
 
 class HttpSubject(_Table):
-    """An endpoint that takes and gives JSON.
+    """An HTTP endpoint with JSON requests and responses.
 
-    `request` is the body, with `{{utterance}}`, `{{history}}`, `{{context}}`, `{{context.NAME}}` and
-    `{{session}}` in it; `answer`, `topic`, `actions` and the rest are JSONPaths into the reply. `${NAME}` in a
-    header stands for an environment variable.
+    `request` is the body; it may contain `{{utterance}}`, `{{history}}`, `{{context}}`, `{{context.NAME}}` and
+    `{{session}}`. `answer`, `topic`, `actions` and the rest are JSONPaths into the response. `${NAME}` in a header is
+    replaced by an environment variable.
     """
 
     adapter: Literal["http"]
@@ -85,9 +84,9 @@ class HttpSubject(_Table):
 
 
 class CommandSubject(_Table):
-    """A program that reads one JSON object a line from stdin and writes one a line to stdout.
+    """A program that reads JSON objects from stdin and writes JSON objects to stdout, one per line.
 
-    Every worker has a process of its own, which is started again when it dies.
+    Every worker has its own process, which is restarted if it dies.
     """
 
     adapter: Literal["command"]
@@ -96,12 +95,12 @@ class CommandSubject(_Table):
 
 
 class AgentforceSubject(_Table):
-    """An agent in a Salesforce org, asked through the Agent API.
+    """An agent in a Salesforce org, reached through the Agent API.
 
-    `agent_id` is the BotDefinition's id. `org` is an alias or username of a login; `token_env` names an
-    environment variable that holds an access token instead, and then `instance_url` is the org's My Domain.
-    `bypass_user` lets the agent act as its own user. `variable_types` names types of context variables, and
-    `traces = false` asks for no plan traces: topics and actions stay unknown.
+    `agent_id` is the BotDefinition's id. `org` is an alias or username of a login. Instead, `token_env` can be an
+    environment variable with an access token, with `instance_url` as the org's My Domain. `bypass_user` lets the agent
+    act as its own user. `variable_types` are the types of context variables. With `traces = false`, no plan traces are
+    requested, and topics and actions are unknown.
     """
 
     adapter: Literal["agentforce"]
@@ -116,13 +115,13 @@ class AgentforceSubject(_Table):
 
 
 class RecordedSubject(_Table):
-    """The answers that an evaluation's own file has already."""
+    """The answers that the file of the evaluation already contains."""
 
     adapter: Literal["recorded"]
 
 
 class PluginSubject(_Table):
-    """An adapter that an installed package adds; it reads its own keys."""
+    """An adapter of an installed package, which reads its own keys."""
 
     model_config = ConfigDict(frozen=True, extra="allow")
 
@@ -130,7 +129,7 @@ class PluginSubject(_Table):
 
 
 class RulesRater(_Table):
-    """The offline rater; `embed` names a function that gives vectors for a list of texts."""
+    """The offline rater; `embed` is a function that returns vectors for a list of texts."""
 
     adapter: Literal["rules"]
     embed: Annotated[str, Field(pattern=f"^$|{_TARGET}")] = ""
@@ -141,11 +140,11 @@ def _unless_default(value: object) -> object:
 
 
 class LlmRater(_Table):
-    """A language model that rates: any at an OpenAI-compatible `url`, or else a name that pydantic-ai knows.
+    """A language model as rater: any model at an OpenAI-compatible `url`, else a model name of pydantic-ai.
 
-    `url` ends where `/chat/completions` follows; `api_key_env` names the environment variable that holds the key.
-    `temperature = "default"` leaves it to the model. `timeout` is for one answer, in seconds; `concurrency` is how
-    many are asked for at a time, and `cache = false` asks again for what is known.
+    `url` ends before `/chat/completions`. `api_key_env` is the environment variable with the key.
+    `temperature = "default"` uses the model's default. `timeout` is the time limit of one answer in seconds,
+    `concurrency` the number of requests at a time. With `cache = false`, known ratings are requested again.
     """
 
     adapter: Literal["llm"]
@@ -160,7 +159,7 @@ class LlmRater(_Table):
 
 
 class PluginRater(_Table):
-    """A rater that an installed package adds; it reads its own keys."""
+    """A rater of an installed package, which reads its own keys."""
 
     model_config = ConfigDict(frozen=True, extra="allow")
 
@@ -179,8 +178,8 @@ SUBJECT_ADAPTERS: Final[Mapping[str, type[BaseModel]]] = {
 RATER_ADAPTERS: Final[Mapping[str, type[BaseModel]]] = {"rules": RulesRater, "llm": LlmRater}
 
 
-def _told_by_adapter(known: Mapping[str, type[BaseModel]]) -> Discriminator:
-    """Tells tables apart by their adapter; names that are not known are those of plugins."""
+def _discriminator(known: Mapping[str, type[BaseModel]]) -> Discriminator:
+    """Return a discriminator that chooses a table's model by its adapter; unknown names are names of plugins."""
 
     def tag(table: object) -> str | None:
         name = table.get("adapter") if isinstance(table, dict) else getattr(table, "adapter", None)
@@ -198,16 +197,16 @@ SubjectSettings = Annotated[
     | Annotated[AgentforceSubject, Tag("agentforce")]
     | Annotated[RecordedSubject, Tag("recorded")]
     | Annotated[PluginSubject, Tag("plugin")],
-    _told_by_adapter(SUBJECT_ADAPTERS),
+    _discriminator(SUBJECT_ADAPTERS),
 ]
 RaterSettings = Annotated[
     Annotated[RulesRater, Tag("rules")] | Annotated[LlmRater, Tag("llm")] | Annotated[PluginRater, Tag("plugin")],
-    _told_by_adapter(RATER_ADAPTERS),
+    _discriminator(RATER_ADAPTERS),
 ]
 
 
 class ValidateSettings(_Table):
-    """Which profile judges, and the severity of single rules by code."""
+    """The profile of validation, and the severity of single rules by code."""
 
     profile: Profile = "documented"
     rules: dict[str, RuleSetting] = Field(default_factory=dict)
@@ -239,32 +238,32 @@ class ScoreSettings(_Table):
     rater: str = "rules"
 
     def scoring(self) -> Scoring:
-        """Gives the settings as a value of the engine's."""
+        """Return the settings as the engine's value."""
         return Scoring(**self.model_dump())
 
 
 class AdkSettings(_Table):
-    """How files of ADK are read: what rows mean that came before eval sets, and turns without a criterion's data."""
+    """How files of ADK are read: the dialect of arrays before eval sets, and what missing data of a criterion means."""
 
     dialect: AdkDialect = "auto"
     missing: MissingData | None = None
 
 
 class DatabricksSettings(_Table):
-    """What evaluation sets of Databricks do not say: guidelines for every answer, and which metrics are wanted."""
+    """What evaluation sets of Databricks do not contain: guidelines for every answer, and the metrics to use."""
 
     global_guidelines: tuple[str, ...] = ()
     metrics: tuple[str, ...] | None = None
 
 
 class OrgSettings(_Table):
-    """Which org commands talk to: an alias or username of a login; empty is the embedded org."""
+    """The default org of commands: an alias or username of a login; empty for the embedded org."""
 
     default: str = ""
 
 
 class Settings(_Table):
-    """Everything `evalmeta.toml` can say."""
+    """The content of `evalmeta.toml`."""
 
     validate_: Annotated[ValidateSettings, Field(alias="validate")] = ValidateSettings()
     run: RunSettings = RunSettings()

@@ -1,7 +1,4 @@
-"""What a run's numbers say, as values: counts of each case, intervals, latencies, tokens.
-
-What became of a test's cases from one run to another, as values.
-"""
+"""Statistics of a run, and the comparison of two runs, as values."""
 
 from __future__ import annotations
 
@@ -16,14 +13,14 @@ if TYPE_CHECKING:
 
 
 class Interval(NamedTuple):
-    """The shares, 0 to 1, between which the true one is believed to be."""
+    """A confidence interval of a share, 0 to 1."""
 
     low: float
     high: float
 
 
 class Latency(NamedTuple):
-    """How long answers took, in milliseconds; half of them took `p50` or less, 95 of 100 `p95` or less."""
+    """Percentiles of the latency of answers, in milliseconds."""
 
     p50: float
     p90: float
@@ -33,7 +30,7 @@ class Latency(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Measure:
-    """The mean of what was measured under one name and not judged, over `count` results."""
+    """The mean of `count` results of one name that were measured and not judged."""
 
     name: str
     mean: float
@@ -42,10 +39,10 @@ class Measure:
 
 @dataclass(frozen=True, slots=True)
 class CaseCounts:
-    """What one case came to over all iterations; verdicts as the run counts them.
+    """The verdicts of one case over all iterations, as the run counts them.
 
     Attributes:
-        is_averaged: whether it counts by means over all iterations: then these are one observation, not several.
+        is_averaged: whether the case counts by means over all iterations, which are one observation then.
     """
 
     number: int
@@ -58,22 +55,22 @@ class CaseCounts:
 
     @property
     def decided(self) -> int:
-        """Gives in how many iterations the case passed or failed."""
+        """Return in how many iterations the case passed or failed."""
         return self.passed + self.failed
 
     @property
     def pass_rate(self) -> float | None:
-        """Gives passed / (passed + failed), 0 to 1; None when it was never decided."""
+        """Return passed / (passed + failed), 0 to 1; None if the case was never decided."""
         return self.passed / self.decided if self.decided else None
 
     @property
     def passes(self) -> bool | None:
-        """Says whether the case passed in more than half of what was decided; None when nothing was."""
+        """Return whether the case passed in more than half of its decided iterations; None if there are none."""
         return self.passed > self.failed if self.decided else None
 
     @property
     def is_flaky(self) -> bool:
-        """Says whether the case passed in some iterations and failed in others."""
+        """Return whether the case passed in some iterations and failed in others."""
         return bool(self.passed and self.failed)
 
 
@@ -83,15 +80,14 @@ class RunStatistics:
 
     Attributes:
         cases: counts of each case, in order of number.
-        intervals: where each case's pass rate is believed to be, with 95 % confidence, in the same order; None
-            where nothing was decided.
-        interval: the same of the run's pass rate; None where cases are averaged over several iterations.
-        latency: of the answers whose latency is known; None when that is none.
-        timed: how many answers these are.
-        tokens: the sums over the answers that told; None is unknown.
-        answers: how many answers came.
-        told_tokens: how many answers told something of tokens.
-        measures: the means of what was measured and not judged, in the order of their first results.
+        intervals: the 95 % confidence interval of each case's pass rate, in the same order; None if it was not decided.
+        interval: the same for the run's pass rate; None if cases are averaged over several iterations.
+        latency: the latency of answers; None if it is unknown.
+        timed: the number of answers with a known latency.
+        tokens: the sums over the answers that report tokens; None means unknown.
+        answers: the number of answers.
+        told_tokens: the number of answers that report tokens.
+        measures: the means of results that are measured and not judged, in the order of their first results.
     """
 
     cases: tuple[CaseCounts, ...]
@@ -106,23 +102,22 @@ class RunStatistics:
 
     @property
     def flaky(self) -> tuple[CaseCounts, ...]:
-        """Gives the cases that passed in some iterations and failed in others."""
+        """Return the cases that passed in some iterations and failed in others."""
         return tuple(each for each in self.cases if each.is_flaky)
 
 
 FailOn = Literal["broken", "significant"]
 
 
-# Differences that chance alone makes less often than this are called more than noise.
+# A difference is significant if its p-value is lower.
 SIGNIFICANCE_LEVEL: Final = 0.05
 
 
 class Standing(StrEnum):
-    """What became of a case; it passes when it passed in more than half of its decided iterations.
+    """The change of a case between two runs; a case passes if it passed in more than half of its decided iterations.
 
-    FLAKY is a case that passed in some iterations and failed in others, before and now, and
-    whose rates differ by no more than noise. ERROR and UNDECIDED are cases that one of both
-    runs did not decide, the first for errors.
+    FLAKY: the case passed in some iterations and failed in others in both runs, and the rates do not differ
+    significantly. ERROR and UNDECIDED: one of the runs did not decide the case, because of errors or otherwise.
     """
 
     BROKEN = "broken"
@@ -141,12 +136,11 @@ class CaseComparison:
     """One case before and after.
 
     Attributes:
-        number: its number now, or before if it is gone.
-        before: its counts before; None for a new case.
-        after: its counts now; None for a case that is gone.
-        p_value: how often chance alone makes its pass rates differ so much (Fisher's exact
-            test), times the number of cases that were tested so (Bonferroni), 1 at most;
-            None when neither side has iterations.
+        number: the number now, or before if the case was removed.
+        before: the counts before; None for a new case.
+        after: the counts now; None for a removed case.
+        p_value: the p-value of the difference of its pass rates (Fisher's exact test), times the number of tested cases
+            (Bonferroni), at most 1; None if neither run has iterations.
     """
 
     standing: Standing
@@ -158,29 +152,29 @@ class CaseComparison:
 
     @property
     def rate_changed(self) -> bool:
-        """Says whether both sides decided the case, with different pass rates."""
+        """Return whether both runs decided the case, with different pass rates."""
         rates = [None if each is None else each.pass_rate for each in (self.before, self.after)]
         return None not in rates and rates[0] != rates[1]
 
     @property
     def is_significant(self) -> bool:
-        """Says whether its pass rate changed by more than noise."""
+        """Return whether its pass rate changed significantly."""
         return self.p_value is not None and self.p_value < SIGNIFICANCE_LEVEL
 
     @property
     def is_new_failure(self) -> bool:
-        """Says whether the case fails and was not there before."""
+        """Return whether the case is new and fails."""
         return self.before is None and self.after is not None and self.after.passes is False
 
 
 @dataclass(frozen=True, slots=True)
 class Significance:
-    """Whether a difference is more than noise.
+    """The significance of a difference.
 
     Attributes:
         test: `mcnemar` for the same cases before and after, `fisher` for different ones.
-        p_value: how often chance alone makes so large a difference.
-        cases: how many cases it looked at; both sides together for `fisher`.
+        p_value: the p-value of the difference.
+        cases: the number of tested cases; of both runs together for `fisher`.
     """
 
     test: Literal["mcnemar", "fisher"]
@@ -189,17 +183,17 @@ class Significance:
 
     @property
     def is_significant(self) -> bool:
-        """Says whether the difference is more than noise."""
+        """Return whether the difference is significant."""
         return self.p_value < SIGNIFICANCE_LEVEL
 
 
 class Shortage(NamedTuple):
-    """Iterations that are too few: had one case passed always and failed always now, it could still be noise.
+    """Too few iterations: a case that always passed before and always fails now would not be significant.
 
     Attributes:
-        iterations: how many there are on both sides.
-        cases: for how many cases p-values are corrected.
-        needed: how many there must be on both sides.
+        iterations: the iterations of both runs.
+        cases: the number of cases for which p-values are corrected.
+        needed: the iterations that both runs need.
     """
 
     iterations: int
@@ -213,12 +207,12 @@ class Comparison:
 
     Attributes:
         name: the test's name.
-        before: what it was compared with: a run's id, or a baseline file.
-        after: the run that was compared.
-        cases: in order of number, those that are gone last.
-        significance: None when nothing was decided on one side.
-        shortage: None when the iterations are enough to show that one case broke, or no case is on both sides.
-        not_asked: how many cases are left out because the run before, and the run now, did not ask them.
+        before: the id of the earlier run, or a baseline file.
+        after: the run.
+        cases: in order of number, removed cases last.
+        significance: None if one run decided nothing.
+        shortage: None if there are enough iterations to show that one case broke, or no case is in both runs.
+        not_asked: the numbers of cases that are skipped because the earlier run, and this run, did not run them.
     """
 
     name: str
@@ -230,19 +224,19 @@ class Comparison:
     not_asked: tuple[int, int] = (0, 0)
 
     def of(self, standing: Standing) -> tuple[CaseComparison, ...]:
-        """Gives the cases of which a thing became."""
+        """Return the cases with a standing."""
         return tuple(each for each in self.cases if each.standing is standing)
 
     @property
     def rates(self) -> tuple[float | None, float | None]:
-        """Gives the share of cases that pass, before and after; None where none was decided."""
+        """Return the share of cases that pass, before and after; None if none was decided."""
         return _share(each.before for each in self.cases), _share(each.after for each in self.cases)
 
     def is_regression(self, fail_on: FailOn) -> bool:
-        """Says whether the test became worse.
+        """Return whether the test became worse.
 
-        For `broken`, one case is enough that passed and now fails. For `significant` it must
-        be more than noise: all cases taken together, or the pass rate of one.
+        For `broken`, one case that passed and now fails is enough. For `significant`, the difference of all cases
+        together, or of the pass rate of one case, must be significant.
         """
         if fail_on == "broken":
             return bool(self.of(Standing.BROKEN))
@@ -259,7 +253,7 @@ class Comparison:
 
 
 def flips(cases: Iterable[CaseComparison]) -> tuple[int, int]:
-    """Counts the cases that failed and pass, and those that passed and fail; flaky ones by their majority, too."""
+    """Return the number of cases that failed and now pass, and that passed and now fail; flaky ones by majority."""
     sides = [(each.before.passes, each.after.passes) for each in cases if each.before and each.after]
     return sides.count((False, True)), sides.count((True, False))
 

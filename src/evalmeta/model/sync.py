@@ -1,4 +1,4 @@
-"""Where a component of a project and the same component of an org stand to each other."""
+"""The state of a component in a project compared with the same component in an org."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from hashlib import sha256
 
 
 class SyncState(StrEnum):
-    """What happened on the two sides since they last were the same."""
+    """What changed in the project and in the org since both were last the same."""
 
     SAME = "same"
     CHANGED_LOCALLY = "changed locally"
@@ -20,18 +20,17 @@ class SyncState(StrEnum):
 
 
 def hash_of(content: bytes) -> bytes:
-    """Gives the SHA-256 by which contents are told apart."""
+    """Return the SHA-256 of a component's content, by which contents are compared."""
     return sha256(content).digest()
 
 
 def sync_state(*, local: bytes | None, org: bytes | None, base: bytes | None) -> SyncState:
-    """Compares the hashes of a component's content on both sides with the one both had last.
+    """Compare the hashes of a component's content in the project and in the org with the last common one.
 
     Args:
-        local: the hash of the project's file, None when there is none.
-        org: the hash of what the org has, None when it has none.
-        base: the hash that both sides had after the last deploy or retrieve, None when
-            there was no such thing: then two sides that differ are a conflict.
+        local: the hash of the project's file, None if there is none.
+        org: the hash of the org's component, None if there is none.
+        base: the hash after the last deploy or retrieve, None if there was none: then any difference is a conflict.
     """
     if local == org:
         return SyncState.SAME
