@@ -96,8 +96,8 @@ CONNECT_SECONDS: Final = 10.0
 STORE_BUSY_SECONDS: Final = 10.0
 # How long a run retries while another program has locked the database.
 LOCKED_SECONDS: Final = 60.0
-# Attempts of a request with transient failures, as in jsforce; polling tolerates more errors in a row, because the org may
-# restart. Pauses double, and Retry-After is honoured up to five minutes.
+# Attempts of a request with transient failures, as in jsforce. Polling tolerates more errors in a row, because the org
+# may restart. Pauses double, and Retry-After is honoured up to five minutes.
 MAX_ATTEMPTS: Final = 5
 MAX_POLL_ERRORS: Final = 20
 MAX_RETRY_AFTER_SECONDS: Final = 300.0
