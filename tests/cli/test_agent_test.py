@@ -143,7 +143,7 @@ def test_stdout_holds_the_report_alone(evalmeta: Program, copy_samples: Copy, na
     assert evalmeta("test", "run", "--wait", "--result-format", name).out.startswith(begins)
 
 
-def test_without_deployed_tests_the_next_step_is_named(evalmeta: Program, copy_samples: Copy) -> None:
+def test_without_deployed_tests_the_error_suggests_a_deploy(evalmeta: Program, copy_samples: Copy) -> None:
     copy_samples()
 
     done = evalmeta("test", "run", "--wait")
@@ -152,7 +152,7 @@ def test_without_deployed_tests_the_next_step_is_named(evalmeta: Program, copy_s
     assert "Deploy some first: evalmeta deploy" in done.err
 
 
-def test_an_unknown_test_is_answered_with_the_nearest(evalmeta: Program, copy_samples: Copy) -> None:
+def test_an_unknown_test_is_refused_with_the_closest_name(evalmeta: Program, copy_samples: Copy) -> None:
     copy_samples()
     evalmeta("deploy")
 
@@ -162,7 +162,7 @@ def test_an_unknown_test_is_answered_with_the_nearest(evalmeta: Program, copy_sa
     assert "Did you mean my_test_n1?" in done.err
 
 
-def test_an_unbound_agent_is_answered_with_the_lines_to_add(evalmeta: Program, copy_samples: Copy) -> None:
+def test_an_unbound_agent_is_refused_with_the_lines_to_add(evalmeta: Program, copy_samples: Copy) -> None:
     project = copy_samples("failing")
     (project / "evalmeta.toml").write_text("")
     evalmeta("deploy")
@@ -197,7 +197,7 @@ def test_an_agent_that_cannot_answer_makes_errors_not_failures(
     assert said in done.out
 
 
-def test_an_adapter_that_cannot_be_loaded_is_wrong_usage(evalmeta: Program, copy_samples: Copy) -> None:
+def test_an_adapter_that_cannot_be_loaded_is_a_usage_error(evalmeta: Program, copy_samples: Copy) -> None:
     project = copy_samples("failing")
     (project / "returns_agent.py").write_text("def answer(:\n")
     evalmeta("deploy")
@@ -208,7 +208,7 @@ def test_an_adapter_that_cannot_be_loaded_is_wrong_usage(evalmeta: Program, copy
     assert "returns_agent" in done.err
 
 
-def test_ctrl_c_keeps_results_and_resume_asks_only_for_the_rest(
+def test_ctrl_c_keeps_results_and_resume_runs_only_the_rest(
     evalmeta: Program, slow_project: Callable[..., Path], program: list[str]
 ) -> None:
     project = slow_project(0.02, is_held=True)
@@ -253,7 +253,7 @@ def test_a_killed_run_is_resumed_with_every_case_once(
     assert not finished & set(asked_after)
 
 
-def test_without_wait_a_run_goes_on_by_itself(evalmeta: Program, slow_project: Callable[..., Path]) -> None:
+def test_without_wait_a_run_continues_in_the_background(evalmeta: Program, slow_project: Callable[..., Path]) -> None:
     project = slow_project(0.01)
     evalmeta("deploy")
 
@@ -313,7 +313,7 @@ def test_a_test_that_cannot_start_does_not_hide_the_others_results(evalmeta: Pro
     assert "no adapter is bound to the agent 'Field_Service_Agent'" in done.err
 
 
-def test_a_folder_that_cannot_be_made_is_wrong_usage_before_anything_is_asked(
+def test_a_folder_that_cannot_be_created_is_a_usage_error_before_cases_run(
     evalmeta: Program, slow_project: Callable[..., Path]
 ) -> None:
     project = slow_project(0.01)
@@ -327,13 +327,13 @@ def test_a_folder_that_cannot_be_made_is_wrong_usage_before_anything_is_asked(
 
 
 @pytest.mark.parametrize("job_id", ["", "4KB/results", "a\nb"])
-def test_what_is_no_runs_id_is_wrong_usage(evalmeta: Program, copy_samples: Copy, job_id: str) -> None:
+def test_an_invalid_run_id_is_a_usage_error(evalmeta: Program, copy_samples: Copy, job_id: str) -> None:
     copy_samples()
 
     assert evalmeta("test", "results", "--job-id", job_id).code == 2
 
 
-def test_sigterm_ends_a_run_politely_even_where_ctrl_c_is_ignored(
+def test_sigterm_stops_a_run_gracefully_even_if_ctrl_c_is_ignored(
     slow_project: Callable[..., Path], program: list[str]
 ) -> None:
     project = slow_project(0.02, is_held=True)
@@ -349,7 +349,7 @@ def test_sigterm_ends_a_run_politely_even_where_ctrl_c_is_ignored(
     assert b"evalmeta test resume --job-id" in err
 
 
-def test_an_interruption_is_an_object_too(slow_project: Callable[..., Path], program: list[str]) -> None:
+def test_an_interruption_is_printed_as_json(slow_project: Callable[..., Path], program: list[str]) -> None:
     project = slow_project(0.02, is_held=True)
     subprocess.run([*program, "deploy"], check=True, capture_output=True)
     words = [*program, "test", "run", "--wait", "--json"]
@@ -362,9 +362,7 @@ def test_an_interruption_is_an_object_too(slow_project: Callable[..., Path], pro
     assert (json.loads(out)["name"], json.loads(out)["exitCode"]) == ("Interrupted", 130)
 
 
-def test_a_wait_that_runs_out_exits_69_and_the_run_goes_on(
-    evalmeta: Program, slow_project: Callable[..., Path]
-) -> None:
+def test_a_timed_out_wait_exits_69_and_the_run_continues(evalmeta: Program, slow_project: Callable[..., Path]) -> None:
     project = slow_project(0.05)
     evalmeta("deploy")
 
@@ -376,7 +374,7 @@ def test_a_wait_that_runs_out_exits_69_and_the_run_goes_on(
     assert len((project / "asked.txt").read_text().splitlines()) <= 44
 
 
-def test_a_resumed_run_can_be_waited_for_too_shortly_too(evalmeta: Program, slow_project: Callable[..., Path]) -> None:
+def test_waiting_for_a_resumed_run_can_time_out(evalmeta: Program, slow_project: Callable[..., Path]) -> None:
     slow_project(0.05)
     evalmeta("deploy")
     evalmeta("test", "run")
@@ -414,9 +412,7 @@ def test_a_run_that_is_over_cannot_be_canceled(evalmeta: Program, copy_samples: 
 
 @pytest.mark.parametrize("command", ["resume", "results", "cancel"])
 @pytest.mark.parametrize("words", [[], ["-r"], ["-i", "4KB000000000009GAA"], ["-r", "-i", "4KB000000000001GAA"]])
-def test_a_run_that_is_none_is_wrong_usage(
-    evalmeta: Program, copy_samples: Copy, command: str, words: list[str]
-) -> None:
+def test_an_unknown_run_is_a_usage_error(evalmeta: Program, copy_samples: Copy, command: str, words: list[str]) -> None:
     copy_samples()
 
     assert evalmeta("test", command, *words).code == 2

@@ -43,7 +43,7 @@ def test_named_runs_are_written_and_other_tests_stay(evalmeta: Program, project:
     assert found == {"file": FILE, "state": "Changed", **counts, "runs": [{"name": "Orders", "runId": run(1).id}]}
 
 
-def test_a_run_of_a_part_says_what_became_of_the_others(evalmeta: Program, project: Project) -> None:
+def test_a_run_of_some_cases_reports_what_happened_to_the_others(evalmeta: Program, project: Project) -> None:
     part = RunOptions(shard=(1, 2))
     keep(project, run(1, PASS, options=part))
     done = evalmeta("test", "baseline", "-o", FILE)
@@ -55,20 +55,20 @@ def test_a_run_of_a_part_says_what_became_of_the_others(evalmeta: Program, proje
     assert done.err == f"{run(3).id} ran only part of Orders: 1 other case of {FILE} are unchanged\n"
 
 
-def test_cases_that_came_to_errors_only_are_told(evalmeta: Program, project: Project) -> None:
+def test_cases_with_only_errors_are_reported(evalmeta: Program, project: Project) -> None:
     keep(project, run(1, FAILURE, Verdict.ERROR))
     told = evalmeta("test", "baseline", "-o", FILE).out
     assert told == f"Created {FILE}: 1 test, 2 cases, 1 of them failing, 1 with errors only\n"
 
 
-def test_a_run_that_did_not_complete_is_taken_by_name_with_a_warning(evalmeta: Program, project: Project) -> None:
+def test_an_incomplete_run_is_saved_by_id_with_a_warning(evalmeta: Program, project: Project) -> None:
     keep(project, run(1, PASS, status=RunStatus.TERMINATED, total=2))
     assert evalmeta("test", "baseline", "-o", FILE).code == 2
     done = evalmeta("test", "baseline", "-o", FILE, run(1).id)
     assert (done.code, f"Warning: {run(1).id} is not complete" in done.err) == (0, True)
 
 
-def test_a_file_that_is_no_baseline_is_not_overwritten(evalmeta: Program, project: Project) -> None:
+def test_a_file_that_is_not_a_baseline_is_not_overwritten(evalmeta: Program, project: Project) -> None:
     keep(project, run(1, PASS))
     Path(FILE).write_text("{}\n<<<<<<< HEAD\n")
     done = evalmeta("test", "baseline", "-o", FILE)

@@ -50,7 +50,7 @@ def test_two_runs_are_compared_and_a_broken_case_exits_100(evalmeta: Program) ->
 
 
 @pytest.mark.usefixtures("runs")
-def test_a_comparison_is_an_object_too(evalmeta: Program) -> None:
+def test_a_comparison_is_printed_as_json(evalmeta: Program) -> None:
     done = evalmeta("test", "compare", FIRST, SECOND, "--json")
     envelope = json.loads(done.out)
     [found] = envelope["result"]
@@ -58,7 +58,7 @@ def test_a_comparison_is_an_object_too(evalmeta: Program) -> None:
     assert [each["standing"] for each in found["cases"]] == ["broken", "fixed", "still failing", "still failing"]
 
 
-def test_runs_are_compared_with_a_file_that_earlier_ones_wrote(evalmeta: Program, runs: Path) -> None:
+def test_runs_are_compared_with_a_baseline_file_of_earlier_runs(evalmeta: Program, runs: Path) -> None:
     written = evalmeta("test", "baseline", "-o", "baseline.json", FIRST)
     assert written.out == "Created baseline.json: 1 test, 4 cases, 3 of them failing\n"
     worse = evalmeta("test", "compare", "--baseline", "baseline.json")
@@ -83,12 +83,14 @@ def test_a_baseline_without_the_test_has_nothing_to_compare(evalmeta: Program, r
     "words",
     [[], [FIRST] * 3, [FIRST, SECOND, "--baseline", "b.json"], ["no id"], [FIRST], ["--baseline", "nowhere.json"]],
 )
-def test_what_cannot_be_compared_is_wrong_usage(evalmeta: Program, copy_samples: Copy, words: list[str]) -> None:
+def test_runs_that_cannot_be_compared_are_a_usage_error(
+    evalmeta: Program, copy_samples: Copy, words: list[str]
+) -> None:
     copy_samples("failing")
     assert evalmeta("test", "compare", *words).code == 2
 
 
-def test_a_run_that_did_not_complete_is_remarked(evalmeta: Program, copy_samples: Copy) -> None:
+def test_an_incomplete_run_is_reported(evalmeta: Program, copy_samples: Copy) -> None:
     project = find_project(copy_samples("failing"))
     keep(project, run(1, Verdict.PASS), run(2, Verdict.PASS, status=RunStatus.TERMINATED, total=3))
     done = evalmeta("test", "compare", run(1).id, run(2).id)

@@ -41,7 +41,7 @@ def test_a_spec_becomes_a_definition_of_the_project_and_of_the_org(evalmeta: Pro
     assert "Desk_Tests" in evalmeta("test", "list").out
 
 
-def test_what_deploying_tells_is_json_too(evalmeta: Program, project: Path) -> None:
+def test_the_deployment_is_printed_as_json(evalmeta: Program, project: Path) -> None:
     assert json.loads(evalmeta(*CREATE, "--json").out)["result"]["status"] == "Succeeded"
     assert (project / FILE).is_file()
 
@@ -55,7 +55,7 @@ def test_a_preview_writes_and_sends_nothing(evalmeta: Program, project: Path) ->
     assert not (project / FILE).exists()
 
 
-def test_a_preview_says_what_the_check_finds(evalmeta: Program, project: Path) -> None:
+def test_a_preview_prints_the_problems(evalmeta: Program, project: Path) -> None:
     (project / "spec.yaml").write_text(GOOD.replace("role: agent", "role: user"))
 
     done = evalmeta(*CREATE, "--preview")
@@ -106,7 +106,7 @@ def test_a_test_of_agentforce_studio_is_called_by_its_api_name(evalmeta: Program
     assert "<name>Desk_Tests</name>" in evalmeta(*CREATE, "--preview").out
 
 
-def test_an_api_name_that_is_none_is_refused(evalmeta: Program, project: Path) -> None:
+def test_an_invalid_api_name_is_refused(evalmeta: Program, project: Path) -> None:
     done = evalmeta("test", "create", "--spec", "spec.yaml", "--api-name", "../Desk")
 
     assert (done.code, "'../Desk' is no API name." in done.err) == (2, True)

@@ -63,7 +63,7 @@ def test_the_latest_runs_of_a_test_are_listed_alone(evalmeta: Program) -> None:
     assert [line.split()[0] for line in lines] == [run(5).id, run(7).id]
 
 
-def test_history_is_a_list_of_objects_too(evalmeta: Program) -> None:
+def test_history_is_printed_as_json(evalmeta: Program) -> None:
     first, last = json.loads(evalmeta("test", "history", "--limit", "2", "--json").out)["result"]
     assert first == {
         "runId": run(6).id,
@@ -85,7 +85,7 @@ def test_history_is_a_list_of_objects_too(evalmeta: Program) -> None:
     assert (last["status"], last["endTime"]) == ("TERMINATED", None)
 
 
-def test_where_there_are_no_runs_it_is_said(
+def test_a_history_without_runs_says_so(
     evalmeta: Program, tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     assert evalmeta("test", "history", "-n", "Nobody").out == "There are no runs of Nobody here.\n"

@@ -85,7 +85,7 @@ def test_the_agent_that_the_file_names_is_asked_where_the_project_binds_it(evalm
     assert (done.code, "subject Order_Desk" in done.out) == (0, True)
 
 
-def test_an_agent_that_nobody_binds_is_told(evalmeta: Program) -> None:
+def test_an_unbound_agent_is_reported(evalmeta: Program) -> None:
     done = evalmeta("test", "run", "orders.yaml", "--wait")
     assert done.code == 2
     assert "orders.yaml asks the agent 'Order_Desk', and no adapter is bound to it" in done.err
@@ -101,7 +101,7 @@ def test_answers_of_a_file_do_not_matter_where_an_agent_is_asked(evalmeta: Progr
         assert ("agent/latency_seconds" in names) is bool(subject)
 
 
-def test_a_project_says_what_files_do_not(evalmeta: Program, folder: Path) -> None:
+def test_project_settings_complete_what_files_leave_out(evalmeta: Program, folder: Path) -> None:
     (folder / "evalmeta.toml").write_text(
         '[databricks]\nglobal_guidelines = ["Be kind"]\nmetrics = ["safety", "global_guideline_adherence"]\n'
     )
@@ -132,7 +132,7 @@ def test_a_dry_run_shows_labels(evalmeta: Program, folder: Path) -> None:
     assert "   1 greeting: Hello\n" in evalmeta("test", "run", "set.json", *SUBJECT, "--dry-run").out
 
 
-def test_a_case_that_is_not_there_is_told_with_the_way_to_those_that_are(evalmeta: Program, folder: Path) -> None:
+def test_an_unknown_case_is_refused_with_a_suggestion_to_list_cases(evalmeta: Program, folder: Path) -> None:
     (folder / "set.json").write_text(SET)
     label = evalmeta("test", "run", "set.json", *SUBJECT, "--case", "greetings", "--wait")
     assert (label.code, "Did you mean 'greeting'?" in label.err) == (2, True)
@@ -140,7 +140,7 @@ def test_a_case_that_is_not_there_is_told_with_the_way_to_those_that_are(evalmet
     assert "evalmeta test run set.json --subject desk:answer --dry-run" in number.err
 
 
-def test_an_agent_that_is_named_by_its_file_is_told_how_to_name_it(evalmeta: Program) -> None:
+def test_an_agent_given_as_a_file_is_refused_with_the_right_form(evalmeta: Program) -> None:
     done = evalmeta("test", "run", "orders.yaml", "--subject", "desk.py:answer", "--wait")
     assert (done.code, "Write desk:answer" in done.err) == (2, True)
 
@@ -153,7 +153,7 @@ CONFIG = '{"criteria": {"response_match_score": 0.5}}'
 
 
 @pytest.mark.parametrize("config", ["sets/test-config.json", "test_config.json", "sets/below/test_config.json"])
-def test_criteria_that_stand_elsewhere_are_told(evalmeta: Program, folder: Path, config: str) -> None:
+def test_criteria_in_another_file_are_reported(evalmeta: Program, folder: Path, config: str) -> None:
     (folder / "sets/below").mkdir(parents=True)
     (folder / "sets/a.test.json").write_text(EVAL_SET)
     (folder / config).write_text(CONFIG)
@@ -171,13 +171,15 @@ def test_criteria_that_stand_elsewhere_are_told(evalmeta: Program, folder: Path,
         ('[{"question": 1, "answer": 2}]', "its first item has the keys 'question', 'answer'"),
     ],
 )
-def test_what_a_file_of_no_known_format_has_is_told(evalmeta: Program, folder: Path, content: str, told: str) -> None:
+def test_the_content_of_a_file_with_an_unknown_format_is_reported(
+    evalmeta: Program, folder: Path, content: str, told: str
+) -> None:
     (folder / "odd.json").write_text(content)
     done = evalmeta("test", "run", "odd.json", *SUBJECT, "--wait")
     assert (done.code, told in done.err) == (2, True)
 
 
-def test_what_others_call_iterations_is_told(evalmeta: Program) -> None:
+def test_other_tools_names_of_iterations_are_refused_with_ours(evalmeta: Program) -> None:
     done = evalmeta("test", "run", "orders.yaml", "--num-runs", "2")
     assert (done.code, "Use --iterations instead." in done.err) == (2, True)
 
@@ -209,7 +211,7 @@ def test_history_and_more_iterations_know_runs_of_files(evalmeta: Program, folde
     assert "the file of run 4KB000000000001GAA is not there any more" in gone.err
 
 
-def test_what_belongs_to_a_file_stands_beside_its_link(evalmeta: Program, folder: Path) -> None:
+def test_companions_of_a_linked_file_are_beside_the_link(evalmeta: Program, folder: Path) -> None:
     turn = {"user_content": {"parts": [{"text": "hi"}]}, "final_response": {"parts": [{"text": "It is here."}]}}
     cases = {"eval_set_id": "greetings", "eval_cases": [{"eval_id": "greet", "conversation": [turn]}]}
     for where, threshold in (("shared", 0.9), ("here", 0.5)):
@@ -250,7 +252,7 @@ def test_a_dry_run_needs_no_agent(evalmeta: Program, folder: Path) -> None:
     assert "orders.yaml: subject Order_Desk (no adapter is bound to it)" in planned.out
 
 
-def test_a_dry_run_says_what_would_be_asked(evalmeta: Program) -> None:
+def test_a_dry_run_prints_the_cases(evalmeta: Program) -> None:
     planned = evalmeta("test", "run", "orders.yaml", *SUBJECT, "--dry-run", "--json")
     [run] = json.loads(planned.out)["result"]
     assert (run["definition"], run["questions"], run["expectations"]) == ("orders.yaml", 1, {"topic_sequence_match": 1})
@@ -271,7 +273,7 @@ def test_a_dry_run_says_what_would_be_asked(evalmeta: Program) -> None:
         (("utf16.json",), "utf16.json:1:1  error    the file is UTF-16, not UTF-8"),
     ],
 )
-def test_what_cannot_be_run_is_told_and_leaves_nothing(
+def test_files_that_cannot_run_are_refused_and_leave_nothing(
     evalmeta: Program, folder: Path, arguments: tuple[str, ...], message: str
 ) -> None:
     (folder / "evalmeta.toml").touch()
@@ -284,7 +286,7 @@ def test_what_cannot_be_run_is_told_and_leaves_nothing(
     assert not (folder / ".evalmeta").exists()
 
 
-def test_warnings_are_shown_before_the_question_whom_to_ask(evalmeta: Program, tmp_path: Path) -> None:
+def test_warnings_are_printed_before_the_error_about_the_agent(evalmeta: Program, tmp_path: Path) -> None:
     (tmp_path / "set.csv").write_text("request,respnse\nQ1,A1\n")
     (tmp_path / "half.jsonl").write_text('{"request": "Q1", "response": "a"}\n{"request": "Q2"}\n')
 
@@ -294,7 +296,7 @@ def test_warnings_are_shown_before_the_question_whom_to_ask(evalmeta: Program, t
     assert "row 2 has neither 'response' nor 'trace'" in half.err
 
 
-def test_a_great_many_mistakes_are_told_once_each_up_to_a_number(evalmeta: Program, tmp_path: Path) -> None:
+def test_many_problems_are_printed_once_each_up_to_a_limit(evalmeta: Program, tmp_path: Path) -> None:
     (tmp_path / "set.jsonl").write_text('{"request": "a", "guidelines": 1}\n' * 30)
 
     told = evalmeta("test", "run", "set.jsonl", "--wait").err

@@ -50,7 +50,7 @@ def judged(before: Run, after: Run, *, fail_on: FailOn = "broken", code: int = 1
         ([PASS], [UNDECIDED], 100, 100),
     ],
 )
-def test_failures_that_a_baseline_knows_are_forgiven(
+def test_failures_in_the_baseline_are_ignored(
     before: list[Verdict], after: list[Verdict], broken: int, significant: int
 ) -> None:
     assert judged(run(1, *before), run(2, *after)) == broken
@@ -62,7 +62,7 @@ def test_what_broke_fails_a_run_that_reached_its_pass_rate() -> None:
 
 
 @pytest.mark.parametrize("code", [1, 69])
-def test_errors_and_waits_are_not_forgiven(code: int) -> None:
+def test_errors_and_time_outs_are_not_ignored(code: int) -> None:
     assert judged(run(1, PASS), run(2, PASS), code=code) == code
 
 
@@ -102,7 +102,7 @@ def test_where_the_comparison_decides_the_last_line_says_why(
     assert capsys.readouterr().out.splitlines()[-1] == f"{said} {run(1).id}"
 
 
-def test_where_the_comparison_decides_nothing_it_says_nothing_of_exits(capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_comparison_that_decides_nothing_prints_no_exit_code(capsys: pytest.CaptureFixture[str]) -> None:
     judged(run(1, PASS), run(2, PASS), code=0)
     assert "exit" not in capsys.readouterr().out
 

@@ -22,7 +22,7 @@ def test_each_shell_gets_a_script_that_names_the_program(evalmeta: Program, shel
     assert f"_EVALMETA_COMPLETE={shell}_complete" in done.out
 
 
-def test_another_shell_is_wrong_usage(evalmeta: Program) -> None:
+def test_another_shell_is_a_usage_error(evalmeta: Program) -> None:
     assert evalmeta("completion", "tcsh").code == 2
 
 

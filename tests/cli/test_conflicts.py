@@ -64,7 +64,7 @@ def test_a_conflict_as_json_names_the_components(deployed: Team, evalmeta: Progr
     assert "here and in the org" in error["data"][0]["message"]
 
 
-def test_the_way_out_of_a_conflict_does_not_lead_to_another_refusal(deployed: Team, evalmeta: Program) -> None:
+def test_the_suggestions_of_a_conflict_succeed(deployed: Team, evalmeta: Program) -> None:
     change_in_org(deployed, evalmeta, "A")
     deployed.write("A", "mine")
 
@@ -86,7 +86,7 @@ def test_a_selection_without_the_conflict_is_deployed(deployed: Team, evalmeta: 
     assert evalmeta("deploy", "--metadata", "AiEvaluationDefinition:B").code == 0
 
 
-def test_the_same_change_made_twice_is_no_conflict(deployed: Team, evalmeta: Program) -> None:
+def test_the_same_change_on_both_sides_is_not_a_conflict(deployed: Team, evalmeta: Program) -> None:
     change_in_org(deployed, evalmeta, "A", "ours")
     deployed.write("A", "ours")
 
@@ -137,7 +137,7 @@ def test_a_retrieve_does_not_overwrite_an_unknown_file(team: Team, evalmeta: Pro
     assert "A was never deployed or retrieved from here" in done.err
 
 
-def test_a_retrieve_may_overwrite_when_it_is_told_to(deployed: Team, evalmeta: Program) -> None:
+def test_a_retrieve_overwrites_with_ignore_conflicts(deployed: Team, evalmeta: Program) -> None:
     mine = deployed.write("A", "mine")
 
     assert "Changed    A" in evalmeta("retrieve", "-c").out
@@ -187,7 +187,7 @@ def test_a_retrieve_writes_through_a_link_that_stays_inside(deployed: Team, eval
     assert b"theirs" in target.read_bytes()
 
 
-def test_a_retrieve_looks_at_every_place_before_it_writes(deployed: Team, evalmeta: Program, tmp_path: Path) -> None:
+def test_a_retrieve_checks_every_path_before_it_writes(deployed: Team, evalmeta: Program, tmp_path: Path) -> None:
     for name in "AB":
         change_in_org(deployed, evalmeta, name)
     before = deployed.path("A").read_bytes()

@@ -60,7 +60,7 @@ def test_other_content_is_overwritten_only_by_force(evalmeta: Program, project: 
 def test_a_root_folder_excludes_a_selection(evalmeta: Program, project: Path) -> None:
     done = evalmeta("convert", "source", "-r", "force-app", "-p", "force-app")
 
-    assert (done.code, "--root-dir excludes" in done.err) == (2, True)
+    assert (done.code, "--root-dir cannot be combined with" in done.err) == (2, True)
     assert not (project / "metadataPackage").exists()
 
 

@@ -87,7 +87,7 @@ def test_other_content_is_overwritten_only_by_force(evalmeta: Program, folder: P
         ("b.xml", "", (), "there is no file 'a'"),
     ],
 )
-def test_what_cannot_be_read_is_one_error(
+def test_an_unreadable_file_is_one_error(
     evalmeta: Program, folder: Path, name: str, content: str, arguments: tuple[str, ...], message: str
 ) -> None:
     (folder / name).write_text(content)

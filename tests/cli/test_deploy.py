@@ -103,7 +103,7 @@ def test_a_bad_manifest_is_refused_with_its_place(
     assert said in done.err
 
 
-def test_a_manifest_that_is_not_there_is_wrong_usage(evalmeta: Program, copy_samples: Callable[..., Path]) -> None:
+def test_a_missing_manifest_is_a_usage_error(evalmeta: Program, copy_samples: Callable[..., Path]) -> None:
     copy_samples()
 
     done = evalmeta("deploy", "--manifest", "absent.xml")
@@ -171,9 +171,7 @@ def test_ways_to_select_exclude_each_other(evalmeta: Program, copy_samples: Call
     assert "--source-dir, --manifest and --metadata cannot be combined." in done.err
 
 
-def test_a_name_that_nothing_has_is_answered_with_the_nearest(
-    evalmeta: Program, copy_samples: Callable[..., Path]
-) -> None:
+def test_an_unknown_name_is_refused_with_the_closest_name(evalmeta: Program, copy_samples: Callable[..., Path]) -> None:
     copy_samples()
 
     done = evalmeta("deploy", "-m", "AiEvaluationDefinition:my_test_n2")
@@ -182,7 +180,7 @@ def test_a_name_that_nothing_has_is_answered_with_the_nearest(
     assert "Did you mean AiEvaluationDefinition:my_test_n1?" in done.err
 
 
-def test_what_forceignore_names_stays_at_home(evalmeta: Program, copy_samples: Callable[..., Path]) -> None:
+def test_files_in_forceignore_are_not_deployed(evalmeta: Program, copy_samples: Callable[..., Path]) -> None:
     project = copy_samples("dx-project")
     [draft] = project.rglob("Tariff_Criteria*")
     (draft.parent / "drafts").mkdir()
@@ -242,7 +240,9 @@ def test_a_zip_that_was_built_is_deployed_as_it_is(evalmeta: Program, copy_sampl
 
 
 @pytest.mark.parametrize("name", ["absent", "empty", "no.zip"])
-def test_what_is_no_package_is_not_sent(evalmeta: Program, copy_samples: Callable[..., Path], name: str) -> None:
+def test_a_folder_that_is_not_a_package_is_not_sent(
+    evalmeta: Program, copy_samples: Callable[..., Path], name: str
+) -> None:
     project = copy_samples()
     (project / "empty").mkdir()
     (project / "no.zip").write_text("no zip")
@@ -277,9 +277,7 @@ def test_destructive_changes_are_sent_when_they_are_named(
     assert "my_test_n1" not in evalmeta("test", "list").out
 
 
-def test_what_is_to_be_deleted_and_is_not_there_is_a_remark(
-    evalmeta: Program, copy_samples: Callable[..., Path]
-) -> None:
+def test_deleting_a_missing_component_is_reported(evalmeta: Program, copy_samples: Callable[..., Path]) -> None:
     project = copy_samples()
     (project / "gone.xml").write_text(PACKAGE.format(member="Nobody", type="AiEvaluationDefinition", version=VERSION))
 
@@ -288,7 +286,7 @@ def test_what_is_to_be_deleted_and_is_not_there_is_a_remark(
     assert (done.code, "No AiEvaluationDefinition named: Nobody found" in done.err) == (0, True)
 
 
-def test_destructive_changes_beside_the_manifest_are_not_sent_and_it_is_said_how(
+def test_destructive_changes_beside_the_manifest_are_not_sent_but_reported(
     evalmeta: Program, copy_samples: Callable[..., Path]
 ) -> None:
     project = copy_samples()
@@ -318,7 +316,7 @@ def test_destructive_changes_beside_the_manifest_are_not_sent_and_it_is_said_how
         ["--dry-run", "report"],
     ],
 )
-def test_options_that_do_not_go_together_are_wrong_usage(
+def test_options_that_cannot_be_combined_are_a_usage_error(
     evalmeta: Program, copy_samples: Callable[..., Path], words: list[str]
 ) -> None:
     copy_samples()

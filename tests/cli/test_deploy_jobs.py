@@ -30,7 +30,7 @@ def project(copy_samples: Copy) -> Path:
 
 
 @pytest.mark.usefixtures("project")
-def test_an_asynchronous_deployment_says_how_to_go_on(evalmeta: Program) -> None:
+def test_an_asynchronous_deployment_prints_suggestions(evalmeta: Program) -> None:
     begun = evalmeta("deploy", "--async")
 
     assert (begun.code, begun.out) == (0, f"Deployment {JOB} continues in the org.\n")
@@ -87,7 +87,7 @@ def test_a_report_lists_what_the_org_says(evalmeta: Program, monkeypatch: pytest
 
 
 @pytest.mark.usefixtures("project")
-def test_a_wait_that_runs_out_exits_69_with_the_way_on(evalmeta: Program, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_timed_out_wait_exits_69_with_suggestions(evalmeta: Program, monkeypatch: pytest.MonkeyPatch) -> None:
     with remote(monkeypatch, GOING_ON):
         for words in (["deploy"], ["deploy", "resume", "-r"], ["deploy", "quick", "-i", JOB], ["deploy", "validate"]):
             done = evalmeta(*words, "--wait", "0.0001")
@@ -95,7 +95,7 @@ def test_a_wait_that_runs_out_exits_69_with_the_way_on(evalmeta: Program, monkey
 
 
 @pytest.mark.usefixtures("project")
-def test_a_wait_that_runs_out_is_a_result_as_json(evalmeta: Program, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_timed_out_wait_is_printed_as_json(evalmeta: Program, monkeypatch: pytest.MonkeyPatch) -> None:
     with remote(monkeypatch, GOING_ON):
         done = evalmeta("deploy", "--wait", "0.0001", "--json")
 
@@ -104,7 +104,7 @@ def test_a_wait_that_runs_out_is_a_result_as_json(evalmeta: Program, monkeypatch
 
 
 @pytest.mark.usefixtures("project")
-def test_a_failed_deployment_exits_1_whoever_asks(evalmeta: Program, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_failed_deployment_exits_1_in_every_command(evalmeta: Program, monkeypatch: pytest.MonkeyPatch) -> None:
     with remote(monkeypatch, CANCELED):
         for command in ("resume", "report"):
             done = evalmeta("deploy", command, "--job-id", JOB)
@@ -116,7 +116,7 @@ def test_a_failed_deployment_exits_1_whoever_asks(evalmeta: Program, monkeypatch
     ("end", "code", "said"),
     [(CANCELED, 0, "Canceled deployment"), (SUCCEEDED, 1, "was done before it could be canceled: Succeeded")],
 )
-def test_a_deployment_is_canceled_or_it_is_too_late(
+def test_a_deployment_is_canceled_unless_it_is_done(
     evalmeta: Program, monkeypatch: pytest.MonkeyPatch, end: object, code: int, said: str
 ) -> None:
     with remote(monkeypatch, GOING_ON, end) as server:
@@ -135,7 +135,7 @@ def test_a_cancellation_need_not_be_waited_for(evalmeta: Program, monkeypatch: p
 
 
 @pytest.mark.usefixtures("project")
-def test_what_is_over_cannot_be_canceled(evalmeta: Program) -> None:
+def test_a_finished_deployment_cannot_be_canceled(evalmeta: Program) -> None:
     evalmeta("deploy")
 
     done = evalmeta("deploy", "cancel", "--use-most-recent")
@@ -147,22 +147,20 @@ def test_what_is_over_cannot_be_canceled(evalmeta: Program) -> None:
 @pytest.mark.usefixtures("project")
 @pytest.mark.parametrize("command", ["report", "resume", "cancel", "quick"])
 @pytest.mark.parametrize("words", [[], ["-i", JOB, "-r"], ["-r"], ["-i", "0Af"], ["-i", "4KB000000000001GAA"]])
-def test_a_job_that_is_none_is_wrong_usage(evalmeta: Program, command: str, words: list[str]) -> None:
+def test_an_invalid_job_id_is_a_usage_error(evalmeta: Program, command: str, words: list[str]) -> None:
     assert evalmeta("deploy", command, *words).code == 2
 
 
 @pytest.mark.usefixtures("project")
 @pytest.mark.parametrize("command", ["report", "resume", "cancel"])
-def test_a_job_that_the_org_does_not_have_is_wrong_usage(evalmeta: Program, command: str) -> None:
+def test_an_unknown_job_is_a_usage_error(evalmeta: Program, command: str) -> None:
     done = evalmeta("deploy", command, "-i", "0Af000000000099XXX")
 
     assert (done.code, "has no deployment 0Af000000000099XXX that you may see" in done.err) == (2, True)
 
 
 @pytest.mark.usefixtures("project")
-def test_an_org_that_goes_away_exits_4_and_the_job_is_not_lost(
-    evalmeta: Program, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_lost_connection_exits_4_and_the_job_is_not_lost(evalmeta: Program, monkeypatch: pytest.MonkeyPatch) -> None:
     with remote(monkeypatch, GOING_ON, http_reply(200, b"<html>proxy</html>")):
         done = evalmeta("deploy")
 
@@ -170,7 +168,7 @@ def test_an_org_that_goes_away_exits_4_and_the_job_is_not_lost(
 
 
 @pytest.mark.usefixtures("project")
-def test_an_org_that_is_away_for_a_moment_is_not_noticed(evalmeta: Program, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_short_outage_is_tolerated(evalmeta: Program, monkeypatch: pytest.MonkeyPatch) -> None:
     half = b"HTTP/1.1 200 OK\r\nContent-Length: 500\r\n\r\n<half"
     with remote(monkeypatch, GOING_ON, b"HTTP/1.1 503 Busy\r\nContent-Length: 0\r\n\r\n", half, SUCCEEDED):
         assert evalmeta("deploy").code == 0
@@ -188,7 +186,7 @@ def test_a_deployment_that_may_have_been_accepted_is_not_sent_twice(
 
 
 @pytest.mark.usefixtures("project")
-def test_ctrl_c_leaves_the_job_and_says_how_to_go_on(monkeypatch: pytest.MonkeyPatch, program: list[str]) -> None:
+def test_ctrl_c_leaves_the_job_and_prints_suggestions(monkeypatch: pytest.MonkeyPatch, program: list[str]) -> None:
     with remote(monkeypatch, GOING_ON) as server:
         running = subprocess.Popen([*program, "deploy"], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
         deadline = time.monotonic() + 120
@@ -201,6 +199,6 @@ def test_ctrl_c_leaves_the_job_and_says_how_to_go_on(monkeypatch: pytest.MonkeyP
 
 
 @pytest.mark.usefixtures("project")
-def test_an_ended_session_is_told(evalmeta: Program, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_expired_session_is_reported(evalmeta: Program, monkeypatch: pytest.MonkeyPatch) -> None:
     with remote(monkeypatch, write_fault("INVALID_SESSION_ID", "Session expired")):
         assert evalmeta("deploy", "report", "-i", JOB).code == 4

@@ -41,14 +41,14 @@ def test_project_and_org_are_compared_by_test_case(deployed: Team, evalmeta: Pro
     )
 
 
-def test_another_form_alone_is_said_to_be_that(deployed: Team, evalmeta: Program) -> None:
+def test_a_difference_in_formatting_only_is_reported_as_such(deployed: Team, evalmeta: Program) -> None:
     path = deployed.path("A")
     path.write_text(path.read_text().replace("    ", "\t"))
 
     assert "same content; only order, layout, escaping or comments differ" in evalmeta("diff", "A").out
 
 
-def test_what_one_side_lacks_is_told(deployed: Team, evalmeta: Program) -> None:
+def test_a_definition_missing_on_one_side_is_reported(deployed: Team, evalmeta: Program) -> None:
     deployed.path("B").unlink()
     new = deployed.write("D")
 
@@ -64,7 +64,7 @@ def test_only_what_was_named_is_compared(deployed: Team, evalmeta: Program) -> N
     assert [each["fullName"] for each in json.loads(done.out)["result"]["differences"]] == ["B"]
 
 
-def test_an_unknown_name_is_answered_with_the_nearest(deployed: Team, evalmeta: Program) -> None:
+def test_an_unknown_name_is_refused_with_the_closest_name(deployed: Team, evalmeta: Program) -> None:
     deployed.write("Order_Desk")
 
     done = evalmeta("diff", "Order_Dsk")
@@ -73,7 +73,7 @@ def test_an_unknown_name_is_answered_with_the_nearest(deployed: Team, evalmeta: 
     assert "Did you mean Order_Desk?" in done.err
 
 
-def test_a_file_that_does_not_fit_is_a_problem_and_the_others_are_shown(deployed: Team, evalmeta: Program) -> None:
+def test_an_invalid_file_is_a_problem_and_the_others_are_shown(deployed: Team, evalmeta: Program) -> None:
     bad = deployed.path("A")
     bad.write_text(bad.read_text().replace("</AiEvaluationDefinition>", ""))
     deployed.write("B", "other")
@@ -85,7 +85,7 @@ def test_a_file_that_does_not_fit_is_a_problem_and_the_others_are_shown(deployed
     assert done.out.startswith("B (")
 
 
-def test_nothing_is_said_of_equal_definitions(deployed: Team, evalmeta: Program) -> None:
+def test_equal_definitions_are_not_printed(deployed: Team, evalmeta: Program) -> None:
     assert evalmeta("diff").out == "No differences.\n"
     assert deployed.jobs("retrieve") == 0
 

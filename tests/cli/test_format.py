@@ -100,7 +100,7 @@ def test_a_manifest_with_an_unknown_element_is_left_alone(evalmeta: Program, cop
     assert manifest.read_bytes() == before
 
 
-def test_the_result_can_be_had_as_json(evalmeta: Program, team: Team) -> None:
+def test_the_result_is_printed_as_json(evalmeta: Program, team: Team) -> None:
     path = team.write("A")
     path.write_text(path.read_text() + "\n")
 
@@ -110,7 +110,7 @@ def test_the_result_can_be_had_as_json(evalmeta: Program, team: Team) -> None:
     assert envelope["result"] == {"files": 1, "changed": [str(path)], "problems": []}
 
 
-def test_what_cannot_be_formatted_is_wrong_usage(evalmeta: Program, team: Team) -> None:
+def test_files_that_cannot_be_formatted_are_a_usage_error(evalmeta: Program, team: Team) -> None:
     team.write("A")
 
     assert evalmeta("format", "absent.aiEvaluationDefinition").code == 2

@@ -18,18 +18,18 @@ if TYPE_CHECKING:
     Program = Callable[..., Outcome]
 
 
-def test_the_version_is_told(evalmeta: Program) -> None:
+def test_the_version_is_printed(evalmeta: Program) -> None:
     assert evalmeta("--version").out == f"evalmeta {__version__}\n"
 
 
-def test_an_unknown_option_is_wrong_usage(evalmeta: Program) -> None:
+def test_an_unknown_option_is_a_usage_error(evalmeta: Program) -> None:
     done = evalmeta("deploy", "--manifst", "x")
 
     assert done.code == 2
     assert "--manifest" in done.err
 
 
-def test_a_defect_becomes_a_log_and_no_traceback(
+def test_a_defect_is_logged_without_a_traceback(
     evalmeta: Program, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     def broken(_: object) -> None:
@@ -85,7 +85,7 @@ def test_colour_follows_the_conventions(
     assert ("\x1b[" in evalmeta("validate").err) == (variable == "FORCE_COLOR")
 
 
-def test_a_full_disk_is_an_error_and_no_defect(program: list[str], copy_samples: Callable[..., Path]) -> None:
+def test_a_full_disk_is_not_a_defect(program: list[str], copy_samples: Callable[..., Path]) -> None:
     copy_samples()
     with Path("/dev/full").open("wb") as full:
         done = subprocess.run([*program, "validate"], stdout=full, stderr=subprocess.PIPE, check=False, timeout=120)

@@ -21,14 +21,14 @@ def project(copy_samples: Callable[[str], Path]) -> Path:
     return copy_samples("dx-project")
 
 
-def test_a_manifest_is_written_and_told(evalmeta: Program, project: Path) -> None:
+def test_a_manifest_is_written_and_reported(evalmeta: Program, project: Path) -> None:
     done = evalmeta("manifest", "generate", "-d", "force-app", "-r", "new/folder")
 
     assert (done.code, done.out) == (0, "Created new/folder/package.xml (3 members, API version 64.0).\n")
     assert (project / "new/folder/package.xml").read_text().count("<members>") == 3
 
 
-def test_a_manifest_that_is_there_is_replaced_and_that_is_told(evalmeta: Program, project: Path) -> None:
+def test_an_existing_manifest_is_replaced_and_reported(evalmeta: Program, project: Path) -> None:
     first, *then = (evalmeta("manifest", "generate", "-a", version).out for version in ("64.0", "65.0", "65.0"))
 
     assert first.startswith("Created package.xml")
@@ -68,16 +68,16 @@ def test_a_manifest_can_name_what_the_org_has(evalmeta: Program, project: Path) 
 @pytest.mark.parametrize(
     ("words", "said"),
     [
-        (["--name", "x", "--type", "pre"], "exclude each other"),
+        (["--name", "x", "--type", "pre"], "cannot be combined"),
         (["--name", "a/x.xml"], "--output-dir"),
-        (["-d", "force-app", "-m", TYPE], "exclude each other"),
+        (["-d", "force-app", "-m", TYPE], "cannot be combined"),
         (["-a", "62.0"], "is not a valid API version from 63.0 on"),
         (["-a", "new"], "is not a valid API version"),
         (["--from-org", "-d", "force-app"], "--from-org takes --metadata"),
         (["-m", f"{TYPE}:Outage_Dsk"], f"Did you mean {TYPE}:Outage_Desk?"),
     ],
 )
-def test_wrong_usage_writes_nothing(evalmeta: Program, project: Path, words: list[str], said: str) -> None:
+def test_a_usage_error_writes_nothing(evalmeta: Program, project: Path, words: list[str], said: str) -> None:
     done = evalmeta("manifest", "generate", *words)
 
     assert done.code == 2

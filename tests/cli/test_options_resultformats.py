@@ -36,18 +36,18 @@ def python(code: str, **environment: str) -> str:
 
 
 @pytest.mark.parametrize("name", ["human", "tap"])
-def test_a_built_in_format_is_taken(name: str) -> None:
+def test_a_built_in_format_is_accepted(name: str) -> None:
     assert CliRunner().invoke(say, ["--result-format", name]).output == f"{name}\n"
 
 
-def test_a_built_in_format_needs_no_look_at_what_is_installed() -> None:
+def test_a_built_in_format_needs_no_search_of_installed_packages() -> None:
     code = (
         "import sys; from evalmeta.report import render; render('tap', []); print('importlib.metadata' in sys.modules)"
     )
     assert python(code) == "False\n"
 
 
-def test_a_format_that_a_package_adds_is_taken(tmp_path: Path) -> None:
+def test_a_format_of_a_package_is_accepted(tmp_path: Path) -> None:
     install(tmp_path, "reporters", "wiki = acme:render", "")
     code = "from evalmeta.cli.run_reports import _ResultFormat as F; print(F().convert('wiki', None, None))"
     assert python(code, PYTHONPATH=str(tmp_path)) == "wiki\n"

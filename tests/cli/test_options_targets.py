@@ -30,7 +30,7 @@ MANIFEST = """<?xml version="1.0" encoding="UTF-8"?>
 """
 
 
-def test_a_manifest_for_a_newer_org_is_lowered_and_told(evalmeta: Program, team: Team) -> None:
+def test_a_manifest_with_a_newer_api_version_is_lowered_and_reported(evalmeta: Program, team: Team) -> None:
     team.write("Orders")
     Path("package.xml").write_text(MANIFEST)
     for command in ("deploy", "retrieve"):
@@ -40,7 +40,7 @@ def test_a_manifest_for_a_newer_org_is_lowered_and_told(evalmeta: Program, team:
 
 
 @pytest.mark.usefixtures("team")
-def test_an_org_of_the_environment_is_told_without_its_token(
+def test_an_org_of_the_environment_is_printed_without_its_token(
     evalmeta: Program, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     with running() as org:
@@ -55,14 +55,14 @@ def test_an_org_of_the_environment_is_told_without_its_token(
 
 
 @pytest.mark.usefixtures("team")
-def test_an_address_in_clear_is_refused_before_anything_is_sent(
+def test_an_unencrypted_url_is_refused_before_anything_is_sent(
     evalmeta: Program, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("SF_ORG_INSTANCE_URL", "http://desk.example")
     monkeypatch.setenv("SF_ACCESS_TOKEN", "canary")
     done = evalmeta("status")
     assert done.code == 2
-    assert "http://desk.example is refused" in done.err
+    assert "http://desk.example is not allowed" in done.err
     assert "canary" not in done.err
 
 

@@ -168,7 +168,7 @@ def test_without_a_browser_the_address_is_printed(program: list[str], org: OAuth
 @pytest.mark.parametrize(
     ("words", "said"),
     [
-        (("--web", "--from-sf", "x"), "--web and --from-sf exclude each other."),
+        (("--web", "--from-sf", "x"), "--web and --from-sf cannot be combined."),
         (("--web", "--username", "x"), "--username cannot be combined with --web."),
         (("--from-sf", "x", "--instance-url", "y"), "--instance-url cannot be combined with --from-sf."),
         (("--no-browser",), "--no-browser cannot be combined with an access token."),
@@ -181,7 +181,7 @@ def test_without_a_browser_the_address_is_printed(program: list[str], org: OAuth
         (("--nonsense",), "No such option"),
     ],
 )
-def test_a_call_that_makes_no_sense_is_refused(evalmeta: Program, words: tuple[str, ...], said: str) -> None:
+def test_options_that_contradict_each_other_are_refused(evalmeta: Program, words: tuple[str, ...], said: str) -> None:
     done = evalmeta("org", "login", *words)
     assert done.code == 2
     assert said in done.err
@@ -201,9 +201,7 @@ def test_logins_are_listed_with_the_default(evalmeta: Program, org: OAuthServer,
 
 
 @pytest.mark.usefixtures("team")
-def test_a_default_is_chosen_shown_and_taken_back(
-    evalmeta: Program, org: OAuthServer, typed: Callable[[str], None]
-) -> None:
+def test_a_default_is_chosen_shown_and_unset(evalmeta: Program, org: OAuthServer, typed: Callable[[str], None]) -> None:
     logged_in(evalmeta, org, typed, "--alias", "dev")
     assert evalmeta("org", "default").out == "Commands in mine use: embedded\n"
     assert evalmeta("org", "default", "dev").out == "Commands in mine use: dev\n"
@@ -212,7 +210,7 @@ def test_a_default_is_chosen_shown_and_taken_back(
     assert evalmeta("org", "default", "dev", "--unset").code == 2
 
 
-def test_a_login_is_forgotten(evalmeta: Program, org: OAuthServer, typed: Callable[[str], None]) -> None:
+def test_a_login_is_deleted(evalmeta: Program, org: OAuthServer, typed: Callable[[str], None]) -> None:
     logged_in(evalmeta, org, typed, "--alias", "dev")
     assert evalmeta("org", "logout").code == 2
     assert evalmeta("org", "logout", "-o", "dev").out == f"Deleted the login {USERNAME} at {org.url}.\n"
@@ -221,7 +219,7 @@ def test_a_login_is_forgotten(evalmeta: Program, org: OAuthServer, typed: Callab
     assert "No logins" in evalmeta("org", "list").err
 
 
-def test_an_unknown_command_of_the_group_is_wrong_usage(evalmeta: Program) -> None:
+def test_an_unknown_command_of_the_group_is_a_usage_error(evalmeta: Program) -> None:
     assert "No such command 'nonsense'" in evalmeta("org", "nonsense").err
 
 
@@ -284,7 +282,7 @@ def test_no_secret_is_shown_anywhere(evalmeta: Program, org: OAuthServer, typed:
     assert [secret for secret in secrets if secret in spoken] == []
 
 
-def test_an_alias_that_moves_is_told_and_the_default_follows(
+def test_a_changed_alias_is_reported_and_the_default_follows(
     evalmeta: Program, org: OAuthServer, typed: Callable[[str], None], tmp_path: Path
 ) -> None:
     (tmp_path / "evalmeta.toml").touch()
@@ -296,7 +294,7 @@ def test_an_alias_that_moves_is_told_and_the_default_follows(
     assert json.loads(evalmeta("org", "default", "--json").out)["result"]["default"] == "other"
 
 
-def test_an_alias_that_is_taken_from_another_login_is_told(
+def test_a_login_that_loses_its_alias_is_reported(
     evalmeta: Program, org: OAuthServer, typed: Callable[[str], None]
 ) -> None:
     user_logins().save(Login("me@desk.example", "https://desk.example", alias="srv"), Secrets("x"))
@@ -305,7 +303,7 @@ def test_an_alias_that_is_taken_from_another_login_is_told(
     assert "Warning: srv was the alias of me@desk.example at https://desk.example" in told
 
 
-def test_the_default_says_what_the_environment_chooses(
+def test_the_default_shows_the_org_of_the_environment(
     evalmeta: Program, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     (tmp_path / "evalmeta.toml").touch()
@@ -315,7 +313,7 @@ def test_the_default_says_what_the_environment_chooses(
     assert shown.err == "This is set in the environment; otherwise they use embedded.\n"
 
 
-def test_a_default_whose_login_is_forgotten_is_told(evalmeta: Program, tmp_path: Path) -> None:
+def test_a_default_without_a_login_is_reported(evalmeta: Program, tmp_path: Path) -> None:
     (tmp_path / "evalmeta.toml").touch()
     user_logins().save(Login("me@desk.example", "https://desk.example", alias="srv"), Secrets("x"))
     evalmeta("org", "default", "srv")
@@ -323,7 +321,7 @@ def test_a_default_whose_login_is_forgotten_is_told(evalmeta: Program, tmp_path:
     assert "Warning: there is no login 'srv' here." in evalmeta("org", "default").err
 
 
-def test_a_session_that_has_ended_is_told_in_words_and_by_the_exit_code(
+def test_an_expired_session_is_reported_in_words_and_by_the_exit_code(
     evalmeta: Program, org: OAuthServer, typed: Callable[[str], None], tmp_path: Path
 ) -> None:
     (tmp_path / "evalmeta.toml").touch()
@@ -352,7 +350,7 @@ def test_a_server_of_ones_own_that_is_not_there_can_be_started(evalmeta: Program
     assert "To serve the org of a project on this machine: evalmeta org start" in refused.err
 
 
-def test_https_where_http_is_spoken_is_told(evalmeta: Program, org: OAuthServer, typed: Callable[[str], None]) -> None:
+def test_https_to_an_http_server_is_reported(evalmeta: Program, org: OAuthServer, typed: Callable[[str], None]) -> None:
     typed("x")
     refused = evalmeta("org", "login", "--instance-url", org.url.replace("http:", "https:"))
     assert f"Did you mean {org.url}?" in refused.err

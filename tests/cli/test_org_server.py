@@ -37,7 +37,7 @@ def project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Project
         os.kill(server.pid, signal.SIGKILL)
 
 
-def test_a_server_that_is_left_running_answers_at_once(evalmeta: Callable[..., object], project: Project) -> None:
+def test_a_detached_server_responds_at_once(evalmeta: Callable[..., object], project: Project) -> None:
     outcome = evalmeta("org", "start", "--port", "0", "--detach")
     server = read_server(project.state_dir)
     assert (outcome.code, outcome.err) == (0, "")
@@ -49,7 +49,7 @@ def test_a_server_that_is_left_running_answers_at_once(evalmeta: Callable[..., o
     assert read_server(project.state_dir) is None
 
 
-def test_a_second_start_says_that_it_runs(evalmeta: Callable[..., object], project: Project) -> None:
+def test_a_second_start_reports_the_running_server(evalmeta: Callable[..., object], project: Project) -> None:
     with served(project) as url:
         for detach in ((), ("--detach",)):
             outcome = evalmeta("org", "start", "--port", "0", *detach)
@@ -58,7 +58,7 @@ def test_a_second_start_says_that_it_runs(evalmeta: Callable[..., object], proje
             assert "evalmeta org stop" in outcome.err
 
 
-def test_a_port_in_use_is_told(evalmeta: Callable[..., object], project: Project, tmp_path: Path) -> None:
+def test_a_port_in_use_is_reported(evalmeta: Callable[..., object], project: Project, tmp_path: Path) -> None:
     with served(make_project(tmp_path / "other")) as url:
         outcome = evalmeta("org", "start", "--detach", "--port", url.rpartition(":")[2])
     assert outcome.code == 2
@@ -114,14 +114,14 @@ def test_without_a_server_stop_and_status_say_so(evalmeta: Callable[..., object]
     )
 
 
-def test_status_tells_what_there_is(evalmeta: Callable[..., object], project: Project) -> None:
+def test_status_prints_the_contents(evalmeta: Callable[..., object], project: Project) -> None:
     started(project, cases=1)
     found = json.loads(evalmeta("org", "status", "--json").out)["result"]
     counts = (found["components"], found["runsInProgress"], found["runsWaiting"])
     assert (found["running"], found["answers"], counts) == (False, False, (1, 0, 1))
 
 
-def test_status_tells_of_the_server(evalmeta: Callable[..., object], project: Project) -> None:
+def test_status_prints_the_server(evalmeta: Callable[..., object], project: Project) -> None:
     with served(project) as url:
         found = json.loads(evalmeta("org", "status", "--json").out)["result"]
         assert (found["running"], found["answers"], found["url"]) == (True, True, url)
@@ -129,19 +129,19 @@ def test_status_tells_of_the_server(evalmeta: Callable[..., object], project: Pr
 
 
 @pytest.mark.slow
-def test_a_server_that_hangs_is_told_and_can_be_ended(
+def test_a_server_that_hangs_is_reported_and_can_be_stopped(
     evalmeta: Callable[..., object], project: Project, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("evalmeta.limits.STATUS_SECONDS", 0.1)
     monkeypatch.setattr("evalmeta.limits.CLOSE_SECONDS", 0.3)
     evalmeta("org", "start", "--port", "0", "--detach")
     os.kill(read_server(project.state_dir).pid, signal.SIGSTOP)
-    assert "runs, but does not answer" in evalmeta("org", "status").out
+    assert "running, but does not respond" in evalmeta("org", "status").out
     assert evalmeta("org", "stop").code == 0
     assert read_server(project.state_dir) is None
 
 
-def test_a_server_that_ends_as_it_starts_says_why(evalmeta: Callable[..., object], project: Project) -> None:
+def test_a_server_that_fails_to_start_says_why(evalmeta: Callable[..., object], project: Project) -> None:
     (project.state_dir / "logs" / "server.log").mkdir(parents=True)
     outcome = evalmeta("org", "start", "--port", "0", "--detach")
     assert outcome.code == 4
@@ -158,7 +158,7 @@ def test_a_server_that_does_not_answer_in_time_is_ended(
     assert read_server(project.state_dir) is None
 
 
-def test_a_server_that_cannot_be_started_is_told(evalmeta: Callable[..., object], project: Project) -> None:
+def test_a_server_that_cannot_be_started_is_reported(evalmeta: Callable[..., object], project: Project) -> None:
     project.state_dir.mkdir()
     (project.state_dir / "logs").touch()
     outcome = evalmeta("org", "start", "--port", "0", "--detach")
@@ -175,7 +175,7 @@ def test_a_server_on_another_machine_is_not_ended_from_here(evalmeta: Callable[.
     assert (outcome.code, "the server at http://far:1 runs on far" in outcome.err) == (4, True)
 
 
-def test_a_server_of_another_user_is_told(
+def test_a_server_of_another_user_is_reported(
     evalmeta: Callable[..., object], project: Project, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def refuse(*_: object) -> None:
@@ -257,7 +257,7 @@ def test_a_token_that_is_not_there_cannot_be_revoked(evalmeta: Callable[..., obj
 
 
 @pytest.mark.parametrize("name", ["", "a b", "a@", "@b", "a@b@c", "ä", "x" * 100, "--"])
-def test_what_can_be_no_username_is_refused(project: Project, name: str) -> None:
+def test_an_invalid_username_is_refused(project: Project, name: str) -> None:
     with pytest.raises(UsageError, match="can be no username"):
         make_token(project, username=name)
 

@@ -27,7 +27,7 @@ def project(copy_samples: Callable[[str], Path]) -> Path:
     return copy_samples("dx-project")
 
 
-def test_a_package_is_told_with_path_components_bytes_and_digest(evalmeta: Program, project: Path) -> None:
+def test_a_package_is_printed_with_path_components_bytes_and_digest(evalmeta: Program, project: Path) -> None:
     done = evalmeta("package", "build", "-r", "dist", "-z", "tests")
 
     data = (project / "dist/tests.zip").read_bytes()
@@ -62,7 +62,7 @@ def test_destructive_changes_are_named(evalmeta: Program, project: Path) -> None
         (["-d", "manifest"], 2, "outside the project's package directories (force-app)"),
     ],
 )
-def test_wrong_usage_writes_nothing(evalmeta: Program, project: Path, words: list[str], code: int, said: str) -> None:
+def test_a_usage_error_writes_nothing(evalmeta: Program, project: Path, words: list[str], code: int, said: str) -> None:
     (project / "old.xml").write_text(DESTRUCTIVE.format("*"))
 
     done = evalmeta("package", "build", *words)

@@ -51,7 +51,7 @@ def test_prompts_can_be_had_as_json(evalmeta: Program) -> None:
     assert json.loads(prompt["user"])["question"] == "<the utterance>"
 
 
-def test_a_metric_without_a_prompt_is_wrong_usage_and_names_the_nearest(evalmeta: Program) -> None:
+def test_a_metric_without_a_prompt_is_refused_with_the_closest_metric(evalmeta: Program) -> None:
     done = evalmeta("rater", "show", "coherense")
 
     assert (done.code, done.out) == (2, "")
@@ -59,7 +59,7 @@ def test_a_metric_without_a_prompt_is_wrong_usage_and_names_the_nearest(evalmeta
     assert "Did you mean coherence? It has: bot_response_rating, " in done.err
 
 
-def test_what_resembles_nothing_gets_the_list(evalmeta: Program) -> None:
+def test_a_word_without_a_close_match_gets_the_list(evalmeta: Program) -> None:
     assert "It has: bot_response_rating" in evalmeta("rater", "show", "zzz").err
 
 

@@ -38,7 +38,7 @@ def test_the_table_has_a_row_for_each_rule(tmp_path: Path) -> None:
     ]
 
 
-def test_what_was_decided_wrongly_is_listed(tmp_path: Path) -> None:
+def test_wrong_decisions_are_listed(tmp_path: Path) -> None:
     assert "PASS  It is 5. | It is 5." in run(tmp_path, [WRONG])[1]
     many = run(tmp_path, [WRONG] * 30)[1]
     assert "more; --json lists all" in many
@@ -72,7 +72,7 @@ def test_pairs_that_cannot_be_rated_are_errors(tmp_path: Path, monkeypatch: pyte
     assert "1 pairs could not be rated; the first: the rater's embed" in out
 
 
-def test_a_file_that_is_not_there_is_told(tmp_path: Path) -> None:
+def test_a_missing_file_is_reported(tmp_path: Path) -> None:
     error = CliRunner().invoke(check, [str(tmp_path / "no.jsonl")], standalone_mode=False).exception
     assert isinstance(error, UsageError)
     assert "the file does not exist" in str(error)

@@ -63,7 +63,7 @@ def test_a_run_is_followed_reported_and_judged_without_a_subject_here(evalmeta: 
 
 
 @pytest.mark.usefixtures("project")
-def test_a_run_that_the_org_does_not_have_is_looked_for_in_another(evalmeta: Program) -> None:
+def test_a_run_that_the_org_lacks_may_be_in_another_org(evalmeta: Program) -> None:
     for command in ("resume", "results", "cancel"):
         done = evalmeta("test", command, "--job-id", ID)
         assert done.code == 2
@@ -71,7 +71,7 @@ def test_a_run_that_the_org_does_not_have_is_looked_for_in_another(evalmeta: Pro
 
 
 @pytest.mark.usefixtures("project")
-def test_the_ways_on_with_a_run_name_its_org(evalmeta: Program) -> None:
+def test_suggestions_about_a_run_name_its_org(evalmeta: Program) -> None:
     with salesforce([GOING]) as org:
         log_in(org.url)
         begun = evalmeta("test", "run", "-o", "dev")
@@ -114,7 +114,7 @@ def test_undecided_results_can_be_made_to_fail(evalmeta: Program) -> None:
 
 
 @pytest.mark.usefixtures("project")
-def test_options_that_only_our_orgs_follow_are_remarked(evalmeta: Program) -> None:
+def test_options_that_only_our_orgs_support_are_reported(evalmeta: Program) -> None:
     with salesforce([PASSED]) as org:
         log_in(org.url)
         ran = evalmeta("test", "run", "-o", "dev", "--wait", "--concurrency", "3", "--case-timeout", "9")
@@ -122,7 +122,7 @@ def test_options_that_only_our_orgs_follow_are_remarked(evalmeta: Program) -> No
 
 
 @pytest.mark.usefixtures("project")
-def test_every_option_that_only_our_orgs_follow_is_named(evalmeta: Program) -> None:
+def test_every_option_that_only_our_orgs_support_is_named(evalmeta: Program) -> None:
     with salesforce([PASSED]) as org:
         log_in(org.url)
         said = ("--rate-limit", "5", "--retries", "0", "--topics", "contains")
@@ -165,7 +165,7 @@ def test_iterations_that_are_missing_are_started_by_a_resume(evalmeta: Program) 
 
 
 @pytest.mark.usefixtures("project")
-def test_a_wait_that_runs_out_names_the_run_and_resume_finds_its_org(evalmeta: Program) -> None:
+def test_a_timed_out_wait_names_the_run_and_resume_finds_its_org(evalmeta: Program) -> None:
     with salesforce([*[GOING] * 6, PASSED]) as org:
         log_in(org.url)
         over = evalmeta("test", "run", "-o", "dev", "--wait", "0.001")
@@ -196,7 +196,7 @@ def test_what_is_over_can_be_shown_without_the_login(evalmeta: Program) -> None:
 
 
 @pytest.mark.usefixtures("project")
-def test_a_run_that_goes_on_needs_a_login_and_says_so(evalmeta: Program) -> None:
+def test_a_run_in_progress_needs_a_login_and_says_so(evalmeta: Program) -> None:
     with salesforce([GOING]) as org:
         log_in(org.url)
         evalmeta("test", "run", "-o", "dev")
@@ -207,7 +207,7 @@ def test_a_run_that_goes_on_needs_a_login_and_says_so(evalmeta: Program) -> None
 
 
 @pytest.mark.usefixtures("project")
-def test_results_of_a_run_that_goes_on_are_those_so_far(evalmeta: Program) -> None:
+def test_results_of_a_run_in_progress_are_those_so_far(evalmeta: Program) -> None:
     with salesforce([GOING]) as org:
         log_in(org.url)
         evalmeta("test", "run", "-o", "dev")
@@ -217,7 +217,7 @@ def test_results_of_a_run_that_goes_on_are_those_so_far(evalmeta: Program) -> No
 
 
 @pytest.mark.usefixtures("project")
-def test_a_run_that_others_began_is_looked_at_and_kept(evalmeta: Program, project: Project) -> None:
+def test_a_run_that_others_started_is_fetched_and_saved(evalmeta: Program, project: Project) -> None:
     with salesforce([PASSED]) as org:
         log_in(org.url)
         evalmeta("test", "run", "-o", "dev")
@@ -266,7 +266,7 @@ def test_history_spans_runs_here_and_elsewhere_in_order_of_time(
     assert (there.definition, there.passed, there.failed, there.pass_rate) == ("Orders", 1, 1, 0.5)
 
 
-def test_an_org_of_ours_is_told_the_options_and_repeats_by_itself(
+def test_our_orgs_receive_the_options_and_repeat_the_run_themselves(
     evalmeta: Program, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path / "config"))

@@ -52,7 +52,7 @@ def results(outcome: Outcome) -> dict[str, object]:
     return found
 
 
-def test_an_extended_run_asks_only_what_is_new_and_is_one_run(evalmeta: Program, project: Project) -> None:
+def test_an_extended_run_runs_only_new_iterations_and_is_one_run(evalmeta: Program, project: Project) -> None:
     evalmeta("test", "run", "--wait")
     extended = evalmeta("test", "run", "--extend", FIRST, "--iterations", "3", "--wait", "--json")
     assert (extended.code, len(asked(project))) == (0, 6)
@@ -62,7 +62,7 @@ def test_an_extended_run_asks_only_what_is_new_and_is_one_run(evalmeta: Program,
 
 
 @pytest.mark.usefixtures("project")
-def test_an_extended_run_can_go_on_by_itself(evalmeta: Program) -> None:
+def test_an_extended_run_can_continue_in_the_background(evalmeta: Program) -> None:
     evalmeta("test", "run", "--wait")
     extended = evalmeta("test", "run", "--extend", FIRST, "--iterations", "2")
     assert (extended.code, extended.out.split(".")[0]) == (0, f"Extended run {FIRST}")
@@ -73,7 +73,7 @@ def test_an_extended_run_can_go_on_by_itself(evalmeta: Program) -> None:
 
 
 @pytest.mark.slow
-def test_a_wait_for_more_iterations_can_run_out(evalmeta: Program, project: Project, program: list[str]) -> None:
+def test_a_wait_for_more_iterations_can_time_out(evalmeta: Program, project: Project, program: list[str]) -> None:
     evalmeta("test", "run", "--wait")
     (project.root / "desk.py").write_text(
         "import time\ndef answer(utterance):\n    time.sleep(0.2)\n    return 'Done.'\n"
@@ -85,7 +85,9 @@ def test_a_wait_for_more_iterations_can_run_out(evalmeta: Program, project: Proj
     evalmeta("test", "cancel", "-i", FIRST)
 
 
-def test_a_run_of_another_definition_is_extended_only_when_that_is_wanted(evalmeta: Program, project: Project) -> None:
+def test_a_run_of_a_changed_definition_is_extended_only_with_ignore_changes(
+    evalmeta: Program, project: Project
+) -> None:
     evalmeta("test", "run", "--wait")
     write(project, cases=3)
     evalmeta("deploy")
@@ -97,7 +99,7 @@ def test_a_run_of_another_definition_is_extended_only_when_that_is_wanted(evalme
     assert (extended.code, len(asked(project))) == (0, 4)
 
 
-def test_a_killed_run_goes_on_by_its_own_definition_only_when_that_is_wanted(
+def test_a_killed_run_of_a_changed_definition_is_resumed_only_with_ignore_changes(
     evalmeta: Program, project: Project, program: list[str]
 ) -> None:
     agent = (project.root / "desk.py").read_text()
@@ -118,7 +120,7 @@ def test_a_killed_run_goes_on_by_its_own_definition_only_when_that_is_wanted(
     assert (resumed.code, "2 cases: 2 passed" in resumed.out) == (0, True)
 
 
-def test_a_run_whose_definition_is_gone_is_told_so(evalmeta: Program, project: Project) -> None:
+def test_a_run_whose_definition_is_gone_is_reported(evalmeta: Program, project: Project) -> None:
     evalmeta("test", "run", "--wait")
     (project.root / "aiEvaluationDefinitions/Orders.aiEvaluationDefinition").unlink()
     (project.root / "destructiveChanges.xml").write_text(
@@ -136,7 +138,7 @@ def test_a_run_whose_definition_is_gone_is_told_so(evalmeta: Program, project: P
     assert evalmeta("test", "rescore", FIRST).code == 0
 
 
-def test_answers_judged_again_say_whose_they_are(evalmeta: Program, project: Project) -> None:
+def test_a_rescored_run_names_the_first_run(evalmeta: Program, project: Project) -> None:
     evalmeta("test", "run", "--wait")
     again = evalmeta("test", "rescore", FIRST, "--scoring", "testing-center", "--topics", "contains")
     assert (again.code, len(asked(project))) == (0, 2)
@@ -146,7 +148,7 @@ def test_answers_judged_again_say_whose_they_are(evalmeta: Program, project: Pro
 
 
 @pytest.mark.usefixtures("project")
-def test_answers_judged_again_pass_as_they_did_unless_said_otherwise(evalmeta: Program) -> None:
+def test_a_rescored_run_keeps_the_policy_unless_options_change_it(evalmeta: Program) -> None:
     evalmeta("test", "run", "--wait", "--min-pass-rate", "0.5", "--undecided", "fail")
     again = results(evalmeta("test", "rescore", FIRST, "--json"))["evalmeta"]["options"]
     assert (again["minPassRate"], again["undecided"]) == (0.5, "fail")
@@ -172,14 +174,14 @@ def test_a_run_is_compared_with_the_one_whose_answers_it_judges(evalmeta: Progra
     ],
 )
 @pytest.mark.usefixtures("project")
-def test_what_cannot_be_judged_again_is_told(evalmeta: Program, said: list[str], told: str) -> None:
+def test_a_run_that_cannot_be_rescored_is_refused(evalmeta: Program, said: list[str], told: str) -> None:
     evalmeta("test", "run", "--wait")
     ran = evalmeta("test", "rescore", *said)
     assert (ran.code, told in ran.err) == (2, True)
 
 
 @pytest.mark.slow
-def test_runs_of_another_org_of_ours_are_extended_and_judged_again_there(
+def test_runs_of_another_org_of_ours_are_extended_and_rescored_there(
     evalmeta: Program, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path / "config"))
@@ -200,7 +202,7 @@ def test_runs_of_another_org_of_ours_are_extended_and_judged_again_there(
 
 @pytest.mark.parametrize("said", [["run", "--iterations", "2", "--wait", "--extend"], ["rescore"]])
 @pytest.mark.usefixtures("project")
-def test_an_org_of_salesforces_does_neither(evalmeta: Program, said: list[str]) -> None:
+def test_a_salesforce_org_can_neither_extend_nor_rescore(evalmeta: Program, said: list[str]) -> None:
     with salesforce([Scene("COMPLETED", done(case(1)))]) as org:
         user_logins().save(Login("me@dev.example", org.url, alias="dev"), Secrets("token"))
         ran = evalmeta("test", *said, "4KB5e0000000001AAA", "-o", "dev")

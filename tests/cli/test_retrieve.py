@@ -95,7 +95,7 @@ def test_only_what_is_selected_is_retrieved(
     assert f"Retrieved {count} component" in evalmeta("retrieve", *words).out
 
 
-def test_a_wildcard_that_nothing_in_the_org_matches_is_told(
+def test_a_wildcard_without_a_match_in_the_org_is_reported(
     evalmeta: Program, copy_samples: Callable[[str], Path]
 ) -> None:
     copy_samples("dx-project")
@@ -148,7 +148,7 @@ def test_a_single_package_has_no_folder(evalmeta: Program, copy_samples: Callabl
     assert "Deployed 3 components" in evalmeta("deploy", "--metadata-dir", "backup/mine.zip", "--single-package").out
 
 
-def test_what_is_kept_is_told_as_json(evalmeta: Program, copy_samples: Callable[[str], Path]) -> None:
+def test_the_saved_zip_is_printed_as_json(evalmeta: Program, copy_samples: Callable[[str], Path]) -> None:
     copy_samples("dx-project")
 
     said = json.loads(evalmeta("retrieve", "-t", "backup", "--unzip", "--json").out)["result"]
@@ -194,7 +194,7 @@ def test_options_about_a_zip_need_a_folder_for_it(
 
 
 @pytest.mark.parametrize("words", [[], ["-t", "backup"]])
-def test_a_wait_that_runs_out_exits_69_and_nothing_is_written(
+def test_a_timed_out_retrieve_exits_69_and_writes_nothing(
     evalmeta: Program, copy_samples: Callable[[str], Path], monkeypatch: pytest.MonkeyPatch, words: list[str]
 ) -> None:
     project = copy_samples("dx-project")

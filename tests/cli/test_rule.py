@@ -41,7 +41,7 @@ def test_without_a_code_every_rule_is_listed(evalmeta: Program) -> None:
     )
 
 
-def test_a_rule_can_be_had_as_json(evalmeta: Program) -> None:
+def test_a_rule_is_printed_as_json(evalmeta: Program) -> None:
     envelope = json.loads(evalmeta("rule", "history-topic", "--json").out)
 
     assert envelope["result"] == {
@@ -53,13 +53,13 @@ def test_a_rule_can_be_had_as_json(evalmeta: Program) -> None:
     }
 
 
-def test_every_rule_can_be_had_as_json(evalmeta: Program) -> None:
+def test_every_rule_is_printed_as_json(evalmeta: Program) -> None:
     result = json.loads(evalmeta("rule", "--json").out)["result"]
 
     assert [each["code"] for each in result] == [entry.code for entry in list_rules()]
 
 
-def test_an_unknown_code_is_wrong_usage_and_names_the_nearest(evalmeta: Program) -> None:
+def test_an_unknown_code_is_refused_with_the_closest_code(evalmeta: Program) -> None:
     done = evalmeta("rule", "history-ordr")
 
     assert (done.code, done.out) == (2, "")

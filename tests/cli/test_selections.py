@@ -92,7 +92,7 @@ def test_shards_share_all_cases_without_overlap(evalmeta: Program) -> None:
     ]
 
 
-def test_a_dry_run_tells_what_would_be_asked_and_asks_nothing(evalmeta: Program, project: Project) -> None:
+def test_a_dry_run_prints_the_cases_and_runs_none(evalmeta: Program, project: Project) -> None:
     told = evalmeta("test", "run", "--dry-run", "--case", "Orders:2", "--tag", "smoke", "--iterations", "3")
     assert told.code == 0
     assert "Orders: subject Desk (adapter python)\n  1 case, 4 left out\n     2 Orders 2\n" in told.out
@@ -101,14 +101,14 @@ def test_a_dry_run_tells_what_would_be_asked_and_asks_nothing(evalmeta: Program,
     assert asked(project) == []
 
 
-def test_a_dry_run_tells_what_would_keep_the_run_from_starting(evalmeta: Program, project: Project) -> None:
+def test_a_dry_run_reports_what_would_keep_the_run_from_starting(evalmeta: Program, project: Project) -> None:
     (project.root / "evalmeta.toml").write_text("")
     assert "subject Desk (no adapter is bound to it)" in evalmeta("test", "run", "--dry-run").out
     unknown = evalmeta("test", "run", "--dry-run", "--rater", "nobody")
     assert (unknown.code, "the rater 'nobody' is not configured" in unknown.err) == (2, True)
 
 
-def test_the_same_seed_draws_the_same_order(evalmeta: Program, project: Project) -> None:
+def test_the_same_seed_shuffles_in_the_same_order(evalmeta: Program, project: Project) -> None:
     for seed in ("4", "4", "5"):
         evalmeta("test", "run", "-n", "Orders", "--wait", "--seed", seed)
     first, again, other = (asked(project)[place : place + 5] for place in (0, 5, 10))
@@ -117,12 +117,12 @@ def test_the_same_seed_draws_the_same_order(evalmeta: Program, project: Project)
 
 
 @pytest.mark.usefixtures("project")
-def test_a_seed_that_cannot_be_kept_is_refused(evalmeta: Program) -> None:
+def test_a_seed_that_is_too_large_is_refused(evalmeta: Program) -> None:
     refused = evalmeta("test", "run", "--seed", "9" * 30)
     assert (refused.code, "is too large; the maximum is 9223372036854775807" in refused.err) == (2, True)
 
 
-def test_only_what_failed_is_asked_again(evalmeta: Program, project: Project) -> None:
+def test_only_failed_cases_run_again(evalmeta: Program, project: Project) -> None:
     assert evalmeta("test", "run", "--wait").code == 100
     again = evalmeta("test", "run", "--wait", "--failed-from", FIRST, "--failed-from", SECOND)
     assert (again.code, asked(project)[7:]) == (100, ["Orders 2"])
@@ -131,7 +131,7 @@ def test_only_what_failed_is_asked_again(evalmeta: Program, project: Project) ->
 
 @pytest.mark.parametrize(("said", "out"), [([], ""), (["--json"], '{"status":0,"result":[],"warnings":[]}')])
 @pytest.mark.usefixtures("project")
-def test_where_nothing_failed_there_is_nothing_to_ask(evalmeta: Program, said: list[str], out: str) -> None:
+def test_without_failures_no_case_is_left_to_run(evalmeta: Program, said: list[str], out: str) -> None:
     evalmeta("test", "run", "--wait", "-n", "Visits")
     again = evalmeta("test", "run", "--wait", "--failed-from", FIRST, *said)
     assert (again.code, "".join(again.out.split())) == (0, out)
@@ -140,14 +140,14 @@ def test_where_nothing_failed_there_is_nothing_to_ask(evalmeta: Program, said: l
 
 @pytest.mark.parametrize("wait", [["--wait"], [], ["--dry-run"]])
 @pytest.mark.usefixtures("project")
-def test_a_part_in_which_nothing_is_left_passes_and_says_so(evalmeta: Program, wait: list[str]) -> None:
+def test_an_empty_shard_passes_and_says_so(evalmeta: Program, wait: list[str]) -> None:
     ran = evalmeta("test", "run", "--case", "Orders:1", "--shard", "1/1000", *wait)
     assert ran.code == 0
     assert "No cases are left to run." in ran.err
 
 
 @pytest.mark.usefixtures("project")
-def test_a_report_of_nothing_is_a_report(evalmeta: Program) -> None:
+def test_an_empty_report_is_valid(evalmeta: Program) -> None:
     ran = evalmeta("test", "run", "--wait", "--case", "1", "--shard", "1/1000", "--result-format", "junit")
     assert 'tests="0"' in ran.out
     assert "Skipped Visits: none of its cases is chosen." in ran.err
@@ -173,7 +173,7 @@ def test_a_report_of_nothing_is_a_report(evalmeta: Program) -> None:
         (["--extend", FIRST, "--iterations", "2", "--dry-run"], "Leave out the options that select cases"),
     ],
 )
-def test_a_wrong_call_is_told_and_nothing_is_asked(
+def test_a_usage_error_is_reported_and_no_case_runs(
     evalmeta: Program, project: Project, said: list[str], told: str
 ) -> None:
     ran = evalmeta("test", "run", "--wait", *said)
@@ -182,13 +182,13 @@ def test_a_wrong_call_is_told_and_nothing_is_asked(
 
 
 @pytest.mark.usefixtures("project")
-def test_runs_that_are_left_are_named_as_json(evalmeta: Program) -> None:
+def test_started_runs_are_printed_as_json(evalmeta: Program) -> None:
     ran = evalmeta("test", "run", "-n", "Visits", "--json")
     assert json.loads(ran.out)["result"] == [{"id": FIRST, "definition": "Visits", "status": "NEW"}]
     assert evalmeta("test", "resume", "-i", FIRST).code == 0
 
 
-def test_a_run_with_too_many_errors_stops_and_says_what_can_be_done(evalmeta: Program, project: Project) -> None:
+def test_a_run_with_too_many_errors_stops_with_suggestions(evalmeta: Program, project: Project) -> None:
     (project.root / "broken").touch()
     ran = evalmeta("test", "run", "-n", "Orders", "--wait", "--max-errors", "2")
     assert (ran.code, len(asked(project))) == (1, 2)
@@ -210,7 +210,7 @@ def test_a_run_with_too_many_errors_stops_and_says_what_can_be_done(evalmeta: Pr
     "said", [["--case", "1"], ["--tag", "smoke"], ["--shard", "1/2"], ["--seed", "1"], ["--case", "1", "--dry-run"]]
 )
 @pytest.mark.usefixtures("project")
-def test_an_org_of_salesforces_runs_whole_definitions(evalmeta: Program, said: list[str]) -> None:
+def test_a_salesforce_org_runs_whole_definitions(evalmeta: Program, said: list[str]) -> None:
     with salesforce([Scene("COMPLETED", done(case(1)))]) as org:
         user_logins().save(Login("me@dev.example", org.url, alias="dev"), Secrets("token"))
         ran = evalmeta("test", "run", "-o", "dev", "-n", "Orders", "--wait", *said)

@@ -38,7 +38,7 @@ def test_after_a_deploy_and_after_a_retrieve_both_sides_are_the_same(deployed: T
     assert evalmeta("status").out == "Project and org are the same (4 components).\n"
 
 
-def test_every_way_of_differing_is_told_apart(deployed: Team, evalmeta: Program) -> None:
+def test_every_kind_of_difference_is_listed(deployed: Team, evalmeta: Program) -> None:
     deployed.go("theirs")
     deployed.write("B", "theirs")
     deployed.write("C", "theirs")
@@ -60,7 +60,7 @@ def test_every_way_of_differing_is_told_apart(deployed: Team, evalmeta: Program)
     }
 
 
-def test_what_was_deleted_in_the_org_is_told(deployed: Team, evalmeta: Program) -> None:
+def test_deletions_in_the_org_are_listed(deployed: Team, evalmeta: Program) -> None:
     deployed.delete_in_org("A")
     deployed.delete_in_org("B")
     deployed.write("B", "mine")
@@ -77,7 +77,7 @@ def test_what_was_deleted_on_both_sides_is_forgotten(deployed: Team, evalmeta: P
     assert states(evalmeta) == {"A": "only local"}
 
 
-def test_the_same_change_on_both_sides_is_no_difference(deployed: Team, evalmeta: Program) -> None:
+def test_the_same_change_on_both_sides_is_not_a_difference(deployed: Team, evalmeta: Program) -> None:
     for copy in ("theirs", "mine"):
         deployed.go(copy)
         deployed.write("A", "ours")

@@ -106,7 +106,7 @@ def traces(err: str) -> list[str]:
     return [line for line in places if "/coverage/" not in line]
 
 
-def test_a_full_disk_stops_the_run_and_room_lets_it_go_on(tmp_path: Path) -> None:
+def test_a_full_disk_stops_the_run_and_free_space_lets_it_resume(tmp_path: Path) -> None:
     project = project_with(tmp_path)
     done = call(project, *RESUME, file_bytes=300_000)
     before = kept(project)
@@ -140,7 +140,7 @@ def test_a_database_that_was_overwritten_stops_the_run(tmp_path: Path) -> None:
 
 
 @pytest.mark.slow
-def test_a_folder_that_cannot_be_written_is_told_and_loses_nothing(tmp_path: Path) -> None:
+def test_an_unwritable_folder_is_reported_and_nothing_is_lost(tmp_path: Path) -> None:
     before: tuple[str, ...] = ()
     if os.geteuid() == 0:
         if not shutil.which("setpriv"):
@@ -162,7 +162,7 @@ def test_a_folder_that_cannot_be_written_is_told_and_loses_nothing(tmp_path: Pat
     check_that_it_goes_on(project, results)
 
 
-def test_a_run_in_the_background_that_the_disk_stopped_can_be_gone_on_with(tmp_path: Path) -> None:
+def test_a_background_run_stopped_by_a_full_disk_can_be_resumed(tmp_path: Path) -> None:
     project = project_with(tmp_path)
     with opened_of(project) as org:
         [(pages,)] = org.database.query("PRAGMA page_count")

@@ -68,7 +68,7 @@ def test_hints_of_a_conflict_name_the_same_org_and_files(deployed: Team, evalmet
         assert told[-1] in evalmeta(command, *call).err
 
 
-def test_what_status_suggests_names_the_org(team: Team, evalmeta: Program) -> None:
+def test_suggestions_of_status_name_the_org(team: Team, evalmeta: Program) -> None:
     team.write("A")
     assert "See how: evalmeta diff --target-org embedded\n" in evalmeta("status", "-o", "embedded").err
 
@@ -80,7 +80,7 @@ def test_a_call_is_forgotten_by_the_next(team: Team, evalmeta: Program) -> None:
 
 
 @pytest.mark.usefixtures("team")
-def test_the_ways_on_with_a_job_name_the_org(
+def test_suggestions_about_a_job_name_the_org(
     evalmeta: Program, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path / "config"))

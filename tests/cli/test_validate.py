@@ -31,7 +31,7 @@ def test_the_samples_are_valid(evalmeta: Program, copy_samples: Callable[[str], 
     assert evalmeta("validate").code == 0
 
 
-def test_a_misspelt_expectation_is_shown_with_place_and_way_out(
+def test_a_misspelt_expectation_is_shown_with_location_and_hint(
     evalmeta: Program, copy_samples: Callable[..., Path]
 ) -> None:
     project = copy_samples()
@@ -45,7 +45,7 @@ def test_a_misspelt_expectation_is_shown_with_place_and_way_out(
     assert "Did you mean topic_sequence_match?" in done.out
 
 
-def test_findings_can_be_had_as_json(evalmeta: Program, copy_samples: Callable[..., Path]) -> None:
+def test_problems_are_printed_as_json(evalmeta: Program, copy_samples: Callable[..., Path]) -> None:
     project = copy_samples()
     (project / "Bad.aiEvaluationDefinition").write_text(BAD)
 
@@ -57,7 +57,7 @@ def test_findings_can_be_had_as_json(evalmeta: Program, copy_samples: Callable[.
 
 
 @pytest.mark.parametrize("name", ["json", "sarif", "github", "junit"])
-def test_findings_in_another_format_stand_alone_on_stdout(
+def test_problems_in_another_format_are_alone_on_stdout(
     evalmeta: Program, copy_samples: Callable[..., Path], name: str
 ) -> None:
     project = copy_samples()
@@ -112,7 +112,9 @@ def test_settings_change_a_severity(evalmeta: Program, copy_samples: Callable[..
 
 
 @pytest.mark.parametrize("path", ["absent.aiEvaluationDefinition", "evalmeta.toml"])
-def test_what_cannot_be_checked_is_wrong_usage(evalmeta: Program, copy_samples: Callable[..., Path], path: str) -> None:
+def test_paths_that_cannot_be_checked_are_a_usage_error(
+    evalmeta: Program, copy_samples: Callable[..., Path], path: str
+) -> None:
     copy_samples()
 
     done = evalmeta("validate", path)
@@ -160,7 +162,7 @@ def test_a_path_excludes_a_selection(evalmeta: Program, copy_samples: Callable[.
 
     done = evalmeta("validate", "package.xml", "-x", "package.xml")
 
-    assert (done.code, "PATH excludes" in done.err) == (2, True)
+    assert (done.code, "PATH cannot be combined with" in done.err) == (2, True)
 
 
 def test_a_backslash_in_forceignore_is_a_warning(evalmeta: Program, copy_samples: Callable[..., Path]) -> None:

@@ -87,7 +87,7 @@ class LoginOptions:
         given = [name for name, value in values.items() if value is not None and value is not False]
         chosen = [name for name in given if name in _METHODS]
         if len(chosen) > 1:
-            raise click.UsageError(f"{' and '.join(map(_flag, chosen))} exclude each other.")
+            raise click.UsageError(f"{' and '.join(map(_flag, chosen))} cannot be combined.")
         method = chosen[0] if chosen else ""
         for other in given:
             if other not in {method, *_METHODS[method]}:

@@ -176,7 +176,7 @@ def _with_root(selection: Selection, root_dir: Path | None) -> Selection:
     if root_dir is None:
         return selection
     if not selection.is_everything:
-        raise click.UsageError("--root-dir excludes --source-dir, --manifest and --metadata.")
+        raise click.UsageError("--root-dir cannot be combined with --source-dir, --manifest and --metadata.")
     return Selection(source_dirs=(root_dir,))
 
 

@@ -75,15 +75,15 @@ class _Request:
         return {name: path for name, path in named.items() if path is not None}
 
     def check(self, selection: Selection) -> None:
-        """Refuse options that exclude each other."""
+        """Refuse options that cannot be combined."""
         if self.metadata_dir and not selection.is_everything:
-            raise click.UsageError("--metadata-dir excludes --source-dir, --manifest and --metadata.")
+            raise click.UsageError("--metadata-dir cannot be combined with --source-dir, --manifest and --metadata.")
         if self.single_package and not self.metadata_dir:
             raise click.UsageError("--single-package needs --metadata-dir.")
         if self.destructive and not selection.manifest:
             raise click.UsageError("Destructive changes need --manifest; the package.xml may be empty.")
         if self.is_async and self.wait is not None:
-            raise click.UsageError("--async and --wait exclude each other.")
+            raise click.UsageError("--async and --wait cannot be combined.")
         if bool(self.tests) != (self.test_level == "RunSpecifiedTests"):
             raise click.UsageError("--tests and --test-level RunSpecifiedTests need each other.")
 

@@ -120,7 +120,7 @@ def cancel(*, job_id: str | None, is_async: bool, wait: float | None, target_org
 
 def _check(wait: float | None, *, is_async: bool) -> None:
     if is_async and wait is not None:
-        raise UsageError("--async and --wait exclude each other.")
+        raise UsageError("--async and --wait cannot be combined.")
 
 
 def _print_canceled(job_id: str, result: DeployResult | None, *, as_json: bool) -> int:

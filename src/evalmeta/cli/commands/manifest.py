@@ -95,7 +95,7 @@ def _file_name(name: str | None, kind: str | None) -> str:
     if name is None:
         return _NAMES[kind or "package"]
     if kind is not None:
-        raise click.UsageError("--name and --type exclude each other.")
+        raise click.UsageError("--name and --type cannot be combined.")
     if Path(name).name != name:
         raise click.UsageError("--name must be a file name; its folder is --output-dir.")
     return name if name.endswith(".xml") else f"{name}.xml"

@@ -165,7 +165,7 @@ def default(*, name: str | None, unset: bool, as_json: bool) -> None:
     evalmeta org default
     """
     if name and unset:
-        raise click.UsageError("NAME and --unset exclude each other.")
+        raise click.UsageError("NAME and --unset cannot be combined.")
     project = find_project(Path.cwd())
     if name or unset:
         api.org_targets.set_default(project, name or "")

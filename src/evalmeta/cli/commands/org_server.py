@@ -159,9 +159,9 @@ def token(*, user: str | None, days: int | None, lists: bool, token_id: str | No
 
 def _check_token_options(*, user: str | None, days: int | None, lists: bool, token_id: str | None) -> None:
     if lists and token_id is not None:
-        raise click.UsageError("--list and --revoke exclude each other.")
+        raise click.UsageError("--list and --revoke cannot be combined.")
     if token_id is not None and user is not None:
-        raise click.UsageError("--revoke excludes --user.")
+        raise click.UsageError("--revoke and --user cannot be combined.")
     if days is not None and (lists or token_id is not None):
         raise click.UsageError("--expires-in is for a new token.")
 

@@ -38,7 +38,7 @@ def validate(paths: tuple[Path, ...], *, selection: Selection, result_format: st
     `evalmeta rule CODE` explains the rule behind a problem.
     """
     if paths and not selection.is_everything:
-        raise click.UsageError("PATH excludes --source-dir, --manifest and --metadata.")
+        raise click.UsageError("PATH cannot be combined with --source-dir, --manifest and --metadata.")
 
     found = api.files.validate(paths) if selection.is_everything else api.selections.validate_selection(selection)
     status = EXIT_PASSED if found.is_valid else EXIT_FAILED
