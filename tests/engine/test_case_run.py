@@ -47,16 +47,16 @@ async def say_nan(_utterance: str) -> GeneratedData:
 
 
 async def refuse(_utterance: str) -> GeneratedData:
-    raise SubjectError("the agent is asleep")
+    raise SubjectError("the agent is not available")
 
 
 async def break_at_second(utterance: str) -> GeneratedData:
     if utterance == "second":
-        raise ValueError("lost the thread")
+        raise ValueError("not valid")
     return await answer_orders(utterance)
 
 
-def test_a_case_is_asked_and_judged() -> None:
+def test_a_case_is_sent_and_scored() -> None:
     agent = Agent(answer_orders)
     result = ask(agent)
     assert (result.number, result.iteration, result.utterance, result.verdict) == (1, 1, "Where is it?", Verdict.PASS)
@@ -65,7 +65,7 @@ def test_a_case_is_asked_and_judged() -> None:
     assert (agent.opened, agent.closed_sessions) == (1, 1)
 
 
-def test_the_latency_is_that_of_the_answer_alone() -> None:
+def test_the_latency_only_includes_the_answer() -> None:
     class SlowToOpen(Agent):
         async def open(self, case: Case) -> object:
             await asyncio.sleep(0.05)
@@ -75,7 +75,7 @@ def test_the_latency_is_that_of_the_answer_alone() -> None:
     assert (result.ended - result.started) * 1000 - result.generated.latency_ms > 40
 
 
-def test_a_latency_that_the_agent_tells_is_kept() -> None:
+def test_a_latency_that_the_agent_reports_is_kept() -> None:
     async def answer(_utterance: str) -> GeneratedData:
         return GeneratedData("x", latency_ms=1234.0)
 
@@ -92,15 +92,15 @@ def test_turns_share_a_session_and_their_results_are_joined() -> None:
     assert [each.turn for each in result.results] == [1, 2]
 
 
-def test_a_case_that_breaks_off_keeps_what_earlier_turns_gave() -> None:
+def test_a_case_that_fails_keeps_the_answers_of_earlier_turns() -> None:
     result = ask(Agent(break_at_second), case("first", "second"))
-    assert (result.verdict, result.error) == (Verdict.ERROR, "ValueError: lost the thread")
+    assert (result.verdict, result.error) == (Verdict.ERROR, "ValueError: not valid")
     assert [judged.verdict for judged in result.results] == [Verdict.PASS]
     assert (result.utterance, result.generated) == ("second", None)
     assert [each.utterance for each in result.earlier] == ["first"]
 
 
-def test_a_deadline_that_passes_makes_the_case_an_error() -> None:
+def test_a_time_out_makes_the_case_an_error() -> None:
     agent = Agent(hang)
     result = ask(agent, seconds=0.5)
     assert (result.verdict, result.error) == (Verdict.ERROR, "no answer within 0.5 s")
@@ -110,7 +110,7 @@ def test_a_deadline_that_passes_makes_the_case_an_error() -> None:
 @pytest.mark.parametrize(
     ("answer", "error"),
     [
-        (refuse, "the agent is asleep"),
+        (refuse, "the agent is not available"),
         (exit_process, "SystemExit: 3"),
         (cancel_itself, "the agent cancelled itself"),
         (time_out, "TimeoutError: the model is slow"),
@@ -118,7 +118,7 @@ def test_a_deadline_that_passes_makes_the_case_an_error() -> None:
         (say_nan, "latency_ms is nan"),
     ],
 )
-def test_whatever_the_agent_does_spoils_its_case_only(answer: object, error: str) -> None:
+def test_a_fault_of_the_agent_only_affects_its_case(answer: object, error: str) -> None:
     agent = Agent(answer)
     result = ask(agent)
     assert result.verdict is Verdict.ERROR
@@ -129,14 +129,14 @@ def test_whatever_the_agent_does_spoils_its_case_only(answer: object, error: str
 def test_an_agent_that_cannot_be_opened_makes_the_case_an_error() -> None:
     class Closed(Agent):
         async def open(self, _case: Case) -> object:
-            raise ConnectionError("nobody is there")
+            raise ConnectionError("connection refused")
 
     result = ask(Closed(answer_orders))
-    assert (result.verdict, result.error, result.results) == (Verdict.ERROR, "ConnectionError: nobody is there", ())
+    assert (result.verdict, result.error, result.results) == (Verdict.ERROR, "ConnectionError: connection refused", ())
 
 
 @pytest.mark.parametrize("failure", [ValueError("no"), asyncio.CancelledError(), SystemExit(1), None])
-def test_a_session_that_cannot_be_closed_spoils_nothing(
+def test_a_session_that_cannot_be_closed_does_not_change_the_result(
     failure: BaseException | None, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(limits, "CLOSE_SECONDS", 0.05)
@@ -155,12 +155,12 @@ def test_a_session_that_cannot_be_closed_spoils_nothing(
     assert ask(Sticky(answer_orders)).verdict is Verdict.PASS
 
 
-def test_a_case_in_which_nothing_is_expected_is_undecided() -> None:
+def test_a_case_without_expectations_is_undecided() -> None:
     assert ask(Agent(answer_orders), Case(1, (Turn("Hello"),))).verdict is Verdict.UNDECIDED
     assert ask(Agent(answer_orders), Case(1, ())).verdict is Verdict.UNDECIDED
 
 
-def test_a_scorer_that_waits_is_waited_for() -> None:
+def test_a_scorer_may_be_a_coroutine_function() -> None:
     async def judge(expectation: object, exchange: object) -> object:
         await asyncio.sleep(0)
         return SCORERS[TOPIC.name](expectation, exchange)
@@ -171,7 +171,7 @@ def test_a_scorer_that_waits_is_waited_for() -> None:
 
 
 @pytest.mark.parametrize("failure", [None, ValueError("interrupted")])
-def test_an_answer_that_came_of_a_cancellation_is_none(failure: Exception | None) -> None:
+def test_an_answer_after_a_cancellation_is_ignored(failure: Exception | None) -> None:
     async def answer(_utterance: str) -> GeneratedData:
         try:
             await asyncio.Event().wait()
@@ -202,7 +202,7 @@ async def swallow(_utterance: str) -> GeneratedData:
 
 
 @pytest.mark.parametrize("answer", [block, swallow])
-def test_an_answer_after_the_deadline_is_an_error_whatever_the_agent_does(answer: object) -> None:
+def test_an_answer_after_the_time_limit_is_an_error(answer: object) -> None:
     result = ask(Agent(answer), seconds=0.05)
     assert (result.verdict, result.error) == (Verdict.ERROR, "no answer within 0.05 s")
 

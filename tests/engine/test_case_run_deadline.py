@@ -25,7 +25,7 @@ async def break_later() -> str:
     raise ValueError("broken")
 
 
-def test_work_in_time_gives_its_result() -> None:
+def test_work_in_time_returns_its_result() -> None:
     async def main() -> list[str]:
         return [await Deadline(5).run(work) for work in (answer_at_once(), wait(0), wait(0.01))]
 
@@ -33,7 +33,7 @@ def test_work_in_time_gives_its_result() -> None:
 
 
 @pytest.mark.parametrize("work", [break_at_once, break_later])
-def test_what_work_raises_comes_through(work: object) -> None:
+def test_exceptions_are_raised(work: object) -> None:
     deadline = Deadline(5)
     with pytest.raises(ValueError, match="broken"):
         asyncio.run(deadline.run(work()))
@@ -57,7 +57,7 @@ def test_work_that_takes_too_long_is_cancelled() -> None:
     assert cancelled == [True]
 
 
-def test_work_may_wait_again_and_again() -> None:
+def test_work_may_wait_several_times() -> None:
     async def work() -> int:
         for _ in range(5):
             await asyncio.sleep(0)
@@ -96,7 +96,7 @@ def test_a_pause_stops_the_clock() -> None:
     assert asyncio.run(main()) == "done"
 
 
-def test_the_clock_goes_on_after_a_pause() -> None:
+def test_the_clock_continues_after_a_pause() -> None:
     deadline = Deadline(0.05)
 
     async def work() -> None:

@@ -49,7 +49,7 @@ def standing(before: CaseCounts, after: CaseCounts) -> Standing:
         (case(1, 0, 0, undecided=1), case(1, 0, 1, errors=1), Standing.UNDECIDED),
     ],
 )
-def test_what_became_of_a_case_is_told_by_the_majority_of_its_iterations(
+def test_the_majority_of_iterations_decides_the_standing_of_a_case(
     before: CaseCounts, after: CaseCounts, expected: Standing
 ) -> None:
     assert standing(before, after) is expected
@@ -129,7 +129,7 @@ def test_many_flaky_cases_that_tip_over_are_worse_as_a_whole() -> None:
         ([case(1)], [case(1, 0)], None),
     ],
 )
-def test_too_few_iterations_are_told_with_how_many_would_do(
+def test_too_few_iterations_are_reported_with_the_number_that_is_needed(
     before: list[CaseCounts], after: list[CaseCounts], expected: tuple[int, int, int] | None
 ) -> None:
     assert compared(before, after).shortage == expected
@@ -192,6 +192,6 @@ def test_where_one_side_decided_nothing_nothing_is_said(before: list[CaseCounts]
     assert None in found.rates
 
 
-def test_a_new_case_that_fails_is_told() -> None:
+def test_a_new_case_that_fails_is_reported() -> None:
     found = compared([case(1)], [case(1), case(2, 0, 1), case(3)])
     assert [each.number for each in found.cases if each.is_new_failure] == [2]

@@ -31,7 +31,7 @@ def ask(endpoint: Endpoint, body: JsonValue = None, path: str = "", **more: obje
 
 
 def refusal(reply: bytes, *, kind: type[SubjectError] = SubjectError) -> SubjectError:
-    """Gives what a reply is turned into, which is exactly of this kind."""
+    """Return the error for a reply, which has exactly this class."""
     with replying_with(reply) as server, pytest.raises(SubjectError) as caught:
         ask(open_endpoint(f"{server.url}/chat", secrets=[KEY]), {})
     assert type(caught.value) is kind
@@ -107,18 +107,18 @@ def test_an_endpoint_that_is_busy_need_not_say_for_how_long() -> None:
     assert str(busy).endswith("/chat answered with status 429")
 
 
-def test_milliseconds_are_more_exact_than_seconds() -> None:
+def test_retry_after_ms_is_preferred_to_retry_after() -> None:
     busy = refusal(http_reply(429, b"", "Retry-After: 1", "retry-after-ms: 350"), kind=SubjectBusy)
     assert isinstance(busy, SubjectBusy)
     assert busy.after == 0.35
 
 
-def test_a_byte_order_mark_is_passed_over() -> None:
+def test_a_byte_order_mark_is_ignored() -> None:
     with replying_with(http_reply(200, b'\xef\xbb\xbf{"a": 1}')) as server:
         assert ask(open_endpoint(server.url)).value == {"a": 1}
 
 
-def test_no_pause_helps_an_account_without_money() -> None:
+def test_an_account_without_credit_is_not_busy() -> None:
     refusal(
         http_reply(429, b'{"error": {"message": "You exceeded your quota", "code": "insufficient_quota"}}'),
         kind=SubjectRefused,
@@ -126,7 +126,7 @@ def test_no_pause_helps_an_account_without_money() -> None:
 
 
 @pytest.mark.parametrize("status", [408, 502, 504])
-def test_a_gateway_without_an_answer_is_passing_trouble(status: int) -> None:
+def test_a_gateway_error_is_transient(status: int) -> None:
     page = b"<html><head><style>p {}</style><title>Bad Gateway</title></head><body><p>nginx</p></body></html>"
     error = refusal(http_reply(status, page), kind=SubjectUnreachable)
     assert str(error).endswith(f"status {status}: Bad Gateway nginx")
@@ -188,7 +188,7 @@ def test_a_key_is_in_no_log(caplog: pytest.LogCaptureFixture) -> None:
     assert KEY not in caplog.text
 
 
-def test_nobody_listening_is_passing_trouble() -> None:
+def test_a_refused_connection_is_transient() -> None:
     with socket.create_server(("127.0.0.1", 0)) as server:
         url = f"http://127.0.0.1:{server.getsockname()[1]}"
     with pytest.raises(SubjectUnreachable, match="is it running"):
@@ -204,15 +204,15 @@ def test_nobody_listening_is_passing_trouble() -> None:
         b"HTTP/1.1 200 OK\r\nContent-Encoding: gzip\r\nContent-Length: 4\r\n\r\nabcd",
     ],
 )
-def test_half_an_answer_is_passing_trouble(reply: bytes) -> None:
+def test_an_incomplete_answer_is_transient(reply: bytes) -> None:
     assert "does not answer" in str(refusal(reply, kind=SubjectUnreachable))
 
 
-def test_a_broken_head_is_not_quoted() -> None:
+def test_an_invalid_head_is_not_quoted() -> None:
     refusal(f"{KEY}\r\n\r\n".encode(), kind=SubjectUnreachable)
 
 
-def test_encryption_where_there_is_none_does_not_pass() -> None:
+def test_a_tls_error_is_not_transient() -> None:
     async def go() -> None:
         async with await asyncio.start_server(_speak_plainly, "127.0.0.1", 0) as server:
             await open_endpoint(f"https://127.0.0.1:{server.sockets[0].getsockname()[1]}").send({})
@@ -241,7 +241,7 @@ async def _speak_plainly(_: asyncio.StreamReader, writer: asyncio.StreamWriter) 
         (b'"' + b"x" * 10_000_000 + b'"', "more than 8,000,000 bytes"),
     ],
 )
-def test_an_answer_that_is_no_json_says_what_came(body: bytes, words: str) -> None:
+def test_an_answer_that_is_not_json_is_quoted(body: bytes, words: str) -> None:
     with pytest.raises(SubjectError, match=words):
         raise refusal(http_reply(200, body))
 
@@ -256,11 +256,11 @@ def test_a_redirect_is_not_followed() -> None:
     assert str(refusal(reply)).endswith("/chat redirects to https://elsewhere.example; nothing was sent there")
 
 
-def test_a_status_without_meaning_is_an_error() -> None:
+def test_an_unexpected_status_is_an_error() -> None:
     assert "status 304" in str(refusal(http_reply(304, b""), kind=SubjectRefused))
 
 
-def test_what_is_no_text_is_not_sent() -> None:
+def test_text_that_is_not_valid_unicode_is_not_sent() -> None:
     with pytest.raises(SubjectError, match="cannot be written"):
         ask(open_endpoint("http://127.0.0.1:1"), {"utterance": "\ud800"})
 
@@ -278,7 +278,7 @@ def test_what_is_no_text_is_not_sent() -> None:
         ("https://me:secret@agents.example.com", "user or a password"),
     ],
 )
-def test_what_is_no_url_is_told_before_anything_is_sent(url: str, words: str) -> None:
+def test_an_invalid_url_is_reported_before_anything_is_sent(url: str, words: str) -> None:
     with pytest.raises(SettingsError, match=words) as caught:
         open_endpoint(url)
     assert caught.value.actions

@@ -57,7 +57,7 @@ def test_the_documented_forms_find_their_value(text: str, value: object) -> None
 
 
 @pytest.mark.parametrize("text", ["$.generatedData.latencyMs", f"{WEATHER}.function.result", f"{CALLS}[7][0]", "$.a.b"])
-def test_what_is_not_there_matches_nothing(text: str) -> None:
+def test_missing_values_match_nothing(text: str) -> None:
     assert find(text) == []
 
 

@@ -23,7 +23,7 @@ def _short_pauses(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 class Flaky(Agent):
-    """Fails the first so many times it is asked, then answers."""
+    """Raise the errors one after the other, then answer."""
 
     def __init__(self, *errors: Exception) -> None:
         super().__init__(self._answer)
@@ -35,14 +35,14 @@ class Flaky(Agent):
         return await answer_orders(utterance)
 
 
-def test_an_agent_that_is_busy_is_asked_again_in_the_same_session() -> None:
+def test_a_busy_agent_gets_the_same_utterance_in_the_same_session() -> None:
     agent = Flaky(SubjectBusy("later", after=0.01), SubjectBusy("later"))
     [result] = run(agent, evaluation(1))
     assert result.verdict is Verdict.PASS
     assert (len(agent.asked), agent.opened) == (3, 1)
 
 
-def test_a_case_whose_agent_could_not_be_reached_is_begun_anew() -> None:
+def test_a_case_whose_agent_cannot_be_reached_is_retried_in_a_new_session() -> None:
     agent = Flaky(SubjectUnreachable("gone"))
     [result] = run(agent, evaluation(1))
     assert result.verdict is Verdict.PASS
@@ -50,7 +50,7 @@ def test_a_case_whose_agent_could_not_be_reached_is_begun_anew() -> None:
 
 
 @pytest.mark.parametrize("kind", [SubjectBusy, SubjectUnreachable])
-def test_what_fails_too_often_is_an_error_that_says_so(kind: type[Exception]) -> None:
+def test_too_many_failures_are_an_error_with_their_number(kind: type[Exception]) -> None:
     agent = Flaky(*(kind("not now") for _ in range(9)))
     [result] = run(agent, evaluation(1), retries=2)
     assert (result.verdict, result.error) == (Verdict.ERROR, "not now (tried 3 times)")
@@ -58,24 +58,24 @@ def test_what_fails_too_often_is_an_error_that_says_so(kind: type[Exception]) ->
 
 
 @pytest.mark.parametrize("error", [ValueError("no"), TimeoutError("no"), ConnectionError("no")])
-def test_what_is_not_known_to_pass_is_not_tried_again(error: Exception) -> None:
+def test_other_exceptions_are_not_retried(error: Exception) -> None:
     agent = Flaky(error)
     [result] = run(agent, evaluation(1))
     assert (result.verdict, len(agent.asked)) == (Verdict.ERROR, 1)
 
 
-def test_without_retries_the_first_failure_counts() -> None:
+def test_without_retries_the_first_failure_is_final() -> None:
     [result] = run(Flaky(SubjectBusy("not now")), evaluation(1), retries=0)
     assert (result.verdict, result.error) == (Verdict.ERROR, "not now")
 
 
-def test_an_agent_that_wants_to_be_left_alone_for_too_long_is() -> None:
+def test_a_retry_after_that_is_too_long_is_not_honoured() -> None:
     agent = Flaky(SubjectBusy("tomorrow", after=limits.MAX_RETRY_AFTER_SECONDS + 1))
     [result] = run(agent, evaluation(1))
     assert (result.verdict, result.error) == (Verdict.ERROR, "tomorrow")
 
 
-def test_everybody_leaves_an_agent_alone_for_as_long_as_it_asks() -> None:
+def test_all_cases_wait_while_the_agent_is_busy() -> None:
     asked: list[float] = []
 
     async def answer(utterance: str) -> GeneratedData:
@@ -88,17 +88,17 @@ def test_everybody_leaves_an_agent_alone_for_as_long_as_it_asks() -> None:
     results = run(Agent(answer), evaluation(5), concurrency=3)
     assert {result.verdict for result in results} == {Verdict.PASS}
     assert len(asked) == 6
-    # Questions that were out already are not called back.
+    # Requests that were sent already are not cancelled.
     assert [moment for moment in asked[3:] if moment < asked[0] + 0.1] == []
 
 
-def test_a_pause_that_the_agent_asks_for_does_not_count_as_its_time() -> None:
+def test_pauses_do_not_count_towards_the_time_limit() -> None:
     [result] = run(Flaky(SubjectBusy("later", after=1.2)), evaluation(1), case_timeout=1)
     assert result.verdict is Verdict.PASS
     assert result.generated.latency_ms < 1000
 
 
-def test_opening_a_session_is_tried_again_too() -> None:
+def test_opening_a_session_is_retried_too() -> None:
     class Full(Agent):
         async def open(self, case: Case) -> object:
             session = await super().open(case)
@@ -111,7 +111,7 @@ def test_opening_a_session_is_tried_again_too() -> None:
     assert (result.verdict, agent.opened) == (Verdict.PASS, 3)
 
 
-def test_a_busy_agent_is_asked_by_fewer_at_a_time_and_more_again_after_answers() -> None:
+def test_a_busy_agent_reduces_the_concurrency_and_answers_increase_it() -> None:
     async def main() -> list[int]:
         pacer, seen = Pacer(concurrency=8), []
 
@@ -137,7 +137,7 @@ def test_a_busy_agent_is_asked_by_fewer_at_a_time_and_more_again_after_answers()
     assert asyncio.run(main()) == [4, 8]
 
 
-def test_questions_are_spread_over_time() -> None:
+def test_utterances_are_spread_over_time() -> None:
     moments = []
 
     async def answer(_utterance: str) -> GeneratedData:
@@ -149,7 +149,7 @@ def test_questions_are_spread_over_time() -> None:
     assert all(moment - begun > place / 50 - 0.001 for place, moment in enumerate(moments))
 
 
-def test_what_is_no_question_has_no_part_in_the_rate() -> None:
+def test_the_rate_only_limits_utterances() -> None:
     async def main() -> None:
         pacer = Pacer(rate=0.001)
         await pacer.enter()
@@ -165,14 +165,14 @@ async def _queued(pacer: Pacer, entered: list[int], number: int) -> None:
     pacer.leave()
 
 
-def test_who_waits_longest_is_let_in_first() -> None:
+def test_requests_are_admitted_in_their_order() -> None:
     async def main() -> list[int]:
         pacer, entered = Pacer(concurrency=1), []
         await pacer.enter()
         waiting = [asyncio.create_task(_queued(pacer, entered, number)) for number in range(3)]
         await asyncio.sleep(0)
         pacer.leave()
-        # Whoever has just left and comes again stands at the end.
+        # A request that comes again is at the end of the queue.
         await _queued(pacer, entered, 3)
         await asyncio.gather(*waiting)
         return entered
@@ -180,18 +180,18 @@ def test_who_waits_longest_is_let_in_first() -> None:
     assert asyncio.run(main()) == [0, 1, 2, 3]
 
 
-@pytest.mark.parametrize("is_let_in", [True, False])
-def test_who_is_cancelled_while_waiting_keeps_no_room(*, is_let_in: bool) -> None:
+@pytest.mark.parametrize("is_admitted", [True, False])
+def test_a_cancelled_request_releases_its_place(*, is_admitted: bool) -> None:
     async def main() -> list[int]:
         pacer, entered = Pacer(concurrency=1), []
         await pacer.enter()
         waiting = [asyncio.create_task(_queued(pacer, entered, number)) for number in range(2)]
         await asyncio.sleep(0)
-        if is_let_in:
+        if is_admitted:
             pacer.leave()
         waiting[0].cancel()
         await asyncio.sleep(0)
-        if not is_let_in:
+        if not is_admitted:
             pacer.leave()
         await asyncio.wait(waiting)
         await pacer.enter()

@@ -1,4 +1,4 @@
-"""Raters and scorers that go wrong in every way: one result is spoilt, and the others of its case are not."""
+"""Raters and scorers that fail in every way: each failure only affects its own result."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ SPECIAL = (float("nan"), float("inf"), float("-inf"), -0.0, 1e308, -1e308, 5e-32
 
 
 class Moody:
-    """Rates coherence as it should, and anything else as it is told."""
+    """Rate coherence correctly, and anything else as given."""
 
     def __init__(self, mood: object) -> None:
         self._mood = mood
@@ -49,11 +49,11 @@ class Moody:
         return self._mood() if callable(self._mood) else self._mood
 
     async def close(self) -> None:
-        """Has nothing to let go of."""
+        """Do nothing."""
 
 
 class MoodyLater(Moody):
-    """The same after some waiting, as a rater that asks a model."""
+    """Do the same after waiting, like a rater that asks a model."""
 
     def __call__(self, rubric: Rubric, /) -> object:
         return self._later(rubric)
@@ -64,7 +64,7 @@ class MoodyLater(Moody):
 
 
 class Hanging(Moody):
-    """Never rates."""
+    """Never rate anything but coherence."""
 
     async def _hang(self) -> object:
         await asyncio.Event().wait()
@@ -112,7 +112,7 @@ def scorers_of(rater: object) -> Mapping[str, Scorer]:
         (Rating(5.0, Verdict.PASS, "well", 7), "its result contains 7"),
     ],
 )
-def test_a_rater_that_fails_spoils_its_result_alone(kind: type[Moody], mood: object, words: str) -> None:
+def test_a_rater_that_fails_only_affects_its_result(kind: type[Moody], mood: object, words: str) -> None:
     result = judged(scorers_of(kind(mood)))
     assert [each.verdict for each in result.results] == [Verdict.PASS, Verdict.ERROR, Verdict.PASS]
     assert words in (result.results[1].error or "")
@@ -120,7 +120,7 @@ def test_a_rater_that_fails_spoils_its_result_alone(kind: type[Moody], mood: obj
     assert decode_case(encode_case(result)) == result
 
 
-def test_a_rater_that_hangs_spoils_its_result_alone() -> None:
+def test_a_rater_that_hangs_only_affects_its_result() -> None:
     result = judged(scorers_of(Hanging(None)), seconds=0.5)
     assert [each.verdict for each in result.results] == [Verdict.PASS, Verdict.ERROR, Verdict.PASS]
     assert "not scored within the time limit of its case (case_timeout)" in (result.results[1].error or "")
@@ -128,20 +128,20 @@ def test_a_rater_that_hangs_spoils_its_result_alone() -> None:
     assert result.generated is not None
 
 
-def test_a_rater_that_hangs_leaves_no_time_for_further_turns() -> None:
+def test_further_turns_are_not_sent_if_a_rater_hangs() -> None:
     result = judged(scorers_of(Hanging(None)), "first", "second", seconds=0.5)
     assert (result.verdict, len(result.results), result.utterance) == (Verdict.ERROR, 3, "first")
     assert "turns were not sent" in (result.error or "")
 
 
-def test_a_rater_that_hangs_ends_when_answers_are_judged_again() -> None:
+def test_a_rater_that_hangs_is_stopped_when_answers_are_rescored() -> None:
     item, scorers = WorkItem(1, case(expectations=EXPECTED)), scorers_of(Hanging(None))
     again = asyncio.run(rescore_case(item, judged(scorers_of(Moody(GOOD))), scorers, seconds=0.5))
     assert [each.verdict for each in again.results] == [Verdict.PASS, Verdict.ERROR, Verdict.PASS]
     assert again.verdict is Verdict.ERROR
 
 
-def test_turns_that_no_time_is_left_for_are_errors_when_answers_are_judged_again() -> None:
+def test_turns_after_the_time_limit_are_errors_when_answers_are_rescored() -> None:
     item, scorers = WorkItem(1, case("first", "second", expectations=EXPECTED)), scorers_of(Hanging(None))
     recorded = judged(scorers_of(Moody(GOOD)), "first", "second")
     again = asyncio.run(rescore_case(item, recorded, scorers, seconds=0.5))
@@ -184,7 +184,7 @@ def test_raters_that_wait_are_waited_for_together() -> None:
     assert judged(scorers_of(Meeting(None))).verdict is Verdict.PASS
 
 
-def test_a_rater_that_cancels_itself_spoils_its_result_alone() -> None:
+def test_a_rater_that_cancels_itself_only_affects_its_result() -> None:
     async def cancel() -> Rating:
         asyncio.current_task().cancel()
         await asyncio.sleep(0)

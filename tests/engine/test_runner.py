@@ -36,7 +36,7 @@ class BatchJournal(MemoryJournal):
 
 
 class SomeHang(Agent):
-    """Answers odd questions and never even ones."""
+    """Answer odd questions, and never even ones."""
 
     def __init__(self) -> None:
         super().__init__(self._answer)
@@ -88,14 +88,14 @@ def test_no_more_cases_than_the_concurrency_are_asked_at_the_same_time() -> None
     assert at_once == [0, 4]
 
 
-def test_what_the_journal_holds_is_not_asked_again() -> None:
+def test_finished_cases_are_not_sent_again() -> None:
     agent, journal = Agent(answer_orders), MemoryJournal()
     run(agent, evaluation(5), journal)
     run(agent, evaluation(8), journal)
     assert len(agent.asked) == 8
 
 
-def test_results_are_committed_before_anyone_is_told() -> None:
+def test_results_are_committed_before_they_are_reported() -> None:
     journal, told = BatchJournal(), []
 
     def on_results(results: Sequence[CaseResult]) -> None:
@@ -114,7 +114,7 @@ def test_results_are_committed_in_batches_up_to_the_limit(monkeypatch: pytest.Mo
     assert max(journal.batches) == limits.JOURNAL_BATCH
 
 
-def test_one_case_that_breaks_leaves_the_others_alone() -> None:
+def test_a_case_that_fails_does_not_affect_the_others() -> None:
     async def answer(utterance: str) -> GeneratedData:
         if utterance == "question 3":
             raise ValueError("not this one")
@@ -151,7 +151,7 @@ def test_a_run_stops_after_as_many_errors_as_it_may_have() -> None:
     assert len(journal.results) <= 13
 
 
-def test_agents_that_answer_at_once_leave_others_their_turn() -> None:
+def test_agents_that_answer_at_once_do_not_block_the_event_loop() -> None:
     async def main() -> int:
         journal = MemoryJournal()
         task = asyncio.create_task(execute(evaluation(10_000), Agent(answer_orders), journal, options=RunOptions()))
@@ -163,9 +163,9 @@ def test_agents_that_answer_at_once_leave_others_their_turn() -> None:
     assert asyncio.run(main()) < 10_000
 
 
-def test_a_listener_that_fails_stops_the_run_with_its_error() -> None:
+def test_an_exception_of_on_results_stops_the_run() -> None:
     def on_results(_results: Sequence[CaseResult]) -> None:
-        raise BrokenPipeError("nobody reads")
+        raise BrokenPipeError("not readable")
 
     with pytest.raises(BrokenPipeError):
         asyncio.run(
@@ -207,7 +207,7 @@ def test_results_that_were_waiting_when_the_run_was_cancelled_are_committed() ->
     assert len(journal.results) == len(agent.asked) == 9
 
 
-def test_a_cancelled_run_that_nothing_can_close_is_left() -> None:
+def test_a_cancelled_run_abandons_sessions_that_do_not_close() -> None:
     class Stuck(SomeHang):
         async def open(self, case: object) -> object:
             session = await super().open(case)
@@ -228,7 +228,7 @@ def test_scorers_can_be_given() -> None:
     assert journal.results[0].results[0].error.startswith(repr(TOPIC.name))
 
 
-def test_cases_that_cannot_be_read_stop_the_run_and_leave_no_agent_behind() -> None:
+def test_cases_that_cannot_be_read_stop_the_run_and_close_the_agent() -> None:
     def cases() -> Iterator[Case]:
         yield from evaluation(4).cases
         raise OSError("the file is gone")
@@ -244,7 +244,7 @@ def test_cases_that_cannot_be_read_stop_the_run_and_leave_no_agent_behind() -> N
     assert (agent.closed_sessions, agent.closed) == (4, 1)
 
 
-def test_a_journal_that_fails_after_too_many_errors_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_journal_that_fails_after_too_many_errors_is_reported(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(limits, "JOURNAL_SECONDS", 60)
     with pytest.raises(OSError, match="no space left"):
         run(Agent(raise_always), evaluation(3), FullJournal(), max_errors=1)

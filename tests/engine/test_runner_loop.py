@@ -29,14 +29,14 @@ async def stubborn() -> None:
             await asyncio.sleep(3600)
 
 
-def test_it_gives_what_the_work_gives() -> None:
+def test_it_returns_the_result() -> None:
     async def work() -> str:
         return await asyncio.to_thread(lambda: "done")
 
     assert run_to_end(work()) == "done"
 
 
-def test_it_raises_what_the_work_raises() -> None:
+def test_it_raises_exceptions() -> None:
     async def work() -> None:
         await asyncio.to_thread(int, "seven")
 
@@ -44,7 +44,7 @@ def test_it_raises_what_the_work_raises() -> None:
         run_to_end(work())
 
 
-def test_what_the_work_leaves_is_cancelled() -> None:
+def test_tasks_that_are_left_are_cancelled() -> None:
     left: list[asyncio.Task[None]] = []
 
     async def work() -> None:
@@ -55,7 +55,7 @@ def test_what_the_work_leaves_is_cancelled() -> None:
     assert left[0].cancelled()
 
 
-def test_what_does_not_end_is_left_behind() -> None:
+def test_tasks_that_ignore_their_cancellation_are_abandoned() -> None:
     async def work() -> str:
         task = asyncio.create_task(stubborn())
         await asyncio.sleep(0)
@@ -64,7 +64,7 @@ def test_what_does_not_end_is_left_behind() -> None:
     assert run_to_end(work())
 
 
-def test_a_call_that_was_cancelled_before_it_began_is_not_made() -> None:
+def test_a_cancelled_call_does_not_start() -> None:
     async def work() -> bool:
         free, calls = threading.Event(), []
         waiting = asyncio.get_running_loop().run_in_executor(None, free.wait, 10)

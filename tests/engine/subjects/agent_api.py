@@ -30,7 +30,7 @@ _REASONS = {"UserRequest", "Transfer", "Expiration", "Error", "Other"}
 
 
 def jwt(number: int = 1) -> str:
-    """Gives what has the shape of the API's token."""
+    """Return a string with the form of the API's token."""
     return f"eyJhbGciOiJub25lIn0.eyJzdWIiOiJrcTd3Mnpq.signature{number:04}"
 
 
@@ -91,7 +91,7 @@ class AgentApi:
         self.transport = httpx.ASGITransport(self.app)
 
     async def sign_in(self, org: str, *, instead_of: str = "") -> SignedIn:
-        """Gives the newest session; each is good for one more token."""
+        """Return the newest session; each is valid for one more token."""
         self.signed_in.append(instead_of)
         if org != "dev" or not self.sessions:
             raise LoginFailed(f"the session with {org} has ended")

@@ -1,4 +1,4 @@
-"""Agents on loopback: they answer in turn, and what they were asked can be read."""
+"""Agents on the loopback interface, with predefined answers; the tests read the requests."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def says(reply: JsonValue, status: int = 200) -> bytes:
 
 
 def talk(subject: Subject, *utterances: str, case: Case = CASE) -> list[GeneratedData]:
-    """Opens one session, asks it in turn, and closes everything."""
+    """Open one session, send the utterances, and close everything."""
 
     async def go() -> list[GeneratedData]:
         session = await subject.open(case)
@@ -44,5 +44,5 @@ def talk(subject: Subject, *utterances: str, case: Case = CASE) -> list[Generate
 
 
 def bodies(server: Loopback) -> list[dict[str, JsonValue]]:
-    """Gives the JSON that a server got, request by request."""
+    """Return the JSON bodies that a server received."""
     return [json.loads(request.partition(b"\r\n\r\n")[2]) for request in server.requests]

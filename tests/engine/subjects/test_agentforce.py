@@ -170,7 +170,7 @@ def test_a_failure_of_the_agent_is_an_error(api: AgentApi, kind: str) -> None:
         ask(api)
 
 
-def test_what_passes_the_conversation_on_is_an_answer(api: AgentApi) -> None:
+def test_an_escalation_is_an_answer(api: AgentApi) -> None:
     api.answer = lambda _: [say("Inform", "One moment."), say("Escalate", "I pass you on.")]
     answer = ask(api)
     assert (answer.outcome, answer.actions) == ("One moment.\nI pass you on.", ())
@@ -189,9 +189,7 @@ def test_a_session_answers_one_request_at_a_time(api: AgentApi) -> None:
     ("method", "end", "status"),
     [("POST", "/messages", 429), ("POST", "/messages", 423), ("POST", "/messages", 503), ("GET", "Rain?", 429)],
 )
-def test_a_call_that_is_repeated_goes_on_where_the_agent_was_busy(
-    api: AgentApi, method: str, end: str, status: int
-) -> None:
+def test_a_repeated_call_continues_where_the_agent_was_busy(api: AgentApi, method: str, end: str, status: int) -> None:
     async def again(session: Session) -> GeneratedData:
         with pytest.raises(SubjectBusy):
             await session.ask("Rain?")
@@ -203,14 +201,14 @@ def test_a_call_that_is_repeated_goes_on_where_the_agent_was_busy(
     assert api.said == ["Hi", "Rain?"]
 
 
-def test_a_gateway_that_fails_in_passing_is_told_apart(api: AgentApi) -> None:
+def test_a_gateway_error_is_transient(api: AgentApi) -> None:
     api.break_next("POST", "/messages", 502)
     with pytest.raises(SubjectUnreachable):
         ask(api)
 
 
 @pytest.mark.parametrize("status", [500, 404, 403])
-def test_other_refusals_are_errors_with_what_the_api_says(api: AgentApi, status: int) -> None:
+def test_other_statuses_are_errors_with_the_message_of_the_api(api: AgentApi, status: int) -> None:
     api.break_next("POST", "/sessions", status, error(status))
     with pytest.raises(SubjectError, match="It is late"):
         ask(api)
@@ -230,7 +228,7 @@ def test_a_plan_trace_that_is_refused_is_an_error(api: AgentApi) -> None:
         ("/messages", {"answers": []}, "the reply has no list of messages"),
     ],
 )
-def test_replies_that_the_api_never_gives_are_errors(api: AgentApi, end: str, body: object, complaint: str) -> None:
+def test_invalid_replies_are_errors(api: AgentApi, end: str, body: object, complaint: str) -> None:
     api.break_next("POST", end, 200, body)
     with pytest.raises(SubjectError, match=complaint):
         ask(api)
@@ -305,7 +303,7 @@ def test_a_token_of_the_environment_that_has_ended_is_named(api: AgentApi) -> No
         ask(api)
 
 
-def test_an_org_that_does_not_answer_a_sign_in_is_tried_again(api: AgentApi) -> None:
+def test_an_org_that_does_not_answer_a_sign_in_is_transient(api: AgentApi) -> None:
     async def sign_in(org: str, *, instead_of: str = "") -> SignedIn:
         raise OrgUnreachable(f"{org} does not answer{instead_of}")
 
@@ -327,14 +325,14 @@ def test_a_login_that_has_ended_says_so(api: AgentApi) -> None:
         ({"instance_url": ""}, "instance_url is missing"),
     ],
 )
-def test_settings_that_say_too_little_are_shown_the_lines_to_add(given: dict[str, str], complaint: str) -> None:
+def test_incomplete_settings_are_reported_with_the_lines_to_add(given: dict[str, str], complaint: str) -> None:
     with pytest.raises(SettingsError, match=complaint) as caught:
         bind_agentforce(settings(**given), sign_in=AgentApi().sign_in)
     assert f'agent_id = "{AGENT_ID}"\norg = "my-org"' in caught.value.actions[0]
     assert 'token_env = "AGENT_TOKEN"\ninstance_url = "https' in caught.value.actions[1]
 
 
-def test_a_login_needs_somebody_who_knows_logins(tmp_path: Path) -> None:
+def test_a_login_needs_stored_logins(tmp_path: Path) -> None:
     assert bind(of_org(), root=tmp_path, sign_in=AgentApi().sign_in)
     with pytest.raises(SettingsError, match="stored logins are not available here, so dev"):
         bind(of_org(), root=tmp_path)
@@ -360,12 +358,12 @@ def test_a_variable_without_a_token_is_named(
 
 
 @pytest.mark.parametrize(("field", "url"), [("instance_url", "http://desk.example.com"), ("url", "ftp://a.b/v1")])
-def test_addresses_that_tokens_must_not_go_to_are_refused(field: str, url: str) -> None:
+def test_addresses_that_must_not_receive_tokens_are_rejected(field: str, url: str) -> None:
     with pytest.raises(SettingsError):
         bind_agentforce(settings(**{field: url}))
 
 
-def test_an_api_in_clear_gets_no_token(api: AgentApi) -> None:
+def test_no_token_is_sent_over_http(api: AgentApi) -> None:
     with pytest.raises(SettingsError, match="sent unencrypted"):
         ask(api, settings(url="http://api.example.com/einstein/ai-agent/v1"))
     assert api.requests == []

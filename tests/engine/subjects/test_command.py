@@ -73,7 +73,7 @@ async def gone(process_id: int) -> bool:
 
 @pytest.fixture
 def pids(tmp_path: Path) -> Iterator[Callable[[], list[int]]]:
-    """Gives the ids of the processes that wrote theirs into the file `pids`; at the end none of them lives."""
+    """Return the ids of the processes that wrote theirs to the file `pids`; at the end, check that all have exited."""
 
     def read() -> list[int]:
         file = tmp_path / "pids"
@@ -99,7 +99,7 @@ def test_a_program_answers_what_a_function_may_answer(tmp_path: Path) -> None:
     assert ask(subject(tmp_path, body)) == [expected]
 
 
-def test_a_program_is_told_the_turn_its_session_and_what_was_said(tmp_path: Path) -> None:
+def test_a_program_receives_the_turn_the_session_and_the_history(tmp_path: Path) -> None:
     body = "open('asked', 'a').write(line)\nprint(json.dumps(asked['utterance'].upper()))"
     assert [answer.outcome for answer in ask(subject(tmp_path, body), "a\nb", "ü")] == ["A\nB", "Ü"]
     first, second = map(json.loads, tmp_path.joinpath("asked").read_text().splitlines())
@@ -163,7 +163,7 @@ def test_a_program_may_say_that_it_is_busy(tmp_path: Path, body: str, after: flo
     assert caught.value.after == after
 
 
-def test_a_turn_that_was_refused_is_asked_again_of_the_same_program(tmp_path: Path) -> None:
+def test_a_turn_is_repeated_with_the_same_program_after_it_was_busy(tmp_path: Path) -> None:
     answers = """answers = ['{"busy": true}', '"ready"']"""
     bound = subject(tmp_path, "print(answers.pop(0))", before=f"{answers}\n{LOOP}")
 
@@ -188,7 +188,7 @@ def test_a_turn_that_was_refused_is_asked_again_of_the_same_program(tmp_path: Pa
         (r"""os.write(1, b'"one"\n"two"\n')""", "wrote more than one line: '.one. .two"),
     ],
 )
-def test_what_is_no_answer_is_a_subject_error(tmp_path: Path, body: str, complaint: str) -> None:
+def test_an_invalid_answer_is_a_subject_error(tmp_path: Path, body: str, complaint: str) -> None:
     with pytest.raises(SubjectError, match=complaint) as caught:
         ask(subject(tmp_path, body))
     assert type(caught.value) is SubjectError
@@ -214,7 +214,7 @@ def test_a_program_that_never_stops_writing_is_ended(tmp_path: Path, pids: Calla
     assert len(pids()) == 1
 
 
-def test_who_writes_before_it_is_asked_is_not_asked(tmp_path: Path) -> None:
+def test_a_program_that_writes_before_it_is_asked_is_not_asked(tmp_path: Path) -> None:
     async def after_a_while(session: Session) -> None:
         await session.ask("x")
         while not session._process._received:  # noqa: SLF001 - the line comes when it comes
@@ -226,7 +226,9 @@ def test_who_writes_before_it_is_asked_is_not_asked(tmp_path: Path) -> None:
         using(subject(tmp_path, body), after_a_while)
 
 
-def test_who_floods_stdout_before_it_is_asked_is_ended(tmp_path: Path, pids: Callable[[], list[int]]) -> None:
+def test_a_program_that_floods_stdout_before_it_is_asked_is_killed(
+    tmp_path: Path, pids: Callable[[], list[int]]
+) -> None:
     async def after_a_while(session: Session) -> None:
         await session.ask("x")
         (process_id,) = pids()
@@ -238,7 +240,7 @@ def test_who_floods_stdout_before_it_is_asked_is_ended(tmp_path: Path, pids: Cal
         using(subject(tmp_path, body, before=NOTE), after_a_while)
 
 
-def test_stderr_blocks_nothing_and_is_no_answer(tmp_path: Path) -> None:
+def test_stderr_does_not_block_and_is_not_an_answer(tmp_path: Path) -> None:
     body = "sys.stderr.write('x' * 5_000_000)\nprint('\"done\"')"
     assert ask(subject(tmp_path, body), "a", "b")[1].outcome == "done"
 
@@ -266,7 +268,7 @@ def test_stderr_blocks_nothing_and_is_no_answer(tmp_path: Path) -> None:
         ),
     ],
 )
-def test_a_program_that_dies_is_unreachable_and_says_how(tmp_path: Path, body: str, complaint: str) -> None:
+def test_a_program_that_exits_is_unreachable_with_its_reason(tmp_path: Path, body: str, complaint: str) -> None:
     with pytest.raises(SubjectUnreachable, match=complaint):
         ask(subject(tmp_path, body))
 
@@ -295,7 +297,7 @@ def test_a_program_killed_in_the_middle_is_replaced(tmp_path: Path, pids: Callab
     assert asyncio.run(main()) == str(pids()[1])
 
 
-def test_a_free_program_that_died_is_not_taken(tmp_path: Path, pids: Callable[[], list[int]]) -> None:
+def test_an_idle_program_that_exited_is_not_used(tmp_path: Path, pids: Callable[[], list[int]]) -> None:
     bound = subject(tmp_path, "print(json.dumps(str(os.getpid())))", before=NOTE)
 
     async def main() -> None:
@@ -313,7 +315,7 @@ def test_a_free_program_that_died_is_not_taken(tmp_path: Path, pids: Callable[[]
     assert len(pids()) == 2
 
 
-def test_a_cancelled_question_leaves_no_process_behind(tmp_path: Path, pids: Callable[[], list[int]]) -> None:
+def test_a_cancelled_request_kills_the_process(tmp_path: Path, pids: Callable[[], list[int]]) -> None:
     body = "child = subprocess.Popen(['sleep', '600'])\nprint(child.pid, file=open('pids', 'a'))\ntime.sleep(600)"
     bound = subject(tmp_path, body, before=NOTE)
 
@@ -329,7 +331,7 @@ def test_a_cancelled_question_leaves_no_process_behind(tmp_path: Path, pids: Cal
     using(bound, cancelled)
 
 
-def test_a_program_may_end_in_its_own_way(tmp_path: Path) -> None:
+def test_a_program_may_finish_before_it_exits(tmp_path: Path) -> None:
     bound = subject(tmp_path, "print('\"x\"')\nsys.stdin.readline()\nopen('ended', 'w').close()")
     ask(bound)
     assert tmp_path.joinpath("ended").exists()
@@ -340,7 +342,7 @@ def test_a_program_that_does_not_end_is_killed(tmp_path: Path, pids: Callable[[]
     assert len(pids()) == 1
 
 
-def test_a_hasty_close_kills(tmp_path: Path, pids: Callable[[], list[int]]) -> None:
+def test_a_cancelled_close_kills_the_program(tmp_path: Path, pids: Callable[[], list[int]]) -> None:
     bound = subject(tmp_path, "print('\"x\"')\ntime.sleep(600)", before=NOTE)
 
     async def main() -> None:
@@ -355,7 +357,7 @@ def test_a_hasty_close_kills(tmp_path: Path, pids: Callable[[], list[int]]) -> N
 
 
 @pytest.mark.usefixtures("pids")
-def test_who_asks_after_the_end_gets_no_process(tmp_path: Path) -> None:
+def test_no_process_is_started_after_the_end(tmp_path: Path) -> None:
     bound = subject(tmp_path, "print('\"x\"')", before=NOTE)
 
     async def main() -> None:
@@ -405,7 +407,7 @@ def test_a_program_that_the_system_does_not_start_is_a_subject_error(tmp_path: P
         ask(bound)
 
 
-def test_a_word_that_no_program_can_be_given_is_a_subject_error(tmp_path: Path) -> None:
+def test_an_invalid_argument_is_a_subject_error(tmp_path: Path) -> None:
     with pytest.raises(SubjectError, match="cannot be started: embedded null byte"):
         ask(bind(CommandSubject(adapter="command", command=("sh", "\0")), root=tmp_path))
 

@@ -1,4 +1,4 @@
-"""Endpoints that go wrong in every way, in whole runs: one case is an ERROR, never a FAILURE, and the others pass."""
+"""Endpoints that fail in every way, in whole runs: one case is an ERROR, never a FAILURE, and the others pass."""
 
 from __future__ import annotations
 
@@ -77,14 +77,14 @@ def check_that_only_the_second_is_broken(results: list[CaseResult], words: str) 
 
 @pytest.mark.parametrize("agent", [openai, http])
 @pytest.mark.parametrize("fault", FAULTS)
-def test_what_an_endpoint_answers_spoils_its_case_alone(agent: Callable[[str], Subject], fault: str) -> None:
+def test_an_invalid_answer_only_affects_its_case(agent: Callable[[str], Subject], fault: str) -> None:
     reply, words = FAULTS[fault]
     with listening(lambda request: reply if b"question 2" in request else GOOD) as server:
         check_that_only_the_second_is_broken(asked(agent, server.url), words)
 
 
 @pytest.mark.parametrize("agent", [openai, http])
-def test_an_endpoint_that_never_answers_spoils_its_case_alone(agent: Callable[[str], Subject]) -> None:
+def test_an_endpoint_that_never_answers_only_affects_its_case(agent: Callable[[str], Subject]) -> None:
     over = threading.Event()
 
     def answer(request: bytes) -> bytes:
@@ -101,7 +101,7 @@ def test_an_endpoint_that_never_answers_spoils_its_case_alone(agent: Callable[[s
 
 
 @pytest.mark.parametrize("agent", [openai, http])
-def test_where_nobody_listens_every_case_is_an_error(agent: Callable[[str], Subject]) -> None:
+def test_every_case_is_an_error_if_connections_are_refused(agent: Callable[[str], Subject]) -> None:
     with replying_with(GOOD) as gone:
         url = gone.url
     results = asked(agent, url)

@@ -155,7 +155,7 @@ def test_a_reply_may_be_any_json(reply: JsonValue, path: str) -> None:
         ({"answer": "x" * 1_000_001}, "1000001 characters"),
     ],
 )
-def test_a_reply_of_the_wrong_form_says_what_came(reply: JsonValue, words: str) -> None:
+def test_a_reply_of_the_wrong_form_is_described(reply: JsonValue, words: str) -> None:
     paths = {"topic": "$.topic", "actions": "$.actions", "session": "$.session", "input_tokens": "$.tokens"}
     if not words:
         assert answer(reply, **paths).actions == (Action("A B"),)
@@ -181,7 +181,7 @@ def test_what_the_environment_holds_is_sent_and_shows_up_nowhere(monkeypatch: py
     assert "[secret]" in repr(results)
 
 
-def test_half_an_answer_is_passing_trouble() -> None:
+def test_an_incomplete_answer_is_transient() -> None:
     half = b'HTTP/1.1 200 OK\r\nContent-Length: 100\r\n\r\n{"answer": '
     with replying_with(half) as server, pytest.raises(SubjectUnreachable):
         talk(agent(server.url), "And now?")
@@ -208,9 +208,7 @@ def test_nonsense_makes_its_case_an_error_and_spoils_no_other() -> None:
         ({"url": "http://agents.example.com", "headers": {"X-Api-Key": "abc"}}, "sent unencrypted", "https"),
     ],
 )
-def test_settings_that_cannot_work_are_told_before_the_run(
-    settings: dict[str, object], words: str, action: str
-) -> None:
+def test_invalid_settings_are_reported_before_the_run(settings: dict[str, object], words: str, action: str) -> None:
     with pytest.raises(SettingsError) as caught:
         agent(**({"url": "http://127.0.0.1:1"} | settings))  # type: ignore[arg-type]
     assert words in str(caught.value)

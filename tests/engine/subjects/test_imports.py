@@ -62,7 +62,7 @@ def test_an_installed_module_can_be_the_target(tmp_path: Path) -> None:
     assert load(tmp_path, "json") is json
 
 
-def test_a_module_that_is_not_there_is_named_with_its_file(tmp_path: Path) -> None:
+def test_a_missing_module_is_reported_with_its_file(tmp_path: Path) -> None:
     with pytest.raises(SettingsError, match=r"no .*bots/agent\.py") as caught:
         load(tmp_path, "bots.agent")
     assert "Create" in caught.value.actions[0]
@@ -77,6 +77,6 @@ def test_a_module_that_is_not_there_is_named_with_its_file(tmp_path: Path) -> No
         ("\n\n1 / 0\n", r"agent\.py:3: ZeroDivisionError"),
     ],
 )
-def test_a_module_that_does_not_load_says_where(tmp_path: Path, text: str, complaint: str) -> None:
+def test_a_module_that_cannot_be_imported_is_reported_with_its_line(tmp_path: Path, text: str, complaint: str) -> None:
     with pytest.raises(SettingsError, match=complaint):
         load(project(tmp_path, agent=text))

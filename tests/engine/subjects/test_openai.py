@@ -119,7 +119,7 @@ def test_tokens_are_counted_where_the_endpoint_counts_them() -> None:
         ({"content": ""}, ""),
     ],
 )
-def test_the_outcome_is_all_that_was_said(message: JsonValue, outcome: str) -> None:
+def test_the_outcome_is_the_whole_text(message: JsonValue, outcome: str) -> None:
     assert answer(message).outcome == outcome
 
 
@@ -137,12 +137,12 @@ def test_the_outcome_is_all_that_was_said(message: JsonValue, outcome: str) -> N
         ({"choices": [{"message": {"tool_calls": [{"function": {"name": 7}}]}}]}, "without a function's name"),
     ],
 )
-def test_a_reply_that_is_no_completion_says_what_came(reply: JsonValue, words: str) -> None:
+def test_an_invalid_reply_is_described(reply: JsonValue, words: str) -> None:
     with replying_with(says(reply)) as server, pytest.raises(SubjectError, match=words):
         talk(agent(server.url), "And now?")
 
 
-def test_the_key_is_sent_and_shows_up_nowhere(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_key_is_sent_and_never_shown(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("DESK_KEY", f"{KEY}\n")
     with replying_with(http_reply(401, f'{{"error": {{"message": "Bad key {KEY}"}}}}'.encode())) as server:
         results = run(agent(server.url, api_key_env="DESK_KEY", headers={"X-Key": "${DESK_KEY}"}), evaluation(1))
@@ -160,7 +160,7 @@ def test_an_answer_is_a_result_with_latency() -> None:
     assert all(result.generated and result.generated.latency_ms for result in results)
 
 
-def test_a_question_that_was_refused_for_now_can_be_asked_again_in_the_same_session() -> None:
+def test_an_utterance_is_repeated_in_the_same_session_after_the_endpoint_was_busy() -> None:
     async def go(subject: Subject) -> None:
         session = await subject.open(Case(1, ()))
         with pytest.raises(SubjectBusy):
@@ -185,7 +185,7 @@ def test_a_question_that_was_refused_for_now_can_be_asked_again_in_the_same_sess
         ({"url": "http://agents.example.com", "headers": {"Authorization": "Bearer abc"}}, "sent unencrypted"),
     ],
 )
-def test_settings_that_cannot_work_are_told_before_the_run(settings: dict[str, object], words: str) -> None:
+def test_invalid_settings_are_reported_before_the_run(settings: dict[str, object], words: str) -> None:
     with pytest.raises(SettingsError, match=words) as caught:
         agent(**({"url": "http://127.0.0.1:1"} | settings))  # type: ignore[arg-type]
     assert caught.value.actions

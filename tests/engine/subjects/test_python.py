@@ -67,7 +67,7 @@ def test_history_and_context_are_passed_by_name(tmp_path: Path, parameters: str,
     assert ask(subject(tmp_path, text))[0].outcome == outcome
 
 
-def test_who_takes_any_keyword_gets_both(tmp_path: Path) -> None:
+def test_a_function_with_any_keywords_receives_both(tmp_path: Path) -> None:
     text = "def answer(utterance, **inputs): return ' '.join(inputs)"
     assert ask(subject(tmp_path, text))[0].outcome == "history context"
 
@@ -117,12 +117,12 @@ def test_nonsense_is_a_subject_error(tmp_path: Path, body: str) -> None:
         "import json\nclass answer:\n def open(self): json.loads('[')",
     ],
 )
-def test_what_the_agent_raises_is_told_with_its_place_in_the_project(tmp_path: Path, text: str) -> None:
+def test_an_exception_is_reported_with_its_line_in_the_project(tmp_path: Path, text: str) -> None:
     with pytest.raises(SubjectError, match=r"^agent\.py:3: JSONDecodeError: Expecting value"):
         ask(subject(tmp_path, text))
 
 
-def test_an_agent_that_leaves_is_told_with_its_place(tmp_path: Path) -> None:
+def test_an_agent_that_exits_is_reported_with_its_line(tmp_path: Path) -> None:
     with pytest.raises(SubjectError, match=r"^agent\.py:1: RuntimeError: SystemExit: 3$"):
         ask(subject(tmp_path, "def answer(utterance): raise SystemExit(3)"))
 

@@ -74,7 +74,7 @@ def test_agents_of_packages_may_keep_sessions(adding: Adding, tmp_path: Path) ->
     assert asyncio.run(_answers(subject, "one", "two")) == ["one", "one two"]
 
 
-def test_an_adapter_that_nothing_adds_is_named_with_those_there_are(tmp_path: Path) -> None:
+def test_an_unknown_adapter_is_reported_with_the_nearest_name(tmp_path: Path) -> None:
     with pytest.raises(SettingsError, match="there are no subjects called 'comand'") as caught:
         bind(PluginSubject(adapter="comand"), root=tmp_path)
     assert "Did you mean 'command'?" in caught.value.actions[0]
@@ -89,13 +89,15 @@ def test_an_adapter_that_nothing_adds_is_named_with_those_there_are(tmp_path: Pa
         ("raise OSError('no dog')", "cannot be imported: OSError: no dog"),
     ],
 )
-def test_a_package_without_a_subject_is_named(adding: Adding, tmp_path: Path, source: str, words: str) -> None:
+def test_a_package_that_does_not_return_a_subject_is_reported(
+    adding: Adding, tmp_path: Path, source: str, words: str
+) -> None:
     adding(source)
     with pytest.raises(SettingsError, match=words):
         bind(PluginSubject(adapter="acme"), root=tmp_path)
 
 
-def test_what_a_package_says_of_its_settings_is_told(adding: Adding, tmp_path: Path) -> None:
+def test_an_error_of_a_package_is_reported_unchanged(adding: Adding, tmp_path: Path) -> None:
     adding("from evalmeta.errors import SettingsError\ndef make(settings, *, root): raise SettingsError('no dog')")
     with pytest.raises(SettingsError, match=r"^no dog$"):
         bind(PluginSubject(adapter="acme"), root=tmp_path)

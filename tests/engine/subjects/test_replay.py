@@ -97,7 +97,7 @@ def test_utterances_are_found_unescaped_and_across_line_breaks(tmp_path: Path) -
     assert replay(tmp_path, "Where's it\n& why?", content=content)[0].outcome == "It's here."
 
 
-def test_recordings_of_one_utterance_come_in_turn_and_the_last_one_again(tmp_path: Path) -> None:
+def test_recordings_of_one_utterance_are_used_in_order_and_the_last_one_repeatedly(tmp_path: Path) -> None:
     content = {"testCases": [recorded("q", outcome="1"), recorded("q", outcome="2")]}
     assert [answer.outcome for answer in replay(tmp_path, "q", "q", "q", content=content)] == ["1", "2", "2"]
 
@@ -112,7 +112,7 @@ def test_an_utterance_that_was_not_recorded_is_a_subject_error(tmp_path: Path) -
         replay(tmp_path, "other", content={"testCases": [recorded()]})
 
 
-def test_a_recorded_breakdown_is_a_subject_error_with_its_reason(tmp_path: Path) -> None:
+def test_a_recorded_error_is_a_subject_error_with_its_reason(tmp_path: Path) -> None:
     broken = {"inputs": {"utterance": "q"}, "generatedData": None, "errorMessage": "Agent call failed"}
     with pytest.raises(SubjectError, match="Agent call failed"):
         replay(tmp_path, "q", content={"testCases": [broken]})
@@ -132,7 +132,7 @@ def test_a_file_that_cannot_be_read_is_a_settings_error(tmp_path: Path, name: st
 
 
 @pytest.mark.parametrize("case_", [3, None, {}, {"inputs": []}, {"inputs": {"utterance": 5}}])
-def test_cases_without_an_utterance_are_passed_over(tmp_path: Path, case_: object) -> None:
+def test_cases_without_an_utterance_are_ignored(tmp_path: Path, case_: object) -> None:
     assert replay(tmp_path, "q", content={"testCases": [case_, recorded("q")]})[0].outcome == "It's here."
 
 
@@ -208,7 +208,7 @@ def test_a_line_may_hold_an_error(tmp_path: Path) -> None:
         ('{"utterance": "q", "error": {}}', "its error is not text"),
     ],
 )
-def test_a_line_that_is_no_recording_is_told_with_its_number(tmp_path: Path, line: str, complaint: str) -> None:
+def test_an_invalid_line_is_reported_with_its_number(tmp_path: Path, line: str, complaint: str) -> None:
     good = lines({"utterance": "a", "outcome": "A"})
     with pytest.raises(SettingsError, match=rf"run\.json:3 cannot be used: .*{complaint}"):
         replay(tmp_path, "q", content=f"{good}\n{line}\n{good}")
@@ -241,7 +241,7 @@ def test_a_file_that_is_too_large_is_a_settings_error(
         replay(tmp_path, "q", content=content)
 
 
-def test_a_byte_order_mark_is_passed_over(tmp_path: Path) -> None:
+def test_a_byte_order_mark_is_ignored(tmp_path: Path) -> None:
     for content in ('{"utterance": "q", "outcome": "a"}', json.dumps({"testCases": [recorded("q", outcome="a")]})):
         path = tmp_path / "run.json"
         path.write_text(content, encoding="utf-8-sig")

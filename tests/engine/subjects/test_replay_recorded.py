@@ -31,5 +31,5 @@ def test_a_turn_without_a_recorded_answer_is_an_error(tmp_path: object) -> None:
     assert (result.verdict, result.error) == (Verdict.ERROR, "case 1 has no recorded answer to 'Where?'")
 
 
-def test_how_long_a_recorded_answer_took_stays_unknown_when_nobody_recorded_it(tmp_path: object) -> None:
+def test_an_unrecorded_latency_stays_unknown(tmp_path: object) -> None:
     assert ask(tmp_path, Turn("Where?", TOPIC, GeneratedData("Here."))).generated == GeneratedData("Here.")
