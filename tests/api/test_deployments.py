@@ -121,7 +121,7 @@ def test_a_job_that_is_none_is_told_from_one_that_the_org_does_not_have(
 
 def test_a_deployment_is_no_validation(project: Project) -> None:
     job_id = started(project)
-    with pytest.raises(EvalmetaError, match=f"deployment {job_id}: .*no validation"):
+    with pytest.raises(EvalmetaError, match=f"deployment {job_id}: .*not a successful validation"):
         within(project, lambda connection: deployments.quick_deploy(connection, project, job_id))
 
 

@@ -70,7 +70,7 @@ def test_a_validation_changes_nothing_and_is_deployed_quickly_once(evalmeta: Pro
     assert f"evalmeta deploy quick --job-id {JOB}" in validated.err
     assert nothing.out.startswith("No agent tests")
     assert (deployed.code, "Created" in deployed.out) == (0, True)
-    assert (again.code, "was deployed already" in again.err) == (1, True)
+    assert (again.code, "was already deployed" in again.err) == (1, True)
     assert "are the same (3 components)" in evalmeta("status").out
 
 

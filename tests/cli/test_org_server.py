@@ -54,7 +54,7 @@ def test_a_second_start_reports_the_running_server(evalmeta: Callable[..., objec
         for detach in ((), ("--detach",)):
             outcome = evalmeta("org", "start", "--port", "0", *detach)
             assert (outcome.code, outcome.out) == (2, "")
-            assert f"already runs at {url}" in outcome.err
+            assert f"is already running at {url}" in outcome.err
             assert "evalmeta org stop" in outcome.err
 
 

@@ -9,7 +9,7 @@ if TYPE_CHECKING:
     from clients_elsewhere.orgs import Org
     from clients_elsewhere.workspace import Workspace
 
-USED = "INVALID_ID_FIELD: The validation was deployed already; validate again"
+USED = "INVALID_ID_FIELD: The validation was already deployed; validate again"
 
 
 def validate(workspace: Workspace) -> str:

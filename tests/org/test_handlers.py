@@ -110,8 +110,8 @@ def test_a_wrong_session_leaves_the_body_unread(org: Organization) -> None:
             "invalid cross reference id 0Af9",
         ),
         ("<checkRetrieveStatus/>", "INVALID_CROSS_REFERENCE_KEY", "invalid cross reference id "),
-        ("<deploy/>", "INVALID_OPERATION", "deploy carries no ZipFile"),
-        ("<retrieve/>", "INVALID_OPERATION", "retrieve names nothing to retrieve"),
+        ("<deploy/>", "INVALID_OPERATION", "deploy has no ZipFile"),
+        ("<retrieve/>", "INVALID_OPERATION", "retrieve has no manifest"),
         ("", "INVALID_OPERATION", "the SOAP body is empty"),
     ],
 )

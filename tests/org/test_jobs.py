@@ -98,7 +98,7 @@ def test_a_job_whose_worker_broke_is_carried_out_by_the_next(waiting: Organizati
 def test_a_queue_that_is_full_takes_no_more(waiting: Organization, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(limits, "MAX_UNFINISHED_JOBS", 1)
     submit_deployment(waiting, ADMIN, A, DeployOptions())
-    with pytest.raises(OrgFault, match="wait already") as raised:
+    with pytest.raises(OrgFault, match="already waiting") as raised:
         submit_deployment(waiting, ADMIN, A, DeployOptions())
     assert raised.value.code == "REQUEST_LIMIT_EXCEEDED"
 
@@ -113,9 +113,9 @@ def test_a_quick_deploy_saves_exactly_what_was_validated(waiting: Organization) 
 def test_a_validation_is_deployed_once(waiting: Organization) -> None:
     validation = validated(waiting)
     quick_deploy(waiting, ADMIN, validation)
-    assert "deployed already" in refusal(waiting, validation)
+    assert "already deployed" in refusal(waiting, validation)
     run_jobs(waiting)
-    assert "deployed already" in refusal(waiting, validation)
+    assert "already deployed" in refusal(waiting, validation)
 
 
 def test_a_validation_expires(waiting: Organization) -> None:
@@ -128,7 +128,7 @@ def test_a_validation_expires(waiting: Organization) -> None:
 def test_a_validation_is_void_when_the_org_was_deployed_to(waiting: Organization) -> None:
     validation = validated(waiting)
     deploy(waiting, B)
-    assert "deployed to after" in refusal(waiting, validation)
+    assert "changed since this validation" in refusal(waiting, validation)
 
 
 def test_a_validation_is_void_when_a_deployment_before_it_in_the_queue_changes_the_org(waiting: Organization) -> None:
@@ -144,11 +144,13 @@ def test_only_a_validation_that_succeeded_can_be_deployed(waiting: Organization)
     failed = submit_deployment(waiting, ADMIN, package({"A": b"<x/>"}), CHECK)
     run_jobs(waiting)
     for job_id in (failed, deploy(waiting, B), "0Af000000000099AAA", ""):
-        assert "no validation that succeeded" in (text := refusal(waiting, job_id)) or "no such validation" in text
+        assert (
+            "not a successful validation" in (text := refusal(waiting, job_id)) or "validation cannot be found" in text
+        )
 
 
 def test_a_validation_of_another_user_is_none(waiting: Organization) -> None:
-    assert "no such validation" in refusal(waiting, validated(waiting, user=ANN), user=BOB)
+    assert "validation cannot be found" in refusal(waiting, validated(waiting, user=ANN), user=BOB)
 
 
 def destructive(name: str, *members: str, files: dict[str, bytes] | None = None) -> bytes:

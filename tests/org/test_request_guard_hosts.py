@@ -12,7 +12,7 @@ from evalmeta.protocol.json_fields import is_loopback
      "[0:0:0:0:0:0:0:1]:8160", "[0000::0001]"],
 )  # fmt: skip
 def test_on_loopback_its_names_are_answered(host: str) -> None:
-    assert hosts_of("127.0.0.1", 8160).answer_to(host)
+    assert hosts_of("127.0.0.1", 8160).accept(host)
 
 
 @pytest.mark.parametrize(
@@ -21,27 +21,27 @@ def test_on_loopback_its_names_are_answered(host: str) -> None:
      "user@localhost:8160", "192.0.2.7:8160", "[::1", "localhost:8160:8160", "localhost:999999"],
 )  # fmt: skip
 def test_on_loopback_no_other_name_is_answered(host: str) -> None:
-    assert not hosts_of("127.0.0.1", 8160).answer_to(host)
+    assert not hosts_of("127.0.0.1", 8160).accept(host)
 
 
 def test_everywhere_addresses_are_answered_and_names_are_not() -> None:
     hosts = hosts_of("0.0.0.0", 8160)  # noqa: S104 - nothing is bound
-    assert hosts.answer_to("192.0.2.7:8160")
-    assert hosts.answer_to("[2001:db8::1]:8160")
-    assert not hosts.answer_to("192.0.2.7:80")
-    assert not hosts.answer_to("rebound.example:8160")
+    assert hosts.accept("192.0.2.7:8160")
+    assert hosts.accept("[2001:db8::1]:8160")
+    assert not hosts.accept("192.0.2.7:80")
+    assert not hosts.accept("rebound.example:8160")
 
 
 def test_at_one_address_that_and_no_other_is_answered() -> None:
     hosts = hosts_of("192.0.2.7", 8160)
-    assert hosts.answer_to("192.0.2.7:8160")
-    assert not hosts.answer_to("localhost:8160")
+    assert hosts.accept("192.0.2.7:8160")
+    assert not hosts.accept("localhost:8160")
 
 
 def test_names_that_were_set_are_answered_with_any_port() -> None:
     hosts = hosts_of("127.0.0.1", 8160, others=["Org.example"])
-    assert hosts.answer_to("org.example")
-    assert hosts.answer_to("org.example:443")
+    assert hosts.accept("org.example")
+    assert hosts.accept("org.example:443")
 
 
 @pytest.mark.parametrize(

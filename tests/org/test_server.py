@@ -216,7 +216,7 @@ def test_a_second_server_says_where_the_first_is(project: Project, capfd: pytest
     with served(project) as url:
         command = [sys.executable, "-m", "evalmeta.org.server", str(project.root), "127.0.0.1", "0"]
         assert subprocess.run(command, check=False, timeout=WAIT).returncode == 2
-    assert f"a server for this project already runs at {url}" in capfd.readouterr().err
+    assert f"a server for this project is already running at {url}" in capfd.readouterr().err
 
 
 @pytest.mark.slow

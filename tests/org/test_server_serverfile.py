@@ -10,14 +10,14 @@ import pytest
 from evalmeta import limits
 from evalmeta.errors import ProjectError, UsageError
 from evalmeta.org.lease import new_worker, working
-from evalmeta.org.server import claim_place, leave_place, read_server, renew_place
+from evalmeta.org.server import claim_server_file, read_server, remove_server_file, renew_server_file
 
 if TYPE_CHECKING:
     from pathlib import Path
 
 
 def test_a_server_is_found_while_it_lives(tmp_path: Path) -> None:
-    server = claim_place(tmp_path, "http://127.0.0.1:1", now=5.0)
+    server = claim_server_file(tmp_path, "http://127.0.0.1:1", now=5.0)
     with working(server.process):
         assert read_server(tmp_path) == server
         assert (server.pid, server.started) == (os.getpid(), 5.0)
@@ -25,20 +25,20 @@ def test_a_server_is_found_while_it_lives(tmp_path: Path) -> None:
 
 
 def test_of_two_servers_one_gets_the_place(tmp_path: Path) -> None:
-    server = claim_place(tmp_path, "http://127.0.0.1:1", now=0)
-    with working(server.process), pytest.raises(UsageError, match=f"already runs at {server.url}"):
-        claim_place(tmp_path, "http://127.0.0.1:2", now=0)
+    server = claim_server_file(tmp_path, "http://127.0.0.1:1", now=0)
+    with working(server.process), pytest.raises(UsageError, match=f"is already running at {server.url}"):
+        claim_server_file(tmp_path, "http://127.0.0.1:2", now=0)
 
 
 def test_the_place_of_a_server_that_died_is_free(tmp_path: Path) -> None:
-    claim_place(tmp_path, "http://127.0.0.1:1", now=0)
-    assert claim_place(tmp_path, "http://127.0.0.1:2", now=0).url == "http://127.0.0.1:2"
+    claim_server_file(tmp_path, "http://127.0.0.1:1", now=0)
+    assert claim_server_file(tmp_path, "http://127.0.0.1:2", now=0).url == "http://127.0.0.1:2"
 
 
 def test_a_server_that_ends_leaves_nothing(tmp_path: Path) -> None:
-    claim_place(tmp_path, "http://127.0.0.1:1", now=0)
-    leave_place(tmp_path)
-    leave_place(tmp_path)
+    claim_server_file(tmp_path, "http://127.0.0.1:1", now=0)
+    remove_server_file(tmp_path)
+    remove_server_file(tmp_path)
     assert list(tmp_path.iterdir()) == []
 
 
@@ -55,11 +55,11 @@ def test_a_server_on_another_machine_counts_as_alive_as_long_as_it_gives_signs(t
     assert read_server(tmp_path).url == "http://elsewhere:1"
     os.utime(tmp_path / "server.json", (0, time.time() - limits.SERVER_LEASE_SECONDS - 1))
     assert read_server(tmp_path) is None
-    renew_place(tmp_path)
+    renew_server_file(tmp_path)
     assert read_server(tmp_path).host == "elsewhere"
 
 
 def test_a_folder_that_cannot_be_written_is_told(tmp_path: Path) -> None:
     (tmp_path / "file").touch()
     with pytest.raises(ProjectError, match="cannot be"):
-        claim_place(tmp_path / "file", "http://127.0.0.1:1", now=0)
+        claim_server_file(tmp_path / "file", "http://127.0.0.1:1", now=0)

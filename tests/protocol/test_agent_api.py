@@ -110,7 +110,7 @@ def test_settings_decide_the_type() -> None:
     ("value", "kind"), [("three", "Number"), ("[]", "Money"), ("yes", "Boolean"), ("{", "Json"), ("1", "List")]
 )
 def test_a_value_of_another_type_is_refused_by_name(value: str, kind: str) -> None:
-    with pytest.raises(ValueError, match=f"the context variable Count is .*, which is no {kind}"):
+    with pytest.raises(ValueError, match=f"the context variable Count is .*, which is not a valid {kind}"):
         sent(("Count", value), Count=kind)
 
 
@@ -135,7 +135,7 @@ def test_what_an_agent_says_is_put_together_and_other_messages_are_passed_over()
 
 def test_failures_are_told_apart_from_answers() -> None:
     reply = read_reply({"messages": [message("Failure", "No flow."), message("Error"), message("Inform", "Sorry")]})
-    assert reply == AgentReply("Sorry", failure="No flow.; it does not say why")
+    assert reply == AgentReply("Sorry", failure="No flow.; no reason given")
 
 
 def test_a_reply_without_messages_is_unreadable() -> None:

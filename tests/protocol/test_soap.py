@@ -123,7 +123,7 @@ def test_a_retrieve_call_without_a_version_takes_the_calls_own() -> None:
 
 @pytest.mark.parametrize("content", ["", "<request/>", "<unpackaged/>"])
 def test_a_retrieve_call_that_names_nothing_is_unreadable(content: str) -> None:
-    with pytest.raises(MessageUnreadable, match="names nothing to retrieve"):
+    with pytest.raises(MessageUnreadable, match="retrieve has no manifest"):
         soap.read_retrieve(soap.read_call(jsforce_call(f"<retrieve>{content}</retrieve>")))
 
 
@@ -204,7 +204,7 @@ def test_the_zip_never_reaches_the_parser(monkeypatch: pytest.MonkeyPatch) -> No
 
 @pytest.mark.parametrize("operation", ["<deploy/>", "<deploy><ZipFile>not base64!</ZipFile></deploy>"])
 def test_a_deploy_call_without_a_zip_is_unreadable(operation: str) -> None:
-    with pytest.raises(MessageUnreadable, match="deploy carries no ZipFile"):
+    with pytest.raises(MessageUnreadable, match="deploy has no ZipFile"):
         soap.read_deploy(soap.read_call(jsforce_call(operation)))
 
 
@@ -212,13 +212,13 @@ def test_a_deploy_call_without_a_zip_is_unreadable(operation: str) -> None:
     ("data", "reason"),
     [
         (b"", "well-formed"),
-        (b"<a/>", "no SOAP envelope"),
-        (b"<Envelope/>", "no SOAP envelope"),
+        (b"<a/>", "not a SOAP envelope"),
+        (b"<Envelope/>", "not a SOAP envelope"),
         (b"<Envelope><Body/></Envelope>", "the SOAP body is empty"),
         (b'<!DOCTYPE a [<!ENTITY b SYSTEM "file:///etc/passwd">]>' + jsforce_call("<x>&b;</x>")[38:], "DOCTYPE"),
         (jsforce_call("<x>&b;</x>"), "well-formed"),
         (jsforce_call("<x/>")[:-5], "well-formed"),
-        (jsforce_call("<deploy><ZipFile>AAA</ZipFile></deploy>"), "no base64"),
+        (jsforce_call("<deploy><ZipFile>AAA</ZipFile></deploy>"), "not valid base64"),
         (jsforce_call("<x>" * 70 + "</x>" * 70), "levels deep"),
         (b"\xff\xfe<\x00a\x00/\x00>\x00", "UTF-16"),
     ],

@@ -73,7 +73,7 @@ def test_a_type_that_cannot_travel_is_a_mistake_of_ours() -> None:
     class Odd:
         words: list[str | int] | None = None
 
-    with pytest.raises(TypeError, match="words has a type that cannot travel"):
+    with pytest.raises(TypeError, match="the type of words is not supported"):
         from_node(Odd, node("odd"))
 
 

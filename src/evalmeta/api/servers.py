@@ -22,7 +22,7 @@ from evalmeta.model.login import ADMIN
 from evalmeta.model.redaction import child_environment
 from evalmeta.org.lease import is_free
 from evalmeta.org.organization import Organization
-from evalmeta.org.server import already_runs, read_server
+from evalmeta.org.server import already_running, read_server
 from evalmeta.protocol.json_fields import is_loopback
 from evalmeta.store.database import delete_contents, open_database
 
@@ -107,7 +107,7 @@ def start_server(project: Project, *, host: str, port: int, names: Sequence[str]
 
     running = read_server(project.state_dir)
     if running:
-        raise already_runs(running)
+        raise already_running(running)
     listen(host, port).close()
     open_database(project.state_dir).close()
     output = project.state_dir / "logs" / "server-start.log"

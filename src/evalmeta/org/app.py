@@ -119,12 +119,12 @@ def _rest_error(status: int, code: str, message: str) -> Response:
 
 @asynccontextmanager
 async def embedded_org(project: Project, *, detached: bool = False) -> AsyncIterator[tuple[Starlette, str]]:
-    """Opens the project's org and gives its application and a token for it.
+    """Open the embedded org of a project; yield its application and a token.
 
     Args:
-        project: whose state folder and subjects it uses.
-        detached: let runs go on in a process of their own; otherwise they stop, to be
-            resumed, when the org is left.
+        project: the project, whose state folder and subjects the org uses.
+        detached: whether runs continue in a process of their own when the org is closed; otherwise
+            they stop and can be resumed.
 
     Raises:
         StoreError: the state folder's database cannot be used.

@@ -1,7 +1,4 @@
-"""Deployments carried out: all components of a zip saved and deleted, or none, and what became of each told.
-
-What a deployment's zip holds: components to save, components to delete, and what is wrong with either.
-"""
+"""Deployments: read and check the components of a zip, save and delete all of them or none, and report on each."""
 
 from __future__ import annotations
 
@@ -36,25 +33,24 @@ if TYPE_CHECKING:
     from evalmeta.store.jobs import Job
 
 
-_OUTDATED = "The org was deployed to after this validation; validate again"
+_OUTDATED: Final = "The org has changed since this validation; validate again"
 
 
 def write_options(options: DeployOptions) -> bytes:
-    """Writes deploy options as a job keeps them."""
+    """Return the stored form of deploy options."""
     return orjson.dumps(to_json(options))
 
 
 def options_of(job: Job) -> DeployOptions:
-    """Reads the deploy options of a job."""
+    """Return the deploy options of a job."""
     return from_json(DeployOptions, read_object(job.options))
 
 
 def run_deployment(org: Organization, job: Job) -> None:
-    """Carries out a deployment and keeps its outcome, both in one transaction.
+    """Run a deployment and store its result in one transaction.
 
-    Nothing is changed when a component is refused and `rollback_on_error` is set (the
-    default), when `check_only` is, or when somebody has canceled the job meanwhile. A job
-    that another worker has finished is left as it is.
+    Nothing changes if a component is refused and `rollback_on_error` is set (the default), if `check_only`
+    is set, or if the job was canceled. A job that another worker has finished is left as it is.
     """
     options = options_of(job)
     try:
@@ -63,7 +59,7 @@ def run_deployment(org: Organization, job: Job) -> None:
         fail_deployment(org, job, str(error), code="INVALID_ZIP_FILE")
         return
     with org.database.transaction():
-        # Dates tell the order of commits: callers take what is dated after a deployment for somebody else's change.
+        # Timestamps must follow the order of commits: clients treat later ones as changes of other users.
         now = org.components.next_timestamp(time.time())
         current = org.jobs.get("deploy", job.id)
         if current is None or current.is_over:
@@ -78,7 +74,7 @@ def run_deployment(org: Organization, job: Job) -> None:
 
 
 def deployment_status(job: Job) -> DeployResult:
-    """Tells how far a deployment is that has not ended."""
+    """Return the status of an unfinished deployment."""
     options = options_of(job)
     last = job.created if job.started is None else job.started
     return DeployResult(
@@ -100,7 +96,7 @@ def deployment_status(job: Job) -> DeployResult:
 
 
 def fail_deployment(org: Organization, job: Job, error: str, *, code: str) -> None:
-    """Ends a deployment that cannot be carried out, unless another worker has ended it."""
+    """End a deployment that cannot run, unless another worker has ended it."""
     with org.database.transaction():
         now = time.time()
         current = org.jobs.get("deploy", job.id)
@@ -159,8 +155,8 @@ def _apply(
 
 
 def _refusals(candidates: Sequence[Candidate]) -> list[DeployMessage]:
-    # Every refused component is told, and of each as many problems as leave the reply readable.
-    most = _share(candidates)
+    # Every refused component is reported; the number of its problems is limited to keep the reply small.
+    most = _max_problems(candidates)
     return [
         problem_message(each.type.name, each.full_name, each.file_name, problem)
         for each in candidates
@@ -168,12 +164,12 @@ def _refusals(candidates: Sequence[Candidate]) -> list[DeployMessage]:
     ]
 
 
-def _share(candidates: Sequence[Candidate]) -> int:
+def _max_problems(candidates: Sequence[Candidate]) -> int:
     return max(1, limits.MAX_DEPLOY_PROBLEMS // max(1, len(candidates)))
 
 
 def _save(org: Organization, accepted: Sequence[Candidate], now: float, *, by: str) -> Iterator[DeployMessage]:
-    most = _share(accepted)
+    most = _max_problems(accepted)
     for kind in dict.fromkeys(candidate.type for candidate in accepted):
         ours = [candidate for candidate in accepted if candidate.type == kind]
         changes = org.components.save(kind, {each.full_name: each.content for each in ours}, now=now, by=by)
@@ -249,7 +245,7 @@ _ORG_POLICY: Final = RulePolicy(profile="orgs")
 
 @dataclass(frozen=True, slots=True)
 class Candidate:
-    """A component of the zip, and what is wrong with it."""
+    """A component of the zip with its problems."""
 
     type: MetadataType
     full_name: str
@@ -259,13 +255,13 @@ class Candidate:
 
     @property
     def is_refused(self) -> bool:
-        """Says whether an org cannot take it."""
+        """Return whether the component has errors."""
         return any(problem.is_error for problem in self.problems)
 
 
 @dataclass(frozen=True, slots=True)
 class Deletion:
-    """A component that is to go, `first` of all or at the end; `file_name` is the manifest that says so."""
+    """A component to delete, before (`first`) or after the others are saved; `file_name` is the manifest."""
 
     type: MetadataType
     full_name: str
@@ -275,7 +271,7 @@ class Deletion:
 
 @dataclass(frozen=True, slots=True)
 class Package:
-    """What a zip asks for; `failures` and `warnings` concern no component that it holds."""
+    """The content of a zip; `failures` and `warnings` are not about components in it."""
 
     candidates: tuple[Candidate, ...] = ()
     deletions: tuple[Deletion, ...] = ()
@@ -284,9 +280,9 @@ class Package:
 
 
 def unpack(zip_file: bytes, options: DeployOptions) -> Package:
-    """Takes a zip apart and checks every component in it.
+    """Read a zip and check every component in it.
 
-    Without `single_package` every folder with a package.xml is a package.
+    Without `single_package`, every folder with a package.xml is a package.
 
     Raises:
         ArchiveError: the zip cannot be read or trusted.
@@ -295,7 +291,7 @@ def unpack(zip_file: bytes, options: DeployOptions) -> Package:
     packages = [_unpack(_below(prefix, entries), options) for prefix in _prefixes(entries)]
     if not packages:
         return Package(failures=(deploy_message("", MANIFEST, MANIFEST, problem="No package.xml found"),))
-    candidates, repeated = _told_once([each for package in packages for each in package.candidates])
+    candidates, repeated = _without_duplicates([each for package in packages for each in package.candidates])
     return Package(
         candidates,
         tuple(each for package in packages for each in package.deletions),
@@ -305,19 +301,19 @@ def unpack(zip_file: bytes, options: DeployOptions) -> Package:
 
 
 def deploy_message(type_name: str, full_name: str, file_name: str, *, problem: str) -> DeployMessage:
-    """Makes the message of something that went wrong."""
+    """Return the message of an error."""
     return DeployMessage(type_name, full_name, file_name, success=False, problem=problem, problem_type="Error")
 
 
 def problem_message(type_name: str, full_name: str, file_name: str, problem: Problem) -> DeployMessage:
-    """Makes the message of a validation problem, with its place."""
+    """Return the message of a validation problem, with its location."""
     text = f"{problem.message} [{problem.code}] {problem.hint}".strip()
     message = deploy_message(type_name, full_name, file_name, problem=text)
     return replace(message, line_number=problem.location.line or None, column_number=problem.location.column or None)
 
 
 def _prefixes(entries: Mapping[str, bytes]) -> list[str]:
-    """Lists the folders that are packages: the zip itself, or those right below it."""
+    """Return the folders that are packages: the zip itself, or its top folders."""
     if MANIFEST in entries:
         return [""]
     return [name.removesuffix(MANIFEST) for name in entries if name.count("/") == 1 and name.endswith(f"/{MANIFEST}")]
@@ -327,8 +323,8 @@ def _below(prefix: str, entries: Mapping[str, bytes]) -> Mapping[str, bytes]:
     return {name.removeprefix(prefix): content for name, content in entries.items() if name.startswith(prefix)}
 
 
-def _told_once(candidates: Iterable[Candidate]) -> tuple[tuple[Candidate, ...], list[DeployMessage]]:
-    """Gives the first of each component, in any case of its name, and a failure for every other."""
+def _without_duplicates(candidates: Iterable[Candidate]) -> tuple[tuple[Candidate, ...], list[DeployMessage]]:
+    """Return the first of each component, ignoring the case of names, and a failure for every other."""
     first: dict[tuple[MetadataType, str], Candidate] = {}
     repeated: list[DeployMessage] = []
     for each in candidates:
@@ -368,7 +364,7 @@ def _component_of(file_name: str) -> tuple[MetadataType, str] | None:
 
 
 def _named(manifest: Manifest) -> dict[MetadataType, frozenset[str]]:
-    """Gives the members that a manifest names, by type."""
+    """Return the members of a manifest by type."""
     named: dict[MetadataType, frozenset[str]] = {}
     for types in manifest.types:
         if kind := metadata_type(types.name):

@@ -1,4 +1,4 @@
-"""HTTP on one connection of a served org: uvicorn's, with deadlines and with refusals in Salesforce's shape."""
+"""HTTP connections of a served org: uvicorn's protocol with deadlines, and errors in Salesforce's format."""
 
 from __future__ import annotations
 
@@ -19,51 +19,51 @@ _State: TypeAlias = Literal["head", "request", "answer", "rest", "idle"]
 
 
 class OrgProtocol(H11Protocol):
-    """Closes connections whose client takes too long to send a head or a rest, or to read a piece of its answer."""
+    """Close connections whose client is too slow to send a request or to read the reply."""
 
     _state: _State = "idle"
     _deadline: asyncio.TimerHandle | None = None
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override] # as in the base class
-        """Begins to wait for the first request's head."""
+        """Start the deadline for the head of the first request."""
         super().connection_made(transport)
-        # Writing is paused for as long as the client has not taken everything.
+        # With a limit of 0, writing pauses until the client has read everything.
         transport.set_write_buffer_limits(0)
-        self._watch("head")
+        self._enter("head")
 
     def pause_writing(self) -> None:
-        """Begins to wait for the client to take what was written."""
+        """Start the deadline for the client to read the reply."""
         super().pause_writing()
-        self._watch("answer")
+        self._enter("answer")
 
     def resume_writing(self) -> None:
-        """Goes on: the client has taken it."""
+        """Continue after the client has read the reply."""
         super().resume_writing()
-        self._watch(self._state_now())
+        self._enter(self._state_now())
 
     def connection_lost(self, exc: Exception | None) -> None:
-        """Ends all waiting."""
+        """Cancel the deadline."""
         super().connection_lost(exc)
-        self._watch("idle")
+        self._enter("idle")
 
     def data_received(self, data: bytes) -> None:
-        """Reads on."""
+        """Handle received data."""
         super().data_received(data)
-        self._watch(self._state_now())
+        self._enter(self._state_now())
 
     def on_response_complete(self) -> None:
-        """Waits for the next request, or for the rest of this one."""
+        """Wait for the next request, or for the rest of this one."""
         super().on_response_complete()
-        self._watch(self._state_now())
+        self._enter(self._state_now())
 
     def send_400_response(self, msg: str) -> None:
-        """Refuses what is no HTTP, or has too long a head; after an answer has begun nothing can be said any more."""
+        """Refuse invalid HTTP or a long head; abort the connection if a reply has already begun."""
         if self.conn.our_state not in {h11.IDLE, h11.SEND_RESPONSE}:
             self.transport.abort()
             return
         is_long = len(self.conn.trailing_data[0]) > limits.MAX_HEADER_BYTES
         status, code = (431, "REQUEST_TOO_LARGE") if is_long else (400, "BAD_REQUEST")
-        self._refuse(status, code, "the request's head is too long" if is_long else msg)
+        self._refuse(status, code, "the head of the request is too long" if is_long else msg)
 
     def _state_now(self) -> _State:
         if self.flow.write_paused:
@@ -74,19 +74,19 @@ class OrgProtocol(H11Protocol):
             return "head" if self.timeout_keep_alive_task is None else "idle"
         return "rest" if self.conn.our_state is h11.DONE else "request"
 
-    def _watch(self, state: _State) -> None:
-        """Sets the deadline of a state that is new; a few bytes more do not prolong the one that is."""
+    def _enter(self, state: _State) -> None:
+        """Set the deadline of a new state; more bytes in the same state do not extend it."""
         if state == self._state:
             return
         self._state = state
         if self._deadline is not None:
             self._deadline.cancel()
         seconds = _SECONDS.get(state)
-        self._deadline = None if seconds is None else self.loop.call_later(seconds, self._end)
+        self._deadline = None if seconds is None else self.loop.call_later(seconds, self._time_out)
 
-    def _end(self) -> None:
+    def _time_out(self) -> None:
         if self._state == "head" and self.conn.our_state is h11.IDLE:
-            self._refuse(408, "REQUEST_RUNNING_TOO_LONG", "the request's head took too long")
+            self._refuse(408, "REQUEST_RUNNING_TOO_LONG", "the head of the request took too long")
         else:
             self.transport.abort()
 

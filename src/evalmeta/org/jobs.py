@@ -1,7 +1,4 @@
-"""What callers do with jobs: hand one in, ask about it, cancel it, deploy what was validated.
-
-The queue of an org's jobs: carried out in order, by a thread that is there while there is work.
-"""
+"""Deploy and retrieve jobs: submit, check and cancel them, and the queue that runs them in a thread."""
 
 from __future__ import annotations
 
@@ -31,26 +28,26 @@ if TYPE_CHECKING:
     from evalmeta.store.jobs import Job, JobKind
 
 
-_SETTLE_POLL_SECONDS: Final = 0.01
+_WAIT_POLL_SECONDS: Final = 0.01
 
 
 def submit_deployment(org: Organization, user: User, zip_file: bytes, options: DeployOptions) -> str:
-    """Accepts a deployment and gives its id; it is on disk before this returns.
+    """Accept a deployment and return its id; it is on disk before this returns.
 
     Raises:
-        OrgFault: too many jobs wait already.
+        OrgFault: too many jobs are waiting.
     """
     return _submit(org, "deploy", user, zip_file, options=write_options(options), check_only=options.check_only)
 
 
 def submit_retrieve(org: Organization, user: User, manifest: Manifest, *, single_package: bool) -> str:
-    """Accepts a retrieve and gives its id; raises like `submit_deployment`."""
+    """Accept a retrieve and return its id; raise like `submit_deployment`."""
     request, options = write_request(manifest, single_package=single_package)
     return _submit(org, "retrieve", user, request, options=options)
 
 
 def check_deployment(org: Organization, user: User, job_id: str, *, details: bool = True) -> bytes:
-    """Answers checkDeployStatus.
+    """Return the reply to checkDeployStatus.
 
     Raises:
         OrgFault: the user has no such job.
@@ -66,7 +63,7 @@ def check_deployment(org: Organization, user: User, job_id: str, *, details: boo
 
 
 def check_retrieve(org: Organization, user: User, job_id: str) -> bytes:
-    """Answers checkRetrieveStatus; raises like `check_deployment`."""
+    """Return the reply to checkRetrieveStatus; raise like `check_deployment`."""
     job = find_job(org, "retrieve", user, job_id)
     reply = org.jobs.reply(job.id)
     if reply is None:
@@ -75,7 +72,7 @@ def check_retrieve(org: Organization, user: User, job_id: str) -> bytes:
 
 
 def cancel_deployment(org: Organization, user: User, job_id: str) -> CancelResult:
-    """Cancels a deployment that has not ended: before it has changed anything, or not at all.
+    """Request that a deployment is canceled before it changes anything.
 
     Raises:
         OrgFault: the user has no such job, or it is over.
@@ -90,18 +87,20 @@ def cancel_deployment(org: Organization, user: User, job_id: str) -> CancelResul
 
 
 def quick_deploy(org: Organization, user: User, validation_id: str) -> str:
-    """Accepts a deployment of exactly the bytes that were validated, and gives its id.
+    """Accept a deployment of exactly the validated bytes, and return its id.
 
     Raises:
-        OrgFault: the user has no such validation, it failed, is older than 10 days or was
-            used already, or the org was deployed to after it.
+        OrgFault: the user has no such validation; it failed, is older than 10 days or was already
+            used; or the org has changed since.
     """
     with org.database.transaction():
         validation = org.jobs.get("deploy", validation_id)
-        reason = "There is no such validation" if validation is None else _unfit(org, user, validation)
+        reason = (
+            "The validation cannot be found" if validation is None else _quick_deploy_problem(org, user, validation)
+        )
         zip_file = None if validation is None else org.jobs.request(validation.id)
         if validation is None or zip_file is None or reason:
-            raise OrgFault(reason or "The validated package is not kept any more", code="INVALID_ID_FIELD")
+            raise OrgFault(reason or "The validated package was deleted", code="INVALID_ID_FIELD")
         options = replace(options_of(validation), check_only=False)
         job_id = org.jobs.submit(
             "deploy", user, zip_file, options=write_options(options), now=time.time(), validation=validation.id
@@ -111,7 +110,7 @@ def quick_deploy(org: Organization, user: User, validation_id: str) -> str:
 
 
 def find_job(org: Organization, kind: JobKind, user: User, job_id: str) -> Job:
-    """Gives a user's job; an admin's are everybody's.
+    """Return a job of a user; an admin may see every job.
 
     Raises:
         OrgFault: the user has no such job.
@@ -123,11 +122,11 @@ def find_job(org: Organization, kind: JobKind, user: User, job_id: str) -> Job:
 
 
 async def wait_briefly(org: Organization, job_id: str) -> None:
-    """Waits a moment for a job that is about to end, so that whoever asks need not come again."""
+    """Wait a moment for a job that may end soon, which saves the client another request."""
     deadline = time.monotonic() + limits.SETTLE_SECONDS
     org.wake()
     while time.monotonic() < deadline and org.jobs.is_unfinished(job_id):
-        await asyncio.sleep(_SETTLE_POLL_SECONDS)
+        await asyncio.sleep(_WAIT_POLL_SECONDS)
 
 
 def _submit(
@@ -136,7 +135,8 @@ def _submit(
     with org.database.transaction():
         if org.jobs.count_unfinished() >= limits.MAX_UNFINISHED_JOBS:
             raise OrgFault(
-                f"{limits.MAX_UNFINISHED_JOBS:,} jobs wait already; try again later", code="REQUEST_LIMIT_EXCEEDED"
+                f"{limits.MAX_UNFINISHED_JOBS:,} jobs are already waiting; try again later",
+                code="REQUEST_LIMIT_EXCEEDED",
             )
         now = time.time()
         org.jobs.prune(now=now)
@@ -145,61 +145,60 @@ def _submit(
     return job_id
 
 
-def _unfit(org: Organization, user: User, validation: Job) -> str | None:
-    """Says why a job cannot be deployed quickly; None when it can."""
+def _quick_deploy_problem(org: Organization, user: User, validation: Job) -> str:
     if not _may_see(user, validation):
-        return "There is no such validation"
+        return "The validation cannot be found"
     if not validation.check_only or validation.status != "Succeeded" or validation.ended is None:
-        return "The deployment is no validation that succeeded"
+        return "The deployment is not a successful validation"
     if time.time() - validation.ended > limits.QUICK_DEPLOY_SECONDS:
         return "The validation is older than 10 days; validate again"
     if org.jobs.is_used(validation.id):
-        return "The validation was deployed already; validate again"
+        return "The validation was already deployed; validate again"
     if org.jobs.is_outdated(validation.id):
-        return "The org was deployed to after this validation; validate again"
-    return None
+        return "The org has changed since this validation; validate again"
+    return ""
 
 
 def _may_see(user: User, job: Job) -> bool:
     return user.is_admin or job.user_id == user.id
 
 
-# How soon the queue looks again for jobs that it could not work on: the database was busy, or another worker has them.
-_LOOK_SECONDS: Final = 0.5
+# The pause before the queue retries jobs, when the database was locked or another worker has them.
+_POLL_SECONDS: Final = 0.5
 
 
 class JobQueue:
-    """Carries jobs out in a thread of its own, with a connection of its own; several processes may share a database.
+    """Run jobs in a thread with a database connection of its own; several processes may share a database.
 
     Attributes:
-        org: whose jobs they are; set it before the first `wake`.
+        org: the org of the jobs; set it before the first `wake`.
     """
 
     def __init__(self) -> None:
         self.org: Organization | None = None
-        self._wanted = threading.Event()
+        self._is_awake = threading.Event()
         self._closing = threading.Event()
-        self._leaving = threading.Event()
+        self._stop_early = threading.Event()
         self._lock = threading.Lock()
         self._thread: threading.Thread | None = None
 
     def wake(self) -> None:
-        """Says that there may be work."""
+        """Start the thread, or wake it: a job may be waiting."""
         with self._lock:
-            self._wanted.set()
+            self._is_awake.set()
             if self._thread is None and self.org is not None:
                 self._thread = threading.Thread(target=self._work, args=(self.org,), name="jobs", daemon=True)
                 self._thread.start()
 
     def close(self, *, at_once: bool = False) -> None:
-        """Waits until all work is done, or `at_once` the job in hand, at most 10 seconds.
+        """Wait at most 10 seconds until all jobs are done, or with `at_once` the current one.
 
-        What is not done then is left to the next process.
+        The next process runs the remaining jobs.
         """
         if at_once:
-            self._leaving.set()
+            self._stop_early.set()
         self._closing.set()
-        self._wanted.set()
+        self._is_awake.set()
         with self._lock:
             thread = self._thread
         if thread is not None:
@@ -207,23 +206,23 @@ class JobQueue:
 
     def _work(self, org: Organization) -> None:
         while self._is_wanted():
-            self._wanted.clear()
-            if not _try_to_carry_out(org, until=self._leaving.is_set) and not self._closing.is_set():
-                self._wanted.wait(_LOOK_SECONDS)
-                self._wanted.set()
+            self._is_awake.clear()
+            if not _try_to_run_jobs(org, until=self._stop_early.is_set) and not self._closing.is_set():
+                self._is_awake.wait(_POLL_SECONDS)
+                self._is_awake.set()
 
     def _is_wanted(self) -> bool:
         with self._lock:
-            if not self._wanted.is_set():
+            if not self._is_awake.is_set():
                 self._thread = None
-            return self._wanted.is_set()
+            return self._is_awake.is_set()
 
 
 def run_jobs(org: Organization, *, until: Callable[[], bool] = lambda: False) -> None:
-    """Carries out every job that waits, the oldest first, and those whose worker died; `until` ends that early.
+    """Run every waiting job, oldest first, and those whose worker died; stop early when `until` is true.
 
     Raises:
-        StoreError: the database cannot be used; jobs that are not done yet stay.
+        StoreError: the database cannot be used; unfinished jobs stay in the queue.
     """
     worker = new_worker()
     with working(worker):
@@ -231,11 +230,11 @@ def run_jobs(org: Organization, *, until: Callable[[], bool] = lambda: False) ->
             if until():
                 return
             if is_free(lease) and org.jobs.claim(job.id, worker, taken_from=lease, now=time.time()):
-                _carry_out(org, job)
+                _run(org, job)
 
 
-def _try_to_carry_out(org: Organization, *, until: Callable[[], bool]) -> bool:
-    """Carries jobs out; False when some are left, such as those that a busy database kept from it."""
+def _try_to_run_jobs(org: Organization, *, until: Callable[[], bool]) -> bool:
+    """Run jobs; return False if some remain, for example because the database is locked."""
     with suppress(StoreError), open_database(org.database.path.parent) as database:
         own = replace(org, database=database)
         run_jobs(own, until=until)
@@ -243,11 +242,11 @@ def _try_to_carry_out(org: Organization, *, until: Callable[[], bool]) -> bool:
     return False
 
 
-def _carry_out(org: Organization, job: Job) -> None:
-    carry_out, fail = (run_deployment, fail_deployment) if job.kind == "deploy" else (run_retrieve, fail_retrieve)
+def _run(org: Organization, job: Job) -> None:
+    run, fail = (run_deployment, fail_deployment) if job.kind == "deploy" else (run_retrieve, fail_retrieve)
     try:
-        carry_out(org, job)
+        run(org, job)
     except StoreError:
         raise
-    except Exception:  # noqa: BLE001 - a job that breaks would break its next worker too
+    except Exception:  # noqa: BLE001 - a job that fails would fail in the next worker too
         fail(org, job, "An unexpected error occurred", code="UNKNOWN_EXCEPTION")

@@ -1,4 +1,4 @@
-"""Who works on a run: a worker's name, whether it still works, and the heartbeat that says so to other machines."""
+"""Leases of workers: their names, whether they are alive, and the heartbeat that renews a lease."""
 
 from __future__ import annotations
 
@@ -22,67 +22,67 @@ if TYPE_CHECKING:
     from evalmeta.store.runs import Lease
 
 
-# A process lives on when one of its workers ends, so its own workers are known by name.
-_AT_WORK: Final[set[str]] = set()
+# The workers of this process, which outlives them.
+_ACTIVE_WORKERS: Final[set[str]] = set()
 
 
 def new_worker() -> str:
-    """Makes a name for a worker of this process: machine, process, when that began, and something unique."""
-    return f"{socket.gethostname()}:{os.getpid()}:{_beginning(os.getpid())}:{uuid.uuid4().hex[:8]}"
+    """Return a name for a worker of this process: machine, process, start time of the process, and a unique suffix."""
+    return f"{socket.gethostname()}:{os.getpid()}:{_start_time(os.getpid())}:{uuid.uuid4().hex[:8]}"
 
 
 def is_free(lease: Lease) -> bool:
-    """Tells whether a run has no worker: none yet, or a dead one.
+    """Return whether a run has no worker, or a dead one.
 
-    A worker of this machine keeps its run for as long as it lives, however long its agent
-    blocks it; of others only the lease is known.
+    A worker on this machine keeps its run while it is alive, even if its agent blocks it. For workers on
+    other machines only the lease counts.
     """
     if lease.worker is None:
         return True
-    works = _is_at_work(lease.worker)
-    return (lease.until or 0) < time.time() if works is None else not works
+    is_alive = _is_alive(lease.worker)
+    return (lease.until or 0) < time.time() if is_alive is None else not is_alive
 
 
 @contextmanager
 def working(worker: str) -> Iterator[None]:
-    """Lets others of this process see that a worker works."""
-    _AT_WORK.add(worker)
+    """Mark a worker of this process as alive."""
+    _ACTIVE_WORKERS.add(worker)
     try:
         yield
     finally:
-        _AT_WORK.discard(worker)
+        _ACTIVE_WORKERS.discard(worker)
 
 
 @contextmanager
 def keep_lease(folder: Path, run_id: str, worker: str) -> Iterator[None]:
-    """Renews a worker's lease from a thread of its own, so that an agent which blocks does not stop it."""
+    """Renew a worker's lease in a thread of its own, so that an agent that blocks does not stop it."""
     stopped = threading.Event()
-    beating = threading.Thread(target=_beat, args=(folder, run_id, worker, stopped), daemon=True)
+    heartbeat = threading.Thread(target=_renew_until, args=(folder, run_id, worker, stopped), daemon=True)
     with working(worker):
-        beating.start()
+        heartbeat.start()
         try:
             yield
         finally:
             stopped.set()
-            beating.join(limits.SHUTDOWN_SECONDS)
+            heartbeat.join(limits.SHUTDOWN_SECONDS)
 
 
-def _beat(folder: Path, run_id: str, worker: str, stopped: threading.Event) -> None:
+def _renew_until(folder: Path, run_id: str, worker: str, stopped: threading.Event) -> None:
     owned = True
     with suppress(StoreError), open_database(folder) as database:
         while owned and not stopped.wait(limits.RUN_LEASE_SECONDS / 3):
-            # Whoever holds the database cannot take the run meanwhile; the next beat comes soon.
+            # While the database is locked, no other worker can claim the run; the next attempt follows soon.
             with suppress(StoreLocked):
                 owned = Runs(database).renew(run_id, worker, until=time.time() + limits.RUN_LEASE_SECONDS)
 
 
-def _is_at_work(worker: str) -> bool | None:
-    """Tells whether a worker of this machine works; None when that cannot be seen from here."""
-    host, process, beginning, *_ = worker.split(":")
+def _is_alive(worker: str) -> bool | None:
+    """Return whether a worker is alive; None if this machine cannot tell."""
+    host, process, started, *_ = worker.split(":")
     if host != socket.gethostname():
         return None
-    if int(process) == os.getpid() and beginning == _beginning(os.getpid()):
-        return worker in _AT_WORK
+    if int(process) == os.getpid() and started == _start_time(os.getpid()):
+        return worker in _ACTIVE_WORKERS
     if os.name != "posix":
         return None
     try:
@@ -91,13 +91,13 @@ def _is_at_work(worker: str) -> bool | None:
         return False
     except PermissionError:
         return None
-    return beginning == _beginning(int(process)) if beginning else None
+    return started == _start_time(int(process)) if started else None
 
 
-def _beginning(process: int) -> str:
-    """Gives when a process began, in ticks since the machine did; empty when it is dead or the system is not Linux.
+def _start_time(process: int) -> str:
+    """Return the start time of a process in ticks since boot; empty if it is dead or the system is not Linux.
 
-    A process's number alone does not tell it from a later one. Source: proc_pid_stat(5), fields 3 and 22.
+    Process ids are reused, so the id alone is not enough. Source: proc_pid_stat(5), fields 3 and 22.
     """
     try:
         stat = Path(f"/proc/{process}/stat").read_bytes()

@@ -1,6 +1,6 @@
-"""The gate of a served org: only proper requests from proper places get in, and nobody stays too long.
+"""Checks of requests to a served org: host and origin, sizes, numbers and time limits.
 
-Which names a served org answers to: a page that has its own name point here (DNS rebinding) is not answered.
+Requests for other host names are refused, so that no web page reaches the org by DNS rebinding.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
 
 _LOG: Final = logging.getLogger(__name__)
-# Nothing here is a page: whatever a browser makes of an answer may load, run and embed nothing.
+# No reply is a page: a browser must not load, run or embed anything from it.
 _SECURITY_HEADERS: Final = (
     (b"cache-control", b"no-store"),
     (b"content-security-policy", b"default-src 'none'; frame-ancestors 'none'"),
@@ -41,13 +41,13 @@ _MAX_SHOWN_CHARS: Final = 40
 
 
 @dataclass(slots=True)
-class _Visit:
-    """One request on its way through.
+class _RequestState:
+    """The state of one request.
 
     Attributes:
-        status: what was answered; 0 as long as nothing was.
-        is_answered: whether the whole answer was given.
-        size: how many bytes of the body came.
+        status: the status of the reply; 0 before it begins.
+        is_answered: whether the whole reply was sent.
+        size: the received bytes of the body.
     """
 
     path: str
@@ -58,43 +58,43 @@ class _Visit:
 
 
 class RequestGuard:
-    """An ASGI application around another: Host and Origin, sizes, numbers, times, security headers, access log."""
+    """ASGI middleware: checks requests, limits time and memory, and adds security headers and an access log."""
 
     def __init__(self, app: ASGIApp, hosts: Hosts) -> None:
         self._app = app
         self._hosts = hosts
-        self._visits = 0
+        self._requests = 0
         self._bodies = 0
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Answers one HTTP request, or lets the application do it."""
-        visit = _Visit(scope["path"], time.monotonic())
-        self._visits += 1
+        """Answer one HTTP request: refuse it, or pass it to the application."""
+        state = _RequestState(scope["path"], time.monotonic())
+        self._requests += 1
         try:
-            await self._answer(visit, scope, receive, _marked(visit, send))
+            await self._answer(state, scope, receive, _with_headers(state, send))
         finally:
-            self._visits -= 1
-            self._bodies -= visit.size
-            _write_access(visit, scope)
+            self._requests -= 1
+            self._bodies -= state.size
+            _write_access(state, scope)
 
-    async def _answer(self, visit: _Visit, scope: Scope, receive: Receive, send: Send) -> None:
+    async def _answer(self, state: _RequestState, scope: Scope, receive: Receive, send: Send) -> None:
         try:
             self._check(scope)
             async with asyncio.timeout(limits.REQUEST_SECONDS):
-                await self._app(scope, self._measured(visit, receive), send)
+                await self._app(scope, self._counted(state, receive), send)
         except HTTPException as refusal:
-            await _refuse(visit, scope, receive, send, refusal)
+            await _refuse(state, scope, receive, send, refusal)
         except TimeoutError:
-            await _refuse(visit, scope, receive, send, _too_slow())
+            await _refuse(state, scope, receive, send, _too_slow())
         except ClientDisconnect:
-            # What the application has answered, nobody got.
-            visit.status = 0
-        except Exception:  # noqa: BLE001 - it is in the log, and the next request is served
-            # The application has answered already, without a word about what went wrong.
-            _LOG.exception("a request ended in a defect")
+            # The client did not receive the reply.
+            state.status = 0
+        except Exception:  # noqa: BLE001 - it is logged, and the server continues
+            # The application has already sent a reply without details.
+            _LOG.exception("a request failed with an unexpected error")
 
     def _check(self, scope: Scope) -> None:
-        """Refuses what can be refused by a request's head."""
+        """Refuse a request by its head."""
         headers: list[tuple[bytes, bytes]] = scope["headers"]
         size = (
             len(scope["raw_path"]) + len(scope["query_string"]) + sum(len(name) + len(text) for name, text in headers)
@@ -103,47 +103,47 @@ class RequestGuard:
         length = _text(headers, b"content-length")
         if size > limits.MAX_HEADER_BYTES:
             raise HTTPException(HTTPStatus.REQUEST_HEADER_FIELDS_TOO_LARGE)
-        if not self._hosts.answer_to(host):
-            raise HTTPException(HTTPStatus.FORBIDDEN, "This org does not answer to the name in the Host header")
+        if not self._hosts.accept(host):
+            raise HTTPException(HTTPStatus.FORBIDDEN, "This org does not accept the name in the Host header")
         if origin and not is_same_origin(origin, host):
-            raise HTTPException(HTTPStatus.FORBIDDEN, "Pages of other origins may not call this org")
+            raise HTTPException(HTTPStatus.FORBIDDEN, "Pages of other origins must not call this org")
         if length.isdecimal() and int(length) > limits.MAX_SOAP_BYTES:
             raise _too_large()
-        if self._visits > limits.MAX_REQUESTS:
+        if self._requests > limits.MAX_REQUESTS:
             raise _too_many()
 
-    def _measured(self, visit: _Visit, receive: Receive) -> Receive:
-        async def measured() -> Message:
+    def _counted(self, state: _RequestState, receive: Receive) -> Receive:
+        async def counted() -> Message:
             try:
                 message = await asyncio.wait_for(receive(), limits.PIECE_SECONDS)
             except TimeoutError:
                 raise _too_slow() from None
             size = len(message.get("body", b""))
-            visit.size += size
+            state.size += size
             self._bodies += size
-            if visit.size > limits.MAX_SOAP_BYTES:
+            if state.size > limits.MAX_SOAP_BYTES:
                 raise _too_large()
             if self._bodies > limits.MAX_BODIES_BYTES:
                 raise _too_many()
             return message
 
-        return measured
+        return counted
 
 
-def _marked(visit: _Visit, send: Send) -> Send:
-    async def marked(message: Message) -> None:
+def _with_headers(state: _RequestState, send: Send) -> Send:
+    async def send_with_headers(message: Message) -> None:
         if message["type"] == "http.response.start":
-            visit.status = message["status"]
+            state.status = message["status"]
             message = {**message, "headers": [*message.get("headers", ()), *_SECURITY_HEADERS]}
-        for piece in _pieces(message):
-            await send(piece)
-        visit.is_answered = message["type"] == "http.response.body" and not message.get("more_body")
+        for chunk in _chunks(message):
+            await send(chunk)
+        state.is_answered = message["type"] == "http.response.body" and not message.get("more_body")
 
-    return marked
+    return send_with_headers
 
 
-def _pieces(message: Message) -> Iterator[Message]:
-    """Cuts a body, so that whoever sends it on waits for its reader and holds one piece at a time."""
+def _chunks(message: Message) -> Iterator[Message]:
+    """Split a body into chunks, so that the server waits for the client after each one."""
     body = message.get("body", b"")
     for start in range(0, len(body) - limits.PIECE_BYTES, limits.PIECE_BYTES):
         yield {**message, "body": body[start : start + limits.PIECE_BYTES], "more_body": True}
@@ -151,22 +151,22 @@ def _pieces(message: Message) -> Iterator[Message]:
     yield {**message, "body": body[last:]} if body else message
 
 
-async def _refuse(visit: _Visit, scope: Scope, receive: Receive, send: Send, refusal: HTTPException) -> None:
-    """Answers a refusal; an answer that has begun is broken off by whoever carries it."""
-    if visit.status and not visit.is_answered:
+async def _refuse(state: _RequestState, scope: Scope, receive: Receive, send: Send, refusal: HTTPException) -> None:
+    """Send a refusal, or abort a reply that has begun."""
+    if state.status and not state.is_answered:
         raise ConnectionAbortedError
-    if not visit.status:
-        await refusal_reply(visit.path, refusal)(scope, receive, send)
+    if not state.status:
+        await refusal_reply(state.path, refusal)(scope, receive, send)
 
 
-def _write_access(visit: _Visit, scope: Scope) -> None:
+def _write_access(state: _RequestState, scope: Scope) -> None:
     client = scope["client"][0] if scope.get("client") else "-"
-    milliseconds = round((time.monotonic() - visit.began) * 1000)
-    _LOG.info("%s %s %s %s %d ms", client, scope["method"], _shown(visit.path), visit.status or "-", milliseconds)
+    milliseconds = round((time.monotonic() - state.began) * 1000)
+    _LOG.info("%s %s %s %s %d ms", client, scope["method"], _shown(state.path), state.status or "-", milliseconds)
 
 
 def _shown(path: str) -> str:
-    """Gives a path for the log: no query, no part that is long enough to be a secret."""
+    """Return a path for the log, without parts that are long enough to be a secret."""
     parts = (part if len(part) <= _MAX_SHOWN_CHARS and "!" not in part else "..." for part in path.split("/"))
     return quote("/".join(parts))
 
@@ -176,7 +176,9 @@ def _text(headers: list[tuple[bytes, bytes]], name: bytes) -> str:
 
 
 def _too_large() -> HTTPException:
-    return HTTPException(HTTPStatus.REQUEST_ENTITY_TOO_LARGE, f"a message may have {limits.MAX_SOAP_BYTES:,} bytes")
+    return HTTPException(
+        HTTPStatus.REQUEST_ENTITY_TOO_LARGE, f"the body is larger than {limits.MAX_SOAP_BYTES:,} bytes"
+    )
 
 
 def _too_many() -> HTTPException:
@@ -194,13 +196,13 @@ _DEFAULT_PORTS: Final = {"http": 80, "https": 443}
 
 @dataclass(frozen=True, slots=True)
 class Hosts:
-    """The names of a served org.
+    """The host names of a served org.
 
     Attributes:
-        names: those that hold with the server's own port, in small letters.
-        port: the server's.
-        others: those that hold with any port, as behind a proxy, in small letters.
-        any_address: whether IP addresses hold too; only names can be made to point elsewhere.
+        names: the names that are valid with the server's own port, in lower case.
+        port: the server's port.
+        others: the names that are valid with any port, such as behind a proxy, in lower case.
+        any_address: whether every IP address is valid too; DNS rebinding needs a name.
     """
 
     names: frozenset[str]
@@ -208,12 +210,12 @@ class Hosts:
     others: frozenset[str] = frozenset()
     any_address: bool = False
 
-    def answer_to(self, host: str) -> bool:
-        """Tells whether a Host header names this org."""
+    def accept(self, host: str) -> bool:
+        """Return whether a Host header is valid for this org."""
         found = _AUTHORITY.fullmatch(host)
         if found is None:
             return False
-        name = _plain(found["v6"] or found["name"])
+        name = _normalised(found["v6"] or found["name"])
         if name in self.others:
             return True
         is_ours = name in self.names or (self.any_address and _is_address(name))
@@ -221,30 +223,31 @@ class Hosts:
 
 
 def hosts_of(bound: str, port: int, *, others: Iterable[str] = ()) -> Hosts:
-    """Gives the names of a server that listens at an address.
+    """Return the host names of a server.
 
     Args:
-        bound: the address or name it listens at.
-        port: where it listens.
-        others: names that were set for it, with any port.
+        bound: the address or name at which it listens.
+        port: the port at which it listens.
+        others: other names, valid with any port.
     """
-    names = {_plain(bound)} | (set(_LOOPBACK_NAMES) if is_loopback(bound) or _is_any(bound) else set())
-    return Hosts(frozenset(names), port, frozenset(map(_plain, others)), any_address=_is_any(bound))
+    names = {_normalised(bound)} | (set(_LOOPBACK_NAMES) if is_loopback(bound) or is_unspecified(bound) else set())
+    return Hosts(frozenset(names), port, frozenset(map(_normalised, others)), any_address=is_unspecified(bound))
 
 
 def is_same_origin(origin: str, host: str) -> bool:
-    """Tells whether a page of an Origin was served under a Host header's name."""
+    """Return whether an Origin header has the same host and port as a Host header."""
     scheme, _, authority = origin.partition("://")
     port = _DEFAULT_PORTS.get(scheme.lower())
     return port is not None and authority.lower() in {host.lower(), f"{host.lower()}:{port}"}
 
 
-def _plain(host: str) -> str:
-    """Gives the one spelling of a name or address: `::1` for `0:0:0:0:0:0:0:1`."""
+def _normalised(host: str) -> str:
+    """Return the normal form of a name or address, such as `::1` for `0:0:0:0:0:0:0:1`."""
     return str(ipaddress.ip_address(host)) if _is_address(host) else host.lower().removesuffix(".")
 
 
-def _is_any(host: str) -> bool:
+def is_unspecified(host: str) -> bool:
+    """Return whether a host is the address `0.0.0.0` or `::`."""
     return _is_address(host) and ipaddress.ip_address(host).is_unspecified
 
 

@@ -1,4 +1,4 @@
-"""Retrieves: what a manifest selects, as a zip of the bytes that were deployed."""
+"""Retrieves: the components of a manifest as a zip of the deployed bytes."""
 
 from __future__ import annotations
 
@@ -31,22 +31,22 @@ _MANIFEST: Final = "package.xml"
 
 
 def list_components(org: Organization, kind: MetadataType, *, folder: str = "") -> list[FileProperties]:
-    """Lists an org's components of a type as the API does."""
+    """Return the org's components of a type, as the API lists them."""
     names = {user.id: user.name for user in org.users.all_users()}
     return [_properties(kind, each, folder, names) for each in org.components.list(kind.name)]
 
 
 def write_request(manifest: Manifest, *, single_package: bool) -> tuple[bytes, bytes]:
-    """Writes what a retrieve selects, and how it wants it, as a job keeps them."""
+    """Return the stored form of a retrieve's manifest and options."""
     types = [{"name": each.name, "members": list(each.members)} for each in manifest.types]
     request = {"types": types, "version": manifest.version}
     return orjson.dumps(request), orjson.dumps({"singlePackage": single_package})
 
 
 def run_retrieve(org: Organization, job: Job) -> None:
-    """Carries out a retrieve and keeps its outcome; members that do not exist become messages.
+    """Run a retrieve and store its result; members that do not exist become messages.
 
-    What does not go into one zip fails it with LIMIT_EXCEEDED.
+    A retrieve that is too large for one zip fails with LIMIT_EXCEEDED.
     """
     manifest = _read_request(org.jobs.request(job.id) or b"{}")
     now = time.time()
@@ -74,12 +74,12 @@ def run_retrieve(org: Organization, job: Job) -> None:
 
 
 def retrieve_status(job: Job) -> RetrieveResult:
-    """Tells how far a retrieve is that has not ended."""
+    """Return the status of an unfinished retrieve."""
     return RetrieveResult(job.id, job.status, done=job.is_over, success=False)
 
 
 def fail_retrieve(org: Organization, job: Job, error: str, *, code: str) -> None:
-    """Ends a retrieve that cannot be carried out."""
+    """End a retrieve that cannot run."""
     failed = replace(retrieve_status(job), status="Failed", done=True, error_message=error, error_status_code=code)
     _finish(org, failed)
 
@@ -106,11 +106,11 @@ def _find(
     found: list[tuple[MetadataType, FileProperties]] = []
     messages: list[RetrieveMessage] = []
     for kind, members in _selected(manifest):
-        there = {each.full_name.casefold(): each for each in list_components(org, kind, folder=folder)}
-        asked = {name.casefold(): name for name in members if name != WILDCARD}
-        keys = there if WILDCARD in members else [key for key in asked if key in there]
-        found += [(kind, there[key]) for key in keys]
-        messages += [_absent(kind, name, folder) for key, name in asked.items() if key not in there]
+        existing = {each.full_name.casefold(): each for each in list_components(org, kind, folder=folder)}
+        names = {name.casefold(): name for name in members if name != WILDCARD}
+        keys = existing if WILDCARD in members else [key for key in names if key in existing]
+        found += [(kind, existing[key]) for key in keys]
+        messages += [_not_found(kind, name, folder) for key, name in names.items() if key not in existing]
     return found, messages
 
 
@@ -162,5 +162,5 @@ def _manifest_properties(folder: str, now: float) -> FileProperties:
     return FileProperties("Package", name, name, created_date=moment, last_modified_date=moment)
 
 
-def _absent(kind: MetadataType, name: str, folder: str) -> RetrieveMessage:
+def _not_found(kind: MetadataType, name: str, folder: str) -> RetrieveMessage:
     return RetrieveMessage(f"{folder}{_MANIFEST}", f"Entity of type '{kind.name}' named '{name}' cannot be found")

@@ -1,10 +1,6 @@
-"""The org served to others: the same application under uvicorn, behind its gate.
+"""The org server: the org's application under uvicorn, the file by which commands find it, and its log.
 
-`python -m evalmeta.org.server PROJECT HOST PORT [NAME...]` is what `evalmeta org start --detach` starts.
-
-The file by which a project's commands find its server.
-
-The log of a served org: to a file of bounded size and, in the foreground, to stderr; never with a secret.
+`evalmeta org start --detach` starts `python -m evalmeta.org.server PROJECT HOST PORT [NAME...]`.
 """
 
 from __future__ import annotations
@@ -35,12 +31,12 @@ from evalmeta.org.http_protocol import OrgProtocol
 from evalmeta.org.jobs import JobQueue
 from evalmeta.org.lease import is_free, new_worker
 from evalmeta.org.organization import Organization
-from evalmeta.org.request_guard import RequestGuard, hosts_of
+from evalmeta.org.request_guard import RequestGuard, hosts_of, is_unspecified
 from evalmeta.org.subjects import live_raters, live_subjects
 from evalmeta.org.workers import ServedWorkers
 from evalmeta.package.files import put_file
 from evalmeta.package.project import find_project
-from evalmeta.protocol.json_fields import integer, number, read_object, text, to_timestamp
+from evalmeta.protocol.json_fields import integer, number, read_object, text
 from evalmeta.store.database import open_database
 from evalmeta.store.runs import Lease
 
@@ -51,9 +47,9 @@ if TYPE_CHECKING:
 
 
 _SIGNALS = (signal.SIGINT, signal.SIGTERM)
-_OTHER_HOST: Final = "Name this machine, or one of its addresses, with --host."
-_OTHER_PORT: Final = "Choose another port with --port, 0 for any that is free."
-# Callers have projects, and settings, of their own.
+_OTHER_HOST: Final = "Set --host to the name or an address of this machine."
+_OTHER_PORT: Final = "Choose another port with --port; 0 for any free port."
+# Callers have settings files of their own.
 _SETTINGS_NAME: Final = "evalmeta.toml of the project that serves the org"
 
 
@@ -66,23 +62,23 @@ async def serve(
     on_start: Callable[[Server], None] = lambda _: None,
     logs_to_stderr: bool = False,
 ) -> None:
-    """Serves the project's org until SIGINT or SIGTERM; runs that are in progress go on by themselves.
+    """Serve the org of a project until SIGINT or SIGTERM; runs in progress continue in their own processes.
 
     Args:
-        project: whose state folder and subjects it uses.
+        project: the project, whose state folder and subjects the org uses.
         host: the address or name to listen at.
-        port: where to listen; 0 for any port that is free.
-        names: other names that the Host header may have.
-        on_start: is told about the server when it answers.
-        logs_to_stderr: whether the log goes there too; it always goes to `logs/server.log`.
+        port: the port to listen at; 0 for any free port.
+        names: other names that are valid in the Host header.
+        on_start: called when the server accepts requests.
+        logs_to_stderr: whether to log to stderr, in addition to `logs/server.log`.
 
     Raises:
-        UsageError: it runs already, or cannot listen there.
+        UsageError: a server is already running, or this one cannot listen there.
         StoreError: the state folder cannot be used.
     """
     running = read_server(project.state_dir)
     if running:
-        raise already_runs(running)
+        raise already_running(running)
     with listen(host, port) as listening:
         port = listening.getsockname()[1]
         async with _opened(project) as org:
@@ -90,17 +86,17 @@ async def serve(
 
             def claim() -> Server:
                 with org.database.transaction():
-                    return claim_place(project.state_dir, _url(host, port), now=time.time())
+                    return claim_server_file(project.state_dir, _url(host, port), now=time.time())
 
             try:
                 gate = RequestGuard(create_app(org), hosts_of(host, port, others=names))
                 await _Uvicorn(gate, project.state_dir, claim, on_start).serve([listening])
             finally:
-                leave_place(project.state_dir)
+                remove_server_file(project.state_dir)
 
 
 def listen(host: str, port: int) -> socket.socket:
-    """Opens a socket to listen on.
+    """Return a listening socket.
 
     Raises:
         UsageError: it cannot be opened.
@@ -111,7 +107,7 @@ def listen(host: str, port: int) -> socket.socket:
     except socket.gaierror as error:
         raise UsageError(f"the server cannot listen at {host}: {error.strerror}", actions=[_OTHER_HOST]) from None
     except OSError as error:
-        # Python's own text repeats the address.
+        # Python's own message repeats the address.
         raise UsageError(
             f"the server cannot listen at {host} port {port}: {os.strerror(error.errno or 0)}",
             actions=[_OTHER_HOST if error.errno == errno.EADDRNOTAVAIL else _OTHER_PORT],
@@ -119,7 +115,7 @@ def listen(host: str, port: int) -> socket.socket:
 
 
 def main(root: str, host: str, port: str, *names: str) -> int:
-    """Serves the org of the project in `root` and gives the exit code."""
+    """Serve the org of the project in `root` and return the exit code."""
     try:
         asyncio.run(serve(find_project(Path(root)), host=host, port=int(port), names=names))
     except EvalmetaError as error:
@@ -132,7 +128,7 @@ def main(root: str, host: str, port: str, *names: str) -> int:
 
 @asynccontextmanager
 async def _opened(project: Project) -> AsyncIterator[Organization]:
-    """Opens the project's org with workers for its runs and a queue for its jobs, and takes up what was left."""
+    # Waiting runs and jobs of an earlier server are resumed.
     with open_database(project.state_dir) as database:
         workers, queue = ServedWorkers(project.root, project.state_dir), JobQueue()
         org = Organization(
@@ -165,20 +161,20 @@ def _open_log(project: Project, *, to_stderr: bool) -> None:
 
 
 def _url(host: str, port: int) -> str:
-    """Gives the address for callers on this machine."""
-    reached = {"0.0.0.0": "127.0.0.1", "::": "::1"}.get(host, host)  # noqa: S104 - compared, not bound
+    """Return the address for callers on this machine."""
+    reached = ("::1" if ":" in host else "127.0.0.1") if is_unspecified(host) else host
     return f"http://[{reached}]:{port}" if ":" in reached else f"http://{reached}:{port}"
 
 
 class _Uvicorn(uvicorn.Server):
-    """uvicorn, which says when it answers, and takes a signal as the end that was asked for."""
+    """uvicorn that calls `on_start` when it accepts requests, and stops at a signal without raising it again."""
 
     def __init__(
         self, gate: RequestGuard, state_dir: Path, claim: Callable[[], Server], on_start: Callable[[Server], None]
     ) -> None:
 
         async def renew() -> None:
-            renew_place(state_dir)
+            renew_server_file(state_dir)
 
         super().__init__(
             uvicorn.Config(
@@ -201,7 +197,7 @@ class _Uvicorn(uvicorn.Server):
         self._on_start = on_start
 
     async def startup(self, sockets: list[socket.socket] | None = None) -> None:
-        # From here on others find this process and may end it: signals are listened to already.
+        # From here on commands can find and stop this process, so signals must already be handled.
         server = self._claim()
         await super().startup(sockets)
         self._on_start(server)
@@ -210,7 +206,7 @@ class _Uvicorn(uvicorn.Server):
     def capture_signals(self) -> Iterator[None]:
         loop = asyncio.get_running_loop()
         for signal_number in _SIGNALS:
-            # Windows has no handlers of this kind; Ctrl-C cancels there.
+            # Windows has no such handlers; Ctrl-C cancels there.
             with suppress(NotImplementedError):
                 loop.add_signal_handler(signal_number, self.handle_exit, signal_number, None)
         try:
@@ -226,13 +222,13 @@ _FILE: Final = "server.json"
 
 @dataclass(frozen=True, slots=True)
 class Server:
-    """A server that runs.
+    """A running server.
 
     Attributes:
-        url: where it is, without a slash at the end.
-        pid: its process.
-        started: when it began, seconds since the epoch.
-        process: the process's name, which tells it from a later one of the same number.
+        url: its address without a trailing slash.
+        pid: its process id.
+        started: its start time in seconds since the epoch.
+        process: its worker name, which distinguishes it from a later process with the same id.
     """
 
     url: str
@@ -242,49 +238,49 @@ class Server:
 
     @property
     def host(self) -> str:
-        """Gives the name of the machine that it runs on."""
+        """Return the name of its machine."""
         return self.process.partition(":")[0]
 
 
 def read_server(state_dir: Path) -> Server | None:
-    """Gives the server of a state folder; None when there is none, or only the file of one that died."""
+    """Return the running server of a state folder, or None; the file of a dead server does not count."""
     server = _read(state_dir)
     return server if server and _is_alive(server.process, state_dir / _FILE) else None
 
 
-def claim_place(state_dir: Path, url: str, *, now: float) -> Server:
-    """Says that this process serves the state folder; call it in a transaction, so that of two at a time one does.
+def claim_server_file(state_dir: Path, url: str, *, now: float) -> Server:
+    """Write the file that names this process as the server; call it in a transaction to exclude other processes.
 
     Raises:
-        UsageError: another does already.
+        UsageError: another server is already running.
         ProjectError: the folder cannot be written.
     """
     running = read_server(state_dir)
     if running:
-        raise already_runs(running)
+        raise already_running(running)
     server = Server(url, os.getpid(), now, new_worker())
     put_file(state_dir / _FILE, orjson.dumps(asdict(server)))
     return server
 
 
-def renew_place(state_dir: Path) -> None:
-    """Says that this process still serves the folder, to machines that cannot see it; due every few seconds."""
+def renew_server_file(state_dir: Path) -> None:
+    """Show other machines, every few seconds, that this server is alive."""
     with suppress(OSError):
         os.utime(state_dir / _FILE)
 
 
-def leave_place(state_dir: Path) -> None:
-    """Removes the file if it is this process's."""
+def remove_server_file(state_dir: Path) -> None:
+    """Remove the file if it names this process."""
     server = _read(state_dir)
     if server is not None and server.pid == os.getpid():
         with suppress(OSError):
             (state_dir / _FILE).unlink()
 
 
-def already_runs(server: Server) -> UsageError:
-    """Gives the error for a start that is one too many."""
+def already_running(server: Server) -> UsageError:
+    """Return the error for a second server of the same project."""
     return UsageError(
-        f"a server for this project already runs at {server.url} (process {server.pid})",
+        f"a server for this project is already running at {server.url} (process {server.pid})",
         actions=["Look at it: evalmeta org status", "Or end it first: evalmeta org stop"],
     )
 
@@ -298,7 +294,7 @@ def _read(state_dir: Path) -> Server | None:
 
 
 def _is_alive(process: str, file: Path) -> bool:
-    # Of a process on another machine, a container of before say, only its last sign of life is known.
+    # For a process on another machine, such as an earlier container, only the file's last renewal is known.
     with suppress(OSError):
         until = file.stat().st_mtime + limits.SERVER_LEASE_SECONDS
         return process.count(":") > 1 and not is_free(Lease(process, until))
@@ -306,7 +302,7 @@ def _is_alive(process: str, file: Path) -> bool:
 
 
 _LOGGERS: Final = ("evalmeta.org", "uvicorn.error", "asyncio")
-# Nobody misses a word of a log: whatever stands in an Authorization header, or is named as a secret.
+# Everything in an Authorization header, and every value that is named as a secret.
 _SECRETS: Final = re.compile(
     r"""
     (?:Bearer|Basic|OAuth)\s+\S+
@@ -318,18 +314,18 @@ _SECRETS: Final = re.compile(
 
 
 class _Formatter(logging.Formatter):
-    """Writes one line for an event, tracebacks below it, and hides what looks like a secret."""
+    """Format a record in one line, with its traceback below, and hide values that look like secrets."""
 
-    def formatTime(self, record: logging.LogRecord, datefmt: str | None = None) -> str:  # noqa: ARG002, N802 - its name
-        """Gives the time in UTC, to the millisecond."""
-        return to_timestamp(record.created)
+    converter = staticmethod(time.gmtime)
+    default_time_format = "%Y-%m-%dT%H:%M:%S"
+    default_msec_format = "%s.%03dZ"
 
     def format(self, record: logging.LogRecord) -> str:
         return _SECRETS.sub("[secret]", redacted(super().format(record)))
 
 
 def open_log(path: Path, *, to_stderr: bool) -> None:
-    """Opens the log for this process; two older files of the same size are kept beside it.
+    """Open the log of this process, with two older files of the same maximum size.
 
     Raises:
         OSError: the file cannot be written.

@@ -1,13 +1,14 @@
-"""The Agent API: what is sent to start, continue and end a session, and what comes back.
+"""The Agent API: requests that start, continue and end a session, and their replies.
 
 Sources: Salesforce, Agentforce Developer Guide, "Agent API Examples", "Send Agent Variables with the
-Agent API" and "Agent API Considerations"; for plan traces, which the guide does not have, the library
+Agent API" and "Agent API Considerations"; for plan traces, which the guide does not describe, the library
 @salesforce/agents (`PlannerResponse`). Paths are relative to `.../einstein/ai-agent`.
 """
 
 from __future__ import annotations
 
 import json
+import re
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 from urllib.parse import quote
@@ -30,10 +31,11 @@ if TYPE_CHECKING:
 NAMED_USER_PATH: Final = "/agentforce/bootstrap/nameduser"
 END_HEADERS: Final[Mapping[str, str]] = {"x-session-end-reason": "UserRequest"}
 VERSION: Final = "/v1"
-_SAID: Final = frozenset({"Inform", "Inquire", "Confirm", "Escalate"})
-_FAILED: Final = frozenset({"Failure", "Error"})
+_MESSAGE_TYPES: Final = frozenset({"Inform", "Inquire", "Confirm", "Escalate"})
+_FAILURE_TYPES: Final = frozenset({"Failure", "Error"})
 _CONTEXT: Final = "$Context."
-# Salesforce Help, "Standard Variable Reference": the Testing API takes these names without their prefix too.
+_JWT: Final = re.compile(r"eyJ[^.]*\.[^.]*\.[^.]*", re.DOTALL)
+# Salesforce Help, "Standard Variable Reference": the Testing API also accepts these names without a prefix.
 _STANDARD: Final = frozenset({"ContactId", "EndUserContactId", "EndUserLanguage", "MessagingEndUserId", "RoutableId"})
 _BOOLEANS: Final = frozenset({"true", "false"})
 _TEXTS: Final = frozenset({"Text", "Date", "DateTime", "Ref"})
@@ -49,12 +51,12 @@ _PROMPTS: Final = frozenset({"promptContent", "promptResponse"})
 
 @dataclass(frozen=True, slots=True)
 class AgentReply:
-    """What an agent answered to one message.
+    """An agent's reply to one message.
 
     Attributes:
-        text: what it said, a line for each message.
-        plan_id: the plan that led to it; empty when it tells none.
-        failure: what it said of a failure; None when there was none.
+        text: the answer, with a line for each message.
+        plan_id: the plan of the answer; empty if unknown.
+        failure: the reported failure, or None.
     """
 
     text: str
@@ -64,7 +66,7 @@ class AgentReply:
 
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """What a plan trace tells: the topic that was settled on and the actions in order; the trace as it may be kept."""
+    """The selected topic and the actions of a plan, in order, and the trace in the form that is stored."""
 
     topic: str | None = None
     actions: tuple[Action, ...] = ()
@@ -72,29 +74,29 @@ class Plan:
 
 
 def start_path(agent_id: str) -> str:
-    """Gives where a session with an agent is started."""
+    """Return the path to start a session with an agent."""
     return f"{VERSION}/agents/{quote(agent_id, safe='')}/sessions"
 
 
 def messages_path(session_id: str) -> str:
-    """Gives where messages of a session are sent."""
+    """Return the path for messages of a session."""
     return f"{end_path(session_id)}/messages"
 
 
 def end_path(session_id: str) -> str:
-    """Gives what is deleted to end a session."""
+    """Return the path to delete, which ends a session."""
     return f"{VERSION}/sessions/{quote(session_id, safe='')}"
 
 
 def plan_path(session_id: str, plan_id: str) -> str:
-    """Gives where a plan's trace is: the preview API has it."""
+    """Return the path of a plan's trace, in the preview API."""
     return f"/v1.1/preview/sessions/{quote(session_id, safe='')}/plans/{quote(plan_id, safe='')}"
 
 
 def start_body(*, key: str, instance_url: str, bypass_user: bool, variables: Iterable[JsonObject]) -> JsonObject:
-    """Asks for a session; `key` is a new UUID.
+    """Return the request for a session; `key` is a new UUID.
 
-    With `bypass_user` the agent acts as its own user, without as the token's.
+    With `bypass_user`, the agent acts as its own user, otherwise as the token's user.
     """
     return {
         "externalSessionKey": key,
@@ -106,28 +108,28 @@ def start_body(*, key: str, instance_url: str, bypass_user: bool, variables: Ite
 
 
 def text_body(sequence_id: int, utterance: str) -> JsonObject:
-    """Says something; the number must be larger with every message of a session."""
+    """Return a message; the number must increase with every message of a session."""
     return {"message": {"sequenceId": sequence_id, "type": "Text", "text": utterance}, "variables": []}
 
 
-def variables(given: Iterable[ContextVariable], types: Mapping[str, str]) -> list[JsonObject]:
-    """Gives context variables as the API takes them.
+def variables(context: Iterable[ContextVariable], types: Mapping[str, str]) -> list[JsonObject]:
+    """Return context variables in the API's form.
 
-    A type is the one in `types`, else Boolean for `true` and `false` in any case, else
-    Text: a Boolean that is sent as text is never true for the agent. The standard
-    variables get their prefix `$Context.`; behind it, names of custom fields lose `__c`.
+    The type is that in `types`, or else Boolean for `true` and `false` in any case, or else Text. A
+    Boolean that is sent as Text is never true for the agent. Standard variables get their prefix
+    `$Context.`; with that prefix, names of custom fields lose `__c`.
 
     Raises:
-        ValueError: a value is none of the type that `types` says.
+        ValueError: a value does not have its type in `types`.
     """
-    return [_variable(each.name, each.value, types.get(each.name)) for each in given]
+    return [_variable(each.name, each.value, types.get(each.name)) for each in context]
 
 
 def read_session_id(reply: JsonObject) -> str:
-    """Gives the id of a session that was started.
+    """Return the id of a new session.
 
     Raises:
-        MessageUnreadable: the reply tells none.
+        MessageUnreadable: the reply has none.
     """
     if session_id := text(reply, "sessionId"):
         return session_id
@@ -135,33 +137,33 @@ def read_session_id(reply: JsonObject) -> str:
 
 
 def read_reply(reply: JsonObject) -> AgentReply:
-    """Reads what came back for a message; kinds of messages that say nothing are passed over.
+    """Read the reply to a message; messages without an answer or failure are ignored.
 
     Raises:
-        MessageUnreadable: it has no list of messages.
+        MessageUnreadable: the reply has no list of messages.
     """
     if not isinstance(value_at(reply, "messages"), list):
         raise MessageUnreadable("the reply has no list of messages")
     messages = list_of_objects(reply, "messages")
-    said = [text(each, "message") for each in messages if text(each, "type") in _SAID]
-    failed = [_failure(each) for each in messages if text(each, "type") in _FAILED]
+    answers = [text(each, "message") for each in messages if text(each, "type") in _MESSAGE_TYPES]
+    failures = [_failure(each) for each in messages if text(each, "type") in _FAILURE_TYPES]
     plan_id = next((found for each in messages if (found := text(each, "planId"))), "")
-    return AgentReply("\n".join(filter(None, said)), plan_id, "; ".join(failed) if failed else None)
+    return AgentReply("\n".join(filter(None, answers)), plan_id, "; ".join(failures) if failures else None)
 
 
 def read_plan(trace: JsonObject) -> Plan:
-    """Reads a plan trace; one that is empty, as some orgs give it, tells nothing."""
+    """Read a plan trace, which is empty in some orgs."""
     steps = list_of_objects(trace, "plan")
     topics = [text(each, "topic") for each in steps if text(each, "type") == "UpdateTopicStep"]
     topic = text(trace, "topic") or next(filter(None, reversed(topics)), "")
     actions = tuple(_action(each) for each in steps if text(each, "type") == "FunctionStep" and _function_name(each))
-    return Plan(topic or None, actions, _kept(trace))
+    return Plan(topic or None, actions, _storable(trace))
 
 
 def read_token(reply: JsonObject) -> str:
-    """Gives the JWT that a session was exchanged for, empty when the reply holds none."""
+    """Return the JWT in the reply of a token exchange, or an empty text."""
     token = optional_text(reply, "access_token") or ""
-    return token if token.startswith("eyJ") and token.count(".") == 2 else ""  # noqa: PLR2004 - header, claims, signature
+    return token if _JWT.fullmatch(token) else ""
 
 
 def _variable(name: str, value: str, kind: str | None) -> JsonObject:
@@ -183,12 +185,12 @@ def _value(name: str, value: str, kind: str) -> JsonValue:
     except orjson.JSONDecodeError:
         parsed = None
     if parsed is None or not isinstance(parsed, _KINDS.get(kind, object)):
-        raise ValueError(f"the context variable {name} is {value[:50]!r}, which is no {kind}")
+        raise ValueError(f"the context variable {name} is {value[:50]!r}, which is not a valid {kind}")
     return parsed
 
 
 def _failure(message: JsonObject) -> str:
-    return text(message, "message") or "it does not say why"
+    return text(message, "message") or "no reason given"
 
 
 def _function_name(step: JsonObject) -> str:
@@ -206,8 +208,8 @@ def _action(step: JsonObject) -> Action:
     )
 
 
-def _kept(trace: JsonObject) -> JsonValue:
-    """Gives the trace as it came, without its prompts when it is too large, or None when it still is."""
+def _storable(trace: JsonObject) -> JsonValue:
+    """Return the trace, without its prompts if it is too large, or None if it is still too large."""
     if not trace or is_too_deep(trace):
         return None
     without_prompts = {**trace, "plan": [_without_prompts(step) for step in list_of_objects(trace, "plan")]}

@@ -1,7 +1,7 @@
-"""The values of the Metadata API: what goes to an org and what comes back.
+"""The values that the Metadata API sends and returns.
 
-Names are the API's own in snake case (Metadata API Developer Guide, "File-Based Calls"
-and "Utility Calls"). Times are ISO 8601 in UTC.
+Names are the API's own in snake case (Metadata API Developer Guide, "File-Based Calls" and
+"Utility Calls"). Times are ISO 8601 in UTC.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 
 @dataclass(frozen=True, slots=True)
 class DeployOptions:
-    """How a deployment is carried out; the defaults are what Salesforce's own clients send."""
+    """The options of a deployment; the defaults are those of Salesforce's clients."""
 
     allow_missing_files: bool = False
     auto_update_package: bool = False
@@ -28,7 +28,7 @@ class DeployOptions:
 
 @dataclass(frozen=True, slots=True)
 class AsyncResult:
-    """The receipt of a job."""
+    """The id and state of a new job."""
 
     done: bool
     id: str
@@ -37,7 +37,7 @@ class AsyncResult:
 
 @dataclass(frozen=True, slots=True)
 class CancelResult:
-    """Whether a deployment was still waiting, and so is canceled at once."""
+    """Whether a deployment was canceled immediately, because it was still waiting."""
 
     done: bool
     id: str
@@ -45,7 +45,7 @@ class CancelResult:
 
 @dataclass(frozen=True, slots=True)
 class DeployMessage:
-    """What became of one component; `problem` says why it failed."""
+    """The result of one component; `problem` is the reason of a failure."""
 
     component_type: str
     full_name: str
@@ -63,13 +63,13 @@ class DeployMessage:
 
     @property
     def key(self) -> str:
-        """Gives `Type:FullName`, unique in an org."""
+        """Return `Type:FullName`, unique in an org."""
         return f"{self.component_type}:{self.full_name}"
 
 
 @dataclass(frozen=True, slots=True)
 class RunTestsResult:
-    """The Apex tests of a deployment: always none here."""
+    """The Apex tests of a deployment; orgs of evalmeta run none."""
 
     num_failures: int = 0
     num_tests_run: int = 0
@@ -78,7 +78,7 @@ class RunTestsResult:
 
 @dataclass(frozen=True, slots=True)
 class DeployDetails:
-    """What became of every component."""
+    """The results of all components."""
 
     component_failures: tuple[DeployMessage, ...] = ()
     component_successes: tuple[DeployMessage, ...] = ()
@@ -87,7 +87,7 @@ class DeployDetails:
 
 @dataclass(frozen=True, slots=True)
 class DeployResult:
-    """How far a deployment is, or how it ended."""
+    """The status or the result of a deployment."""
 
     id: str
     status: str
@@ -145,7 +145,7 @@ class RetrieveMessage:
 
 @dataclass(frozen=True, slots=True)
 class RetrieveResult:
-    """How far a retrieve is; when it is done, the zip and what is in it."""
+    """The status of a retrieve; when it is done, also the zip and the list of its files."""
 
     id: str
     status: str

@@ -1,12 +1,10 @@
-"""The Metadata API's SOAP messages: envelopes, operations, faults.
+"""The Metadata API's SOAP messages: envelopes, operations and faults, and dataclasses as XML or JSON.
 
-Replies put a prefix on Envelope and Body and none below, as jsforce needs. A zip travels
-as base64; it is cut out of a message before the XML is parsed, so that no parser ever
-sees text of that size.
+In replies only Envelope and Body have a prefix, which jsforce requires. A zip is base64 text, which is
+cut out of a message before the XML is parsed, so that no parser reads text of that size.
 
-Dataclasses to nodes or JSON and back, by their fields: `check_only: bool` is `<checkOnly>true</checkOnly>`.
-
-Elements stand in the order of their names, as the sequences of the Metadata API's WSDL do.
+The fields of a dataclass are elements (`check_only: bool` is `<checkOnly>true</checkOnly>`), sorted by name as in
+the sequences of the Metadata API's WSDL.
 """
 
 from __future__ import annotations
@@ -39,7 +37,7 @@ if TYPE_CHECKING:
 _T = TypeVar("_T")
 _SOAP: Final = "http://schemas.xmlsoap.org/soap/envelope/"
 _XSI: Final = "http://www.w3.org/2001/XMLSchema-instance"
-# XML writers put the ends of base64 lines as `&#13;` or the whole in a CDATA section.
+# Some XML writers escape line ends in base64 as `&#13;`, or use a CDATA section.
 _LINE_END: Final = rb"&#(?:10|13|x[aAdD]);"
 _ZIP: Final = re.compile(
     rb"<(?:\w+:)?[zZ]ipFile(?:\s[^<>]*)?>"
@@ -51,7 +49,7 @@ _ZIP: Final = re.compile(
 
 @dataclass(frozen=True, slots=True)
 class Call:
-    """A call as it travels: the operation's element, the session's token, a zip if it carries one."""
+    """A call: the operation's element, the session's token, and a zip if there is one."""
 
     operation: Node
     session: str = field(default="", repr=False)
@@ -59,47 +57,47 @@ class Call:
 
     @property
     def name(self) -> str:
-        """Gives the operation's name, such as `checkDeployStatus`."""
+        """Return the operation's name, such as `checkDeployStatus`."""
         return self.operation.name
 
     def text(self, *names: str) -> str:
-        """Gives the text at the end of a way of names inside the operation; empty when there is none."""
+        """Return the text at a path of names inside the operation, or an empty text."""
         return text_of(find(self.operation, *names))
 
 
 def describe_call(version: str) -> Node:
-    """Makes a describeMetadata call."""
+    """Return a describeMetadata call."""
     return node("describeMetadata", [node("asOfVersion", version)])
 
 
 def list_call(type_name: str, version: str) -> Node:
-    """Makes a listMetadata call for one type."""
+    """Return a listMetadata call for one type."""
     return node("listMetadata", [node("queries", [node("type", type_name)]), node("asOfVersion", version)])
 
 
 def deploy_call(zip_file: bytes, options: DeployOptions) -> Node:
-    """Makes a deploy call."""
+    """Return a deploy call."""
     encoded = base64.b64encode(zip_file).decode("ascii")
     return node("deploy", [node("ZipFile", encoded), node("DeployOptions", to_nodes(options))])
 
 
 def check_deploy_call(job_id: str) -> Node:
-    """Makes a checkDeployStatus call that asks for details."""
+    """Return a checkDeployStatus call with details."""
     return node("checkDeployStatus", [node("asyncProcessId", job_id), node("includeDetails", "true")])
 
 
 def cancel_deploy_call(job_id: str) -> Node:
-    """Makes a cancelDeploy call."""
+    """Return a cancelDeploy call."""
     return node("cancelDeploy", [node("String", job_id)])
 
 
 def quick_deploy_call(validation_id: str) -> Node:
-    """Makes a deployRecentValidation call."""
+    """Return a deployRecentValidation call."""
     return node("deployRecentValidation", [node("validationId", validation_id)])
 
 
 def retrieve_call(manifest: Manifest, version: str, *, single_package: bool = False) -> Node:
-    """Makes a retrieve call for what a manifest selects; a single package has no folder around it."""
+    """Return a retrieve call for a manifest; a single package has no folder around its files."""
     types = [
         node("types", [*(node("members", member) for member in each.members), node("name", each.name)])
         for each in manifest.types
@@ -110,22 +108,22 @@ def retrieve_call(manifest: Manifest, version: str, *, single_package: bool = Fa
 
 
 def check_retrieve_call(job_id: str) -> Node:
-    """Makes a checkRetrieveStatus call that asks for the zip."""
+    """Return a checkRetrieveStatus call with the zip."""
     return node("checkRetrieveStatus", [node("asyncProcessId", job_id), node("includeZip", "true")])
 
 
 def write_call(operation: Node, *, session: str, client: str) -> bytes:
-    """Puts a call into an envelope with the session's token."""
+    """Return a call in an envelope with the session's token."""
     header = [node("SessionHeader", [node("sessionId", session)]), node("CallOptions", [node("client", client)])]
     envelope = [node("soapenv:Header", header, xmlns=NAMESPACE), node("soapenv:Body", [operation], xmlns=NAMESPACE)]
     return render(node("soapenv:Envelope", envelope, **{"xmlns:soapenv": _SOAP}))
 
 
 def read_call(data: bytes) -> Call:
-    """Reads a call from an envelope.
+    """Read a call from an envelope.
 
     Raises:
-        MessageUnreadable: the bytes are no SOAP call.
+        MessageUnreadable: the bytes are not a SOAP call.
     """
     body, zip_file, session = _read_body(
         data, max_bytes=limits.MAX_ENVELOPE_BYTES, max_elements=limits.MAX_ENVELOPE_ELEMENTS
@@ -137,28 +135,28 @@ def read_call(data: bytes) -> Call:
 
 
 def read_deploy(call: Call) -> tuple[bytes, DeployOptions]:
-    """Takes a deploy call apart; options come as `DeployOptions` (jsforce) or `deployOptions`."""
+    """Return the zip and the options of a deploy call; jsforce sends `DeployOptions`, others `deployOptions`."""
     if call.zip_file is None:
-        raise MessageUnreadable("deploy carries no ZipFile")
+        raise MessageUnreadable("deploy has no ZipFile")
     options = find(call.operation, "DeployOptions") or find(call.operation, "deployOptions") or node("DeployOptions")
     return call.zip_file, from_node(DeployOptions, options)
 
 
 def read_job_id(call: Call) -> str:
-    """Gives the job that a call is about, as jsforce or the WSDL spell it; empty when it names none."""
+    """Return the job id of a call, in the spelling of jsforce or of the WSDL; empty if there is none."""
     spellings = ("asyncProcessId", "id", "String", "validationId", "validationID")
     return next((job_id for name in spellings if (job_id := call.text(name).strip())), "")
 
 
 def read_retrieve(call: Call) -> tuple[Manifest, bool]:
-    """Gives what a retrieve call selects, and whether it wants a single package.
+    """Return the manifest of a retrieve call, and whether to return a single package.
 
-    The request comes as `request` (jsforce) or `retrieveRequest` (WSDL).
+    jsforce names the request `request`, the WSDL `retrieveRequest`.
     """
     request = find(call.operation, "retrieveRequest") or find(call.operation, "request")
     unpackaged = find(request, "unpackaged") if request else None
     if request is None or unpackaged is None:
-        raise MessageUnreadable("retrieve names nothing to retrieve")
+        raise MessageUnreadable("retrieve has no manifest")
     types = tuple(_read_types(each) for each in children(unpackaged) if each.name == "types")
     version = text_of(find(unpackaged, "version")) or text_of(find(request, "apiVersion"))
     single = read_boolean("singlePackage", text_of(find(request, "singlePackage")), otherwise=False)
@@ -166,26 +164,26 @@ def read_retrieve(call: Call) -> tuple[Manifest, bool]:
 
 
 def write_results(operation: str, results: Sequence[DataclassInstance]) -> bytes:
-    """Answers a call with its results; none makes an empty response."""
+    """Return the reply with the results of a call, which may be none."""
     return _write_response(operation, [node("result", to_nodes(each)) for each in results])
 
 
 def write_text_result(operation: str, text: str) -> bytes:
-    """Answers a call whose result is a text, such as the id of a quick deploy."""
+    """Return the reply with a text as result, such as the id of a quick deploy."""
     return _write_response(operation, [node("result", text)])
 
 
 def write_records(type_name: str, records: Sequence[tuple[str, Node] | None]) -> bytes:
-    """Answers readMetadata: of each record the full name and its element; None is a record that does not exist."""
+    """Return the reply to readMetadata: the full name and element of each record; None if it does not exist."""
     return _write_response("readMetadata", [node("result", [_record(type_name, each) for each in records])])
 
 
 def read_results(cls: type[_T], data: bytes) -> list[_T]:
-    """Reads the results of a call.
+    """Read the results of a call.
 
     Raises:
         OrgFault: the org answered with a fault.
-        MessageUnreadable: the bytes are no SOAP reply.
+        MessageUnreadable: the bytes are not a SOAP reply.
     """
     response, zip_file = _read_response(data)
     results = [from_node(cls, each) for each in children(response) if each.name == "result"]
@@ -193,11 +191,11 @@ def read_results(cls: type[_T], data: bytes) -> list[_T]:
 
 
 def read_text_result(data: bytes) -> str:
-    """Reads the one result of a call whose result is a text.
+    """Read a result that is a text.
 
     Raises:
         OrgFault: the org answered with a fault.
-        MessageUnreadable: the bytes are no SOAP reply, or it has no such result.
+        MessageUnreadable: the bytes are not a SOAP reply, or it has no result.
     """
     response, _ = _read_response(data)
     text = text_of(find(response, "result"))
@@ -207,7 +205,7 @@ def read_text_result(data: bytes) -> str:
 
 
 def write_fault(code: str, message: str) -> bytes:
-    """Answers a call with a fault, whose HTTP status is 500; what follows the message's first line is advice."""
+    """Return the reply with a fault; lines after the first one of the message are advice."""
     fault = node("soapenv:Fault", [node("faultcode", f"sf:{code}"), node("faultstring", f"{code}: {message}")])
     envelope = {"xmlns:soapenv": _SOAP, "xmlns:sf": NAMESPACE}
     return render(node("soapenv:Envelope", [node("soapenv:Body", [fault])], **envelope))
@@ -249,7 +247,7 @@ def _read_body(data: bytes, *, max_bytes: int, max_elements: int) -> tuple[Node,
         raise MessageUnreadable(str(error)) from None
     body = find(envelope, "Body")
     if envelope.name != "Envelope" or body is None:
-        raise MessageUnreadable("the message is no SOAP envelope")
+        raise MessageUnreadable("the message is not a SOAP envelope")
     return body, zip_file, text_of(find(envelope, "Header", "SessionHeader", "sessionId"))
 
 
@@ -257,7 +255,7 @@ def _decode_zip(text: bytes) -> bytes:
     try:
         return base64.b64decode(re.sub(_LINE_END, b"", text) if b"&" in text else text)
     except binascii.Error:
-        raise MessageUnreadable("the zip is no base64") from None
+        raise MessageUnreadable("the zip is not valid base64") from None
 
 
 def _with_zip(result: _T, zip_file: bytes) -> _T:
@@ -279,7 +277,7 @@ _BOOLEANS: Final = {"true": True, "1": True, "false": False, "0": False}
 
 
 class _Field(NamedTuple):
-    """How one field travels: its element's name, its type, whether that has fields itself, repeats, must come."""
+    """How to write a field: its element, its type, and whether it is a dataclass, is repeated, and is required."""
 
     attribute: str
     element: str
@@ -290,7 +288,7 @@ class _Field(NamedTuple):
 
 
 def to_nodes(value: DataclassInstance) -> list[Node]:
-    """Writes a dataclass as elements, one for each field that is not None."""
+    """Return a dataclass as elements, one for each field that is not None."""
     nodes: list[Node] = []
     for each in _fields(type(value)):
         content = getattr(value, each.attribute)
@@ -302,17 +300,14 @@ def to_nodes(value: DataclassInstance) -> list[Node]:
 
 
 def from_node(cls: type[_T], source: Node) -> _T:
-    """Reads a dataclass from an element; elements that it does not know are passed over.
+    """Read a dataclass from an element; unknown elements are ignored.
 
     Raises:
-        MessageUnreadable: a field is missing or is not of its type.
+        MessageUnreadable: a field is missing or has the wrong type.
     """
     found: dict[str, list[Node]] = {}
     for child in children(source):
-        if child.name in found:
-            found[child.name].append(child)
-        else:
-            found[child.name] = [child]
+        found.setdefault(child.name, []).append(child)
     values: dict[str, object] = {}
     for each in _fields(cast("type", cls)):
         nodes = found.get(each.element)
@@ -326,16 +321,16 @@ def from_node(cls: type[_T], source: Node) -> _T:
 
 
 def to_json(value: DataclassInstance) -> JsonObject:
-    """Writes a dataclass as a JSON object, with a key for each field that is not None."""
+    """Return a dataclass as a JSON object, with a key for each field that is not None."""
     found = ((each, getattr(value, each.attribute)) for each in _fields(type(value)))
     return {each.element: _to_json(item) for each, item in found if item is not None}
 
 
 def from_json(cls: type[_T], source: JsonObject) -> _T:
-    """Reads a dataclass from a JSON object; keys that it does not know are passed over.
+    """Read a dataclass from a JSON object; unknown keys are ignored.
 
     Raises:
-        MessageUnreadable: a field is missing or is not of its type.
+        MessageUnreadable: a field is missing or has the wrong type.
     """
     values: dict[str, object] = {}
     for each in _fields(cast("type", cls)):
@@ -348,10 +343,10 @@ def from_json(cls: type[_T], source: JsonObject) -> _T:
 
 
 def read_boolean(name: str, text: str, *, otherwise: bool) -> bool:
-    """Reads the text of an element of type xsd:boolean; an empty one is `otherwise`.
+    """Read the text of an xsd:boolean element; an empty one is `otherwise`.
 
     Raises:
-        MessageUnreadable: it is neither true, false, 1 nor 0.
+        MessageUnreadable: it is not true, false, 1 or 0.
     """
     try:
         return _BOOLEANS[text.strip()] if text.strip() else otherwise
@@ -421,17 +416,17 @@ def _from_text(kind: type, text: str) -> object:
 @cache
 def _fields(cls: type) -> tuple[_Field, ...]:
     hints = get_type_hints(cls)
-    found = (_field_of(each.name, hints[each.name], _is_required(each)) for each in fields(cls))
+    found = (_field_of(each.name, hints[each.name], required=_is_required(each)) for each in fields(cls))
     return tuple(sorted(found, key=lambda each: each.element))
 
 
-def _field_of(attribute: str, hint: object, required: bool) -> _Field:  # noqa: FBT001
+def _field_of(attribute: str, hint: object, *, required: bool) -> _Field:
     first, *rest = attribute.split("_")
     element = first + "".join(word.capitalize() for word in rest)
     arguments = [each for each in get_args(hint) if each not in {type(None), ...}]
     kind = arguments[0] if arguments else hint
     if not isinstance(kind, type):
-        raise TypeError(f"{attribute} has a type that cannot travel: {hint!r}")
+        raise TypeError(f"the type of {attribute} is not supported: {hint!r}")
     return _Field(attribute, element, kind, is_dataclass(kind), get_origin(hint) is tuple, required)
 
 

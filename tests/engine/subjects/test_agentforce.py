@@ -139,7 +139,7 @@ def test_plain_values_of_the_state_are_variables_too(api: AgentApi) -> None:
 
 def test_a_variable_of_another_type_than_the_settings_say_is_an_error(api: AgentApi) -> None:
     about = Case(1, CASE.turns, context_variables=(ContextVariable("Count", "three"),))
-    with pytest.raises(SubjectError, match=r"Count is 'three', which is no Number; .* variable_types"):
+    with pytest.raises(SubjectError, match=r"Count is 'three', which is not a valid Number; .* variable_types"):
         ask(api, settings(variable_types={"Count": "Number"}), about)
 
 

@@ -199,7 +199,7 @@ def test_a_line_may_hold_an_error(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("line", "complaint"),
     [
-        ("{", "it is no JSON"),
+        ("{", "it is not valid JSON"),
         ("3", "expected a JSON object"),
         ('{"outcome": "x"}', "it has no utterance"),
         ('{"utterance": 3, "outcome": "x"}', "it has no utterance"),
@@ -222,7 +222,7 @@ def test_an_invalid_line_is_reported_with_its_number(tmp_path: Path, line: str, 
         ('{"outcome": "x"}', r"run\.json:1 cannot be used: it has no utterance"),
         ("[]", "a list without any run"),
         ("[3]", "run 1 of the list: it is not a results object"),
-        ('[{"testCases": []}, {}]', "run 2 of the list: it has no list of testCases"),
+        ('[{"testCases": []}, {}]', "run 2 of the list: it is not a results object"),
     ],
 )
 def test_a_file_says_what_is_wrong_with_it(tmp_path: Path, content: str, complaint: str) -> None:
