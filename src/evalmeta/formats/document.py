@@ -14,10 +14,6 @@ if TYPE_CHECKING:
     from evalmeta.model.settings import AdkDialect, MissingData, Settings
 
 
-def _no_lines() -> Mapping[int, int]:
-    return {}
-
-
 @dataclass(frozen=True, slots=True)
 class Document:
     """A file's cases, and its run settings.
@@ -36,7 +32,7 @@ class Document:
     min_pass_rate: float | None = None
     is_answered: bool = False
     notes: tuple[Problem, ...] = ()
-    lines: Mapping[int, int] = field(default_factory=_no_lines)
+    lines: Mapping[int, int] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)

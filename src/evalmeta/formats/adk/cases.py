@@ -82,17 +82,13 @@ class AdkTurn:
     rubrics: tuple[Rubric, ...] = ()
 
 
-def _no_state() -> JsonObject:
-    return {}
-
-
 @dataclass(frozen=True, slots=True)
 class Session:
     """The start of a case's session."""
 
     app_name: str = ""
     user_id: str = ""
-    state: JsonObject = field(default_factory=_no_state)
+    state: JsonObject = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
     from pathlib import Path
 
-    from evalmeta.formats.ballerina.traces import ConversationThread, FunctionCall, Trace
+    from evalmeta.formats.ballerina.traces import ConversationThread, Trace
     from evalmeta.formats.json_source import JsonFile
     from evalmeta.model.json_value import JsonValue
 
@@ -125,14 +125,13 @@ def _is_timed(source: JsonValue) -> bool:
 def _actions(trace: Trace) -> Iterator[Action]:
     waiting = list(tool_results(trace))
     for call in all_tool_calls(trace):
-        result = next((each for each in waiting if each.name == call.name and _is_of(each.id, call)), None)
+        result = next(
+            (each for each in waiting if each.name == call.name and (None in (each.id, call.id) or each.id == call.id)),
+            None,
+        )
         if result:
             waiting.remove(result)
         yield Action(call.name, call.arguments, result.content if result else None)
-
-
-def _is_of(result_id: str | None, call: FunctionCall) -> bool:
-    return result_id is None or call.id is None or result_id == call.id
 
 
 def _dataset(file: JsonFile, diagnostics: Diagnostics, name: str) -> Document:

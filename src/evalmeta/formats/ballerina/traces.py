@@ -13,14 +13,10 @@ from typing import TYPE_CHECKING, Literal, TypeAlias
 from evalmeta.errors import AgentFailed
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping, Sequence
+    from collections.abc import Iterable, Iterator, Sequence
     from datetime import datetime
 
     from evalmeta.model.json_value import JsonObject, JsonValue
-
-
-def _no_values() -> Mapping[str, JsonValue]:
-    return {}
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,7 +24,7 @@ class FunctionCall:
     """A call of a tool that the model asked for; `id` tells several calls of one answer apart."""
 
     name: str
-    arguments: JsonObject = field(default_factory=_no_values)
+    arguments: JsonObject = field(default_factory=dict)
     id: str | None = None
 
 

@@ -294,7 +294,9 @@ def _plain_one(value: object, where: str, depth: int) -> JsonValue:
     if isinstance(value, str):
         return _encodable(value, where)
     if isinstance(value, float):
-        return None if math.isnan(value) else _finite(float(value), where)
+        if math.isinf(value):
+            raise UsageError(f"{where} holds {value}, which JSON cannot hold")
+        return None if math.isnan(value) else float(value)
     return _converted(value, where, depth)
 
 
@@ -318,9 +320,3 @@ def _encodable(text: str, where: str) -> str:
     except UnicodeEncodeError as error:
         raise UsageError(f"{where} is not valid Unicode text ({error.reason})") from error
     return text
-
-
-def _finite(value: float, where: str) -> float:
-    if math.isinf(value):
-        raise UsageError(f"{where} holds {value}, which JSON cannot hold")
-    return value

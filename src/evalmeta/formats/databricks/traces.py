@@ -162,7 +162,7 @@ class _Reader:
             latency_ms=self._latency(),
             session_id=_text(self._metadata.get("mlflow.trace.session")) or None,
             tokens=self._tokens(),
-            trace=self._value if _can_be_kept(self._value) else None,
+            trace=self._value if len(json.dumps(self._value)) <= limits.MAX_ANSWER_CHARS else None,
             retrieved=self._retrieved(),
         )
 
@@ -245,7 +245,3 @@ def _number(value: JsonValue) -> float | None:
 
 def _text(value: JsonValue) -> str:
     return value if isinstance(value, str) else ""
-
-
-def _can_be_kept(value: JsonValue) -> bool:
-    return len(json.dumps(value)) <= limits.MAX_ANSWER_CHARS

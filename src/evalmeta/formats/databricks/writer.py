@@ -49,12 +49,8 @@ def _request(inputs: Inputs) -> JsonValue:
     """Return a plain text if there is no history and the text would not be read as a request, or else messages."""
     if not inputs.conversation_history and is_plain(inputs.utterance):
         return inputs.utterance
-    messages = [(_role(each), each.message or "") for each in inputs.conversation_history]
+    messages = [(_ROLES.get(each.role or "", "user"), each.message or "") for each in inputs.conversation_history]
     return {"messages": [{"role": role, "content": text} for role, text in (*messages, ("user", inputs.utterance))]}
-
-
-def _role(message: HistoryMessage) -> str:
-    return _ROLES.get(message.role or "", "user")
 
 
 def _response(expectations: Sequence[Expectation]) -> Expectation | None:
