@@ -14,8 +14,8 @@ from typing import TYPE_CHECKING
 import httpx
 import pytest
 
+import evalmeta
 from client.servers import TOKEN, replying
-from evalmeta.api import orgs
 from evalmeta.cli.main import main
 from evalmeta.client.connection import Connection
 from evalmeta.client.metadata import deploy, describe
@@ -103,7 +103,7 @@ def run(capsys: pytest.CaptureFixture[str], command: str) -> list[str]:
 
 async def deployed(files: Mapping[str, bytes]) -> list[str]:
     """Sends a zip to the embedded org, past every check of the client, and gives what the org complains about."""
-    async with orgs.connect(find_project(Path.cwd())) as connection:
+    async with evalmeta.connect(find_project(Path.cwd())) as connection:
         result = await deploy(connection, build_zip(files.items()))
     told = [each.problem or "" for each in result.details.component_failures]
     return [*told, result.error_message] if result.error_message else told
@@ -197,7 +197,7 @@ def test_what_a_hostile_org_sends_is_written_and_never_read(bait: Bait) -> None:
             replying(receipt, write_results("checkRetrieveStatus", [found])) as url,
             Connection(url=url, token=TOKEN, api_version=NEWEST_API_VERSION) as connection,
         ):
-            await orgs.retrieve(connection, find_project(Path.cwd()), ignore_conflicts=True)
+            await evalmeta.retrieve(connection, find_project(Path.cwd()), ignore_conflicts=True)
 
     for data in small(bait):
         asyncio.run(retrieved(data))

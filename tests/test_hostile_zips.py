@@ -14,9 +14,9 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+import evalmeta
 from client.servers import TOKEN, replying
 from evalmeta import limits
-from evalmeta.api import orgs
 from evalmeta.client.connection import Connection
 from evalmeta.client.metadata import deploy
 from evalmeta.errors import ArchiveError, EvalmetaError, ProjectError
@@ -55,7 +55,7 @@ def retrieve(zip_file: bytes) -> None:
             replying(receipt, write_results("checkRetrieveStatus", [found])) as url,
             Connection(url=url, token=TOKEN, api_version=NEWEST_API_VERSION) as connection,
         ):
-            await orgs.retrieve(connection, find_project(Path.cwd()))
+            await evalmeta.retrieve(connection, find_project(Path.cwd()))
 
     asyncio.run(go())
 
@@ -85,7 +85,7 @@ def test_a_hostile_zip_from_an_org_writes_nothing(project: Path) -> None:
 
 def test_a_hostile_zip_to_an_org_changes_nothing() -> None:
     async def go(zip_file: bytes) -> tuple[bool, str | None]:
-        async with orgs.connect(find_project(Path.cwd())) as connection:
+        async with evalmeta.connect(find_project(Path.cwd())) as connection:
             result = await deploy(connection, zip_file)
         return result.success, result.error_message
 

@@ -6,9 +6,11 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Final
 
 if TYPE_CHECKING:
+    from evalmeta.api.deployments import deploy
     from evalmeta.api.evaluate import evaluate, evaluate_async
     from evalmeta.api.files import Validation, read, validate, write
-    from evalmeta.api.orgs import connect, deploy, retrieve
+    from evalmeta.api.org_targets import connect
+    from evalmeta.api.retrievals import retrieve
     from evalmeta.api.runs import finish_run, list_tests, start_run
     from evalmeta.api.selections import resolve
     from evalmeta.client.connection import Connection
@@ -69,7 +71,9 @@ __all__ = [
 _HOMES: Final = {
     "evalmeta.api.evaluate": ("evaluate", "evaluate_async"),
     "evalmeta.api.files": ("Validation", "read", "validate", "write"),
-    "evalmeta.api.orgs": ("connect", "deploy", "retrieve"),
+    "evalmeta.api.deployments": ("deploy",),
+    "evalmeta.api.org_targets": ("connect",),
+    "evalmeta.api.retrievals": ("retrieve",),
     "evalmeta.api.selections": ("resolve",),
     "evalmeta.api.runs": ("finish_run", "list_tests", "start_run"),
     "evalmeta.client.connection": ("Connection",),

@@ -40,8 +40,8 @@ def test_pairs_are_read_from_csv(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("name", "text", "why"),
     [
-        ("p.jsonl", LINE + "{", r"p\.jsonl:2: is no JSON"),
-        ("p.jsonl", "[1]", r"p\.jsonl:1: is no JSON object"),
+        ("p.jsonl", LINE + "{", r"p\.jsonl:2: is not valid JSON"),
+        ("p.jsonl", "[1]", r"p\.jsonl:1: is not a JSON object"),
         ("p.jsonl", '{"actual": "b", "right": true}', "1: 'expected' is missing"),
         ("p.jsonl", '{"expected": 5, "actual": "b", "right": true}', "1: 'expected' is 5"),
         ("p.jsonl", '{"expected": "a", "actual": "b", "right": 1}', "1: 'right' is 1"),
@@ -49,10 +49,10 @@ def test_pairs_are_read_from_csv(tmp_path: Path) -> None:
         ("p.csv", "expected,actual,right\na,b,maybe\n", "2: 'right' is 'maybe'"),
         ("p.csv", "expected,actual,right\na,b,true,c\n", "2: has more fields"),
         ("p.csv", "expected,actual,right\na,b\n", "2: 'right' is None"),
-        ("p.csv", 'expected,actual,right\na,"b"c,true\n', "is no CSV"),
+        ("p.csv", 'expected,actual,right\na,"b"c,true\n', "is not valid CSV"),
     ],
 )
-def test_a_line_that_is_no_pair_is_told_with_its_place(tmp_path: Path, name: str, text: str, why: str) -> None:
+def test_an_invalid_line_is_reported_with_its_location(tmp_path: Path, name: str, text: str, why: str) -> None:
     with pytest.raises(UsageError, match=why):
         read_pairs(written(tmp_path, text, name))
 
@@ -62,17 +62,17 @@ def test_rules_need_no_project(tmp_path: Path) -> None:
     assert [one.rule for one in judged] == ["numbers"]
 
 
-def test_a_rater_of_the_project_is_asked(tmp_path: Path) -> None:
+def test_a_rater_of_the_project_can_be_checked(tmp_path: Path) -> None:
     written(tmp_path, '[raters.own]\nadapter = "rules"\n', "evalmeta.toml")
     file = written(tmp_path, LINE)
     assert asyncio.run(check_rater(file, rater="own", start=tmp_path))[0].is_right
     assert asyncio.run(check_rater(file, start=tmp_path))[0].is_right
 
 
-def test_a_rater_that_is_not_there_is_told(tmp_path: Path) -> None:
+def test_an_unknown_rater_is_refused(tmp_path: Path) -> None:
     file = written(tmp_path, LINE)
     with pytest.raises(ProjectError):
         asyncio.run(check_rater(file, rater="own", start=tmp_path))
     written(tmp_path, "", "evalmeta.toml")
-    with pytest.raises(SettingsError, match="no rater is called 'own'; there are: rules"):
+    with pytest.raises(SettingsError, match="there is no rater 'own'; there are: rules"):
         asyncio.run(check_rater(file, rater="own", start=tmp_path))

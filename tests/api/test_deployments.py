@@ -7,7 +7,7 @@ import pytest
 
 from evalmeta.api import deployments
 from evalmeta.api.org_targets import connect
-from evalmeta.api.packages import Parcel, pack_project
+from evalmeta.api.packages import DeployPackage, pack_project
 from evalmeta.api.sync import receipts_of, tracking_of
 from evalmeta.errors import DeployFailed, EvalmetaError, NotFound, UsageError
 from evalmeta.model.component import Manifest, ManifestTypes
@@ -43,8 +43,8 @@ def within(project: Project, do: Callable[[Connection], Awaitable[T]]) -> T:
 
 
 def started(project: Project, options: DeployOptions = DeployOptions()) -> str:  # noqa: B008 - immutable
-    parcel = pack_project(project, resolve(project))
-    return within(project, lambda connection: deployments.start(connection, project, parcel, options=options))
+    package = pack_project(project, resolve(project))
+    return within(project, lambda connection: deployments.start(connection, project, package, options=options))
 
 
 def remembered(project: Project) -> int:
@@ -114,7 +114,7 @@ def test_what_is_over_cannot_be_canceled_and_says_how_to_see_the_end(project: Pr
 def test_a_job_that_is_none_is_told_from_one_that_the_org_does_not_have(
     project: Project, job_id: str, kind: type[Exception]
 ) -> None:
-    for call in (deployments.look, deployments.finish):
+    for call in (deployments.fetch, deployments.finish):
         with pytest.raises(kind):
             within(project, lambda connection, call=call: call(connection, project, job_id))
 
@@ -135,10 +135,10 @@ def test_without_any_there_is_no_most_recent_one(project: Project) -> None:
 
 def test_a_failed_deployment_is_an_error_with_its_problems(project: Project) -> None:
     manifest = write_manifest(Manifest((ManifestTypes(TYPES[0].name, ("Absent",)),), "64.0"))
-    parcel = Parcel(build_zip([("package.xml", manifest)]))
+    package = DeployPackage(build_zip([("package.xml", manifest)]))
 
     async def deploy(connection: Connection) -> object:
-        job_id = await deployments.start(connection, project, parcel)
+        job_id = await deployments.start(connection, project, package)
         return await deployments.finish(connection, project, job_id)
 
     with pytest.raises(DeployFailed) as raised:

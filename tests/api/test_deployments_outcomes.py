@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from evalmeta.api.deployments import failure_of, outcome_of
-from evalmeta.api.packages import Parcel
+from evalmeta.api.packages import DeployPackage
 from evalmeta.model.problem import Location, Problem, Severity
 from evalmeta.package.project import find_project
 from evalmeta.package.resolver import find_components
@@ -68,9 +68,9 @@ def test_a_refused_component_is_a_problem_with_its_place(project: Project) -> No
 def test_a_warning_of_the_orgs_is_told_unless_it_was_known(project: Project) -> None:
     warned = told(replace(DONE, problem="odd", problem_type="Warning"))
     known = Problem("odd", Severity.WARNING, Location(FILE), "odd")
-    parcel = Parcel(b"", find_components(project), warnings=(known,))
+    package = DeployPackage(b"", find_components(project), warnings=(known,))
     assert outcome_of(warned, project).messages == (f"{FILE}: odd",)
-    assert outcome_of(warned, project, parcel).messages == ()
+    assert outcome_of(warned, project, package).messages == ()
 
 
 @pytest.mark.parametrize(

@@ -202,7 +202,9 @@ def test_the_lower_version_is_used_and_a_lowered_one_is_told(
     assert names(project, target, remarks, ApiVersion(67))[1] == "66.0"
     monkeypatch.setenv("SF_ORG_API_VERSION", "99.0")
     assert names(project, target, remarks)[1] == "66.0"
-    assert remarks == [f"API version 66.0 is used, not {asked}: the org has no newer one" for asked in ("67.0", "99.0")]
+    assert remarks == [
+        f"API version 66.0 is used instead of {asked}: the org has no newer one" for asked in ("67.0", "99.0")
+    ]
 
 
 def test_an_org_that_is_too_old_is_refused(project: Project, org: OAuthServer, monkeypatch: pytest.MonkeyPatch) -> None:

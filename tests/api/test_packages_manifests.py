@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from evalmeta.api import orgs
+import evalmeta
 from evalmeta.api.packages import manifest_from_org, manifest_from_project, manifest_to_retrieve
 from evalmeta.api.selections import resolve
 from evalmeta.errors import NotFound, UsageError
@@ -59,9 +59,9 @@ def test_the_version_can_be_chosen(project: Project) -> None:
 
 
 async def _from_org(project: Project, selection: Selection, *deployed: str, retrieve: bool = False) -> Manifest | None:
-    async with orgs.connect(project) as connection:
+    async with evalmeta.connect(project) as connection:
         if deployed:
-            await orgs.deploy(connection, project, resolve(project, entries(*deployed)))
+            await evalmeta.deploy(connection, project, resolve(project, entries(*deployed)))
         make = manifest_to_retrieve if retrieve else manifest_from_org
         return await make(connection, project, selection)
 

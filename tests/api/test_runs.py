@@ -6,7 +6,8 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from evalmeta.api.orgs import deploy, retrieve
+from evalmeta.api.deployments import deploy
+from evalmeta.api.retrievals import retrieve
 from evalmeta.api.runs import AgentTest, finish_run, select_tests
 from evalmeta.api.selections import resolve
 from evalmeta.client.runs import start_run

@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from evalmeta.api.orgs import connect
-from evalmeta.api.sync import hashes_of, look, remember_deployment, tracking_of
+from evalmeta.api.org_targets import connect
+from evalmeta.api.sync import compare_components, hashes_of, remember_deployment, tracking_of
 from evalmeta.client.metadata import deploy, list_components
 from evalmeta.model.registry import TYPES
 from evalmeta.package.archive import build_zip, package_entries
@@ -76,7 +76,7 @@ def test_a_date_that_is_not_known_is_looked_up_and_remembered(project: Project) 
     async def run() -> dict[str, Synced]:
         async with connect(project) as connection:
             with tracking_of(project, connection) as tracking:
-                await look(connection, tracking, KIND, find_components(project))
+                await compare_components(connection, tracking, KIND, find_components(project))
                 return tracking.load(KIND.name)
 
     assert [each.modified for each in asyncio.run(run()).values()] == [date]

@@ -212,7 +212,7 @@ def test_what_a_retrieve_wrote_before_it_failed_is_remembered(
         write_file(project, path, content)
 
     with monkeypatch.context() as patched:
-        patched.setattr("evalmeta.api.orgs.write_file", fail_at_b)
+        patched.setattr("evalmeta.api.retrievals.write_file", fail_at_b)
         assert evalmeta("retrieve").code != 0
     change_in_org(deployed, evalmeta, "A", "again")
 

@@ -156,7 +156,7 @@ def test_an_invalid_job_id_is_a_usage_error(evalmeta: Program, command: str, wor
 def test_an_unknown_job_is_a_usage_error(evalmeta: Program, command: str) -> None:
     done = evalmeta("deploy", command, "-i", "0Af000000000099XXX")
 
-    assert (done.code, "has no deployment 0Af000000000099XXX that you may see" in done.err) == (2, True)
+    assert (done.code, "has no deployment 0Af000000000099XXX that you can access" in done.err) == (2, True)
 
 
 @pytest.mark.usefixtures("project")

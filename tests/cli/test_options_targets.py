@@ -36,7 +36,7 @@ def test_a_manifest_with_a_newer_api_version_is_lowered_and_reported(evalmeta: P
     for command in ("deploy", "retrieve"):
         done = evalmeta(command, "--manifest", "package.xml")
         assert done.code == 0
-        assert "Warning: API version 67.0 is used, not 99.0: the org has no newer one\n" in done.err
+        assert "Warning: API version 67.0 is used instead of 99.0: the org has no newer one\n" in done.err
 
 
 @pytest.mark.usefixtures("team")
@@ -50,7 +50,7 @@ def test_an_org_of_the_environment_is_printed_without_its_token(
         done = evalmeta("test", "list")
     assert done.err == (
         f"Target: {org.url}, with SF_ACCESS_TOKEN\n"
-        "Warning: API version 66.0 is used, not 99.0: the org has no newer one\n"
+        "Warning: API version 66.0 is used instead of 99.0: the org has no newer one\n"
     )
 
 

@@ -116,7 +116,7 @@ def test_what_forceignore_names_is_not_written(evalmeta: Program, copy_samples: 
     done = evalmeta("retrieve")
 
     assert "Retrieved 2 components." in done.out
-    assert f"Warning: {file.relative_to(project)} was not written: .forceignore names it" in done.err
+    assert f"Warning: {file.relative_to(project)} was not written: .forceignore matches it" in done.err
     assert not file.exists()
 
 

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from evalmeta.api.orgs import deploy
+from evalmeta.api.deployments import deploy
 from evalmeta.api.runs import finish_run, start_run
 from evalmeta.api.selections import resolve
 from evalmeta.model.expectations import known_names, scorer_names

@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from evalmeta.api import orgs
+import evalmeta
 from evalmeta.client.metadata import list_components
 from evalmeta.errors import StoreCorrupt, StoreError
 from evalmeta.org.app import embedded_org
@@ -61,11 +61,11 @@ def test_deploy_then_retrieve_gives_every_sample_the_same_bytes(
     before = {each.full_name: each.path.read_bytes() for each in components.components}
 
     async def there_and_back() -> list[str]:
-        async with orgs.connect(project) as connection:
-            await orgs.deploy(connection, project, components)
+        async with evalmeta.connect(project) as connection:
+            await evalmeta.deploy(connection, project, components)
             for each in components.components:
                 each.path.unlink()
-            return [each.state for each in (await orgs.retrieve(connection, project)).components]
+            return [each.state for each in (await evalmeta.retrieve(connection, project)).components]
 
     assert asyncio.run(there_and_back()) == ["Created"] * len(before)
     after = resolve(project)

@@ -25,7 +25,7 @@ NAMES = [f"Orders {number}" for number in range(1, CASES + 1)]
 WAIT = 120
 STARTER = """\
 import asyncio, pathlib, sys
-from evalmeta.api.orgs import connect
+from evalmeta.api.org_targets import connect
 from evalmeta.api.runs import start_run
 from evalmeta.package.project import find_project
 

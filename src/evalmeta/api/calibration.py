@@ -1,4 +1,4 @@
-"""Calibrating raters: labelled pairs out of a file, and what a rater of the project says of them."""
+"""Checking a rater of the project against labelled pairs in a file."""
 
 from __future__ import annotations
 
@@ -23,22 +23,22 @@ if TYPE_CHECKING:
 
 
 _RULES: Final = "rules"
-_TEXTS: Final = ("expected", "actual")
 _EXTRAS: Final = ("utterance", "rule", "split")
 _BOOLEANS: Final = {"true": True, "yes": True, "1": True, "false": False, "no": False, "0": False}
+_EXAMPLE: Final = 'Write one pair a line, such as {"expected": "It is 5.", "actual": "It is 6.", "right": false}'
 
 
 async def check_rater(file: Path, *, rater: str = _RULES, start: Path | None = None) -> tuple[RatedPair, ...]:
-    """Asks a rater about the labelled pairs of a file.
+    """Rate the labelled pairs of a file, and return each pair with its rating.
 
     Args:
         file: see `read_pairs`.
-        rater: a name under [raters] in evalmeta.toml; `rules` is there without one.
-        start: where to look for the project, the current folder if not given.
+        rater: a name under [raters] in evalmeta.toml, or `rules`, which is always available.
+        start: where to look for the project; the current folder if None.
 
     Raises:
-        UsageError: the file cannot be read, or a line of it is no labelled pair.
-        SettingsError: no rater is called so, or it cannot be used.
+        UsageError: the file cannot be read, or a line is not a labelled pair.
+        SettingsError: there is no rater with this name, or it cannot be used.
     """
     pairs = read_pairs(file)
     settings, root = _settings(rater, start or Path())
@@ -50,23 +50,20 @@ async def check_rater(file: Path, *, rater: str = _RULES, start: Path | None = N
 
 
 def read_pairs(file: Path) -> tuple[Pair, ...]:
-    """Reads labelled pairs: JSON lines, or CSV with a header when the name ends in `.csv`.
+    """Read labelled pairs from JSON lines, or from CSV with a header if the name ends in `.csv`.
 
     A pair has `expected`, `actual` and `right` (true or false), and may have
     `utterance`, `rule` and `split`.
 
     Raises:
-        UsageError: the file cannot be read or has no pairs, or a line is none: says which and why.
+        UsageError: the file cannot be read or has no pairs, or a line is not a valid pair.
     """
     text = read_text(file, raises=UsageError)
     rows = _csv_rows(file, text) if file.suffix.lower() == ".csv" else _json_rows(file, text)
-    pairs = tuple(_pair(f"{file}:{line}", row) for line, row in rows)
+    pairs = tuple(_pair(f"{file}:{number}", row) for number, row in rows)
     if not pairs:
         raise UsageError(f"{file}: has no labelled pairs", actions=(_EXAMPLE,))
     return pairs
-
-
-_EXAMPLE: Final = 'Write one pair a line, such as {"expected": "It is 5.", "actual": "It is 6.", "right": false}'
 
 
 def _json_rows(file: Path, text: str) -> Iterator[tuple[int, Mapping[str, object]]]:
@@ -76,9 +73,9 @@ def _json_rows(file: Path, text: str) -> Iterator[tuple[int, Mapping[str, object
         try:
             row: object = json.loads(line)
         except (ValueError, RecursionError) as error:
-            raise UsageError(f"{file}:{number}: is no JSON: {error}", actions=(_EXAMPLE,)) from error
+            raise UsageError(f"{file}:{number}: is not valid JSON: {error}", actions=(_EXAMPLE,)) from error
         if not isinstance(row, dict):
-            raise UsageError(f"{file}:{number}: is no JSON object", actions=(_EXAMPLE,))
+            raise UsageError(f"{file}:{number}: is not a JSON object", actions=(_EXAMPLE,))
         yield number, row
 
 
@@ -90,31 +87,30 @@ def _csv_rows(file: Path, text: str) -> Iterator[tuple[int, Mapping[str, object]
                 raise UsageError(f"{file}:{reader.line_num}: has more fields than the header")
             yield reader.line_num, row
     except csv.Error as error:
-        raise UsageError(f"{file}:{reader.line_num}: is no CSV: {error}") from error
+        raise UsageError(f"{file}:{reader.line_num}: is not valid CSV: {error}") from error
 
 
-def _pair(place: str, row: Mapping[str, object]) -> Pair:
-    expected, actual = (_text(place, row, key) for key in _TEXTS)
-    extras = {key: _text(place, row, key) for key in _EXTRAS if row.get(key)}
-    return Pair(expected, actual, _right(place, row), **extras)
+def _pair(line: str, row: Mapping[str, object]) -> Pair:
+    extras = {key: _text(line, row, key) for key in _EXTRAS if row.get(key)}
+    return Pair(_text(line, row, "expected"), _text(line, row, "actual"), _right(line, row), **extras)
 
 
-def _text(place: str, row: Mapping[str, object], key: str) -> str:
+def _text(line: str, row: Mapping[str, object], key: str) -> str:
     value = row.get(key)
     if not isinstance(value, str):
-        raise UsageError(f"{place}: {key!r} is {_told(row, key)}, it must be a text", actions=(_EXAMPLE,))
+        raise UsageError(f"{line}: {key!r} is {_shown(row, key)}, but must be a string", actions=(_EXAMPLE,))
     return value
 
 
-def _right(place: str, row: Mapping[str, object]) -> bool:
+def _right(line: str, row: Mapping[str, object]) -> bool:
     value = row.get("right")
     known = _BOOLEANS.get(value.strip().lower()) if isinstance(value, str) else value
     if not isinstance(known, bool):
-        raise UsageError(f"{place}: 'right' is {_told(row, 'right')}, it must be true or false", actions=(_EXAMPLE,))
+        raise UsageError(f"{line}: 'right' is {_shown(row, 'right')}, but must be true or false", actions=(_EXAMPLE,))
     return known
 
 
-def _told(row: Mapping[str, object], key: str) -> str:
+def _shown(row: Mapping[str, object], key: str) -> str:
     return f"{row[key]!r:.60}" if key in row else "missing"
 
 
@@ -132,6 +128,6 @@ def _settings(name: str, start: Path) -> tuple[RaterSettings, Path]:
         return RulesRater(adapter="rules"), project.root
     known = ", ".join([_RULES, *raters])
     raise SettingsError(
-        f"no rater is called {name!r}; there are: {known}",
-        actions=(f'Add a table [raters.{name}] with its adapter, "rules" or "llm", to evalmeta.toml.',),
+        f"there is no rater {name!r}; there are: {known}",
+        actions=(f'Add a table [raters.{name}] with adapter = "rules" or "llm" to evalmeta.toml.',),
     )

@@ -1,4 +1,4 @@
-"""Changes: what differs between a project and an org, or between two files."""
+"""Differences between a project and an org, and between two files."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from difflib import get_close_matches
 from typing import TYPE_CHECKING, Final
 
 from evalmeta.api.files import bytes_of, shown
-from evalmeta.api.sync import fetch, look, tracking_of
+from evalmeta.api.sync import compare_components, fetch, tracking_of
 from evalmeta.errors import InvalidMetadata, NotFound
 from evalmeta.model.difference import Difference, compare
 from evalmeta.model.registry import types_at
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from evalmeta.api.runs import AgentTest
-    from evalmeta.api.sync import Sides
+    from evalmeta.api.sync import ComparedComponent
     from evalmeta.client.connection import Connection
     from evalmeta.model.component import Component
     from evalmeta.model.registry import MetadataType
@@ -35,7 +35,7 @@ _ORG: Final = "the org"
 
 @dataclass(frozen=True, slots=True)
 class ComponentStatus:
-    """Where a component stands; `file` is empty when the project has none."""
+    """The state of a component; `file` is empty if the project does not have it."""
 
     state: SyncState
     type: str
@@ -45,60 +45,65 @@ class ComponentStatus:
 
 @dataclass(frozen=True, slots=True)
 class Status:
-    """The components that differ, and how many there are on either side."""
+    """The components that differ, and the number of components that the project or the org has."""
 
     components: tuple[ComponentStatus, ...]
     total: int
 
 
 async def status(connection: Connection, project: Project) -> Status:
-    """Tells what changed in the project, in the org, or in both since the last deploy or retrieve.
+    """Return what changed in the project, in the org, or in both since the last deploy or retrieve.
 
     Raises:
         OrgError: the org cannot be reached or refuses a call.
         InvalidMetadata: two files have the same full name.
         ProjectError: a file cannot be read.
     """
-    sides = await _look(connection, project)
-    return Status(tuple(_component_status(each) for each in sides if each.state is not SyncState.SAME), len(sides))
+    compared = await _compare_all(connection, project)
+    differing = [each for each in compared if each.state is not SyncState.SAME]
+    rows = (
+        ComponentStatus(each.state, each.type.name, each.full_name, shown(each.local.path) if each.local else "")
+        for each in differing
+    )
+    return Status(tuple(rows), len(compared))
 
 
 async def find_undeployed(connection: Connection, project: Project, tests: Iterable[AgentTest]) -> list[str]:
-    """Lists those of the tests in the org whose file was changed here and differs from the org's.
+    """List the tests whose file was changed in the project and differs from the org's; raise like `status`.
 
-    The org is asked only when a file is not what both sides had last; raises like `status`.
+    The org is asked only if a file differs from the last common state.
     """
     wanted = {each.key.casefold() for each in tests}
     ours = [each for each in find_components(project) if each.key.casefold() in wanted]
-    sides: list[Sides] = []
+    compared: list[ComparedComponent] = []
     with tracking_of(project, connection) as tracking:
         for kind in dict.fromkeys(each.type for each in ours):
             base = tracking.load(kind.name)
             changed = [each for each in ours if each.type == kind and _is_changed(each, base)]
             if changed:
                 only = [each.full_name for each in changed]
-                sides += await look(connection, tracking, kind, changed, only=only)
-    return [each.full_name for each in sides if each.listed and each.state is not SyncState.SAME]
+                compared += await compare_components(connection, tracking, kind, changed, only=only)
+    return [each.full_name for each in compared if each.listed and each.state is not SyncState.SAME]
 
 
 async def diff(connection: Connection, project: Project, names: Sequence[str] = ()) -> list[Difference]:
-    """Compares the project's definitions (after) with the org's (before); those with the same bytes are left out.
+    """Compare the project's definitions (after) with the org's (before), except those with the same bytes.
 
     Args:
         connection: the org.
-        project: whose definitions are compared.
-        names: full names of those to compare; all without any.
+        project: the project with the definitions.
+        names: the full names to compare; empty for all.
 
     Raises:
-        NotFound: neither side has a definition of that name.
+        NotFound: neither side has a definition with that name.
         OrgError: the org cannot be reached or refuses a call.
         InvalidMetadata: two files have the same full name.
         ProjectError: a file cannot be read.
     """
-    sides = await _look(connection, project)
+    compared = await _compare_all(connection, project)
     wanted = {name.casefold() for name in names}
-    _check_names(names, [each.full_name for each in sides])
-    chosen = [each for each in sides if not wanted or each.full_name.casefold() in wanted]
+    _check_names(names, [each.full_name for each in compared])
+    chosen = [each for each in compared if not wanted or each.full_name.casefold() in wanted]
     differing = [each for each in chosen if each.state is not SyncState.SAME]
     contents: dict[tuple[MetadataType, str], bytes] = {}
     for kind in dict.fromkeys(each.type for each in differing):
@@ -108,7 +113,7 @@ async def diff(connection: Connection, project: Project, names: Sequence[str] = 
 
 
 def diff_files(before: Path, after: Path) -> Difference | None:
-    """Compares two definition files; None when they have the same bytes.
+    """Compare two definition files; return None if they have the same bytes.
 
     Raises:
         NotFound: a file does not exist.
@@ -117,28 +122,23 @@ def diff_files(before: Path, after: Path) -> Difference | None:
 
 
 def compare_contents(before: tuple[str, bytes], after: tuple[str, bytes]) -> Difference | None:
-    """Compares two versions of a definition, each with what it is called; None when they have the same bytes."""
+    """Compare two versions of a definition, each with its label; return None if they have the same bytes."""
     return None if before[1] == after[1] else _compared("", before, after)
 
 
-async def _look(connection: Connection, project: Project) -> list[Sides]:
+async def _compare_all(connection: Connection, project: Project) -> list[ComparedComponent]:
     components = find_components(project)
-    sides: list[Sides] = []
+    compared: list[ComparedComponent] = []
     with tracking_of(project, connection) as tracking:
         for kind in types_at(connection.api_version):
             ours = [each for each in components if each.type == kind]
-            sides += await look(connection, tracking, kind, ours)
-    return sides
+            compared += await compare_components(connection, tracking, kind, ours)
+    return compared
 
 
 def _is_changed(component: Component, base: Mapping[str, Synced]) -> bool:
     known = base.get(component.full_name.casefold())
     return known is None or known.sha256 != hash_of(read_file(component.path))
-
-
-def _component_status(sides: Sides) -> ComponentStatus:
-    file = shown(sides.local.path) if sides.local else ""
-    return ComponentStatus(sides.state, sides.type.name, sides.full_name, file)
 
 
 def _check_names(names: Iterable[str], known: Sequence[str]) -> None:
@@ -150,13 +150,14 @@ def _check_names(names: Iterable[str], known: Sequence[str]) -> None:
             raise NotFound(f"neither the project nor the org has a definition {name!r}", actions=actions)
 
 
-def _difference(sides: Sides, content: bytes | None) -> Difference:
-    if sides.local is None:
-        return Difference(sides.full_name, _ORG, None)
-    file = shown(sides.local.path)
+def _difference(compared: ComparedComponent, content: bytes | None) -> Difference:
+    name, local = compared.full_name, compared.local
+    if local is None:
+        return Difference(name, _ORG, None)
+    file = shown(local.path)
     if content is None:
-        return Difference(sides.full_name, None, file)
-    return _compared(sides.full_name, (_ORG, content), (file, read_file(sides.local.path)))
+        return Difference(name, None, file)
+    return _compared(name, (_ORG, content), (file, read_file(local.path)))
 
 
 def _compared(name: str, before: tuple[str, bytes], after: tuple[str, bytes]) -> Difference:

@@ -259,7 +259,7 @@ async def connect(
         newest = await connection.newest_version()
         connection.api_version = _common_version(by_hand or project.api_version or NEWEST_API_VERSION, newest)
         if by_hand and by_hand > connection.api_version:
-            remark(f"API version {connection.api_version} is used, not {by_hand}: the org has no newer one")
+            remark(f"API version {connection.api_version} is used instead of {by_hand}: the org has no newer one")
         try:
             yield connection
         except OrgFault as fault:

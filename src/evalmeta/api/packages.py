@@ -1,9 +1,4 @@
-"""Packages: zips for the Metadata API, built from a selection without an org.
-
-Manifests made from a selection: of the project's files, or of what an org has.
-
-Parcels: the zips that deployments send, packed from a project or from a folder in metadata format.
-"""
+"""Packages for the Metadata API, and the manifests for a selection of components."""
 
 from __future__ import annotations
 
@@ -34,28 +29,52 @@ from evalmeta.package.selection import Selection, match_names, parse_members
 from evalmeta.xmlio.manifests import write_manifest
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping, Sequence
+    from collections.abc import Iterator, Mapping, Sequence
     from pathlib import Path
 
     from evalmeta.client.connection import Connection
     from evalmeta.model.component import Component, ComponentSet
     from evalmeta.model.problem import Problem
-    from evalmeta.model.registry import ApiVersion, MetadataType
+    from evalmeta.model.registry import ApiVersion
     from evalmeta.package.files import FileState
     from evalmeta.package.project import Project
     from evalmeta.package.selection import MemberPattern
 
 
+# The folder that the sf CLI uses in a zip that is not a single package.
+_FOLDER: Final = "zip/"
+
+
 @dataclass(frozen=True, slots=True)
-class Package:
-    """A zip that was built.
+class DeployPackage:
+    """A zip to deploy.
+
+    Attributes:
+        components: the project's components in it; empty if it was packed from another folder.
+        destructive: the names of its manifests of destructive changes.
+        single_package: whether package.xml is in its root.
+        warnings: about the project's files.
+        messages: about the package as a whole.
+    """
+
+    zip_file: bytes
+    components: tuple[Component, ...] = ()
+    destructive: tuple[str, ...] = ()
+    single_package: bool = True
+    warnings: tuple[Problem, ...] = ()
+    messages: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class BuiltPackage:
+    """A zip that was written to a file.
 
     Attributes:
         state: what writing it did to the file.
-        components: how many components it holds.
-        destructive: the names of the destructive changes in it.
+        components: the number of components in it.
+        destructive: the names of its manifests of destructive changes.
         size: its size in bytes.
-        sha256: its digest in hexadecimal digits.
+        sha256: its SHA-256 digest in hexadecimal.
         warnings: about the project's files.
         messages: about the package as a whole.
     """
@@ -70,48 +89,103 @@ class Package:
     messages: tuple[str, ...]
 
 
+def pack_project(
+    project: Project,
+    components: ComponentSet,
+    *,
+    destructive: Mapping[str, Path] | None = None,
+    newest: ApiVersion | None = None,
+) -> DeployPackage:
+    """Validate components and pack them.
+
+    Args:
+        project: the project of the components.
+        components: what to deploy.
+        destructive: the manifests of what to delete, by their names in the zip.
+        newest: the newest API version of the org.
+
+    Raises:
+        InvalidMetadata: the components have errors.
+        ArchiveError: the package exceeds a limit of the Metadata API.
+        NotFound: a manifest of what to delete does not exist.
+    """
+    warnings = check_components(project, components)
+    version = components.api_version if newest is None else min(components.api_version, newest)
+    package = _packed(replace(components, api_version=version), destructive)
+    messages = (*lowered_version(components.api_version, version), *package.messages)
+    return replace(package, warnings=(*package.warnings, *warnings), messages=messages)
+
+
+def pack_folder(path: Path, *, single_package: bool = False) -> DeployPackage:
+    """Pack a folder in metadata format, or read a zip; only the org validates its contents.
+
+    Args:
+        path: the folder or the zip.
+        single_package: whether package.xml is in its root instead of in a folder.
+
+    Raises:
+        NotFound: the path or its package.xml does not exist.
+        ArchiveError: the zip is not safe to read, or exceeds a limit of the Metadata API.
+        ProjectError: a file cannot be read.
+    """
+    if path.is_dir():
+        prefix = "" if single_package else _FOLDER
+        files = dict(_files_in(path)) if (path / PACKAGE_FILE).is_file() else {}
+        has_manifest, count = bool(files), len(files)
+        zip_file = build_zip([(prefix + name, file) for name, file in files.items()])
+    elif path.is_file():
+        zip_file = read_file(path, max_bytes=limits.MAX_ZIP_BYTES)
+        names = read_zip(zip_file)
+        has_manifest, count = any(name.rpartition("/")[2] == PACKAGE_FILE for name in names), len(names)
+    else:
+        raise NotFound(f"{shown(path)} does not exist")
+    if not has_manifest:
+        way_out = "Generate it with `evalmeta manifest generate`, or the whole package with `evalmeta package build`."
+        raise NotFound(f"{shown(path)} has no {PACKAGE_FILE}", actions=[way_out])
+    messages = near_limits(zipped=len(zip_file), entries=count)
+    return DeployPackage(zip_file, single_package=single_package, messages=messages)
+
+
 def build_package(
     project: Project,
     selection: Selection,
     path: Path,
     *,
-    destructive: dict[str, Path] | None = None,
+    destructive: Mapping[str, Path] | None = None,
     api_version: ApiVersion | None = None,
-) -> Package:
-    """Writes the zip that a deployment of the selection would send; the same files always give the same bytes.
+) -> BuiltPackage:
+    """Write the zip that a deployment of a selection would send; the same files always give the same bytes.
 
     Args:
         project: where the components are.
-        selection: which of them.
-        path: the zip's file; its folder is made when it is missing.
-        destructive: manifests of what is to be deleted, by their names in the zip.
-        api_version: the version in the package's manifest; by default the version in force.
+        selection: which components.
+        path: the zip; missing folders are created.
+        destructive: the manifests of what to delete, by their names in the zip.
+        api_version: the version in the manifest; the version in force if None.
 
     Raises:
-        ArchiveError: the package goes beyond what an org takes; nothing was written.
+        ArchiveError: the package exceeds a limit of the Metadata API; nothing was written.
         NotFound: the project has no components, and nothing is to be deleted.
         EvalmetaError: as `selections.resolve` and `selections.read_manifest`.
     """
-    deletions, told = read_deletions(destructive or {})
-    components = resolve(project, selection, api_version=api_version, may_be_empty=bool(deletions))
-    if not (components.components or deletions):
+    components = resolve(project, selection, api_version=api_version, may_be_empty=bool(destructive))
+    if not (components.components or destructive):
         raise NotFound(f"{shown(project.root)} has no components in it.")
-    entries = list(package_entries(components, deletions))
-    data = build_zip(entries)
-    return Package(
+    package = _packed(components, destructive)
+    return BuiltPackage(
         path,
-        put_file(path, data),
-        len(components.components),
-        tuple(sorted(deletions)),
-        len(data),
-        hashlib.sha256(data).hexdigest(),
-        (*components.warnings, *told, *ignore_problems(project)),
-        near_limits(zipped=len(data), entries=len(entries)),
+        put_file(path, package.zip_file),
+        len(package.components),
+        package.destructive,
+        len(package.zip_file),
+        hashlib.sha256(package.zip_file).hexdigest(),
+        (*package.warnings, *ignore_problems(project)),
+        package.messages,
     )
 
 
 def find_destructive(manifest: Path | None, *, pre: Path | None = None, post: Path | None = None) -> dict[str, Path]:
-    """Finds what is to be deleted: the files beside a manifest, or in their place those that are named.
+    """Find the manifests of what to delete: the files next to a manifest, or those that are given instead.
 
     Raises:
         UsageError: `pre` or `post` is given without a manifest.
@@ -120,40 +194,69 @@ def find_destructive(manifest: Path | None, *, pre: Path | None = None, post: Pa
         if pre or post:
             raise UsageError(
                 "--pre-destructive-changes and --post-destructive-changes need --manifest.",
-                actions=("Name the package.xml to go with it; it may be empty.",),
+                actions=("Add --manifest with a package.xml, which may be empty.",),
             )
         return {}
-    beside = {name: manifest.parent / name for name in DESTRUCTIVE_FILES}
+    siblings = {name: manifest.parent / name for name in DESTRUCTIVE_FILES}
     named = {PRE_DESTRUCTIVE_FILE: pre, POST_DESTRUCTIVE_FILE: post}
-    return {name: path for name, path in beside.items() if path.is_file()} | {
+    return {name: path for name, path in siblings.items() if path.is_file()} | {
         name: path for name, path in named.items() if path is not None
     }
+
+
+def lowered_version(wanted: ApiVersion | None, used: ApiVersion) -> tuple[str, ...]:
+    """Return a message if an older API version than the wanted one is used."""
+    if wanted is None or wanted <= used:
+        return ()
+    return (f"API version {used} is used instead of {wanted}: the org has no newer one",)
+
+
+def _packed(components: ComponentSet, destructive: Mapping[str, Path] | None) -> DeployPackage:
+    deletions: dict[str, bytes] = {}
+    warnings = [*components.warnings]
+    for name, path in (destructive or {}).items():
+        manifest, found = read_manifest(path, destructive=True)
+        # Types that evalmeta does not handle are left out; any other manifest keeps its bytes.
+        deletions[name] = write_manifest(manifest) if found else bytes_of(path)
+        warnings += found
+    entries = list(package_entries(components, deletions))
+    zip_file = build_zip(entries)
+    messages = near_limits(zipped=len(zip_file), entries=len(entries))
+    names = tuple(sorted(deletions))
+    return DeployPackage(zip_file, components.components, names, warnings=tuple(warnings), messages=messages)
+
+
+def _files_in(folder: Path) -> Iterator[tuple[str, Path]]:
+    for path in sorted(folder.rglob("*")):
+        name = path.relative_to(folder)
+        if path.is_file() and not any(part.startswith(".") for part in name.parts):
+            yield name.as_posix(), path
 
 
 def manifest_from_project(
     project: Project, selection: Selection, *, deletes: bool = False, api_version: ApiVersion | None = None
 ) -> Manifest:
-    """Gives the manifest for a selection of the project's components, types and members sorted.
+    """Return the manifest for a selection of the project's components, with sorted types and members.
 
-    A type named without a name becomes `*`, but not where the manifest `deletes`: there
-    every component is named by itself, and those that are named so need not be in the
-    project any more.
+    A type without a name becomes `*`. A manifest that `deletes` lists every component instead,
+    and may name components that the project does not have any more.
 
     Args:
         project: where the components are.
-        selection: which of them.
-        deletes: whether it is to say what is deleted.
-        api_version: the manifest's version; by default the version in force.
+        selection: which components.
+        deletes: whether the manifest lists what to delete.
+        api_version: the manifest's version; the version in force if None.
 
     Raises:
         EvalmetaError: as `selections.resolve`.
     """
     patterns = parse_members(selection.metadata)
-    taken = [each for each in patterns if (not each.is_wild if deletes else each.is_whole_type)]
-    blocks = tuple(ManifestTypes(each.type.name, (each.name,)) for each in taken)
-    whole = {each.type for each in taken if each.is_whole_type}
-    others = tuple(str(each) for each in patterns if each not in taken and each.type not in whole)
-    if taken and not others:
+    # These become members as they are; the project's files are not searched for them.
+    literal = [each for each in patterns if (not each.is_wild if deletes else each.is_whole_type)]
+    blocks = tuple(ManifestTypes(each.type.name, (each.name,)) for each in literal)
+    whole = {each.type for each in literal if each.is_whole_type}
+    others = tuple(str(each) for each in patterns if each not in literal and each.type not in whole)
+    if literal and not others:
         return Manifest(merge_types(blocks), str(api_version or api_version_of(project)))
     chosen = Selection(metadata=others) if others else selection
     components = resolve(project, chosen, api_version=api_version)
@@ -164,12 +267,12 @@ def manifest_from_project(
 async def manifest_from_org(
     connection: Connection, project: Project, selection: Selection, *, api_version: ApiVersion | None = None
 ) -> Manifest:
-    """Gives the manifest that names what an org has: everything, or what `Type:Name` entries select of it.
+    """Return the manifest of an org's components: all, or those that `Type:Name` entries select.
 
     Raises:
         NotFound: an entry matches nothing in the org.
         OrgError: the org cannot be reached or refuses the call.
-        UsageError: files are selected, or a manifest is.
+        UsageError: the selection has files or a manifest.
     """
     if selection.source_dirs or selection.manifest:
         raise UsageError("--from-org takes --metadata, not --source-dir or --manifest.")
@@ -182,17 +285,17 @@ async def manifest_from_org(
 async def manifest_to_retrieve(
     connection: Connection, project: Project, selection: Selection, *, api_version: ApiVersion | None = None
 ) -> Manifest | None:
-    """Gives what to retrieve for a selection, in an API version instead of the manifest's or project's own.
+    """Return the manifest to retrieve a selection with; None selects everything, in the project's API version.
 
-    None stands for everything, in the project's version. Files and folders stand for the
-    components they hold now. A type without a name goes to the org as `*`; names with
-    wildcards are looked up there.
+    Files and folders stand for the components in them. A type without a name is sent to the
+    org as `*`; names with wildcards are looked up in the org. `api_version` replaces the
+    version of the given manifest or of the project.
 
     Raises:
         EvalmetaError: as `selections.resolve` and `manifest_from_org`.
     """
     if selection.is_everything:
-        return None if api_version is None else Manifest(_stars(types_at(api_version)), str(api_version))
+        return None if api_version is None else manifest_of_everything(connection, api_version)
     if selection.manifest is not None:
         refuse_destructive(selection.manifest)
         manifest, _ = read_manifest(selection.manifest)
@@ -200,26 +303,25 @@ async def manifest_to_retrieve(
     if selection.source_dirs:
         return manifest_from_project(project, selection, api_version=api_version)
     patterns = parse_members(selection.metadata)
-    blocks = [ManifestTypes(each.type.name, (each.name,)) for each in patterns if not _needs_list(each)]
-    blocks += await _named_in_org(connection, [each for each in patterns if _needs_list(each)])
+    lookups = [each for each in patterns if each.is_wild and not each.is_whole_type]
+    blocks = [ManifestTypes(each.type.name, (each.name,)) for each in patterns if each not in lookups]
+    blocks += await _named_in_org(connection, lookups)
     return Manifest(merge_types(tuple(blocks)), str(api_version or api_version_of(project)))
 
 
+def manifest_of_everything(connection: Connection, version: ApiVersion) -> Manifest:
+    """Return the manifest, in an API version, that selects all types that the org has."""
+    types = types_at(min(version, connection.api_version))
+    return Manifest(tuple(ManifestTypes(row.name, (WILDCARD,)) for row in types), str(version))
+
+
 def save_manifest(manifest: Manifest, path: Path) -> FileState:
-    """Writes a manifest to a file, whatever was there, and says what that did.
+    """Write a manifest to a file, and return what that did to the file.
 
     Raises:
         ProjectError: the file cannot be written.
     """
     return put_file(path, write_manifest(manifest))
-
-
-def _stars(types: Iterable[MetadataType]) -> tuple[ManifestTypes, ...]:
-    return tuple(ManifestTypes(row.name, (WILDCARD,)) for row in types)
-
-
-def _needs_list(pattern: MemberPattern) -> bool:
-    return pattern.is_wild and not pattern.is_whole_type
 
 
 async def _named_in_org(
@@ -230,122 +332,3 @@ async def _named_in_org(
     wanted = [pattern for pattern in patterns if names[pattern.type.name] or not may_be_empty]
     keys = match_names(wanted, names, where="the org")
     return [ManifestTypes(name, (member,)) for name, _, member in (key.partition(":") for key in sorted(keys))]
-
-
-# Where the sf CLI puts what is no single package.
-_FOLDER: Final = "zip/"
-
-
-@dataclass(frozen=True, slots=True)
-class Parcel:
-    """A zip to deploy.
-
-    Attributes:
-        components: the project's components in it; none when it was packed from elsewhere.
-        single_package: whether package.xml stands in its root.
-        warnings: about the project's files.
-        messages: about the parcel as a whole.
-    """
-
-    zip_file: bytes
-    components: tuple[Component, ...] = ()
-    single_package: bool = True
-    warnings: tuple[Problem, ...] = ()
-    messages: tuple[str, ...] = ()
-
-
-def pack_project(
-    project: Project,
-    components: ComponentSet,
-    *,
-    destructive: Mapping[str, Path] | None = None,
-    newest: ApiVersion | None = None,
-) -> Parcel:
-    """Checks components and packs them.
-
-    Args:
-        project: whose components they are.
-        components: what is deployed.
-        destructive: manifests of what is deleted, by their names in the zip.
-        newest: the newest API version that the org has.
-
-    Raises:
-        InvalidMetadata: the check found errors.
-        ArchiveError: the package goes beyond what an org takes.
-        NotFound: a manifest of what is deleted does not exist.
-    """
-    warnings = check_components(project, components)
-    deletions, told = read_deletions(destructive or {})
-    version = components.api_version if newest is None else min(components.api_version, newest)
-    entries = list(package_entries(replace(components, api_version=version), deletions))
-    zip_file = build_zip(entries)
-    lowered = f"API version {version} is used, not {components.api_version}: the org has no newer one"
-    messages = near_limits(zipped=len(zip_file), entries=len(entries))
-    return Parcel(
-        zip_file,
-        components.components,
-        warnings=(*components.warnings, *told, *warnings),
-        messages=messages if version == components.api_version else (lowered, *messages),
-    )
-
-
-def pack_folder(path: Path, *, single_package: bool = False) -> Parcel:
-    """Packs a folder in metadata format, or takes a zip as it is; the org alone judges what is in it.
-
-    Args:
-        path: the folder, or the zip.
-        single_package: whether its package.xml stands in its root, and not in a folder there.
-
-    Raises:
-        NotFound: there is nothing, or no package.xml in it.
-        ArchiveError: the zip cannot be trusted, or goes beyond what an org takes.
-        ProjectError: a file cannot be read.
-    """
-    if path.is_dir():
-        return _pack_files(path, single_package=single_package)
-    if not path.is_file():
-        raise NotFound(f"{shown(path)}: there is no such folder or zip")
-    zip_file = read_file(path, max_bytes=limits.MAX_ZIP_BYTES)
-    entries = read_zip(zip_file)
-    if not any(name.rpartition("/")[2] == PACKAGE_FILE for name in entries):
-        raise _without_manifest(path)
-    messages = near_limits(zipped=len(zip_file), entries=len(entries))
-    return Parcel(zip_file, single_package=single_package, messages=messages)
-
-
-def read_deletions(paths: Mapping[str, Path]) -> tuple[dict[str, bytes], tuple[Problem, ...]]:
-    """Reads manifests of what is to be deleted: what is sent of each under its name, and warnings.
-
-    Types that evalmeta does not handle are left out; any other manifest keeps its bytes.
-
-    Raises:
-        NotFound: there is no such file.
-        InvalidMetadata: one has errors.
-    """
-    deletions: dict[str, bytes] = {}
-    told: list[Problem] = []
-    for name, path in paths.items():
-        manifest, warnings = read_manifest(path, destructive=True)
-        deletions[name] = write_manifest(manifest) if warnings else bytes_of(path)
-        told += warnings
-    return deletions, tuple(told)
-
-
-def _pack_files(folder: Path, *, single_package: bool) -> Parcel:
-    if not (folder / PACKAGE_FILE).is_file():
-        raise _without_manifest(folder)
-    prefix = "" if single_package else _FOLDER
-    entries: list[tuple[str, bytes | Path]] = []
-    for path in sorted(folder.rglob("*")):
-        place = path.relative_to(folder)
-        if path.is_file() and not any(part.startswith(".") for part in place.parts):
-            entries.append((prefix + place.as_posix(), path))
-    zip_file = build_zip(entries)
-    messages = near_limits(zipped=len(zip_file), entries=len(entries))
-    return Parcel(zip_file, single_package=single_package, messages=messages)
-
-
-def _without_manifest(path: Path) -> NotFound:
-    return NotFound(
-        f"{shown(path)} has no {PACKAGE_FILE}", actions=["Make one: evalmeta manifest generate, or package build."]
-    )

@@ -1,4 +1,4 @@
-"""Selections: which components a command takes, and what a check of them finds."""
+"""Which components a command works on, and their validation."""
 
 from __future__ import annotations
 
@@ -44,19 +44,19 @@ def resolve(
     api_version: ApiVersion | None = None,
     may_be_empty: bool = False,
 ) -> ComponentSet:
-    """Gives the components that a selection takes, and the API version in force.
+    """Return the selected components and the API version in force.
 
     Args:
-        project: where they are looked for.
-        selection: which of them; everything by default.
-        api_version: the version in force; by default the manifest's, or the project's.
+        project: where the components are.
+        selection: which components; all by default.
+        api_version: the version in force; that of the manifest or the project if None.
         may_be_empty: whether a manifest may select nothing.
 
     Raises:
-        NotFound: a file, a folder or a name does not exist; the nearest names are given.
-        InvalidMetadata: the manifest has problems, or names what the project does not have.
-        ProjectError: a path lies outside the package directories, or cannot be read.
-        UsageError: the manifest says what to delete.
+        NotFound: a file, a folder or a name does not exist; the error suggests similar names.
+        InvalidMetadata: the manifest has problems, or names components that the project does not have.
+        ProjectError: a path is outside the package directories, or cannot be read.
+        UsageError: the manifest is one of destructive changes.
     """
     if selection.manifest is not None:
         return _resolve_manifest(project, selection.manifest, api_version=api_version, may_be_empty=may_be_empty)
@@ -65,9 +65,9 @@ def resolve(
 
 
 def read_manifest(path: Path, *, destructive: bool = False) -> tuple[Manifest, tuple[Problem, ...]]:
-    """Reads what evalmeta handles of a manifest, with warnings about what it does not.
+    """Return a manifest without the types that evalmeta does not support, and warnings about those.
 
-    The file's name, or `destructive`, says whether it is one of what to delete.
+    The manifest lists what to delete if `destructive` is set or its file name says so.
 
     Raises:
         NotFound: there is no such file.
@@ -92,28 +92,28 @@ def refuse_destructive(path: Path) -> None:
 
 
 def validate_selection(selection: Selection, *, start: Path | None = None) -> Validation:
-    """Checks what a selection takes, and the manifest that selects.
+    """Validate the selected components, and the manifest that selects them.
 
     Raises:
         NotFound: a file, a folder or a name does not exist.
-        ProjectError: there is no project around `start` (the current folder when None),
-            or a path lies outside its package directories.
+        ProjectError: there is no project around `start` (the current folder if None),
+            or a path is outside its package directories.
     """
     if selection.manifest is not None and selection.manifest.name in DESTRUCTIVE_FILES:
         return validate([selection.manifest])
     project = find_project(start or Path.cwd())
     files = list_files(project)
-    told: list[Problem] = []
+    found: list[Problem] = []
     if selection.manifest is None:
         chosen = ComponentSet(_chosen(project, files, selection), version_in_force(project))
     else:
-        chosen, told = _chosen_by(project, files, selection.manifest)
-    problems = dict.fromkeys((*told, *name_problems(files), *problems_of(project, chosen)))
+        chosen, found = _chosen_by(project, files, selection.manifest)
+    problems = dict.fromkeys((*found, *name_problems(files), *problems_of(project, chosen)))
     return Validation(tuple(problems), len(chosen.components) + int(selection.manifest is not None))
 
 
 def _chosen_by(project: Project, files: Sequence[Component], path: Path) -> tuple[ComponentSet, list[Problem]]:
-    """Gives what a manifest selects, and every problem of the manifest and of what it names."""
+    """Return the components that a manifest selects, and all problems of the manifest and its members."""
     data, label = bytes_of(path), shown(path)
     manifest, problems = validate_manifest(data, label=label, mixed=True)
     version = parse_api_version(manifest.version or "") if manifest else None
@@ -127,8 +127,8 @@ def _chosen_by(project: Project, files: Sequence[Component], path: Path) -> tupl
         locate=index_members(read_xml(data, label=label)),
         may_be_empty=is_beside_deletions(path),
     )
-    told = {(each.code, each.location) for each in problems}
-    more = [each for each in choice.problems if (each.code, each.location) not in told]
+    known = {(each.code, each.location) for each in problems}
+    more = [each for each in choice.problems if (each.code, each.location) not in known]
     return ComponentSet(choice.components, version), [*problems, *more]
 
 

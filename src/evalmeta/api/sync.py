@@ -1,9 +1,4 @@
-"""Project and org side by side: where each component stands since both had the same.
-
-Conflicts: a deploy or retrieve that would overwrite somebody's change is refused before anything happens.
-
-Remembering what project and org both have after a deploy or a retrieve.
-"""
+"""What project and org had in common last: comparing them, refusing conflicts, and remembering what is the same."""
 
 from __future__ import annotations
 
@@ -36,14 +31,16 @@ if TYPE_CHECKING:
     from evalmeta.store.tracking import Receipts, Sent, Tracking
 
 
-# Stands for the hash of what only the org has: nobody needs its content.
+# The hash of a component that only the org has: its content is not fetched.
 _UNREAD: Final = b""
 _IGNORE: Final = "--ignore-conflicts"
+_SINCE: Final = "since the last deploy or retrieve"
+_SAVED: Final = frozenset({"Succeeded", "SucceededPartial"})
 
 
 @dataclass(frozen=True, slots=True)
 class Fetched:
-    """A component as an org sent it; `modified` is its lastModifiedDate, empty when the org did not say."""
+    """A component as an org sent it; `modified` is its lastModifiedDate, empty if the org did not send it."""
 
     type: MetadataType
     full_name: str
@@ -52,16 +49,16 @@ class Fetched:
 
 
 @dataclass(frozen=True, slots=True)
-class Sides:
+class ComparedComponent:
     """A component of a project, an org or both.
 
     Attributes:
-        full_name: as the org spells it, if it has it.
-        local: the project's, None when it has none.
+        full_name: as the org spells it, if the org has it.
+        local: the project's component; None if it has none.
         local_hash: the hash of its file.
-        listed: the org's, None when it has none.
-        org: what the org has now.
-        base: what both had last.
+        listed: the org's component; None if it has none.
+        org: the current state in the org.
+        base: the last common state.
     """
 
     type: MetadataType
@@ -74,38 +71,52 @@ class Sides:
 
     @property
     def state(self) -> SyncState:
-        """Tells what happened since both had the same."""
+        """Return what has changed since the last common state."""
         org, base = (None if each is None else each.sha256 for each in (self.org, self.base))
         return sync_state(local=self.local_hash, org=org, base=base)
 
     @property
-    def news(self) -> Synced | None:
-        """Gives what is worth remembering: a newer date of the same content, or that both are the same now."""
+    def new_base(self) -> Synced | None:
+        """Return the common state to save, if it is not saved yet: a newer date, or content that is the same now."""
         if self.org is None or self.org == self.base:
             return None
         is_known = self.base is not None and self.base.sha256 == self.org.sha256
         return self.org if is_known or self.local_hash == self.org.sha256 else None
 
 
-async def look(
+def tracking_of(project: Project, connection: Connection) -> AbstractContextManager[Tracking]:
+    """Open what a project remembers of an org's components.
+
+    Raises:
+        StoreError: the project's database cannot be used.
+    """
+    return open_tracking(project.state_dir, root=project.root, org_url=connection.url)
+
+
+def receipts_of(project: Project, connection: Connection) -> AbstractContextManager[Receipts]:
+    """Open the jobs that a project started in an org; raises like `tracking_of`."""
+    return open_receipts(project.state_dir, root=project.root, org_url=connection.url)
+
+
+async def compare_components(
     connection: Connection,
     tracking: Tracking,
     kind: MetadataType,
     components: Iterable[Component],
     *,
     only: Iterable[str] | None = None,
-) -> list[Sides]:
-    """Compares the components of a type on both sides, in order of name.
+) -> list[ComparedComponent]:
+    """Compare the components of a type in the project and in the org, in order of name.
 
-    The org lists them once. Contents are fetched, in one retrieve, only of those whose
-    date is not the remembered one; what turns out to be the same is remembered.
+    The org lists them once. Only contents whose date is not the remembered one are fetched,
+    in one retrieve. Those that are the same on both sides are remembered.
 
     Args:
         connection: the org.
         tracking: what the project remembers of it.
         kind: the type.
         components: the project's components of the type.
-        only: full names to look at; by default all that either side has.
+        only: full names to compare; all that either side has if None.
 
     Raises:
         OrgError: the org cannot be reached or refuses a call.
@@ -113,41 +124,43 @@ async def look(
     """
     local, listed, base = _by_name(components), await _list(connection, kind), tracking.load(kind.name)
     keys = {*local, *listed, *base} if only is None else {name.casefold() for name in only}
-    sides = await _compare(connection, kind, keys, local=local, listed=listed, base=base)
-    _update(tracking, kind, sides)
-    return [each for each in sides if each.local or each.listed]
+    compared = await _compare(connection, kind, keys, local=local, listed=listed, base=base)
+    _update(tracking, kind, compared)
+    return [each for each in compared if each.local or each.listed]
 
 
-async def find_newer_in_org(connection: Connection, tracking: Tracking, components: Iterable[Component]) -> list[Sides]:
-    """Lists components that were changed in the org since both sides had the same, and still differ.
+async def find_newer_in_org(
+    connection: Connection, tracking: Tracking, components: Iterable[Component]
+) -> list[ComparedComponent]:
+    """Return components that changed in the org since both sides had the same, and still differ.
 
-    One that never was the same on both sides is none of them. The org is asked for one
-    list of each type of which something is remembered, and for what that shows as newer.
+    Components without a common state are left out. The org is asked for one list of each type
+    that has remembered components, and for the components with a newer date.
 
     Raises:
         OrgError: the org cannot be reached or refuses a call.
         ProjectError: a file cannot be read.
     """
-    newer: list[Sides] = []
+    newer: list[ComparedComponent] = []
     ours = list(components)
     for kind in dict.fromkeys(each.type for each in ours):
         local, base = _by_name(each for each in ours if each.type == kind), tracking.load(kind.name)
         if not local.keys() & base.keys():
             continue
         listed = await _list(connection, kind)
-        keys = {key for key in local.keys() & base.keys() & listed.keys() if not _is_dated(listed[key], base[key])}
-        sides = await _compare(connection, kind, keys, local=local, listed=listed, base=base)
-        _update(tracking, kind, sides)
-        newer += [each for each in sides if each.state in {SyncState.CHANGED_IN_ORG, SyncState.CONFLICT}]
+        keys = {key for key in local.keys() & base.keys() & listed.keys() if not _is_unchanged(listed[key], base[key])}
+        compared = await _compare(connection, kind, keys, local=local, listed=listed, base=base)
+        _update(tracking, kind, compared)
+        newer += [each for each in compared if each.state in {SyncState.CHANGED_IN_ORG, SyncState.CONFLICT}]
     return newer
 
 
 async def fetch(connection: Connection, kind: MetadataType, full_names: Sequence[str]) -> list[Fetched]:
-    """Fetches components by name in one retrieve; without names the org is not asked.
+    """Fetch components by name in one retrieve; without names, send no request.
 
     Raises:
         OrgError: the org cannot be reached or refuses the call.
-        ArchiveError: the org sent a zip that cannot be trusted.
+        ArchiveError: the org sent a zip that is not safe to read.
     """
     if not full_names:
         return []
@@ -156,10 +169,10 @@ async def fetch(connection: Connection, kind: MetadataType, full_names: Sequence
 
 
 def fetched_from(result: RetrieveResult) -> Iterator[Fetched]:
-    """Takes the components out of a retrieve's result, in the order of their names.
+    """Yield the components in a retrieve's result, in the order of their names.
 
     Raises:
-        ArchiveError: the zip cannot be trusted.
+        ArchiveError: the zip is not safe to read.
     """
     dates = {(each.type, each.full_name): each.last_modified_date for each in result.file_properties}
     for entry, content in sorted(read_zip(result.zip_file).items()):
@@ -180,16 +193,16 @@ async def _compare(
     local: Mapping[str, Component],
     listed: Mapping[str, FileProperties],
     base: Mapping[str, Synced],
-) -> list[Sides]:
-    ordered = sorted(keys)
+) -> list[ComparedComponent]:
+    keys = sorted(keys)
     org = {key: Synced(_UNREAD, each.last_modified_date) for key, each in listed.items()}
-    org |= {key: base[key] for key in ordered if key in listed and key in base and _is_dated(listed[key], base[key])}
-    unread = [key for key in ordered if key in org and not org[key].sha256 and (key in local or key in base)]
+    org |= {key: base[key] for key in keys if key in listed and key in base and _is_unchanged(listed[key], base[key])}
+    unread = [key for key in keys if key in org and not org[key].sha256 and (key in local or key in base)]
     for each in await fetch(connection, kind, [listed[key].full_name for key in unread]):
         key = each.full_name.casefold()
         org[key] = Synced(hash_of(each.content), each.modified or listed[key].last_modified_date)
     return [
-        Sides(
+        ComparedComponent(
             type=kind,
             full_name=listed[key].full_name if key in listed else local[key].full_name if key in local else key,
             local=local.get(key),
@@ -198,50 +211,47 @@ async def _compare(
             org=org.get(key),
             base=base.get(key),
         )
-        for key in ordered
+        for key in keys
     ]
 
 
-def _update(tracking: Tracking, kind: MetadataType, sides: Iterable[Sides]) -> None:
-    news: dict[str, Synced] = {}
-    gone: list[str] = []
-    for each in sides:
-        if each.news is not None:
-            news[each.full_name] = each.news
+def _update(tracking: Tracking, kind: MetadataType, compared: Iterable[ComparedComponent]) -> None:
+    common: dict[str, Synced] = {}
+    deleted: list[str] = []
+    for each in compared:
+        if each.new_base is not None:
+            common[each.full_name] = each.new_base
         if each.base and each.local is None and each.listed is None:
-            gone.append(each.full_name)
-    if news:
-        tracking.remember(kind.name, news)
-    if gone:
-        tracking.forget(kind.name, gone)
+            deleted.append(each.full_name)
+    if common:
+        tracking.remember(kind.name, common)
+    if deleted:
+        tracking.forget(kind.name, deleted)
 
 
 def _by_name(components: Iterable[Component]) -> dict[str, Component]:
     return {each.full_name.casefold(): each for each in components}
 
 
-def _is_dated(listed: FileProperties, base: Synced) -> bool:
-    """Tells whether the org has what it had: a date that is not known is no date."""
+def _is_unchanged(listed: FileProperties, base: Synced) -> bool:
+    """Return whether the org still has the remembered content; without dates, it may not."""
     last, known = from_timestamp(listed.last_modified_date), from_timestamp(base.modified)
     return last is not None and known is not None and last <= known
 
 
-_LAST = "since the last deploy or retrieve"
-
-
 async def refuse_newer_in_org(connection: Connection, tracking: Tracking, components: Iterable[Component]) -> None:
-    """Lets a deployment pass unless it would overwrite what was changed in the org.
+    """Refuse a deployment that would overwrite changes in the org.
 
     Raises:
         Conflict: with one problem for each such component.
         OrgError: the org cannot be reached or refuses a call.
     """
-    newer = await find_newer_in_org(connection, tracking, components)
-    problems = [_newer(each, each.local.path) for each in newer if each.local]
-    if problems:
+    newer = [each for each in await find_newer_in_org(connection, tracking, components) if each.local]
+    if newer:
         changed_here = any(each.state is SyncState.CONFLICT for each in newer)
+        problems = [_newer_problem(each, each.local.path) for each in newer if each.local]
         raise Conflict(
-            f"{_count(problems)} changed in the org {_LAST}; nothing was sent",
+            f"{_count(problems)} changed in the org {_SINCE}; nothing was sent",
             problems=problems,
             actions=[
                 Suggestion("See what differs", "diff"),
@@ -252,7 +262,7 @@ async def refuse_newer_in_org(connection: Connection, tracking: Tracking, compon
 
 
 def refuse_changed_files(tracking: Tracking, incoming: Iterable[tuple[Fetched, Path]]) -> None:
-    """Lets a retrieve pass unless it would overwrite what was changed in the project.
+    """Refuse a retrieve that would overwrite changes in the project.
 
     Args:
         tracking: what the project remembers of the org.
@@ -277,36 +287,32 @@ def refuse_changed_files(tracking: Tracking, incoming: Iterable[tuple[Fetched, P
 
 
 def _changed(tracking: Tracking, incoming: Iterable[tuple[Fetched, Path]]) -> Iterator[tuple[Problem, bool]]:
-    """Yields what is wrong with each file, and whether the org's component was changed, too."""
+    """Yield the problem of each changed file, and whether the org's component was changed as well."""
     known = {row.name: tracking.load(row.name) for row in TYPES}
     for fetched, path in incoming:
         base = known[fetched.type.name].get(fetched.full_name.casefold())
         if base is None:
             what = "was never deployed or retrieved from here"
         elif hash_of(read_file(path)) != base.sha256:
-            what = f"was changed here {_LAST}"
+            what = f"was changed here {_SINCE}"
         else:
             continue
         is_conflict = base is not None and hash_of(fetched.content) != base.sha256
-        yield _problem(fetched.type, fetched.full_name, path, f"{what}, and the org's is another"), is_conflict
+        yield _problem(fetched.type, fetched.full_name, path, f"{what}, and the org's is different"), is_conflict
 
 
 def _forced(*, is_conflict: bool) -> tuple[str, ...]:
-    # When both have changed, the other command would refuse as well.
+    # If both have changed, the other command would refuse as well.
     return (_IGNORE,) if is_conflict else ()
 
 
-def _newer(sides: Sides, path: Path) -> Problem:
-    where = "here and in the org" if sides.state is SyncState.CONFLICT else "in the org"
-    return _problem(sides.type, sides.full_name, path, f"was changed {where} {_LAST}{_by_whom(sides.listed)}")
-
-
-def _by_whom(listed: FileProperties | None) -> str:
-    if listed is None:
-        return ""
-    when = listed.last_modified_date[:19].replace("T", " ")
-    who = listed.last_modified_by_name
-    return f" ({when} UTC{', by ' if who else ''}{who})"
+def _newer_problem(compared: ComparedComponent, path: Path) -> Problem:
+    where = "here and in the org" if compared.state is SyncState.CONFLICT else "in the org"
+    changed_by = ""
+    if compared.listed is not None:
+        when, who = compared.listed.last_modified_date[:19].replace("T", " "), compared.listed.last_modified_by_name
+        changed_by = f" ({when} UTC{', by ' if who else ''}{who})"
+    return _problem(compared.type, compared.full_name, path, f"was changed {where} {_SINCE}{changed_by}")
 
 
 def _problem(kind: MetadataType, full_name: str, path: Path, what: str) -> Problem:
@@ -318,28 +324,11 @@ def _count(problems: Sequence[Problem]) -> str:
     return "1 component was" if len(problems) == 1 else f"{len(problems):,} components were"
 
 
-_SAVED: Final = frozenset({"Succeeded", "SucceededPartial"})
-
-
-def tracking_of(project: Project, connection: Connection) -> AbstractContextManager[Tracking]:
-    """Opens what a project remembers of an org.
-
-    Raises:
-        StoreError: the project's database cannot be used.
-    """
-    return open_tracking(project.state_dir, root=project.root, org_url=connection.url)
-
-
-def receipts_of(project: Project, connection: Connection) -> AbstractContextManager[Receipts]:
-    """Opens the jobs that a project began in an org; raises like `tracking_of`."""
-    return open_receipts(project.state_dir, root=project.root, org_url=connection.url)
-
-
 def hashes_of(zip_file: bytes) -> Sent:
-    """Gives the hashes of the components in a zip that is deployed, by type and full name.
+    """Return the hashes of the components in a zip to deploy, by type and full name.
 
     Raises:
-        ArchiveError: the zip cannot be trusted.
+        ArchiveError: the zip is not safe to read.
     """
     sent: Sent = {}
     for entry, content in read_zip(zip_file).items():
@@ -349,17 +338,17 @@ def hashes_of(zip_file: bytes) -> Sent:
 
 
 def remember_fetched(tracking: Tracking, components: Sequence[Fetched]) -> None:
-    """Remembers components that the project now has as the org sent them."""
+    """Remember components that the project now has as the org sent them."""
     for kind in dict.fromkeys(each.type for each in components):
         ours = (each for each in components if each.type == kind)
         tracking.remember(kind.name, {each.full_name: Synced(hash_of(each.content), each.modified) for each in ours})
 
 
 def remember_deployment(tracking: Tracking, result: DeployResult, components: Sent) -> None:
-    """Remembers what a deployment of these components made the same on both sides, and forgets what it deleted.
+    """Remember what a deployment of these components made the same on both sides, and forget what it deleted.
 
-    What the org dates after the end of the deployment is somebody else's change. A check,
-    and a failure that was rolled back, changed nothing.
+    Changes that the org dates after the end of the deployment count as made by others. A
+    validation, or a failed deployment that was rolled back, changes nothing.
     """
     if result.check_only or result.status not in _SAVED:
         return
@@ -370,13 +359,13 @@ def remember_deployment(tracking: Tracking, result: DeployResult, components: Se
             tracking.forget(type_name, deleted)
         sent = components.get(type_name, {})
         base = tracking.load(type_name)
-        news = {each.full_name: sent[each.full_name] for each in ours if _is_news(each, sent, base)}
-        if news:
+        changed = {each.full_name: sent[each.full_name] for each in ours if _is_changed(each, sent, base)}
+        if changed:
             until = result.completed_date or ""
-            tracking.remember(type_name, {name: Synced(sha256, until) for name, sha256 in news.items()})
+            tracking.remember(type_name, {name: Synced(sha256, until) for name, sha256 in changed.items()})
 
 
-def _is_news(message: DeployMessage, sent: Mapping[str, bytes], base: Mapping[str, Synced]) -> bool:
+def _is_changed(message: DeployMessage, sent: Mapping[str, bytes], base: Mapping[str, Synced]) -> bool:
     if message.deleted or message.full_name not in sent:
         return False
     known = base.get(message.full_name.casefold())

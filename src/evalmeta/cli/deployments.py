@@ -17,7 +17,7 @@ from evalmeta.report.text import count
 
 if TYPE_CHECKING:
     from evalmeta.api.deployments import Deployment
-    from evalmeta.api.packages import Parcel
+    from evalmeta.api.packages import DeployPackage
     from evalmeta.client.connection import Connection
     from evalmeta.model.json_value import JsonObject
     from evalmeta.package.project import Project
@@ -33,7 +33,7 @@ async def finish_deployment(
     *,
     wait: float | None,
     as_json: bool,
-    parcel: Parcel | None = None,
+    package: DeployPackage | None = None,
 ) -> int:
     """Show a deployment's progress until it is done, print its result, and return the exit code.
 
@@ -43,7 +43,7 @@ async def finish_deployment(
         job_id: its id.
         wait: seconds, as `wait_option` reads them.
         as_json: print JSON, also if it times out.
-        parcel: the package that was sent.
+        package: the package that was sent.
 
     Raises:
         WaitRanOut: the deployment continues.
@@ -58,7 +58,7 @@ async def finish_deployment(
         try:
             with job_continues(job_id, job_suggestions(job_id)):
                 outcome = await api.deployments.finish(
-                    connection, project, job_id, parcel=parcel, wait=seconds, on_progress=show
+                    connection, project, job_id, package=package, wait=seconds, on_progress=show
                 )
         except WaitRanOut as timed_out:
             if not as_json:

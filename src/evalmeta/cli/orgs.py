@@ -96,7 +96,9 @@ async def connected(
         api_version: the API version to use instead of the project's.
         detached: whether the embedded org continues runs in a process of their own.
     """
-    async with api.orgs.connect(project, target, api_version=api_version, detached=detached, remark=warn) as connection:
+    async with api.org_targets.connect(
+        project, target, api_version=api_version, detached=detached, remark=warn
+    ) as connection:
         yield connection
 
 

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
     from evalmeta.api.org_targets import Target
-    from evalmeta.api.packages import Parcel
+    from evalmeta.api.packages import DeployPackage
     from evalmeta.cli.options import Command, Decorator
     from evalmeta.client.connection import Connection
     from evalmeta.model.registry import ApiVersion
@@ -173,8 +173,8 @@ def _deploy(selection: Selection, request: _Request) -> int:
     project = find_project(Path.cwd())
     target = choose_target(project, request.target_org)
     if request.metadata_dir:
-        parcel = api.packages.pack_folder(request.metadata_dir, single_package=request.single_package)
-        return _send(project, target, request, lambda _: parcel)
+        package = api.packages.pack_folder(request.metadata_dir, single_package=request.single_package)
+        return _send(project, target, request, lambda _: package)
     destructive = request.destructive
     components = api.selections.resolve(
         project, selection, api_version=request.api_version, may_be_empty=bool(destructive)
@@ -187,7 +187,7 @@ def _deploy(selection: Selection, request: _Request) -> int:
             print_json({"id": None, "status": "Succeeded", "files": []})
         return EXIT_PASSED
 
-    def pack(connection: Connection) -> Parcel:
+    def pack(connection: Connection) -> DeployPackage:
         return api.packages.pack_project(project, components, destructive=destructive, newest=connection.api_version)
 
     return _send(project, target, request, pack)
@@ -203,7 +203,9 @@ def _warn_of_unsent_deletions(folder: Path, destructive: Mapping[str, Path]) -> 
             warn(f"{path} is not sent. To delete what it names, add --{when}-destructive-changes {path}")
 
 
-def _send(project: Project, target: Target | None, request: _Request, pack: Callable[[Connection], Parcel]) -> int:
+def _send(
+    project: Project, target: Target | None, request: _Request, pack: Callable[[Connection], DeployPackage]
+) -> int:
     options = DeployOptions(
         check_only=request.dry_run,
         ignore_warnings=request.ignore_warnings,
@@ -214,15 +216,15 @@ def _send(project: Project, target: Target | None, request: _Request, pack: Call
     )
 
     async def send(connection: Connection) -> int:
-        parcel = pack(connection)
+        package = pack(connection)
         job_id = await api.deployments.start(
-            connection, project, parcel, options=options, ignore_conflicts=request.ignore_conflicts
+            connection, project, package, options=options, ignore_conflicts=request.ignore_conflicts
         )
         if request.is_async:
             print_started(job_id, "Validation" if request.dry_run else "Deployment", as_json=request.as_json)
             return EXIT_PASSED
         return await finish_deployment(
-            connection, project, job_id, wait=request.wait, as_json=request.as_json, parcel=parcel
+            connection, project, job_id, wait=request.wait, as_json=request.as_json, package=package
         )
 
     return run_in_target(project, target, send, api_version=request.api_version)

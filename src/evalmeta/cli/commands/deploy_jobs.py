@@ -38,7 +38,7 @@ def report(*, job_id: str | None, target_org: str | None, as_json: bool) -> int:
 
     async def show(connection: Connection, project: Project) -> int:
         job = job_id or api.deployments.most_recent(connection, project)
-        outcome = await api.deployments.look(connection, project, job)
+        outcome = await api.deployments.fetch(connection, project, job)
         if as_json and not outcome.result.done:
             fields = to_json(outcome.result).items()
             result = {name: value for name, value in fields if isinstance(value, str | int | float)}

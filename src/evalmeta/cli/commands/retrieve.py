@@ -19,7 +19,7 @@ from evalmeta.report.progress import JobProgress
 from evalmeta.report.text import count
 
 if TYPE_CHECKING:
-    from evalmeta.api.orgs import PackageFile, Retrieval, RetrievedPackage
+    from evalmeta.api.retrievals import PackageFile, Retrieval, RetrievedPackage
     from evalmeta.client.connection import Connection
     from evalmeta.model.json_value import JsonObject
     from evalmeta.model.registry import ApiVersion
@@ -82,11 +82,11 @@ def retrieve(  # noqa: PLR0913 - one parameter for each option
                 progress.update(now.status)
 
             if file is None:
-                done = await api.orgs.retrieve(
+                done = await api.retrievals.retrieve(
                     connection, project, manifest, ignore_conflicts=ignore_conflicts, wait=seconds, on_progress=show
                 )
                 return _print_files(done, as_json=as_json)
-            saved = await api.orgs.retrieve_package(
+            saved = await api.retrievals.retrieve_package(
                 connection, project, manifest, file=file, wait=seconds, on_progress=show
             )
             return _print_package(saved, as_json=as_json)
@@ -108,7 +108,7 @@ def _package_file(folder: Path | None, name: str | None, *, unzip: bool, single_
     if not name or Path(name).name != name:
         raise click.UsageError("--zip-file-name must be a file name; its folder is --target-metadata-dir.")
     path = folder / (name if name.endswith(".zip") else f"{name}.zip")
-    return api.orgs.PackageFile(path, unzip=unzip, single_package=single_package)
+    return api.retrievals.PackageFile(path, unzip=unzip, single_package=single_package)
 
 
 def _print_files(done: Retrieval, *, as_json: bool) -> int:

@@ -29,14 +29,14 @@ def folder(tmp_path: Path) -> Path:
 
 
 def test_a_folder_is_packed_below_another_as_sf_does(folder: Path) -> None:
-    parcel = pack_folder(folder)
-    assert read_zip(parcel.zip_file) == {"zip/package.xml": b"package.xml", "zip/sub/a": b"sub/a"}
-    assert (parcel.single_package, parcel.components) == (False, ())
+    package = pack_folder(folder)
+    assert read_zip(package.zip_file) == {"zip/package.xml": b"package.xml", "zip/sub/a": b"sub/a"}
+    assert (package.single_package, package.components) == (False, ())
 
 
 def test_a_single_package_is_packed_without_a_folder(folder: Path) -> None:
-    parcel = pack_folder(folder, single_package=True)
-    assert (read_zip(parcel.zip_file).keys(), parcel.single_package) == ({"package.xml", "sub/a"}, True)
+    package = pack_folder(folder, single_package=True)
+    assert (read_zip(package.zip_file).keys(), package.single_package) == ({"package.xml", "sub/a"}, True)
 
 
 def test_a_zip_is_sent_byte_for_byte(tmp_path: Path) -> None:
@@ -66,9 +66,9 @@ def test_a_parcel_near_the_limits_says_so(folder: Path, monkeypatch: pytest.Monk
 
 def test_a_newer_version_than_the_orgs_is_lowered_with_a_remark(copy_samples: Copy) -> None:
     project = find_project(copy_samples("dx-project"))
-    parcel = pack_project(project, resolve(project), newest=ApiVersion(63))
-    assert "API version 63.0 is used" in parcel.messages[0]
-    assert b"<version>63.0</version>" in read_zip(parcel.zip_file)["package.xml"]
+    package = pack_project(project, resolve(project), newest=ApiVersion(63))
+    assert "API version 63.0 is used" in package.messages[0]
+    assert b"<version>63.0</version>" in read_zip(package.zip_file)["package.xml"]
 
 
 def test_what_the_check_refuses_is_not_packed(copy_samples: Copy) -> None:

@@ -1,0 +1,192 @@
+"""Retrieving components from orgs, as files of a project or as a zip."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
+
+from evalmeta import limits
+from evalmeta.api.files import shown
+from evalmeta.api.packages import lowered_version, manifest_of_everything
+from evalmeta.api.sync import fetched_from, refuse_changed_files, remember_fetched, tracking_of
+from evalmeta.client import metadata
+from evalmeta.model.registry import NEWEST_API_VERSION, parse_api_version
+from evalmeta.package.archive import read_zip
+from evalmeta.package.convert import target_path
+from evalmeta.package.files import put_file, state_of, target_below, write_below, write_file
+from evalmeta.package.forceignore import FORCEIGNORE_FILE, read_forceignore
+from evalmeta.package.resolver import find_components
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+    from pathlib import Path
+
+    from evalmeta.api.sync import Fetched
+    from evalmeta.client.connection import Connection
+    from evalmeta.model.component import Manifest
+    from evalmeta.package.files import FileState
+    from evalmeta.package.project import Project
+    from evalmeta.protocol.metadata_api import RetrieveResult
+
+
+@dataclass(frozen=True, slots=True)
+class RetrievedComponent:
+    """What a retrieve did to one file."""
+
+    state: FileState
+    full_name: str
+    file: str
+
+
+@dataclass(frozen=True, slots=True)
+class Retrieval:
+    """The files that a retrieve wrote, and the org's messages."""
+
+    id: str
+    components: tuple[RetrievedComponent, ...]
+    messages: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class PackageFile:
+    """How to save a retrieve as a zip.
+
+    Attributes:
+        path: the zip; missing folders are created.
+        unzip: also unpack it into a folder next to it, with its name without `.zip`.
+        single_package: leave out the folder `unpackaged` in the zip.
+    """
+
+    path: Path
+    unzip: bool = False
+    single_package: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class RetrievedPackage:
+    """A retrieve that was saved as a zip.
+
+    Attributes:
+        file: the zip.
+        state: what writing it did to that file.
+        folder: the folder it was unpacked to; None if it was not.
+        entries: the names of the files in it.
+        messages: the org's messages.
+    """
+
+    id: str
+    file: Path
+    state: FileState
+    folder: Path | None
+    entries: tuple[str, ...]
+    messages: tuple[str, ...]
+
+
+async def retrieve(
+    connection: Connection,
+    project: Project,
+    manifest: Manifest | None = None,
+    *,
+    ignore_conflicts: bool = False,
+    wait: float | None = limits.RETRIEVE_WAIT_SECONDS,
+    on_progress: Callable[[RetrieveResult], None] = lambda _: None,
+) -> Retrieval:
+    """Retrieve what a manifest selects, or everything, and write the project's files.
+
+    A component of the project keeps its path. Files with the same bytes are not touched,
+    and files that `.forceignore` matches are not written.
+
+    Args:
+        connection: the org.
+        project: where the files are written.
+        manifest: what to retrieve; everything if None.
+        ignore_conflicts: overwrite files that were changed in the project.
+        wait: the time limit in seconds; None waits without a limit.
+        on_progress: receives every reply of the org.
+
+    Raises:
+        Conflict: files have changes that were not deployed; nothing was written.
+        WaitRanOut: the org is not done; nothing was written.
+        OrgError: the org cannot be reached or refuses the call.
+        ArchiveError: the org sent a zip that is not safe to read; nothing was written.
+        ProjectError: a link leads out of the project, and nothing was written; or a file
+            cannot be written, and earlier ones were.
+    """
+    wanted, lowered = _wanted(connection, project, manifest)
+    result = await metadata.retrieve(connection, wanted, wait=wait, on_progress=on_progress)
+    paths = {component.key.casefold(): component.path for component in find_components(project)}
+    ignore = read_forceignore(project.root)
+    received = [_incoming(project, each, paths) for each in fetched_from(result)]
+    incoming = [each for each in received if not ignore.ignores(each[1])]
+    ignored = [shown(path) for _, path, _ in received if ignore.ignores(path)]
+    with tracking_of(project, connection) as tracking:
+        if not ignore_conflicts:
+            refuse_changed_files(tracking, [(each, path) for each, path, state in incoming if state == "Changed"])
+        for _, path, _ in incoming:
+            target_below(project.root, path, called="the project")
+        written: list[RetrievedComponent] = []
+        try:
+            for each, path, state in incoming:
+                if state != "Unchanged":
+                    write_file(project, path, each.content)
+                written.append(RetrievedComponent(state, each.full_name, shown(path)))
+        finally:
+            remember_fetched(tracking, [each for each, _, _ in incoming[: len(written)]])
+    unwritten = (f"{file} was not written: {FORCEIGNORE_FILE} matches it" for file in ignored)
+    messages = (*lowered, *(message.problem for message in result.messages), *unwritten)
+    return Retrieval(result.id, tuple(written), messages)
+
+
+async def retrieve_package(
+    connection: Connection,
+    project: Project,
+    manifest: Manifest | None = None,
+    *,
+    file: PackageFile,
+    wait: float | None = limits.RETRIEVE_WAIT_SECONDS,
+    on_progress: Callable[[RetrieveResult], None] = lambda _: None,
+) -> RetrievedPackage:
+    """Retrieve what a manifest selects, or everything, and save the org's zip byte for byte.
+
+    The project's files are neither changed nor compared.
+
+    Args:
+        connection: the org.
+        project: the project with the API version to use.
+        manifest: what to retrieve; everything if None.
+        file: where and how to save it.
+        wait: the time limit in seconds; None waits without a limit.
+        on_progress: receives every reply of the org.
+
+    Raises:
+        OrgError: the org cannot be reached or refuses the call.
+        ArchiveError: the org sent a zip that is not safe to read; nothing was written.
+        ProjectError: a file cannot be written, or a link leads out of the folder.
+        WaitRanOut: the org is not done; nothing was written.
+    """
+    wanted, lowered = _wanted(connection, project, manifest)
+    result = await metadata.retrieve(
+        connection, wanted, single_package=file.single_package, wait=wait, on_progress=on_progress
+    )
+    entries = read_zip(result.zip_file)
+    state = put_file(file.path, result.zip_file)
+    folder = file.path.with_suffix("") if file.unzip else None
+    if folder is not None:
+        root = folder.resolve()
+        for name, content in entries.items():
+            write_below(root, root / name, content, durable=False)
+    messages = (*lowered, *(message.problem for message in result.messages))
+    return RetrievedPackage(result.id, file.path, state, folder, tuple(sorted(entries)), messages)
+
+
+def _wanted(connection: Connection, project: Project, manifest: Manifest | None) -> tuple[Manifest, tuple[str, ...]]:
+    """Return what to retrieve, in a version that the org has, and a message if that is older than the wanted one."""
+    wanted = manifest or manifest_of_everything(connection, project.api_version or NEWEST_API_VERSION)
+    lowered = lowered_version(parse_api_version(wanted.version or ""), connection.api_version)
+    return (replace(wanted, version=str(connection.api_version)) if lowered else wanted), lowered
+
+
+def _incoming(project: Project, fetched: Fetched, paths: Mapping[str, Path]) -> tuple[Fetched, Path, FileState]:
+    known = paths.get(f"{fetched.type.name}:{fetched.full_name}".casefold())
+    path = known or target_path(project, fetched.type, fetched.full_name)
+    return fetched, path, state_of(path, fetched.content)
