@@ -222,7 +222,7 @@ def test_an_invalid_line_is_reported_with_its_number(tmp_path: Path, line: str, 
         ('{"outcome": "x"}', r"run\.json:1 cannot be used: it has no utterance"),
         ("[]", "a list without any run"),
         ("[3]", "run 1 of the list: it is not a results object"),
-        ('[{"testCases": []}, {}]', "run 2 of the list: it is not a results object"),
+        ('[{"testCases": []}, {}]', "run 2 of the list: it is not a results object: it has no list of testCases"),
     ],
 )
 def test_a_file_says_what_is_wrong_with_it(tmp_path: Path, content: str, complaint: str) -> None:
