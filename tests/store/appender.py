@@ -21,7 +21,7 @@ from evalmeta.store.runs import RunJournal
 BATCH = 3
 
 
-def append_without_end(folder: Path, run_id: str) -> None:
+def append_without_end(folder: Path, run_id: str, acknowledged: int) -> None:
     journal = RunJournal(open_database(folder), run_id, "w")
     iteration = 1 + max((done for done, _ in journal.finished()), default=0)
     while True:
@@ -29,14 +29,19 @@ def append_without_end(folder: Path, run_id: str) -> None:
         batch = [CaseResult(n, iteration, "?", Verdict.PASS, 1.0, 2.0, (), answer) for n in range(BATCH)]
         journal.append(batch)
         os.write(1, f"{iteration}\n".encode())
+        os.write(acknowledged, b".")
         iteration += 1
 
 
 def main(folder: str, run_id: str, kills: str) -> None:
-    for _ in range(int(kills)):
+    commits, acknowledged = os.pipe()
+    for number in range(int(kills)):
         child = os.fork()
         if child == 0:
-            append_without_end(Path(folder), run_id)
+            append_without_end(Path(folder), run_id, acknowledged)
+        # On a busy machine no process might commit anything before it is killed: wait for the first one.
+        if number == 0:
+            os.read(commits, 1)
         time.sleep(random.uniform(0.005, 0.03))  # noqa: S311
         os.kill(child, signal.SIGKILL)
         os.waitpid(child, 0)

@@ -54,7 +54,7 @@ def unsafe_name_problem(component: Component, label: str) -> Problem | None:
     return Problem("full-name-unsafe", Severity.ERROR, Location(label), message, hint, component.key)
 
 
-def target_path(project: Project, type: MetadataType, full_name: str) -> Path:  # noqa: A002 - Salesforce's word
+def target_path(project: Project, kind: MetadataType, full_name: str) -> Path:
     """Return the path of a component that the project does not have yet, always inside the project.
 
     In a DX project, it is in `main/default` of the default package directory.
@@ -63,12 +63,12 @@ def target_path(project: Project, type: MetadataType, full_name: str) -> Path:  
         InvalidMetadata: The full name is not a valid file name, such as `../X` (code `full-name-unsafe`).
     """
     if not _FULL_NAME.fullmatch(full_name):
-        raise _unsafe(type, full_name)
-    file_name = f"{full_name}.{type.suffix}"
+        raise _unsafe(kind, full_name)
+    file_name = f"{full_name}.{kind.suffix}"
     if project.is_dx:
-        folder = project.package_directories[0] / "main" / "default" / type.directory
+        folder = project.package_directories[0] / "main" / "default" / kind.directory
         return folder / f"{file_name}{META_XML_SUFFIX}"
-    return project.root / type.directory / file_name
+    return project.root / kind.directory / file_name
 
 
 def _unsafe(row: MetadataType, full_name: str) -> InvalidMetadata:

@@ -53,7 +53,7 @@ class ForceIgnore:
     __slots__ = ("_folders", "_may_match", "_root", "_rules", "problems")
 
     def __init__(self, root: Path, rules: Iterable[_Rule] = (), *, problems: Iterable[Problem] = ()) -> None:
-        self._root = os.path.join(root, "")  # noqa: PTH118 - a Path has no trailing separator
+        self._root = str(root).rstrip(os.sep) + os.sep
         self._rules = tuple(rules)[::-1]
         # One match excludes nearly every path that no rule matches.
         patterns = (f"(?:{_GROUP_NAME.sub('(?:', rule.regex.pattern)})" for rule in self._rules)

@@ -112,7 +112,7 @@ class Evaluations:
         if self._loaded is None:
             from evalmeta.pytest_plugin.results import SessionResults  # noqa: PLC0415 - only evaluations need it
 
-            self._loaded = SessionResults()
+            self._loaded = SessionResults(iteration_fixture=ITERATION)
         return self._loaded
 
     def pytest_sessionstart(self) -> None:
@@ -211,7 +211,7 @@ class Evaluations:
         return self._config.invocation_params.dir / value if value else None
 
     def _select_as_last_failed(self, evaluation: EvaluationResults) -> None:
-        """Make `--last-failed` select the tests of an evaluation instead of its name, which is no test."""
+        """Make `--last-failed` select the tests of an evaluation instead of its name, which is not a test."""
         failed: object = getattr(self._config.pluginmanager.get_plugin("lfplugin"), "lastfailed", None)
         if isinstance(failed, dict):
             failed.pop(evaluation.name, None)

@@ -17,7 +17,6 @@ from evalmeta.engine.statistics import summarise
 from evalmeta.errors import ProjectError
 from evalmeta.model.run import CaseResult, RunOptions, Verdict
 from evalmeta.model.statistics import CaseCounts
-from evalmeta.pytest_plugin.evaluations import ITERATION
 from evalmeta.report.comparison import comparison_lines
 from evalmeta.report.text import and_more, clean, count, escape_unsafe, one_line, percent
 from evalmeta.store.baselines import read_baseline
@@ -75,11 +74,15 @@ class CaseNote(TypedDict):
 class SessionResults:
     """The evaluations of a session by node id.
 
+    Args:
+        iteration_fixture: The name of the fixture whose parameter is the iteration.
+
     Attributes:
         is_complete: Whether all tests have run.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, *, iteration_fixture: str) -> None:
+        self._iteration_fixture = iteration_fixture
         self.evaluations: dict[str, EvaluationResults] = {}
         self.is_complete = False
         self._baseline: Mapping[str, Sequence[CaseCounts]] = {}
@@ -100,7 +103,7 @@ class SessionResults:
         verdict = _verdict(report, call)
         if verdict is None:
             return None
-        note = _note(item, marker, verdict, _reason(report, call))
+        note = _note(item, marker, verdict, _reason(report, call), self._iteration_fixture)
         # Files such as JUnit XML contain the properties of the last report of an item.
         added: dict[str, object] = {"evaluation": note["evaluation"], "verdict": note["verdict"]}
         if note["inputs"] is not None:
@@ -306,11 +309,11 @@ def _reason(report: pytest.TestReport, call: pytest.CallInfo[None]) -> str:
     return one_line(first, chars=_REASON_CHARS)
 
 
-def _note(item: pytest.Item, marker: pytest.Mark, verdict: str, reason: str) -> CaseNote:
+def _note(item: pytest.Item, marker: pytest.Mark, verdict: str, reason: str, iteration_fixture: str) -> CaseNote:
     file, line, _ = item.location
     callspec = getattr(item, "callspec", None)
     parameters: dict[str, object] = dict(callspec.params) if callspec else {}
-    iteration = cast("int", parameters.pop(ITERATION, 1))
+    iteration = cast("int", parameters.pop(iteration_fixture, 1))
     case: str = f"-{callspec.id}" if callspec else ""
     function = getattr(item, "originalname", item.name)
     return {

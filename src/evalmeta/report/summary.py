@@ -20,6 +20,7 @@ if TYPE_CHECKING:
 
 _MANY_ANSWERS: Final = 20
 _SHOWN_CASES: Final = 20
+_WHOLE_MILLISECONDS: Final = 10
 
 
 def heading(report: Report) -> str:
@@ -153,7 +154,7 @@ def _known(number: int | None) -> str:
 
 
 def _milliseconds(duration: float) -> str:
-    return f"{duration:,.0f} ms" if duration >= 10 else f"{duration:.2g} ms"  # noqa: PLR2004 - two digits at least
+    return f"{duration:,.0f} ms" if duration >= _WHOLE_MILLISECONDS else f"{duration:.2g} ms"
 
 
 def _interval_json(interval: Interval | None) -> JsonObject | None:

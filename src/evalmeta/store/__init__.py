@@ -1,1 +1,1 @@
-"""What an org keeps: components, jobs, runs and their results, each committed before anyone is told."""
+"""The data of an org: components, jobs, runs and their results; each is committed before it is reported."""

@@ -23,7 +23,7 @@ Row: TypeAlias = tuple[Any, ...]  # type: ignore[explicit-any] # only the SQL kn
 
 _LOCK_POLL_SECONDS: Final = 0.02
 # Tables that others refer to come last.
-_CONTENTS: Final = ("case_result", "run", "job", "component")
+_DELETIONS: Final = ("DELETE FROM case_result", "DELETE FROM run", "DELETE FROM job", "DELETE FROM component")
 _CHECKSUM_CHARS: Final = "ABCDEFGHIJKLMNOPQRSTUVWXYZ012345"
 _SHORT_ID_CHARS: Final = 15
 _ID_CHUNK: Final = 5
@@ -247,7 +247,7 @@ def delete_contents(database: Database, *, is_ours: Callable[[str], bool]) -> No
         is_ours: Returns whether an address is one of this org's; the common state with such orgs is deleted too.
     """
     with database.transaction():
-        for table in _CONTENTS:
-            database.execute(f"DELETE FROM {table}")  # noqa: S608 - constants
+        for statement in _DELETIONS:
+            database.execute(statement)
         urls = database.query("SELECT DISTINCT org_url FROM synced")
         database.execute_many("DELETE FROM synced WHERE org_url = ?", [row for row in urls if is_ours(row[0])])

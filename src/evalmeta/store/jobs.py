@@ -18,11 +18,11 @@ JobKind = Literal["deploy", "retrieve"]
 
 
 _PREFIXES: Final[dict[JobKind, str]] = {"deploy": "0Af", "retrieve": "09S"}
-_COLUMNS: Final = (
-    "id, kind, status, user_id, user_name, check_only, created_at, started_at, ended_at, validation,"
-    " canceled_by, canceled_name, options"
-)
-_UNFINISHED: Final = "place IS NULL AND reply IS NULL"
+_SELECT: Final = """
+    SELECT id, kind, status, user_id, user_name, check_only, created_at, started_at, ended_at, validation,
+      canceled_by, canceled_name, options, worker, lease_until
+    FROM job
+"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,46 +86,47 @@ class Jobs:
 
     def get(self, kind: JobKind, job_id: str) -> Job | None:
         """Return a job; None if there is none of this kind."""
-        sql = f"SELECT {_COLUMNS} FROM job WHERE id = ? AND kind = ?"  # noqa: S608 - constants
-        rows = self._database.query(sql, (full_id(job_id), kind))
+        rows = self._database.query(f"{_SELECT} WHERE id = ? AND kind = ?", (full_id(job_id), kind))
         return _job(rows[0]) if rows else None
 
     def history(self) -> list[Job]:
         """List the finished deployments in the order of their execution."""
-        sql = f"SELECT {_COLUMNS} FROM job WHERE kind = 'deploy' AND place IS NOT NULL ORDER BY place"  # noqa: S608
+        sql = f"{_SELECT} WHERE kind = 'deploy' AND place IS NOT NULL ORDER BY place"
         return [_job(row) for row in self._database.query(sql)]
 
     def request(self, job_id: str) -> bytes | None:
         """Return the request of a job; None if it was deleted."""
-        return self._blob("request", job_id)
+        rows = self._database.query("SELECT request FROM job WHERE id = ?", (full_id(job_id),))
+        return rows[0][0] if rows else None
 
     def reply(self, job_id: str) -> bytes | None:
         """Return the reply of a finished job; None for others."""
-        return self._blob("reply", job_id)
+        rows = self._database.query("SELECT reply FROM job WHERE id = ?", (full_id(job_id),))
+        return rows[0][0] if rows else None
 
     def count_unfinished(self) -> int:
         """Return the number of jobs that are waiting or in progress."""
-        [(count,)] = self._database.query(f"SELECT count(*) FROM job WHERE {_UNFINISHED}")  # noqa: S608 - a constant
+        [(count,)] = self._database.query("SELECT count(*) FROM job WHERE place IS NULL AND reply IS NULL")
         return int(count)
 
     def is_unfinished(self, job_id: str) -> bool:
         """Return whether a job is waiting or in progress; False for unknown ids."""
-        sql = f"SELECT EXISTS (SELECT 1 FROM job WHERE id = ? AND {_UNFINISHED})"  # noqa: S608 - a constant
+        sql = "SELECT EXISTS (SELECT 1 FROM job WHERE id = ? AND place IS NULL AND reply IS NULL)"
         [(found,)] = self._database.query(sql, (full_id(job_id),))
         return bool(found)
 
     def unfinished(self) -> list[tuple[Job, Lease]]:
         """List the jobs that are waiting or in progress with their leases, the oldest first."""
-        sql = f"SELECT worker, lease_until, {_COLUMNS} FROM job WHERE {_UNFINISHED} ORDER BY id"  # noqa: S608
-        return [(_job(row[2:]), Lease(row[0], row[1])) for row in self._database.query(sql)]
+        rows = self._database.query(f"{_SELECT} WHERE place IS NULL AND reply IS NULL ORDER BY id")
+        return [(_job(row), Lease(*row[-2:])) for row in rows]
 
     def claim(self, job_id: str, worker: str, *, taken_from: Lease, now: float) -> bool:
         """Lease a job whose lease is still `taken_from`; False if another worker was faster or it has ended."""
-        sql = f"""
+        sql = """
             UPDATE job SET worker = ?, lease_until = ?, started_at = coalesce(started_at, ?),
               status = CASE status WHEN 'Pending' THEN 'InProgress' ELSE status END
-            WHERE id = ? AND {_UNFINISHED} AND worker IS ? AND lease_until IS ?
-        """  # noqa: S608 - a constant
+            WHERE id = ? AND place IS NULL AND reply IS NULL AND worker IS ? AND lease_until IS ?
+        """
         values = (worker, now + limits.RUN_LEASE_SECONDS, now, job_id, taken_from.worker, taken_from.until)
         return self._database.execute(sql, values) == 1
 
@@ -144,9 +145,10 @@ class Jobs:
 
     def request_cancel(self, job_id: str, user: User) -> None:
         """Request that a job ends before it has changed anything."""
-        sql = f"""
-            UPDATE job SET status = 'Canceling', canceled_by = ?, canceled_name = ? WHERE id = ? AND {_UNFINISHED}
-        """  # noqa: S608 - a constant
+        sql = """
+            UPDATE job SET status = 'Canceling', canceled_by = ?, canceled_name = ?
+            WHERE id = ? AND place IS NULL AND reply IS NULL
+        """
         self._database.execute(sql, (user.id, user.name, full_id(job_id)))
 
     def is_outdated(self, validation: str) -> bool:
@@ -185,11 +187,7 @@ class Jobs:
         """
         self._database.execute(sql, (now - limits.QUICK_DEPLOY_SECONDS,))
 
-    def _blob(self, column: Literal["request", "reply"], job_id: str) -> bytes | None:
-        rows = self._database.query(f"SELECT {column} FROM job WHERE id = ?", (full_id(job_id),))  # noqa: S608
-        return rows[0][0] if rows else None
-
 
 def _job(row: Row) -> Job:
-    job_id, kind, status, user_id, user_name, check_only, *rest = row
+    job_id, kind, status, user_id, user_name, check_only, *rest, _worker, _lease_until = row
     return Job(job_id, kind, status, user_id, user_name, bool(check_only), *rest)

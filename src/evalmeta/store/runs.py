@@ -44,9 +44,11 @@ if TYPE_CHECKING:
     ]  # fmt: skip
 
 
-_RUN_COLUMNS: Final = (
-    "id, definition, subject_name, status, created_at, total, subject_version, ended_at, error, answers_of, options"
-)
+_SELECT_RUN: Final = """
+    SELECT id, definition, subject_name, status, created_at, total, subject_version, ended_at, error,
+      answers_of, options
+    FROM run
+"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -108,15 +110,15 @@ class Runs:
 
     def get(self, run_id: str) -> Run | None:
         """Return a run without its cases; None if it does not exist."""
-        rows = self._database.query(f"SELECT {_RUN_COLUMNS} FROM run WHERE id = ?", (run_id,))  # noqa: S608 - a constant
+        rows = self._database.query(f"{_SELECT_RUN} WHERE id = ?", (run_id,))
         return _run(rows[0]) if rows else None
 
     def latest(self, kind: MetadataType, definition: str) -> Run | None:
         """Return the latest run of a definition that asked its agent, without its cases; None if there is none."""
         sql = f"""
-            SELECT {_RUN_COLUMNS} FROM run WHERE definition = ? AND id GLOB ? AND answers_of IS NULL
+            {_SELECT_RUN} WHERE definition = ? AND id GLOB ? AND answers_of IS NULL
             ORDER BY created_at DESC, id DESC LIMIT 1
-        """  # noqa: S608 - a constant
+        """
         rows = self._database.query(sql, (definition, f"{kind.run_prefix}*"))
         return _run(rows[0]) if rows else None
 

@@ -89,11 +89,12 @@ class Receipts:
 
     def latest(self, *kinds: ReceiptKind) -> str | None:
         """Return the id of the most recent job of these kinds; None if there is none."""
-        sql = f"""
-            SELECT job_id FROM receipt WHERE project = ? AND org_url = ? AND kind IN ({", ".join("?" * len(kinds))})
+        sql = """
+            SELECT job_id FROM receipt
+            WHERE project = ? AND org_url = ? AND kind IN (SELECT value FROM json_each(?))
             ORDER BY number DESC LIMIT 1
-        """  # noqa: S608 - question marks
-        rows = self._database.query(sql, (*self._owner, *kinds))
+        """
+        rows = self._database.query(sql, (*self._owner, orjson.dumps(kinds).decode()))
         return rows[0][0] if rows else None
 
     def latest_anywhere(self, kind: ReceiptKind) -> tuple[str, str] | None:

@@ -21,6 +21,7 @@ _PUBLIC_ID_BYTES: Final = 6
 _SECRET_BYTES: Final = 32
 # The last use of a token is written at most once an hour, so that most requests only read.
 _USE_SECONDS: Final = 3600.0
+_SELECT_USER: Final = "SELECT id, name, username, is_admin FROM org_user"
 _NO_HASH: Final = bytes(hashlib.sha256().digest_size)
 
 
@@ -59,7 +60,7 @@ class Users:
 
     def all_users(self) -> list[User]:
         """List the users in the order of their creation."""
-        rows = self._database.query("SELECT id, name, username, is_admin FROM org_user ORDER BY id")
+        rows = self._database.query(f"{_SELECT_USER} ORDER BY id")
         return [_user(row) for row in rows]
 
     def add(self, username: str, name: str, *, now: float) -> User:
@@ -116,8 +117,7 @@ class Users:
         return self._database.execute(sql, (now, token_id)) == 1
 
     def _find(self, condition: str, value: str) -> User | None:
-        sql = f"SELECT id, name, username, is_admin FROM org_user WHERE {condition}"  # noqa: S608 - a constant
-        rows = self._database.query(sql, (value,))
+        rows = self._database.query(f"{_SELECT_USER} WHERE {condition}", (value,))
         return _user(rows[0]) if rows else None
 
     def _record_use(self, token_id: str, now: float) -> None:
