@@ -167,7 +167,7 @@ def test_definitions_in_folders_are_collected_when_asked_for(
     run(*words).assert_outcomes(passed=passed)
 
 
-def test_other_definitions_are_none(pytester: pytest.Pytester, run: Run) -> None:
+def test_other_files_named_definition_are_not_collected(pytester: pytest.Pytester, run: Run) -> None:
     (pytester.path / "Definition.txt").touch()
 
     run("--evalmeta").assert_outcomes()
@@ -196,7 +196,7 @@ def test_only_selected_cases_are_asked(desk: Callable[..., Path], run: Run) -> N
     assert asked(path) == ["I want a refund", "No refund"]
 
 
-def test_a_node_id_selects_its_case_whatever_the_question(desk: Callable[..., Path], run: Run) -> None:
+def test_a_node_id_selects_its_case_for_any_utterance(desk: Callable[..., Path], run: Run) -> None:
     path = desk(("Where is [my] order::1?\n\tTell\u202eme", *PASSING[1:]), FAILING)
     listed = run(DESK, "--collect-only", "-q").outlines[0]
 
@@ -226,7 +226,7 @@ def test_workers_ask_each_case_once(desk: Callable[..., Path], run: Run, dist: s
     result.stdout.fnmatch_lines([f"FAILED {DESK}::2: I want a refund - topic_sequence_match*"])
 
 
-def test_what_is_undecided_fails_where_the_project_says_so(desk: Callable[..., Path], run: Run) -> None:
+def test_undecided_cases_fail_if_the_project_is_strict(desk: Callable[..., Path], run: Run) -> None:
     desk(UNDECIDED, settings=f'{SETTINGS}[run]\nundecided = "fail"\n')
 
     result = run(DESK)
@@ -255,7 +255,7 @@ def test_an_agent_that_is_not_bound_is_an_error_with_the_lines_to_add(desk: Call
     )
 
 
-def test_a_case_passes_by_the_share_of_its_iterations(desk: Callable[..., Path], run: Run) -> None:
+def test_a_case_passes_by_the_pass_rate_of_its_iterations(desk: Callable[..., Path], run: Run) -> None:
     desk(PASSING, settings=SETTINGS.replace("answer", "moody"))
     words = [DESK, "--evalmeta-iterations", "3", "--evalmeta-min-pass-rate"]
 
@@ -268,7 +268,7 @@ def test_a_case_passes_by_the_share_of_its_iterations(desk: Callable[..., Path],
     )
 
 
-def test_the_rate_of_a_case_stands_in_the_junit_file(
+def test_the_junit_file_has_the_pass_rate_of_a_case(
     pytester: pytest.Pytester, desk: Callable[..., Path], run: Run
 ) -> None:
     desk(PASSING, FAILING)
@@ -283,7 +283,7 @@ def test_the_rate_of_a_case_stands_in_the_junit_file(
     ]
 
 
-def test_errors_of_iterations_are_counted_apart(desk: Callable[..., Path], run: Run) -> None:
+def test_errors_of_iterations_are_counted_separately(desk: Callable[..., Path], run: Run) -> None:
     desk(BROKEN)
 
     result = run(DESK, "--evalmeta-iterations", "2")
@@ -318,7 +318,7 @@ def test_a_bad_definition_is_an_error_like_that_of_validate(desk: Callable[..., 
         "def pytest_runtest_setup(item):\n    1 / 0",
     ],
 )
-def test_an_error_nobody_expected_shows_where_it_came_from(
+def test_an_unexpected_error_shows_its_traceback(
     pytester: pytest.Pytester, desk: Callable[..., Path], run: Run, conftest: str
 ) -> None:
     desk(PASSING)
@@ -434,7 +434,7 @@ def test_the_tests_of_a_failed_evaluation_run_again_as_the_last_failed(
     run(*words).assert_outcomes(passed=passed, xfailed=1, failed=1)
 
 
-def test_errors_fail_the_session_whatever_the_rate(pytester: pytest.Pytester, run: Run) -> None:
+def test_errors_fail_the_session_at_any_pass_rate(pytester: pytest.Pytester, run: Run) -> None:
     pytester.makepyfile(
         test_it="""
         import evalmeta
@@ -470,7 +470,7 @@ def test_errors_fail_the_session_whatever_the_rate(pytester: pytest.Pytester, ru
     )
 
 
-def test_what_is_skipped_or_expected_to_fail_does_not_count(pytester: pytest.Pytester, run: Run) -> None:
+def test_skipped_and_xfail_tests_do_not_count(pytester: pytest.Pytester, run: Run) -> None:
     pytester.makepyfile(
         test_it="""
         import evalmeta
@@ -530,7 +530,7 @@ def test_methods_and_single_functions_are_evaluations_too(pytester: pytest.Pytes
     )
 
 
-def test_an_evaluation_that_was_stopped_has_no_verdict(pytester: pytest.Pytester, run: Run) -> None:
+def test_an_interrupted_evaluation_has_no_verdict(pytester: pytest.Pytester, run: Run) -> None:
     pytester.makepyfile(test_it=CITIES.format(rate=0.5, iterations=1), test_other="def test_other():\n    assert 0")
 
     result = run("-x", "test_it.py", "test_other.py")
@@ -594,7 +594,7 @@ def test_methods_of_unittest_are_refused(pytester: pytest.Pytester, run: Run) ->
 @pytest.mark.parametrize(
     "terms", [{"min_pass_rate": 80}, {"min_pass_rate": -0.1}, {"iterations": 0}, {"iterations": 1_001}]
 )
-def test_terms_out_of_range_are_refused_at_once(terms: dict[str, int]) -> None:
+def test_arguments_out_of_range_are_refused_at_once(terms: dict[str, int]) -> None:
     with pytest.raises(UsageError, match=r"; it must be "):
         evalmeta.evaluation(**terms)
 
@@ -603,6 +603,6 @@ def test_iterations_are_whole() -> None:
     assert range_error("iterations", 1.5) == "iterations is 1.5; it must be a whole number from 1 to 1000"
 
 
-def test_what_is_no_function_is_refused() -> None:
+def test_only_functions_can_be_decorated() -> None:
     with pytest.raises(UsageError, match="can only decorate test functions"):
         evalmeta.evaluation()(ET)

@@ -19,7 +19,7 @@ def test_a_manifest_names_each_component_sorted(dx_project: Project) -> None:
     assert manifest_of(reversed(found), ApiVersion(64)) == Manifest((BLOCK,), "64.0")
 
 
-def test_a_package_has_its_manifest_what_is_deleted_and_the_components(dx_project: Project) -> None:
+def test_a_package_has_manifest_destructive_changes_and_components(dx_project: Project) -> None:
     entries = dict(package_entries(resolve(dx_project), {"destructiveChanges.xml": b"<x/>"}))
     files = [f"aiEvaluationDefinitions/{name}.aiEvaluationDefinition" for name in BLOCK.members]
     assert list(entries) == ["package.xml", "destructiveChanges.xml", *files]

@@ -60,17 +60,17 @@ def test_unsafe_names_are_refused(name: str, why: str) -> None:
     "names",
     [("a", "a"), ("a/b", "A/B"), ("ü", "Ü"), ("u\u0308", "\u00fc"), ("a", "a/"), ("a/", "a"), ("straße", "STRASSE")],
 )
-def test_a_name_that_another_system_takes_for_the_same_is_refused(names: tuple[str, str]) -> None:
+def test_names_that_are_equal_on_other_systems_are_refused(names: tuple[str, str]) -> None:
     with pytest.raises(ArchiveError, match="occurs twice"):
         check_names(names)
 
 
-def test_a_folder_may_be_named_again() -> None:
+def test_folders_may_be_repeated() -> None:
     check_names(["a/", "a/b", "a/"])
 
 
 @given(st.text() | st.text(alphabet="./\\:aC\0", max_size=12))
-def test_a_name_that_passes_stays_below_the_root_on_every_system(name: str) -> None:
+def test_valid_names_stay_below_the_root_on_every_system(name: str) -> None:
     try:
         check_names([name])
     except ArchiveError:

@@ -15,14 +15,14 @@ def test_the_standard_library_reads_what_was_written() -> None:
         assert {name: archive.read(name) for name in archive.namelist()} == FILES
 
 
-def test_entries_keep_their_order_and_carry_neither_time_nor_machine() -> None:
+def test_entries_keep_their_order_and_have_no_time_or_machine() -> None:
     entries = zipfile.ZipFile(io.BytesIO(WRITTEN)).infolist()
     assert [entry.filename for entry in entries] == list(FILES)
     assert {entry.date_time for entry in entries} == {(1980, 1, 1, 0, 0, 0)}
     assert {(entry.create_system, entry.external_attr >> 16) for entry in entries} == {(3, 0o100644)}
 
 
-def test_a_file_is_taken_when_its_turn_comes() -> None:
+def test_files_are_read_one_at_a_time() -> None:
     taken: list[str] = []
     chunks = zip_chunks((taken.append(name) or name, b"") for name in ("a", "b"))
     next(chunks)

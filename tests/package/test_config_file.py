@@ -12,12 +12,12 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 
-def test_a_byte_order_mark_is_no_part_of_the_text(tmp_path: Path) -> None:
+def test_a_byte_order_mark_is_not_part_of_the_text(tmp_path: Path) -> None:
     (tmp_path / "f").write_bytes(b"\xef\xbb\xbf{}")
     assert read_text(tmp_path / "f", raises=ProjectError) == "{}"
 
 
-def test_a_missing_file_raises_the_error_asked_for(tmp_path: Path) -> None:
+def test_a_missing_file_raises_the_requested_error(tmp_path: Path) -> None:
     with pytest.raises(ProjectError, match="the file does not exist"):
         read_text(tmp_path / "f", raises=ProjectError)
 
@@ -29,18 +29,18 @@ def test_a_file_over_the_limit_is_refused(tmp_path: Path) -> None:
         read_text(tmp_path / "f", raises=SettingsError)
 
 
-def test_bytes_that_are_no_utf_8_are_told_by_line(tmp_path: Path) -> None:
+def test_invalid_utf_8_is_reported_with_its_line(tmp_path: Path) -> None:
     (tmp_path / "f").write_bytes(b"a\nb\n\xff")
     with pytest.raises(SettingsError, match=r"f:3: is not UTF-8"):
         read_text(tmp_path / "f", raises=SettingsError)
 
 
-def test_a_path_that_cannot_be_opened_raises_the_error_asked_for(tmp_path: Path) -> None:
+def test_a_path_that_cannot_be_opened_raises_the_requested_error(tmp_path: Path) -> None:
     with pytest.raises(SettingsError, match="cannot be read"):
         read_text(tmp_path / ("x" * 300), raises=SettingsError)
 
 
-def test_keys_are_spelt_as_their_files_spell_them() -> None:
+def test_keys_are_quoted_as_in_their_files() -> None:
     assert key_name(("run", "concurrency")) == "run.concurrency"
     assert key_name(("subjects", "My Agent", "target")) == 'subjects."My Agent".target'
     assert key_name(("packageDirectories", 0, "path")) == "packageDirectories[0].path"

@@ -49,21 +49,21 @@ def test_dots_belong_to_the_full_name() -> None:
         "X\n.aiEvaluationDefinition",
     ],
 )
-def test_other_names_are_no_components(file_name: str) -> None:
+def test_other_names_are_not_components(file_name: str) -> None:
     assert parse_safe_file_name(file_name) is None
 
 
-def test_a_dx_project_takes_a_new_component_into_its_default_package_directory() -> None:
+def test_new_components_of_a_dx_project_are_in_its_default_package_directory() -> None:
     folder = ROOT / "a" / "main" / "default" / "aiEvaluationDefinitions"
     assert target_path(DX, TYPE, "X") == folder / "X.aiEvaluationDefinition-meta.xml"
 
 
-def test_a_plain_folder_takes_a_new_component_in_metadata_format() -> None:
+def test_new_components_of_a_plain_folder_are_in_metadata_format() -> None:
     assert target_path(PLAIN, TYPE, "X") == ROOT / "aiEvaluationDefinitions" / "X.aiEvaluationDefinition"
 
 
 @pytest.mark.parametrize("full_name", ["", ".", "..", "../X", "/etc/X", "a\\b", "C:X", "X\0", "X\n"])
-def test_a_full_name_never_leads_out_of_its_folder(full_name: str) -> None:
+def test_unsafe_full_names_have_no_path(full_name: str) -> None:
     with pytest.raises(InvalidMetadata) as caught:
         target_path(DX, TYPE, full_name)
     assert [problem.code for problem in caught.value.problems] == ["full-name-unsafe"]

@@ -23,7 +23,7 @@ def manifest(data: bytes) -> Manifest:
 
 
 @pytest.mark.parametrize("shape", ["dx_project", "plain_project"])
-def test_the_example_takes_every_component_of_either_project(request: pytest.FixtureRequest, shape: str) -> None:
+def test_the_example_selects_every_component_of_either_project(request: pytest.FixtureRequest, shape: str) -> None:
     project: Project = request.getfixturevalue(shape)
     assert resolve(project, manifest=manifest(EXAMPLE)) == resolve(project)
 

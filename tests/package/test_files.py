@@ -51,14 +51,14 @@ def test_a_file_that_is_a_link_is_not_written(plain_project: Project, outside: P
 
 
 @pytest.mark.parametrize("inner", ["", "gone", "a/b"])
-def test_nothing_is_made_behind_a_link_that_leads_out(plain_project: Project, outside: Path, inner: str) -> None:
+def test_nothing_is_created_behind_a_link_that_leads_out(plain_project: Project, outside: Path, inner: str) -> None:
     (plain_project.root / "link").symlink_to(outside)
     with pytest.raises(ProjectError, match="a link leads out of the project"):
         write_file(plain_project, plain_project.root / "link" / inner / "file", b"ours")
     assert list(outside.iterdir()) == []
 
 
-def test_links_that_lead_to_each_other_are_told(plain_project: Project) -> None:
+def test_loops_of_links_are_reported(plain_project: Project) -> None:
     root = plain_project.root
     (root / "a").symlink_to(root / "b")
     (root / "b").symlink_to(root / "a")
@@ -66,7 +66,7 @@ def test_links_that_lead_to_each_other_are_told(plain_project: Project) -> None:
         write_file(plain_project, root / "a" / "file", b"ours")
 
 
-def test_a_file_in_a_folders_place_is_told(plain_project: Project) -> None:
+def test_a_file_instead_of_a_folder_is_reported(plain_project: Project) -> None:
     (plain_project.root / "a").write_bytes(b"theirs")
     with pytest.raises(ProjectError, match="cannot be written"):
         write_file(plain_project, plain_project.root / "a" / "file", b"ours")
@@ -82,14 +82,14 @@ def test_a_write_that_fails_leaves_nothing_behind(plain_project: Project) -> Non
     assert set(plain_project.root.rglob("*")) == before
 
 
-def test_a_file_that_was_named_is_put_there_and_its_state_told(tmp_path: Path) -> None:
+def test_a_named_file_is_written_and_its_state_returned(tmp_path: Path) -> None:
     path = tmp_path / "a" / "b.zip"
     states = [put_file(path, content) for content in (b"one", b"one", b"two", b"longer")]
     assert states == ["Created", "Unchanged", "Changed", "Changed"]
     assert path.read_bytes() == b"longer"
 
 
-def test_a_link_that_was_named_is_written_through(tmp_path: Path) -> None:
+def test_a_named_link_is_followed(tmp_path: Path) -> None:
     (tmp_path / "link").symlink_to(tmp_path / "target")
     put_file(tmp_path / "link", b"new")
     assert (tmp_path / "target").read_bytes() == b"new"
@@ -112,7 +112,7 @@ def test_a_file_is_read_whole_or_not_at_all(tmp_path: Path) -> None:
         read_file(tmp_path / "gone")
 
 
-def test_a_link_that_stays_inside_is_written_through(plain_project: Project) -> None:
+def test_a_link_that_stays_inside_is_followed(plain_project: Project) -> None:
     link, target = plain_project.root / "link", plain_project.root / "a" / "target"
     link.symlink_to(target)
     write_file(plain_project, link, b"ours")
@@ -120,7 +120,7 @@ def test_a_link_that_stays_inside_is_written_through(plain_project: Project) -> 
     assert target.read_bytes() == b"ours"
 
 
-def test_a_link_to_itself_is_told(plain_project: Project) -> None:
+def test_a_link_to_itself_is_reported(plain_project: Project) -> None:
     (plain_project.root / "link").symlink_to("link")
     with pytest.raises(ProjectError, match="links form a loop"):
         write_file(plain_project, plain_project.root / "link", b"ours")

@@ -56,7 +56,7 @@ def repository(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @example(["b/**", "!b/keep.x"], "b/keep.x")
 @example(["c/", "!b/"], "b/c/a.x")
 @example(["b/*", "!b/c/", "b/c/*"], "b/c/keep.x")
-def test_patterns_mean_what_they_mean_to_git(repository: Path, lines: list[str], file: str) -> None:
+def test_patterns_match_as_in_git(repository: Path, lines: list[str], file: str) -> None:
     assert ignoring(repository, *lines).ignores(repository / file) == git_ignores(repository, lines, file)
 
 
@@ -65,7 +65,7 @@ def test_without_the_file_nothing_is_ignored(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("name", ["a/x.dup", "a/.x", ".a/x", "a/package2-descriptor.json", "package2-manifest.json"])
-def test_the_defaults_hold_whatever_the_file_says(tmp_path: Path, name: str) -> None:
+def test_the_file_cannot_override_the_defaults(tmp_path: Path, name: str) -> None:
     assert ignoring(tmp_path, "!*", "!.a/").ignores(tmp_path / name)
 
 
@@ -76,7 +76,7 @@ def test_what_is_in_an_ignored_folder_stays_ignored(tmp_path: Path) -> None:
     assert ignore.ignores(tmp_path / "drafts/good.x")
 
 
-def test_the_line_that_decides_is_told(tmp_path: Path) -> None:
+def test_the_deciding_line_is_found(tmp_path: Path) -> None:
     ignore = ignoring(tmp_path, "# drafts", "", "drafts/\r")
 
     assert ignore.find_line(tmp_path / "drafts/x") == (3, "drafts/")
@@ -98,12 +98,12 @@ def test_a_backslash_between_folders_is_read_as_a_slash_with_a_warning(tmp_path:
 
 
 @pytest.mark.parametrize("line", ["\\#x", "\\!x", "x\\ ", "# a\\b", "\\*x"])
-def test_escapes_are_no_separators(tmp_path: Path, line: str) -> None:
+def test_escapes_are_not_separators(tmp_path: Path, line: str) -> None:
     assert ignoring(tmp_path, line).problems == ()
 
 
 @pytest.mark.parametrize("line", ["!", "\\", "[z-a]", "[[:alpha:]]x"])
-def test_a_line_that_is_no_pattern_is_an_error_with_its_place(tmp_path: Path, line: str) -> None:
+def test_an_invalid_pattern_is_an_error_with_its_line(tmp_path: Path, line: str) -> None:
     with pytest.raises(ProjectError, match=r"\.forceignore:2: .* is not a valid pattern") as caught:
         ignoring(tmp_path, "fine", line)
     assert caught.value.actions

@@ -63,7 +63,7 @@ def test_the_nearest_plain_project_wins(tmp_path: Path) -> None:
     assert find_project(tmp_path / "inner").root == tmp_path / "inner"
 
 
-def test_no_project_says_what_was_looked_for_where_and_what_to_do(tmp_path: Path) -> None:
+def test_a_missing_project_says_what_was_searched_and_what_to_do(tmp_path: Path) -> None:
     with pytest.raises(ProjectError) as caught:
         find_project(tmp_path)
     wanted = "sfdx-project.json, evalmeta.toml, package.xml, aiEvaluationDefinitions, aiTestingDefinitions"
@@ -76,7 +76,7 @@ def test_a_start_that_does_not_exist_is_not_found(tmp_path: Path) -> None:
         find_project(tmp_path / "nowhere")
 
 
-def test_a_start_that_cannot_be_looked_at_is_a_project_error(tmp_path: Path) -> None:
+def test_an_unreadable_start_is_a_project_error(tmp_path: Path) -> None:
     with pytest.raises(ProjectError, match="cannot be read"):
         find_project(tmp_path / ("x" * 300))
 
@@ -116,7 +116,7 @@ def test_the_namespace_is_the_projects(dx: Path, namespace: str | None, known: s
 
 
 @pytest.mark.parametrize("namespace", ["1st", "a__b", "a_", "a-b", "a" * 16])
-def test_a_namespace_is_one_that_salesforce_gives(dx: Path, namespace: str) -> None:
+def test_a_namespace_is_a_valid_salesforce_namespace(dx: Path, namespace: str) -> None:
     declare(dx, {"path": "a"}, namespace=namespace)
     with pytest.raises(ProjectError, match="namespace: must be a namespace"):
         find_project(dx)
@@ -135,16 +135,16 @@ def test_wrong_settings_stop_the_search(dx: Path) -> None:
         find_project(dx)
 
 
-def test_state_stands_in_the_project(dx: Path) -> None:
+def test_the_state_folder_is_in_the_project(dx: Path) -> None:
     assert find_project(dx).state_dir == dx / ".evalmeta"
 
 
 @pytest.mark.parametrize("home", ["/elsewhere", "relative"])
-def test_an_environment_variable_moves_the_state(dx: Path, monkeypatch: pytest.MonkeyPatch, home: str) -> None:
+def test_an_environment_variable_sets_the_state_folder(dx: Path, monkeypatch: pytest.MonkeyPatch, home: str) -> None:
     monkeypatch.setenv("EVALMETA_HOME", home)
     assert find_project(dx).state_dir == Path(os.path.realpath(home))
 
 
-def test_an_empty_environment_variable_moves_nothing(dx: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_empty_environment_variable_is_ignored(dx: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("EVALMETA_HOME", "")
     assert find_project(dx).state_dir == dx / ".evalmeta"

@@ -30,16 +30,16 @@ def with_path(path: str) -> str:
     return json.dumps({"packageDirectories": [{"path": path}]})
 
 
-def test_keys_of_salesforce_that_evalmeta_does_not_use_are_fine(file: Path) -> None:
+def test_other_keys_of_salesforce_are_ignored(file: Path) -> None:
     file.write_text('{"packageDirectories": [{"path": "a", "package": "P"}], "namespace": "", "plugins": {}}')
     assert [each.path for each in read_project_file(file).package_directories] == ["a"]
 
 
-def test_broken_json_is_told_by_line_and_column(file: Path) -> None:
+def test_invalid_json_is_reported_with_line_and_column(file: Path) -> None:
     assert refusal(file, '{\n  "packageDirectories": ]\n}').startswith("sfdx-project.json:2:25: is not valid JSON: ")
 
 
-def test_json_that_is_no_object_is_an_error(file: Path) -> None:
+def test_json_that_is_not_an_object_is_an_error(file: Path) -> None:
     assert refusal(file, "[]").startswith("sfdx-project.json: must be a JSON object")
 
 

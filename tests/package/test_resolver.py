@@ -33,7 +33,7 @@ def problems(project: Project, wanted: Manifest) -> tuple[Problem, ...]:
     return caught.value.problems
 
 
-def test_components_come_in_order_of_their_names(dx_project: Project) -> None:
+def test_components_are_sorted_by_name(dx_project: Project) -> None:
     (dx_project.root / "force-app" / f"Alpha.{TYPE[0].lower()}{TYPE[1:]}").touch()
     assert [each.full_name for each in find_components(dx_project)] == ["Alpha", "Billing", "Orders", "Returns"]
 
@@ -56,19 +56,19 @@ def test_a_folder_that_cannot_be_read_is_a_project_error(dx_project: Project) ->
         find_components(replace(dx_project, package_directories=(too_long,)))
 
 
-def test_without_a_manifest_everything_is_taken(dx_project: Project) -> None:
+def test_without_a_manifest_all_components_are_selected(dx_project: Project) -> None:
     assert selected(dx_project, None) == ["Billing", "Orders", "Returns"]
 
 
-def test_the_wildcard_takes_everything(plain_project: Project) -> None:
+def test_the_wildcard_selects_all_components(plain_project: Project) -> None:
     assert selected(plain_project, manifest("*")) == ["Billing", "Orders"]
 
 
-def test_members_take_only_themselves(dx_project: Project) -> None:
+def test_members_select_only_themselves(dx_project: Project) -> None:
     assert selected(dx_project, manifest("Returns", "Billing")) == ["Billing", "Returns"]
 
 
-def test_repeated_members_and_types_are_united(dx_project: Project) -> None:
+def test_repeated_members_and_types_are_merged(dx_project: Project) -> None:
     blocks = (ManifestTypes(TYPE, ("Orders", "Orders")), ManifestTypes(TYPE, ("*", "Billing")))
     assert selected(dx_project, Manifest(blocks)) == ["Billing", "Orders", "Returns"]
 
@@ -85,12 +85,12 @@ def test_a_member_without_file_is_a_problem_with_the_nearest_name(dx_project: Pr
     assert (problem.hint, problem.component) == ("Did you mean Orders?", f"{TYPE}:orders")
 
 
-def test_a_wildcard_that_does_not_stand_alone_is_explained(dx_project: Project) -> None:
+def test_a_wildcard_inside_a_name_is_explained(dx_project: Project) -> None:
     assert problems(dx_project, manifest("Ord*"))[0].hint.startswith("Write a <members> for each name")
 
 
 @pytest.mark.parametrize("name", ["a:b", "a\\b", "a\nb", "a\udcff"])
-def test_a_file_with_an_impossible_name_is_told(dx_project: Project, name: str) -> None:
+def test_a_file_with_an_unsafe_name_is_reported(dx_project: Project, name: str) -> None:
     (dx_project.root / "force-app" / f"{name}.aiEvaluationDefinition").touch()
     with pytest.raises(InvalidMetadata) as caught:
         find_components(dx_project)
@@ -108,7 +108,7 @@ def test_a_plain_folders_manifest_says_its_version(plain_project: Project) -> No
         resolve(plain_project)
 
 
-def test_a_member_like_no_other_has_no_hint(dx_project: Project) -> None:
+def test_a_member_without_similar_names_has_no_hint(dx_project: Project) -> None:
     assert problems(dx_project, manifest("Zzz"))[0].hint == ""
 
 
@@ -123,7 +123,7 @@ def test_an_unknown_type_is_a_problem_with_the_nearest_type(dx_project: Project)
     assert (problem.code, problem.hint) == ("manifest-type-unknown", f"Did you mean {TYPE}?")
 
 
-def test_a_type_like_no_other_lists_the_known_ones(dx_project: Project) -> None:
+def test_a_type_without_similar_names_lists_the_known_ones(dx_project: Project) -> None:
     (problem,) = problems(dx_project, manifest("*", name="a flow"))
     assert problem.hint == f"Known types: {TYPE}, AiTestingDefinition."
 
@@ -139,12 +139,12 @@ def test_a_wildcard_in_an_empty_project_selects_nothing(dx_project: Project) -> 
     assert [problem.code for problem in problems(dx_project, manifest("*"))] == ["manifest-selects-nothing"]
 
 
-def test_the_summary_counts_what_it_does_not_show(dx_project: Project) -> None:
+def test_the_summary_counts_the_problems_that_it_does_not_show(dx_project: Project) -> None:
     with pytest.raises(InvalidMetadata, match=r"package\.xml: the project has no .* 'A' \(1 more\)"):
         resolve(dx_project, manifest=manifest("A", "B"))
 
 
-def test_a_callback_tells_lines_and_columns(dx_project: Project) -> None:
+def test_a_callback_returns_lines_and_columns(dx_project: Project) -> None:
     places = {(TYPE.lower(), "A"): (4, 9), ("a flow", ""): (8, 5)}
     blocks = (ManifestTypes(TYPE.lower(), ("A",)), ManifestTypes("a flow", ("*",)))
     with pytest.raises(InvalidMetadata) as caught:
@@ -162,7 +162,7 @@ def test_the_api_version_in_force_is_the_nearest_one_given(dx_project: Project) 
     assert resolve(dx_project).api_version == NEWEST_API_VERSION
 
 
-def test_a_version_that_is_none_is_a_problem(dx_project: Project) -> None:
+def test_an_invalid_version_is_a_problem(dx_project: Project) -> None:
     (problem,) = problems(dx_project, manifest("*", version="newest"))
     assert (problem.code, problem.hint) == ("manifest-version-invalid", "Write a version such as 67.0.")
 
@@ -179,7 +179,7 @@ def test_a_manifest_beside_destructive_changes_may_select_nothing(dx_project: Pr
         resolve(dx_project, manifest=manifest("Absent"), may_be_empty=True)
 
 
-def test_a_project_older_than_its_types_is_refused_with_the_way_out(dx_project: Project) -> None:
+def test_a_project_older_than_its_types_is_refused_with_an_action(dx_project: Project) -> None:
     with pytest.raises(ProjectError, match=r"sourceApiVersion 62\.0 is too old") as caught:
         resolve(replace(dx_project, api_version=ApiVersion(62)))
     assert caught.value.actions == ('Write "sourceApiVersion": "63.0" in sfdx-project.json.',)

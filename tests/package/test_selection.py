@@ -27,21 +27,21 @@ def names(project: Project, *paths: Path) -> list[str]:
         {"manifest": HERE, "metadata": ("X",)},
     ],
 )
-def test_two_ways_to_select_exclude_each_other(given: dict[str, object]) -> None:
+def test_two_ways_to_select_cannot_be_combined(given: dict[str, object]) -> None:
     with pytest.raises(UsageError, match="cannot be combined"):
         Selection(**given)  # type: ignore[arg-type]
 
 
-def test_nothing_given_is_everything() -> None:
+def test_an_empty_selection_selects_everything() -> None:
     assert Selection().is_everything
     assert not Selection(manifest=HERE).is_everything
 
 
-def test_a_folder_stands_for_what_is_in_it(dx_project: Project) -> None:
+def test_a_folder_selects_its_components(dx_project: Project) -> None:
     assert names(dx_project, dx_project.root / "force-app/main") == ["Billing", "Orders", "Returns"]
 
 
-def test_a_file_stands_for_itself_in_the_projects_order(dx_project: Project) -> None:
+def test_files_select_components_in_the_projects_order(dx_project: Project) -> None:
     folder = dx_project.root / "force-app/main/default/aiEvaluationDefinitions"
     files = [folder / f"{name}.aiEvaluationDefinition-meta.xml" for name in ("Returns", "Billing")]
     assert names(dx_project, *files) == ["Billing", "Returns"]
@@ -52,14 +52,12 @@ def test_paths_may_overlap(dx_project: Project) -> None:
     assert len(names(dx_project, root, root / "force-app", root / "force-app/main")) == 3
 
 
-def test_a_relative_path_is_one_from_the_current_folder(dx_project: Project, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_relative_paths_start_in_the_current_folder(dx_project: Project, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(dx_project.root / "force-app")
     assert len(names(dx_project, Path("main"))) == 3
 
 
-def test_a_link_to_a_folder_stands_for_the_folder(
-    dx_project: Project, tmp_path_factory: pytest.TempPathFactory
-) -> None:
+def test_a_link_to_a_folder_selects_the_folder(dx_project: Project, tmp_path_factory: pytest.TempPathFactory) -> None:
     link = tmp_path_factory.mktemp("elsewhere") / "link"
     link.symlink_to(dx_project.root)
     assert len(names(dx_project, link / "force-app")) == 3
@@ -86,7 +84,7 @@ def test_a_path_without_components_says_so(dx_project: Project, name: str, why: 
 
 
 @pytest.mark.parametrize("line", ["**/main/**", "Orders.*"])
-def test_an_ignored_path_is_answered_with_the_line_that_ignores_it(dx_project: Project, line: str) -> None:
+def test_an_ignored_path_is_reported_with_the_line_that_ignores_it(dx_project: Project, line: str) -> None:
     (dx_project.root / ".forceignore").write_text(f"# what stays\n{line}\n")
     folder = dx_project.root / "force-app/main/default/aiEvaluationDefinitions"
     with pytest.raises(NotFound, match=r"is ignored by .* \(\.forceignore:2\)"):

@@ -34,16 +34,16 @@ def test_an_entry_selects_by_type_and_name(dx_project: Project, entries: list[st
     assert names(dx_project, *entries) == selected
 
 
-def test_names_count_by_case(dx_project: Project) -> None:
+def test_names_are_case_sensitive(dx_project: Project) -> None:
     with pytest.raises(NotFound):
         names(dx_project, f"{TYPE}:orders")
 
 
-def test_brackets_are_no_wildcard() -> None:
+def test_brackets_are_not_wildcards() -> None:
     assert match_names(parse_members([f"{TYPE}:[a]*"]), {TYPE: ["a", "[a]b"]}, where="x") == {f"{TYPE}:[a]b"}
 
 
-def test_whatever_matches_nothing_is_listed_with_the_nearest_names(dx_project: Project) -> None:
+def test_patterns_that_match_nothing_are_listed_with_the_nearest_names(dx_project: Project) -> None:
     with pytest.raises(NotFound, match=rf"the project has no {TYPE}:Ordrs, {TYPE}:Zzz\*") as caught:
         names(dx_project, f"{TYPE}:Ordrs", f"{TYPE}:Orders", f"{TYPE}:Zzz*")
     assert caught.value.actions == (f"Did you mean {TYPE}:Orders?",)
@@ -53,7 +53,7 @@ def test_whatever_matches_nothing_is_listed_with_the_nearest_names(dx_project: P
     ("entry", "hint"),
     [("AiEvaluationDefinitions", f"Did you mean {TYPE}?"), ("Flow:X", f"Known types: {TYPE}, AiTestingDefinition.")],
 )
-def test_an_unknown_type_is_answered_with_the_nearest(entry: str, hint: str) -> None:
+def test_an_unknown_type_is_reported_with_the_nearest_one(entry: str, hint: str) -> None:
     with pytest.raises(NotFound, match="does not handle the type") as caught:
         parse_members([entry])
     assert caught.value.actions == (hint,)
@@ -65,7 +65,7 @@ def test_an_entry_without_type_or_name_is_wrong_usage(entry: str) -> None:
         parse_members([entry])
 
 
-def test_a_name_without_its_type_is_told_with_one() -> None:
+def test_a_name_without_its_type_is_reported_with_one() -> None:
     with pytest.raises(NotFound) as raised:
         parse_members(["my_test_1"])
     assert f"{TYPE}:my_test_1" in raised.value.actions[0]

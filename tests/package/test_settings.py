@@ -47,15 +47,15 @@ def test_a_missing_file_is_an_error(file: Path) -> None:
         load_settings(file)
 
 
-def test_broken_toml_is_told_by_line_and_column(file: Path) -> None:
+def test_invalid_toml_is_reported_with_line_and_column(file: Path) -> None:
     assert refusal(file, "[run]\nconcurrency = = 4\n") == "evalmeta.toml:2:15: is not valid TOML: Invalid value."
 
 
-def test_toml_that_stops_early_is_told_by_its_last_line(file: Path) -> None:
+def test_truncated_toml_is_reported_with_its_last_line(file: Path) -> None:
     assert refusal(file, "[run]\nx = ").startswith("evalmeta.toml:2: is not valid TOML")
 
 
-def test_nesting_without_end_is_an_error(file: Path) -> None:
+def test_excessive_nesting_is_an_error(file: Path) -> None:
     assert "nested too deeply" in refusal(file, "x = " + "[" * 100_000)
 
 
@@ -69,7 +69,7 @@ def test_an_unknown_table_names_the_nearest_known_one(file: Path) -> None:
     assert "evalmeta.toml:1: vaildate: is not a valid key; did you mean 'validate'?" in refusal(file, "[vaildate]\n")
 
 
-def test_an_unknown_key_like_no_other_lists_what_is_known(file: Path) -> None:
+def test_an_unknown_key_without_similar_ones_lists_the_valid_keys(file: Path) -> None:
     assert "Valid keys: validate, run, score, org, adk, databricks, subjects, raters, tags" in refusal(
         file, "zzz = 1\n"
     )
@@ -80,7 +80,7 @@ def test_a_value_out_of_range_says_what_is_allowed(file: Path) -> None:
     assert message == "evalmeta.toml:2: run.concurrency: input should be greater than or equal to 1, not 0."
 
 
-def test_a_rule_setting_lists_the_allowed_words(file: Path) -> None:
+def test_a_rule_setting_lists_the_allowed_values(file: Path) -> None:
     message = refusal(file, '[validate.rules]\nhistory-order = "ignore"\n')
     assert message.startswith("evalmeta.toml:2: validate.rules.history-order: input should be 'error', 'warning' or")
 

@@ -25,7 +25,7 @@ def touch(path: Path) -> Path:
     return path
 
 
-def test_a_component_may_stand_in_any_folder_of_a_package_directory(dx_project: Project) -> None:
+def test_a_component_may_be_in_any_folder_of_a_package_directory(dx_project: Project) -> None:
     file = touch(dx_project.root / "force-app" / "x" / "y" / f"Deep.{SUFFIX}-meta.xml")
     assert file in [component.path for component in component_files(dx_project)]
 
@@ -46,7 +46,7 @@ def test_hidden_folders_and_node_modules_are_skipped(dx_project: Project, folder
     assert "Skipped" not in names(dx_project)
 
 
-def test_a_folder_with_a_components_name_is_no_component(dx_project: Project) -> None:
+def test_a_folder_with_a_components_name_is_not_a_component(dx_project: Project) -> None:
     (dx_project.root / "force-app" / f"Folder.{SUFFIX}").mkdir()
     assert "Folder" not in names(dx_project)
 
@@ -68,14 +68,14 @@ def test_links_inside_are_followed_once(dx_project: Project) -> None:
     assert names(dx_project).count("Shared") == 1
 
 
-def test_links_in_a_circle_end(dx_project: Project) -> None:
+def test_loops_of_links_end(dx_project: Project) -> None:
     (dx_project.root / "force-app" / "up").symlink_to(dx_project.root / "force-app")
     (dx_project.root / "force-app" / "self").symlink_to("self")
     (dx_project.root / "force-app" / "broken").symlink_to("nowhere")
     assert names(dx_project) == ["Billing", "Orders", "Returns"]
 
 
-def test_a_package_directory_that_is_none_is_named(dx_project: Project) -> None:
+def test_a_package_directory_that_is_not_a_folder_is_named(dx_project: Project) -> None:
     folder = dx_project.root / "force-app"
     folder.rename(dx_project.root / "moved")
     with pytest.raises(ProjectError, match="the package directory 'force-app' does not exist"):
@@ -113,13 +113,13 @@ def test_a_plain_folder_without_the_types_folder_is_empty(plain_project: Project
 
 
 @pytest.mark.parametrize("line", ["force-app/main", "aiEvaluationDefinitions/", "**/default/**", "*-meta.xml"])
-def test_what_forceignore_names_is_passed_over(dx_project: Project, line: str) -> None:
+def test_ignored_files_are_skipped(dx_project: Project, line: str) -> None:
     touch(dx_project.root / "force-app" / f"Bare.{SUFFIX}")
     (dx_project.root / ".forceignore").write_text(line)
     assert names(dx_project) == ["Bare"]
 
 
-def test_forceignore_holds_in_a_plain_folder_too(plain_project: Project) -> None:
+def test_files_are_also_ignored_in_a_plain_folder(plain_project: Project) -> None:
     (plain_project.root / ".forceignore").write_text("Orders.*")
     assert names(plain_project) == ["Billing"]
     (plain_project.root / ".forceignore").write_text("/aiEvaluationDefinitions/")
@@ -131,7 +131,7 @@ def test_an_ignored_package_directory_is_empty(dx_project: Project) -> None:
     assert names(dx_project) == []
 
 
-def test_a_link_does_not_lead_around_forceignore(dx_project: Project) -> None:
+def test_links_to_ignored_folders_are_ignored(dx_project: Project) -> None:
     touch(dx_project.root / "force-app" / "drafts" / f"Draft.{SUFFIX}")
     (dx_project.root / "force-app" / "link").symlink_to(dx_project.root / "force-app" / "drafts")
     (dx_project.root / ".forceignore").write_text("drafts")

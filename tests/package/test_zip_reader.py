@@ -28,7 +28,7 @@ def refusal(data: bytes) -> str:
     return str(caught.value)
 
 
-def test_entries_come_as_the_directory_declares_them() -> None:
+def test_entries_are_those_of_the_directory() -> None:
     data = zip_of(Entry(b"a/", b"", mode=0o40755), Entry(b"a/b", b"content", method=8))
     folder, file = read_directory(data)
     assert (folder.name, folder.is_folder, folder.mode) == ("a/", True, 0o40755)
@@ -59,7 +59,7 @@ def test_the_standard_librarys_streamed_zips_are_read() -> None:
 
 @pytest.mark.skipif(not ZIP, reason="the program zip is not there")
 @pytest.mark.parametrize("words", [["-r"], ["-0r"], ["-rfd"]])
-def test_what_the_program_zip_makes_is_read(words: list[str], tmp_path: Path) -> None:
+def test_zips_of_the_program_zip_are_read(words: list[str], tmp_path: Path) -> None:
     (tmp_path / "d").mkdir()
     (tmp_path / "d/a").write_bytes(b"content" * 100)
     subprocess.run([ZIP, "-q", *words, "it.zip", "d"], cwd=tmp_path, check=True)
@@ -93,7 +93,7 @@ def test_a_damaged_archive_says_why(data: bytes, why: str) -> None:
     assert why in refusal(data)
 
 
-def test_an_entry_that_reaches_behind_its_directory_is_refused() -> None:
+def test_an_entry_beyond_its_directory_is_refused() -> None:
     data = bytearray(zip_of(Entry(b"a")))
     data[data.rindex(b"PK\x01\x02") + 30] = 0xFF
     assert "its directory is broken" in refusal(bytes(data))
@@ -132,23 +132,23 @@ DESCRIPTOR = struct.pack("<3L", zlib.crc32(b"x"), 1, 1)
 
 
 @pytest.mark.parametrize("behind", [DESCRIPTOR, b"PK\x07\x08" + DESCRIPTOR])
-def test_a_streamed_entry_is_described_behind_its_content(behind: bytes) -> None:
+def test_a_streamed_entry_is_described_after_its_content(behind: bytes) -> None:
     streamed = Entry(b"a", flags=0x0808, local_sums=(0, 0, 0), behind=behind)
     assert [entry.name for entry in read_directory(zip_of(streamed, Entry(b"b")))] == ["a", "b"]
 
 
 @pytest.mark.parametrize("sums", [(1, 1, 1), (zlib.crc32(b"x"), 2, 1), (zlib.crc32(b"x"), 1, 2)])
-def test_a_local_header_with_other_sums_is_refused(sums: tuple[int, int, int]) -> None:
+def test_a_local_header_with_other_checksums_is_refused(sums: tuple[int, int, int]) -> None:
     assert "'a' is described in two different ways" in refusal(zip_of(Entry(b"a", local_sums=sums)))
 
 
 @pytest.mark.parametrize("flags", [0x0800, 0x0808])
 @pytest.mark.parametrize("behind", [Entry(b"hidden").local(0), b"x", DESCRIPTOR[:-1] + b"\1"])
-def test_what_stands_between_entries_is_refused(flags: int, behind: bytes) -> None:
+def test_bytes_between_entries_are_refused(flags: int, behind: bytes) -> None:
     hiding = Entry(b"a", flags=flags, behind=behind)
     for data in (zip_of(hiding), zip_of(hiding, Entry(b"b"))):
         assert "'a' is not followed by the next one" in refusal(data)
 
 
-def test_an_entry_that_the_directory_passes_over_is_refused() -> None:
+def test_an_entry_missing_in_the_directory_is_refused() -> None:
     assert "does not begin with an entry" in refusal(hidden())
