@@ -121,7 +121,7 @@ def test_a_session_that_ended_and_is_not_renewed_shows_no_refresh_token(machine:
 
 
 @pytest.mark.slow
-def test_an_org_that_is_away_is_told_without_a_secret(machine: Machine) -> None:
+def test_an_unreachable_org_is_reported_without_a_secret(machine: Machine) -> None:
     with socket.create_server(("127.0.0.1", 0)) as closed:
         url = f"http://127.0.0.1:{closed.getsockname()[1]}"
     log_in_and_work(machine, url)
@@ -132,7 +132,7 @@ def test_an_org_that_is_away_is_told_without_a_secret(machine: Machine) -> None:
     assert machine.leaks() == []
 
 
-def test_secrets_are_in_the_file_of_a_login_and_nowhere_else(machine: Machine, org: OAuthServer) -> None:
+def test_secrets_are_only_in_the_file_of_a_login(machine: Machine, org: OAuthServer) -> None:
     org.rotates = True
     url = f"force://{CLIENT}:{SECRET}:{org.new_refresh_token()}@{org.url.removeprefix('http://')}"
     machine.run("org", "login", "--sfdx-url-stdin", "--alias", "dev", stdin=url)
@@ -146,7 +146,7 @@ def test_secrets_are_in_the_file_of_a_login_and_nowhere_else(machine: Machine, o
     assert (machine.leaks(*secrets), machine.kept(*secrets)) == ([], [])
 
 
-def test_a_key_and_its_assertion_are_kept_nowhere(machine: Machine, org: OAuthServer) -> None:
+def test_a_key_and_its_assertion_are_not_stored(machine: Machine, org: OAuthServer) -> None:
     assert machine.run(*with_key(machine, org.url)).code == 0
     sent = [echo(body.encode()) for _, _, body in org.requests if body]
     key = Path(key_file(machine)).read_text().splitlines()[1:-1]
@@ -268,7 +268,7 @@ def test_a_secret_among_the_words_of_a_command_is_not_repeated(
 @pytest.mark.parametrize("form", slow_but("{0}\n{0}", ["{0} {0}", "{0}\n{0}", "{0}\x7f", "{0}\u00fc", "\x00{0}"]))
 def test_a_token_that_no_header_can_carry_is_refused_unseen(machine: Machine, form: str) -> None:
     assert machine.run("org", "login", "-r", "http://127.0.0.1:9", stdin=form.format(TOKEN)).code == 2
-    assert "blanks or characters that no token has" in machine.said[-1].err
+    assert "has characters that are not allowed in a token" in machine.said[-1].err
     assert machine.leaks() == []
 
 
@@ -363,7 +363,7 @@ def test_no_repr_and_no_traceback_with_locals_shows_a_secret() -> None:
     assert MARK not in "".join([*lines, *map(repr, objects), *map(str, objects)])
 
 
-def test_a_defect_is_told_and_logged_without_secrets(
+def test_an_unexpected_error_is_reported_and_logged_without_secrets(
     machine: Machine, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
 ) -> None:
     def broken(_: object) -> None:

@@ -35,7 +35,7 @@ def test_a_key_gets_a_session(org: OAuthServer, key_file: Path) -> None:
     assert reply.instance_url == org.url
 
 
-def test_a_key_for_somebody_else_gets_none(org: OAuthServer, key_file: Path) -> None:
+def test_a_key_for_another_user_gets_no_session(org: OAuthServer, key_file: Path) -> None:
     renewal = ByKey(CLIENT, org.url, org.url, str(key_file))
     with pytest.raises(LoginFailed, match="invalid_grant"):
         asyncio.run(fetch_session(renewal, username="other@example.com"))
@@ -61,7 +61,7 @@ def test_a_refresh_token_that_was_revoked_gets_none_and_is_not_shown(org: OAuthS
 
 
 @pytest.mark.parametrize("tells_username", [True, False])
-def test_an_org_tells_whose_a_token_is(org: OAuthServer, *, tells_username: bool) -> None:
+def test_an_org_identifies_the_user_of_a_token(org: OAuthServer, *, tells_username: bool) -> None:
     if not tells_username:
         del org.user_info["preferred_username"]
     met = asyncio.run(fetch_identity(org.url, org.new_session()))
@@ -74,12 +74,12 @@ def test_a_token_of_another_org_is_refused_unseen(org: OAuthServer) -> None:
     assert "canary" not in str(raised.value)
 
 
-def test_a_server_that_is_no_org_is_told(org: OAuthServer) -> None:
+def test_a_server_that_is_not_an_org_is_reported(org: OAuthServer) -> None:
     with pytest.raises(MessageUnreadable, match="status 500, but the reply is not from an org"):
         asyncio.run(fetch_session(ByRefreshToken("", org.url + "/nowhere"), secrets=Secrets("", "x")))
 
 
-def test_an_org_that_does_not_say_who_one_is_is_told(org: OAuthServer) -> None:
+def test_an_org_without_user_info_is_reported(org: OAuthServer) -> None:
     del org.user_info["preferred_username"]
     org.username = ""
     with pytest.raises(MessageUnreadable, match="does not return the name of its user"):

@@ -25,7 +25,7 @@ def test_sf_is_asked_for_the_session(tmp_path: Path, monkeypatch: pytest.MonkeyP
 
 
 @pytest.mark.parametrize("hidden", ["[REDACTED] Use 'sf org auth show-access-token'", "", None])
-def test_sf_that_hides_tokens_is_asked_where_it_tells_them(
+def test_a_token_that_sf_hides_is_read_with_its_own_command(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, hidden: str | None
 ) -> None:
     replies = {"display": {"accessToken": hidden, "instanceUrl": URL}, "auth": {"accessToken": TOKEN}}
@@ -40,19 +40,19 @@ def test_sf_that_does_not_know_the_org_is_quoted(tmp_path: Path, monkeypatch: py
         asyncio.run(fetch_sf_session("dev"))
 
 
-def test_sf_without_a_session_is_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_sf_without_a_session_is_reported(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     install(tmp_path, monkeypatch, {"display": {"instanceUrl": URL}, "auth": {"accessToken": "none"}})
     with pytest.raises(LoginFailed, match="sf has no session with dev"):
         asyncio.run(fetch_sf_session("dev"))
 
 
-def test_without_sf_it_is_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_missing_sf_is_reported(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("PATH", str(tmp_path))
     with pytest.raises(UsageError, match="sf is not on the PATH"):
         asyncio.run(fetch_sf_session("dev"))
 
 
-def test_sf_that_prints_something_else_is_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_unknown_output_of_sf_is_reported(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     install(tmp_path, monkeypatch, {}, code="print('canary')")
     with pytest.raises(LoginFailed, match="is not JSON") as raised:
         asyncio.run(fetch_sf_session("dev"))

@@ -53,7 +53,7 @@ def test_a_browser_brings_a_session_that_can_be_renewed(org: OAuthServer) -> Non
     assert urlsplit(query["redirect_uri"][0]).hostname == "localhost"
 
 
-def test_a_login_that_the_org_denies_is_told(org: OAuthServer) -> None:
+def test_a_denied_login_is_reported(org: OAuthServer) -> None:
     org.denies = True
     with pytest.raises(LoginFailed, match=r"access_denied \(end-user denied authorization\)"):
         log_in(org)
@@ -86,12 +86,12 @@ def test_a_caller_that_breaks_off_or_sends_too_much_changes_nothing(org: OAuthSe
     assert log_in(org, visit).access_token in org.access_tokens
 
 
-def test_nobody_is_waited_for_without_end(org: OAuthServer) -> None:
+def test_a_browser_login_times_out(org: OAuthServer) -> None:
     with pytest.raises(LoginFailed, match=r"nobody logged in within 0\.05 seconds"):
         log_in(org, lambda _: None, wait=0.05)
 
 
-def test_a_port_that_is_taken_is_told(org: OAuthServer) -> None:
+def test_a_port_in_use_is_reported(org: OAuthServer) -> None:
     port = urlsplit(org.url).port or 0
     with pytest.raises(UsageError, match=f"cannot listen on port {port}"):
         asyncio.run(log_in_with_browser(org.url, CLIENT, show=lambda _: None, port=port))

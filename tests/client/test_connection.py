@@ -58,7 +58,7 @@ def rest_error(code: str, message: str) -> bytes:
 @pytest.mark.parametrize("call", EVERY_CALL)
 @pytest.mark.parametrize("reply", [HTML, HALF, b"", b"null", b"{", b"<a/>", b"[]", b"\xff\xfe\x00"])
 @pytest.mark.parametrize("status", [200, 302, 404, 500])
-def test_an_answer_that_is_none_of_an_orgs_is_told_with_the_address(call: object, reply: bytes, status: int) -> None:
+def test_a_reply_that_is_not_an_orgs_is_reported_with_the_address(call: object, reply: bytes, status: int) -> None:
     transport, _ = answering((status, reply))
     with pytest.raises(
         MessageUnreadable, match=f"^{URL} answered with status {status}, but the reply is not from an org"
@@ -92,7 +92,7 @@ def test_any_answer_is_a_result_or_an_error_of_the_org(reply: bytes, status: int
 
 
 @pytest.mark.parametrize("results", [[], [AsyncResult(done=True, id="1")] * 2])
-def test_a_call_with_one_result_takes_no_other_number(results: list[AsyncResult]) -> None:
+def test_a_call_with_one_result_refuses_any_other_number(results: list[AsyncResult]) -> None:
     transport, _ = answering((200, write_results("deploy", results)))
     with pytest.raises(MessageUnreadable, match=f"answered deploy with {len(results)} results, not with one"):
         connect(transport, lambda connection: deploy(connection, b"zip"))
@@ -109,7 +109,7 @@ def test_a_call_with_one_result_takes_no_other_number(results: list[AsyncResult]
         ("INVALID_SESSION_ID", OrgFault),
     ],
 )
-def test_an_orgs_error_becomes_the_error_that_its_code_stands_for(code: str, kind: type[Exception]) -> None:
+def test_an_orgs_error_code_decides_the_error_class(code: str, kind: type[Exception]) -> None:
     for call, reply in (
         (start_run, rest_error(code, "no\nDo this.")),
         (list_components, write_fault(code, "no\nDo this.")),
@@ -173,7 +173,7 @@ def test_a_token_that_no_header_can_carry_is_refused_unseen(token: str) -> None:
     assert "secr" not in str(raised.value)
 
 
-def test_an_address_that_is_none_is_refused() -> None:
+def test_an_address_that_is_not_valid_is_refused() -> None:
     with pytest.raises(UsageError, match="is not a valid address of an org"):
         Connection(url="http://[::1", token=TOKEN, api_version=NEWEST_API_VERSION)
 

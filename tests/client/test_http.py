@@ -28,7 +28,7 @@ def test_an_answer_comes_back_with_its_status() -> None:
     assert requests[0].content == b"a=b"
 
 
-def test_a_redirect_is_not_followed_and_only_its_host_is_told() -> None:
+def test_a_redirect_is_not_followed_and_only_its_host_is_shown() -> None:
     moved = httpx.Response(307, headers={"location": "https://elsewhere.example/x?sid=canary"})
     with pytest.raises(
         MessageUnreadable, match=f"^{URL} redirects to https://elsewhere.example; nothing was sent"
@@ -37,7 +37,7 @@ def test_a_redirect_is_not_followed_and_only_its_host_is_told() -> None:
     assert "canary" not in f"{raised.value} {raised.value.actions}"
 
 
-def test_a_redirect_to_no_address_is_told() -> None:
+def test_a_redirect_to_an_invalid_address_is_reported() -> None:
     moved = httpx.Response(302, headers={"location": "http://desk:canary/"})
     with pytest.raises(OrgUnreachable, match="Invalid URL in location header"):
         ask(httpx.MockTransport(lambda _: moved))
@@ -54,7 +54,7 @@ def test_an_answer_over_the_limit_is_not_kept(monkeypatch: pytest.MonkeyPatch) -
         ask(answering((200, bytes(11)))[0])
 
 
-def test_no_token_travels_in_clear_to_another_machine() -> None:
+def test_no_token_is_sent_unencrypted_to_another_machine() -> None:
     with pytest.raises(UsageError, match="is not allowed: it would send the access token unencrypted"):
         Connection(url="http://desk.example", token="canary", api_version=ApiVersion(66))  # noqa: S106 - of no org
 

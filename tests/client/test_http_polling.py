@@ -47,13 +47,13 @@ def test_a_job_is_asked_about_until_it_is_done() -> None:
     assert ask_until(5) == 5
 
 
-def test_a_wait_that_runs_out_names_the_job_and_says_that_it_goes_on() -> None:
+def test_a_wait_that_times_out_names_the_job_that_continues() -> None:
     with pytest.raises(WaitRanOut, match=r"job 0Af is not done after 2\.5 seconds; it continues in the org") as raised:
         ask_until(2, wait=2.5, every=3600)
     assert (raised.value.job_id, raised.value.exit_code) == ("0Af", 69)
 
 
-def test_errors_that_pass_are_lived_through() -> None:
+def test_transient_errors_are_retried() -> None:
     assert ask_until(1, errors=[PASSING] * (limits.MAX_POLL_ERRORS - 1)) == limits.MAX_POLL_ERRORS
 
 

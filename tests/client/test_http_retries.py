@@ -45,7 +45,7 @@ def list_them(connection: Connection) -> Awaitable[object]:
     [b"", HALF, *(http_reply(status, HTML) for status in (420, 429, 502, 503, 504))],
     ids=lambda raw: raw[:20],
 )
-def test_a_question_is_asked_again_when_it_fails_in_passing(trouble: bytes) -> None:
+def test_a_check_is_repeated_after_transient_errors(trouble: bytes) -> None:
     with replying_with(trouble, trouble, LISTED) as server:
         [found] = visit(server, list_them)
     assert (found.full_name, len(server.requests)) == ("A", 3)
@@ -71,7 +71,7 @@ def test_a_change_that_may_have_been_made_is_never_repeated(call: Call, answer: 
 
 
 @pytest.mark.parametrize("call", [list_them, CHANGES[0][0]])
-def test_where_nobody_listens_is_told_soon(call: Call) -> None:
+def test_a_refused_connection_fails_soon(call: Call) -> None:
     with replying_with(LISTED) as server:
         pass
     with pytest.raises(OrgUnreachable, match=f"^{server.url} does not answer: ") as raised:
@@ -79,7 +79,7 @@ def test_where_nobody_listens_is_told_soon(call: Call) -> None:
     assert raised.value.is_undone
 
 
-def test_an_org_that_stays_busy_is_left_alone_after_some_attempts() -> None:
+def test_retries_of_a_busy_org_are_limited() -> None:
     transport, requests = answering((503, HTML))
     with pytest.raises(OrgBusy, match="answered with status 503: too many requests"):
         connect(transport, list_them)
@@ -93,17 +93,17 @@ def test_an_org_that_stays_busy_is_left_alone_after_some_attempts() -> None:
         orjson.dumps([{"message": "This org is busy; try again later", "errorCode": "SERVER_UNAVAILABLE"}]),
     ],
 )
-def test_what_a_busy_org_says_is_told(body: bytes) -> None:
+def test_the_message_of_a_busy_org_is_shown(body: bytes) -> None:
     with pytest.raises(OrgBusy, match=r"status 503: .*This org is busy; try again later$"):
         connect(answering((503, body))[0], list_them)
 
 
-def test_a_busy_org_is_left_alone_for_as_long_as_it_asks() -> None:
+def test_retry_after_of_a_busy_org_is_honoured() -> None:
     asked = OrgBusy("busy", after=7)
     assert Backoff(first=0.001, most=2).pause(asked) == 7
 
 
-def test_an_org_that_asks_for_too_long_a_pause_is_told_at_once() -> None:
+def test_too_long_a_retry_after_fails_immediately() -> None:
     with replying_with(http_reply(429, HTML, "Retry-After: 3600"), LISTED) as server, pytest.raises(OrgBusy) as raised:
         visit(server, list_them)
     assert raised.value.actions == ("Try again later. The org asks to wait 3600 seconds.",)
@@ -125,7 +125,7 @@ def test_a_redirect_gets_no_token() -> None:
     assert TOKEN not in str(raised.value)
 
 
-def test_a_fault_is_no_passing_trouble() -> None:
+def test_a_fault_is_not_transient() -> None:
     with replying_with(http_reply(500, write_fault("INVALID_TYPE", "no"))) as server, pytest.raises(OrgFault):
         visit(server, list_them)
     assert len(server.requests) == 1

@@ -44,7 +44,7 @@ def test_a_login_is_read_as_it_was_kept(
     assert logins.secrets_of(login) == secrets
 
 
-def test_a_login_with_a_key_keeps_the_place_of_the_key(logins: Logins) -> None:
+def test_a_login_with_a_key_stores_the_path_of_the_key(logins: Logins) -> None:
     login = replace(DESK, renewal=ByKey("id", "https://login", "https://aud", "/keys/server.key"))
     logins.save(login, SECRETS)
     assert logins.list_logins() == [login]
@@ -58,7 +58,7 @@ def test_a_login_is_found_by_alias_and_by_username_in_any_case(logins: Logins) -
     assert raised.value.actions[0] == "Did you mean dev?"
 
 
-def test_a_second_login_of_a_user_takes_the_first_ones_place_and_keeps_its_alias(logins: Logins) -> None:
+def test_a_second_login_of_a_user_replaces_the_first_and_keeps_its_alias(logins: Logins) -> None:
     logins.save(DESK, SECRETS)
     kept = logins.save(replace(DESK, username="me@desk.example", alias=""), Secrets("new"))
     assert logins.list_logins() == [kept]
@@ -108,7 +108,7 @@ def test_a_folder_that_others_may_list_is_refused_with_the_fix(logins: Logins) -
 
 
 @pytest.mark.parametrize("content", ["", "{}", "[]", '{"username": "canary"}', "canary"])
-def test_a_file_that_is_no_login_is_named_and_not_shown(logins: Logins, content: str) -> None:
+def test_an_invalid_login_file_is_named_and_not_shown(logins: Logins, content: str) -> None:
     logins.save(DESK, SECRETS)
     [file] = logins.folder.iterdir()
     file.write_text(content)
@@ -124,18 +124,18 @@ def test_a_forgotten_login_is_gone(logins: Logins) -> None:
     assert list(logins.folder.iterdir()) == []
 
 
-def test_a_folder_that_cannot_be_made_is_told(tmp_path: Path) -> None:
+def test_a_folder_that_cannot_be_created_is_reported(tmp_path: Path) -> None:
     (tmp_path / "file").touch()
     with pytest.raises(UsageError, match="cannot be created"):
         Logins(tmp_path / "file" / "logins").save(DESK, SECRETS)
 
 
-def test_a_login_that_was_removed_meanwhile_is_told(logins: Logins) -> None:
+def test_a_login_that_was_removed_in_the_meantime_is_reported(logins: Logins) -> None:
     with pytest.raises(LoginFailed, match="was removed in the meantime"):
         logins.secrets_of(DESK)
 
 
-def test_a_login_that_cannot_be_read_or_written_is_told(logins: Logins) -> None:
+def test_a_login_that_cannot_be_read_or_written_is_reported(logins: Logins) -> None:
     logins.save(DESK, SECRETS)
     [file] = logins.folder.iterdir()
     file.unlink()
@@ -148,7 +148,7 @@ def test_a_login_that_cannot_be_read_or_written_is_told(logins: Logins) -> None:
         logins.save(DESK, SECRETS)
 
 
-def test_the_keyring_keeps_the_secrets_where_one_works(logins: Logins) -> None:
+def test_the_keyring_stores_the_secrets_if_it_works(logins: Logins) -> None:
     with installed() as ring:
         logins.save(DESK, SECRETS)
         assert logins.secrets_of(DESK) == SECRETS
@@ -157,7 +157,7 @@ def test_the_keyring_keeps_the_secrets_where_one_works(logins: Logins) -> None:
         assert ring.kept == {}
 
 
-def test_a_keyring_that_forgot_is_told(logins: Logins) -> None:
+def test_a_keyring_that_lost_a_secret_is_reported(logins: Logins) -> None:
     with installed() as ring:
         logins.save(DESK, SECRETS)
         ring.kept.clear()

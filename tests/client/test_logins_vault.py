@@ -22,14 +22,14 @@ def test_what_is_kept_is_given_back_until_it_is_dropped() -> None:
         assert logins.read_secret("me") is None
 
 
-def test_a_locked_ring_takes_and_gives_nothing() -> None:
+def test_a_locked_keyring_stores_and_returns_nothing() -> None:
     with installed(broken=True):
         assert not logins.store_secret("me", "canary")
         assert logins.read_secret("me") is None
         logins.delete_secret("me")
 
 
-def test_a_ring_that_forgets_everything_is_none() -> None:
+def test_a_keyring_that_stores_nothing_is_not_used() -> None:
     before = keyring.get_keyring()
     keyring.set_keyring(keyring.backends.null.Keyring())
     try:
@@ -38,7 +38,7 @@ def test_a_ring_that_forgets_everything_is_none() -> None:
         keyring.set_keyring(before)
 
 
-def test_without_the_extra_there_is_no_ring(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_without_the_extra_no_keyring_is_used(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "keyring", None)
     assert not logins.store_secret("me", "canary")
     assert logins.read_secret("me") is None

@@ -54,7 +54,7 @@ def test_a_deployment_that_was_submitted_is_followed_by_its_id() -> None:
     assert (seen, len(requests)) == ([PENDING, FAILED], 3)
 
 
-def test_a_deployment_is_looked_at_once() -> None:
+def test_a_deployment_is_checked_once() -> None:
     transport, requests = answering(status(PENDING))
     assert connect(transport, lambda connection: check(connection, "0Af1")) == PENDING
     assert len(requests) == 1

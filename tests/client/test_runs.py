@@ -69,7 +69,7 @@ def test_a_start_that_agentforce_studio_puts_off_says_why() -> None:
         connect(transport, lambda connection: start_run(connection, "Visits", kind=TESTING_DEFINITION))
 
 
-def test_a_cancel_that_the_org_does_not_carry_out_is_told() -> None:
+def test_a_cancel_that_the_org_ignores_is_reported() -> None:
     transport, _ = answering(reply(success=False))
     with pytest.raises(OrgError, match="did not cancel run 4KB1"):
         connect(transport, lambda connection: cancel_run(connection, "4KB1"))
@@ -90,7 +90,7 @@ def test_a_run_is_followed_until_it_is_over(last: str) -> None:
     assert ([each.status for each in seen], len(requests)) == (["NEW", "RETRY", last], 3)
 
 
-def test_counts_are_told_when_the_org_tells_them() -> None:
+def test_counts_are_reported_if_the_org_has_them() -> None:
     counts = {"testCasesCompleted": 2, "testCasesNotPassed": 1, "testCasesTotal": 5}
     transport, _ = answering(reply(status="COMPLETED", **counts))
     done = connect(transport, lambda connection: poll_run(connection, "4KB1", on_progress=lambda _: None))

@@ -49,7 +49,7 @@ def test_a_status_that_is_not_known_means_going_on(word: str) -> None:
 
 @pytest.mark.parametrize("word", ["ERROR", "TERMINATED"])
 @pytest.mark.parametrize("results", [RETRY, (404, [{"errorCode": "NOT_FOUND"}]), done(case(1), status="IN_PROGRESS")])
-def test_a_run_that_ended_early_ends_the_poll_with_what_there_is(word: str, results: Reply) -> None:
+def test_a_run_that_ended_early_ends_the_poll_with_its_results(word: str, results: Reply) -> None:
     told = {"status": word, "errorMessage": "Agent call failed"}
     run, _ = watched(Scene(told, results))
     assert (run.status, run.error) == (RunStatus[word], "Agent call failed")
@@ -73,7 +73,7 @@ def test_an_org_that_stumbles_over_a_running_run_is_asked_again(scene: Scene) ->
     assert run.status is RunStatus.COMPLETED
 
 
-def test_results_that_an_org_never_gives_are_its_error(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_results_that_an_org_never_returns_are_an_error(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(limits, "MAX_POLL_ERRORS", 3)
     with pytest.raises(OrgFault, match="RETRY"):
         watched(Scene("COMPLETED", RETRY))
@@ -96,7 +96,7 @@ def test_a_wait_that_runs_out_names_the_run() -> None:
     assert raised.value.job_id == "4KB5e0000000001AAA"
 
 
-def test_a_look_at_completed_results_that_are_late_says_why() -> None:
+def test_late_results_of_a_completed_run_are_reported() -> None:
     async def start_and_look(connection: Connection) -> Run:
         return await fetch_run(connection, await start_run(connection, "Orders"))
 
@@ -115,7 +115,7 @@ def test_cases_are_counted_when_they_have_results() -> None:
     assert (seen[0].done, seen[0].not_passed, seen[0].total) == (1, 1, 2)
 
 
-def test_a_case_that_the_org_left_in_the_middle_is_an_error() -> None:
+def test_an_unfinished_case_of_a_finished_run_is_an_error() -> None:
     run, _ = watched(Scene("COMPLETED", done(case(1, status="RETRY"))))
     assert (run.cases[0].verdict, run.cases[0].error) == (Verdict.ERROR, "the run ended while this case was RETRY")
 

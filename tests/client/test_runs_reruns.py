@@ -23,13 +23,13 @@ def test_a_definition_comes_as_it_was_and_as_it_is(now: str | None, read: bytes 
     assert found == RunDefinition(b"a", read, is_abandoned=True)
 
 
-def test_a_definition_that_is_no_base64_is_unreadable() -> None:
+def test_a_definition_that_is_not_base64_is_unreadable() -> None:
     transport, _ = answering((200, orjson.dumps({"then": "<xml/>"})))
     with pytest.raises(MessageUnreadable):
         connect(transport, lambda connection: fetch_definition(connection, RUN))
 
 
-def test_a_run_is_extended_and_judged_again_where_it_is() -> None:
+def test_a_run_is_extended_and_rescored_in_its_org() -> None:
     transport, requests = answering((200, orjson.dumps({"runId": "4KB2"})))
     connect(transport, lambda connection: extend_run(connection, RUN, iterations=3))
     made = connect(transport, lambda connection: rescore_run(connection, RUN, RunOptions(), as_deployed=True))

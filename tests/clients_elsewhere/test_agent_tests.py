@@ -57,7 +57,7 @@ def test_a_run_with_errors_exits_with_1(workspace: Workspace) -> None:
     assert re.search(r"Topic\W+Error\W+Orders", done.out)
 
 
-def test_a_run_is_left_and_resumed(workspace: Workspace) -> None:
+def test_a_run_is_resumed(workspace: Workspace) -> None:
     word = new_name("Word")
     name = asked(workspace, f"wait for {word}")
     started = workspace.sf(RUN, "--json", "--api-name", name, "--output-dir", "out", "--result-format", "junit")
@@ -73,19 +73,19 @@ def test_a_run_is_left_and_resumed(workspace: Workspace) -> None:
     assert '<testsuite name="1"' in (workspace.folder / file).read_text()
 
 
-def test_a_test_that_is_not_in_the_org_is_told(workspace: Workspace) -> None:
+def test_an_unknown_test_is_reported(workspace: Workspace) -> None:
     done = workspace.sf(RUN, "--json", "--api-name", "Never_There", "--test-runner", "testing-center")
 
     assert (done.code, done.reply.name) == (2, "TestNotFound"), done
 
 
-def test_an_org_without_tests_is_told(workspace: Workspace, idle: Org) -> None:
+def test_an_org_without_tests_is_reported(workspace: Workspace, idle: Org) -> None:
     done = workspace.sf(RUN, "--json", "--api-name", "Never_There", org=idle)
 
     assert (done.code, done.reply.name) == (1, "NoTestDefinitionsFound"), done
 
 
-def test_a_run_that_never_was_is_told(workspace: Workspace) -> None:
+def test_an_unknown_run_is_reported(workspace: Workspace) -> None:
     done = workspace.sf(RESULTS, "--json", "--job-id", "4KB000000000999GAA")
 
     assert (done.code, done.reply.name) == (2, "JobNotFound"), done

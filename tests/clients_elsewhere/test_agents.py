@@ -55,7 +55,7 @@ def test_a_run_is_canceled(said: SimpleNamespace) -> None:
     assert said.canceled.status in {"TERMINATED", "CANCELED"}
 
 
-def test_a_definition_that_is_not_there_is_told(said: SimpleNamespace) -> None:
+def test_a_missing_definition_is_reported(said: SimpleNamespace) -> None:
     assert "Invalid AiEvalDefinitionVersion identifier" in said.unknown
 
 

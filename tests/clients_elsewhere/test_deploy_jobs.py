@@ -20,7 +20,7 @@ def validate(workspace: Workspace) -> str:
     return str(done.reply.result.id)
 
 
-def test_a_deployment_can_be_left_asked_about_and_followed(workspace: Workspace, idle: Org) -> None:
+def test_a_deployment_continues_and_can_be_checked_and_followed(workspace: Workspace, idle: Org) -> None:
     name = workspace.write("Later")
     begun = workspace.sf("project deploy start --async --json", "-m", f"{KIND.name}:{name}", org=idle)
     assert (begun.code, begun.reply.result.status) == (0, "Queued"), begun
@@ -51,7 +51,7 @@ def test_a_deployment_can_be_canceled(workspace: Workspace, idle: Org) -> None:
     assert (done.code, f"Successfully canceled {job_id}" in done.out) == (0, True), done
 
 
-def test_a_deployment_can_be_left_to_be_canceled(workspace: Workspace, idle: Org) -> None:
+def test_a_deployment_can_be_canceled_without_waiting(workspace: Workspace, idle: Org) -> None:
     job_id = idle.submit("Later")
 
     queued = workspace.sf("project deploy cancel --async --json --job-id", job_id, org=idle)
@@ -70,7 +70,7 @@ def test_a_deployment_that_is_over_cannot_be_canceled(workspace: Workspace, idle
     assert (done.code, done.reply.name) == (1, "CannotCancelDeployError"), done
 
 
-def test_a_deployment_that_never_was_is_told(workspace: Workspace) -> None:
+def test_an_unknown_deployment_is_reported(workspace: Workspace) -> None:
     done = workspace.sf("project deploy report --json --job-id 0Af000000000999AAA")
 
     assert (done.code, done.reply.name) == (1, "InvalidDeployIdError"), done
@@ -94,7 +94,7 @@ def test_what_was_validated_is_deployed_over_rest(workspace: Workspace) -> None:
     assert (done.code, done.reply.result.status) == (0, "Succeeded"), done
 
 
-def test_a_validation_that_fails_is_told(workspace: Workspace) -> None:
+def test_a_failed_validation_is_reported(workspace: Workspace) -> None:
     name = workspace.write("Empty", b"")
 
     done = workspace.sf("project deploy validate", "-m", f"{KIND.name}:{name}")

@@ -22,7 +22,7 @@ def bad(name: str) -> bytes:
 
 
 @APIS
-def test_a_deployment_tells_what_was_created(workspace: Workspace, env: dict[str, str], api: str) -> None:
+def test_a_deployment_reports_created_components(workspace: Workspace, env: dict[str, str], api: str) -> None:
     name = workspace.write("Sent")
 
     done = workspace.sf(DEPLOY, "--manifest", workspace.manifest("*"), env=env)
@@ -34,7 +34,7 @@ def test_a_deployment_tells_what_was_created(workspace: Workspace, env: dict[str
 
 
 @APIS
-def test_a_failed_deployment_tells_line_and_column(workspace: Workspace, env: dict[str, str], api: str) -> None:
+def test_a_failed_deployment_reports_line_and_column(workspace: Workspace, env: dict[str, str], api: str) -> None:
     name = workspace.write("Bad")
     workspace.path(name).write_bytes(bad(name))
 
@@ -80,7 +80,7 @@ def test_errors_can_be_ignored(workspace: Workspace, env: dict[str, str], api: s
     assert states == {name: "Created", other: "Failed"}
 
 
-def test_a_member_that_is_not_in_the_zip_is_told(workspace: Workspace) -> None:
+def test_a_member_that_is_not_in_the_zip_is_reported(workspace: Workspace) -> None:
     name = workspace.write("There")
 
     done = workspace.sf(DEPLOY, "--json", "--manifest", workspace.manifest(name, "Not_There"))
@@ -115,7 +115,7 @@ def test_a_zip_in_metadata_format_is_deployed(workspace: Workspace, single: tupl
     assert name in [each.fullName for each in done.reply.result.details.componentSuccesses]
 
 
-def test_what_is_no_zip_is_refused(workspace: Workspace) -> None:
+def test_an_invalid_zip_is_refused(workspace: Workspace) -> None:
     (workspace.folder / "all.zip").write_text("no zip")
 
     done = workspace.sf(DEPLOY, "--json", "--metadata-dir", "all.zip")
@@ -123,7 +123,7 @@ def test_what_is_no_zip_is_refused(workspace: Workspace) -> None:
     assert (done.code, done.reply.result.errorStatusCode) == (1, "INVALID_ZIP_FILE")
 
 
-def test_a_session_that_is_over_is_told(workspace: Workspace, org: Org) -> None:
+def test_an_expired_session_is_reported(workspace: Workspace, org: Org) -> None:
     name = workspace.write("Late")
 
     done = workspace.sf(DEPLOY, "--json", "-m", f"{KIND.name}:{name}", org=replace(org, token=NOBODYS))

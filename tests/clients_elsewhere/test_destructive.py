@@ -26,7 +26,7 @@ def test_components_are_deleted_before_or_after(workspace: Workspace, when: str)
     assert is_listed(workspace, gone) is False
 
 
-def test_what_is_not_there_to_be_deleted_is_a_warning(workspace: Workspace) -> None:
+def test_deleting_an_unknown_component_is_a_warning(workspace: Workspace) -> None:
     changes = workspace.manifest("Never_There", file="destructive.xml")
 
     done = workspace.sf(

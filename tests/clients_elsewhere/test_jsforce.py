@@ -50,16 +50,16 @@ def test_jsforce_validates_deploys_quickly_and_over_rest(said: SimpleNamespace) 
     assert deployed.quick.checkOnly is False
 
 
-def test_jsforce_is_told_what_cannot_be_canceled_or_found(said: SimpleNamespace) -> None:
+def test_jsforce_gets_errors_for_jobs_that_cannot_be_canceled_or_found(said: SimpleNamespace) -> None:
     assert said.deployed.cancelOver == "sf:INVALID_ID_FIELD"
     assert said.deployed.unknownJob == "sf:INVALID_CROSS_REFERENCE_KEY"
 
 
-def test_jsforce_retrieves_what_is_there(said: SimpleNamespace) -> None:
+def test_jsforce_retrieves_existing_components(said: SimpleNamespace) -> None:
     retrieved = said.retrieved
     assert (retrieved.success, retrieved.status, retrieved.zipFile) == (True, "Succeeded", True)
     assert "Never_There" in retrieved.messages[0].problem
 
 
-def test_jsforce_is_refused_with_a_token_of_nobody(said: SimpleNamespace) -> None:
+def test_jsforce_is_refused_with_an_unknown_token(said: SimpleNamespace) -> None:
     assert (said.refused, said.refusedRest) == ("sf:INVALID_SESSION_ID", "INVALID_SESSION_ID")

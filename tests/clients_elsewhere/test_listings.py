@@ -28,7 +28,7 @@ def test_a_type_without_components_has_none(workspace: Workspace, idle: Org) -> 
     assert (done.code, "No metadata found" in done.err) == (0, True), done
 
 
-def test_a_type_that_the_org_does_not_know_is_told(workspace: Workspace) -> None:
+def test_an_unknown_type_is_reported(workspace: Workspace) -> None:
     done = workspace.sf("org list metadata --json -m NopeType")
 
     assert (done.code, done.reply.message) == (1, "INVALID_TYPE: Unknown type:NopeType"), done

@@ -13,13 +13,13 @@ if TYPE_CHECKING:
 LOGIN = ("org", "login", "access-token", "--no-prompt", "--instance-url")
 
 
-def test_a_login_tells_the_user_and_the_org(org: Org, tmp_path: Path) -> None:
+def test_a_login_returns_the_user_and_the_org(org: Org, tmp_path: Path) -> None:
     done = Sf(tmp_path, org)(*LOGIN, org.url, env={"SF_ACCESS_TOKEN": org.token})
 
     assert (done.code, done.out) == (0, "Successfully authorized admin@evalmeta.local with org ID 00D000000000001EAA\n")
 
 
-def test_a_login_with_a_token_of_nobody_is_refused(org: Org, tmp_path: Path) -> None:
+def test_a_login_with_an_unknown_token_is_refused(org: Org, tmp_path: Path) -> None:
     done = Sf(tmp_path, org)(*LOGIN, org.url, "--json", env={"SF_ACCESS_TOKEN": "00D000000000001!no.bodys_token"})
 
     assert (done.code, done.reply.name) == (1, "AuthCodeUsernameRetrievalError")
@@ -38,7 +38,7 @@ def test_an_org_is_listed_as_connected_and_no_dev_hub(sf: Sf) -> None:
     assert result.devHubs == []
 
 
-def test_no_login_is_needed_where_the_environment_names_the_org(org: Org, workspace: Workspace) -> None:
+def test_no_login_is_needed_if_the_environment_names_the_org(org: Org, workspace: Workspace) -> None:
     done = workspace.sf("org list metadata-types --json", org=org)
 
     assert "AiEvaluationDefinition" in [each.xmlName for each in done.reply.result.metadataObjects]

@@ -46,7 +46,7 @@ def test_a_component_is_retrieved(said: SimpleNamespace) -> None:
     assert [(each.fullName, each.state) for each in said.retrieved.files] == [(GOOD, "Created")]
 
 
-def test_a_component_that_is_not_there_is_told(said: SimpleNamespace) -> None:
+def test_an_unknown_component_is_reported(said: SimpleNamespace) -> None:
     assert "Never_There" in said.missing.files[0].error
 
 

@@ -25,7 +25,7 @@ def project(tmp_path: Path) -> Project:
     return make_project(tmp_path / "project")
 
 
-def test_what_was_deployed_is_there_when_the_org_is_opened_again(project: Project) -> None:
+def test_deployed_components_stay_when_the_org_is_opened_again(project: Project) -> None:
     started(project, cases=1)
     listed = embedded(project, lambda connection: list_components(connection, KIND.name))
     assert [each.full_name for each in listed] == ["Orders"]
@@ -53,7 +53,7 @@ def test_the_database_is_let_go_even_when_no_worker_can_be_started(project: Proj
 
 
 @pytest.mark.parametrize("inner", ["", "dx-project"])
-def test_deploy_then_retrieve_gives_every_sample_the_same_bytes(
+def test_deploy_then_retrieve_returns_the_same_bytes_of_every_sample(
     copy_samples: Callable[[str], Path], inner: str
 ) -> None:
     project = find_project(copy_samples(inner))

@@ -103,7 +103,9 @@ def test_a_deployment_that_is_over_cannot_be_canceled(waiting: Organization) -> 
         ({"files": form("json", checkOnly="perhaps")}, "JSON_PARSER_ERROR"),
     ],
 )
-def test_what_is_no_deployment_is_an_error(waiting: Organization, content: dict[str, object], code: str) -> None:
+def test_a_request_that_is_not_a_deployment_is_refused(
+    waiting: Organization, content: dict[str, object], code: str
+) -> None:
     status, reply = send(waiting, "POST", **content)
     assert (status, reply[0]["errorCode"]) == (400, code)
     assert waiting.jobs.history() == []

@@ -89,7 +89,7 @@ def test_a_deployment_with_very_many_problems_has_a_reply_that_is_read(org: Orga
     assert len(result.details.component_failures) == limits.MAX_DEPLOY_PROBLEMS
 
 
-def test_a_deployment_with_very_many_warnings_tells_how_many_it_leaves_out(
+def test_a_deployment_with_many_warnings_counts_the_omitted_ones(
     org: Organization, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(limits, "MAX_DEPLOY_PROBLEMS", 4)
@@ -99,14 +99,14 @@ def test_a_deployment_with_very_many_warnings_tells_how_many_it_leaves_out(
     assert [(len(each), each[-1]) for each in told] == [(3, "... and 3 more")] * 2
 
 
-def test_a_deployment_tells_what_became_of_each_component(org: Organization) -> None:
+def test_a_deployment_reports_the_result_of_each_component(org: Organization) -> None:
     send(org, package({"A": definition("A"), "B": definition("B")}))
     result = send(org, package({"A": definition("A"), "B": definition("B", cases=2), "C": definition("C")}))
     outcomes = {each.full_name: (each.created, each.changed) for each in result.details.component_successes}
     assert outcomes == {"package.xml": (False, True), "A": (False, False), "B": (False, True), "C": (True, True)}
 
 
-def test_a_refused_component_is_told_with_line_and_column(org: Organization) -> None:
+def test_a_refused_component_is_reported_with_line_and_column(org: Organization) -> None:
     failure = only_failure(send(org, package({"Bad": BAD})))
     assert (failure.file_name, failure.line_number, failure.column_number) == (xml_of("Bad"), 7, 3)
     assert "bogus" in failure.problem
@@ -138,7 +138,7 @@ def test_without_rollback_a_deployment_of_nothing_good_fails(org: Organization) 
     assert only_failure(send(org, package({"Bad": BAD}), PARTIAL)).full_name == "Bad"
 
 
-def test_a_check_tells_what_would_be_and_changes_nothing(org: Organization) -> None:
+def test_a_check_reports_changes_without_making_them(org: Organization) -> None:
     send(org, package({"A": definition("A")}))
     before = snapshot(org)
     result = send(org, package({"A": definition("A", cases=2), "B": definition("B")}), CHECK)
@@ -175,7 +175,7 @@ def test_a_zip_without_a_manifest_is_refused(org: Organization) -> None:
     assert result.details.component_successes == ()
 
 
-def test_a_manifest_that_is_no_xml_is_refused_with_its_place(org: Organization) -> None:
+def test_a_manifest_that_is_not_xml_is_refused_with_its_location(org: Organization) -> None:
     failure = only_failure(send(org, package({}, manifest=b"<Package>\n<types>")))
     assert (failure.full_name, failure.line_number) == ("package.xml", 2)
     assert "[xml-malformed]" in failure.problem
@@ -224,12 +224,12 @@ def test_a_file_that_the_manifest_does_not_name_is_refused(org: Organization) ->
         f"{KIND.directory}/A.{KIND.suffix}-meta.xml",
     ],
 )
-def test_a_file_that_is_no_component_is_refused(org: Organization, name: str) -> None:
+def test_a_file_that_is_not_a_component_is_refused(org: Organization, name: str) -> None:
     zip_file = build_zip([("package.xml", write_manifest(everything())), (name, definition("A"))])
     assert only_failure(send(org, zip_file)).full_name == name
 
 
-def test_a_package_may_stand_in_one_folder(org: Organization) -> None:
+def test_a_package_may_be_in_one_folder(org: Organization) -> None:
     manifest = write_manifest(everything())
     zip_file = build_zip([("app/package.xml", manifest), (f"app/{xml_of('A')}", definition("A"))])
     assert send(org, zip_file).success

@@ -120,21 +120,19 @@ def test_a_call_that_cannot_be_carried_out_is_a_fault(org: Organization, operati
 
 
 @pytest.mark.parametrize("version", ["62.0", "68.0", "x", "66.1"])
-def test_a_version_that_is_not_supported_is_a_fault_or_not_there(org: Organization, version: str) -> None:
+def test_an_unsupported_version_is_a_fault_or_404(org: Organization, version: str) -> None:
     status, code, _ = fault(call(org, "<describeMetadata/>", path=f"/services/Soap/m/{version}"))
     assert (status, code) == (500, "UNSUPPORTED_API_VERSION")
     assert rest_error(rest(org, "GET", RUNS.replace("66.0", version) + "/4KB"))[:2] == (404, "NOT_FOUND")
 
 
 @pytest.mark.parametrize(("method", "path", "status"), [("GET", "/", 404), ("GET", SOAP, 405), ("PUT", RUNS, 405)])
-def test_a_place_that_does_not_exist_is_told_as_salesforce_does(
-    org: Organization, method: str, path: str, status: int
-) -> None:
+def test_an_unknown_address_gets_salesforces_error(org: Organization, method: str, path: str, status: int) -> None:
     assert rest_error(rest(org, method, path))[0] == status
 
 
 @pytest.mark.parametrize("body", [b"", b"<html>", b"[1]", b'{"a": ', b"\xff"])
-def test_a_body_that_is_no_json_object_is_told(org: Organization, body: bytes) -> None:
+def test_a_body_that_is_not_a_json_object_is_refused(org: Organization, body: bytes) -> None:
     assert rest_error(rest(org, "POST", RUNS, body))[:2] == (400, "JSON_PARSER_ERROR")
 
 
@@ -181,7 +179,7 @@ def locked(org: Organization, monkeypatch: pytest.MonkeyPatch) -> Iterable[Organ
         yield org
 
 
-def test_a_locked_database_is_told_without_its_place_on_the_machine(locked: Organization) -> None:
+def test_a_locked_database_is_reported_without_its_path(locked: Organization) -> None:
     operation = "<retrieve><request><unpackaged/></request></retrieve>"
     response = call(locked, operation)
     status, code, text = fault(response)
@@ -189,7 +187,7 @@ def test_a_locked_database_is_told_without_its_place_on_the_machine(locked: Orga
     assert str(locked.root).encode() not in response.content
 
 
-def test_a_broken_database_is_told_without_its_place_on_the_machine(org: Organization) -> None:
+def test_a_broken_database_is_reported_without_its_path(org: Organization) -> None:
     org.database.execute("DROP TABLE run")
     response = rest(org, "GET", f"{RUNS}/4KB")
     status, code, text = rest_error(response)
@@ -197,14 +195,14 @@ def test_a_broken_database_is_told_without_its_place_on_the_machine(org: Organiz
     assert text.startswith("state/org.sqlite3 is not a valid database: no such table: run\nMove org.sqlite3 away")
 
 
-def test_a_mistake_of_ours_shows_no_traceback(org: Organization) -> None:
+def test_an_unexpected_error_shows_no_traceback(org: Organization) -> None:
     broken = replace(org, database=None)
     expected = (500, "UNKNOWN_EXCEPTION", "An unexpected error occurred")
     assert rest_error(rest(broken, "GET", f"{RUNS}/4KB")) == expected
     assert fault(call(broken, "<retrieve><request><unpackaged/></request></retrieve>")) == expected
 
 
-def test_a_run_is_canceled_once_and_says_by_whom(tmp_path: Path) -> None:
+def test_a_run_is_canceled_once_and_names_the_user(tmp_path: Path) -> None:
     project = make_project(tmp_path / "project")
     run_id = started(project, cases=1)
     with opened_of(project) as org:
@@ -234,7 +232,7 @@ def test_errors_of_cases_and_results_name_no_folders(tmp_path: Path, monkeypatch
 
 
 @pytest.mark.parametrize("scheme", ["Bearer", "bearer", "OAuth", "OAUTH"])
-def test_a_token_is_taken_with_either_scheme_in_any_case(org: Organization, scheme: str) -> None:
+def test_a_token_is_accepted_with_both_schemes_in_any_case(org: Organization, scheme: str) -> None:
     assert send(org, "GET", "/services/oauth2/userinfo", authorization=f"{scheme} {org.token}").status_code == 200
 
 
@@ -246,7 +244,7 @@ def test_a_run_is_found_by_its_short_id(tmp_path: Path) -> None:
             assert rest(org, "GET", path).status_code == 200
 
 
-def test_a_run_of_somebody_else_is_as_good_as_none(tmp_path: Path) -> None:
+def test_a_run_of_another_user_is_not_found(tmp_path: Path) -> None:
     project = make_project(tmp_path / "project")
     run_id = started(project, cases=1)
     with opened_of(project) as org:
@@ -259,7 +257,7 @@ def test_a_run_of_somebody_else_is_as_good_as_none(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(("method", "way"), [("GET", "definition"), ("POST", "extend"), ("POST", "rescore")])
-def test_a_run_of_somebody_else_is_neither_looked_at_nor_gone_on_from(tmp_path: Path, method: str, way: str) -> None:
+def test_a_run_of_another_user_cannot_be_read_or_extended(tmp_path: Path, method: str, way: str) -> None:
     project = make_project(tmp_path / "project")
     run_id = started(project, cases=1)
     with opened_of(project) as org:
@@ -270,7 +268,7 @@ def test_a_run_of_somebody_else_is_neither_looked_at_nor_gone_on_from(tmp_path: 
 
 
 @pytest.mark.parametrize(("asked", "told"), [("true", True), ("1", True), ("0", False), ("false", False)])
-def test_details_are_told_to_whoever_wants_them(waiting: Organization, asked: str, *, told: bool) -> None:
+def test_details_are_returned_on_request(waiting: Organization, asked: str, *, told: bool) -> None:
     job_id = deploy(waiting, package({"A": definition("A")}))
     operation = f"<asyncProcessId>{job_id}</asyncProcessId><includeDetails>{asked}</includeDetails>"
     reply = call(waiting, f"<checkDeployStatus>{operation}</checkDeployStatus>")

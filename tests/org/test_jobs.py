@@ -56,13 +56,13 @@ def test_a_deployment_that_has_not_ended_says_so(waiting: Organization) -> None:
     assert (result.check_only, result.created_by, result.created_by_name) == (True, ANN.id, "Ann")
 
 
-def test_details_are_left_out_when_nobody_wants_them(waiting: Organization) -> None:
+def test_details_are_omitted_on_request(waiting: Organization) -> None:
     result = outcome(waiting, deploy(waiting, A), details=False)
     assert result.number_components_deployed == 1
     assert result.details.component_successes == ()
 
 
-def test_a_job_of_another_user_is_no_job(waiting: Organization) -> None:
+def test_a_job_of_another_user_is_not_found(waiting: Organization) -> None:
     job_id = submit_deployment(waiting, ANN, A, DeployOptions())
     for do in (check_deployment, cancel_deployment):
         with pytest.raises(OrgFault, match="invalid cross reference id"):
@@ -70,7 +70,7 @@ def test_a_job_of_another_user_is_no_job(waiting: Organization) -> None:
     assert outcome(waiting, job_id, user=ANN).id == outcome(waiting, job_id, user=ADMIN).id
 
 
-def test_a_canceled_deployment_changes_nothing_and_says_by_whom(waiting: Organization) -> None:
+def test_a_canceled_deployment_changes_nothing_and_names_the_user(waiting: Organization) -> None:
     job_id = submit_deployment(waiting, ANN, A, DeployOptions())
     assert not cancel_deployment(waiting, ANN, job_id).done
     assert outcome(waiting, job_id).status == "Canceling"
@@ -87,7 +87,7 @@ def test_what_is_over_cannot_be_canceled(waiting: Organization) -> None:
     assert raised.value.code == "INVALID_ID_FIELD"
 
 
-def test_a_job_whose_worker_broke_is_carried_out_by_the_next(waiting: Organization) -> None:
+def test_a_job_of_a_dead_worker_runs_in_the_next(waiting: Organization) -> None:
     job_id = submit_deployment(waiting, ADMIN, A, DeployOptions())
     [(job, lease)] = waiting.jobs.unfinished()
     assert waiting.jobs.claim(job.id, "another-machine:1::x", taken_from=lease, now=time.time() - 60)
@@ -95,7 +95,7 @@ def test_a_job_whose_worker_broke_is_carried_out_by_the_next(waiting: Organizati
     assert outcome(waiting, job_id).status == "Succeeded"
 
 
-def test_a_queue_that_is_full_takes_no_more(waiting: Organization, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_full_queue_accepts_no_job(waiting: Organization, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(limits, "MAX_UNFINISHED_JOBS", 1)
     submit_deployment(waiting, ADMIN, A, DeployOptions())
     with pytest.raises(OrgFault, match="already waiting") as raised:
@@ -149,7 +149,7 @@ def test_only_a_validation_that_succeeded_can_be_deployed(waiting: Organization)
         )
 
 
-def test_a_validation_of_another_user_is_none(waiting: Organization) -> None:
+def test_a_validation_of_another_user_is_not_found(waiting: Organization) -> None:
     assert "validation cannot be found" in refusal(waiting, validated(waiting, user=ANN), user=BOB)
 
 
@@ -169,7 +169,7 @@ def test_components_are_deleted(waiting: Organization, name: str) -> None:
     assert waiting.components.list(KIND.name) == []
 
 
-def test_deleting_what_is_not_there_is_a_warning(waiting: Organization) -> None:
+def test_deleting_a_missing_component_is_a_warning(waiting: Organization) -> None:
     result = outcome(waiting, deploy(waiting, destructive("destructiveChangesPre.xml", "Gone")))
     warning = result.details.component_successes[-1]
     assert (result.status, warning.problem_type, warning.success) == ("Succeeded", "Warning", True)
@@ -197,7 +197,7 @@ def test_a_check_deletes_nothing(waiting: Organization, options: DeployOptions) 
     assert snapshot(waiting) == before
 
 
-def test_a_wildcard_deletes_nothing_and_is_told(waiting: Organization) -> None:
+def test_a_wildcard_deletes_nothing_and_is_refused(waiting: Organization) -> None:
     deploy(waiting, A)
     result = outcome(waiting, deploy(waiting, destructive("destructiveChanges.xml", "*")))
     [failure] = result.details.component_failures

@@ -52,7 +52,7 @@ def test_a_queue_that_is_closed_at_once_leaves_the_rest_for_later(tmp_path: Path
     assert unfinished(tmp_path) > 0
 
 
-def test_jobs_that_were_left_are_done_when_the_queue_is_woken(tmp_path: Path) -> None:
+def test_jobs_of_an_earlier_process_run_when_the_queue_wakes(tmp_path: Path) -> None:
     submitted(tmp_path, 3)
     assert unfinished(tmp_path) == 3
     submitted(tmp_path, 1, JobQueue())
@@ -82,7 +82,7 @@ def test_a_job_that_breaks_the_org_ends_and_the_next_one_is_carried_out(tmp_path
         assert {job.status for job in jobs.history()} == {"Failed", "Succeeded"}
 
 
-def test_a_job_that_a_busy_database_kept_back_is_done_though_nobody_asks(
+def test_a_job_delayed_by_a_locked_database_runs_without_a_request(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     submitted(tmp_path, 1)

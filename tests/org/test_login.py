@@ -57,12 +57,12 @@ def records(org: Organization, text: str) -> list[dict[str, object]]:
 
 @pytest.mark.parametrize("path", GUARDED)
 @pytest.mark.parametrize("token", ["", "00D000000000001!wrong", "00D000000000001!0123456789ab.wrong"])
-def test_without_a_good_token_nothing_is_told(org: Organization, path: str, token: str) -> None:
+def test_without_a_valid_token_every_call_is_refused(org: Organization, path: str, token: str) -> None:
     error = {"message": "Session expired or invalid", "errorCode": "INVALID_SESSION_ID"}
     assert get(org, path, token=token) == (401, [error])
 
 
-def test_tokens_of_users_expired_and_revoked_are_told_alike(org: Organization) -> None:
+def test_expired_and_revoked_tokens_get_the_same_error(org: Organization) -> None:
     good, expired, revoked = (org.new_token(ADMIN, now=0, expires=end) for end in (1e11, 1, 1e11))
     org.users.revoke(revoked.partition("!")[2].partition(".")[0], now=1)
     assert [get(org, "/services/oauth2/userinfo", token=each)[0] for each in (good, expired, revoked)] == [
@@ -72,7 +72,7 @@ def test_tokens_of_users_expired_and_revoked_are_told_alike(org: Organization) -
     ]
 
 
-def test_anybody_may_ask_for_the_versions_from_the_oldest_to_the_newest(org: Organization) -> None:
+def test_versions_need_no_token_and_are_in_order(org: Organization) -> None:
     status, versions = get(org, "/services/data", token="")
     assert (status, [each["version"] for each in versions]) == (200, ["63.0", "64.0", "65.0", "66.0", "67.0"])
     assert versions[3] == {"label": "Spring '26", "url": DATA, "version": "66.0", "engine": "evalmeta"}
@@ -80,7 +80,7 @@ def test_anybody_may_ask_for_the_versions_from_the_oldest_to_the_newest(org: Org
 
 
 @pytest.mark.parametrize("path", ["/services/oauth2/userinfo", "//services//oauth2/userinfo", IDENTITY])
-def test_the_caller_is_told_who_that_is(org: Organization, path: str) -> None:
+def test_the_caller_gets_its_identity(org: Organization, path: str) -> None:
     ci = org.users.add("ci@evalmeta.local", "ci", now=0)
     assert get(org, path)[1] == {
         "id": f"{URL}{IDENTITY}",
@@ -100,7 +100,7 @@ def test_the_caller_is_told_who_that_is(org: Organization, path: str) -> None:
     assert get(org, "/services/oauth2/userinfo", token=theirs)[1]["user_id"] == ci.id
 
 
-def test_who_others_are_is_told_by_their_id_alone(org: Organization) -> None:
+def test_other_users_are_found_by_id_only(org: Organization) -> None:
     ci = org.users.add("ci@evalmeta.local", "ci", now=0)
     assert get(org, f"/id/{ORG_ID}/{ci.id}")[0] == 404
 
@@ -114,12 +114,12 @@ def test_a_user_is_found_as_the_sf_cli_asks(org: Organization) -> None:
     "path",
     [ADMIN_PATH[:-4], ADMIN_PATH.replace("v51.0", "v50.0"), ADMIN_PATH.replace("51", "68"), DATA.replace("66", "51")],
 )
-def test_what_is_not_there_is_404(org: Organization, path: str) -> None:
+def test_an_unknown_resource_is_404(org: Organization, path: str) -> None:
     error = {"message": "The requested resource does not exist", "errorCode": "NOT_FOUND"}
     assert get(org, path) == (404, [error])
 
 
-def test_resources_stand_where_they_are_said_to(org: Organization) -> None:
+def test_resources_are_at_the_listed_addresses(org: Organization) -> None:
     found = get(org, f"{DATA}/")[1]
     assert (found["query"], found["identity"]) == (f"{DATA}/query", f"{URL}{IDENTITY}")
     assert get(org, found["limits"]) == (200, {})
@@ -156,17 +156,17 @@ def test_agents_are_those_that_are_bound_each_with_one_version(org: Organization
         ("SELECT Id, Metadata FROM StandardValueSet WHERE MasterLabel = 'A'", f"{DATA}/tooling", "StandardValueSet"),
     ],
 )
-def test_an_object_that_is_not_here_is_told(org: Organization, text: str, api: str, name: str) -> None:
+def test_an_unsupported_object_is_refused(org: Organization, text: str, api: str, name: str) -> None:
     error = {"message": f"sObject type '{name}' is not supported.", "errorCode": "INVALID_TYPE"}
     assert query(org, text, api=api) == (400, [error])
 
 
-def test_columns_of_a_query_are_told_before_its_records(org: Organization) -> None:
+def test_columns_of_a_query_can_be_requested(org: Organization) -> None:
     status, found = get(org, f"{DATA}/query?q=SELECT+Id,Name+FROM+User&columns=true")
     assert (status, [each["columnName"] for each in found["columnMetadata"]]) == (200, ["Id", "Name"])
 
 
-def test_a_query_of_another_form_is_told(org: Organization) -> None:
+def test_a_query_of_another_form_is_refused(org: Organization) -> None:
     status, [error] = query(org, "SELECT Id FROM User WHERE Name LIKE 'a%'")
     assert (status, error["errorCode"]) == (400, "MALFORMED_QUERY")
 

@@ -37,7 +37,7 @@ JUDGED = RunOptions(scoring=Scoring(rater="judge"))
 RUBRIC = Rubric("coherence", "Where is it?", "It is on its way.")
 
 
-def test_what_a_model_said_in_one_run_is_known_in_the_next(org: Organization) -> None:
+def test_ratings_of_a_model_are_reused_in_the_next_run(org: Organization) -> None:
     async def rate(org: Organization) -> Rating:
         async with rater_of(org, JUDGED) as rater:
             return await rater(RUBRIC)

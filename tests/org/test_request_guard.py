@@ -94,7 +94,7 @@ def test_a_head_over_the_limit_is_refused(guard: RequestGuard) -> None:
     assert error(send(guard, "GET", "/services/data?q=" + "x" * limits.MAX_HEADER_BYTES))[0] == 431
 
 
-def test_a_body_that_is_said_to_be_too_long_is_refused_unread() -> None:
+def test_a_body_with_too_large_a_content_length_is_refused_unread() -> None:
     async def never(_: Request) -> PlainTextResponse:
         raise AssertionError("it was read")
 
@@ -214,7 +214,7 @@ def test_a_body_goes_out_in_pieces_and_arrives_whole(monkeypatch: pytest.MonkeyP
         assert send(app(answer), "GET", f"/{'abcdefghijklmn'[:size]}").text == "abcdefghijklmn"[:size]
 
 
-def test_a_client_that_hangs_up_is_no_defect(guard: RequestGuard, caplog: pytest.LogCaptureFixture) -> None:
+def test_a_client_that_disconnects_is_not_an_error(guard: RequestGuard, caplog: pytest.LogCaptureFixture) -> None:
     async def hang_up() -> dict[str, str]:
         return {"type": "http.disconnect"}
 

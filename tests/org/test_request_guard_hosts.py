@@ -24,7 +24,7 @@ def test_on_loopback_no_other_name_is_answered(host: str) -> None:
     assert not hosts_of("127.0.0.1", 8160).accept(host)
 
 
-def test_everywhere_addresses_are_answered_and_names_are_not() -> None:
+def test_a_server_on_all_addresses_accepts_addresses_but_not_names() -> None:
     hosts = hosts_of("0.0.0.0", 8160)  # noqa: S104 - nothing is bound
     assert hosts.accept("192.0.2.7:8160")
     assert hosts.accept("[2001:db8::1]:8160")

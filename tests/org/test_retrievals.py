@@ -47,9 +47,7 @@ def test_a_member_fetches_that_component_only(org: Organization, files: dict[str
 
 
 @pytest.mark.usefixtures("files")
-def test_what_does_not_go_into_one_zip_is_told_with_a_way_out(
-    org: Organization, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_retrieve_too_large_for_one_zip_fails_with_advice(org: Organization, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(limits, "MAX_ZIP_ENTRIES", 2)
     with pytest.raises(OrgFault, match=r"more than 2 .*name fewer members") as raised:
         fetch(org, everything())
@@ -82,7 +80,7 @@ def test_members_named_twice_are_fetched_once(org: Organization) -> None:
     assert len(fetch(org, manifest).file_properties) == 3
 
 
-def test_an_empty_org_gives_a_zip_with_a_manifest(org: Organization) -> None:
+def test_an_empty_org_returns_a_zip_with_a_manifest(org: Organization) -> None:
     assert list(read_zip(fetch(org, everything()).zip_file)) == ["unpackaged/package.xml"]
 
 

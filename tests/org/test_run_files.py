@@ -41,25 +41,25 @@ def test_what_is_kept_of_a_file_comes_back(file: Path) -> None:
     assert case.turns[0].utterance == "Where is it?"
 
 
-def test_a_definition_is_no_file() -> None:
+def test_a_definition_is_not_a_run_file() -> None:
     assert run_file_of(b"<AiEvaluationDefinition/>") is None
 
 
-def test_a_file_that_has_changed_is_not_gone_on_with(file: Path) -> None:
+def test_a_run_of_a_changed_file_is_not_resumed(file: Path) -> None:
     kept = record_file(file.parent, file.name, subject_name="desk", subject=None)
     file.write_text(SPEC + "  - utterance: And now?\n")
     with pytest.raises(SettingsError, match=r"orders\.yaml has changed since the run began"):
         read_run_file(file.parent, kept, "orders.yaml")
 
 
-def test_a_file_that_is_gone_is_not_gone_on_with(file: Path) -> None:
+def test_a_run_of_a_missing_file_is_not_resumed(file: Path) -> None:
     kept = record_file(file.parent, file.name, subject_name="desk", subject=None)
     file.unlink()
     with pytest.raises(SettingsError, match=r"orders\.yaml cannot be found"):
         read_run_file(file.parent, kept, "orders.yaml")
 
 
-def test_criteria_that_have_changed_are_not_gone_on_with(tmp_path: Path) -> None:
+def test_a_run_with_changed_criteria_is_not_resumed(tmp_path: Path) -> None:
     turn = {"user_content": {"parts": [{"text": "hi"}]}, "final_response": {"parts": [{"text": "Hello."}]}}
     cases = {"eval_set_id": "greetings", "eval_cases": [{"eval_id": "greet", "conversation": [turn]}]}
     (tmp_path / "greetings.json").write_text(json.dumps(cases))
@@ -96,7 +96,7 @@ def test_only_the_embedded_org_reads_files(project: Project) -> None:
         ask(org, begin)
 
 
-def test_a_run_of_a_file_that_is_left_is_carried_out_by_a_process_of_its_own(project: Project) -> None:
+def test_a_detached_run_of_a_file_has_its_own_process(project: Project) -> None:
 
     run_id = embedded(project, begin, detached=True)
     run = embedded(project, lambda connection: follow_up(connection, run_id))

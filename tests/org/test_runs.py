@@ -76,7 +76,7 @@ def slow(tmp_path: Path) -> Project:
     return make_project(tmp_path / "slow", seconds=0.03)
 
 
-def test_a_run_is_started_followed_and_gives_its_results(project: Project) -> None:
+def test_a_run_is_started_followed_and_returns_its_results(project: Project) -> None:
     seen: list[Progress] = []
 
     async def run(connection: Connection) -> Run:
@@ -158,14 +158,14 @@ def test_a_run_that_does_not_exist_is_not_found(project: Project, get: object) -
         embedded(project, lambda connection: get(connection, "4KB9"))
 
 
-def test_an_unbound_subject_is_told_with_the_lines_to_add(project: Project) -> None:
+def test_an_unbound_subject_is_reported_with_the_lines_to_add(project: Project) -> None:
     with pytest.raises(SubjectNotBound, match="no adapter is bound to the agent 'Nobody'") as raised:
         embedded(project, lambda connection: deploy_and_start(connection, subject="Nobody"))
     assert "[subjects.Nobody]\nadapter = " in raised.value.actions[0]
 
 
 @pytest.mark.parametrize("agent", ["def answer(:", "raise RuntimeError('no key')", "import nowhere_to_be_found", ""])
-def test_a_broken_adapter_is_told_without_its_place_on_the_machine(tmp_path: Path, agent: str) -> None:
+def test_a_broken_adapter_is_reported_without_its_path(tmp_path: Path, agent: str) -> None:
     project = make_project(tmp_path / "project", agent=agent)
     with pytest.raises(SettingsError) as raised:
         embedded(project, deploy_and_start)
@@ -210,7 +210,7 @@ def test_a_broken_installation_ends_a_run_as_an_error(project: Project, monkeypa
     assert "evalmeta.engine.runner" in run.error
 
 
-def test_leaving_the_org_keeps_what_is_done_and_gives_the_run_back(tmp_path: Path) -> None:
+def test_closing_the_org_keeps_results_and_releases_the_run(tmp_path: Path) -> None:
     project = make_project(tmp_path / "project", agent=HESITANT)
 
     async def leave_early(connection: Connection) -> str:
@@ -293,7 +293,7 @@ def test_a_database_that_is_locked_for_a_while_costs_no_case(slow: Project, monk
     assert (done.status, numbers(done)) == (RunStatus.COMPLETED, [(1, number) for number in range(1, 9)])
 
 
-def test_a_database_that_is_locked_lets_nobody_start_a_run(project: Project, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_locked_database_starts_no_run(project: Project, monkeypatch: pytest.MonkeyPatch) -> None:
     started(project, cases=1)
     monkeypatch.setattr(limits, "STORE_BUSY_SECONDS", 0.01)
 
@@ -318,7 +318,7 @@ def test_of_a_worker_on_another_machine_only_the_lease_is_known(project: Project
         assert is_abandoned(org, org.runs.get(run_id))
 
 
-def test_a_worker_whose_lease_ran_out_keeps_its_run_while_it_lives(slow: Project) -> None:
+def test_a_worker_with_an_expired_lease_keeps_its_run_while_it_is_alive(slow: Project) -> None:
     run_id = started(slow, cases=8)
 
     async def work_twice() -> None:

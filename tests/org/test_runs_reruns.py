@@ -70,9 +70,7 @@ def test_an_extended_run_asks_its_new_iterations_only(project: Project) -> None:
     assert sorted(asked(project)) == ["Orders 1"] * 3 + ["Orders 3"] * 3
 
 
-def test_a_worker_that_looked_before_a_run_was_extended_asks_all_of_it(
-    project: Project, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_worker_runs_iterations_added_before_its_claim(project: Project, monkeypatch: pytest.MonkeyPatch) -> None:
     run_id = finished(project)
     with opened_of(project) as org:
         before = org.runs.get(run_id)
@@ -91,7 +89,7 @@ def test_a_run_is_extended_to_more_iterations_within_the_limit(project: Project,
         extended(project, run_id, iterations)
 
 
-def test_a_run_that_goes_on_is_neither_extended_nor_judged_again(project: Project) -> None:
+def test_a_run_in_progress_is_neither_extended_nor_rescored(project: Project) -> None:
     run_id = started(project, cases=1)
     with opened_of(project) as org:
         run = org.runs.get(run_id)
@@ -103,7 +101,7 @@ def test_a_run_that_goes_on_is_neither_extended_nor_judged_again(project: Projec
             reruns.extend_run(org, replace(run, status=RunStatus.COMPLETED), iterations=2)
 
 
-def test_a_run_whose_agent_is_not_bound_any_more_is_not_extended(project: Project) -> None:
+def test_a_run_of_an_agent_that_is_no_longer_bound_is_not_extended(project: Project) -> None:
     run_id = finished(project)
     (project.root / "evalmeta.toml").write_text("")
     with opened_of(project) as org:
@@ -154,7 +152,7 @@ def test_a_definition_that_is_gone_judges_nothing(project: Project) -> None:
     assert embedded(project, lambda connection: fetch_definition(connection, run_id)).current is None
 
 
-def test_a_run_goes_on_in_an_org_that_cannot_tell_its_definition(
+def test_a_run_in_an_org_without_definitions_of_runs_is_resumed(
     project: Project, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     run_id = started(project, cases=1)

@@ -51,12 +51,12 @@ def test_a_case_that_was_not_chosen_was_not_to_be_asked(tmp_path: Path) -> None:
     assert [(each.iteration, each.number) for each in cases] == [(1, 2), (2, 2)]
 
 
-def test_a_run_that_goes_on_shows_what_there_is(tmp_path: Path) -> None:
+def test_a_run_in_progress_has_no_placeholders(tmp_path: Path) -> None:
     assert shown(tmp_path, RunStatus.IN_PROGRESS)[1] == ()
 
 
 @pytest.mark.parametrize("status", list(RunStatus))
-def test_what_stands_in_is_undone_when_the_run_is_read(tmp_path: Path, status: RunStatus) -> None:
+def test_placeholders_are_removed_when_a_run_is_read(tmp_path: Path, status: RunStatus) -> None:
     run, cases = shown(tmp_path, status, BROKEN)
     assert read_run(write_run(run, escape=True, placeholders=cases)) == run
 

@@ -91,7 +91,7 @@ def test_a_server_answers_those_with_a_token_in_either_spelling(project: Project
         assert call(f"{url}/", "<describeMetadata/>", make_token(project)).status_code == 200
 
 
-def test_tokens_that_are_no_good_are_refused_as_salesforce_does(project: Project) -> None:
+def test_invalid_tokens_get_salesforces_error(project: Project) -> None:
     good, bad = make_token(project), make_token(project)
     revoke_token(project, bad.partition("!")[2].partition(".")[0])
     with opened_of(project) as org:
@@ -130,7 +130,7 @@ def test_a_rebound_name_and_another_origin_are_refused(project: Project) -> None
         (b"GET / HTTP/1.0\r\n\r\n", b"403"),
     ],
 )
-def test_what_is_no_proper_request_is_refused_in_salesforces_shape(shared_url: str, sent: bytes, status: bytes) -> None:
+def test_invalid_requests_get_salesforces_error_format(shared_url: str, sent: bytes, status: bytes) -> None:
     head, _, body = talk(shared_url, sent).partition(b"\r\n\r\n")
     assert head.startswith(b"HTTP/1.1 " + status)
     assert set(orjson.loads(body)[0]) == {"message", "errorCode"}
@@ -169,7 +169,7 @@ def test_a_client_that_sends_on_after_its_answer_is_let_go(project: Project) -> 
                 pass
 
 
-def test_what_is_no_http_after_an_answer_ends_the_connection_and_is_no_defect(
+def test_invalid_http_after_a_reply_closes_the_connection_without_an_error(
     project: Project, capfd: pytest.CaptureFixture[str]
 ) -> None:
     with served(project) as url, connected(url) as connection:
@@ -212,7 +212,7 @@ def test_a_signal_ends_a_server_cleanly(project: Project, number: int) -> None:
 
 
 @pytest.mark.slow
-def test_a_second_server_says_where_the_first_is(project: Project, capfd: pytest.CaptureFixture[str]) -> None:
+def test_a_second_server_reports_the_address_of_the_first(project: Project, capfd: pytest.CaptureFixture[str]) -> None:
     with served(project) as url:
         command = [sys.executable, "-m", "evalmeta.org.server", str(project.root), "127.0.0.1", "0"]
         assert subprocess.run(command, check=False, timeout=WAIT).returncode == 2
@@ -229,7 +229,7 @@ def test_a_killed_server_leaves_the_place_to_the_next(project: Project) -> None:
         assert get(project, url, USERINFO).status_code == 200
 
 
-def test_a_port_in_use_is_told_with_a_way_out() -> None:
+def test_a_port_in_use_is_reported_with_advice() -> None:
     with listen("127.0.0.1", 0) as taken:
         port = taken.getsockname()[1]
         with pytest.raises(
@@ -239,7 +239,7 @@ def test_a_port_in_use_is_told_with_a_way_out() -> None:
     assert "--port" in raised.value.actions[0]
 
 
-def test_a_name_that_is_no_machines_is_told_as_such() -> None:
+def test_an_unknown_host_name_is_reported() -> None:
     with pytest.raises(UsageError, match=r"cannot listen at nosuchhost\.invalid: ") as raised:
         listen("nosuchhost.invalid", 0)
     assert "--host" in raised.value.actions[0]
@@ -256,7 +256,7 @@ def test_a_run_survives_the_server_and_is_finished(project: Project) -> None:
 
 
 @pytest.mark.slow
-def test_a_run_whose_worker_was_killed_too_goes_on_when_the_server_starts_again(project: Project) -> None:
+def test_a_run_of_a_killed_worker_continues_when_the_server_restarts(project: Project) -> None:
     run_id = started(project, cases=60)
     process, _ = begin(project)
     wait_for(lambda: len(asked(project)) > 2)

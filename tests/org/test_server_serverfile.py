@@ -43,12 +43,12 @@ def test_a_server_that_ends_leaves_nothing(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("content", [b"", b"[]", b"{}", b"\xff", b'{"pid": 1, "process": "x"}', b'{"pid": "1"}'])
-def test_a_file_that_says_nothing_is_no_server(tmp_path: Path, content: bytes) -> None:
+def test_an_invalid_server_file_means_no_server(tmp_path: Path, content: bytes) -> None:
     (tmp_path / "server.json").write_bytes(content)
     assert read_server(tmp_path) is None
 
 
-def test_a_server_on_another_machine_counts_as_alive_as_long_as_it_gives_signs(tmp_path: Path) -> None:
+def test_a_server_on_another_machine_is_alive_while_it_renews_its_file(tmp_path: Path) -> None:
     process = new_worker().partition(":")[2]
     fields = {"url": "http://elsewhere:1", "pid": 7, "started": 0, "process": f"elsewhere:{process}"}
     (tmp_path / "server.json").write_bytes(orjson.dumps(fields))
@@ -59,7 +59,7 @@ def test_a_server_on_another_machine_counts_as_alive_as_long_as_it_gives_signs(t
     assert read_server(tmp_path).host == "elsewhere"
 
 
-def test_a_folder_that_cannot_be_written_is_told(tmp_path: Path) -> None:
+def test_a_folder_that_cannot_be_written_is_reported(tmp_path: Path) -> None:
     (tmp_path / "file").touch()
     with pytest.raises(ProjectError, match="cannot be"):
         claim_server_file(tmp_path / "file", "http://127.0.0.1:1", now=0)

@@ -43,7 +43,7 @@ def _closed() -> Iterator[None]:
         "refresh_token=SECRET",
     ],
 )
-def test_what_looks_like_a_secret_is_not_written(tmp_path: Path, text: str) -> None:
+def test_values_that_look_like_secrets_are_not_logged(tmp_path: Path, text: str) -> None:
     open_log(tmp_path / "logs" / "server.log", to_stderr=False)
     LOG.info("before %s after", text)
     written = (tmp_path / "logs" / "server.log").read_text()

@@ -21,7 +21,7 @@ def test_subjects_are_those_of_the_file_as_it_is_now(tmp_path: Path) -> None:
     assert "Desk" not in subjects
 
 
-def test_a_file_with_a_mistake_is_told_until_it_is_mended(tmp_path: Path) -> None:
+def test_an_invalid_settings_file_is_reported_until_it_is_fixed(tmp_path: Path) -> None:
     subjects, file = live_subjects(tmp_path), tmp_path / "evalmeta.toml"
     file.write_text("[subjects")
     for _ in range(2):

@@ -54,7 +54,7 @@ def test_a_session_that_cannot_be_renewed_says_so(logins: Logins) -> None:
 
 
 @pytest.mark.usefixtures("logins")
-def test_a_login_that_is_not_there_is_named() -> None:
+def test_a_missing_login_is_named() -> None:
     with pytest.raises(NotFound, match="the login 'dev' cannot be found"):
         asyncio.run(sign_in("dev"))
 
@@ -65,7 +65,7 @@ def test_agents_in_orgs_are_bound_to_the_users_logins(logins: Logins, tmp_path: 
 
 
 @pytest.mark.usefixtures("logins")
-def test_an_org_that_nobody_is_logged_in_to_is_told_before_anything_is_asked(tmp_path: Path) -> None:
+def test_a_missing_login_of_a_subject_is_reported_before_the_run(tmp_path: Path) -> None:
     with pytest.raises(
         SettingsError, match="the subject's org cannot be used: the login 'dev' cannot be found"
     ) as raised:

@@ -58,7 +58,7 @@ def test_closing_ends_work_that_hangs(tmp_path: Path) -> None:
     asyncio.run(close())
 
 
-def test_trouble_with_the_database_is_left_to_whoever_asks(project: Project) -> None:
+def test_database_errors_are_reported_to_the_caller(project: Project) -> None:
     run_id = started(project, cases=1)
 
     async def launch() -> None:
@@ -94,7 +94,7 @@ def test_a_run_whose_process_cannot_be_started_waits(project: Project, caplog: p
     asyncio.run(watch())
 
 
-def test_a_worker_that_cannot_be_started_is_told_with_the_way_on(project: Project) -> None:
+def test_a_worker_that_cannot_be_started_is_reported_with_advice(project: Project) -> None:
     run_id = started(project, cases=1)
     (project.state_dir / "logs").write_text("")
     worker = DetachedWorker(project.root, project.state_dir)
@@ -106,9 +106,7 @@ def test_a_worker_that_cannot_be_started_is_told_with_the_way_on(project: Projec
 
 
 @pytest.mark.slow
-def test_a_served_run_whose_results_cannot_be_kept_waits_and_is_not_given_up(
-    project: Project, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_served_run_whose_results_cannot_be_stored_waits(project: Project, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(limits, "MAX_WORKER_DEATHS", 1)
     monkeypatch.setattr(limits, "LOCKED_SECONDS", 0.1)
     run_id = started(project, cases=2)

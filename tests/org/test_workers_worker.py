@@ -98,7 +98,7 @@ def test_two_workers_at_once_do_no_case_twice(project: Project) -> None:
     assert sorted(asked(project)) == sorted(NAMES)
 
 
-def test_a_run_goes_on_when_its_starter_has_ended(project: Project, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_run_continues_after_the_process_that_started_it(project: Project, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("EVALMETA_HOME", "elsewhere/state")
     monkeypatch.chdir(project.root.parent)
     (project.root / "socket.py").write_text("raise SystemExit('the wrong module')")
@@ -116,7 +116,7 @@ def test_a_worker_does_its_runs_in_order(project: Project) -> None:
     assert [kept(project, run_id) for run_id in run_ids] == [NAMES[:2], NAMES[:3]]
 
 
-def test_a_worker_tells_what_is_wrong_with_the_database(project: Project, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_worker_reports_database_errors(project: Project, capsys: pytest.CaptureFixture[str]) -> None:
     run_id = started(project, cases=1)
     with opened_of(project) as org:
         org.database.execute("ALTER TABLE run DROP COLUMN total")

@@ -65,7 +65,7 @@ def message(kind: str, text: object = None, plan_id: str = "") -> dict[str, obje
     return {"type": kind, "message": text, "planId": plan_id, "isContentSafe": True}
 
 
-def test_addresses_quote_what_stands_in_them() -> None:
+def test_ids_in_paths_are_quoted() -> None:
     assert start_path("0Xx1") == "/v1/agents/0Xx1/sessions"
     assert (messages_path("a/b"), end_path("a b")) == ("/v1/sessions/a%2Fb/messages", "/v1/sessions/a%20b")
     assert plan_path("s", "p?") == "/v1.1/preview/sessions/s/plans/p%3F"
@@ -120,7 +120,7 @@ def test_a_session_has_an_id() -> None:
         read_session_id({})
 
 
-def test_what_an_agent_says_is_put_together_and_other_messages_are_passed_over() -> None:
+def test_messages_of_an_agent_are_joined_and_others_are_ignored() -> None:
     messages = [
         message("ProgressIndicator", "Working"),
         message("Inform", "One.", "p1"),
@@ -133,7 +133,7 @@ def test_what_an_agent_says_is_put_together_and_other_messages_are_passed_over()
     assert read_reply({"messages": []}) == AgentReply("")
 
 
-def test_failures_are_told_apart_from_answers() -> None:
+def test_failures_are_separate_from_answers() -> None:
     reply = read_reply({"messages": [message("Failure", "No flow."), message("Error"), message("Inform", "Sorry")]})
     assert reply == AgentReply("Sorry", failure="No flow.; no reason given")
 
@@ -143,7 +143,7 @@ def test_a_reply_without_messages_is_unreadable() -> None:
         read_reply({"messages": "none"})
 
 
-def test_a_plan_tells_topic_and_actions() -> None:
+def test_a_plan_has_topic_and_actions() -> None:
     actions = (Action("Check_Weather", {"day": "2026-11-22"}, {"max": 9}, 781.0), Action("Tell", {}, "told"))
     assert read_plan(TRACE) == Plan("Weather", actions, TRACE)
 
@@ -153,7 +153,7 @@ def test_without_a_topic_of_its_own_a_plan_has_the_last_one_that_it_went_to() ->
     assert read_plan({"plan": steps}).topic == "Last"
 
 
-def test_an_empty_plan_tells_nothing() -> None:
+def test_an_empty_plan_has_no_topic_and_no_actions() -> None:
     assert read_plan({}) == Plan()
 
 

@@ -92,12 +92,12 @@ def test_a_case_has_the_documented_keys() -> None:
     assert (case["testResults"][0]["errorCode"], case["testResults"][0]["errorMessage"]) == (None, None)
 
 
-def test_a_run_that_goes_on_has_no_end_time() -> None:
+def test_a_run_in_progress_has_no_end_time() -> None:
     going = replace(RUN, status=RunStatus.IN_PROGRESS, ended=None, cases=())
     assert write_run(going, escape=True)["endTime"] is None
 
 
-def test_a_case_without_an_answer_has_every_key_that_readers_look_into() -> None:
+def test_a_case_without_an_answer_has_every_key_that_clients_read() -> None:
     case = write_case(BROKEN)
     assert case["status"] == "ERROR"
     assert set(case["generatedData"]) == set(write_case(CASE)["generatedData"])
@@ -140,7 +140,7 @@ def test_each_verdict_has_a_result_and_a_status(verdict: Verdict, result: str | 
     assert (written["result"], written["status"]) == (result, status)
 
 
-def test_an_undecided_result_says_why_where_clients_look_for_it() -> None:
+def test_an_undecided_result_has_its_reason_where_clients_read_it() -> None:
     undecided = TOPIC._replace(verdict=Verdict.UNDECIDED, explanation="no rater here", error=None)
     [written] = write_case(replace(CASE, results=(undecided,)))["testResults"]
     assert (written["errorMessage"], written["errorCode"]) == ("undecided: no rater here", None)
@@ -152,17 +152,17 @@ def test_results_in_the_clis_envelope_are_read() -> None:
 
 
 @pytest.mark.parametrize("source", [{}, {"status": "NEW"}, {"result": {"status": "NEW"}}, {"result": None}])
-def test_an_object_without_test_cases_is_no_results_object(source: dict[str, object]) -> None:
+def test_an_object_without_test_cases_is_not_a_results_object(source: dict[str, object]) -> None:
     with pytest.raises(MessageUnreadable, match="no list of testCases"):
         read_run(source)
 
 
-def test_what_the_results_do_not_say_is_taken_from_the_caller() -> None:
+def test_id_and_definition_default_to_those_of_the_caller() -> None:
     run = read_run({"testCases": []}, run_id="4KB", definition="Orders")
     assert (run.id, run.definition, run.total, run.started, run.ended) == ("4KB", "Orders", 0, 0.0, None)
 
 
-def test_a_status_that_is_not_known_means_that_the_run_goes_on() -> None:
+def test_an_unknown_status_means_in_progress() -> None:
     assert read_run({"status": "RETRY", "testCases": []}).status is RunStatus.IN_PROGRESS
 
 
@@ -202,18 +202,18 @@ def test_without_invoked_actions_the_sequence_names_the_actions(invoked: object)
     assert data.actions == (Action("Find"),)
 
 
-def test_the_sequence_says_which_actions_were_taken_and_in_which_order() -> None:
+def test_actions_sequence_decides_which_actions_ran_and_in_which_order() -> None:
     calls = [[{"function": {"name": name, "input": {"of": name}}} for name in ("Find", "Ask", "Tell")]]
     data = read_generated({"actionsSequence": "['Tell', 'Find', 'Tell']", "invokedActions": calls})
     assert data.actions == (Action("Tell", {"of": "Tell"}), Action("Find", {"of": "Find"}), Action("Tell"))
 
 
 @pytest.mark.parametrize("sequence", ["", "Find", "None", None, {"a": 1}])
-def test_a_sequence_that_is_no_list_names_no_actions(sequence: object) -> None:
+def test_a_sequence_that_is_not_a_list_has_no_actions(sequence: object) -> None:
     assert read_generated({"actionsSequence": sequence}).actions == ()
 
 
-def test_what_is_no_name_in_a_sequence_is_passed_over() -> None:
+def test_items_of_a_sequence_that_are_not_names_are_ignored() -> None:
     deep = orjson.loads(b"[" * 1_000 + b"]" * 1_000)
     assert read_generated({"actionsSequence": ["Find", deep, None, {}]}).actions == (Action("Find"),)
 
@@ -264,7 +264,7 @@ def test_cases_without_numbers_are_numbered_by_their_place() -> None:
     assert [case.number for case in found] == [1, 7, 3]
 
 
-def test_an_orgs_metric_label_is_no_label_of_the_definitions() -> None:
+def test_an_orgs_metric_label_is_not_the_definitions_label() -> None:
     case = wild(testResults=[{**WILD_RESULT, "metricLabel": "Accuracy"}])
     assert case.results[0].label is None
 

@@ -17,7 +17,7 @@ def test_any_bytes_are_an_object_or_unreadable(data: bytes) -> None:
 
 
 @pytest.mark.parametrize("data", [b"", b"[]", b"<html>", b'"text"', b"null", b"[" * 5000, b'{"a": NaN}'])
-def test_what_is_no_json_object_is_unreadable(data: bytes) -> None:
+def test_text_that_is_not_a_json_object_is_unreadable(data: bytes) -> None:
     with pytest.raises(MessageUnreadable):
         json_fields.read_object(data)
 
@@ -28,13 +28,13 @@ def test_text_is_text_or_a_number_or_empty(value: object, text: str) -> None:
 
 
 @pytest.mark.parametrize("value", ["1", None, True, 1.5, {}])
-def test_a_value_of_another_type_gives_the_default(value: object) -> None:
+def test_a_value_of_another_type_returns_the_default(value: object) -> None:
     assert json_fields.integer({"key": value}, "key", 7) == 7
     assert json_fields.object_at({"key": [value]}, "key") == {}
     assert json_fields.list_of_objects({"key": [value, {"a": 1}]}, "key")[-1] == {"a": 1}
 
 
-def test_a_missing_key_gives_the_default() -> None:
+def test_a_missing_key_returns_the_default() -> None:
     assert json_fields.number({}, "key", 2.5) == 2.5
     assert json_fields.optional_text({}, "key") is None
     assert json_fields.list_of_objects({}, "key") == []

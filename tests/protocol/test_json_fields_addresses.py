@@ -38,7 +38,7 @@ def test_http_is_refused_elsewhere_than_on_this_machine(host: str) -> None:
     "text",
     ["", "https://", "ftp://desk.example", "https://desk.example:x", "https://[::1", "https://a b.example", "a\\b"],
 )
-def test_what_is_no_address_is_refused(text: str) -> None:
+def test_an_invalid_address_is_refused(text: str) -> None:
     with pytest.raises(UsageError, match="is not a valid address of an org"):
         org_url(text)
 
@@ -49,20 +49,20 @@ def test_an_address_with_a_user_is_refused_without_its_password() -> None:
     assert "hunter2" not in str(raised.value)
 
 
-def test_a_lightning_address_is_told_what_to_take_instead() -> None:
+def test_a_lightning_address_is_refused_with_the_right_one() -> None:
     with pytest.raises(UsageError) as raised:
         org_url("https://desk.lightning.force.com/lightning/setup")
     assert raised.value.actions == ("Use https://desk.my.salesforce.com",)
 
 
 @given(st.text() | st.text().map("https://{}".format) | st.text().map("http://{}".format))
-def test_whatever_is_taken_is_https_or_on_this_machine(text: str) -> None:
+def test_every_accepted_address_is_https_or_on_this_machine(text: str) -> None:
     with suppress(UsageError):
         url = org_url(text)
         assert url.startswith("https://") or is_loopback(host_of(url))
         assert org_url(url) == url
 
 
-def test_another_scheme_is_told() -> None:
+def test_another_scheme_is_refused() -> None:
     with pytest.raises(UsageError, match="orgs use https, not ftp"):
         org_url("ftp://desk.example")

@@ -42,5 +42,5 @@ def test_any_text_is_a_time_that_can_be_written_or_none(text: str) -> None:
 @pytest.mark.parametrize(
     "text", ["", "yesterday", "0001-01-01T00:00:00+14:00", "9999-12-31T23:59:59-14:00", "9999-12-31T23:59:59.9999999Z"]
 )
-def test_what_is_no_time_is_none(text: str) -> None:
+def test_a_timestamp_that_is_not_valid_is_none(text: str) -> None:
     assert from_timestamp(text) is None

@@ -47,7 +47,7 @@ def test_an_auth_url_of_this_machine_is_http() -> None:
 @pytest.mark.parametrize(
     "line", ["", "force://", "https://a:b:canary@desk", "force://a:b:canary", "force://a:canary@b"]
 )
-def test_what_is_no_auth_url_is_refused_unseen(line: str) -> None:
+def test_an_invalid_auth_url_is_refused_and_not_shown(line: str) -> None:
     with pytest.raises(UsageError, match="this is not a valid sfdx auth URL") as raised:
         read_auth_url(line)
     assert "canary" not in "".join((str(raised.value), *raised.value.actions))
@@ -58,7 +58,7 @@ def test_no_secret_is_in_a_repr() -> None:
     assert "canary" not in repr(TokenReply("canary", URL, "canary"))
 
 
-def test_a_challenge_is_that_of_the_standard() -> None:
+def test_a_challenge_matches_the_example_in_the_standard() -> None:
     # RFC 7636, appendix B.
     verifier = "dBjftJeZ4CVP-mB92K27uhbUJU1p1r_wW1gFWFOEjXk"
     assert challenge_of(verifier) == "E9Melhoa2OwvFrEMTJguCHaoeK1t8URWbuGJSstw-cM"
@@ -71,14 +71,14 @@ def test_a_browser_is_sent_the_challenge_and_never_the_verifier() -> None:
     assert query["redirect_uri"] == ["http://localhost:1717/x"]
 
 
-def test_a_secret_is_sent_only_where_there_is_one() -> None:
+def test_a_client_secret_is_sent_only_if_there_is_one() -> None:
     assert "client_secret" not in refresh_grant("id", "token")
     assert "client_secret" in refresh_grant("id", "token", client_secret="s")  # noqa: S106 - of no app
     assert "client_secret" not in code_grant("id", "code", verifier="v", redirect_uri="r")
     assert jwt_grant("signed")["assertion"] == "signed"
 
 
-def test_a_callback_of_another_login_gives_nothing() -> None:
+def test_a_callback_of_another_login_has_no_code() -> None:
     assert read_callback("code=c&state=s", state="s") == "c"
     assert read_callback("code=c&state=other", state="s") is None
     assert read_callback("error=access_denied", state="s") is None
@@ -101,7 +101,7 @@ def test_a_refusal_says_what_the_org_says() -> None:
         read_token_reply(400, body, url=URL)
 
 
-def test_a_session_at_an_address_in_clear_is_refused() -> None:
+def test_a_session_at_an_unencrypted_address_is_refused() -> None:
     body = orjson.dumps({"access_token": "canary", "instance_url": "http://desk.example"})
     with pytest.raises(UsageError, match="is not allowed") as raised:
         read_token_reply(200, body, url=URL)

@@ -32,7 +32,7 @@ def test_an_assertion_is_signed_and_holds_for_three_minutes() -> None:
         ECKey.generate_key("P-256").as_pem(private=True),
     ],
 )
-def test_what_is_no_key_that_signs_is_refused_unseen(key: bytes) -> None:
+def test_a_key_that_cannot_sign_is_refused_and_not_shown(key: bytes) -> None:
     with pytest.raises(UsageError, match="no usable RSA private key") as raised:
         signed(key)
     assert "canary" not in str(raised.value)

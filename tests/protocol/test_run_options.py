@@ -47,7 +47,7 @@ def test_options_come_back_as_they_were_written(options: RunOptions) -> None:
         {"cases": None, "shard": "1/2", "scoring": []},
     ],
 )
-def test_what_is_no_value_has_the_default(source: dict[str, object]) -> None:
+def test_a_value_that_is_not_valid_gets_the_default(source: dict[str, object]) -> None:
     assert read_options(source) == RunOptions()
 
 

@@ -223,7 +223,7 @@ def test_a_deploy_call_without_a_zip_is_unreadable(operation: str) -> None:
         (b"\xff\xfe<\x00a\x00/\x00>\x00", "UTF-16"),
     ],
 )
-def test_what_is_no_call_is_unreadable(data: bytes, reason: str) -> None:
+def test_a_message_that_is_not_a_call_is_unreadable(data: bytes, reason: str) -> None:
     with pytest.raises(MessageUnreadable, match=reason):
         soap.read_call(data)
 

@@ -30,7 +30,7 @@ def test_a_field_without_a_value_is_not_written() -> None:
     assert names.isdisjoint({"id", "lineNumber", "columnNumber", "problem", "problemType"})
 
 
-def test_elements_that_are_not_known_are_passed_over() -> None:
+def test_unknown_elements_are_ignored() -> None:
     source = node("result", [node("done", "1"), node("checkpoint", "?"), node("id", "0Af")])
     assert from_node(AsyncResult, source) == AsyncResult(done=True, id="0Af")
 
@@ -68,7 +68,7 @@ def test_repeated_elements_become_a_tuple() -> None:
     assert [each.name for each in to_nodes(details)] == ["componentFailures", "componentFailures", "runTestResult"]
 
 
-def test_a_type_that_cannot_travel_is_a_mistake_of_ours() -> None:
+def test_an_unsupported_field_type_is_an_error() -> None:
     @dataclass(frozen=True)
     class Odd:
         words: list[str | int] | None = None
@@ -78,7 +78,7 @@ def test_a_type_that_cannot_travel_is_a_mistake_of_ours() -> None:
 
 
 @given(st.sampled_from(ALL).flatmap(made))
-def test_elements_stand_in_the_order_of_the_wsdl(value: object) -> None:
+def test_elements_are_in_the_order_of_the_wsdl(value: object) -> None:
     names = [each.name for each in to_nodes(value)]
     assert names == sorted(names)
 

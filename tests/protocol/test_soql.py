@@ -51,21 +51,21 @@ def test_a_record_has_the_fields_that_were_asked_for() -> None:
     assert record == {"attributes": {"type": "User"}, "Name": "Ann", "Age": 7}
 
 
-def test_columns_are_told_with_their_types() -> None:
+def test_columns_have_types() -> None:
     found = columns_of(read_query("SELECT id, Age, IsActive FROM user"), ROWS, name="User")
     assert (found["entityName"], found["idSelected"]) == ("User", True)
     told = [(each["columnName"], each["apexType"], each["textType"]) for each in found["columnMetadata"]]
     assert told == [("Id", "Id", True), ("Age", "Integer", False), ("IsActive", "Boolean", False)]
 
 
-def test_columns_are_told_without_rows_and_refused_when_they_are_not_there() -> None:
+def test_columns_need_no_rows_but_must_exist() -> None:
     [column] = columns_of(read_query("SELECT Any FROM Thing"), [], name="Thing")["columnMetadata"]
     assert (column["columnName"], column["textType"], column["joinColumns"]) == ("Any", True, [])
     with pytest.raises(OrgFault, match="No such column 'Nope'"):
         columns_of(read_query("SELECT Nope FROM User"), ROWS, name="User")
 
 
-def test_no_rows_are_no_mistake() -> None:
+def test_a_query_may_have_no_rows() -> None:
     assert select(read_query("SELECT Any FROM Thing"), [], name="Thing") == {
         "totalSize": 0,
         "done": True,
@@ -74,7 +74,7 @@ def test_no_rows_are_no_mistake() -> None:
 
 
 @pytest.mark.parametrize("text", ["SELECT Nope FROM User", "SELECT Id FROM User WHERE Nope = 1"])
-def test_a_field_that_is_not_there_is_told(text: str) -> None:
+def test_an_unknown_field_is_reported(text: str) -> None:
     with pytest.raises(OrgFault, match="No such column 'Nope' on entity 'User'") as raised:
         select(read_query(text), ROWS, name="User")
     assert raised.value.code == "INVALID_FIELD"
@@ -83,7 +83,7 @@ def test_a_field_that_is_not_there_is_told(text: str) -> None:
 @pytest.mark.parametrize(
     "text", ["", "SELECT", "SELECT Id FROM User; DROP", "SELECT Id FROM User WHERE a > 1", "x" * 10**6]
 )
-def test_a_query_of_another_form_is_told(text: str) -> None:
+def test_a_query_of_another_form_is_refused(text: str) -> None:
     with pytest.raises(OrgFault) as raised:
         read_query(text)
     assert raised.value.code == "MALFORMED_QUERY"

@@ -62,7 +62,7 @@ def test_the_shape_is_agentforce_studios() -> None:
     assert response["performance"] == {"latency": {"duration": 812.5}}
 
 
-def test_what_a_scorer_said_is_json_in_escaped_text() -> None:
+def test_a_scorers_result_is_json_in_escaped_text() -> None:
     [result] = write_testing_run(RUN)["testCases"][0]["testScorerResults"]
     assert '"' not in result["scorerResponse"]
     response = orjson.loads(html.unescape(result["scorerResponse"]))
@@ -77,7 +77,7 @@ def test_every_status_has_its_word_and_comes_back(status: RunStatus) -> None:
 
 
 @pytest.mark.parametrize(("word", "plain"), [("CREATED", "NEW"), ("RETRY", "RETRY"), ("", "")])
-def test_other_words_are_told_as_they_are(word: str, plain: str) -> None:
+def test_unknown_status_words_are_unchanged(word: str, plain: str) -> None:
     assert plain_status(word) == plain
 
 
@@ -94,11 +94,11 @@ def test_an_answer_without_content_is_an_error() -> None:
 
 
 @pytest.mark.parametrize("text", ["", "no JSON", "[]", "7"])
-def test_text_that_is_no_json_object_says_nothing(text: str) -> None:
+def test_text_that_is_not_a_json_object_is_ignored(text: str) -> None:
     assert wild(text, text).results[0].verdict is Verdict.UNDECIDED
 
 
-def test_a_thing_without_test_cases_is_no_results_object() -> None:
+def test_results_without_test_cases_are_not_valid() -> None:
     with pytest.raises(MessageUnreadable, match="no list of testCases"):
         read_testing_run({"status": "SUCCESS"})
 

@@ -79,7 +79,7 @@ def test_milliseconds_are_more_exact() -> None:
     assert retry_after(httpx.Headers({"Retry-After": "1", "Retry-After-Ms": "350"})) == 0.35
 
 
-def test_no_header_is_no_pause() -> None:
+def test_without_a_header_there_is_no_pause() -> None:
     assert retry_after({}) is None
 
 
