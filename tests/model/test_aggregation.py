@@ -44,13 +44,13 @@ def test_a_mean_that_misses_its_threshold_by_rounding_alone_reaches_it() -> None
     )
 
 
-def test_what_nobody_could_judge_keeps_a_mean_from_being_a_pass() -> None:
+def test_a_mean_with_an_unjudged_result_cannot_pass() -> None:
     assert case_verdict([averaged(None, UNDECIDED), averaged(0.6, PASS)]) is UNDECIDED
     assert case_verdict([averaged(None, UNDECIDED), averaged(0.2, FAILURE)]) is FAILURE
     assert case_verdict([averaged(None, UNDECIDED)]) is UNDECIDED
 
 
-def test_what_has_no_data_is_no_part_of_the_mean() -> None:
+def test_a_result_without_data_does_not_count_in_the_mean() -> None:
     untold = averaged(None, UNDECIDED)._replace(threshold=None)
     assert case_verdict([untold, averaged(0.6, PASS)]) is PASS
 

@@ -49,7 +49,7 @@ def test_no_difference_means_equal(before: Definition, after: Definition) -> Non
 
 @settings(deadline=None)
 @given(alike_definitions(), alike_definitions())
-def test_the_other_way_round_the_same_is_told_in_reverse(before: Definition, after: Definition) -> None:
+def test_swapping_the_definitions_reverses_the_changes(before: Definition, after: Definition) -> None:
     there = Counter(EXCHANGED[change.kind] for change in compare(before, after))
     back = Counter(change.kind.value for change in compare(after, before))
 
@@ -84,11 +84,11 @@ def test_cases_are_the_same_by_number() -> None:
     assert compare(of(*CASES), of(*after)) == (Change(ChangeKind.CHANGED, 2, ("utterance",), "Question 2", "Other"),)
 
 
-def test_a_removed_case_is_told_with_its_utterance() -> None:
+def test_a_removed_case_is_reported_with_its_utterance() -> None:
     assert compare(of(*CASES), of(*CASES[:2])) == (Change(ChangeKind.REMOVED, 3, (), "Question 3", None),)
 
 
-def test_another_order_alone_is_told_as_that() -> None:
+def test_a_different_order_alone_is_reported_as_such() -> None:
     assert compare(of(*CASES), of(*reversed(CASES))) == (
         Change(ChangeKind.CHANGED, None, ("order of test cases",), "1, 2, 3", "3, 2, 1"),
     )
@@ -111,7 +111,7 @@ def test_the_later_name_of_an_expectation_is_the_same_expectation() -> None:
     ]
 
 
-def test_an_added_criterion_is_told_with_its_parameters() -> None:
+def test_an_added_criterion_is_reported_with_its_parameters() -> None:
     parameters = (Parameter("operator", "equals"), Parameter("expected", "5"))
     new = Expectation("numeric_comparison", label="Five", parameters=parameters)
 
@@ -145,7 +145,7 @@ def test_a_changed_context_variable_is_named() -> None:
     )
 
 
-def test_what_a_type_calls_its_expectations_stands_in_the_difference() -> None:
+def test_changes_use_the_name_that_the_type_has_for_expectations() -> None:
     before, after = (
         replace(expecting(Expectation("response_match", value)), type=TESTING_DEFINITION) for value in ("one", "two")
     )
@@ -156,7 +156,7 @@ def test_another_type_is_a_difference() -> None:
     assert told(of(), replace(of(), type=TESTING_DEFINITION)) == [("changed", None, ("type",))]
 
 
-def test_a_case_of_a_prompt_template_is_told_with_its_inputs() -> None:
+def test_a_case_of_a_prompt_template_is_reported_with_its_inputs() -> None:
     new = TestCase(Inputs("", prompt_inputs=(PromptInput("Input:Year", "1887"),)), number=4)
     [change] = compare(of(), of(new))
     assert (change.kind, change.after) == (ChangeKind.ADDED, "Input:Year 1887")

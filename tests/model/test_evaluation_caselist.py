@@ -24,19 +24,19 @@ def test_a_list_gives_its_numbers(text: str, name: str, numbers: set[int]) -> No
 @pytest.mark.parametrize(
     "text", ["", "x", "Order_Desk", "Order_Desk:", ":3", "1,", "3-1", "1-99999", "-1", "1;2", "\u0661"]
 )
-def test_what_is_no_list_is_told_with_an_example(text: str) -> None:
+def test_an_invalid_list_is_refused_with_an_example(text: str) -> None:
     with pytest.raises(ValueError, match="is not a valid list of cases, such as 3, 1,4-7 or Order_Desk:3"):
         parse_case_list(text)
 
 
 @pytest.mark.parametrize("text", ["greeting", "set.test.json:greeting", "two words", "Order_Desk:"])
-def test_a_label_is_taken_where_labels_are(text: str) -> None:
+def test_a_label_is_accepted_if_labels_are_allowed(text: str) -> None:
     assert parse_case_list(f" {text} ", takes_labels=True) == CaseList("", None, text)
     assert parse_case_list("Order_Desk:3", takes_labels=True) == CaseList("Order_Desk", frozenset({3}))
 
 
 @pytest.mark.parametrize("text", ["", "3-1", "1,"])
-def test_numbers_that_are_no_list_are_no_label(text: str) -> None:
+def test_an_invalid_list_of_numbers_is_not_a_label(text: str) -> None:
     with pytest.raises(ValueError, match="is not a valid list of cases"):
         parse_case_list(text, takes_labels=True)
 
@@ -46,7 +46,7 @@ def test_a_name_alone_can_stand_for_all_cases(name: str) -> None:
     assert parse_case_list(name, is_named=True) == CaseList(name, None)
 
 
-def test_a_name_with_what_is_no_number_is_no_name() -> None:
+def test_a_name_with_an_invalid_number_is_refused() -> None:
     with pytest.raises(ValueError, match="'Order_Desk:first' is not a valid list of cases"):
         parse_case_list("Order_Desk:first", is_named=True)
 
@@ -70,6 +70,6 @@ def test_a_part_is_one_of_so_many(shard: tuple[int, int]) -> None:
 
 
 @pytest.mark.parametrize("text", ["", "2", "0/3", "4/3", "1/0", "1/1001", "1/2/3", "a/b"])
-def test_what_is_no_part_is_told_with_an_example(text: str) -> None:
+def test_an_invalid_shard_is_refused_with_an_example(text: str) -> None:
     with pytest.raises(ValueError, match="is not a valid shard, such as 2/5"):
         parse_shard(text)

@@ -47,7 +47,7 @@ def test_the_names_of_the_reference_come_before_the_later_ones() -> None:
     assert [canonical_name(name) == name for name in names] == [True] * 11 + [False] * 4
 
 
-def test_what_only_one_type_knows_is_no_name_of_the_other() -> None:
+def test_a_name_of_one_type_only_is_unknown_in_the_other() -> None:
     scorers = {*scorer_names("AGENT"), *scorer_names("PROMPT")}
     assert scorers - {*known_names()} == {"agent_handoff_match", "response_match", "task_resolution"}
     assert [scorer_kind(name) for name in ("topic_assertion", "instruction_following", "string_comparison")] == [

@@ -57,7 +57,7 @@ def test_every_spelling_is_read(text: str, actions: tuple[str, ...]) -> None:
         "['A\\']",
     ],
 )
-def test_anything_else_is_no_list(text: str) -> None:
+def test_any_other_text_is_not_a_list(text: str) -> None:
     assert parse_actions(text) is None
 
 
@@ -86,5 +86,5 @@ def test_any_text_is_a_list_or_none(text: str) -> None:
 @pytest.mark.parametrize(
     "text", ["['A'" + " " * 1_000_000, "[" + "'" * 1_000_000, "[" + "'A' , " * 200_000, "[" * 1_000_000]
 )
-def test_a_long_text_that_is_no_list_ends(text: str) -> None:
+def test_a_long_invalid_list_is_parsed_in_linear_time(text: str) -> None:
     assert parse_actions(text) is None

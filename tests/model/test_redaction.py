@@ -45,7 +45,7 @@ def test_other_texts_stay_as_they_are(text: str) -> None:
 
 
 @given(st.text(), st.text(st.characters(min_codepoint=33, max_codepoint=126), min_size=12), st.text())
-def test_a_known_secret_is_hidden_wherever_it_stands(before: str, secret: str, after: str) -> None:
+def test_a_known_secret_is_hidden_at_any_position(before: str, secret: str, after: str) -> None:
     hidden = redacted_bytes(f"{before}{secret}{after}".encode(errors="replace"), [secret])
     assert secret.encode() not in hidden
     assert b"[secret]" in hidden

@@ -10,7 +10,7 @@ class Mute(Exception):
         raise ValueError
 
 
-def test_an_error_is_told_with_its_type() -> None:
+def test_an_error_is_shown_with_its_type() -> None:
     assert error_text(ValueError("no such order")) == "ValueError: no such order"
     assert error_text(ValueError()) == "ValueError"
 

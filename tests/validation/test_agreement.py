@@ -110,7 +110,7 @@ def test_nothing_else_is_a_number(number: str) -> None:
 
 
 @pytest.mark.parametrize("number", ["1_0", "\uff11", "\u0661", "&#160;1", "\u20031"])
-def test_a_number_that_only_xmlschema_takes_is_refused_where_it_stands(number: str) -> None:
+def test_a_number_that_only_xmlschema_takes_is_refused_at_its_location(number: str) -> None:
     text = numbered(number)
     (problem,) = (
         each

@@ -33,7 +33,7 @@ def test_api_names(name: str) -> None:
 
 
 @pytest.mark.parametrize("name", ["", "1a", "_a", "a_", "a__b", "a b", "a-b", "\u00e4", "a\n", "\uff41", "a.b"])
-def test_what_is_no_api_name(name: str) -> None:
+def test_other_names_are_not_api_names(name: str) -> None:
     assert not is_api_name(name)
 
 
@@ -56,7 +56,7 @@ def test_a_file_name_may_have_eighty_characters() -> None:
 
 
 @pytest.mark.parametrize(("name", "count"), [("Employee agent tests", 1), ("a", 0), ("", 0), (" ", 0)])
-def test_a_label_in_name_is_told_once(name: str, count: int) -> None:
+def test_a_label_in_name_is_reported_once(name: str, count: int) -> None:
     assert len(list(find_name_format(scope(name=name)))) == count
 
 
@@ -83,7 +83,7 @@ def test_the_first_case_too_many_is_shown(count: int, steps: list[object]) -> No
     assert [finding.steps for finding in find_too_many_test_cases(scope(*[CASE] * count))] == steps
 
 
-def test_parameters_are_told_once_with_the_first_of_them() -> None:
+def test_parameters_are_reported_once_with_the_first_of_them() -> None:
     (finding,) = find_parameters_before_their_version(scope(CASE, CUSTOM, CUSTOM, version=63))
     assert finding.steps == (("testCase", 1), ("expectation", 1), ("parameter", 0))
     assert finding.message == "<parameter> requires API version 64.0; the version in use is 63.0"

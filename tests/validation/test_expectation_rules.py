@@ -83,7 +83,7 @@ def test_a_blank_is_nothing_to_compare_with(name: str) -> None:
 
 
 @pytest.mark.parametrize("name", ACTIONS)
-def test_a_blank_list_of_actions_is_told_once(name: str) -> None:
+def test_a_blank_list_of_actions_is_reported_once(name: str) -> None:
     assert said(find_value_missing, Expectation(name, " ")) == []
     assert said(find_actions_unreadable, Expectation(name, " ")) == ["'' is not a list of actions"]
 
@@ -94,12 +94,12 @@ def test_nothing_else_needs_a_value(name: str) -> None:
 
 
 @pytest.mark.parametrize("name", [*QUALITY, *CUSTOM])
-def test_a_value_that_nobody_reads_is_told(name: str) -> None:
+def test_a_value_that_is_not_used_is_reported(name: str) -> None:
     assert said(find_value_unused, Expectation(name, "v")) == [f"{name} does not use <expectedValue>"]
 
 
 @pytest.mark.parametrize("name", [*VALUES, *ACTIONS, "output_latency_milliseconds", "unknown"])
-def test_a_value_that_may_be_read_is_not_told(name: str) -> None:
+def test_a_value_that_may_be_read_is_not_reported(name: str) -> None:
     assert said(find_value_unused, Expectation(name, "v")) == []
 
 
@@ -109,7 +109,7 @@ def test_every_spelling_of_a_list_of_actions_is_read(value: str) -> None:
 
 
 @pytest.mark.parametrize("value", ["A", "[A]", "['A'", "['A' 'B']", "('A')", "['A'], []", "{}"])
-def test_what_is_no_list_of_actions_is_shown(value: str) -> None:
+def test_an_invalid_list_of_actions_is_shown(value: str) -> None:
     assert said(find_actions_unreadable, Expectation("action_sequence_match", value)) == [
         f"{value!r} is not a list of actions"
     ]
@@ -121,7 +121,7 @@ def test_only_actions_are_read_as_actions() -> None:
 
 
 @pytest.mark.parametrize("name", CUSTOM)
-def test_every_missing_parameter_is_told(name: str) -> None:
+def test_every_missing_parameter_is_reported(name: str) -> None:
     found = said(find_parameter_missing, custom(name, ("actual", "a")))
     assert found == [f"{name} has no parameter {missing!r}" for missing in ("operator", "expected")]
 
@@ -132,13 +132,13 @@ def test_only_custom_criteria_need_parameters() -> None:
 
 
 @pytest.mark.parametrize("name", [*VALUES, *ACTIONS, *QUALITY])
-def test_parameters_that_nobody_reads_are_told_once(name: str) -> None:
+def test_parameters_that_is_not_used_are_reported_once(name: str) -> None:
     found = said(find_parameter_unused, custom(name, ("operator", "equals"), ("actual", "a")))
     assert found == [f"{name} does not use <parameter>"]
 
 
 @pytest.mark.parametrize("name", [*CUSTOM, "unknown"])
-def test_parameters_that_may_be_read_are_not_told(name: str) -> None:
+def test_parameters_that_may_be_read_are_not_reported(name: str) -> None:
     assert said(find_parameter_unused, custom(name, ("operator", "equals"))) == []
 
 
@@ -172,13 +172,13 @@ def test_operators_belong_to_their_comparison(name: str, operators: tuple[str, .
         ("numeric_comparison", "", "'' is not an operator of numeric_comparison"),
     ],
 )
-def test_an_operator_that_does_not_belong_is_told(name: str, operator: str, message: str) -> None:
+def test_an_operator_that_does_not_belong_is_reported(name: str, operator: str, message: str) -> None:
     assert said(find_operator_unknown, custom(name, ("operator", operator))) == [message]
 
 
 @pytest.mark.parametrize("operator", ["not_equals", "!=", "<>", "notContains", "does_not_contain", "ne", "isnt"])
 @pytest.mark.parametrize("name", OPERATORS)
-def test_no_operator_is_taken_for_its_opposite(name: str, operator: str) -> None:
+def test_no_operator_is_suggested_for_its_opposite(name: str, operator: str) -> None:
     told = hint(find_operator_unknown, custom(name, ("operator", operator)))
     assert told == f"Write what is expected instead: no operator negates. Known: {', '.join(OPERATORS[name])}."
 
@@ -210,7 +210,7 @@ def test_numbers_are_numbers(number: str) -> None:
 @pytest.mark.parametrize(
     "number", ["", "four", "1_0", "1,5", "NaN", "inf", "0x1", "\uff11", "$.x", "5 %", f"1e{10**20}"]
 )
-def test_what_is_no_number_is_shown(number: str) -> None:
+def test_an_invalid_number_is_shown(number: str) -> None:
     found = said(find_number_invalid, custom("numeric_comparison", ("operator", "x"), ("expected", number)))
     assert found == [f"the parameter 'expected' is {number!r}, which is not a number"]
 
@@ -232,7 +232,7 @@ def test_only_references_are_read_as_references() -> None:
 
 
 @pytest.mark.parametrize("reference", ["", "outcome", "{gs.response}", "$..a", "$.a[?(@.b =~ 'x')]", "$.a["])
-def test_a_reference_that_cannot_be_followed_is_told_at_its_value(reference: str) -> None:
+def test_a_reference_that_cannot_be_followed_is_reported_at_its_value(reference: str) -> None:
     pairs = (("actual", "$.generatedData.outcome"), ("expected", reference))
     (finding,) = find_reference_invalid(custom("string_comparison", *pairs, by_reference=True))
     assert finding.steps == (("parameter", 1), ("value", 0))

@@ -112,20 +112,20 @@ def test_every_code_has_its_sample() -> None:
     assert {code_of(sample) for sample in SAMPLE_PATHS} == {*CODES, *FIXED_CODES} - FROM_ORGS
 
 
-def test_a_name_that_is_no_file_name_is_told(tmp_path: Path) -> None:
+def test_a_name_that_is_not_a_valid_file_name_is_reported(tmp_path: Path) -> None:
     (tmp_path / PACKAGE_FILE).touch()
     with pytest.raises(InvalidMetadata) as caught:
         target_path(find_project(tmp_path), TYPES[0], "../up")
     assert [problem.code for problem in caught.value.problems] == ["full-name-unsafe"]
 
 
-def test_every_problem_is_told_as_it_always_was() -> None:
+def test_every_problem_has_the_text_of_the_snapshot() -> None:
     found = [render(problem) for sample in SAMPLE_PATHS for problem in told(sample)]
     assert found == SNAPSHOT.read_text(encoding="utf-8").splitlines()
 
 
 @pytest.mark.parametrize("sample", SAMPLE_PATHS, ids=code_of)
-def test_every_problem_has_its_rule_its_place_and_the_way_out(sample: Path) -> None:
+def test_every_problem_has_its_rule_its_location_and_a_hint(sample: Path) -> None:
     for problem in told(sample):
         assert problem.code in {*CODES, *FIXED_CODES}
         assert problem.message

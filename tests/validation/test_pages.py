@@ -201,6 +201,6 @@ def test_an_unknown_code_leads_to_the_nearest_one(code: str, action: str) -> Non
     assert error.value.actions == (action, "List all rules: evalmeta rule")
 
 
-def test_a_code_is_no_path() -> None:
+def test_a_code_cannot_be_a_path() -> None:
     with pytest.raises(NotFound):
         find_rule("../pages/xml-root")

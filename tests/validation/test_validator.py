@@ -140,11 +140,11 @@ def test_all_problems_of_a_file_come_in_one_pass_in_its_order() -> None:
         (HEAD + GOOD.replace("<utterance>u", "<utterance><b/>"), ["element-unknown"]),
     ],
 )
-def test_what_only_follows_from_a_problem_of_structure_is_not_told(body: str, told: list[str]) -> None:
+def test_what_only_follows_from_a_problem_of_structure_is_not_reported(body: str, told: list[str]) -> None:
     assert sorted(codes(body)) == sorted(told)
 
 
-def test_a_wrong_index_is_told_once() -> None:
+def test_a_wrong_index_is_reported_once() -> None:
     history = "<conversationHistory><index>x</index><role>user</role></conversationHistory>"
     agent = "<conversationHistory><index>1</index><role>agent</role><topic>t</topic></conversationHistory>"
     assert codes(HEAD + GOOD.replace("<utterance>", history + agent + "<utterance>")) == ["value-invalid"]
@@ -242,7 +242,7 @@ def test_a_mixed_manifest_may_name_other_types_but_misspell_none() -> None:
         (b"<package/>", "the root element is <package>, not <Package>"),
     ],
 )
-def test_another_root_is_no_manifest(data: bytes, message: str) -> None:
+def test_another_root_is_not_a_manifest(data: bytes, message: str) -> None:
     manifest, (problem,) = validate_manifest(data, label="package.xml")
     assert (manifest, problem.code, problem.message) == (None, "xml-root", message)
     assert problem.hint == f'Begin the file with <Package xmlns="{NAMESPACE}">.'

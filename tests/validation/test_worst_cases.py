@@ -35,12 +35,12 @@ def check(worst: Worst, problems: Sequence[Problem]) -> None:
 
 
 @pytest.mark.parametrize("group", GROUPS)
-def test_the_worst_definitions_are_told_what_is_wrong(group: str) -> None:
+def test_the_worst_definitions_are_reported_with_a_problem(group: str) -> None:
     for worst in worst_definitions(group):
         check(worst, validate_component(EVALUATION_DEFINITION, worst.data, label="d", full_name="D"))
 
 
-def test_the_worst_manifests_are_told_what_is_wrong() -> None:
+def test_the_worst_manifests_are_reported_with_a_problem() -> None:
     for worst in worst_manifests():
         check(worst, validate_manifest(worst.data, label="package.xml")[1])
 

@@ -162,13 +162,13 @@ def test_a_definition_that_was_changed_is_written_in_the_form_of_an_org(change: 
     assert read(write_definition(changed)) == changed
 
 
-def test_a_change_taken_back_gives_the_old_bytes_again() -> None:
+def test_an_undone_change_returns_the_old_bytes() -> None:
     one_line = "".join(line.strip() for line in WRITTEN.splitlines()).encode()
     changed = replace(read(one_line), name="Other")
     assert write_definition(replace(changed, name="Everything")) == one_line
 
 
-def test_the_bytes_are_no_part_of_what_a_definition_is() -> None:
+def test_the_bytes_of_definitions_are_not_compared() -> None:
     assert read(WRITTEN.encode()) == EVERYTHING
     assert "source" not in repr(read(WRITTEN.encode()))
     assert [field.name for field in fields(Definition) if not field.compare] == ["source"]

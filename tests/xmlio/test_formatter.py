@@ -153,7 +153,7 @@ def test_comments_before_an_end_tag_stay_the_last() -> None:
     assert formatted(f"{FIELDS}\n<!-- more\nto come -->\n").endswith("</subjectType>\n    <!-- more\nto come -->\n")
 
 
-def test_what_stands_around_the_root_stays_around_it() -> None:
+def test_comments_around_the_root_stay_around_it() -> None:
     text = (
         f'<!-- one --><?two 2?><AiEvaluationDefinition xmlns="{NAMESPACE}">{FIELDS}</AiEvaluationDefinition><!-- 3 -->'
     )

@@ -83,18 +83,18 @@ def test_wherever_libxml2_sees_a_doctype_it_is_refused(prologue: str) -> None:
         assert refusal(data).problems[0].code == "xml-doctype"
 
 
-def test_a_doctype_is_told_where_it_stands() -> None:
+def test_a_doctype_is_reported_at_its_location() -> None:
     error = refusal("<?xml version='1.0'?>\r\n<!-- é\n -->  <!DOCTYPE a><a/>".encode())
     assert str(error) == "hostile.xml:3:7: the file has a DOCTYPE [xml-doctype]"
 
 
 @pytest.mark.parametrize("data", [b"<a><![CDATA[<!DOCTYPE a>]]></a>", b"<a><!-- <!DOCTYPE a> --></a>"])
-def test_a_word_is_no_doctype(data: bytes) -> None:
+def test_a_word_in_text_is_not_a_doctype(data: bytes) -> None:
     assert read_xml(data, label="d").root.tag == "a"
 
 
 @pytest.mark.parametrize("name", ["e", "nbsp", "xxe"])
-def test_an_entity_that_nobody_declared_is_refused(name: str) -> None:
+def test_an_undeclared_entity_is_refused(name: str) -> None:
     assert refusal(f"<a>&{name};</a>".encode()).problems[0].code == "xml-malformed"
 
 
@@ -117,7 +117,7 @@ def test_an_encoding_that_is_not_declared_is_found_out(encoding: str) -> None:
 
 
 @pytest.mark.parametrize("declared", ["ISO-8859-1", "utf-16", "EBCDIC-CP-US", "x", "x" * 4_000_000, ""])
-def test_a_declared_encoding_is_taken_at_its_word(declared: str) -> None:
+def test_the_declared_encoding_is_used(declared: str) -> None:
     for mark in ("", "\ufeff"):
         error = refusal(f"{mark}<?xml version='1.0' encoding='{declared}'?><a/>".encode())
         assert error.problems[0].code == "xml-encoding"
@@ -172,7 +172,7 @@ def test_a_byte_that_does_not_belong_is_shown(data: bytes, message: str) -> None
         b"<" + b"a" * 100_000 + b"/>",
     ],
 )
-def test_what_is_no_xml_is_one_problem_with_a_place(data: bytes) -> None:
+def test_invalid_xml_has_one_problem_with_a_location(data: bytes) -> None:
     (problem,) = refusal(data).problems
     assert problem.code in {"xml-malformed", "xml-encoding"}
     assert (problem.location.line, problem.location.column) >= (1, 1)
@@ -181,7 +181,7 @@ def test_what_is_no_xml_is_one_problem_with_a_place(data: bytes) -> None:
 
 
 @pytest.mark.parametrize("depth", [65, 100, 255, 257, 2_047, 2_049, 89_999])
-def test_what_is_nested_too_deeply_is_told_at_its_place(depth: int) -> None:
+def test_an_element_nested_too_deeply_is_reported_at_its_location(depth: int) -> None:
     (problem,) = refusal(b"<a>" * depth + b"</a>" * depth).problems
     assert (problem.code, problem.location.line) == ("xml-too-deep", 1)
 

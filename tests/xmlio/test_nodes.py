@@ -57,7 +57,7 @@ def test_a_text_has_no_children_and_a_parent_no_text() -> None:
     assert text_of(reply) == text_of(None) == ""
 
 
-def test_text_is_kept_as_it_stands() -> None:
+def test_text_is_not_changed() -> None:
     assert (text_of(find(root(), "Body", "r", "t")), text_of(find(root(), "Body", "r", "e"))) == (" x ", "")
 
 

@@ -58,7 +58,7 @@ def test_text_never_moves_a_place(text: str) -> None:
     assert places(written)[1] == line_and_column(written, written.rindex("<b/>"))
 
 
-def test_comments_that_are_kept_move_no_place() -> None:
+def test_kept_comments_do_not_change_locations() -> None:
     document = read_xml(b"<a><!-- x --><?p i?><b/></a>", label="d", keep_comments=True)
     assert document.location(document.find([("b", 0)])).column == 21
 

@@ -69,6 +69,6 @@ def test_attributes_and_prefixes_are_written_as_they_are_given() -> None:
     assert render(tree).endswith(b'<s:a xmlns:s="urn:s" x="&#10;&#9;&lt;"><s:b/></s:a>')
 
 
-def test_an_absent_text_is_no_element() -> None:
+def test_a_text_of_none_is_not_written() -> None:
     assert list(optional("a", None)) == []
     assert list(optional("a", "")) == [node("a", "")]
