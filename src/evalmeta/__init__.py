@@ -11,9 +11,10 @@ if TYPE_CHECKING:
     from evalmeta.api.files import Validation, read, validate, write
     from evalmeta.api.org_targets import connect
     from evalmeta.api.retrievals import retrieve
-    from evalmeta.api.runs import finish_run, list_tests, start_run
+    from evalmeta.api.runs import finish_run, list_tests
     from evalmeta.api.selections import resolve
     from evalmeta.client.connection import Connection
+    from evalmeta.client.runs import start_run
     from evalmeta.errors import EvalmetaError
     from evalmeta.model.definition import (
         ContextVariable,
@@ -75,8 +76,9 @@ _HOMES: Final = {
     "evalmeta.api.org_targets": ("connect",),
     "evalmeta.api.retrievals": ("retrieve",),
     "evalmeta.api.selections": ("resolve",),
-    "evalmeta.api.runs": ("finish_run", "list_tests", "start_run"),
+    "evalmeta.api.runs": ("finish_run", "list_tests"),
     "evalmeta.client.connection": ("Connection",),
+    "evalmeta.client.runs": ("start_run",),
     "evalmeta.errors": ("EvalmetaError",),
     "evalmeta.model.definition": (
         "ContextVariable",

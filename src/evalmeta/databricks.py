@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
     from typing import Required, Unpack
 
-    from evalmeta.api.runs import FinishedRun
+    from evalmeta.api.finished_runs import FinishedRun
     from evalmeta.formats.databricks.metrics import Guidelines
     from evalmeta.formats.document import Document
     from evalmeta.model.json_value import JsonValue

@@ -4,8 +4,8 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from evalmeta.api.agent_tests import AgentTest
 from evalmeta.api.run_selection import Choice, by_tags
-from evalmeta.api.runs import AgentTest
 from evalmeta.errors import SettingsError, UsageError
 from evalmeta.model.evaluation import CaseList
 from evalmeta.model.registry import EVALUATION_DEFINITION, TESTING_DEFINITION

@@ -6,9 +6,10 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from evalmeta.api.agent_tests import AgentTest
 from evalmeta.api.deployments import deploy
 from evalmeta.api.retrievals import retrieve
-from evalmeta.api.runs import AgentTest, finish_run, select_tests
+from evalmeta.api.runs import finish_run, select_tests
 from evalmeta.api.selections import resolve
 from evalmeta.client.runs import start_run
 from evalmeta.errors import AmbiguousTestDefinition, NotFound, OrgFault, SubjectNotBound
@@ -21,7 +22,7 @@ if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable
     from pathlib import Path
 
-    from evalmeta.api.runs import FinishedRun
+    from evalmeta.api.finished_runs import FinishedRun
     from evalmeta.client.connection import Connection
     from evalmeta.model.json_value import JsonObject
 

@@ -204,11 +204,11 @@ def test_history_and_more_iterations_know_runs_of_files(evalmeta: Program, folde
     (folder / "orders.yaml").write_text(SPEC.format(topic="Returns"))
     changed = evalmeta("test", "run", "--extend", "4KB000000000001GAA", "--iterations", "3", "--wait")
     assert changed.code == 2
-    assert "the file of run 4KB000000000001GAA has changed since the run began" in changed.err
+    assert "the file of run 4KB000000000001GAA has changed since the run started" in changed.err
     (folder / "orders.yaml").unlink()
     gone = evalmeta("test", "run", "--extend", "4KB000000000001GAA", "--iterations", "3", "--wait")
     assert (gone.code, "--ignore-changes" in gone.err) == (2, False)
-    assert "the file of run 4KB000000000001GAA is not there any more" in gone.err
+    assert "the file of run 4KB000000000001GAA cannot be found any more" in gone.err
 
 
 def test_companions_of_a_linked_file_are_beside_the_link(evalmeta: Program, folder: Path) -> None:

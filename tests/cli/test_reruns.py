@@ -94,7 +94,7 @@ def test_a_run_of_a_changed_definition_is_extended_only_with_ignore_changes(
     refused = evalmeta("test", "run", "--extend", FIRST, "--iterations", "2", "--wait")
     assert (refused.code, len(asked(project))) == (2, 2)
     assert "test case 3" in refused.err
-    assert f"the definition of run {FIRST} has changed since the run began" in refused.err
+    assert f"the definition of run {FIRST} has changed since the run started" in refused.err
     extended = evalmeta("test", "run", "--extend", FIRST, "--iterations", "2", "--wait", "--ignore-changes")
     assert (extended.code, len(asked(project))) == (0, 4)
 

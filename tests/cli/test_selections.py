@@ -163,7 +163,7 @@ def test_an_empty_report_is_valid(evalmeta: Program) -> None:
         (["--tag", "smok"], "Did you mean smoke?"),
         (["--tag", "broken"], "'Orders:first' is not a valid list of cases"),
         (["--case", "first"], "'first' is not a valid list of cases"),
-        (["--case", "Nothing:1"], "no agent test 'Nothing' is in the org"),
+        (["--case", "Nothing:1"], "the org has no agent test 'Nothing'"),
         (["--shard", "3/2"], "'3/2' is not a valid shard, such as 2/5"),
         (["--failed-from", FIRST], f"no run '{FIRST}' is known here"),
         (["--ignore-changes"], "--ignore-changes needs --extend"),

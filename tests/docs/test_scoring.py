@@ -7,8 +7,9 @@ from typing import TYPE_CHECKING
 import pytest
 
 from evalmeta.api.deployments import deploy
-from evalmeta.api.runs import finish_run, start_run
+from evalmeta.api.runs import finish_run
 from evalmeta.api.selections import resolve
+from evalmeta.client.runs import start_run
 from evalmeta.model.expectations import known_names, scorer_names
 from evalmeta.model.run import ACTION_MATCHES, SCORING_PROFILES, RunOptions, Scoring, ScoringProfile
 from evalmeta.package.project import find_project

@@ -48,7 +48,7 @@ def test_a_definition_is_not_a_run_file() -> None:
 def test_a_run_of_a_changed_file_is_not_resumed(file: Path) -> None:
     kept = record_file(file.parent, file.name, subject_name="desk", subject=None)
     file.write_text(SPEC + "  - utterance: And now?\n")
-    with pytest.raises(SettingsError, match=r"orders\.yaml has changed since the run began"):
+    with pytest.raises(SettingsError, match=r"orders\.yaml has changed since the run started"):
         read_run_file(file.parent, kept, "orders.yaml")
 
 

@@ -26,7 +26,7 @@ WAIT = 120
 STARTER = """\
 import asyncio, pathlib, sys
 from evalmeta.api.org_targets import connect
-from evalmeta.api.runs import start_run
+from evalmeta.client.runs import start_run
 from evalmeta.package.project import find_project
 
 async def start():

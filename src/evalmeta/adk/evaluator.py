@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from typing import Unpack
 
     from evalmeta.adk.sources import Source
-    from evalmeta.api.runs import FinishedRuns
+    from evalmeta.api.finished_runs import FinishedRuns
     from evalmeta.formats.adk.cases import Session
     from evalmeta.model.evaluation import Evaluation
     from evalmeta.model.settings import AdkDialect, MissingData

@@ -10,7 +10,7 @@ from evalmeta.report.text import count
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-    from evalmeta.api.runs import FinishedRun, FinishedRuns
+    from evalmeta.api.finished_runs import FinishedRun, FinishedRuns
     from evalmeta.model.run import CaseResult
 
 

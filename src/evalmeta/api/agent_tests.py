@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, NamedTuple
 
 from evalmeta import limits
 from evalmeta.api.files import files_to_check, shown, validate
@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from evalmeta.model.evaluation import Evaluation
     from evalmeta.model.json_value import JsonObject
     from evalmeta.model.problem import Problem
+    from evalmeta.model.registry import MetadataType
     from evalmeta.model.run import RunOptions
     from evalmeta.package.project import Project
 
@@ -59,10 +60,23 @@ class FileTest:
         return self.document.evaluation
 
     @property
-    def order(self) -> JsonObject:
-        """Gives what an org is told of it."""
+    def request(self) -> JsonObject:
+        """Return what starting a run of it in an org requires."""
         subject = {} if self.subject is None else {"subject": self.subject}
         return {"path": self.name, "subjectName": self.subject_name, "reading": self.reading.json(), **subject}
+
+
+class AgentTest(NamedTuple):
+    """A test in an org, or in a file that is not deployed."""
+
+    type: MetadataType
+    full_name: str
+    file: FileTest | None = None
+
+    @property
+    def key(self) -> str:
+        """Return `Type:FullName`, which is unique in an org."""
+        return f"{self.type.name}:{self.full_name}"
 
 
 def find_tests(paths: Sequence[Path]) -> list[Path]:

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
     from pathlib import Path
 
-    from evalmeta.api.runs import AgentTest
+    from evalmeta.api.agent_tests import AgentTest
     from evalmeta.api.sync import ComparedComponent
     from evalmeta.client.connection import Connection
     from evalmeta.model.component import Component

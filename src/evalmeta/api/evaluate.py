@@ -20,7 +20,7 @@ import orjson
 from evalmeta import limits
 from evalmeta.api.agent_tests import with_document
 from evalmeta.api.evaluate_inputs import Bindings, assignments_of, is_list
-from evalmeta.api.runs import FinishedRun, FinishedRuns
+from evalmeta.api.finished_runs import FinishedRun, FinishedRuns
 from evalmeta.engine.event_loop import run_to_end
 from evalmeta.engine.interfaces import MemoryJournal
 from evalmeta.engine.plan import select_cases

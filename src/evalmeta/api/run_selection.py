@@ -13,13 +13,11 @@ from difflib import get_close_matches
 from typing import TYPE_CHECKING, NamedTuple
 
 from evalmeta.api.agent_tests import with_document
-from evalmeta.api.changes import compare_contents
 from evalmeta.api.comparisons import load_run
 from evalmeta.api.files import shown
 from evalmeta.api.sync import fetch
-from evalmeta.client import runs
 from evalmeta.engine.plan import select_cases
-from evalmeta.errors import NotFound, SettingsError, Suggestion, UsageError
+from evalmeta.errors import SettingsError, UsageError
 from evalmeta.model.aggregation import counted_verdicts
 from evalmeta.model.evaluation import CaseList, evaluation_of, parse_case_list
 from evalmeta.model.registry import type_of_run
@@ -31,15 +29,12 @@ from evalmeta.xmlio.reader import read_xml
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
 
-    from evalmeta.api.agent_tests import FileTest
-    from evalmeta.api.runs import AgentTest
+    from evalmeta.api.agent_tests import AgentTest, FileTest
     from evalmeta.client.connection import Connection
-    from evalmeta.model.difference import Difference
     from evalmeta.model.evaluation import Case, Evaluation
     from evalmeta.model.registry import MetadataType
     from evalmeta.model.run import Run, RunOptions
     from evalmeta.package.project import Project
-    from evalmeta.protocol.connect import RunDefinition
 
 
 @dataclass(frozen=True, slots=True)
@@ -252,71 +247,3 @@ def _planned(test: AgentTest, evaluation: Evaluation, options: RunOptions) -> Pl
         options.iterations,
         dict(sorted(judged.items())),
     )
-
-
-class DefinitionChanged(UsageError):
-    """A run cannot go on: what it asks is not what is deployed now. `difference` says how they differ."""
-
-    def __init__(
-        self, run_id: str, difference: Difference | None = None, *, is_gone: bool = False, is_file: bool = False
-    ) -> None:
-        what = "file" if is_file else "definition"
-        gone = "is not there any more" if is_file else "is not deployed any more"
-        again = Suggestion("Or begin a new run", "test", "run")
-        super().__init__(
-            f"the {what} of run {run_id} {gone if is_gone else 'has changed since the run began'}",
-            actions=[Suggestion("Begin a new run", "test", "run", "FILE")]
-            if is_file
-            else ["To use the definition as it was, add --ignore-changes.", again],
-        )
-        self.difference = difference
-
-
-async def check_unchanged(connection: Connection, run: Run) -> None:
-    """Makes sure that a run which needs a new worker is gone on with by the definition that it began with.
-
-    An org of an earlier evalmeta does not tell, and goes on.
-
-    Raises:
-        DefinitionChanged: another one is deployed now, or none.
-        OrgError: the org cannot be reached or refuses the call.
-    """
-    try:
-        found = await runs.fetch_definition(connection, run.id)
-    except NotFound:
-        return
-    if found.is_abandoned:
-        _refuse_changes(run.id, found)
-
-
-async def extend(connection: Connection, run_id: str, *, iterations: int, ignore_changes: bool) -> None:
-    """Gives a run that is over more iterations, `iterations` in all; only the new ones are asked.
-
-    Raises:
-        DefinitionChanged: another definition is deployed now, or none, and changes are not ignored.
-        UsageError: the run is not over, or has as many iterations already.
-        NotFound: no such run is in the org.
-        OrgError: the org cannot be reached or refuses a call.
-    """
-    if not ignore_changes:
-        _refuse_changes(run_id, await runs.fetch_definition(connection, run_id))
-    await runs.extend_run(connection, run_id, iterations=iterations)
-
-
-async def rescore(connection: Connection, run_id: str, options: RunOptions, *, as_deployed: bool) -> str:
-    """Starts a run that judges the answers of one that is over again, and gives its id; raises like `rescore_run`."""
-    return await runs.rescore_run(connection, run_id, options, as_deployed=as_deployed)
-
-
-def _refuse_changes(run_id: str, found: RunDefinition) -> None:
-    # Of a file that is not deployed only a hash is kept.
-    is_file = found.original.startswith(b"{")
-    if found.current is None:
-        raise DefinitionChanged(run_id, is_gone=True, is_file=is_file)
-    if is_file:
-        if found.original != found.current:
-            raise DefinitionChanged(run_id, is_file=True)
-        return
-    difference = compare_contents(("as the run began", found.original), ("deployed now", found.current))
-    if difference is not None and not difference.is_form_only:
-        raise DefinitionChanged(run_id, difference)

@@ -1,36 +1,35 @@
-"""Agent tests: listing them, running them, following runs, fetching results.
+"""Runs of agent tests in orgs: start, follow, resume, extend, rescore and cancel them.
 
-Runs in other orgs: begun and followed there, judged here, and kept beside the project's own.
-
-An org of evalmeta's takes the options of a run. Salesforce's takes none: there, iterations
-are runs one after the other whose results are joined, what passes is decided here, and how
-many cases are asked at a time, and for how long, is the org's own affair (`left_out`).
-
-Finished runs: what was asked, what it came to, and the report of it.
+An org of evalmeta follows the options of a run. A Salesforce org has no options: there, each
+iteration is a run of its own whose results are joined, and what passes is decided here. Such
+runs are saved next to those of the project's own org.
 """
 
 from __future__ import annotations
 
 import time
 from contextlib import suppress
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from difflib import get_close_matches
 from typing import TYPE_CHECKING, Final, NamedTuple
 
+from evalmeta.api.agent_tests import AgentTest
+from evalmeta.api.changes import compare_contents
+from evalmeta.api.finished_runs import FinishedRun
+from evalmeta.api.org_targets import EMBEDDED_URL
+from evalmeta.api.run_location import is_elsewhere
 from evalmeta.api.sync import receipts_of
+from evalmeta.client import runs as client
 from evalmeta.client.metadata import list_components
-from evalmeta.client.runs import (
-    Progress,
-    cancel_run,
-    fetch_definition,
-    fetch_run,
-    kind_of_run,
-    poll_run,
-    start_run,
-    wait_for_run,
+from evalmeta.errors import (
+    AmbiguousTestDefinition,
+    EvalmetaError,
+    NotFound,
+    OrgFault,
+    Suggestion,
+    UsageError,
+    WaitRanOut,
 )
-from evalmeta.engine.statistics import summarise
-from evalmeta.errors import AmbiguousTestDefinition, EvalmetaError, NotFound, OrgFault, Suggestion, WaitRanOut
 from evalmeta.model.registry import TYPES, metadata_type, types_at
 from evalmeta.model.run import Run, RunOptions, RunStatus, join
 from evalmeta.org.run_files import subjects_of_run
@@ -40,117 +39,75 @@ from evalmeta.store.history import RemoteRun, list_runs, open_remote_runs
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
-    from pathlib import Path
 
-    from evalmeta.api.agent_tests import FileTest
     from evalmeta.api.org_targets import Target
-    from evalmeta.api.run_location import Whereabouts
+    from evalmeta.api.run_location import RunLocation
     from evalmeta.client.connection import Connection
+    from evalmeta.client.runs import Progress
+    from evalmeta.model.difference import Difference
     from evalmeta.model.registry import MetadataType
-    from evalmeta.model.run import Summary
-    from evalmeta.model.statistics import RunStatistics
     from evalmeta.package.project import Project
+    from evalmeta.protocol.connect import RunDefinition
     from evalmeta.protocol.metadata_api import FileProperties
-    from evalmeta.report.report import Report
     from evalmeta.store.history import PastRun
 
 
-__all__ = [
-    "AgentTest",
-    "FinishedRun",
-    "FinishedRuns",
-    "Progress",
-    "begin",
-    "cancel",
-    "cancel_run",
-    "check_subject",
-    "fetch_remote_run",
-    "finish",
-    "finish_run",
-    "history",
-    "kept",
-    "leave_run",
-    "left_out",
-    "list_tests",
-    "load",
-    "look_at_run",
-    "remember_run",
-    "select_tests",
-    "start_run",
-]
+_ONLY_OURS: Final = ("concurrency", "case_timeout", "rate_limit", "retries", "max_errors", "scoring")
 
 
-class AgentTest(NamedTuple):
-    """A test in an org, or in a file that is not deployed."""
+class StartedRun(NamedTuple):
+    """A run that was started; `remote` is what is saved of it if it is in another org than the project's own."""
 
-    type: MetadataType
-    full_name: str
-    file: FileTest | None = None
-
-    @property
-    def key(self) -> str:
-        """Gives `Type:FullName`, unique in an org."""
-        return f"{self.type.name}:{self.full_name}"
+    id: str
+    definition: str
+    remote: RemoteRun | None = None
 
 
 async def list_tests(connection: Connection) -> list[FileProperties]:
-    """Lists the definitions in the org by type and name."""
+    """List the definitions in the org by type and name."""
     return [each for kind in types_at(connection.api_version) for each in await _list(connection, kind)]
 
 
 async def select_tests(connection: Connection, names: Sequence[str] = ()) -> list[AgentTest]:
-    """Gives the tests to run: those asked for, or all in the org.
+    """Return the tests in the org that have these names, or all tests.
 
     Args:
         connection: the org.
-        names: full names, or `Type:FullName` where a name stands for tests of several types.
+        names: full names, or `Type:FullName` where tests of several types have the same name.
 
     Raises:
-        NotFound: a name is not in the org, or nothing is.
-        AmbiguousTestDefinition: a name stands for tests of several types.
+        NotFound: the org does not have a name, or has no tests.
+        AmbiguousTestDefinition: tests of several types have a name.
     """
     listed = await list_tests(connection)
-    there = [AgentTest(kind, each.full_name) for each in listed if (kind := metadata_type(each.type))]
-    if not there:
+    known = [AgentTest(kind, each.full_name) for each in listed if (kind := metadata_type(each.type))]
+    if not known:
         raise NotFound("the org has no agent tests", actions=[Suggestion("Deploy some first", "deploy")])
-    return list(dict.fromkeys(_named(name, there) for name in names)) or there
+    return list(dict.fromkeys(_named(name, known) for name in names)) or known
 
 
 async def _list(connection: Connection, kind: MetadataType) -> list[FileProperties]:
     try:
         return await list_components(connection, kind.name)
     except OrgFault as fault:
-        # Orgs in which a way of testing is not switched on say that there is no such type.
+        # Orgs where Agentforce Studio testing is not enabled do not know its type.
         if fault.code == "INVALID_TYPE" and kind != TYPES[0]:
             return []
         raise
 
 
-def _named(name: str, there: Sequence[AgentTest]) -> AgentTest:
-    found = [each for each in there if name in (each.full_name, each.key)]
+def _named(name: str, tests: Sequence[AgentTest]) -> AgentTest:
+    found = [each for each in tests if name in (each.full_name, each.key)]
     if len(found) == 1:
         return found[0]
     if found:
         actions = [f"Say which: --api-name {each.key}" for each in found]
         types = " and ".join(each.type.name for each in found)
         raise AmbiguousTestDefinition(f"{name!r} is the name of an {types}", actions=actions)
-    known = [each.key if ":" in name else each.full_name for each in there]
+    known = [each.key if ":" in name else each.full_name for each in tests]
     close = get_close_matches(name, known, n=1)
     hint = f"Did you mean {close[0]}?" if close else f"In the org: {', '.join(known)}."
-    raise NotFound(f"no agent test {name!r} is in the org", actions=[hint, Suggestion("Deploy it first", "deploy")])
-
-
-async def check_subject(connection: Connection, project: Project, run: Run) -> None:
-    """Makes sure that a run can go on in the project's own org: its agent is bound and loads.
-
-    Raises:
-        SubjectNotBound: the agent has no adapter.
-        SettingsError: its adapter cannot be used.
-        OrgError: the org cannot be reached or refuses the call.
-    """
-    asked = await fetch_definition(connection, run.id)
-    subjects = subjects_of_run(project.settings.subjects, run.subject_name, asked.original)
-    bind_subject(subjects, run.subject_name, root=project.root)
+    raise NotFound(f"the org has no agent test {name!r}", actions=[hint, Suggestion("Deploy it first", "deploy")])
 
 
 async def finish_run(
@@ -162,141 +119,240 @@ async def finish_run(
     wait: float | None = None,
     on_progress: Callable[[Progress], None] = lambda _: None,
 ) -> FinishedRun:
-    """Waits for a run and fetches its results; `options` decide what passes, the run's own when None.
-
-    A run in an org that keeps to what Salesforce documents has the default options as its own.
-
-    Raises:
-        NotFound: no such run is in the org.
-        WaitRanOut: the run goes on after `wait` seconds.
-        OrgError: the org cannot be reached.
-    """
-    run = await wait_for_run(connection, run_id, definition=definition, wait=wait, on_progress=on_progress)
-    return FinishedRun(run, summarise(run.cases, options or run.options))
-
-
-async def look_at_run(connection: Connection, run_id: str) -> FinishedRun:
-    """Gives a run with the results it has so far, without waiting.
-
-    Raises:
-        NotFound: no such run is in the org.
-        OrgError: the org cannot be reached.
-    """
-    run = await fetch_run(connection, run_id)
-    return FinishedRun(run, summarise(run.cases, run.options))
-
-
-async def leave_run(connection: Connection, run_id: str) -> None:
-    """Sees to it that a run goes on after this process, over a connection that lets runs do so."""
-    # Asking about a run that lost its worker gives it a new one.
-    with suppress(WaitRanOut):
-        await poll_run(connection, run_id, wait=0)
-
-
-def remember_run(connection: Connection, project: Project, run_id: str) -> None:
-    """Notes a run as the project's most recent one in an org."""
-    with receipts_of(project, connection) as receipts:
-        receipts.keep("test", run_id, now=time.time())
-
-
-_HERE_ONLY: Final = ("concurrency", "case_timeout", "rate_limit", "retries", "max_errors", "scoring")
-
-
-def left_out(options: RunOptions) -> list[str]:
-    """Names the options that were set and that only an org of evalmeta's could follow."""
-    default = RunOptions()
-    return [name for name in _HERE_ONLY if getattr(options, name) != getattr(default, name)]
-
-
-async def begin(
-    connection: Connection, project: Project, target: Target, test: AgentTest, options: RunOptions
-) -> RemoteRun:
-    """Starts a run, or the first of its iterations, and keeps it; raises like `start_run`."""
-    run_id = await start_run(connection, test.full_name, kind=test.type, options=options)
-    run = Run(run_id, test.full_name, "", RunStatus.NEW, time.time(), 0, options=options)
-    return _keep(project, RemoteRun(target.login.url, target.login.name, run, (run_id,)))
-
-
-async def finish(
-    connection: Connection,
-    project: Project,
-    remote: RemoteRun,
-    *,
-    wait: float | None = None,
-    on_progress: Callable[[Progress], None] = lambda _: None,
-) -> FinishedRun:
-    """Waits for a run, begins the iterations that are missing, and keeps what came back.
+    """Wait for a run and return its results.
 
     Args:
-        connection: the run's org.
-        project: where it is kept.
-        remote: the run, as it is kept or found.
-        wait: seconds for all of it; None waits without end.
-        on_progress: is told every answer on the way, the iterations taken together.
+        connection: the org.
+        run_id: the run.
+        definition: the name of its definition, which Salesforce orgs do not report.
+        options: what decides which results pass; the run's own options if None. A run in a Salesforce org
+            has the default options.
+        wait: the time limit in seconds; None waits without a limit.
+        on_progress: receives the progress of the run.
 
     Raises:
-        NotFound: no such run is in the org.
-        WaitRanOut: the run goes on.
-        OrgError: the org cannot be reached, or refuses a call.
+        NotFound: the run is not in the org.
+        WaitRanOut: the run is still in progress after `wait` seconds.
+        OrgError: the org cannot be reached.
     """
-    deadline = None if wait is None else time.monotonic() + wait
-    parts: list[Run] = []
-    while True:
-        left = None if deadline is None else max(0.0, deadline - time.monotonic())
-        show = _shifted(on_progress, parts, _iterations(connection, remote))
-        job_id, name = remote.jobs[len(parts)], remote.run.definition
-        done = await finish_run(connection, job_id, definition=name, wait=left, on_progress=show)
-        remote = _keep(project, _with(connection, remote, parts := [*parts, done.run]))
-        if remote.run.status.is_over:
-            return _judged(remote.run)
-        if len(parts) == len(remote.jobs):
-            remote = _keep(project, await _next_iteration(connection, remote))
+    run = await client.wait_for_run(connection, run_id, definition=definition, wait=wait, on_progress=on_progress)
+    return FinishedRun.of(run, options)
 
 
-async def fetch_remote_run(connection: Connection, project: Project, remote: RemoteRun) -> FinishedRun:
-    """Gives a run with the results that it has so far, and keeps them; raises like `look_at_run`."""
-    parts = [(await look_at_run(connection, job_id)).run for job_id in remote.jobs]
-    return _judged(_keep(project, _with(connection, remote, parts)).run)
+class RunOrg(NamedTuple):
+    """Where tests run; `other` is the org's target if it is not the project's own org, embedded or served."""
+
+    connection: Connection
+    project: Project
+    other: Target | None
+
+    @classmethod
+    def of(cls, connection: Connection, project: Project, target: Target | None) -> RunOrg:
+        """Return the org that a connection leads to."""
+        return cls(connection, project, target if is_elsewhere(project, target) else None)
+
+    def ignored_options(self, options: RunOptions) -> list[str]:
+        """Return the names of the options that were set and that the org cannot follow."""
+        default = RunOptions()
+        return [
+            name
+            for name in _ONLY_OURS
+            if not self.connection.is_ours and getattr(options, name) != getattr(default, name)
+        ]
+
+    async def start(self, test: AgentTest, options: RunOptions) -> StartedRun:
+        """Start a run of a test, or the first of its iterations, and remember it as the most recent run."""
+        file = test.file.request if test.file else None
+        run_id = await client.start_run(self.connection, test.full_name, kind=test.type, options=options, file=file)
+        remote = None
+        if self.other is not None and file is None:
+            run = Run(run_id, test.full_name, "", RunStatus.NEW, time.time(), 0, options=options)
+            remote = self._save(RemoteRun(self.other.login.url, self.other.login.name, run, (run_id,)))
+        self._remember(run_id)
+        return StartedRun(run_id, test.full_name, remote)
+
+    def find(self, location: RunLocation) -> StartedRun:
+        """Return a run that was started before; the definition's name is known if the run was saved."""
+        remote = location.remote
+        if self.other is None:
+            return StartedRun(location.run_id, "")
+        if remote is None:
+            run = Run(location.run_id, "", "", RunStatus.NEW, time.time(), 0)
+            remote = RemoteRun(self.other.login.url, self.other.login.name, run, (location.run_id,))
+        return StartedRun(location.run_id, remote.run.definition, remote)
+
+    async def fetch(self, started: StartedRun) -> FinishedRun:
+        """Return a run with its results so far, without waiting.
+
+        Raises:
+            NotFound: the run is not in the org.
+            OrgError: the org cannot be reached.
+        """
+        if started.remote is None:
+            return FinishedRun.of(await client.fetch_run(self.connection, started.id))
+        parts = [await client.fetch_run(self.connection, job_id) for job_id in started.remote.jobs]
+        return FinishedRun.of(self._save(self._with(started.remote, parts)).run)
+
+    async def finish(
+        self,
+        started: StartedRun,
+        *,
+        options: RunOptions | None = None,
+        wait: float | None = None,
+        on_progress: Callable[[Progress], None] = lambda _: None,
+    ) -> FinishedRun:
+        """Wait for a run, start its missing iterations, and save what the org returns.
+
+        Args:
+            started: the run.
+            options: what decides which results pass; the run's own options if None.
+            wait: the time limit in seconds for all iterations; None waits without a limit.
+            on_progress: receives the progress of all iterations together.
+
+        Raises:
+            NotFound: the run is not in the org.
+            WaitRanOut: the run is still in progress.
+            OrgError: the org cannot be reached or refuses a call.
+        """
+        connection, remote, name = self.connection, started.remote, started.definition
+        if remote is None:
+            return await finish_run(
+                connection, started.id, definition=name, options=options, wait=wait, on_progress=on_progress
+            )
+        deadline = None if wait is None else time.monotonic() + wait
+        # Orgs of evalmeta repeat the cases in one run of their own.
+        iterations = 1 if connection.is_ours else remote.run.options.iterations
+        parts: list[Run] = []
+        while True:
+            left = None if deadline is None else max(0.0, deadline - time.monotonic())
+            show, job_id = _shifted(on_progress, parts, iterations), remote.jobs[len(parts)]
+            name = remote.run.definition
+            part = await client.wait_for_run(connection, job_id, definition=name, wait=left, on_progress=show)
+            parts.append(part)
+            remote = self._save(self._with(remote, parts))
+            if remote.run.status.is_over:
+                return FinishedRun.of(remote.run)
+            if len(parts) == len(remote.jobs):
+                job_id = await client.start_run(connection, name, kind=client.kind_of_run(remote.run.id))
+                remote = self._save(replace(remote, jobs=(*remote.jobs, job_id)))
+
+    async def check_resumable(self, run: Run, *, ignore_changes: bool = False) -> None:
+        """Check that a run can be resumed.
+
+        Raises:
+            DefinitionChanged: the run needs a new worker, its definition has changed, and changes are not ignored.
+            SubjectNotBound: in the embedded org, the agent has no adapter.
+            SettingsError: the agent's adapter cannot be used.
+            OrgError: the org cannot be reached or refuses the call.
+        """
+        if self.connection.is_ours and not ignore_changes:
+            await check_unchanged(self.connection, run)
+        if self.connection.url == EMBEDDED_URL:
+            content = (await client.fetch_definition(self.connection, run.id)).original
+            subjects = subjects_of_run(self.project.settings.subjects, run.subject_name, content)
+            bind_subject(subjects, run.subject_name, root=self.project.root)
+
+    async def cancel(self, started: StartedRun) -> FinishedRun:
+        """Cancel a run, start no more iterations, and return the results that it has.
+
+        Raises:
+            NotFound: the run is not in the org.
+            EvalmetaError: the run is over already.
+            OrgError: the org does not cancel it, or cannot be reached.
+        """
+        remote = started.remote
+        if remote is None:
+            await client.cancel_run(self.connection, started.id)
+            return await self.fetch(started)
+        seen = (await self.fetch(started)).run
+        if seen.status.is_over:
+            raise EvalmetaError(f"run {seen.id} is already over: its status is {seen.status}")
+        last = await client.fetch_run(self.connection, remote.jobs[-1])
+        # Between two iterations, the org has nothing to cancel.
+        if not last.status.is_over:
+            await client.cancel_run(self.connection, remote.jobs[-1])
+        fewer = replace(remote.run.options, iterations=len(remote.jobs))
+        return await self.fetch(started._replace(remote=replace(remote, run=replace(remote.run, options=fewer))))
+
+    async def extend(self, location: RunLocation, *, iterations: int, ignore_changes: bool) -> StartedRun:
+        """Extend a run that is over to `iterations` in all; only the new ones are run.
+
+        Raises:
+            DefinitionChanged: the definition has changed, and changes are not ignored.
+            UsageError: the org is Salesforce, the run is not over, or it has that many iterations already.
+            NotFound: the run is not in the org.
+            OrgError: the org cannot be reached or refuses a call.
+        """
+        self._refuse_salesforce()
+        if not ignore_changes:
+            _refuse_changes(location.run_id, await client.fetch_definition(self.connection, location.run_id))
+        await client.extend_run(self.connection, location.run_id, iterations=iterations)
+        return await self._restarted(location)
+
+    async def rescore(
+        self, location: RunLocation, change: Callable[[RunOptions], RunOptions], *, as_deployed: bool
+    ) -> StartedRun:
+        """Start a run that scores the answers of a run that is over again.
+
+        Args:
+            location: the first run.
+            change: returns the new run's options from those of the first run.
+            as_deployed: use the expectations that are deployed now.
+
+        Raises:
+            UsageError: the org is Salesforce, or the run is not over.
+            NotFound: the run is not in the org.
+            OrgError: the org cannot be reached or refuses a call.
+        """
+        self._refuse_salesforce()
+        first = await client.fetch_run(self.connection, location.run_id)
+        run_id = await client.rescore_run(self.connection, first.id, change(first.options), as_deployed=as_deployed)
+        return await self._restarted(replace(location, run_id=run_id, remote=None))
+
+    async def _restarted(self, location: RunLocation) -> StartedRun:
+        """Remember a run that has new work as the most recent one, and save its current state."""
+        self._remember(location.run_id)
+        started = self.find(location)
+        seen = (await self.fetch(started)).run
+        remote = replace(started.remote, run=seen) if started.remote else None
+        return StartedRun(started.id, seen.definition, remote)
+
+    def _refuse_salesforce(self) -> None:
+        if not self.connection.is_ours:
+            way_out = "Run it here against recorded answers: the subject adapter replay reads results files."
+            raise UsageError("a Salesforce org cannot extend or rescore runs", actions=[way_out])
+
+    def _remember(self, run_id: str) -> None:
+        with receipts_of(self.project, self.connection) as receipts:
+            receipts.keep("test", run_id, now=time.time())
+
+    def _save(self, remote: RemoteRun) -> RemoteRun:
+        with open_remote_runs(self.project.state_dir) as runs:
+            runs.keep(remote)
+        return remote
+
+    def _with(self, remote: RemoteRun, parts: list[Run]) -> RemoteRun:
+        """Return a run with the results of its iterations, which an org of evalmeta joins itself."""
+        return replace(remote, run=parts[0] if self.connection.is_ours else join(parts, remote.run))
 
 
-async def cancel(connection: Connection, project: Project, remote: RemoteRun) -> FinishedRun:
-    """Ends a run in its org, begins no more iterations, and gives what it had finished.
-
-    Raises:
-        NotFound: no such run is in the org.
-        EvalmetaError: the run is over already.
-        OrgError: the org does not end it, or cannot be reached.
-    """
-    seen = (await fetch_remote_run(connection, project, remote)).run
-    last = (await look_at_run(connection, remote.jobs[-1])).run
-    if seen.status.is_over:
-        raise EvalmetaError(f"run {seen.id} is already over: its status is {seen.status}")
-    # Between two iterations there is nothing to end in the org.
-    if not last.status.is_over:
-        await cancel_run(connection, remote.jobs[-1])
-    fewer = replace(remote.run.options, iterations=len(remote.jobs))
-    return await fetch_remote_run(connection, project, replace(remote, run=replace(remote.run, options=fewer)))
+async def detach_run(connection: Connection, run_id: str) -> None:
+    """Let a run continue after this process ends; the connection must be detached."""
+    # A status request gives a run that has lost its worker a new one.
+    with suppress(WaitRanOut):
+        await client.poll_run(connection, run_id, wait=0)
 
 
-def kept(place: Whereabouts, target: Target) -> RemoteRun:
-    """Gives what is kept of a run of another org; of one that others began there is only the id."""
-    if place.remote is not None:
-        return place.remote
-    run = Run(place.run_id, "", "", RunStatus.NEW, time.time(), 0)
-    return RemoteRun(target.login.url, target.login.name, run, (place.run_id,))
-
-
-def load(place: Whereabouts) -> FinishedRun | None:
-    """Gives a run of another org that was over when it was kept, without asking the org; None for others."""
-    if place.remote is None or not place.remote.run.status.is_over:
-        return None
-    return _judged(place.remote.run)
+def load_finished(location: RunLocation) -> FinishedRun | None:
+    """Return a run of another org that was saved when it was over, without a request; None for other runs."""
+    remote = location.remote
+    return FinishedRun.of(remote.run) if remote and remote.run.status.is_over else None
 
 
 def history(project: Project, *, definition: str | None = None, limit: int | None = None) -> list[PastRun]:
-    """Lists the runs of a definition, or all, in the project's own org and in others; the oldest first.
+    """List the runs of a definition, or of all, in the project's own org and in others, the oldest first.
 
-    With a `limit` only so many of the latest.
+    With a `limit`, only that many of the latest runs are listed.
 
     Raises:
         StoreError: the project's database cannot be used.
@@ -305,128 +361,62 @@ def history(project: Project, *, definition: str | None = None, limit: int | Non
         return list_runs(database, definition=definition, limit=limit)
 
 
-def _iterations(connection: Connection, remote: RemoteRun) -> int:
-    """Tells how many runs in the org one is: orgs of evalmeta's repeat a set of cases by themselves."""
-    return 1 if connection.is_ours else remote.run.options.iterations
+class DefinitionChanged(UsageError):
+    """A run cannot continue because its definition has changed since it started; `difference` says how."""
+
+    def __init__(
+        self, run_id: str, difference: Difference | None = None, *, is_gone: bool = False, is_file: bool = False
+    ) -> None:
+        what = "file" if is_file else "definition"
+        gone = "cannot be found any more" if is_file else "is not deployed any more"
+        again = Suggestion("Or start a new run", "test", "run")
+        super().__init__(
+            f"the {what} of run {run_id} {gone if is_gone else 'has changed since the run started'}",
+            actions=[Suggestion("Start a new run", "test", "run", "FILE")]
+            if is_file
+            else ["To use the definition as it was, add --ignore-changes.", again],
+        )
+        self.difference = difference
 
 
-def _with(connection: Connection, remote: RemoteRun, parts: list[Run]) -> RemoteRun:
-    """Gives a run with the results of its parts; an org of evalmeta's joins them by itself."""
-    run = parts[0] if connection.is_ours else join(parts, remote.run)
-    return replace(remote, run=run)
+async def check_unchanged(connection: Connection, run: Run) -> None:
+    """Check that the definition of a run that needs a new worker has not changed.
+
+    Orgs of an earlier evalmeta do not say, and their runs continue.
+
+    Raises:
+        DefinitionChanged: another definition is deployed now, or none.
+        OrgError: the org cannot be reached or refuses the call.
+    """
+    try:
+        found = await client.fetch_definition(connection, run.id)
+    except NotFound:
+        return
+    if found.is_abandoned:
+        _refuse_changes(run.id, found)
 
 
-async def _next_iteration(connection: Connection, remote: RemoteRun) -> RemoteRun:
-    job_id = await start_run(connection, remote.run.definition, kind=kind_of_run(remote.run.id))
-    return replace(remote, jobs=(*remote.jobs, job_id))
+def _refuse_changes(run_id: str, found: RunDefinition) -> None:
+    # Of a file that is not deployed, only a hash is kept, as JSON.
+    is_file = found.original.startswith(b"{")
+    if found.current is None:
+        raise DefinitionChanged(run_id, is_gone=True, is_file=is_file)
+    if is_file:
+        if found.original != found.current:
+            raise DefinitionChanged(run_id, is_file=True)
+        return
+    difference = compare_contents(("as the run started", found.original), ("deployed now", found.current))
+    if difference is not None and not difference.is_form_only:
+        raise DefinitionChanged(run_id, difference)
 
 
 def _shifted(on_progress: Callable[[Progress], None], parts: list[Run], iterations: int) -> Callable[[Progress], None]:
-    before = [summarise(each.cases, each.options) for each in parts]
+    """Return what reports the progress of one iteration as that of all; `parts` are the finished ones."""
+    before = [FinishedRun.of(each).summary for each in parts]
     done, not_passed = sum(each.total for each in before), sum(each.failed + each.errors for each in before)
 
     def show(now: Progress) -> None:
         counts = (done + now.done, not_passed + now.not_passed, now.total * iterations)
-        on_progress(Progress(now.status, *counts, now.error))
+        on_progress(client.Progress(now.status, *counts, now.error))
 
     return show
-
-
-def _judged(run: Run) -> FinishedRun:
-    return FinishedRun(run, summarise(run.cases, run.options))
-
-
-def _keep(project: Project, remote: RemoteRun) -> RemoteRun:
-    with open_remote_runs(project.state_dir) as runs:
-        runs.keep(remote)
-    return remote
-
-
-@dataclass(frozen=True, slots=True, repr=False)
-class FinishedRun:
-    """A run with its results, and what they come to; `print` shows its report.
-
-    Attributes:
-        run: the run; it has no cases when its results were not kept.
-        summary: the counts over all its results.
-        file: the definition's file, where the run was asked for by one.
-    """
-
-    run: Run
-    summary: Summary
-    file: Path | None = None
-
-    @property
-    def succeeded(self) -> bool:
-        """Says whether the run is complete, nothing ended in an error, and enough cases passed."""
-        from evalmeta.report.report import has_passed  # noqa: PLC0415 - commands have their own way to it
-
-        return has_passed(_report(self))
-
-    @property
-    def statistics(self) -> RunStatistics:
-        """Gives intervals, percentiles, tokens and the counts of each case, over the results that were kept."""
-        from evalmeta.engine.statistics import collect  # noqa: PLC0415 - not everybody asks for them
-
-        return collect(self.run.cases, self.run.options)
-
-    def report(self, result_format: str = "human") -> str:
-        """Gives the run as text, in a format of `evalmeta test run --result-format`.
-
-        Raises:
-            SettingsError: there is no format of that name, or the package that adds it is broken.
-        """
-        return _rendered(result_format, [self])
-
-    def __repr__(self) -> str:
-        from evalmeta.report.report import decision  # noqa: PLC0415 - as above
-
-        return f"<FinishedRun {self.run.definition} {decision(_report(self))}>"
-
-    def __str__(self) -> str:
-        return self.report().rstrip()
-
-
-class FinishedRuns(tuple[FinishedRun, ...]):
-    """Runs that were asked for together, in that order; `print` shows their report."""
-
-    __slots__ = ()
-
-    @property
-    def succeeded(self) -> bool:
-        """Says whether every run succeeded."""
-        return all(each.succeeded for each in self)
-
-    def report(self, result_format: str = "human") -> str:
-        """Gives the runs as one text; raises like `FinishedRun.report`."""
-        return _rendered(result_format, self)
-
-    def __str__(self) -> str:
-        return self.report().rstrip()
-
-
-def _rendered(result_format: str, finished: Sequence[FinishedRun]) -> str:
-    from evalmeta.report import render  # noqa: PLC0415 - as above
-
-    return render(result_format, [_detailed(each) for each in finished])
-
-
-def _detailed(finished: FinishedRun) -> Report:
-    report = _report(finished)
-    if report.run.cases:
-        report = replace(report, statistics=finished.statistics)
-    if finished.file is None:
-        return report
-    from evalmeta.api.files import case_lines, shown  # noqa: PLC0415 - not needed without a file
-
-    return replace(report, file=shown(finished.file), lines=case_lines(finished.file))
-
-
-def _report(finished: FinishedRun) -> Report:
-    from evalmeta.report.report import Report  # noqa: PLC0415 - as above
-
-    run, summary = finished.run, finished.summary
-    if not run.cases:
-        # Reports miss what a run does not have, and results that were counted but not kept are not missing.
-        run = replace(run, total=run.total - summary.total)
-    return Report(run, summary)

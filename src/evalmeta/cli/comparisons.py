@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
     from evalmeta.api.comparisons import Baseline
-    from evalmeta.api.runs import FinishedRun
+    from evalmeta.api.finished_runs import FinishedRun
     from evalmeta.cli.options import Command, Decorator
     from evalmeta.model.run import Run
     from evalmeta.model.statistics import Comparison, FailOn

@@ -14,7 +14,7 @@ from evalmeta import api
 from evalmeta.cli.orgs import connected, print_target, run_async
 from evalmeta.cli.output import note
 from evalmeta.cli.run_options import with_policy
-from evalmeta.cli.runs import RunOrg, RunsOutcome, StartedRun, detach_runs, print_started, run_progress, with_total_wait
+from evalmeta.cli.runs import RunsOutcome, detach_runs, finish_run, print_started, run_progress, with_total_wait
 from evalmeta.errors import NotFound, Suggestion, UsageError, WaitRanOut
 from evalmeta.package.project import find_project
 from evalmeta.report.comparison import difference_lines
@@ -23,14 +23,13 @@ from evalmeta.report.text import seconds
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator
 
+    from evalmeta.api.finished_runs import FinishedRun
     from evalmeta.api.org_targets import Target
-    from evalmeta.api.run_location import Whereabouts
-    from evalmeta.api.runs import FinishedRun
+    from evalmeta.api.run_location import RunLocation
+    from evalmeta.api.runs import RunOrg
     from evalmeta.cli.run_options import Values
-    from evalmeta.client.connection import Connection
-    from evalmeta.model.run import Run, Scoring
+    from evalmeta.model.run import Run, RunOptions, Scoring
     from evalmeta.package.project import Project
-    from evalmeta.store.history import RemoteRun
 
 
 _RUN_ID: Final = re.compile(r"[A-Za-z0-9]{15,18}")
@@ -50,11 +49,11 @@ class EarlierRun(NamedTuple):
     """A run that was started before, and where it is."""
 
     project: Project
-    place: Whereabouts
+    location: RunLocation
 
     def target(self) -> Target | None:
         """Return the run's org, None for the embedded one, and print which it is."""
-        target = api.run_location.target_of(self.place)
+        target = api.run_location.target_of(self.location)
         print_target(self.project, target)
         return target
 
@@ -76,33 +75,30 @@ def resume_run(run: EarlierRun, *, wait: float | None, ignore_changes: bool = Fa
 
     A run that no process works on is not resumed if its definition has changed, unless `ignore_changes` is set.
     """
-    if (finished := api.runs.load(run.place)) is not None:
-        note(f"Saved here: run {run.place.run_id}, which is over at {run.place.org_url}")
+    if (finished := api.runs.load_finished(run.location)) is not None:
+        note(f"Saved here: run {run.location.run_id}, which is over at {run.location.org_url}")
         return finished
     return run_async(_resume(run, run.target(), wait=wait, ignore_changes=ignore_changes))
 
 
 async def _resume(run: EarlierRun, target: Target | None, *, wait: float | None, ignore_changes: bool) -> FinishedRun:
-    place = run.place
     try:
         async with _org_of(run, target) as org:
-            remote = None if org.other is None else api.runs.kept(place, org.other)
-            seen = await _look(org, place.run_id, remote)
+            started = org.find(run.location)
+            seen = await org.fetch(started)
             if seen.run.status.is_over:
                 if wait is not None:
                     _note_missing_results(seen.run)
                 return seen
             if wait is None:
                 age = seconds(max(0, round(time.time() - seen.run.started)))
-                started = f"The run started {age} ago and is not finished."
-                note(Suggestion(f"{started} Wait for it", "test", "resume", "--job-id", place.run_id))
+                not_over = f"The run started {age} ago and is not finished."
+                note(Suggestion(f"{not_over} Wait for it", "test", "resume", "--job-id", started.id))
                 return seen
-            if org.connection.is_ours and not ignore_changes:
-                await api.run_selection.check_unchanged(org.connection, seen.run)
-            if target is None:
-                await api.runs.check_subject(org.connection, run.project, seen.run)
+            await org.check_resumable(seen.run, ignore_changes=ignore_changes)
+            started = started._replace(definition=seen.run.definition)
             with run_progress() as progress:
-                return await org.finish(StartedRun(place.run_id, seen.run.definition, remote), progress, wait=wait)
+                return await finish_run(org, started, progress, wait=wait)
     except WaitRanOut as timed_out:
         await detach_runs(run.project, target, [timed_out])
         raise with_total_wait(timed_out, wait or 0) from None
@@ -113,10 +109,7 @@ def cancel_run(run: EarlierRun) -> FinishedRun:
 
     async def cancel(target: Target | None) -> FinishedRun:
         async with _org_of(run, target) as org:
-            if org.other is not None:
-                return await api.runs.cancel(org.connection, run.project, api.runs.kept(run.place, org.other))
-            await api.runs.cancel_run(org.connection, run.place.run_id)
-            return await api.runs.look_at_run(org.connection, run.place.run_id)
+            return await org.cancel(org.find(run.location))
 
     return run_async(cancel(run.target()))
 
@@ -131,17 +124,13 @@ def extend_run(
 
     async def extend(target: Target | None) -> RunsOutcome:
         async with _org_of(run, target, detached=wait is None) as org:
-            _refuse_salesforce(org.connection)
-            await api.run_selection.extend(
-                org.connection, run.place.run_id, iterations=iterations, ignore_changes=ignore_changes
-            )
-            started = await _restarted(org, run.place)
+            started = await org.extend(run.location, iterations=iterations, ignore_changes=ignore_changes)
             if wait is None:
                 print_started(f"Extended run {started.id}.", started, is_quiet=is_quiet)
                 return RunsOutcome([], [], [started])
             try:
                 with run_progress() as progress:
-                    return RunsOutcome([await org.finish(started, progress, wait=wait)], [], [])
+                    return RunsOutcome([await finish_run(org, started, progress, wait=wait)], [], [])
             except WaitRanOut as timed_out:
                 error = with_total_wait(timed_out, wait)
         await detach_runs(run.project, target, [error])
@@ -156,37 +145,16 @@ def rescore_run(run: EarlierRun, scoring: Scoring, policy: Values, *, as_deploye
     What `policy` does not say is taken from the first run.
     """
 
+    def change(options: RunOptions) -> RunOptions:
+        return with_policy(replace(options, scoring=scoring), policy)
+
     async def rescore(target: Target | None) -> FinishedRun:
         async with _org_of(run, target) as org:
-            _refuse_salesforce(org.connection)
-            first = (await api.runs.look_at_run(org.connection, run.place.run_id)).run
-            options = with_policy(replace(first.options, scoring=scoring), policy)
-            run_id = await api.run_selection.rescore(org.connection, first.id, options, as_deployed=as_deployed)
-            started = await _restarted(org, replace(run.place, run_id=run_id, remote=None))
+            started = await org.rescore(run.location, change, as_deployed=as_deployed)
             with run_progress() as progress:
-                return await org.finish(started, progress, wait=math.inf)
+                return await finish_run(org, started, progress, wait=math.inf)
 
     return run_async(rescore(run.target()))
-
-
-async def _restarted(org: RunOrg, place: Whereabouts) -> StartedRun:
-    """Remember a run that has new work as the most recent one, and save its present state."""
-    api.runs.remember_run(org.connection, org.project, place.run_id)
-    remote = None if org.other is None else api.runs.kept(place, org.other)
-    seen = await _look(org, place.run_id, remote)
-    return StartedRun(place.run_id, seen.run.definition, replace(remote, run=seen.run) if remote else None)
-
-
-async def _look(org: RunOrg, run_id: str, remote: RemoteRun | None) -> FinishedRun:
-    if remote is None:
-        return await api.runs.look_at_run(org.connection, run_id)
-    return await api.runs.fetch_remote_run(org.connection, org.project, remote)
-
-
-def _refuse_salesforce(connection: Connection) -> None:
-    if not connection.is_ours:
-        way_out = "Run it here against recorded answers: the subject adapter replay reads results files."
-        raise UsageError("a Salesforce org cannot extend or rescore runs", actions=[way_out])
 
 
 @asynccontextmanager
@@ -194,8 +162,8 @@ async def _org_of(run: EarlierRun, target: Target | None, *, detached: bool = Fa
     """Connect to a run's org; errors say that another org may have it, or what changed in its definition."""
     try:
         async with connected(run.project, target, detached=detached) as connection:
-            yield RunOrg.of(connection, run.project, target)
-    except api.run_selection.DefinitionChanged as error:
+            yield api.runs.RunOrg.of(connection, run.project, target)
+    except api.runs.DefinitionChanged as error:
         for line in difference_lines(error.difference) if error.difference else ():
             note(line.text)
         raise

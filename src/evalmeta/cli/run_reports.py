@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 
     from click.shell_completion import CompletionItem
 
-    from evalmeta.api.runs import FinishedRun
+    from evalmeta.api.finished_runs import FinishedRun
     from evalmeta.cli.comparisons import Comparator
     from evalmeta.cli.options import Command, Decorator
     from evalmeta.package.project import Project

@@ -24,15 +24,15 @@ from evalmeta.report.text import seconds
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-    from evalmeta.api.agent_tests import FileTest
+    from evalmeta.api.agent_tests import AgentTest, FileTest
+    from evalmeta.api.finished_runs import FinishedRun
     from evalmeta.api.org_targets import Target
     from evalmeta.api.run_selection import Choice
-    from evalmeta.api.runs import AgentTest, FinishedRun
+    from evalmeta.api.runs import RunOrg, StartedRun
     from evalmeta.client.connection import Connection
     from evalmeta.client.runs import Progress as RunProgress
     from evalmeta.model.run import RunOptions
     from evalmeta.package.project import Project
-    from evalmeta.store.history import RemoteRun
 
 
 class RunRequest(NamedTuple):
@@ -53,14 +53,6 @@ class RunRequest(NamedTuple):
     files: tuple[FileTest, ...] = ()
 
 
-class StartedRun(NamedTuple):
-    """A run that was started, and what is saved of it if it is in another org."""
-
-    id: str
-    definition: str
-    remote: RemoteRun | None = None
-
-
 class RunsOutcome(NamedTuple):
     """The runs of several tests that finished or were only started, and why others could not be started."""
 
@@ -69,75 +61,44 @@ class RunsOutcome(NamedTuple):
     started: list[StartedRun]
 
 
-class RunOrg(NamedTuple):
-    """Where tests run; `other` is the target if it is not the project's own org, embedded or served."""
+async def finish_run(
+    org: RunOrg, started: StartedRun, progress: Progress, *, wait: float, options: RunOptions | None = None
+) -> FinishedRun:
+    """Wait for a run and show its progress.
 
-    connection: Connection
-    project: Project
-    other: Target | None
+    Args:
+        org: the run's org.
+        started: the run.
+        progress: what shows it.
+        wait: seconds, which may be infinite.
+        options: decide what passes, instead of the run's own.
 
-    @classmethod
-    def of(cls, connection: Connection, project: Project, target: Target | None) -> RunOrg:
-        """Return the org that a connection leads to."""
-        return cls(connection, project, target if api.run_location.is_elsewhere(project, target) else None)
+    Raises:
+        WaitRanOut: the run continues; its actions say how to resume it.
+        OrgError: the org cannot be reached.
+    """
+    run_id, is_shown, limit = started.id, False, wait_seconds(wait, default=None)
 
-    async def start(self, test: AgentTest, options: RunOptions) -> StartedRun:
-        """Start a run of a test, and remember it as the most recent one."""
-        runs, remote = api.runs, None
-        if test.file:
-            run_id = await runs.start_run(self.connection, test.full_name, options=options, file=test.file.order)
-        elif self.other is None:
-            run_id = await runs.start_run(self.connection, test.full_name, kind=test.type, options=options)
-        else:
-            remote = await runs.begin(self.connection, self.project, self.other, test, options)
-            run_id = remote.run.id
-        runs.remember_run(self.connection, self.project, run_id)
-        return StartedRun(run_id, test.full_name, remote)
+    def show(now: RunProgress) -> None:
+        nonlocal is_shown
+        if not is_shown:
+            progress.start(run_id, now.total, f"{started.definition} (run {run_id})")
+            is_shown = True
+        progress.update(run_id, now.done, now.not_passed, total=now.total)
 
-    async def finish(
-        self, started: StartedRun, progress: Progress, *, wait: float, options: RunOptions | None = None
-    ) -> FinishedRun:
-        """Wait for a run and show its progress.
-
-        Args:
-            started: the run.
-            progress: what shows it.
-            wait: seconds, which may be infinite.
-            options: decide what passes, instead of the run's own.
-
-        Raises:
-            WaitRanOut: the run continues; its actions say how to resume it.
-            OrgError: the org cannot be reached.
-        """
-        run_id, name, is_shown, limit = started.id, started.definition, False, wait_seconds(wait, default=None)
-
-        def show(now: RunProgress) -> None:
-            nonlocal is_shown
-            if not is_shown:
-                progress.start(run_id, now.total, f"{name} (run {run_id})")
-                is_shown = True
-            progress.update(run_id, now.done, now.not_passed, total=now.total)
-
-        try:
-            # What an agent prints must not mix with a report.
-            with redirect_stdout(sys.stderr):
-                if started.remote is None:
-                    finished = await api.runs.finish_run(
-                        self.connection, run_id, definition=name, options=options, wait=limit, on_progress=show
-                    )
-                else:
-                    finished = await api.runs.finish(
-                        self.connection, self.project, started.remote, wait=limit, on_progress=show
-                    )
-        except CancelledError:
-            note(Suggestion("\nFinished results are kept. Resume it", "test", "resume", "--job-id", run_id))
-            raise
-        except WaitRanOut as timed_out:
-            resume = Suggestion("Resume it", "test", "resume", "--job-id", run_id)
-            cancel = Suggestion("Cancel it", "test", "cancel", "--job-id", run_id)
-            raise WaitRanOut(str(timed_out), job_id=run_id, actions=[resume, cancel]) from None
-        progress.finish(run_id)
-        return finished
+    try:
+        # What an agent prints must not mix with a report.
+        with redirect_stdout(sys.stderr):
+            finished = await org.finish(started, options=options, wait=limit, on_progress=show)
+    except CancelledError:
+        note(Suggestion("\nFinished results are kept. Resume it", "test", "resume", "--job-id", run_id))
+        raise
+    except WaitRanOut as timed_out:
+        resume = Suggestion("Resume it", "test", "resume", "--job-id", run_id)
+        cancel = Suggestion("Cancel it", "test", "cancel", "--job-id", run_id)
+        raise WaitRanOut(str(timed_out), job_id=run_id, actions=[resume, cancel]) from None
+    progress.finish(run_id)
+    return finished
 
 
 async def run_tests(project: Project, target: Target | None, request: RunRequest) -> RunsOutcome:
@@ -148,12 +109,12 @@ async def run_tests(project: Project, target: Target | None, request: RunRequest
     """
     outcome = RunsOutcome([], [], [])
     async with connected(project, target, detached=request.wait is None) as connection:
-        org = RunOrg.of(connection, project, target)
+        org = api.runs.RunOrg.of(connection, project, target)
         tests = await choose_tests(connection, request)
         check_choice(connection, request)
         for name in () if request.files else await api.changes.find_undeployed(connection, project, tests):
             note(Suggestion(f"Warning: {name} differs from the org's; deploy to test your changes", "deploy"))
-        _warn_of_ignored_options(connection, request.options)
+        _warn_of_ignored_options(org, request.options)
         if request.wait is None:
             await _start_all(org, tests, request, outcome)
         else:
@@ -165,7 +126,7 @@ async def run_tests(project: Project, target: Target | None, request: RunRequest
 async def choose_tests(connection: Connection, request: RunRequest) -> list[AgentTest]:
     """Return the tests to run: those in files, or those in the org as `select_tests` does."""
     if request.files:
-        return [api.runs.AgentTest(EVALUATION_DEFINITION, each.name, each) for each in request.files]
+        return [api.agent_tests.AgentTest(EVALUATION_DEFINITION, each.name, each) for each in request.files]
     return await api.runs.select_tests(connection, request.choice.names)
 
 
@@ -181,8 +142,8 @@ def check_choice(connection: Connection, request: RunRequest) -> None:
         raise UsageError("a Salesforce org runs whole definitions in its own order", actions=[way_out])
 
 
-def _warn_of_ignored_options(connection: Connection, options: RunOptions) -> None:
-    if not connection.is_ours and (names := api.runs.left_out(options)):
+def _warn_of_ignored_options(org: RunOrg, options: RunOptions) -> None:
+    if names := org.ignored_options(options):
         *others, last = (name.replace("_", "-") for name in names)
         warn(f"this org ignores {', '.join(others)} and {last}" if others else f"this org ignores {last}")
 
@@ -209,7 +170,7 @@ async def _run_all(
             options = _with_file_options(request.options, test)
             try:
                 with _name_unstarted(tests[place + 1 :]):
-                    outcome.finished.append(await org.finish(started, progress, options=options, wait=left))
+                    outcome.finished.append(await finish_run(org, started, progress, options=options, wait=left))
             except WaitRanOut as timed_out:
                 outcome.errors.append(with_total_wait(timed_out, wait))
                 return
@@ -254,7 +215,7 @@ async def detach_runs(project: Project, target: Target | None, errors: Sequence[
         return
     async with connected(project, None, detached=True) as connection:
         for run_id in run_ids:
-            await api.runs.leave_run(connection, run_id)
+            await api.runs.detach_run(connection, run_id)
 
 
 def with_total_wait(timed_out: WaitRanOut, wait: float) -> WaitRanOut:

@@ -114,7 +114,7 @@ def read_run_file(root: Path, recorded: RunFile, name: str) -> Evaluation:
     """
     digest = current_digest(root, recorded)
     if digest != recorded.digest:
-        what = "cannot be found" if digest is None else "has changed since the run began"
+        what = "cannot be found" if digest is None else "has changed since the run started"
         raise SettingsError(f"{recorded.file} {what}", actions=[Suggestion("Start a new run", "test", "run", "FILE")])
     document = read_document(root / recorded.file, label=recorded.file, name=name, reading=recorded.reading)
     return replace(document.evaluation, subject_name=recorded.subject_name)

@@ -1,0 +1,103 @@
+"""Finished runs: their results, their counts and their reports."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
+
+from evalmeta.engine.statistics import collect, summarise
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from evalmeta.model.run import Run, RunOptions, Summary
+    from evalmeta.model.statistics import RunStatistics
+    from evalmeta.report.report import Report
+
+
+@dataclass(frozen=True, slots=True, repr=False)
+class FinishedRun:
+    """A run with its results and their summary; `print` shows its report.
+
+    Attributes:
+        run: the run; it has no cases if its results were not kept.
+        summary: the counts of all its results.
+        file: the definition's file, if the run was started from a file.
+    """
+
+    run: Run
+    summary: Summary
+    file: Path | None = None
+
+    @classmethod
+    def of(cls, run: Run, options: RunOptions | None = None) -> FinishedRun:
+        """Return a run with its summary; `options` decide what passes, instead of the run's own."""
+        return cls(run, summarise(run.cases, options or run.options))
+
+    @property
+    def succeeded(self) -> bool:
+        """Return whether the run is complete, nothing ended in an error, and enough cases passed."""
+        from evalmeta.report.report import has_passed  # noqa: PLC0415 - evaluating needs no reports
+
+        return has_passed(_report(self))
+
+    @property
+    def statistics(self) -> RunStatistics:
+        """Return intervals, percentiles, tokens and the counts of each case, over the results that were kept."""
+        return collect(self.run.cases, self.run.options)
+
+    def report(self, result_format: str = "human") -> str:
+        """Return the run as text, in a format of `evalmeta test run --result-format`.
+
+        Raises:
+            SettingsError: there is no format with this name, or the package that adds it is broken.
+        """
+        return FinishedRuns([self]).report(result_format)
+
+    def __repr__(self) -> str:
+        from evalmeta.report.report import decision  # noqa: PLC0415 - as above
+
+        return f"<FinishedRun {self.run.definition} {decision(_report(self))}>"
+
+    def __str__(self) -> str:
+        return self.report().rstrip()
+
+
+class FinishedRuns(tuple[FinishedRun, ...]):
+    """Runs that were evaluated together, in that order; `print` shows their report."""
+
+    __slots__ = ()
+
+    @property
+    def succeeded(self) -> bool:
+        """Return whether every run succeeded."""
+        return all(each.succeeded for each in self)
+
+    def report(self, result_format: str = "human") -> str:
+        """Return the runs as one text; raises like `FinishedRun.report`."""
+        from evalmeta.report import render  # noqa: PLC0415 - evaluating needs no reports
+
+        return render(result_format, [_detailed(each) for each in self])
+
+    def __str__(self) -> str:
+        return self.report().rstrip()
+
+
+def _detailed(finished: FinishedRun) -> Report:
+    from evalmeta.api.files import case_lines, shown  # noqa: PLC0415 - as above
+
+    report = _report(finished)
+    if report.run.cases:
+        report = replace(report, statistics=finished.statistics)
+    file = finished.file
+    return report if file is None else replace(report, file=shown(file), lines=case_lines(file))
+
+
+def _report(finished: FinishedRun) -> Report:
+    from evalmeta.report.report import Report  # noqa: PLC0415 - as above
+
+    run, summary = finished.run, finished.summary
+    if not run.cases:
+        # Results that were counted but not kept must not be reported as missing.
+        run = replace(run, total=run.total - summary.total)
+    return Report(run, summary)
