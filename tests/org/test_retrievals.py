@@ -49,7 +49,7 @@ def test_a_member_fetches_that_component_only(org: Organization, files: dict[str
 @pytest.mark.usefixtures("files")
 def test_a_retrieve_too_large_for_one_zip_fails_with_advice(org: Organization, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(limits, "MAX_ZIP_ENTRIES", 2)
-    with pytest.raises(OrgFault, match=r"more than 2 .*name fewer members") as raised:
+    with pytest.raises(OrgFault, match=r"more than 2 .*list fewer members") as raised:
         fetch(org, everything())
     assert raised.value.code == "LIMIT_EXCEEDED"
 

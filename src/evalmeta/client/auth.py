@@ -51,6 +51,15 @@ _T = TypeVar("_T")
 # The fields of grants that no error may contain.
 _SECRETS: Final = ("assertion", "client_secret", "code", "code_verifier", "refresh_token")
 _NO_TOKEN: Final = frozenset({HTTPStatus.UNAUTHORIZED, HTTPStatus.FORBIDDEN})
+# A session id or a JWT. Since 2026 sf prints a note instead, and prints the token only with its own command.
+_TOKEN: Final = re.compile(r"[\w.!-]{15,}", re.ASCII)
+# The port of the sf CLI, which its connected app and most others allow as callback.
+CALLBACK_PORT: Final = 1717
+_PATH: Final = "/OauthRedirect"
+_REQUEST: Final = re.compile(rb"GET (/[^ ?]*)(?:\?([!-~]*))? HTTP/1\.[01]\r\n")
+_READ_SECONDS: Final = 10.0
+_MAX_BYTES: Final = limits.MAX_CALLBACK_BYTES
+_PAGE: Final = "<!DOCTYPE html><meta charset=utf-8><title>evalmeta</title><p>{text}</p>\n"
 
 
 async def fetch_session(renewal: Renewal, *, username: str = "", secrets: Secrets | None = None) -> TokenReply:
@@ -168,10 +177,6 @@ def _key(path: Path) -> bytes:
         raise UsageError(f"{path}: the key cannot be read: {error.strerror}") from None
 
 
-# A session id or a JWT. Since 2026 sf prints a note instead, and prints the token only with its own command.
-_TOKEN: Final = re.compile(r"[\w.!-]{15,}", re.ASCII)
-
-
 async def fetch_sf_session(org: str) -> TokenReply:
     """Return the session of the sf CLI with an org, by alias or username.
 
@@ -224,15 +229,6 @@ def _result(output: bytes) -> JsonObject:
         return result
     message = redacted(text(reply, "message")) or "no message"
     raise LoginFailed(f"sf failed: {message}", actions=["See its logins: sf org list"])
-
-
-# The port of the sf CLI, which its connected app and most others allow as callback.
-CALLBACK_PORT: Final = 1717
-_PATH: Final = "/OauthRedirect"
-_REQUEST: Final = re.compile(rb"GET (/[^ ?]*)(?:\?([!-~]*))? HTTP/1\.[01]\r\n")
-_READ_SECONDS: Final = 10.0
-_MAX_BYTES: Final = limits.MAX_CALLBACK_BYTES
-_PAGE: Final = "<!DOCTYPE html><meta charset=utf-8><title>evalmeta</title><p>{text}</p>\n"
 
 
 async def log_in_with_browser(

@@ -21,6 +21,10 @@ if TYPE_CHECKING:
 
 
 _TOKEN: Final = re.compile(r"[!-~]+")
+_T = TypeVar("_T")
+_GROWTH: Final = 1.1
+_LONGEST_POLL_PAUSE: Final = 10
+_LONGEST_RETRY_PAUSE: Final = 30
 
 
 @dataclass(frozen=True, slots=True)
@@ -122,11 +126,6 @@ def redirect_target(response: httpx.Response) -> str:
     return f"{target.scheme}://{target.netloc.decode('ascii', 'replace')}"
 
 
-_T = TypeVar("_T")
-_GROWTH: Final = 1.1
-_LONGEST_POLL_PAUSE: Final = 10
-
-
 async def poll(
     check: Callable[[], Awaitable[_T]], is_done: Callable[[_T], bool], *, job_id: str, wait: float | None, every: float
 ) -> _T:
@@ -184,9 +183,6 @@ class _Wait:
         if self._deadline is not None and time.monotonic() + seconds > self._deadline:
             raise otherwise or self._over
         await asyncio.sleep(seconds)
-
-
-_LONGEST_RETRY_PAUSE: Final = 30
 
 
 class Backoff:

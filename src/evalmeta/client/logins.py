@@ -32,6 +32,7 @@ if TYPE_CHECKING:
 
 _T = TypeVar("_T")
 _OTHERS: Final = 0o077
+_SERVICE: Final = "evalmeta"
 
 
 def user_logins() -> Logins:
@@ -236,9 +237,6 @@ def _renewal_of(stored: JsonObject) -> Renewal | None:
 
 def _invalid_login(path: Path) -> UsageError:
     return UsageError(f"{path}: is not a valid login", actions=[f"Remove it and log in again: rm {path}"])
-
-
-_SERVICE: Final = "evalmeta"
 
 
 def store_secret(name: str, secret: str) -> bool:

@@ -34,6 +34,14 @@ if TYPE_CHECKING:
 
 
 _OUTDATED: Final = "The org has changed since this validation; validate again"
+MANIFEST: Final = "package.xml"
+# Metadata API Developer Guide, "Deleting Components from an Organization": before the deployment, or after it.
+_DESTRUCTIVE: Final = {
+    "destructiveChanges.xml": True,
+    "destructiveChangesPre.xml": True,
+    "destructiveChangesPost.xml": False,
+}
+_ORG_POLICY: Final = RulePolicy(profile="orgs")
 
 
 def write_options(options: DeployOptions) -> bytes:
@@ -231,16 +239,6 @@ def _counted(
         number_component_errors=len(failed),
         details=DeployDetails(tuple(failures), tuple(successes)),
     )
-
-
-MANIFEST: Final = "package.xml"
-# Metadata API Developer Guide, "Deleting Components from an Organization": before the deployment, or after it.
-_DESTRUCTIVE: Final = {
-    "destructiveChanges.xml": True,
-    "destructiveChangesPre.xml": True,
-    "destructiveChangesPost.xml": False,
-}
-_ORG_POLICY: Final = RulePolicy(profile="orgs")
 
 
 @dataclass(frozen=True, slots=True)

@@ -16,6 +16,12 @@ if TYPE_CHECKING:
 
 
 _State: TypeAlias = Literal["head", "request", "answer", "rest", "idle"]
+_SECONDS: Final[dict[_State, float]] = {
+    "head": limits.HEAD_SECONDS,
+    "request": limits.REQUEST_SECONDS + limits.REST_SECONDS,
+    "answer": limits.PIECE_SECONDS,
+    "rest": limits.REST_SECONDS,
+}
 
 
 class OrgProtocol(H11Protocol):
@@ -98,11 +104,3 @@ class OrgProtocol(H11Protocol):
         for event in (response, h11.Data(data=bytes(reply.body)), h11.EndOfMessage()):
             self.transport.write(self.conn.send(event) or b"")
         self.transport.close()
-
-
-_SECONDS: Final[dict[_State, float]] = {
-    "head": limits.HEAD_SECONDS,
-    "request": limits.REQUEST_SECONDS + limits.REST_SECONDS,
-    "answer": limits.PIECE_SECONDS,
-    "rest": limits.REST_SECONDS,
-}

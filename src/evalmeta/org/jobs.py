@@ -29,6 +29,8 @@ if TYPE_CHECKING:
 
 
 _WAIT_POLL_SECONDS: Final = 0.01
+# The pause before the queue retries jobs, when the database was locked or another worker has them.
+_POLL_SECONDS: Final = 0.5
 
 
 def submit_deployment(org: Organization, user: User, zip_file: bytes, options: DeployOptions) -> str:
@@ -161,10 +163,6 @@ def _quick_deploy_problem(org: Organization, user: User, validation: Job) -> str
 
 def _may_see(user: User, job: Job) -> bool:
     return user.is_admin or job.user_id == user.id
-
-
-# The pause before the queue retries jobs, when the database was locked or another worker has them.
-_POLL_SECONDS: Final = 0.5
 
 
 class JobQueue:

@@ -38,6 +38,9 @@ _SECURITY_HEADERS: Final = (
     (b"x-content-type-options", b"nosniff"),
 )
 _MAX_SHOWN_CHARS: Final = 40
+_LOOPBACK_NAMES: Final = ("localhost", "127.0.0.1", "::1")
+_AUTHORITY: Final = re.compile(r"(?:\[(?P<v6>[0-9A-Fa-f:.]+)\]|(?P<name>[^\s:/@\[\]]+))(?::(?P<port>\d{1,5}))?")
+_DEFAULT_PORTS: Final = {"http": 80, "https": 443}
 
 
 @dataclass(slots=True)
@@ -187,11 +190,6 @@ def _too_many() -> HTTPException:
 
 def _too_slow() -> HTTPException:
     return HTTPException(HTTPStatus.REQUEST_TIMEOUT, "The request took too long")
-
-
-_LOOPBACK_NAMES: Final = ("localhost", "127.0.0.1", "::1")
-_AUTHORITY: Final = re.compile(r"(?:\[(?P<v6>[0-9A-Fa-f:.]+)\]|(?P<name>[^\s:/@\[\]]+))(?::(?P<port>\d{1,5}))?")
-_DEFAULT_PORTS: Final = {"http": 80, "https": 443}
 
 
 @dataclass(frozen=True, slots=True)

@@ -51,6 +51,17 @@ _OTHER_HOST: Final = "Set --host to the name or an address of this machine."
 _OTHER_PORT: Final = "Choose another port with --port; 0 for any free port."
 # Callers have settings files of their own.
 _SETTINGS_NAME: Final = "evalmeta.toml of the project that serves the org"
+_FILE: Final = "server.json"
+_LOGGERS: Final = ("evalmeta.org", "uvicorn.error", "asyncio")
+# Everything in an Authorization header, and every value that is named as a secret.
+_SECRETS: Final = re.compile(
+    r"""
+    (?:Bearer|Basic|OAuth)\s+\S+
+    | <sessionId>[^<]+
+    | \w*(?:token|assertion|secret|password|code|sid)=[^&\s'"]+
+    """,
+    re.VERBOSE | re.IGNORECASE,
+)
 
 
 async def serve(
@@ -217,9 +228,6 @@ class _Uvicorn(uvicorn.Server):
                     loop.remove_signal_handler(signal_number)
 
 
-_FILE: Final = "server.json"
-
-
 @dataclass(frozen=True, slots=True)
 class Server:
     """A running server.
@@ -299,18 +307,6 @@ def _is_alive(process: str, file: Path) -> bool:
         until = file.stat().st_mtime + limits.SERVER_LEASE_SECONDS
         return process.count(":") > 1 and not is_free(Lease(process, until))
     return False
-
-
-_LOGGERS: Final = ("evalmeta.org", "uvicorn.error", "asyncio")
-# Everything in an Authorization header, and every value that is named as a secret.
-_SECRETS: Final = re.compile(
-    r"""
-    (?:Bearer|Basic|OAuth)\s+\S+
-    | <sessionId>[^<]+
-    | \w*(?:token|assertion|secret|password|code|sid)=[^&\s'"]+
-    """,
-    re.VERBOSE | re.IGNORECASE,
-)
 
 
 class _Formatter(logging.Formatter):

@@ -41,6 +41,34 @@ if TYPE_CHECKING:
 
 
 _ESCAPED_TEXTS: Final = ("actualValue", "expectedValue", "metricExplainability")
+STANDS_FOR: Final = "standsFor"
+"""The key that marks a placeholder case."""
+_RESULTS: Final = {Verdict.PASS: "PASS", Verdict.FAILURE: "FAILURE"}
+# The error of a rating without an expected value; the sf CLI requests such a rating for every case.
+_SKIPPED: Final = "missing expected input"
+JUDGED: Final = frozenset({"", "COMPLETED", "ERROR"})
+"""The statuses of finished cases."""
+# Clients read these keys without a check, so a case without an answer has them all.
+_NO_DATA: Final[JsonObject] = {
+    "type": "AGENT",
+    "topic": None,
+    "actionsSequence": "[]",
+    "invokedActions": "",
+    "outcome": None,
+    "sessionId": None,
+    "latencyMilliseconds": None,
+}
+_VERDICTS: Final = {
+    "PASS": Verdict.PASS,
+    "PASSED": Verdict.PASS,
+    "FAILURE": Verdict.FAILURE,
+    "FAILED": Verdict.FAILURE,
+    "FAIL": Verdict.FAILURE,
+    "ERROR": Verdict.ERROR,
+    # The words of instruction_following.
+    "HIGH": Verdict.PASS,
+    "LOW": Verdict.FAILURE,
+}
 
 
 def write_run(run: Run, *, escape: bool, placeholders: Sequence[CaseResult] = ()) -> JsonObject:
@@ -160,40 +188,6 @@ def _translate(target: dict[str, JsonValue], keys: tuple[str, ...], translate: T
         value = target.get(key)
         if isinstance(value, str):
             target[key] = translate(value)
-
-
-STANDS_FOR: Final = "standsFor"
-"""The key that marks a placeholder case."""
-
-
-_RESULTS: Final = {Verdict.PASS: "PASS", Verdict.FAILURE: "FAILURE"}
-# The error of a rating without an expected value; the sf CLI requests such a rating for every case.
-_SKIPPED: Final = "missing expected input"
-JUDGED: Final = frozenset({"", "COMPLETED", "ERROR"})
-"""The statuses of finished cases."""
-
-
-# Clients read these keys without a check, so a case without an answer has them all.
-_NO_DATA: Final[JsonObject] = {
-    "type": "AGENT",
-    "topic": None,
-    "actionsSequence": "[]",
-    "invokedActions": "",
-    "outcome": None,
-    "sessionId": None,
-    "latencyMilliseconds": None,
-}
-_VERDICTS: Final = {
-    "PASS": Verdict.PASS,
-    "PASSED": Verdict.PASS,
-    "FAILURE": Verdict.FAILURE,
-    "FAILED": Verdict.FAILURE,
-    "FAIL": Verdict.FAILURE,
-    "ERROR": Verdict.ERROR,
-    # The words of instruction_following.
-    "HIGH": Verdict.PASS,
-    "LOW": Verdict.FAILURE,
-}
 
 
 def write_case(case: CaseResult) -> JsonObject:

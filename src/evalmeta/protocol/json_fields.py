@@ -17,6 +17,14 @@ if TYPE_CHECKING:
     from evalmeta.model.json_value import JsonObject, JsonValue
 
 
+_PORTS: Final = {"http": 80, "https": 443}
+_HOST: Final = re.compile(r"[a-z0-9.-]+|[0-9a-f:.]+")
+_SHOWN: Final = re.compile(r"(?:\w+://)?([\w.-]+)")
+_LIGHTNING: Final = ".lightning.force.com"
+# Year 10000, which datetime does not support; the last moments before it are rounded up to it.
+_END: Final = 253_402_300_800.0
+
+
 def read_object(data: bytes) -> JsonObject:
     """Return a JSON object.
 
@@ -93,12 +101,6 @@ def list_of_objects(source: JsonObject, key: str) -> list[JsonObject]:
     return [each for each in value if isinstance(each, dict)] if isinstance(value, list) else []
 
 
-_PORTS: Final = {"http": 80, "https": 443}
-_HOST: Final = re.compile(r"[a-z0-9.-]+|[0-9a-f:.]+")
-_SHOWN: Final = re.compile(r"(?:\w+://)?([\w.-]+)")
-_LIGHTNING: Final = ".lightning.force.com"
-
-
 def org_url(text: str) -> str:
     """Return the normalised address of an org: the scheme, the host in lower case, and any non-default port.
 
@@ -159,10 +161,6 @@ def _invalid_address(text: str, reason: str) -> UsageError:
     """Return an error that shows only the host: the rest of the address may be a password or a token."""
     host = _SHOWN.match(text.rpartition("@")[2])
     return UsageError(f"{redacted(host[1]) if host else 'the value'} is not a valid address of an org: {reason}")
-
-
-# Year 10000, which datetime does not support; the last moments before it are rounded up to it.
-_END: Final = 253_402_300_800.0
 
 
 def to_timestamp(seconds: float) -> str:

@@ -40,6 +40,9 @@ _AUTH_URL: Final = re.compile(
 )
 # The client of the sf CLI, which auth URLs without a client refer to.
 DEFAULT_CLIENT_ID: Final = "PlatformCLI"
+_EXTRA: Final = "pip install 'evalmeta[oauth]'"
+ENGINE: Final = "evalmeta"
+"""The value of `engine` in the API versions of evalmeta's own orgs."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -193,9 +196,6 @@ def _refused(code: str, description: str) -> LoginFailed:
     return LoginFailed(redacted(f"the org refused the login: {code}{f' ({description})' if description else ''}"))
 
 
-_EXTRA: Final = "pip install 'evalmeta[oauth]'"
-
-
 def write_assertion(key: bytes, *, client_id: str, username: str, audience: str, now: float) -> str:
     """Return a JWT bearer assertion, signed with RS256.
 
@@ -225,10 +225,6 @@ def write_assertion(key: bytes, *, client_id: str, username: str, audience: str,
         )
     claims = {"iss": client_id, "sub": username, "aud": audience, "exp": int(now + limits.ASSERTION_SECONDS)}
     return jwt.encode({"alg": "RS256"}, claims, private_key, algorithms=["RS256"])
-
-
-ENGINE: Final = "evalmeta"
-"""The value of `engine` in the API versions of evalmeta's own orgs."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -45,6 +45,7 @@ _ZIP: Final = re.compile(
     rb"(?P<base64>[A-Za-z0-9+/=\s]*+(?:" + _LINE_END + rb"[A-Za-z0-9+/=\s]*+)*+)"
     rb"(?(cdata)\]\]>\s*))</(?:\w+:)?[zZ]ipFile>"
 )
+_BOOLEANS: Final = {"true": True, "1": True, "false": False, "0": False}
 
 
 @dataclass(frozen=True, slots=True)
@@ -271,9 +272,6 @@ def _fault(fault: Node) -> OrgFault:
 def _read_types(types: Node) -> ManifestTypes:
     members = tuple(text_of(each).strip() for each in children(types) if each.name == "members")
     return ManifestTypes(text_of(find(types, "name")).strip(), members)
-
-
-_BOOLEANS: Final = {"true": True, "1": True, "false": False, "0": False}
 
 
 class _Field(NamedTuple):

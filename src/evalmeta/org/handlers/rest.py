@@ -35,6 +35,13 @@ _STATUS_CODES: Final = {
     "SERVER_UNAVAILABLE": 503,
 }
 _BROKEN: Final = 500
+_CODES: Final = {
+    HTTPStatus.FORBIDDEN: "FORBIDDEN",
+    HTTPStatus.REQUEST_TIMEOUT: "REQUEST_RUNNING_TOO_LONG",
+    HTTPStatus.REQUEST_ENTITY_TOO_LARGE: "REQUEST_TOO_LARGE",
+    HTTPStatus.REQUEST_HEADER_FIELDS_TOO_LARGE: "REQUEST_TOO_LARGE",
+    HTTPStatus.SERVICE_UNAVAILABLE: "SERVER_UNAVAILABLE",
+}
 
 
 def authenticated(
@@ -115,15 +122,6 @@ async def stream_body(request: Request, *, limit: int) -> AsyncGenerator[bytes, 
 async def read_body(request: Request, *, limit: int) -> bytes:
     """Return a request's body; raise like `stream_body`."""
     return b"".join([chunk async for chunk in stream_body(request, limit=limit)])
-
-
-_CODES: Final = {
-    HTTPStatus.FORBIDDEN: "FORBIDDEN",
-    HTTPStatus.REQUEST_TIMEOUT: "REQUEST_RUNNING_TOO_LONG",
-    HTTPStatus.REQUEST_ENTITY_TOO_LARGE: "REQUEST_TOO_LARGE",
-    HTTPStatus.REQUEST_HEADER_FIELDS_TOO_LARGE: "REQUEST_TOO_LARGE",
-    HTTPStatus.SERVICE_UNAVAILABLE: "SERVER_UNAVAILABLE",
-}
 
 
 def code_of(error: EvalmetaError, *, otherwise: str) -> str:

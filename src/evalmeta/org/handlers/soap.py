@@ -64,6 +64,13 @@ if TYPE_CHECKING:
     from evalmeta.xmlio.writer import Node
 
 
+_STATUS_OPERATIONS: Final = frozenset({"checkDeployStatus", "checkRetrieveStatus"})
+# jsforce names the JSON part entity_content, the Metadata API Developer Guide names it json.
+_JSON_PARTS: Final = ("entity_content", "json")
+_ZIP_PART: Final = "file"
+_MAX_PARTS: Final = 4
+
+
 async def handle_soap(request: Request) -> Response:
     """Answer a SOAP call; errors become faults with Salesforce's codes."""
     org: Organization = request.app.state.org
@@ -164,7 +171,6 @@ def _xml(body: bytes, *, status: int = 200) -> Response:
     return Response(body, status_code=status, media_type="text/xml;charset=UTF-8")
 
 
-_STATUS_OPERATIONS: Final = frozenset({"checkDeployStatus", "checkRetrieveStatus"})
 _OPERATIONS: Final[dict[str, Callable[[Organization, User, Call], bytes]]] = {
     "describeMetadata": _describe,
     "listMetadata": _list,
@@ -176,12 +182,6 @@ _OPERATIONS: Final[dict[str, Callable[[Organization, User, Call], bytes]]] = {
     "retrieve": _retrieve,
     "checkRetrieveStatus": _check_retrieve,
 }
-
-
-# jsforce names the JSON part entity_content, the Metadata API Developer Guide names it json.
-_JSON_PARTS: Final = ("entity_content", "json")
-_ZIP_PART: Final = "file"
-_MAX_PARTS: Final = 4
 
 
 @authenticated()
