@@ -10,7 +10,7 @@ from lxml import etree
 
 from definitions import CASES, make_definition
 from evalmeta.api.files import validate
-from evalmeta.xmlio.schema import schema_dir
+from evalmeta.xmlio.structure import schema_dir
 from timing import Pair, compare
 
 FILES = 5_000

@@ -10,7 +10,7 @@ from lxml import etree
 
 from evalmeta.model.registry import EVALUATION_DEFINITION
 from evalmeta.validation.validator import validate_component, validate_manifest
-from evalmeta.xmlio.schema import schema_dir
+from evalmeta.xmlio.structure import schema_dir
 from timing import Pair, compare
 from worst_cases import DEFINITIONS, Worst, worst_definitions, worst_manifests
 

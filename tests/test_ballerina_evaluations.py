@@ -12,7 +12,7 @@ import pytest
 import evalmeta
 from evalmeta.errors import UsageError
 from evalmeta.pytest_plugin.results import inputs_text
-from evalmeta.store.baselines import read_baseline
+from evalmeta.store.history import read_baseline
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -7,7 +7,7 @@ from zipfile import ZipFile
 
 from evalmeta.model.registry import TYPES
 from evalmeta.validation.rules import list_rules
-from evalmeta.xmlio.schema import schema_dir
+from evalmeta.xmlio.structure import schema_dir
 
 ROOT = Path(__file__).parent.parent
 

@@ -101,7 +101,7 @@ _HOME_OF: Final = {name: home for home, names in _HOMES.items() for name in name
 
 
 def __getattr__(name: str) -> object:
-    """Loads a public name's module when the name is first used, so that `import evalmeta` is instant."""
+    """Load a public name's module when the name is first used, so that `import evalmeta` is instant."""
     if name not in _HOME_OF:
         raise AttributeError(f"module 'evalmeta' has no attribute {name!r}")
     value: object = getattr(import_module(_HOME_OF[name]), name)

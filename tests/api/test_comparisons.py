@@ -10,8 +10,7 @@ from evalmeta.api.comparisons import bless, compare_runs, compare_with, latest_r
 from evalmeta.errors import NotFound, UsageError
 from evalmeta.model.run import CaseResult, Run, RunOptions, RunStatus, Verdict
 from evalmeta.model.statistics import Standing
-from evalmeta.store.baselines import read_baseline
-from evalmeta.store.history import RemoteRun, open_remote_runs
+from evalmeta.store.history import RemoteRun, open_remote_runs, read_baseline
 from org.parts import make_project, started
 
 if TYPE_CHECKING:

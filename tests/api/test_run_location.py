@@ -12,8 +12,8 @@ from evalmeta.errors import NotFound
 from evalmeta.model.login import Login, Secrets
 from evalmeta.model.run import Run, RunStatus
 from evalmeta.package.project import find_project
+from evalmeta.store.components import open_receipts
 from evalmeta.store.history import RemoteRun, open_remote_runs
-from evalmeta.store.tracking import open_receipts
 from org.parts import make_project, started
 
 if TYPE_CHECKING:

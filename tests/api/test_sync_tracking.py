@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
     from evalmeta.package.project import Project
     from evalmeta.protocol.metadata_api import DeployResult
-    from evalmeta.store.tracking import Synced
+    from evalmeta.store.components import Synced
 
 KIND = TYPES[0]
 NOWHERE = "http://127.0.0.1:9"

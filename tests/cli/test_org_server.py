@@ -15,7 +15,7 @@ from evalmeta.api.servers import make_token
 from evalmeta.errors import UsageError
 from evalmeta.org.server import read_server
 from evalmeta.package.project import find_project
-from evalmeta.store.tracking import Synced, open_tracking
+from evalmeta.store.components import Synced, open_tracking
 from org.parts import make_project, opened_of, started
 from org.servers import WAIT, send, served, wait_for
 

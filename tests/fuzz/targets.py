@@ -24,7 +24,7 @@ from evalmeta.model.registry import EVALUATION_DEFINITION
 from evalmeta.model.run import CaseResult, Run, RunStatus, TestResult, Verdict
 from evalmeta.package.archive import build_zip, read_zip
 from evalmeta.protocol import soap
-from evalmeta.protocol.connect import read_run, write_run
+from evalmeta.protocol.connect import read_options, read_run, write_run
 from evalmeta.protocol.json_fields import object_at, read_object
 from evalmeta.protocol.metadata_api import (
     AsyncResult,
@@ -37,7 +37,6 @@ from evalmeta.protocol.metadata_api import (
     MetadataObject,
     RetrieveResult,
 )
-from evalmeta.protocol.run_options import read_options
 from evalmeta.report import FORMATS, render
 from evalmeta.report.report import Report
 from evalmeta.validation.manifests import validate_manifest

@@ -3,9 +3,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from evalmeta.model.registry import TYPES
-from evalmeta.store.components import Components
+from evalmeta.store.components import Components, Synced, Tracking
 from evalmeta.store.database import delete_contents, open_database
-from evalmeta.store.tracking import Synced, Tracking
 from evalmeta.store.users import Users
 
 if TYPE_CHECKING:

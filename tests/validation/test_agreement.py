@@ -16,8 +16,7 @@ from evalmeta.model.registry import EVALUATION_DEFINITION, TESTING_DEFINITION, M
 from evalmeta.validation.validator import validate_component
 from evalmeta.xmlio.definitions import read_definition
 from evalmeta.xmlio.reader import NAMESPACE, local_name, read_xml
-from evalmeta.xmlio.schema import Declaration, Field, declarations, schema_dir
-from evalmeta.xmlio.structure import check_structure
+from evalmeta.xmlio.structure import Declaration, Field, check_structure, declarations, schema_dir
 from examples import EXAMPLES
 from strategies import QUIRKS, documents
 

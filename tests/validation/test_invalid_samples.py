@@ -10,8 +10,7 @@ import pytest
 from evalmeta.errors import InvalidMetadata
 from evalmeta.model.component import DESTRUCTIVE_FILES, PACKAGE_FILE
 from evalmeta.model.registry import NEWEST_API_VERSION, TYPES, parse_api_version
-from evalmeta.package.convert import parse_safe_file_name, target_path
-from evalmeta.package.files import shown
+from evalmeta.package.files import parse_safe_file_name, shown, target_path
 from evalmeta.package.forceignore import read_forceignore
 from evalmeta.package.project import PROJECT_FILE, find_project
 from evalmeta.package.resolver import resolve

@@ -8,8 +8,7 @@ from evalmeta.model.registry import EVALUATION_DEFINITION, TYPES
 from evalmeta.validation.manifests import validate_manifest
 from evalmeta.validation.validator import validate_component
 from evalmeta.xmlio.reader import NAMESPACE, read_xml
-from evalmeta.xmlio.schema import schema_dir
-from evalmeta.xmlio.structure import check_structure, odd_attributes
+from evalmeta.xmlio.structure import check_structure, odd_attributes, schema_dir
 
 HEAD = "<name>n</name><subjectName>s</subjectName><subjectType>AGENT</subjectType>"
 INPUTS = "<inputs><utterance>u</utterance></inputs>"

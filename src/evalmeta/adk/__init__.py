@@ -13,12 +13,12 @@ from __future__ import annotations
 from evalmeta.adk.evaluator import (
     NUM_RUNS,
     AgentEvaluator,
+    EvaluationFailed,
     How,
     evaluate,
     evaluate_async,
     migrate_eval_data_to_new_schema,
 )
-from evalmeta.adk.failures import EvaluationFailed
 
 __all__ = [
     "NUM_RUNS",

@@ -19,8 +19,8 @@ from evalmeta.formats.adk.cases import AdkRecord, read_session
 from evalmeta.formats.adk.config import DEFAULT_CONFIG, read_test_config
 from evalmeta.formats.adk.reader import LEGACY, read_adk
 from evalmeta.formats.diagnostics import Diagnostics
+from evalmeta.formats.document import ADK_CONFIG
 from evalmeta.formats.json_source import read_json
-from evalmeta.formats.registry import ADK_CONFIG
 from evalmeta.package.files import read_file
 from evalmeta.package.project import find_project
 

@@ -13,7 +13,7 @@ from evalmeta.errors import EvalmetaError, InvalidMetadata, NotFound, ProjectErr
 from evalmeta.formats.document import Reading, reading_of
 from evalmeta.formats.files import is_test_file, read_document
 from evalmeta.package.config_file import key_name
-from evalmeta.package.convert import parse_file_name
+from evalmeta.package.files import parse_file_name
 from evalmeta.package.project import SETTINGS_FILE, find_project
 from evalmeta.package.resolver import find_components
 
@@ -56,7 +56,7 @@ class FileTest:
 
     @property
     def evaluation(self) -> Evaluation:
-        """Gives what is asked."""
+        """Return what is asked."""
         return self.document.evaluation
 
     @property
@@ -80,7 +80,7 @@ class AgentTest(NamedTuple):
 
 
 def find_tests(paths: Sequence[Path]) -> list[Path]:
-    """Lists the tests that paths stand for, each once.
+    """List the tests that paths stand for, each once.
 
     A file stands for itself; a folder for the definitions in it, which are those of the
     project where it is one's root, and for `*.test.json` and `*.evalset.json`.
@@ -133,7 +133,7 @@ def _walk(folder: Path) -> Iterator[Path]:
 
 
 def document_at(path: Path, *, name: str, reading: Reading) -> Document:
-    """Reads a file of any format as `read_document` does; a definition is checked as `validate` does.
+    """Read a file of any format as `read_document` does; a definition is checked as `validate` does.
 
     Raises:
         NotFound: there is no such file.
@@ -146,7 +146,7 @@ def document_at(path: Path, *, name: str, reading: Reading) -> Document:
 
 
 def read_test(project: Project, path: Path, *, subject: str | None = None, is_asked: bool = True) -> FileTest:
-    """Reads the test in a file, and finds whom it asks.
+    """Read the test in a file, and finds whom it asks.
 
     Args:
         project: the project that runs it.
@@ -176,7 +176,7 @@ def read_test(project: Project, path: Path, *, subject: str | None = None, is_as
 
 
 def _subject(project: Project, document: Document, chosen: str | None) -> tuple[str, JsonObject | None]:
-    """Gives whom a document asks, an empty name when nobody says so, and the settings if they are not the project's."""
+    """Return the name of the agent under test, empty if unknown, and its settings if they are not the project's."""
     bound, named = project.settings.subjects, document.evaluation.subject_name
     if chosen is not None and ":" in chosen:
         _check_target(chosen)
@@ -202,7 +202,7 @@ def _check_target(chosen: str) -> None:
 
 
 def _target(project: Project, chosen: str) -> str:
-    """Gives a target as the project's folder sees it; one that is only in the current folder is meant from there on."""
+    """Return a target relative to the project's folder; a target in the current folder only keeps that place."""
     module, here = chosen.split(":", 1)[0].split(".", 1)[0], Path.cwd().resolve()
     is_below = here != project.root and here.is_relative_to(project.root)
     if not is_below or _has_module(project.root, module) or not _has_module(here, module):
@@ -226,7 +226,7 @@ def _unbound(label: str, name: str, bound: tuple[str, ...], notes: tuple[Problem
 
 
 def place_of_run(project: Project, definition: str) -> tuple[Path, Mapping[int, int]] | None:
-    """Gives the file that a run was of, if it was of one that is still there, and the lines of its cases.
+    """Return the file that a run was of, if it was of one that is still there, and the lines of its cases.
 
     A large file is not read again for them.
     """
@@ -241,14 +241,14 @@ def place_of_run(project: Project, definition: str) -> tuple[Path, Mapping[int, 
 
 
 def with_document(options: RunOptions, document: Document) -> RunOptions:
-    """Gives options with what a file says itself of its iterations and of what passes."""
+    """Return options with what a file says itself of its iterations and of what passes."""
     iterations = options.iterations if document.iterations is None else document.iterations
     rate = options.min_pass_rate if document.min_pass_rate is None else document.min_pass_rate
     return replace(options, iterations=iterations, min_pass_rate=rate)
 
 
 def refuse_errors(problems: Sequence[Problem]) -> None:
-    """Makes sure that definitions can be run.
+    """Check that definitions can be run.
 
     Raises:
         InvalidMetadata: they have errors; nothing was asked, and `problems` has the warnings too.

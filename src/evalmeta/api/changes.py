@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING, Final
 from evalmeta.api.files import bytes_of, shown
 from evalmeta.api.sync import compare_components, fetch, tracking_of
 from evalmeta.errors import InvalidMetadata, NotFound
+from evalmeta.model.component import SyncState, hash_of
 from evalmeta.model.difference import Difference, compare
 from evalmeta.model.registry import types_at
-from evalmeta.model.sync import SyncState, hash_of
 from evalmeta.package.files import read_file
 from evalmeta.package.resolver import find_components
 from evalmeta.xmlio.definitions import read_definition
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from evalmeta.model.component import Component
     from evalmeta.model.registry import MetadataType
     from evalmeta.package.project import Project
-    from evalmeta.store.tracking import Synced
+    from evalmeta.store.components import Synced
 
 
 _ORG: Final = "the org"

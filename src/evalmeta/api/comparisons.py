@@ -9,9 +9,8 @@ from evalmeta.engine.comparison import compare
 from evalmeta.engine.statistics import collect
 from evalmeta.errors import NotFound, UsageError
 from evalmeta.model.registry import EVALUATION_DEFINITION, type_of_run
-from evalmeta.store.baselines import read_baseline, write_baseline
 from evalmeta.store.database import open_database
-from evalmeta.store.history import complete_runs, open_remote_runs
+from evalmeta.store.history import complete_runs, open_remote_runs, read_baseline, write_baseline
 from evalmeta.store.runs import Runs
 
 if TYPE_CHECKING:
@@ -61,7 +60,7 @@ class Blessed(NamedTuple):
 
 
 def load_run(project: Project, run_id: str) -> Run:
-    """Gives a run that is over, with its cases: of the project's own org, or of others as it was kept; asks no org.
+    """Return a run that is over, with its cases: of the project's own org, or of others as it was kept; asks no org.
 
     Raises:
         NotFound: no such run is known here.
@@ -76,7 +75,7 @@ def load_run(project: Project, run_id: str) -> Run:
 
 
 def latest_runs(project: Project) -> list[Run]:
-    """Gives the most recent complete run of each test, in whatever org, by the tests' names; raises StoreError."""
+    """Return the most recent complete run of each test, in whatever org, by the tests' names; raises StoreError."""
     found: dict[str, tuple[str, str]] = {}
     for past in _complete_runs(project):
         if past.definition:
@@ -85,7 +84,7 @@ def latest_runs(project: Project) -> list[Run]:
 
 
 def previous_run(project: Project, run: Run) -> Run:
-    """Gives the complete run of the same test before a run.
+    """Return the complete run of the same test before a run.
 
     Raises:
         NotFound: there is none.
@@ -99,7 +98,7 @@ def previous_run(project: Project, run: Run) -> Run:
 
 
 def open_baseline(project: Project, path: Path) -> Baseline:
-    """Opens what to compare with: a baseline file, or a run by its id where there is no such file.
+    """Open what to compare with: a baseline file, or a run by its id where there is no such file.
 
     Raises:
         NotFound: there is neither.
@@ -115,12 +114,12 @@ def open_baseline(project: Project, path: Path) -> Baseline:
 
 
 def baseline_of(run: Run) -> Baseline:
-    """Gives a run as what others are compared with."""
+    """Return a run as what others are compared with."""
     return Baseline(run.id, {name_of(run): statistics_of(run).cases}, is_partial(run))
 
 
 def compare_with(baseline: Baseline, run: Run) -> Comparison | None:
-    """Compares a run with a baseline; None when its test is not in it."""
+    """Compare a run with a baseline; None when its test is not in it."""
     before = baseline.tests.get(name_of(run))
     if before is None:
         return None
@@ -134,7 +133,7 @@ def compare_with(baseline: Baseline, run: Run) -> Comparison | None:
 
 
 def compare_runs(before: Run, after: Run) -> Comparison:
-    """Compares two runs, of one test or of two."""
+    """Compare two runs, of one test or of two."""
     names = [name_of(each) for each in (before, after)]
     sides = [statistics_of(each).cases for each in (before, after)]
     return compare(
@@ -146,7 +145,7 @@ def compare_runs(before: Run, after: Run) -> Comparison:
 
 
 def bless(path: Path, runs: Iterable[Run]) -> Blessed:
-    """Writes what runs came to as the baseline; of a file that is there, other tests stay as they are.
+    """Write what runs came to as the baseline; of a file that is there, other tests stay as they are.
 
     A run that asked some cases only leaves the others as they are, too.
 
@@ -168,12 +167,12 @@ def bless(path: Path, runs: Iterable[Run]) -> Blessed:
 
 
 def statistics_of(run: Run) -> RunStatistics:
-    """Gives the numbers of a run, counted as its options say."""
+    """Return the numbers of a run, counted as its options say."""
     return collect(run.cases, run.options)
 
 
 def name_of(run: Run) -> str:
-    """Gives a test's name in baselines: the API name, `Type:Name` for other types than AiEvaluationDefinition."""
+    """Return a test's name in baselines: the API name, `Type:Name` for other types than AiEvaluationDefinition."""
     return _name(run.id, run.definition)
 
 
@@ -188,7 +187,7 @@ def _complete_runs(project: Project) -> list[CompleteRun]:
 
 
 def is_partial(run: Run) -> bool:
-    """Tells whether a run asked some of its test's cases only."""
+    """Return whether a run asked some of its test's cases only."""
     return run.options.is_partial
 
 
@@ -198,7 +197,7 @@ def _merged(known: Iterable[CaseCounts], more: Iterable[CaseCounts]) -> tuple[Ca
 
 
 def _find(project: Project, run_id: str, *, org_url: str | None = None) -> Run:
-    """Finds a run in an org (its own has no address), or in any, its own first."""
+    """Find a run in an org (its own has no address), or in any, its own first."""
     run = None if org_url else _own_run(project, run_id)
     run = run or _remote_run(project, run_id, org_url=org_url)
     if run is None:

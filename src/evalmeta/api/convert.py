@@ -12,8 +12,7 @@ from evalmeta.api.selections import resolve
 from evalmeta.errors import NotFound, ProjectError, UsageError
 from evalmeta.model.component import PACKAGE_FILE
 from evalmeta.package.archive import manifest_of
-from evalmeta.package.convert import META_XML_SUFFIX, entry_name
-from evalmeta.package.files import read_file, state_of, write_below
+from evalmeta.package.files import META_XML_SUFFIX, entry_name, read_file, state_of, write_below
 from evalmeta.package.project import Project, find_project
 from evalmeta.package.resolver import find_components
 from evalmeta.xmlio.manifests import write_manifest
@@ -48,7 +47,7 @@ def convert_source(
     api_version: ApiVersion | None = None,
     overwrite: bool = False,
 ) -> tuple[ConvertedFile, ...]:
-    """Writes a selection as a folder in metadata format, with a package.xml that names it.
+    """Write a selection as a folder in metadata format, with a package.xml that names it.
 
     Raises:
         NotFound: the project has no components.
@@ -67,7 +66,7 @@ def convert_source(
 def convert_metadata(
     root_dir: Path, selection: Selection, output_dir: Path | None = None, *, overwrite: bool = False
 ) -> tuple[ConvertedFile, ...]:
-    """Writes what stands in a folder in metadata format, at any depth, as source format.
+    """Write what stands in a folder in metadata format, at any depth, as source format.
 
     A component that the project around the output folder has in it already keeps its
     place; any other goes to `main/default`. Without an output folder it is the DX project
@@ -117,7 +116,7 @@ def _source_path(component: Component) -> Path:
 
 
 def _places(output_dir: Path) -> Mapping[str, Path]:
-    """Gives where the project around a folder has its components, as far as they are in the folder.
+    """Return where the project around a folder has its components, as far as they are in the folder.
 
     Keys are in small letters: full names are the same in any case.
     """

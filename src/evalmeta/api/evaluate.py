@@ -83,7 +83,7 @@ def evaluate(  # noqa: PLR0913 - as documented
     keep_results: bool = True,
     root: Path | None = None,
 ) -> FinishedRun | FinishedRuns:
-    """Asks an agent what a definition says, judges its answers, and gives the finished run.
+    """Ask an agent what a definition says, judges its answers, and gives the finished run.
 
     That cases fail is no error: `succeeded` of what is returned tells, and `report()` why.
 
@@ -150,7 +150,7 @@ async def evaluate_async(  # noqa: PLR0913 - as documented
     keep_results: bool = True,
     root: Path | None = None,
 ) -> FinishedRun | FinishedRuns:
-    """Does what `evaluate` does, in the event loop that is running; takes, gives and raises the same.
+    """Do what `evaluate` does, in the event loop that is running; takes, gives and raises the same.
 
     Raises:
         CancelledError: it was cancelled; the journal has what was finished.
@@ -223,7 +223,7 @@ def _record(task: _Task, terms: _Terms) -> AbstractContextManager[Record]:
 
 
 async def _ask(task: _Task, record: Record, counter: SummaryCounter, on_results: OnResults | None) -> str | None:
-    """Asks what is missing; says why, when the run stopped because of too many errors."""
+    """Ask what is missing; says why, when the run stopped because of too many errors."""
 
     def tell(results: Sequence[CaseResult]) -> None:
         for each in results:
@@ -254,7 +254,7 @@ def _total(task: _Task, summary: Summary, error: str | None) -> int:
 
 
 def declared_options(settings: Settings) -> RunOptions:
-    """Gives the options that [run] and [score] of a project's settings ask for."""
+    """Return the options that [run] and [score] of a project's settings ask for."""
     return RunOptions(**settings.run.model_dump(), scoring=settings.score.scoring())
 
 
@@ -291,36 +291,36 @@ class Record(Protocol):
 
     @property
     def journal(self) -> Journal:
-        """Gives the journal to run with."""
+        """Return the journal to run with."""
         ...
 
     @property
     def is_over(self) -> bool:
-        """Tells whether nothing is left to do."""
+        """Return whether nothing is left to do."""
         ...
 
     def earlier(self) -> Iterator[CaseResult]:
-        """Gives the results that an earlier call has kept."""
+        """Return the results that an earlier call has kept."""
         ...
 
     def complete(self) -> None:
-        """Ends the run: every case was asked."""
+        """End the run: every case was asked."""
         ...
 
     def run(self, *, total: int, with_cases: bool) -> Run:
-        """Gives the run as it is; `total` is the number of its results, where nothing else tells it."""
+        """Return the run as it is; `total` is the number of its results, where nothing else tells it."""
         ...
 
 
 @contextmanager
 def in_memory(assignment: Assignment, options: RunOptions, *, keep: bool) -> Iterator[Record]:
-    """Gives a run that lives as long as the object does; without `keep` its results are forgotten at once."""
+    """Return a run that lives as long as the object does; without `keep` its results are forgotten at once."""
     yield _MemoryRecord(assignment, options, keep=keep)
 
 
 @contextmanager
 def stored(database: Database, assignment: Assignment, options: RunOptions, *, resume: bool) -> Iterator[Record]:
-    """Gives the run in a database that an assignment stands for, begun now or earlier, and holds it meanwhile.
+    """Return the run in a database that an assignment stands for, begun now or earlier, and holds it meanwhile.
 
     Raises:
         UsageError: the earlier run was of other cases, or with options that give other results.
@@ -377,7 +377,7 @@ class _Forgetful:
         return frozenset()
 
     def append(self, results: Sequence[CaseResult]) -> None:
-        """Keeps nothing: what is to be told of results was told."""
+        """Keep nothing: what is to be told of results was told."""
 
 
 class _StoredRecord:
@@ -404,12 +404,12 @@ class _StoredRecord:
 
 
 def planned(evaluation: Evaluation, options: RunOptions) -> int:
-    """Counts the results that a run comes to; the cases are gone through once more for it."""
+    """Count the results that a run comes to; the cases are gone through once more for it."""
     return sum(1 for _ in select_cases(evaluation, options)) * options.iterations
 
 
 def nothing_to_ask(evaluation: Evaluation) -> UsageError:
-    """Gives the error that says that there are no cases, which must not pass for a success."""
+    """Return the error that says that there are no cases, which must not pass for a success."""
     return UsageError(f"there is nothing to ask: {evaluation.name} has no cases, or the options choose none of them")
 
 
@@ -441,7 +441,7 @@ def _earlier(runs: Runs, assignment: Assignment, options: RunOptions) -> Run | N
 
 
 def _content(assignment: Assignment) -> bytes:
-    """Gives what tells the assignment's cases from others: the definition, or a hash of cases that have none."""
+    """Return what tells the assignment's cases from others: the definition, or a hash of cases that have none."""
     if assignment.content is not None:
         return assignment.content
     digest = sha256()
@@ -466,7 +466,7 @@ def _changes(before: bytes, assignment: Assignment) -> list[str]:
 
 
 def _other_options(before: RunOptions, after: RunOptions) -> list[str]:
-    """Lists options by which results would be others; how fast they come does not matter."""
+    """List options by which results would be others; how fast they come does not matter."""
     names = ("iterations", "cases", "shard", "scoring")
     pairs = [(name, getattr(before, name), getattr(after, name)) for name in names]
     return [f"  {name} was {old}, and is {new}" for name, old, new in pairs if old != new]

@@ -37,7 +37,7 @@ from evalmeta.model.settings import (
 from evalmeta.org.runs import read_evaluation
 from evalmeta.org.subjects import bind_subject, rater_settings, sign_in
 from evalmeta.package.config_file import key_name
-from evalmeta.package.convert import parse_file_name
+from evalmeta.package.files import parse_file_name
 from evalmeta.package.project import find_project
 from evalmeta.package.resolver import version_in_force
 from evalmeta.validation.rules import rule_policy
@@ -90,7 +90,7 @@ class Place(NamedTuple):
     project: Project | None
 
     def assignment(self, evaluation: Evaluation, content: bytes | None, kind: MetadataType) -> Assignment:
-        """Gives an evaluation with what the place says about it."""
+        """Return an evaluation with what the place says about it."""
         settings = self.project.settings if self.project else Settings()
         return Assignment(
             evaluation, content, kind, self.root, settings, self.project.state_dir if self.project else None
@@ -122,7 +122,7 @@ def is_list(what: object) -> bool:
 def assignments_of(
     what: _Source | Sequence[_Source], *, name: str | None, root: Path | None, subject_name: str | None
 ) -> list[Assignment]:
-    """Gives what is to be evaluated, each evaluation by itself.
+    """Return what is to be evaluated, each evaluation by itself.
 
     Args:
         what: one thing, or a list in which folders stand for every definition in them.
@@ -156,7 +156,7 @@ class _Scout:
         self._find = cache(self._place)
 
     def place(self, folder: Path | None = None, *, may_be_none: bool = False) -> Place:
-        """Gives the root that was named, or that of the project around a folder; raises like `find_project`."""
+        """Return the root that was named, or that of the project around a folder; raises like `find_project`."""
         return self._find(self._root or folder or Path.cwd(), self._needs_project and not may_be_none)
 
     def _place(self, start: Path, needs_project: bool) -> Place:  # noqa: FBT001 - kept by both
@@ -234,7 +234,7 @@ def _from_document(file: Path, scout: _Scout, name: str, subject_name: str | Non
 
 
 def _only_subject(place: Place) -> str:
-    """Gives the agent that a project binds, where it binds one; else a word for whoever answers."""
+    """Return the agent that a project binds, where it binds one; else a word for whoever answers."""
     bound = place.project.settings.subjects if place.project else {}
     return next(iter(bound)) if len(bound) == 1 else "the agent"
 
@@ -278,7 +278,7 @@ class Bindings:
         self._raters: dict[tuple[Path, str] | None, Rater] = {}
 
     def subject(self, assignment: Assignment) -> Subject:
-        """Gives the subject of an assignment, which stays open when a run closes it.
+        """Return the subject of an assignment, which stays open when a run closes it.
 
         Raises:
             SubjectNotBound: none was given, and no adapter is bound to the agent's name.
@@ -291,7 +291,7 @@ class Bindings:
         return _Shared(self._subjects[key])
 
     def rater(self, assignment: Assignment, options: RunOptions) -> Rater:
-        """Gives the rater of an assignment.
+        """Return the rater of an assignment.
 
         Raises:
             SettingsError: what was given is no rater, none has the name, or it cannot be used.
@@ -326,7 +326,7 @@ class _Shared:
         return await self._subject.open(case)
 
     async def close(self) -> None:
-        """Leaves the subject to whoever made it."""
+        """Leave the subject to whoever made it."""
 
 
 class _Function:

@@ -20,8 +20,7 @@ from evalmeta.errors import EvalmetaError, InvalidMetadata, NotFound, ProjectErr
 from evalmeta.model.component import DESTRUCTIVE_FILES, MANIFEST_FILES, WILDCARD, Component
 from evalmeta.model.problem import Location, Problem, Severity
 from evalmeta.model.registry import NEWEST_API_VERSION, TYPES
-from evalmeta.package.convert import parse_file_name
-from evalmeta.package.files import put_file, shown
+from evalmeta.package.files import parse_file_name, put_file, shown
 from evalmeta.package.project import find_project
 from evalmeta.package.resolver import version_in_force
 from evalmeta.validation.manifests import validate_manifest
@@ -72,7 +71,7 @@ class Validation:
 
     @property
     def is_valid(self) -> bool:
-        """Says whether nothing stops a deployment."""
+        """Return whether nothing stops a deployment."""
         return not any(problem.is_error for problem in self.problems)
 
 
@@ -85,7 +84,7 @@ class _InForce(NamedTuple):
 
 
 def read(path: Path) -> Definition:
-    """Reads a definition file.
+    """Read a definition file.
 
     Raises:
         NotFound: there is no such file.
@@ -97,7 +96,7 @@ def read(path: Path) -> Definition:
 
 
 def write(definition: Definition, path: Path) -> None:
-    """Writes a definition file; one that was read and not changed keeps its bytes.
+    """Write a definition file; one that was read and not changed keeps its bytes.
 
     Raises:
         ProjectError: the file cannot be written; it is as it was.
@@ -108,7 +107,7 @@ def write(definition: Definition, path: Path) -> None:
 
 
 def validate(paths: Sequence[Path] = (), *, start: Path | None = None) -> Validation:
-    """Checks files, or all that a project has, and gives every problem.
+    """Check files, or all that a project has, and gives every problem.
 
     Args:
         paths: definition files, manifests, and folders, which are searched through;
@@ -129,7 +128,7 @@ def validate(paths: Sequence[Path] = (), *, start: Path | None = None) -> Valida
 
 
 def files_to_check(paths: Sequence[Path] = (), *, start: Path | None = None) -> list[Path]:
-    """Lists the definitions and manifests that `validate` checks, each once; raises like it."""
+    """List the definitions and manifests that `validate` checks, each once; raises like it."""
     if not paths:
         return list(_project_files(find_project(start or Path.cwd())))
     real = cache(os.path.realpath)
@@ -140,7 +139,7 @@ def files_to_check(paths: Sequence[Path] = (), *, start: Path | None = None) -> 
 
 
 def ignore_problems(project: Project) -> tuple[Problem, ...]:
-    """Gives warnings about the project's `.forceignore`.
+    """Return warnings about the project's `.forceignore`.
 
     Raises:
         ProjectError: it cannot be read.
@@ -153,7 +152,7 @@ def ignore_problems(project: Project) -> tuple[Problem, ...]:
 
 
 def check_components(project: Project, components: ComponentSet) -> tuple[Problem, ...]:
-    """Checks components before they are sent, and gives the warnings, those about `.forceignore` too.
+    """Check components before they are sent, and gives the warnings, those about `.forceignore` too.
 
     Raises:
         InvalidMetadata: there are errors; `problems` has them and the warnings.
@@ -165,7 +164,7 @@ def check_components(project: Project, components: ComponentSet) -> tuple[Proble
 
 
 def problems_of(project: Project, components: ComponentSet) -> list[Problem]:
-    """Lists every problem of components, by themselves and together, in the version that is in force for them."""
+    """List every problem of components, by themselves and together, in the version that is in force for them."""
     policy = rule_policy(project.declared)
     version = components.api_version
     checked = map_chunks(partial(_check_some, policy=policy, version=version), components.components)
@@ -175,12 +174,12 @@ def problems_of(project: Project, components: ComponentSet) -> list[Problem]:
 
 
 def is_beside_deletions(manifest: Path) -> bool:
-    """Tells whether a manifest stands beside destructive changes, and so may select nothing."""
+    """Return whether a manifest stands beside destructive changes, and so may select nothing."""
     return any((manifest.parent / name).is_file() for name in DESTRUCTIVE_FILES)
 
 
 def case_lines(path: Path) -> dict[int, int]:
-    """Gives the line of each test case of a definition file, by the case's number; empty when it cannot be read."""
+    """Return the line of each test case of a definition file, by the case's number; empty when it cannot be read."""
     from evalmeta.model.evaluation import evaluation_of  # noqa: PLC0415 - checking files does without
 
     try:
@@ -193,7 +192,7 @@ def case_lines(path: Path) -> dict[int, int]:
 
 
 def bytes_of(path: Path) -> bytes:
-    """Reads a file as far as any file is read: `limits.MAX_XML_BYTES` and one more.
+    """Read a file as far as any file is read: `limits.MAX_XML_BYTES` and one more.
 
     Raises:
         NotFound: there is no such file, or it cannot be read; a pipe is not, for it may never end.
@@ -335,7 +334,7 @@ class Formatting:
 
 
 def format_files(paths: Sequence[Path] = (), *, start: Path | None = None, check: bool = False) -> Formatting:
-    """Writes files in canonical form, each in one step; a file that cannot be read as its type is left alone.
+    """Write files in canonical form, each in one step; a file that cannot be read as its type is left alone.
 
     Args:
         paths: as for `metadata.validate`.
@@ -384,7 +383,7 @@ _MOST: Final = 8
 
 
 def map_chunks(work: Callable[[Sequence[_Item]], list[_Result]], items: Sequence[_Item]) -> list[_Result]:
-    """Gives the results of `work` for all items in their order; many items are shared out to processes.
+    """Return the results of `work` for all items in their order; many items are shared out to processes.
 
     Args:
         work: takes some items and gives one result for each; a function of a module,

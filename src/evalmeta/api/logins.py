@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 
 async def log_in_with_token(url: str, access_token: str, *, alias: str = "") -> Login:
-    """Keeps an access token as a login, once the org has told whose it is; it cannot be renewed.
+    """Keep an access token as a login, once the org has told whose it is; it cannot be renewed.
 
     Raises:
         LoginFailed: the org does not take the token.
@@ -34,7 +34,7 @@ async def log_in_with_token(url: str, access_token: str, *, alias: str = "") -> 
 async def log_in_with_key(
     key_file: Path, client_id: str, username: str, *, url: str = "", audience: str = "", alias: str = ""
 ) -> Login:
-    """Logs in with a private key (JWT bearer); the login keeps the file's absolute path, not the key.
+    """Log in with a private key (JWT bearer); the login keeps the file's absolute path, not the key.
 
     `url` is where people log in, Salesforce's own login host when empty; `audience` is
     worked out from it. Raises like `log_in_with_token`, and UsageError for the key.
@@ -46,7 +46,7 @@ async def log_in_with_key(
 
 
 async def log_in_with_auth_url(auth_url: str, *, alias: str = "") -> Login:
-    """Logs in with what an sfdx auth URL says; raises like `log_in_with_token`, and UsageError for the URL."""
+    """Log in with what an sfdx auth URL says; raises like `log_in_with_token`, and UsageError for the URL."""
     parts = read_auth_url(auth_url)
     renewal = ByRefreshToken(parts.client_id, parts.instance_url)
     secrets = Secrets("", parts.refresh_token, parts.client_secret)
@@ -64,7 +64,7 @@ async def log_in_with_web(
     port: int = CALLBACK_PORT,
     alias: str = "",
 ) -> Login:
-    """Logs in with a browser; `show` is given the address to open. Raises like `log_in_with_token`."""
+    """Log in with a browser; `show` is given the address to open. Raises like `log_in_with_token`."""
     login_url, client = org_url(url or PRODUCTION_URL), client_id or DEFAULT_CLIENT_ID
     reply = await log_in_with_browser(login_url, client, show=show, client_secret=client_secret, port=port)
     renewal = ByRefreshToken(client, login_url) if reply.refresh_token else None
@@ -72,7 +72,7 @@ async def log_in_with_web(
 
 
 async def log_in_with_sf(org: str, *, alias: str = "") -> Login:
-    """Takes over the session that an installed sf CLI has with an org; a new one is asked of sf again.
+    """Take over the session that an installed sf CLI has with an org; a new one is asked of sf again.
 
     Raises like `log_in_with_token`, and UsageError when no sf is installed.
     """
@@ -82,7 +82,7 @@ async def log_in_with_sf(org: str, *, alias: str = "") -> Login:
 
 
 def auth_url_in(content: str) -> str:
-    """Gives the sfdx auth URL that a text holds: itself, or a value of the JSON that the sf CLI prints."""
+    """Return the sfdx auth URL that a text holds: itself, or a value of the JSON that the sf CLI prints."""
     try:
         document = read_object(content.encode())
     except MessageUnreadable:
@@ -91,7 +91,7 @@ def auth_url_in(content: str) -> str:
 
 
 def list_logins() -> list[Login]:
-    """Gives all logins, by name.
+    """Return all logins, by name.
 
     Raises:
         UsageError: others may read them, or a file among them is none.
@@ -100,7 +100,7 @@ def list_logins() -> list[Login]:
 
 
 def find_login(name: str) -> Login:
-    """Gives the login with an alias or username.
+    """Return the login with an alias or username.
 
     Raises:
         NotFound: there is none.
@@ -115,12 +115,12 @@ def find_login(name: str) -> Login:
 
 
 def log_out(login: Login) -> None:
-    """Forgets a login and its secrets; the org is not asked to end the session."""
+    """Forget a login and its secrets; the org is not asked to end the session."""
     user_logins().delete(login)
 
 
 async def status_of(login: Login) -> str:
-    """Asks the org whether a login still works, and renews its session if need be: `Connected`, or why not."""
+    """Ask the org whether a login still works, and renews its session if need be: `Connected`, or why not."""
     logins = user_logins()
     try:
         target = Target(login, logins.secrets_of(login), logins)
@@ -135,7 +135,7 @@ async def status_of(login: Login) -> str:
 
 
 def check_alias(alias: str) -> None:
-    """Refuses an alias that could be taken for something else.
+    """Refuse an alias that could be taken for something else.
 
     Raises:
         UsageError: it is the embedded org's, looks like a username, has blanks or a leading dash, or is a token.

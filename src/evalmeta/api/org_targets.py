@@ -57,7 +57,7 @@ class Target:
 
 
 def choose_target(project: Project, name: str | None = None) -> Target | None:
-    """Gives the org to talk to; None is the project's embedded org.
+    """Return the org to talk to; None is the project's embedded org.
 
     In this order: `name`; SF_TARGET_ORG; SF_ACCESS_TOKEN with SF_ORG_INSTANCE_URL, where
     SF_TARGET_ORG may hold the token as it may for the sf CLI; the
@@ -86,12 +86,12 @@ def choose_target(project: Project, name: str | None = None) -> Target | None:
 
 
 def is_named(name: str | None) -> str:
-    """Gives the org that was asked for by name, here or in SF_TARGET_ORG; empty when none was."""
+    """Return the org that was asked for by name, here or in SF_TARGET_ORG; empty when none was."""
     return name or ("" if token_variable() == _TARGET_ORG else os.environ.get(_TARGET_ORG, ""))
 
 
 def org_of_environment() -> str:
-    """Gives the org that environment variables choose: a name, or an address with a token; empty when they do not.
+    """Return the org that environment variables choose: a name, or an address with a token; empty when they do not.
 
     Raises:
         UsageError: the address is none, or is missing.
@@ -103,17 +103,17 @@ def org_of_environment() -> str:
 
 
 def token_variable() -> str:
-    """Names the variable that holds the environment's access token: SF_TARGET_ORG if it is one, or SF_ACCESS_TOKEN."""
+    """Name the variable that holds the environment's access token: SF_TARGET_ORG if it is one, or SF_ACCESS_TOKEN."""
     return _TARGET_ORG if _TOKEN.fullmatch(os.environ.get(_TARGET_ORG, "")) else "SF_ACCESS_TOKEN"
 
 
 def address_of(target: Target | None) -> str:
-    """Gives the address by which a project remembers an org."""
+    """Return the address by which a project remembers an org."""
     return EMBEDDED_URL if target is None else target.login.url
 
 
 def find_target(url: str, name: str) -> Target:
-    """Gives a target at an address, best the one that had this name, from the environment or the logins.
+    """Return a target at an address, best the one that had this name, from the environment or the logins.
 
     Raises:
         NotFound: there is none.
@@ -134,7 +134,7 @@ def find_target(url: str, name: str) -> Target:
 
 
 def default_of(project: Project) -> str:
-    """Gives the alias or username that is the project's default; empty when it is the embedded org.
+    """Return the alias or username that is the project's default; empty when it is the embedded org.
 
     Raises:
         SettingsError: the file with the default cannot be read.
@@ -150,7 +150,7 @@ def default_of(project: Project) -> str:
 
 
 def set_default(project: Project, name: str) -> None:
-    """Makes a login, or `EMBEDDED`, the default of the project's state folder; an empty name takes the choice back.
+    """Make a login, or `EMBEDDED`, the default of the project's state folder; an empty name takes the choice back.
 
     Raises:
         NotFound: no login has that alias or username.
@@ -167,7 +167,7 @@ def set_default(project: Project, name: str) -> None:
 
 
 def refuse_token(name: str) -> None:
-    """Refuses an access token where a name belongs, without repeating it.
+    """Refuse an access token where a name belongs, without repeating it.
 
     Raises:
         UsageError: it is one.
@@ -180,7 +180,7 @@ def refuse_token(name: str) -> None:
 
 
 async def renew(target: Target) -> Target:
-    """Gets a new session for a target and keeps it; one that another program has just got is taken.
+    """Get a new session for a target and keeps it; one that another program has just got is taken.
 
     Raises:
         LoginFailed: there is no way to get one, or the org refuses.
@@ -234,7 +234,7 @@ async def connect(
     detached: bool = False,
     remark: Callable[[str], None] = lambda _: None,
 ) -> AsyncIterator[Connection]:
-    """Opens a connection to an org.
+    """Open a connection to an org.
 
     Args:
         project: whose embedded org it is, and whose API version is asked for.
@@ -310,7 +310,7 @@ def _version_of_environment() -> ApiVersion | None:
 
 
 def _common_version(asked: ApiVersion, newest: ApiVersion) -> ApiVersion:
-    """Gives the lower one; a version before agent tests were there is asked by projects with other metadata only."""
+    """Return the lower one; a version before agent tests were there is asked by projects with other metadata only."""
     if newest < OLDEST_API_VERSION:
         raise UsageError(f"the org has API version {newest} at most; agent tests need {OLDEST_API_VERSION}")
     return min(max(asked, OLDEST_API_VERSION), newest, NEWEST_API_VERSION)

@@ -12,8 +12,7 @@ from evalmeta.api.sync import fetched_from, refuse_changed_files, remember_fetch
 from evalmeta.client import metadata
 from evalmeta.model.registry import NEWEST_API_VERSION, parse_api_version
 from evalmeta.package.archive import read_zip
-from evalmeta.package.convert import target_path
-from evalmeta.package.files import put_file, state_of, target_below, write_below, write_file
+from evalmeta.package.files import put_file, state_of, target_below, target_path, write_below, write_file
 from evalmeta.package.forceignore import FORCEIGNORE_FILE, read_forceignore
 from evalmeta.package.resolver import find_components
 

@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING
 from evalmeta.api.org_targets import EMBEDDED_URL, address_of, choose_target, find_target, is_named
 from evalmeta.errors import NotFound
 from evalmeta.org.server import read_server
+from evalmeta.store.components import open_receipts
 from evalmeta.store.database import open_database
 from evalmeta.store.history import RemoteRuns, open_remote_runs
 from evalmeta.store.runs import Runs
-from evalmeta.store.tracking import open_receipts
 
 if TYPE_CHECKING:
     from evalmeta.api.org_targets import Target

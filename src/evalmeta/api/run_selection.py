@@ -50,7 +50,7 @@ class Choice:
     lists: tuple[tuple[CaseList, ...], ...] = ()
 
     def numbers(self, test: AgentTest) -> tuple[int, ...] | None:
-        """Gives the numbers of the chosen cases of a test, None for all of them."""
+        """Return the numbers of the chosen cases of a test, None for all of them."""
         chosen: frozenset[int] | None = None
         for alternatives in self.lists:
             one = _union(each.numbers for each in alternatives if each.name in {"", test.full_name, test.key})
@@ -58,7 +58,7 @@ class Choice:
         return None if chosen is None else tuple(sorted(chosen))
 
     def narrowed(self, lists: Sequence[CaseList]) -> Choice:
-        """Gives a choice that has only those cases that are in one of these lists, too; no lists change nothing.
+        """Return a choice that has only those cases that are in one of these lists, too; no lists change nothing.
 
         Where no definition was chosen yet, those are that the lists name.
         """
@@ -77,13 +77,13 @@ class Failures(NamedTuple):
 
     @property
     def cases(self) -> CaseList:
-        """Gives the cases as a list."""
+        """Return the cases as a list."""
         kind = type_of_run(self.run.id)
         return CaseList(f"{kind.name}:{self.run.definition}" if kind else self.run.definition, self.numbers)
 
 
 def by_tags(project: Project, tags: Iterable[str]) -> list[CaseList]:
-    """Gives the cases that the project's settings have under tags.
+    """Return the cases that the project's settings have under tags.
 
     Raises:
         UsageError: there is no such tag.
@@ -100,7 +100,7 @@ def by_tags(project: Project, tags: Iterable[str]) -> list[CaseList]:
 
 
 def in_files(lists: Sequence[CaseList], files: Sequence[FileTest]) -> tuple[CaseList, ...]:
-    """Gives lists with the numbers of cases that were named by their labels, and with the files' own names.
+    """Return lists with the numbers of cases that were named by their labels, and with the files' own names.
 
     Raises:
         UsageError: no case has the label; names the one that is most like it.
@@ -109,7 +109,7 @@ def in_files(lists: Sequence[CaseList], files: Sequence[FileTest]) -> tuple[Case
 
 
 def failed_in(project: Project, run_ids: Iterable[str]) -> list[Failures]:
-    """Gives for each run what failed or ended in an error in it.
+    """Return for each run what failed or ended in an error in it.
 
     Raises:
         NotFound: no such run is known here.
@@ -141,7 +141,7 @@ def _labelled(label: str, file: FileTest) -> frozenset[int]:
 
 
 def _names(file: FileTest) -> set[str]:
-    """Gives what people call a file: its path in the project or from here, its name, and that without suffixes."""
+    """Return what people call a file: its path in the project or from here, its name, and that without suffixes."""
     return {file.name, shown(file.path), file.path.name, file.path.name.split(".", 1)[0]}
 
 
@@ -189,14 +189,14 @@ class PlannedRun:
 
     @property
     def questions(self) -> int:
-        """Gives how many questions the agent would be asked, nothing tried again."""
+        """Return how many questions the agent would be asked, nothing tried again."""
         return sum(len(case.turns) for case in self.cases) * self.iterations
 
 
 async def plan_runs(
     connection: Connection, tests: Sequence[AgentTest], choice: Choice, options: RunOptions
 ) -> list[PlannedRun]:
-    """Gives what a run of each test would ask, by the definitions in the org.
+    """Return what a run of each test would ask, by the definitions in the org.
 
     Raises:
         OrgError: the org cannot be reached or refuses a call.

@@ -81,7 +81,7 @@ class ServerStatus:
 async def serve_org(
     project: Project, *, host: str, port: int, names: Sequence[str], on_start: Callable[[Server], None]
 ) -> None:
-    """Serves the project's org in this process until it is interrupted; arguments and errors as in `start_server`."""
+    """Serve the project's org in this process until it is interrupted; arguments and errors as in `start_server`."""
     _check_extra()
     from evalmeta.org.server import serve  # noqa: PLC0415 - uvicorn is an extra
 
@@ -89,7 +89,7 @@ async def serve_org(
 
 
 def start_server(project: Project, *, host: str, port: int, names: Sequence[str]) -> Server:
-    """Starts a process that serves the project's org, and gives the server once it answers.
+    """Start a process that serves the project's org, and gives the server once it answers.
 
     Args:
         project: whose org it is.
@@ -121,7 +121,7 @@ def start_server(project: Project, *, host: str, port: int, names: Sequence[str]
 
 
 def stop_server(project: Project) -> Server | None:
-    """Ends the project's server and gives what it was; None when none runs. Runs in progress go on by themselves.
+    """End the project's server and gives what it was; None when none runs. Runs in progress go on by themselves.
 
     Raises:
         OrgError: it runs on another machine, belongs to another user, or does not end.
@@ -147,12 +147,12 @@ def stop_server(project: Project) -> Server | None:
 
 
 def server_of(project: Project) -> Server | None:
-    """Gives the server of the project's org; None when none runs."""
+    """Return the server of the project's org; None when none runs."""
     return read_server(project.state_dir)
 
 
 def look_at_server(project: Project) -> ServerStatus:
-    """Tells whether the project's org is served, and what it has.
+    """Return whether the project's org is served, and what it has.
 
     Raises:
         StoreError: its database cannot be used.
@@ -167,7 +167,7 @@ def look_at_server(project: Project) -> ServerStatus:
 
 
 def reset_org(project: Project) -> None:
-    """Deletes all that is deployed, all jobs, runs and results; users and their tokens stay.
+    """Delete all that is deployed, all jobs, runs and results; users and their tokens stay.
 
     Raises:
         UsageError: a server runs, or a run is in progress.
@@ -187,7 +187,7 @@ def reset_org(project: Project) -> None:
 
 
 def make_token(project: Project, *, username: str | None = None, days: int = limits.TOKEN_DAYS) -> str:
-    """Makes a token for a user of the org, who is made when there is none; it is not kept and cannot be shown again.
+    """Make a token for a user of the org, who is made when there is none; it is not kept and cannot be shown again.
 
     Args:
         project: whose org it is.
@@ -207,7 +207,7 @@ def make_token(project: Project, *, username: str | None = None, days: int = lim
 
 
 def list_tokens(project: Project, *, username: str | None = None) -> list[StoredToken]:
-    """Lists the tokens of the org, or of one of its users, the newest first.
+    """List the tokens of the org, or of one of its users, the newest first.
 
     Raises:
         UsageError: it can be no username.
@@ -220,7 +220,7 @@ def list_tokens(project: Project, *, username: str | None = None) -> list[Stored
 
 
 def revoke_token(project: Project, token_id: str) -> None:
-    """Ends a token at once.
+    """End a token at once.
 
     Raises:
         NotFound: there is no token with this id.
@@ -304,6 +304,6 @@ def _checked(username: str) -> str:
 
 
 def _is_ours(url: str) -> bool:
-    """Tells whether an address stands for the project's own org: embedded, or served on this machine."""
+    """Return whether an address stands for the project's own org: embedded, or served on this machine."""
     host = urlsplit(url).hostname or ""
     return host.endswith(".invalid") or is_loopback(host)

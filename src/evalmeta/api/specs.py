@@ -10,15 +10,14 @@ from typing import TYPE_CHECKING, Literal
 
 from evalmeta.api.files import bytes_of, shown
 from evalmeta.errors import FormatError, InvalidMetadata, UsageError
-from evalmeta.formats.content import read_bytes
 from evalmeta.formats.definitions import definition_of
 from evalmeta.formats.diagnostics import Written, did_you_mean
+from evalmeta.formats.document import read_bytes
 from evalmeta.formats.files import format_of, read_document
 from evalmeta.model.definition import Definition, Expectation, Inputs, TestCase
 from evalmeta.model.expectations import ACTIONS, METRICS, OUTCOME, TOPIC, render_actions, scorer_kind, scorer_names
 from evalmeta.model.registry import EVALUATION_DEFINITION, TESTING_DEFINITION
-from evalmeta.package.convert import target_path
-from evalmeta.package.files import put_file, state_of
+from evalmeta.package.files import put_file, state_of, target_path
 from evalmeta.package.resolver import api_version_of, find_components
 from evalmeta.validation.definition_rules import is_api_name
 from evalmeta.validation.rules import rule_policy
@@ -30,9 +29,9 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
     from pathlib import Path
 
-    from evalmeta.formats.adk.legacy import Dialect
+    from evalmeta.formats.adk.reader import Dialect
     from evalmeta.formats.diagnostics import Loss
-    from evalmeta.formats.registry import SourceFormat, TargetFormat
+    from evalmeta.formats.document import SourceFormat, TargetFormat
     from evalmeta.model.problem import Problem
     from evalmeta.model.registry import MetadataType
     from evalmeta.package.files import FileState
@@ -53,7 +52,7 @@ class Answers:
 
     @property
     def is_nothing(self) -> bool:
-        """Says whether nothing was answered."""
+        """Return whether nothing was answered."""
         return self == Answers()
 
 
@@ -86,7 +85,7 @@ class Source:
 
 
 def read_source(path: Path, answers: Answers = Answers(), *, needs_subject: bool = True) -> Source:
-    """Reads a file of any format as a definition; the format shows in the content.
+    """Read a file of any format as a definition; the format shows in the content.
 
     Args:
         path: the file.
@@ -143,7 +142,7 @@ def _no_subject(what: str) -> UsageError:
 
 
 def write_as(definition: Definition, target: TargetFormat, *, dialect: Dialect = "python") -> Written:
-    """Writes a definition in a format, and says what the format cannot hold of it; `dialect` is ADK's."""
+    """Write a definition in a format, and says what the format cannot hold of it; `dialect` is ADK's."""
     # A format is loaded when it is written.
     match target:
         case "definition":
@@ -169,7 +168,7 @@ def write_as(definition: Definition, target: TargetFormat, *, dialect: Dialect =
 def convert_file(
     path: Path, target: TargetFormat, *, answers: Answers = Answers(), strict: bool = False, dialect: Dialect = "python"
 ) -> Written:
-    """Reads a file of any known format and writes it in another; nothing is put on disk.
+    """Read a file of any known format and writes it in another; nothing is put on disk.
 
     Args:
         path: the file.
@@ -198,7 +197,7 @@ def _converted(path: Path, target: TargetFormat, answers: Answers, dialect: Dial
 
 
 def _copied(path: Path, target: TargetFormat, answers: Answers, dialect: Dialect) -> Written | None:
-    """Writes what has the format already, with all that definitions cannot hold; None of what has another one."""
+    """Write what has the format already, with all that definitions cannot hold; None of what has another one."""
     label = shown(path)
     if target not in {"adk", "databricks"} or format_of(path, label=label) != target:
         return None
@@ -214,7 +213,7 @@ def _copied(path: Path, target: TargetFormat, answers: Answers, dialect: Dialect
 
 
 def put_converted(path: Path, content: bytes, *, overwrite: bool) -> FileState:
-    """Writes a file, unless it has the content already.
+    """Write a file, unless it has the content already.
 
     Raises:
         UsageError: it has other content, and `overwrite` is not set.
@@ -228,7 +227,7 @@ def put_converted(path: Path, content: bytes, *, overwrite: bool) -> FileState:
 
 
 def draft_test(project: Project, definition: Definition, api_name: str) -> Draft:
-    """Makes a definition a component of a project, checks it, and writes nothing.
+    """Make a definition a component of a project, checks it, and writes nothing.
 
     A component that the project has already keeps its place. Agentforce Studio takes a
     test's name for its API name, so that name becomes the definition's.
@@ -258,7 +257,7 @@ def draft_test(project: Project, definition: Definition, api_name: str) -> Draft
 
 
 def save_draft(draft: Draft, *, overwrite: bool) -> FileState:
-    """Writes a draft into its project.
+    """Write a draft into its project.
 
     Raises:
         InvalidMetadata: the draft has errors.
@@ -312,7 +311,7 @@ class Outline:
 
 
 def outlined_definition(outline: Outline) -> Definition:
-    """Makes the definition that an outline describes.
+    """Make the definition that an outline describes.
 
     Raises:
         UsageError: it has no name, subject or question, or names a metric that the runner does not know.

@@ -8,15 +8,13 @@ from typing import TYPE_CHECKING, Final
 from evalmeta.api.files import shown
 from evalmeta.client.metadata import list_components, retrieve
 from evalmeta.errors import Conflict, Suggestion
-from evalmeta.model.component import Manifest, ManifestTypes
+from evalmeta.model.component import Manifest, ManifestTypes, SyncState, hash_of, sync_state
 from evalmeta.model.problem import Location, Problem, Severity
 from evalmeta.model.registry import TYPES
-from evalmeta.model.sync import SyncState, hash_of, sync_state
 from evalmeta.package.archive import read_zip
-from evalmeta.package.convert import parse_safe_file_name
-from evalmeta.package.files import read_file
+from evalmeta.package.files import parse_safe_file_name, read_file
 from evalmeta.protocol.json_fields import from_timestamp
-from evalmeta.store.tracking import Synced, open_receipts, open_tracking
+from evalmeta.store.components import Synced, open_receipts, open_tracking
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -28,7 +26,7 @@ if TYPE_CHECKING:
     from evalmeta.model.registry import MetadataType
     from evalmeta.package.project import Project
     from evalmeta.protocol.metadata_api import DeployMessage, DeployResult, FileProperties, RetrieveResult
-    from evalmeta.store.tracking import Receipts, Sent, Tracking
+    from evalmeta.store.components import Receipts, Sent, Tracking
 
 
 # The hash of a component that only the org has: its content is not fetched.

@@ -1,23 +1,37 @@
-"""What commands about jobs share: how long to wait, which job, and how to find it again."""
+"""What commands about jobs share: how long to wait, which job, and how to find it again.
+
+What the deploy commands share: waiting for a deployment, and printing its result.
+"""
 
 from __future__ import annotations
 
 import math
 from asyncio import CancelledError
 from contextlib import contextmanager
-from typing import TYPE_CHECKING
+from dataclasses import asdict
+from typing import TYPE_CHECKING, Final
 
 import click
 
-from evalmeta import limits
+from evalmeta import api, limits
 from evalmeta.cli.options import option_group
-from evalmeta.cli.output import note
-from evalmeta.errors import OrgError, WaitRanOut
+from evalmeta.cli.output import console, note, print_json, print_problems, print_table, warn
+from evalmeta.errors import EXIT_PARTIAL, EXIT_PASSED, EXIT_WAIT_RAN_OUT, OrgError, Suggestion, WaitRanOut
+from evalmeta.report.problems import problem_json
+from evalmeta.report.progress import JobProgress
+from evalmeta.report.text import count
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
+    from evalmeta.api.deployments import Deployment
+    from evalmeta.api.packages import DeployPackage
     from evalmeta.cli.options import Decorator
+    from evalmeta.client.connection import Connection
+    from evalmeta.model.json_value import JsonObject
+    from evalmeta.package.project import Project
+    from evalmeta.protocol.metadata_api import DeployResult
+
 
 _UNTIL_DONE = "until it is done"
 
@@ -100,3 +114,116 @@ def print_suggestions(suggestions: Sequence[str]) -> None:
     """Print suggested commands, one a line."""
     for suggestion in suggestions:
         note(suggestion, indent="  ")
+
+
+_WOULD: Final = {"Created": "Would create", "Changed": "Would change", "Deleted": "Would delete"}
+
+
+async def finish_deployment(
+    connection: Connection,
+    project: Project,
+    job_id: str,
+    *,
+    wait: float | None,
+    as_json: bool,
+    package: DeployPackage | None = None,
+) -> int:
+    """Show a deployment's progress until it is done, print its result, and return the exit code.
+
+    Args:
+        connection: the org that has it.
+        project: the project that it is of.
+        job_id: its id.
+        wait: seconds, as `wait_option` reads them.
+        as_json: print JSON, also if it times out.
+        package: the package that was sent.
+
+    Raises:
+        WaitRanOut: the deployment continues.
+        EvalmetaError: it failed, or the org cannot be reached.
+    """
+    seconds = wait_seconds(wait, default=limits.DEPLOY_WAIT_SECONDS)
+    with JobProgress(console(err=True), f"Deployment {job_id}", enabled=not as_json) as progress:
+
+        def show(now: DeployResult) -> None:
+            progress.update(now.status, now.number_components_deployed, now.number_components_total)
+
+        try:
+            with job_continues(job_id, job_suggestions(job_id)):
+                outcome = await api.deployments.finish(
+                    connection, project, job_id, package=package, wait=seconds, on_progress=show
+                )
+        except WaitRanOut as timed_out:
+            if not as_json:
+                raise
+            result: JsonObject = {"id": job_id, "status": "InProgress", "files": []}
+            print_json(result, status=EXIT_WAIT_RAN_OUT, warnings=[str(timed_out)])
+            return EXIT_WAIT_RAN_OUT
+    return print_deployment(outcome, as_json=as_json)
+
+
+def job_suggestions(job_id: str) -> tuple[Suggestion, ...]:
+    """Return what can be done about a deployment that continues."""
+    return (
+        Suggestion("Wait for it", "deploy", "resume", "--job-id", job_id),
+        Suggestion("Show its status", "deploy", "report", "--job-id", job_id),
+        Suggestion("Cancel it", "deploy", "cancel", "--job-id", job_id),
+    )
+
+
+def print_started(job_id: str, what: str, *, as_json: bool) -> None:
+    """Print that a deployment was started and continues in the org."""
+    if as_json:
+        print_json({"id": job_id, "status": "Queued", "files": []})
+        return
+    click.echo(f"{what} {job_id} continues in the org.")
+    print_suggestions(job_suggestions(job_id))
+
+
+def print_deployment(outcome: Deployment, *, as_json: bool) -> int:
+    """Print a deployment that succeeded, completely or in part, and return the exit code."""
+    is_partial = outcome.status == "SucceededPartial"
+    code = EXIT_PARTIAL if is_partial else EXIT_PASSED
+    if as_json:
+        warnings = [*map(str, outcome.warnings), *outcome.messages]
+        print_json(deployment_json(outcome), status=code, warnings=warnings)
+        return code
+    if outcome.warnings:
+        print_problems(outcome.warnings, err=True)
+    for message in outcome.messages:
+        warn(message)
+    click.echo(_headline(outcome, is_partial=is_partial))
+    states = _WOULD if outcome.result.check_only else {}
+    ordered = sorted(outcome.components, key=lambda each: each.full_name.casefold())
+    rows = [(states.get(each.state, each.state), each.full_name, each.file) for each in ordered]
+    print_table(["State", "Name", "File"], rows)
+    if outcome.problems:
+        click.echo("\nRefused")
+        print_problems(outcome.problems)
+    if outcome.result.check_only and not is_partial:
+        note(Suggestion("Deploy exactly this", "deploy", "quick", "--job-id", outcome.id))
+    return code
+
+
+def deployment_json(outcome: Deployment) -> JsonObject:
+    """Return a deployment as `--json` prints it."""
+    return {
+        "id": outcome.id,
+        "status": outcome.status,
+        "checkOnly": outcome.result.check_only,
+        "files": [asdict(each) for each in outcome.components],
+        "failures": [problem_json(each) for each in outcome.problems],
+    }
+
+
+def _headline(outcome: Deployment, *, is_partial: bool) -> str:
+    deleted = sum(each.state == "Deleted" for each in outcome.components)
+    kept = len(outcome.components) - deleted
+    what = count(kept, "component")
+    if is_partial:
+        refused = len({each.component or each.location.path for each in outcome.problems})
+        what = f"{kept} of {kept + refused} components"
+    if outcome.result.check_only:
+        would = f", would delete {deleted}" if deleted else ""
+        return f"Validated {what}{would}; the org was not changed (deploy id {outcome.id})."
+    return f"Deployed {what}{f', deleted {deleted}' if deleted else ''} (deploy id {outcome.id})."

@@ -27,9 +27,8 @@ from evalmeta.errors import (
 )
 from evalmeta.model.registry import EVALUATION_DEFINITION, TESTING_DEFINITION, type_of_run
 from evalmeta.model.run import Run, RunStatus, Verdict
-from evalmeta.protocol.connect import read_run, read_run_definition
+from evalmeta.protocol.connect import read_run, read_run_definition, write_options
 from evalmeta.protocol.json_fields import from_timestamp, integer, object_at, optional_text, text
-from evalmeta.protocol.run_options import write_options
 from evalmeta.protocol.testing import plain_status, read_testing_run
 
 if TYPE_CHECKING:

@@ -9,9 +9,7 @@ import orjson
 
 from evalmeta import limits
 from evalmeta.errors import FormatError, NotFound
-from evalmeta.formats.content import read_bytes
-from evalmeta.formats.document import Document, Reading
-from evalmeta.formats.registry import ADK_CONFIG, HEAD_BYTES, recognise
+from evalmeta.formats.document import ADK_CONFIG, HEAD_BYTES, Document, Reading, read_bytes, recognise
 from evalmeta.model.evaluation import evaluation_of
 from evalmeta.xmlio.definitions import read_definition
 from evalmeta.xmlio.reader import read_xml
@@ -19,7 +17,7 @@ from evalmeta.xmlio.reader import read_xml
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from evalmeta.formats.registry import SourceFormat
+    from evalmeta.formats.document import SourceFormat
     from evalmeta.model.json_value import JsonValue
 
 

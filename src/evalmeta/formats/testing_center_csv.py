@@ -14,10 +14,9 @@ import re
 from typing import TYPE_CHECKING, Final
 
 from evalmeta import limits
-from evalmeta.formats.content import read_bytes
 from evalmeta.formats.csv_source import CsvRow, read_csv
 from evalmeta.formats.diagnostics import Diagnostics, Loss, Written, case_name, foreign_character, number_losses
-from evalmeta.formats.document import Document, Reading
+from evalmeta.formats.document import Document, Reading, read_bytes
 from evalmeta.model.definition import ContextVariable, Definition, Expectation, HistoryMessage, Inputs, TestCase
 from evalmeta.model.evaluation import evaluation_of
 from evalmeta.model.expectations import (

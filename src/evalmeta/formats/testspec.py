@@ -10,9 +10,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final
 
 from evalmeta import limits
-from evalmeta.formats.content import read_bytes
 from evalmeta.formats.diagnostics import Diagnostics
-from evalmeta.formats.document import Document, Reading
+from evalmeta.formats.document import Document, Reading, read_bytes
 from evalmeta.formats.yaml_source import YamlRecord, read_yaml
 from evalmeta.model.definition import (
     ContextVariable,

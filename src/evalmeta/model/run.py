@@ -278,7 +278,7 @@ def join(parts: Sequence[Run], whole: Run) -> Run:
 
 
 def _status(parts: Sequence[Run], iterations: int) -> RunStatus:
-    """Iterations run one after the other; one that ended early ends the run."""
+    """Iteration run one after the other; one that ended early ends the run."""
     statuses = {each.status for each in parts}
     for early in (RunStatus.ERROR, RunStatus.TERMINATED):
         if early in statuses:

@@ -14,7 +14,7 @@ from evalmeta.errors import ArchiveError
 from evalmeta.model.component import WILDCARD
 from evalmeta.model.registry import NEWEST_API_VERSION, metadata_type, parse_api_version
 from evalmeta.package.archive import read_zip
-from evalmeta.package.convert import META_XML_SUFFIX, parse_safe_file_name
+from evalmeta.package.files import META_XML_SUFFIX, parse_safe_file_name
 from evalmeta.protocol.json_fields import read_object, to_timestamp
 from evalmeta.protocol.metadata_api import DeployDetails, DeployMessage, DeployOptions, DeployResult
 from evalmeta.protocol.soap import from_json, to_json, write_results

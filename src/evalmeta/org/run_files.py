@@ -9,8 +9,7 @@ import orjson
 from pydantic import TypeAdapter, ValidationError
 
 from evalmeta.errors import NotFound, OrgFault, SettingsError, Suggestion
-from evalmeta.formats.content import digest_of
-from evalmeta.formats.document import Reading, reading_from
+from evalmeta.formats.document import Reading, digest_of, reading_from
 from evalmeta.formats.files import read_document
 from evalmeta.model.settings import SubjectSettings
 

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Final
 from evalmeta import limits
 from evalmeta.errors import ArchiveError
 from evalmeta.model.component import PACKAGE_FILE, Manifest, ManifestTypes, merge_types
-from evalmeta.package.convert import entry_name
+from evalmeta.package.files import entry_name
 from evalmeta.package.zip_reader import (
     CENTRAL,
     CENTRAL_MAGIC,

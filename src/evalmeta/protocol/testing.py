@@ -14,7 +14,7 @@ import orjson
 
 from evalmeta.errors import MessageUnreadable
 from evalmeta.model.run import CaseResult, Run, RunStatus, TestResult, Verdict
-from evalmeta.protocol.connect import escape_html, read_case_verdict, read_verdict
+from evalmeta.protocol.connect import escape_html, read_case_verdict, read_options, read_verdict, write_options
 from evalmeta.protocol.generated_data import read_generated, write_generated
 from evalmeta.protocol.json_fields import (
     from_timestamp,
@@ -27,7 +27,6 @@ from evalmeta.protocol.json_fields import (
     to_timestamp,
     value_at,
 )
-from evalmeta.protocol.run_options import read_options, write_options
 
 if TYPE_CHECKING:
     from collections.abc import Callable

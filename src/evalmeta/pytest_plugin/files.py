@@ -17,7 +17,7 @@ from evalmeta.errors import EvalmetaError, FormatError, InvalidMetadata, Project
 from evalmeta.formats.files import looks_like_evaluation
 from evalmeta.model.aggregation import verdict_in
 from evalmeta.model.run import RunOptions, Verdict
-from evalmeta.package.convert import parse_file_name
+from evalmeta.package.files import parse_file_name
 from evalmeta.package.project import has_project
 from evalmeta.pytest_plugin.evaluations import gets_whole_files
 from evalmeta.pytest_plugin.results import error_text, failure_repr
@@ -196,7 +196,7 @@ class CaseItem(pytest.Item):
             raise _CaseError
 
     def runtest(self) -> None:
-        """Pass, fails, or is skipped when nothing was decided."""
+        """Pas, fails, or is skipped when nothing was decided."""
         summary = self._summary
         if summary.pass_rate is None:
             reason = f"nothing was judged: {why_not_passed(self._results[0])}"

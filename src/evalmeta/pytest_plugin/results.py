@@ -19,7 +19,7 @@ from evalmeta.model.run import CaseResult, RunOptions, Verdict
 from evalmeta.model.statistics import CaseCounts
 from evalmeta.report.comparison import comparison_lines
 from evalmeta.report.text import and_more, clean, count, escape_unsafe, one_line, percent
-from evalmeta.store.baselines import read_baseline
+from evalmeta.store.history import read_baseline
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -136,7 +136,7 @@ class SessionResults:
     def write_report(self, folder: Path) -> Path:
         """Write a report `evalmeta-20260212T054708.966000Z.json`, named by the time in UTC, and return its path.
 
-        The file is a baseline (`evalmeta.store.baselines`) with additional keys. Existing reports are never replaced.
+        The file is a baseline (`evalmeta.store.history`) with additional keys. Existing reports are never replaced.
 
         Raises:
             ProjectError: The report cannot be written.

@@ -16,8 +16,7 @@ from evalmeta.errors import StoreError
 from evalmeta.model.generated_data import Action, GeneratedData, Passage, Tokens
 from evalmeta.model.login import ADMIN
 from evalmeta.model.run import CaseResult, EarlierTurn, Run, RunStatus, TestResult, Verdict
-from evalmeta.protocol.connect import read_case
-from evalmeta.protocol.run_options import read_options, write_options
+from evalmeta.protocol.connect import read_case, read_options, write_options
 from evalmeta.store.database import next_ids
 
 if TYPE_CHECKING:

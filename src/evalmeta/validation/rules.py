@@ -16,7 +16,7 @@ from evalmeta.errors import NotFound, SettingsError
 from evalmeta.model.expectations import expectation_kind, known_names
 from evalmeta.model.problem import Severity
 from evalmeta.model.registry import TESTING_DEFINITION
-from evalmeta.validation import case_rules, definition_rules, expectation_rules
+from evalmeta.validation import definition_rules, expectation_rules
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -65,14 +65,14 @@ TESTING_RULES: Final[tuple[tuple[Rule, Callable[[DefinitionScope], Iterator[Find
 """Rules about an AiTestingDefinition as a whole, in addition to DEFINITION_RULES."""
 
 CASE_RULES: Final[tuple[tuple[Rule, Callable[[TestCase], Iterator[Finding]]], ...]] = (
-    (Rule("utterance-empty", _ERROR, _ERROR), case_rules.find_empty_utterance),
-    (Rule("expectations-missing", _WARNING, _WARNING), case_rules.find_no_expectations),
-    (Rule("expectation-twice", _WARNING, _WARNING), case_rules.find_expectations_twice),
-    (Rule("context-variable-twice", _ERROR, _ERROR), case_rules.find_context_variables_twice),
-    (Rule("history-role", _ERROR, _ERROR), case_rules.find_history_role),
-    (Rule("history-order", _ERROR, _ERROR), case_rules.find_history_order),
-    (Rule("history-topic", _ERROR, _WARNING), case_rules.find_history_topic),
-    (Rule("history-index", _ERROR, _ERROR), case_rules.find_history_index),
+    (Rule("utterance-empty", _ERROR, _ERROR), definition_rules.find_empty_utterance),
+    (Rule("expectations-missing", _WARNING, _WARNING), definition_rules.find_no_expectations),
+    (Rule("expectation-twice", _WARNING, _WARNING), definition_rules.find_expectations_twice),
+    (Rule("context-variable-twice", _ERROR, _ERROR), definition_rules.find_context_variables_twice),
+    (Rule("history-role", _ERROR, _ERROR), definition_rules.find_history_role),
+    (Rule("history-order", _ERROR, _ERROR), definition_rules.find_history_order),
+    (Rule("history-topic", _ERROR, _WARNING), definition_rules.find_history_topic),
+    (Rule("history-index", _ERROR, _ERROR), definition_rules.find_history_index),
 )
 
 EXPECTATION_RULES: Final[tuple[tuple[Rule, Callable[[Expectation], Iterator[Finding]]], ...]] = (

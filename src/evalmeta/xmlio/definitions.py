@@ -28,8 +28,14 @@ from evalmeta.model.definition import (
 from evalmeta.model.problem import Problem, Severity
 from evalmeta.model.registry import EVALUATION_DEFINITION, TESTING_DEFINITION
 from evalmeta.xmlio.reader import NAMESPACE, local_name, read_xml
-from evalmeta.xmlio.schema import BOOLEANS, XML_BLANKS, parse_integer
-from evalmeta.xmlio.structure import check_structure, definition_type, explain_structure
+from evalmeta.xmlio.structure import (
+    BOOLEANS,
+    XML_BLANKS,
+    check_structure,
+    definition_type,
+    explain_structure,
+    parse_integer,
+)
 from evalmeta.xmlio.writer import Node, node, render
 
 if TYPE_CHECKING:

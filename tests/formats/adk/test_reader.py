@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from evalmeta.errors import FormatError
 from evalmeta.formats.adk.config import DEFAULT_CONFIG, AdkConfig, read_test_config
 from evalmeta.formats.adk.reader import read_adk, read_adk_file
-from evalmeta.formats.registry import recognise
+from evalmeta.formats.document import recognise
 from evalmeta.model.definition import Expectation
 from formats.adkfiles import (
     FULL,

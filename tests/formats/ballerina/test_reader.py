@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from evalmeta.errors import FormatError
 from evalmeta.formats.ballerina.reader import read_ballerina
-from evalmeta.formats.registry import recognise
+from evalmeta.formats.document import recognise
 from evalmeta.model.definition import Expectation
 from evalmeta.model.generated_data import Action
 from formats.ballerinasets import ADD, SUBTRACT, assistant, evalset, iteration, result, trace, user

@@ -34,7 +34,7 @@ from evalmeta.formats.databricks.metrics import (
 )
 from evalmeta.formats.databricks.reader import read_databricks, read_databricks_file, read_databricks_rows
 from evalmeta.formats.databricks.tables import rows_of
-from evalmeta.formats.registry import recognise
+from evalmeta.formats.document import recognise
 from evalmeta.model.definition import Expectation, HistoryMessage
 from evalmeta.model.generated_data import GeneratedData, Passage, Tokens
 

@@ -1,4 +1,7 @@
-"""`evalmeta convert`: convert between source and metadata format, and between formats of tests."""
+"""`evalmeta convert`: convert between source and metadata format, and between formats of tests.
+
+`evalmeta format`: format definitions and manifests.
+"""
 
 from __future__ import annotations
 
@@ -10,21 +13,23 @@ import click
 
 from evalmeta import api
 from evalmeta.cli.options import answers_options, api_version_option, selection_options
-from evalmeta.cli.output import json_option, note, print_json, print_losses, print_table
-from evalmeta.errors import UsageError
-from evalmeta.formats.registry import ADK_CONFIG, TARGET_FORMATS
+from evalmeta.cli.output import json_option, note, print_json, print_losses, print_problems, print_table
+from evalmeta.errors import EXIT_FAILED, EXIT_PASSED, UsageError
+from evalmeta.formats.document import ADK_CONFIG, TARGET_FORMATS
 from evalmeta.package.project import find_project
 from evalmeta.package.selection import Selection
+from evalmeta.report.problems import problem_json
 from evalmeta.report.text import count
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from evalmeta.api.convert import ConvertedFile
+    from evalmeta.api.files import Formatting
     from evalmeta.api.specs import Answers
-    from evalmeta.formats.adk.legacy import Dialect
+    from evalmeta.formats.adk.reader import Dialect
     from evalmeta.formats.diagnostics import Written
-    from evalmeta.formats.registry import TargetFormat
+    from evalmeta.formats.document import TargetFormat
     from evalmeta.model.json_value import JsonValue
     from evalmeta.model.registry import ApiVersion
 
@@ -193,3 +198,40 @@ def _report(done: Sequence[ConvertedFile], *, as_json: bool) -> None:
         return
     click.echo(f"Converted {count(sum(1 for each in done if each.full_name), 'component')}.")
     print_table(["State", "Name", "File"], [(each.state, each.full_name, each.file) for each in done])
+
+
+@click.command("format")
+@click.argument("paths", nargs=-1, type=click.Path(path_type=Path), metavar="[PATH]...")
+@click.option("--check", is_flag=True, help="List the files that would change without writing; exit with 1 if any.")
+@json_option
+def format_(paths: tuple[Path, ...], *, check: bool, as_json: bool) -> int:
+    """Format definitions and manifests as an org writes them.
+
+    Sets order, indentation and escaping. Comments stay with their elements, and texts
+    never change. PATH is a definition, a manifest or a folder to search. By default, the
+    project's definitions and manifests are formatted. Files with problems are not
+    changed, and the exit code is then 1.
+
+    \b
+    evalmeta format
+    evalmeta format --check force-app manifest/package.xml
+    """
+    done = api.files.format_files(paths, check=check)
+    status = EXIT_FAILED if done.problems or (check and done.changed) else EXIT_PASSED
+    if as_json:
+        problems = [problem_json(each) for each in done.problems]
+        print_json({"files": done.files, "changed": [*done.changed], "problems": problems}, status=status)
+        return status
+    if done.problems:
+        print_problems(done.problems, files=done.files, err=True)
+    for file in done.changed:
+        click.echo(file)
+    note(_last_line(done, check=check))
+    return status
+
+
+def _last_line(done: Formatting, *, check: bool) -> str:
+
+    if not done.changed:
+        return f"{count(done.files - len({each.location.path for each in done.problems}), 'file')} already formatted."
+    return f"{'Would format' if check else 'Formatted'} {len(done.changed):,} of {count(done.files, 'file')}."

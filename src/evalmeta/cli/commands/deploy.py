@@ -1,4 +1,7 @@
-"""`evalmeta deploy`: deploy definitions to the org."""
+"""`evalmeta deploy`: deploy definitions to the org.
+
+`evalmeta deploy report|resume|cancel|quick`: deployments that were started before.
+"""
 
 from __future__ import annotations
 
@@ -9,17 +12,27 @@ from typing import TYPE_CHECKING, Final
 import click
 from click.core import ParameterSource
 
-from evalmeta import api
-from evalmeta.cli.deployments import finish_deployment, print_started
+from evalmeta import api, limits
 from evalmeta.cli.groups import LazyGroup
-from evalmeta.cli.jobs import wait_option
+from evalmeta.cli.jobs import (
+    deployment_json,
+    finish_deployment,
+    job_continues,
+    job_options,
+    job_suggestions,
+    print_deployment,
+    print_started,
+    wait_option,
+    wait_seconds,
+)
 from evalmeta.cli.options import api_version_option, option_group, selection_options
-from evalmeta.cli.orgs import choose_target, run_in_target, target_org_option
-from evalmeta.cli.output import json_option, note, print_json, warn
-from evalmeta.errors import EXIT_PASSED
+from evalmeta.cli.orgs import choose_target, run_in_org, run_in_target, target_org_option
+from evalmeta.cli.output import json_option, note, print_json, print_table, warn
+from evalmeta.errors import EXIT_FAILED, EXIT_PASSED, UsageError
 from evalmeta.model.component import DESTRUCTIVE_FILES, POST_DESTRUCTIVE_FILE, PRE_DESTRUCTIVE_FILE
 from evalmeta.package.project import find_project
 from evalmeta.protocol.metadata_api import DeployOptions
+from evalmeta.protocol.soap import to_json
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
@@ -31,14 +44,15 @@ if TYPE_CHECKING:
     from evalmeta.model.registry import ApiVersion
     from evalmeta.package.project import Project
     from evalmeta.package.selection import Selection
+    from evalmeta.protocol.metadata_api import DeployResult
 
 
 _TEST_LEVELS: Final = ("NoTestRun", "RunSpecifiedTests", "RunLocalTests", "RunAllTestsInOrg", "RunRelevantTests")
 _COMMANDS: Final = {
-    "cancel": ("deploy_jobs:cancel", "Cancel a deployment that is not done."),
-    "quick": ("deploy_jobs:quick", "Deploy exactly what was validated, once and within ten days."),
-    "report": ("deploy_jobs:report", "Show the status or the result of a deployment."),
-    "resume": ("deploy_jobs:resume", "Wait for a deployment that continues, and show its result."),
+    "cancel": ("deploy:cancel", "Cancel a deployment that is not done."),
+    "quick": ("deploy:quick", "Deploy exactly what was validated, once and within ten days."),
+    "report": ("deploy:report", "Show the status or the result of a deployment."),
+    "resume": ("deploy:resume", "Wait for a deployment that continues, and show its result."),
     "start": ("deploy:start", "Do the same as `evalmeta deploy`."),
     "validate": ("deploy:validate", "Let the org check everything without changing it, for `deploy quick`."),
 }
@@ -228,3 +242,128 @@ def _send(
         )
 
     return run_in_target(project, target, send, api_version=request.api_version)
+
+
+_async_option = click.option("--async", "is_async", is_flag=True, help="Do not wait for the result.")
+
+
+@click.command()
+@job_options("deployment")
+@target_org_option
+@json_option
+def report(*, job_id: str | None, target_org: str | None, as_json: bool) -> int:
+    """Show the status or the result of a deployment."""
+
+    async def show(connection: Connection, project: Project) -> int:
+        job = job_id or api.deployments.most_recent(connection, project)
+        outcome = await api.deployments.fetch(connection, project, job)
+        if as_json and not outcome.result.done:
+            fields = to_json(outcome.result).items()
+            result = {name: value for name, value in fields if isinstance(value, str | int | float)}
+            print_json({**deployment_json(outcome), "deployResult": result})
+            return EXIT_PASSED
+        if not as_json:
+            print_table(["Property", "Value"], [row for row in _rows(outcome.result) if row[1]])
+        if not outcome.result.done:
+            return EXIT_PASSED
+        if not as_json:
+            click.echo()
+        if outcome.status in {"Failed", "Canceled"}:
+            raise api.deployments.failure_of(outcome)
+        return print_deployment(outcome, as_json=as_json)
+
+    return run_in_org(target_org, show)
+
+
+@click.command()
+@job_options("deployment")
+@wait_option("33")
+@target_org_option
+@json_option
+def resume(*, job_id: str | None, wait: float | None, target_org: str | None, as_json: bool) -> int:
+    """Wait for a deployment that continues, and show its result."""
+
+    async def finish(connection: Connection, project: Project) -> int:
+        job = job_id or api.deployments.most_recent(connection, project)
+        return await finish_deployment(connection, project, job, wait=wait, as_json=as_json)
+
+    return run_in_org(target_org, finish)
+
+
+@click.command()
+@job_options("validation")
+@_async_option
+@wait_option("33")
+@target_org_option
+@json_option
+def quick(*, job_id: str | None, is_async: bool, wait: float | None, target_org: str | None, as_json: bool) -> int:
+    """Deploy exactly what was validated, once and within ten days.
+
+    \b
+    evalmeta deploy validate
+    evalmeta deploy quick --use-most-recent
+    """
+    _check(wait, is_async=is_async)
+
+    async def start(connection: Connection, project: Project) -> int:
+        validation = job_id or api.deployments.most_recent(connection, project, validation=True)
+        job = await api.deployments.quick_deploy(connection, project, validation)
+        if is_async:
+            print_started(job, "Deployment", as_json=as_json)
+            return EXIT_PASSED
+        return await finish_deployment(connection, project, job, wait=wait, as_json=as_json)
+
+    return run_in_org(target_org, start)
+
+
+@click.command()
+@job_options("deployment")
+@_async_option
+@wait_option("33")
+@target_org_option
+@json_option
+def cancel(*, job_id: str | None, is_async: bool, wait: float | None, target_org: str | None, as_json: bool) -> int:
+    """Cancel a deployment that is not done."""
+    _check(wait, is_async=is_async)
+
+    async def cancel_job(connection: Connection, project: Project) -> int:
+        job = job_id or api.deployments.most_recent(connection, project)
+        seconds = 0 if is_async else wait_seconds(wait, default=limits.DEPLOY_WAIT_SECONDS)
+        with job_continues(job, job_suggestions(job)):
+            result = await api.deployments.cancel(connection, job, wait=seconds)
+        return _print_canceled(job, result, as_json=as_json)
+
+    return run_in_org(target_org, cancel_job)
+
+
+def _check(wait: float | None, *, is_async: bool) -> None:
+    if is_async and wait is not None:
+        raise UsageError("--async and --wait cannot be combined.")
+
+
+def _print_canceled(job_id: str, result: DeployResult | None, *, as_json: bool) -> int:
+    status = "Canceling" if result is None else result.status
+    code = EXIT_PASSED if status in {"Canceling", "Canceled"} else EXIT_FAILED
+    if as_json:
+        print_json({"id": job_id, "status": status}, status=code)
+    elif result is None:
+        click.echo(f"Deployment {job_id} will be canceled.")
+    elif code:
+        click.echo(f"Deployment {job_id} was done before it could be canceled: {status}.")
+    else:
+        click.echo(f"Canceled deployment {job_id}; the org was not changed.")
+    return code
+
+
+def _rows(result: DeployResult) -> list[tuple[str, str]]:
+    done, total = result.number_components_deployed, result.number_components_total
+    times = (("Started", result.start_date), ("Ended", result.completed_date))
+    return [
+        ("Validation" if result.check_only else "Deployment", result.id),
+        ("Status", result.status),
+        ("By", result.created_by_name),
+        *((name, (time or "")[:19].replace("T", " ")) for name, time in times),
+        ("Components", f"{done:,} of {total:,}"),
+        ("Refused", f"{result.number_component_errors:,}" if result.number_component_errors else ""),
+        ("Canceled by", result.canceled_by_name or ""),
+    ]

@@ -3,6 +3,8 @@
 Sources: ADK, "Evaluation criteria", and its evaluators (samples, majority, shares, thresholds for means); adk-ts, where
 `final_response_match_v2` is a share; Databricks, "Built-in AI judges (MLflow 2)": which data each needs, yes or no with
 a rationale, and chunk_relevance as one judgement for each passage, whose precision has no documented threshold.
+
+Expectations that a rater judges with a rating from 0 to 5.
 """
 
 from __future__ import annotations
@@ -17,9 +19,9 @@ from pydantic import AfterValidator, BaseModel, ConfigDict, Field, ValidationErr
 
 from evalmeta import limits
 from evalmeta.engine.raters.judge import Rating, Rubric
-from evalmeta.engine.scorers.rated import checked_rating
 from evalmeta.engine.scorers.results import undecided
 from evalmeta.errors import RaterError
+from evalmeta.model.expectations import canonical_name, expectation_kind
 from evalmeta.model.run import TestResult, Verdict
 
 if TYPE_CHECKING:
@@ -365,3 +367,69 @@ def _part_line(part: JudgedPart) -> str:
     cut = rationale if len(rationale) <= _MAX_RATIONALE else f"{rationale[: _MAX_RATIONALE - 1]}…"
     # A colon and a blank end the name.
     return f"{part.label}, {name.replace(': ', ':')}: {cut}"
+
+
+_MAX_RATING: Final = 5
+
+
+def rated_by(rater: Rater, *, threshold: float = 3.0) -> Scorer:
+    """Return a scorer that asks a rater; the score is the rating, 0 to 5.
+
+    The result is UNDECIDED if the rater cannot judge the metric, or a response has no expected one.
+    """
+
+    def score_rated(expectation: Expectation, exchange: Exchange) -> TestResult | Awaitable[TestResult]:
+        kind = expectation_kind(expectation.name)
+        actual, expected = exchange.generated.outcome, (expectation.expected_value or "").strip()
+        if kind is not None and kind.needs == "value" and not expected:
+            return undecided(expectation, "no expectedValue: there is no response to compare with", actual=actual)
+        rubric = Rubric(
+            canonical_name(expectation.name),
+            exchange.utterance,
+            actual,
+            expected,
+            exchange.history,
+            exchange.generated.actions,
+            threshold,
+        )
+        rating = rater(rubric)
+        if isinstance(rating, Rating) or not isawaitable(rating):
+            return _rating_result(expectation, actual, rating)
+        return _await_rating(expectation, actual, rating)
+
+    return score_rated
+
+
+async def _await_rating(expectation: Expectation, actual: str, rating: Awaitable[Rating]) -> TestResult:
+    return _rating_result(expectation, actual, await rating)
+
+
+def _rating_result(expectation: Expectation, actual: str, rating: object) -> TestResult:
+    expected = expectation.expected_value or ""
+    if rating is None:
+        explanation = f"{expectation.name} needs an LLM rater, and no LLM rater is configured"
+        return undecided(expectation, explanation, expected=expected, actual=actual)
+    rating = checked_rating(rating)
+    return TestResult(
+        expectation.name,
+        rating.verdict,
+        expected=expected,
+        actual=actual,
+        score=rating.score,
+        explanation=rating.explanation,
+        label=expectation.label,
+        rater=rating.rater,
+    )
+
+
+def checked_rating(rating: object) -> Rating:
+    """Return what a rater returned, if it is a valid rating.
+
+    Raises:
+        RaterError: It is not a Rating, or its score is not from 0 to 5.
+    """
+    if not isinstance(rating, Rating):
+        raise RaterError(f"the rater returned {type(rating).__name__}, which is not a Rating")
+    if rating.score is not None and not 0 <= rating.score <= _MAX_RATING:
+        raise RaterError(f"{rating.rater} returned the rating {rating.score}, which is not from 0 to {_MAX_RATING}")
+    return rating

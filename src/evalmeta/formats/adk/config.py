@@ -14,9 +14,9 @@ import orjson
 from evalmeta import limits
 from evalmeta.formats.adk.cases import RUBRIC_TYPES, AdkRecord, read_rubrics
 from evalmeta.formats.diagnostics import Diagnostics
+from evalmeta.formats.document import ADK_CONFIG
 from evalmeta.formats.json_source import read_json
 from evalmeta.formats.records import kind_of, unquoted
-from evalmeta.formats.registry import ADK_CONFIG
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping

@@ -15,7 +15,7 @@ from evalmeta.model.expectations import ACTIONS, OUTCOME, canonical_name, parse_
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-    from evalmeta.formats.adk.legacy import Dialect
+    from evalmeta.formats.adk.reader import Dialect
     from evalmeta.model.definition import Definition, Expectation, Inputs, TestCase
     from evalmeta.model.json_value import JsonObject, JsonValue
 

@@ -13,9 +13,8 @@ from typing import TYPE_CHECKING, Final
 from evalmeta import limits
 from evalmeta.formats.ballerina.threads import read_threads
 from evalmeta.formats.ballerina.traces import TraceError, all_tool_calls, execution_seconds, tool_results
-from evalmeta.formats.content import read_bytes
 from evalmeta.formats.diagnostics import Diagnostics
-from evalmeta.formats.document import Document, Reading
+from evalmeta.formats.document import Document, Reading, read_bytes
 from evalmeta.formats.json_source import read_json
 from evalmeta.formats.records import Record
 from evalmeta.model.definition import Expectation

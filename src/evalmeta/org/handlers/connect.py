@@ -30,9 +30,8 @@ from evalmeta.org.runs import (
     start_file_run,
     start_run,
 )
-from evalmeta.protocol.connect import write_run, write_run_definition
+from evalmeta.protocol.connect import read_options, write_run, write_run_definition
 from evalmeta.protocol.json_fields import integer, object_at, read_object, text, to_timestamp
-from evalmeta.protocol.run_options import read_options
 from evalmeta.protocol.testing import studio_status, write_testing_run
 from evalmeta.store.database import full_id
 

@@ -16,9 +16,9 @@ _COMMANDS: Final = {
     "results": ("jobs:results", "Show the results that a run has so far."),
     "cancel": ("jobs:cancel", "Cancel a run; its finished results are kept."),
     "compare": ("compare:compare", "Compare the cases of a run with those of an earlier run."),
-    "history": ("history:history", "List past runs, here and in other orgs, the latest last."),
-    "baseline": ("baseline:baseline", "Save the results of runs as a baseline to commit and compare with."),
-    "rescore": ("rescore:rescore", "Score the answers of a run again with other rules, without asking the agent."),
+    "history": ("compare:history", "List past runs, here and in other orgs, the latest last."),
+    "baseline": ("compare:baseline", "Save the results of runs as a baseline to commit and compare with."),
+    "rescore": ("jobs:rescore", "Score the answers of a run again with other rules, without asking the agent."),
 }
 
 

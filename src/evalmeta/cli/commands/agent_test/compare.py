@@ -1,4 +1,9 @@
-"""`evalmeta test compare`: compare the cases of two runs, or of a run and a baseline."""
+"""`evalmeta test compare`: compare the cases of two runs, or of a run and a baseline.
+
+`evalmeta test history`: list past runs with their pass rates.
+
+`evalmeta test baseline`: save the results of runs in a file to commit.
+"""
 
 from __future__ import annotations
 
@@ -8,19 +13,23 @@ from typing import TYPE_CHECKING, Final
 import click
 
 from evalmeta import api
-from evalmeta.cli.comparisons import exit_code_of, fail_on_option, print_comparisons, warn_if_incomplete
-from evalmeta.cli.output import json_option, note, print_json
+from evalmeta.cli.output import json_option, note, print_json, print_table
 from evalmeta.cli.reruns import check_run_id
+from evalmeta.cli.run_reports import exit_code_of, fail_on_option, print_comparisons, warn_if_incomplete
 from evalmeta.errors import NotFound, Suggestion
 from evalmeta.package.project import find_project
+from evalmeta.protocol.json_fields import to_timestamp
 from evalmeta.report.comparison import comparison_json
+from evalmeta.report.text import count, one_line, percent
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from evalmeta.model.json_value import JsonObject
     from evalmeta.model.run import Run
     from evalmeta.model.statistics import Comparison, FailOn
     from evalmeta.package.project import Project
+    from evalmeta.store.history import PastRun
 
 
 _TWO: Final = 2
@@ -98,3 +107,136 @@ def _loaded(project: Project, run_id: str) -> Run:
     run = api.comparisons.load_run(project, run_id)
     warn_if_incomplete(run)
     return run
+
+
+_RUNS: Final = 20
+_HEADERS: Final = (
+    *("Run", "Test", "Started (UTC)", "Status", "Kind", "Org"),
+    *("Passed", "Failed", "Errors", "Undecided", "Pass rate", "Trend"),
+)
+
+
+@click.command()
+@click.option("-n", "--api-name", "name", help="List only runs of this test.")
+@click.option("--limit", type=click.IntRange(1), default=_RUNS, show_default=True, help="Number of runs to list.")
+@json_option
+def history(*, name: str | None, limit: int, as_json: bool) -> None:
+    """List past runs, here and in other orgs, the latest last.
+
+    The trend is the change of the pass rate, in percentage points, since the previous run
+    of the same test. Runs that did not complete, runs of some of the cases ("part") and
+    runs that scored earlier answers again ("rescored") have no trend.
+    """
+    runs = api.runs.history(find_project(Path.cwd()), definition=name, limit=limit)
+    if as_json:
+        print_json([_run_json(each) for each in runs])
+        return
+    if not runs:
+        click.echo(f"There are no runs of {name} here." if name else "There are no runs here.")
+    print_table(_HEADERS, _rows(runs))
+
+
+def _rows(runs: Sequence[PastRun]) -> list[list[str]]:
+
+    rows, rates = [], dict[str, float]()
+    for each in runs:
+        counts = [f"{number:,}" for number in (each.passed, each.failed, each.errors, each.undecided)]
+        rate = each.pass_rate
+        trend = _trend(rates.get(each.definition.casefold()), rate) if each.is_whole else ""
+        place = [
+            one_line(each.id),
+            one_line(each.definition),
+            _time(each.started),
+            each.status.value,
+            _kind(each),
+            one_line(each.org_name),
+        ]
+        rows.append([*place, *counts, "" if rate is None else percent(rate), trend])
+        if rate is not None and each.is_whole:
+            rates[each.definition.casefold()] = rate
+    return rows
+
+
+def _kind(run: PastRun) -> str:
+    words = {"part": run.is_partial, "rescored": run.answers_of is not None}
+    return ", ".join(word for word, fits in words.items() if fits)
+
+
+def _trend(before: float | None, rate: float | None) -> str:
+    if before is None or rate is None:
+        return ""
+    points = round((rate - before) * 100, 1)
+    return f"{'up' if points > 0 else 'down'} {abs(points):g}" if points else "same"
+
+
+def _time(moment: float) -> str:
+
+    return to_timestamp(moment)[:19].replace("T", " ")
+
+
+def _run_json(run: PastRun) -> JsonObject:
+
+    return {
+        "runId": run.id,
+        "definition": run.definition,
+        "orgUrl": run.org_url or None,
+        "orgName": run.org_name or None,
+        "status": run.status.value,
+        "startTime": to_timestamp(run.started),
+        "endTime": None if run.ended is None else to_timestamp(run.ended),
+        "total": run.total,
+        "passed": run.passed,
+        "failed": run.failed,
+        "errors": run.errors,
+        "undecided": run.undecided,
+        "passRate": run.pass_rate,
+        "partial": run.is_partial,
+        "answersOf": run.answers_of,
+    }
+
+
+@click.command()
+@click.argument("runs", nargs=-1, metavar="[RUN]...")
+@click.option(
+    "-o", "--output-file", type=click.Path(path_type=Path, dir_okay=False), required=True, help="The file to write."
+)
+@json_option
+def baseline(runs: tuple[str, ...], *, output_file: Path, as_json: bool) -> None:
+    """Save the results of runs as a baseline to commit and compare with.
+
+    By default, the most recent complete run of each test is saved. In an existing file,
+    other tests are kept, and so are cases that a run did not include. Name the runs of all
+    shards to join them.
+
+    \b
+    evalmeta test baseline -o evalmeta-baseline.json
+    evalmeta test baseline -o evalmeta-baseline.json 4KB000000000001GAA 4KB000000000002GAA
+    evalmeta test run --wait --baseline evalmeta-baseline.json
+    """
+    for run_id in runs:
+        check_run_id(run_id)
+    project = find_project(Path.cwd())
+    chosen = [api.comparisons.load_run(project, each) for each in runs] or api.comparisons.latest_runs(project)
+    if not chosen:
+        raise NotFound("there is no complete run here", actions=[Suggestion("Run the tests", "test", "run", "--wait")])
+    for run in chosen:
+        warn_if_incomplete(run)
+    done = api.comparisons.bless(output_file, chosen)
+    for run in chosen:
+        if api.comparisons.is_partial(run):
+            _note_partial_run(run, output_file, kept=done.kept[api.comparisons.name_of(run)], is_named=bool(runs))
+    if as_json:
+        saved = [{"name": api.comparisons.name_of(run), "runId": run.id} for run in chosen]
+        counts = {"tests": done.tests, "cases": done.cases, "failing": done.failing, "errors": done.errors}
+        print_json({"file": str(output_file), "state": done.state, **counts, "runs": saved})
+        return
+    contents = f"{count(done.tests, 'test')}, {count(done.cases, 'case')}, {done.failing:,} of them failing"
+    errors = f", {done.errors:,} with errors only" if done.errors else ""
+    click.echo(f"{done.state} {output_file}: {contents}{errors}")
+
+
+def _note_partial_run(run: Run, path: Path, *, kept: int, is_named: bool) -> None:
+    """Print what happened to the cases that a run did not include."""
+    others = f"{count(kept, 'other case')} of {path} are unchanged" if kept else f"{path} has no other cases"
+    way = "" if is_named else f"; to join shards, name their runs: evalmeta test baseline -o {path} RUN1 RUN2"
+    note(f"{run.id} ran only part of {run.definition}: {others}{way}")

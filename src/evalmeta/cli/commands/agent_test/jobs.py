@@ -1,4 +1,7 @@
-"""`evalmeta test list|resume|results|cancel`: the tests in the org, and runs that were started before."""
+"""`evalmeta test list|resume|results|cancel`: the tests in the org, and runs that were started before.
+
+`evalmeta test rescore`: score the answers of a run again.
+"""
 
 from __future__ import annotations
 
@@ -8,17 +11,18 @@ from typing import TYPE_CHECKING
 import click
 
 from evalmeta import api
-from evalmeta.cli.comparisons import baseline_option
 from evalmeta.cli.jobs import job_options, wait_option
 from evalmeta.cli.orgs import run_in_org, target_org_option
 from evalmeta.cli.output import json_option, print_json, print_table
-from evalmeta.cli.reruns import cancel_run, find_run, resume_run
-from evalmeta.cli.run_reports import Output, report_options, report_runs
+from evalmeta.cli.reruns import cancel_run, find_run, rescore_run, resume_run
+from evalmeta.cli.run_options import policy_options, run_options, scoring_options
+from evalmeta.cli.run_reports import Output, baseline_option, report_options, report_runs
 from evalmeta.cli.suggestions import completed
 from evalmeta.errors import Suggestion
 
 if TYPE_CHECKING:
-    from evalmeta.cli.comparisons import BaselineOption
+    from evalmeta.cli.run_options import Values
+    from evalmeta.cli.run_reports import BaselineOption
 
 
 @click.command("list")
@@ -89,3 +93,37 @@ def cancel(*, job_id: str | None, target_org: str | None, as_json: bool) -> None
         print_json({"id": run.id, "status": run.status.value, "testCases": len(run.cases)})
         return
     click.echo(f"Canceled run {run.id}; {len(run.cases):,} of {run.total:,} case results are kept.")
+
+
+@click.command("rescore")
+@click.argument("run", metavar="RUN")
+@click.option("--as-deployed", is_flag=True, help="Use the definition that is deployed now, not that of the run.")
+@scoring_options
+@policy_options
+@click.option("-o", "--target-org", metavar="ORG", help="The org that has the run, if several may have it.")
+@baseline_option
+@report_options
+def rescore(
+    run: str,
+    *,
+    as_deployed: bool,
+    scoring: Values,
+    policy: Values,
+    target_org: str | None,
+    baseline: BaselineOption | None,
+    output: Output,
+) -> int:
+    """Score the answers of a run again with other rules, without asking the agent.
+
+    \b
+    evalmeta test rescore 4KB000000000001GAA --scoring testing-center
+    evalmeta test rescore 4KB000000000001GAA --rater judge --baseline 4KB000000000001GAA
+
+    The result is a new run; the first one does not change. What passes is decided as in
+    the first run, unless options say otherwise.
+    """
+    found = find_run(run, target_org)
+    rules = run_options(found.project, scoring).scoring
+    comparator = baseline.open(found.project) if baseline else None
+    finished = rescore_run(found, rules, policy, as_deployed=as_deployed)
+    return report_runs(found.project, [finished], output, comparator=comparator)

@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING
 import click
 
 from evalmeta import api, report
-from evalmeta.cli.comparisons import baseline_option
 from evalmeta.cli.errors import print_error
 from evalmeta.cli.groups import RenamedOptionsCommand
 from evalmeta.cli.jobs import wait_option
@@ -24,9 +23,8 @@ from evalmeta.cli.run_options import (
     running_options,
     scoring_options,
 )
-from evalmeta.cli.run_plan import make_plan, print_plan
-from evalmeta.cli.run_reports import Output, report_options, report_runs
-from evalmeta.cli.runs import RunRequest, RunsOutcome, run_tests
+from evalmeta.cli.run_reports import Output, baseline_option, report_options, report_runs
+from evalmeta.cli.runs import RunRequest, RunsOutcome, make_plan, print_plan, run_tests
 from evalmeta.errors import Suggestion, UsageError
 from evalmeta.package.project import find_project
 
@@ -34,8 +32,8 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from evalmeta.api.agent_tests import FileTest
-    from evalmeta.cli.comparisons import BaselineOption, Comparator
     from evalmeta.cli.run_options import Values
+    from evalmeta.cli.run_reports import BaselineOption, Comparator
     from evalmeta.formats.document import Document
     from evalmeta.package.project import Project
 

@@ -6,7 +6,7 @@ import math
 from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING, SupportsFloat, TypeAlias
 
-from evalmeta.engine.subjects.imports import import_from
+from evalmeta.engine.subjects.python import import_from
 from evalmeta.errors import RaterError, SettingsError
 
 if TYPE_CHECKING:

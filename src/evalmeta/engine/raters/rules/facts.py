@@ -8,8 +8,8 @@ from decimal import Decimal
 from functools import lru_cache
 from typing import TYPE_CHECKING, Final, Literal, NamedTuple
 
-from evalmeta.engine.raters.rules.numerals import with_digits
 from evalmeta.engine.raters.rules.vocabulary import MONTHS
+from evalmeta.engine.raters.rules.words import with_digits
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

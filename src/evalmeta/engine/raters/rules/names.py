@@ -6,9 +6,8 @@ import re
 from typing import Final
 
 from evalmeta.engine.raters.rules.facts import find_facts
-from evalmeta.engine.raters.rules.numerals import with_digits
 from evalmeta.engine.raters.rules.vocabulary import MONTHS, WEEKDAYS, word_list
-from evalmeta.engine.raters.rules.words import is_english, language, negations, raw_words, stem, words
+from evalmeta.engine.raters.rules.words import is_english, language, negations, raw_words, stem, with_digits, words
 
 Name = tuple[str, ...]
 

@@ -134,7 +134,7 @@ def judge_breakdown(texts: Texts) -> Rating | None:
 
 
 def judge_refusal(texts: Texts) -> Rating | None:
-    """Pass a plain refusal that was expected; fail an unexpected one, and an answer instead of one."""
+    """Pas a plain refusal that was expected; fail an unexpected one, and an answer instead of one."""
     refused = refusals.is_refusal(texts.actual)
     if refusals.is_expected_refusal(texts.expected):
         return _expected_refusal(texts, refused=refused)
@@ -171,7 +171,7 @@ def _refuses_something_else(texts: Texts) -> bool:
 
 
 def judge_courtesy(texts: Texts) -> Rating | None:
-    """Pass a greeting, thanks or an apology that was described; fail courtesy instead of an answer."""
+    """Pas a greeting, thanks or an apology that was described; fail courtesy instead of an answer."""
     expected = texts.expected.lower()
     if phrases.does_act(texts.expected, texts.actual):
         return passed("act", "the answer does what the expectation describes")
@@ -187,7 +187,7 @@ def judge_courtesy(texts: Texts) -> Rating | None:
 
 
 def judge_question(texts: Texts) -> Rating | None:
-    """Pass a question that was expected; fail another answer then, and an unexpected question."""
+    """Pas a question that was expected; fail another answer then, and an unexpected question."""
     if phrases.asks_for(texts.expected):
         return _expected_question(texts)
     if not phrases.is_question(texts.actual) or phrases.is_asking(texts.expected, []):

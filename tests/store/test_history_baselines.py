@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from evalmeta.errors import UsageError
 from evalmeta.model.statistics import CaseCounts
-from evalmeta.store.baselines import read_baseline, render_baseline, write_baseline
+from evalmeta.store.history import read_baseline, render_baseline, write_baseline
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -1,4 +1,7 @@
-"""`evalmeta manifest`: write package.xml and destructive changes from files or from an org."""
+"""`evalmeta package`: build the zip of a deployment.
+
+`evalmeta manifest`: write package.xml and destructive changes from files or from an org.
+"""
 
 from __future__ import annotations
 
@@ -10,15 +13,98 @@ import click
 from evalmeta import api
 from evalmeta.cli.options import api_version_option, selection_options
 from evalmeta.cli.orgs import choose_target, run_in_target, target_org_option
-from evalmeta.cli.output import json_option, print_json
+from evalmeta.cli.output import json_option, print_json, print_problems, warn
 from evalmeta.package.project import find_project
 from evalmeta.report.text import count
 
 if TYPE_CHECKING:
     from evalmeta.client.connection import Connection
     from evalmeta.model.component import Manifest
+    from evalmeta.model.json_value import JsonValue
     from evalmeta.model.registry import ApiVersion
     from evalmeta.package.selection import Selection
+
+
+@click.group()
+def package() -> None:
+    """Build packages for the Metadata API."""
+
+
+@package.command()
+@selection_options()
+@click.option(
+    "-z", "--zip-file-name", default="package.zip", show_default=True, help="The zip's name; .zip is added if needed."
+)
+@click.option(
+    "-r",
+    "--output-dir",
+    type=click.Path(path_type=Path, file_okay=False),
+    default=".",
+    help="The folder to write it to; it is created if needed.  [default: the current folder]",
+)
+@click.option(
+    "--pre-destructive-changes",
+    "pre",
+    type=click.Path(path_type=Path),
+    help="Manifest of what to delete first; needs --manifest.",
+)
+@click.option(
+    "--post-destructive-changes",
+    "post",
+    type=click.Path(path_type=Path),
+    help="Manifest of what to delete last; needs --manifest.",
+)
+@api_version_option
+@json_option
+def build(
+    selection: Selection,
+    *,
+    zip_file_name: str,
+    output_dir: Path,
+    pre: Path | None,
+    post: Path | None,
+    api_version: ApiVersion | None,
+    as_json: bool,
+) -> None:
+    """Write the zip of a deployment, by default of the whole project.
+
+    The build is reproducible: the same files always result in the same bytes. Destructive
+    changes beside the manifest are included, while `deploy` sends only those that options
+    name. Contents are not checked: `evalmeta validate` does that.
+
+    \b
+    evalmeta package build
+    evalmeta package build --manifest manifest/package.xml --output-dir dist
+    evalmeta package build --source-dir force-app/orders --zip-file-name orders
+    """
+    path = output_dir / _zip_name(zip_file_name)
+    destructive = api.packages.find_destructive(selection.manifest, pre=pre, post=post)
+    project = find_project(Path.cwd())
+    built = api.packages.build_package(project, selection, path, destructive=destructive, api_version=api_version)
+    if as_json:
+        result: JsonValue = {
+            "path": str(built.path),
+            "state": built.state,
+            "components": built.components,
+            "destructiveChanges": list(built.destructive),
+            "bytes": built.size,
+            "sha256": built.sha256,
+        }
+        print_json(result, warnings=[*map(str, built.warnings), *built.messages])
+        return
+    if built.warnings:
+        print_problems(built.warnings, err=True)
+    for message in built.messages:
+        warn(message)
+    contents = ", ".join((count(built.components, "component"), *built.destructive))
+    click.echo(f"{built.state} {api.files.shown(built.path)}: {contents}, {built.size:,} bytes.")
+    click.echo(f"sha256 {built.sha256}")
+
+
+def _zip_name(name: str) -> str:
+    if not name or Path(name).name != name:
+        raise click.UsageError("--zip-file-name must be a file name; its folder is --output-dir.")
+    return name if name.endswith(".zip") else f"{name}.zip"
 
 
 _NAMES: Final = {

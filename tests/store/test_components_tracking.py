@@ -5,8 +5,8 @@ from contextlib import closing
 from importlib.resources import files
 from typing import TYPE_CHECKING
 
+from evalmeta.store.components import Synced, open_tracking
 from evalmeta.store.database import open_database
-from evalmeta.store.tracking import Synced, open_tracking
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from evalmeta import limits
-from evalmeta.store.tracking import Receipts, open_receipts
+from evalmeta.store.components import Receipts, open_receipts
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

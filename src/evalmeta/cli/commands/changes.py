@@ -1,4 +1,7 @@
-"""`evalmeta diff`: how definitions differ, by test case and expectation."""
+"""`evalmeta status`: what changed in the project, in the org, or in both.
+
+`evalmeta diff`: how definitions differ, by test case and expectation.
+"""
 
 from __future__ import annotations
 
@@ -9,15 +12,46 @@ import click
 
 from evalmeta import api
 from evalmeta.cli.orgs import run_in_org, target_org_option
-from evalmeta.cli.output import json_option, print_json, print_problems, print_styled
-from evalmeta.errors import EXIT_FAILED, EXIT_PASSED
+from evalmeta.cli.output import json_option, note, print_json, print_problems, print_styled, print_table
+from evalmeta.errors import EXIT_FAILED, EXIT_PASSED, Suggestion
 from evalmeta.report.comparison import difference_json, difference_lines
 from evalmeta.report.problems import problem_json
+from evalmeta.report.text import count
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from evalmeta.model.difference import Difference
+    from evalmeta.model.json_value import JsonValue
+
+
+@click.command()
+@target_org_option
+@json_option
+def status(*, target_org: str | None, as_json: bool) -> None:
+    """List what changed in the project or in the org since the last deploy or retrieve.
+
+    A conflict changed in both, or differs and was never deployed from or retrieved into
+    this project.
+
+    \b
+    evalmeta status
+    """
+    found = run_in_org(target_org, api.changes.status)
+    if as_json:
+        components: list[JsonValue] = [
+            {"state": each.state.value, "type": each.type, "fullName": each.full_name, "file": each.file or None}
+            for each in found.components
+        ]
+        print_json({"components": components, "total": found.total})
+        return
+    rows = [(each.state.value, each.full_name, each.file) for each in found.components]
+    print_table(["State", "Name", "File"], rows)
+    if found.components:
+        differing = f"{len(found.components):,} of {count(found.total, 'component')} differ"
+        note(Suggestion(f"{differing}. See how", "diff"))
+    else:
+        click.echo(f"Project and org are the same ({count(found.total, 'component')}).")
 
 
 _COLOURS: Final = {"old": "red", "new": "green"}

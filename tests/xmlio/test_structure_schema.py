@@ -6,7 +6,7 @@ from lxml import etree
 from evalmeta.model.registry import EVALUATION_DEFINITION
 from evalmeta.xmlio.definitions import read_leniently
 from evalmeta.xmlio.reader import NAMESPACE, read_xml
-from evalmeta.xmlio.schema import declarations, find_fault_in_stream, parse_integer
+from evalmeta.xmlio.structure import declarations, find_fault_in_stream, parse_integer
 
 ROOT = declarations(EVALUATION_DEFINITION.xsd)[f"{{{NAMESPACE}}}AiEvaluationDefinition"]
 

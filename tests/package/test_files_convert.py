@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from evalmeta.errors import InvalidMetadata
 from evalmeta.model.component import Component
 from evalmeta.model.registry import TYPES
-from evalmeta.package.convert import entry_name, parse_safe_file_name, target_path
+from evalmeta.package.files import entry_name, parse_safe_file_name, target_path
 from evalmeta.package.project import Project
 
 TYPE = TYPES[0]

@@ -12,7 +12,7 @@ from click.testing import CliRunner
 from api.test_comparisons import keep, run
 from evalmeta.api.comparisons import baseline_of, compare_runs
 from evalmeta.api.finished_runs import FinishedRun
-from evalmeta.cli.comparisons import (
+from evalmeta.cli.run_reports import (
     BaselineOption,
     Comparator,
     baseline_option,

@@ -3,7 +3,7 @@ from __future__ import annotations
 import pytest
 
 from engine.builders import exchange
-from evalmeta.engine.scorers.routing import score_handoff
+from evalmeta.engine.scorers.actions import score_handoff
 from evalmeta.model.definition import Expectation
 from evalmeta.model.generated_data import Action, GeneratedData
 from evalmeta.model.run import TestResult, Verdict

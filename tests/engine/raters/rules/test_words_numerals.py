@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from evalmeta.engine.raters.rules.numerals import with_digits
+from evalmeta.engine.raters.rules.words import with_digits
 
 
 @pytest.mark.parametrize(
