@@ -136,7 +136,7 @@ def test_a_folder_with_one_definition_is_one_thing(project: Project) -> None:
 
 
 def test_a_folder_with_several_belongs_in_a_list(project: Project) -> None:
-    with pytest.raises(UsageError, match=r"has 2 tests, and one is expected: give a list, \[Path\("):
+    with pytest.raises(UsageError, match=r"has 2 tests, and one is expected: pass a list, \[Path\("):
         evaluate(project.root, answer)
 
 
@@ -210,8 +210,8 @@ def test_a_subject_is_closed_once_after_all_runs() -> None:
     ("subject", "message"),
     [
         (3, "the subject is neither a function nor an object with the method open: int"),
-        ({"adapter": "http"}, "the subject's settings are wrong: url: Field required"),
-        ({"url": "x"}, "the subject's settings are wrong: adapter: "),
+        ({"adapter": "http"}, "the subject's settings are not valid: url: Field required"),
+        ({"url": "x"}, "the subject's settings are not valid: adapter: "),
         ({"adapter": "htpp"}, "there are no subjects called 'htpp'"),
     ],
 )
@@ -236,7 +236,7 @@ def test_an_agent_that_no_one_binds_is_an_error_before_anything_is_asked(project
 def test_without_a_project_a_subject_must_be_given() -> None:
     with pytest.raises(ProjectError):
         evaluate(twenty())
-    with pytest.raises(UsageError, match="cases name no agent"):
+    with pytest.raises(UsageError, match="cases do not name an agent"):
         evaluate(list(cases(1)))
 
 
@@ -278,8 +278,8 @@ def test_a_rater_may_be_settings(rater: object) -> None:
 @pytest.mark.parametrize(
     ("rater", "message"),
     [
-        (3, "the rater is neither a function nor settings: int"),
-        ({"adapter": "llm"}, "the rater's settings are wrong: model: Field required"),
+        (3, "the rater must be a function or settings, not int"),
+        ({"adapter": "llm"}, "the rater's settings are not valid: model: Field required"),
     ],
 )
 def test_what_is_no_rater_is_refused(rater: object, message: str) -> None:
@@ -326,15 +326,15 @@ def test_what_failed_is_reported_with_its_place_in_the_file(project: Project) ->
 @pytest.mark.parametrize(
     ("what", "options", "message"),
     [
-        ([], RunOptions(), "nothing to evaluate was given"),
-        (3, RunOptions(), "int cannot be evaluated"),
+        ([], RunOptions(), "there is nothing to evaluate"),
+        (3, RunOptions(), "cannot evaluate int"),
         (["x"], RunOptions(), "there is no file 'x'"),
-        ((), RunOptions(), "nothing to evaluate was given"),
-        (iter([3]), RunOptions(), "int is no Case"),
+        ((), RunOptions(), "there is nothing to evaluate"),
+        (iter([3]), RunOptions(), "int is not a Case"),
         ([case(), case()], RunOptions(), "two cases have the number 1"),
-        (cases(0), RunOptions(), "there is nothing to ask: evaluation has no cases"),
-        (list(cases(3)), RunOptions(cases=(9,)), "there is nothing to ask"),
-        (cases(3), RunOptions(iterations=2), "several iterations go through the cases more than once"),
+        (cases(0), RunOptions(), "there is nothing to run: evaluation has no cases"),
+        (list(cases(3)), RunOptions(cases=(9,)), "there is nothing to run"),
+        (cases(3), RunOptions(iterations=2), "several iterations need the cases more than once"),
         (list(cases(3)), RunOptions(concurrency=0), "options: concurrency is 0; 1 to "),
     ],
 )
@@ -344,7 +344,7 @@ def test_what_cannot_be_evaluated_is_refused(what: object, options: RunOptions, 
 
 
 def test_a_list_has_no_name() -> None:
-    with pytest.raises(UsageError, match="a name is for one thing"):
+    with pytest.raises(UsageError, match="a list of evaluations cannot have one name"):
         evaluate([twenty()], answer, name="Mine")
 
 
@@ -441,8 +441,8 @@ def test_another_form_of_the_same_definition_is_no_change(tmp_path: Path, projec
 @pytest.mark.parametrize(
     ("what", "options", "message"),
     [
-        (evaluation(4), RunOptions(), "the cases are others"),
-        (replace(twenty(), name="Orders_Test"), RunOptions(), "the cases are others"),
+        (evaluation(4), RunOptions(), "the cases are different"),
+        (replace(twenty(), name="Orders_Test"), RunOptions(), "the cases are different"),
         (evaluation(3), RunOptions(iterations=2), "iterations was 1, and is 2"),
         (evaluation(3), RunOptions(scoring=Scoring(threshold=4)), "scoring was "),
     ],
@@ -464,15 +464,15 @@ def test_a_run_that_someone_works_on_is_left_alone(tmp_path: Path) -> None:
 
     finished, refused = asyncio.run(twice())
     assert finished.succeeded
-    assert "is being carried out already" in str(refused)
+    assert "another process works on run" in str(refused)
 
 
 @pytest.mark.parametrize(
     ("what", "message"),
     [
-        (cases(3), "a journal goes through the cases more than once"),
-        ([twenty(), twenty()], "a journal tells runs by their names"),
-        ([replace(evaluation(0), cases=[])], "there is nothing to ask"),
+        (cases(3), "a journal needs the cases more than once"),
+        ([twenty(), twenty()], "a journal identifies runs by their names"),
+        ([replace(evaluation(0), cases=[])], "there is nothing to run"),
     ],
 )
 def test_what_no_journal_can_keep_is_refused(tmp_path: Path, what: object, message: str) -> None:
@@ -486,10 +486,10 @@ def test_a_run_that_is_taken_out_of_its_journal_is_an_error(tmp_path: Path) -> N
             database.execute("DELETE FROM case_result")
             database.execute("DELETE FROM run")
 
-    with pytest.raises(StoreError, match="has been taken out of the journal"):
+    with pytest.raises(StoreError, match=r"has deleted run \w+ from the journal"):
         evaluate([case()], answer, journal=tmp_path, on_results=take_out)
 
 
 def test_the_projects_own_state_is_no_journal(project: Project) -> None:
-    with pytest.raises(UsageError, match="is the project's own folder for state"):
+    with pytest.raises(UsageError, match="is the project's own state folder"):
         evaluate([project.root], journal=project.state_dir)

@@ -8,9 +8,8 @@ from typing import TYPE_CHECKING, Final
 
 import pytest
 
-from evalmeta.api.agent_tests import with_document
-from evalmeta.api.evaluate import declared_options, evaluate
-from evalmeta.api.evaluate_inputs import assignments_of
+from evalmeta.api.evaluate import evaluate
+from evalmeta.api.evaluate_inputs import load_evaluations
 from evalmeta.api.files import case_lines, shown
 from evalmeta.engine.statistics import summarise
 from evalmeta.errors import EvalmetaError, FormatError, InvalidMetadata, ProjectError, SubjectNotBound, TooManyErrors
@@ -31,7 +30,7 @@ if TYPE_CHECKING:
 
     from _pytest._code.code import TerminalRepr
 
-    from evalmeta.api.evaluate_inputs import Assignment
+    from evalmeta.api.evaluate_inputs import LoadedEvaluation
     from evalmeta.model.evaluation import Case
     from evalmeta.model.run import CaseResult, Summary
 
@@ -88,12 +87,12 @@ class EvaluationFile(pytest.File):
             UsageError: Its project or the project's settings are not valid.
         """
         self._answers = {}
-        assignment = self._assignment()
-        self.options = self._options(assignment)
-        lines = case_lines(self.path) if assignment.document is None else assignment.document.lines
-        for note in assignment.document.notes if assignment.document else ():
+        loaded = self._load()
+        self.options = self._options(loaded)
+        lines = case_lines(self.path) if loaded.document is None else loaded.document.lines
+        for note in loaded.document.notes if loaded.document else ():
             self.warn(pytest.PytestWarning(f"{note} {note.hint}".rstrip()))
-        for case in assignment.evaluation.cases:
+        for case in loaded.evaluation.cases:
             yield CaseItem.from_parent(self, name=_item_name(case), case=case, line=lines.get(case.number, 1))
 
     def answers(self, item: CaseItem) -> Answers:
@@ -121,27 +120,25 @@ class EvaluationFile(pytest.File):
         target: str = self.config.getoption("evalmeta_subject") or self.config.getini("evalmeta_subject")
         return {"adapter": "python", "target": target} if target else None
 
-    def _assignment(self) -> Assignment:
+    def _load(self) -> LoadedEvaluation:
         name = None if self._subject is None else self._subject["target"]
         try:
-            [assignment] = assignments_of([self.path], name=None, root=self._root, subject_name=name)
+            [loaded] = load_evaluations([self.path], name=None, root=self._root, subject_name=name)
         except ProjectError as error:
             if self._root is None:
                 raise
             raise SubjectNotBound(
                 f"{shown(self.path)} is not in a project with settings for its agent", actions=_NO_AGENT_ACTIONS
             ) from error
-        return assignment
+        return loaded
 
     @property
     def _root(self) -> Path | None:
         """Return pytest's root for files without a project, in which agents are searched."""
         return None if has_project(self.path.parent) else self.config.rootpath
 
-    def _options(self, assignment: Assignment) -> RunOptions:
-        options = declared_options(assignment.settings)
-        if assignment.document:
-            options = with_document(options, assignment.document)
+    def _options(self, loaded: LoadedEvaluation) -> RunOptions:
+        options = loaded.options
         iterations: int | None = self.config.getoption("evalmeta_iterations")
         min_pass_rate: float | None = self.config.getoption("evalmeta_min_pass_rate")
         return replace(
