@@ -11,7 +11,7 @@ import pytest
 
 from client.servers import http_reply, replying_with
 from evalmeta import limits
-from evalmeta.engine.http_endpoint import Endpoint, Reply, open_endpoint
+from evalmeta.engine.http_endpoint import Endpoint, Reply
 from evalmeta.errors import SettingsError, SubjectBusy, SubjectError, SubjectRefused, SubjectUnreachable
 
 if TYPE_CHECKING:
@@ -33,7 +33,7 @@ def ask(endpoint: Endpoint, body: JsonValue = None, path: str = "", **more: obje
 def refusal(reply: bytes, *, kind: type[SubjectError] = SubjectError) -> SubjectError:
     """Return the error for a reply, which has exactly this class."""
     with replying_with(reply) as server, pytest.raises(SubjectError) as caught:
-        ask(open_endpoint(f"{server.url}/chat", secrets=[KEY]), {})
+        ask(Endpoint(f"{server.url}/chat", secrets=[KEY]), {})
     assert type(caught.value) is kind
     assert KEY not in str(caught.value)
     return caught.value
@@ -41,7 +41,7 @@ def refusal(reply: bytes, *, kind: type[SubjectError] = SubjectError) -> Subject
 
 def test_json_goes_out_and_comes_back() -> None:
     with replying_with(http_reply(200, b'{"answer": "Yes."}')) as server:
-        reply = ask(open_endpoint(f"{server.url}/v1?day=1", headers={"X-Team": "desk"}), {"q": "é"}, "/chat")
+        reply = ask(Endpoint(f"{server.url}/v1?day=1", headers={"X-Team": "desk"}), {"q": "é"}, "/chat")
     assert reply == Reply(200, {"answer": "Yes."})
     head, _, body = server.requests[0].partition(b"\r\n\r\n")
     assert head.startswith(b"POST /v1/chat?day=1 HTTP/1.1")
@@ -52,14 +52,14 @@ def test_json_goes_out_and_comes_back() -> None:
 
 def test_a_request_has_a_method_and_headers_of_its_own_and_may_have_no_body() -> None:
     with replying_with(http_reply(204, b"")) as server:
-        reply = ask(open_endpoint(server.url), method="DELETE", headers={"X-Reason": "UserRequest"})
+        reply = ask(Endpoint(server.url), method="DELETE", headers={"X-Reason": "UserRequest"})
     assert reply == Reply(204, None)
     assert server.requests[0].startswith(b"DELETE / ")
     assert b"x-reason: userrequest" in server.requests[0].lower()
 
 
 def test_an_endpoint_that_was_never_asked_closes_too() -> None:
-    asyncio.run(open_endpoint("http://127.0.0.1:1").close())
+    asyncio.run(Endpoint("http://127.0.0.1:1").close())
 
 
 def test_many_are_asked_at_the_same_time_over_any_transport() -> None:
@@ -73,7 +73,7 @@ def test_many_are_asked_at_the_same_time_over_any_transport() -> None:
         return httpx.Response(200, json=arrived)
 
     async def go() -> list[Reply]:
-        endpoint = open_endpoint("https://desk.example", transport=httpx.MockTransport(answer))
+        endpoint = Endpoint("https://desk.example", transport=httpx.MockTransport(answer))
         return await asyncio.gather(*(endpoint.send({}) for _ in range(200)))
 
     assert len(asyncio.run(go())) == 200
@@ -83,7 +83,7 @@ def test_cookies_of_one_session_are_not_sent_in_another() -> None:
     with replying_with(http_reply(200, b"{}", "Set-Cookie: session=1")) as server:
 
         async def go() -> None:
-            endpoint = open_endpoint(server.url)
+            endpoint = Endpoint(server.url)
             await endpoint.send({})
             await endpoint.send({})
             await endpoint.close()
@@ -115,7 +115,7 @@ def test_retry_after_ms_is_preferred_to_retry_after() -> None:
 
 def test_a_byte_order_mark_is_ignored() -> None:
     with replying_with(http_reply(200, b'\xef\xbb\xbf{"a": 1}')) as server:
-        assert ask(open_endpoint(server.url)).value == {"a": 1}
+        assert ask(Endpoint(server.url)).value == {"a": 1}
 
 
 def test_an_account_without_credit_is_not_busy() -> None:
@@ -165,7 +165,7 @@ def test_some_refusals_say_what_to_check(status: int, hint: str) -> None:
 @pytest.mark.parametrize("spelling", [KEY, KEY.replace("/", "\\/"), f"Bearer {KEY}"])
 def test_a_key_that_the_endpoint_repeats_shows_up_nowhere(status: int, spelling: str) -> None:
     with replying_with(http_reply(status, b'{"message": "key %s"}' % spelling.encode())) as server:
-        endpoint = open_endpoint(server.url, secrets=[KEY])
+        endpoint = Endpoint(server.url, secrets=[KEY])
         try:
             shown = repr(ask(endpoint, {}).value)
         except SubjectError as error:
@@ -177,13 +177,13 @@ def test_a_key_that_the_endpoint_repeats_shows_up_nowhere(status: int, spelling:
 
 def test_a_key_of_one_request_is_kept_too() -> None:
     with replying_with(http_reply(500, KEY.encode())) as server, pytest.raises(SubjectError, match=r"\[secret\]"):
-        ask(open_endpoint(server.url), {}, secrets=[KEY])
+        ask(Endpoint(server.url), {}, secrets=[KEY])
 
 
 def test_a_key_is_in_no_log(caplog: pytest.LogCaptureFixture) -> None:
     caplog.set_level(logging.DEBUG)
     with replying_with(http_reply(200, b"{}", f"X-Echo: {KEY}")) as server:
-        ask(open_endpoint(server.url, headers={"Authorization": f"Bearer {KEY}"}, secrets=[KEY]), {})
+        ask(Endpoint(server.url, headers={"Authorization": f"Bearer {KEY}"}, secrets=[KEY]), {})
     assert caplog.records
     assert KEY not in caplog.text
 
@@ -192,7 +192,7 @@ def test_a_refused_connection_is_transient() -> None:
     with socket.create_server(("127.0.0.1", 0)) as server:
         url = f"http://127.0.0.1:{server.getsockname()[1]}"
     with pytest.raises(SubjectUnreachable, match="is it running"):
-        ask(open_endpoint(url), {})
+        ask(Endpoint(url), {})
 
 
 @pytest.mark.parametrize(
@@ -215,7 +215,7 @@ def test_an_invalid_head_is_not_quoted() -> None:
 def test_a_tls_error_is_not_transient() -> None:
     async def go() -> None:
         async with await asyncio.start_server(_speak_plainly, "127.0.0.1", 0) as server:
-            await open_endpoint(f"https://127.0.0.1:{server.sockets[0].getsockname()[1]}").send({})
+            await Endpoint(f"https://127.0.0.1:{server.sockets[0].getsockname()[1]}").send({})
 
     with pytest.raises(SubjectError, match="check the url") as caught:
         asyncio.run(go())
@@ -262,7 +262,7 @@ def test_an_unexpected_status_is_an_error() -> None:
 
 def test_text_that_is_not_valid_unicode_is_not_sent() -> None:
     with pytest.raises(SubjectError, match="cannot be written"):
-        ask(open_endpoint("http://127.0.0.1:1"), {"utterance": "\ud800"})
+        ask(Endpoint("http://127.0.0.1:1"), {"utterance": "\ud800"})
 
 
 @pytest.mark.parametrize(
@@ -280,7 +280,7 @@ def test_text_that_is_not_valid_unicode_is_not_sent() -> None:
 )
 def test_an_invalid_url_is_reported_before_anything_is_sent(url: str, words: str) -> None:
     with pytest.raises(SettingsError, match=words) as caught:
-        open_endpoint(url)
+        Endpoint(url)
     assert caught.value.actions
     assert "secret" not in str(caught.value)
 
@@ -289,20 +289,20 @@ def test_an_invalid_url_is_reported_before_anything_is_sent(url: str, words: str
     "url", ["http://[::1]:8080/chat", "https://agents.example.com./chat", "https://bücher.example"]
 )
 def test_hosts_are_names_and_addresses(url: str) -> None:
-    assert open_endpoint(url)
+    assert Endpoint(url)
 
 
 def test_no_key_goes_over_plain_http_to_another_machine() -> None:
     with pytest.raises(SettingsError, match="sent unencrypted"):
-        open_endpoint("http://agents.example.com", secrets=[KEY])
+        Endpoint("http://agents.example.com", secrets=[KEY])
     with pytest.raises(SettingsError, match="sent unencrypted"):
-        ask(open_endpoint("http://agents.example.com"), {}, secrets=[KEY])
+        ask(Endpoint("http://agents.example.com"), {}, secrets=[KEY])
     for url in ("https://agents.example.com", "http://localhost:1", "http://[::1]:1"):
-        assert open_endpoint(url, secrets=[KEY])
-    assert open_endpoint("http://agents.example.com")
+        assert Endpoint(url, secrets=[KEY])
+    assert Endpoint("http://agents.example.com")
 
 
 def test_no_proxy_stands_before_this_machine(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("HTTP_PROXY", "http://127.0.0.1:1")
     with replying_with(http_reply(200, b"{}")) as server:
-        assert ask(open_endpoint(server.url), {}).value == {}
+        assert ask(Endpoint(server.url), {}).value == {}

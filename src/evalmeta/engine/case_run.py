@@ -7,7 +7,7 @@ import time
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field, replace
 from types import coroutine
-from typing import TYPE_CHECKING, Final, Protocol, TypeVar
+from typing import TYPE_CHECKING, Final, TypeVar
 
 from evalmeta import limits
 from evalmeta.engine.answers import generated_data
@@ -26,6 +26,7 @@ if TYPE_CHECKING:
 
     from evalmeta.engine.interfaces import Scorer, Session, Subject
     from evalmeta.engine.plan import WorkItem
+    from evalmeta.engine.raters.judge import Rater
     from evalmeta.model.definition import Expectation
     from evalmeta.model.evaluation import Case, Turn
     from evalmeta.model.generated_data import GeneratedData
@@ -44,7 +45,6 @@ class CasePolicy:
         scorers: one scorer for each canonical expectation name.
         seconds: the time limit of a case; pauses of the pacer do not count.
         retries: the maximum number of retries of a case after transient errors.
-        pacer: limits the rate and the concurrency of the requests.
     """
 
     scorers: Mapping[str, Scorer]
@@ -81,7 +81,9 @@ async def rescore_case(
     are ERROR too.
     """
     case, now = item.case, time.time()
-    answers = _recorded_answers(recorded)
+    answers: tuple[EarlierTurn, ...] = ()
+    if recorded is not None and recorded.generated is not None:
+        answers = (*recorded.earlier, EarlierTurn(recorded.utterance, recorded.generated))
     error = _mismatch(recorded, case, answers)
     if recorded is None or error:
         utterance = case.turns[-1].utterance if case.turns else ""
@@ -99,12 +101,6 @@ async def rescore_case(
     results += not_scored[len(results) :]
     scored = replace(recorded, iteration=item.iteration, results=tuple(results), error=None)
     return replace(scored, verdict=case_verdict(results))
-
-
-def _recorded_answers(recorded: CaseResult | None) -> tuple[EarlierTurn, ...]:
-    if recorded is None or recorded.generated is None:
-        return ()
-    return (*recorded.earlier, EarlierTurn(recorded.utterance, recorded.generated))
 
 
 def _mismatch(recorded: CaseResult | None, case: Case, answers: Sequence[EarlierTurn]) -> str | None:
@@ -162,11 +158,7 @@ async def _score_turn(
             results[first:] = [each._replace(turn=turn) for each in results[first:]]
 
 
-class _Closable(Protocol):
-    def close(self) -> Coroutine[object, object, None]: ...
-
-
-async def close(closable: _Closable) -> None:
+async def close(closable: Session | Subject | Rater) -> None:
     """Close a session or a subject; exceptions and time-outs while closing never change a result."""
     try:
         seconds = _HASTY_CLOSE_SECONDS if _is_cancelled() else limits.CLOSE_SECONDS
@@ -209,7 +201,10 @@ class _Attempt:
             await self._deadline.run(self._send_turns(subject))
         except (Exception, SystemExit) as error:  # noqa: BLE001 - an exception of a subject only affects its case
             if not self._deadline.has_expired:
-                return self._failure(error)
+                if isinstance(error, SubjectUnreachable):
+                    self.is_retried = True
+                    self.failures += 1
+                return error_text(error) if self.failures <= 1 else f"{error_text(error)} (tried {self.failures} times)"
         except asyncio.CancelledError:
             return "the agent cancelled itself"
         finally:
@@ -283,17 +278,8 @@ class _Attempt:
             raise busy
         self._policy.pacer.back_off(busy, attempt=self.failures)
 
-    def _failure(self, error: BaseException) -> str:
-        if isinstance(error, SubjectUnreachable):
-            self.is_retried = True
-            self.failures += 1
-        return error_text(error) if self.failures <= 1 else f"{error_text(error)} (tried {self.failures} times)"
-
     def _timeout(self, begun: float) -> str | None:
-        """Return what took too long, None if nothing did.
-
-        Scorers that time out make their own results ERROR; the case is only ERROR if turns are left.
-        """
+        """Return what took too long, None if nothing did; slow scorers only make a case ERROR if turns are left."""
         # Deadlines do not reach an agent that swallows the cancellation or blocks the event loop.
         in_time = self._answered - begun - self._deadline.paused <= self._policy.seconds
         if not in_time or (self._deadline.has_expired and self._scoring is None):
@@ -319,11 +305,7 @@ class Deadline:
         return self._timeout is not None and self._timeout.expired()
 
     async def run(self, work: Coroutine[object, object, _T]) -> _T:
-        """Return what the work returns.
-
-        Raises:
-            TimeoutError: the work took too long and was cancelled.
-        """
+        """Return what the work returns; cancel it and raise TimeoutError if it takes too long."""
         # Arming a timer costs as much as scoring a case, so do it only when the work waits for the first time.
         try:
             first = work.send(None)

@@ -38,23 +38,22 @@ def compare(
     labels: tuple[str, str],
     partial: tuple[bool, bool] = (False, False),
 ) -> Comparison:
-    """Compare the cases of two runs.
+    """Compare the cases of two runs of the test `name`.
 
     If at least half of the cases of the smaller run are in both runs, McNemar's test compares the pairs. Otherwise
     Fisher's test compares how many cases passed in each run.
 
-    Args:
-        before: the counts of each case of the earlier run.
-        after: the counts of each case of the later run.
-        name: the test's name.
-        labels: the names of both runs.
-        partial: whether the run only sent some of its cases; cases with numbers that it does not have are ignored.
+    `labels` are the names of both runs. `partial` says whether each run only sent some of its cases; cases with numbers
+    that a partial run does not have are ignored.
     """
     before, after, not_asked = _without_unsent(before, after, partial)
-    cases = _with_p_values([_compare_case(*pair) for pair in pair_cases(before, after)])
-    shared = sum(each.before is not None and each.after is not None for each in cases)
-    is_paired = 2 * shared >= min(len(before), len(after))
-    significance = _mcnemar_test(cases) if is_paired else _fisher_test(before, after)
+    cases = []
+    for old, new in pair_cases(before, after):
+        case = new or old
+        number, utterance = (case.number, case.utterance) if case else (0, "")
+        cases.append(CaseComparison(_standing(old, new), number, utterance, old, new))
+    cases = _with_p_values(cases)
+    significance = _significance(before, after, cases)
     return Comparison(name, *labels, tuple(cases), significance, _shortage(cases), not_asked)
 
 
@@ -96,12 +95,6 @@ def pair_cases(
         yield left, None
 
 
-def _compare_case(before: CaseCounts | None, after: CaseCounts | None) -> CaseComparison:
-    case = after or before
-    number, utterance = (case.number, case.utterance) if case else (0, "")
-    return CaseComparison(_standing(before, after), number, utterance, before, after)
-
-
 def _standing(before: CaseCounts | None, after: CaseCounts | None) -> Standing:
     if before is None or after is None:
         return Standing.NEW if before is None else Standing.GONE
@@ -112,13 +105,22 @@ def _standing(before: CaseCounts | None, after: CaseCounts | None) -> Standing:
 
 
 def _with_p_values(cases: list[CaseComparison]) -> list[CaseComparison]:
-    """Return cases with p-values, corrected for the number of tested cases (Bonferroni)."""
+    """Return cases with p-values, corrected for the number of tested cases (Bonferroni).
+
+    A case is flaky if both runs have mixed iterations whose rates do not differ significantly.
+    """
     p_values = [_p_value(each) for each in cases]
     tested = sum(each is not None for each in p_values)
-    return [
-        case if p_value is None else _with_flakiness(replace(case, p_value=min(1.0, p_value * tested)))
-        for case, p_value in zip(cases, p_values, strict=True)
-    ]
+    compared = []
+    for case, p_value in zip(cases, p_values, strict=True):
+        if p_value is None:
+            compared.append(case)
+            continue
+        corrected = replace(case, p_value=min(1.0, p_value * tested))
+        is_mixed = all(each is not None and each.is_flaky for each in (case.before, case.after))
+        is_flaky = is_mixed and not corrected.is_significant
+        compared.append(replace(corrected, standing=Standing.FLAKY) if is_flaky else corrected)
+    return compared
 
 
 def _p_value(case: CaseComparison) -> float | None:
@@ -129,12 +131,6 @@ def _p_value(case: CaseComparison) -> float | None:
     if min(decided) < 1 or max(decided) == 1:
         return None
     return fisher((case.before.passed, case.before.failed), (case.after.passed, case.after.failed))
-
-
-def _with_flakiness(case: CaseComparison) -> CaseComparison:
-    """Return a case as flaky if both runs have mixed iterations whose rates do not differ significantly."""
-    is_mixed = all(each is not None and each.is_flaky for each in (case.before, case.after))
-    return replace(case, standing=Standing.FLAKY) if is_mixed and not case.is_significant else case
 
 
 def _shortage(cases: Sequence[CaseComparison]) -> Shortage | None:
@@ -153,12 +149,13 @@ def _shortage(cases: Sequence[CaseComparison]) -> Shortage | None:
     return Shortage(max(map(min, pairs)), tested, needed)
 
 
-def _mcnemar_test(cases: Sequence[CaseComparison]) -> Significance | None:
-    decided = sum(all(side is not None and side.decided for side in (each.before, each.after)) for each in cases)
-    return Significance("mcnemar", mcnemar(*flips(cases)), decided) if decided else None
-
-
-def _fisher_test(before: Iterable[CaseCounts], after: Iterable[CaseCounts]) -> Significance | None:
+def _significance(
+    before: Sequence[CaseCounts], after: Sequence[CaseCounts], cases: Sequence[CaseComparison]
+) -> Significance | None:
+    pairs = [(each.before, each.after) for each in cases if each.before and each.after]
+    if 2 * len(pairs) >= min(len(before), len(after)):
+        decided = sum(bool(old.decided and new.decided) for old, new in pairs)
+        return Significance("mcnemar", mcnemar(*flips(cases)), decided) if decided else None
     first, second = _pass_counts(before), _pass_counts(after)
     if not sum(first) or not sum(second):
         return None

@@ -52,34 +52,6 @@ class Reply:
     value: JsonValue = field(repr=False)
 
 
-def open_endpoint(
-    url: str,
-    *,
-    headers: Mapping[str, str] | None = None,
-    secrets: Iterable[str] = (),
-    busy_statuses: frozenset[int] = frozenset(),
-    transport: httpx.AsyncBaseTransport | None = None,
-) -> Endpoint:
-    """Return an endpoint for a URL; no request is sent yet.
-
-    Args:
-        url: http or https, where requests go; its query is kept.
-        headers: are sent with every request.
-        secrets: secrets in the headers; they are never shown, even if the endpoint repeats them.
-        busy_statuses: statuses that also mean that the endpoint is busy.
-        transport: replaces the network.
-
-    Raises:
-        SettingsError: the URL is not valid, or would send secrets over plain http to another machine.
-    """
-    _check_url(url)
-    endpoint = Endpoint(
-        url, headers=headers or {}, secrets=tuple(secrets), busy_statuses=busy_statuses, transport=transport
-    )
-    endpoint.check_encrypted(secrets)
-    return endpoint
-
-
 def _check_url(url: str) -> None:
     try:
         parts = httpx.URL(url)
@@ -107,24 +79,36 @@ class Endpoint:
     """One address that many sessions send requests to at the same time; it keeps no cookies.
 
     Only connecting has a time limit: the case limits everything else.
+
+    Args:
+        url: http or https, where requests go; its query is kept.
+        headers: are sent with every request.
+        secrets: secrets in the headers; they are never shown, even if the endpoint repeats them.
+        busy_statuses: statuses that also mean that the endpoint is busy.
+        transport: replaces the network.
+
+    Raises:
+        SettingsError: the URL is not valid, or would send secrets over plain http to another machine.
     """
 
     def __init__(
         self,
         url: str,
         *,
-        headers: Mapping[str, str],
-        secrets: tuple[str, ...],
+        headers: Mapping[str, str] | None = None,
+        secrets: Iterable[str] = (),
         busy_statuses: frozenset[int] = frozenset(),
         transport: httpx.AsyncBaseTransport | None = None,
     ) -> None:
+        _check_url(url)
         parts = urlsplit(url)
         self._start, self._query = f"{parts.scheme}://{parts.netloc}{parts.path}", parts.query
-        self._headers = {"Accept": "application/json", "Content-Type": "application/json", **headers}
-        self._secrets = secrets
+        self._headers = {"Accept": "application/json", "Content-Type": "application/json", **(headers or {})}
+        self._secrets = tuple(secrets)
         self._busy_statuses = busy_statuses
         self._transport = transport
         self._opened: httpx.AsyncClient | None = None
+        self._check_encrypted(self._secrets)
 
     async def send(
         self,
@@ -135,14 +119,9 @@ class Endpoint:
         headers: Mapping[str, str] | None = None,
         secrets: Iterable[str] = (),
     ) -> Reply:
-        """Send one request and return its JSON answer.
+        """Send one request, with or without a JSON body, and return its JSON answer.
 
-        Args:
-            body: is sent as JSON; None sends no body.
-            path: is appended to the URL.
-            method: the HTTP method.
-            headers: headers of this request, in addition to those of the endpoint.
-            secrets: secrets in these headers.
+        `path` is appended to the URL; `headers` are sent in addition to the endpoint's, and `secrets` are in them.
 
         Raises:
             SubjectBusy: the endpoint is busy and has not processed the request; see `protocol.transient_errors`.
@@ -150,9 +129,12 @@ class Endpoint:
             SubjectError: any other status than 2xx, a redirect, or an answer that is not JSON or is too large.
             SettingsError: a secret would be sent over plain http to another machine.
         """
-        self.check_encrypted(secrets := tuple(secrets))
+        self._check_encrypted(secrets := tuple(secrets))
         address = self._start.rstrip("/") + path if path else self._start
-        content = None if body is None else _encoded(body)
+        try:
+            content = None if body is None else orjson.dumps(body)
+        except orjson.JSONEncodeError as error:
+            raise SubjectError(f"the request cannot be written as JSON: {error}") from None
         url = f"{address}?{self._query}" if self._query else address
         try:
             with redacted_logs():
@@ -173,12 +155,7 @@ class Endpoint:
             raise SubjectError(f"{address} answered with more than {limits.MAX_ENDPOINT_BYTES:,} bytes")
         return Reply(response.status_code, _decoded(address, answer))
 
-    def check_encrypted(self, secrets: Iterable[str]) -> None:
-        """Check that secrets are sent over https, or to this machine only.
-
-        Raises:
-            SettingsError: they are not.
-        """
+    def _check_encrypted(self, secrets: Iterable[str]) -> None:
         if any(secrets) and self._start.startswith("http:") and not is_loopback(host := host_of(self._start)):
             raise SettingsError(
                 f"http://{host} cannot be used with a key: it would be sent unencrypted",
@@ -202,13 +179,6 @@ class Endpoint:
                 trust_env=not is_loopback(host_of(self._start)),
             )
         return self._opened
-
-
-def _encoded(body: JsonValue) -> bytes:
-    try:
-        return orjson.dumps(body)
-    except orjson.JSONEncodeError as error:
-        raise SubjectError(f"the request cannot be written as JSON: {error}") from None
 
 
 def _decoded(address: str, answer: bytes) -> JsonValue:

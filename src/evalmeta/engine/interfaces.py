@@ -23,8 +23,7 @@ class Session(Protocol):
         ...
 
     async def close(self) -> None:
-        """End the conversation; called once, also after an error or a time-out."""
-        ...
+        """End the conversation; called once, also after an error or a time-out. By default, do nothing."""
 
 
 class Subject(Protocol):
@@ -35,8 +34,7 @@ class Subject(Protocol):
         ...
 
     async def close(self) -> None:
-        """Release resources; called once, after the last session."""
-        ...
+        """Release resources; called once, after the last session. By default, do nothing."""
 
 
 class Exchange(NamedTuple):

@@ -44,20 +44,12 @@ class TooManyMatches(ValueError):
 
 @lru_cache(maxsize=1024)
 def compile_reference(text: str) -> Reference:
-    """Parse a reference, once for each text.
-
-    Raises:
-        ReferenceSyntax: the text is not a reference that evalmeta supports.
-    """
+    """Parse a reference, once for each text; raise ReferenceSyntax if evalmeta does not support it."""
     return parse_reference(text)
 
 
 def resolve(reference: Reference, root: JsonValue) -> tuple[JsonValue, ...]:
-    """Return every value that the reference matches, in document order.
-
-    Raises:
-        TooManyMatches: the reference matches too many values.
-    """
+    """Return every value that the reference matches, in document order; raise TooManyMatches if they are too many."""
     return tuple(_Resolver(root).follow(reference.steps, root))
 
 
@@ -103,7 +95,9 @@ class _Resolver:
                 return (item for item in node if self._passes(step.test, item))
             return ()
         if isinstance(node, Mapping):
-            return _members(step, node)
+            if isinstance(step, Names):
+                return [node[name] for name in step.names if name in node]
+            return node.values() if isinstance(step, Everything) else ()
         return _items(step, node) if isinstance(node, list | tuple) else ()
 
     def _passes(self, test: Test, node: JsonValue) -> bool:
@@ -126,12 +120,6 @@ class _Resolver:
         return self.follow(path.steps, self._root if path.from_root else node)
 
 
-def _members(step: Step, node: Mapping[str, JsonValue]) -> Iterable[JsonValue]:
-    if isinstance(step, Names):
-        return [node[name] for name in step.names if name in node]
-    return node.values() if isinstance(step, Everything) else ()
-
-
 def _items(step: Step, node: Sequence[JsonValue]) -> Iterable[JsonValue]:
     match step:
         case Everything():
@@ -145,17 +133,11 @@ def _items(step: Step, node: Sequence[JsonValue]) -> Iterable[JsonValue]:
 
 
 def _holds(operator: str, left: JsonValue, right: JsonValue) -> bool:
-    match operator:
-        case "<":
-            return _less(left, right)
-        case "<=":
-            return _equal(left, right) or _less(left, right)
-        case ">":
-            return _less(right, left)
-        case ">=":
-            return _equal(left, right) or _less(right, left)
-        case _:
-            return _equal(left, right)
+    if operator.startswith(">"):
+        left, right = right, left
+    if operator in {"<", ">"}:
+        return _less(left, right)
+    return _equal(left, right) or (operator in {"<=", ">="} and _less(left, right))
 
 
 def _equal(left: JsonValue, right: JsonValue) -> bool:
@@ -171,10 +153,7 @@ def _less(left: JsonValue, right: JsonValue) -> bool:
 
 
 def parse_number(value: JsonValue) -> Decimal | None:
-    """Return a JSON number, or text that is a number (`10`, `-1.5`, `2e3`), exactly: 0.1 is a tenth.
-
-    Return None for everything else, also for booleans, NaN and infinities.
-    """
+    """Return a JSON number, or the number in text, exactly; None for other values, booleans, NaN and infinities."""
     if isinstance(value, str):
         text = value.strip()
         try:

@@ -23,14 +23,9 @@ class WorkItem(NamedTuple):
 def work_items(
     evaluation: Evaluation, options: RunOptions, finished: Collection[tuple[int, int]]
 ) -> Iterator[WorkItem]:
-    """Yield the work that is left, iteration by iteration, in the order of the cases or shuffled by the seed.
+    """Yield the work that is not finished, iteration by iteration, in the order of the cases or shuffled by the seed.
 
     Cases are read lazily, except that a seed needs all cases of an iteration at once.
-
-    Args:
-        evaluation: the cases.
-        options: the iterations, the seed, and what `select_cases` uses.
-        finished: (iteration, case number) of the results that exist already.
     """
     for iteration in range(1, options.iterations + 1):
         cases = select_cases(evaluation, options)

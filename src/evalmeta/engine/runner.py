@@ -38,15 +38,8 @@ async def execute(
     """Run every case that the journal does not hold yet, and close the subject.
 
     Errors of a subject or a scorer become results. A cancelled run commits its finished results, closes sessions and
-    subject within `SHUTDOWN_SECONDS`, and raises CancelledError.
-
-    Args:
-        evaluation: the cases.
-        subject: the agent under test.
-        journal: keeps the results.
-        options: how to run the cases.
-        on_results: is called with results after the journal has committed them, in the order they finished.
-        scorers: one scorer for each canonical expectation name.
+    subject within `SHUTDOWN_SECONDS`, and raises CancelledError. `on_results` is called with results after the journal
+    has committed them, in the order they finished.
 
     Raises:
         TooManyErrors: `options.max_errors` cases ended in errors; the finished results are kept.
@@ -71,17 +64,7 @@ async def rescore(
 ) -> None:
     """Score recorded answers again, as `execute` scores new ones, without calling an agent.
 
-    Args:
-        evaluation: the cases.
-        answers: returns the recorded result of an iteration and a case number, None if there is none; times and
-            latencies are kept.
-        journal: keeps the results.
-        options: how to run the cases.
-        on_results: as in `execute`.
-        scorers: one scorer for each canonical expectation name.
-
-    Raises:
-        Exception: an exception of the journal or of `on_results`; it stops the run.
+    `answers` returns the recorded result of an iteration and a case number; its times and latencies are kept.
     """
 
     async def work(item: WorkItem) -> CaseResult:
@@ -196,10 +179,11 @@ class _CooperativeYield:
 
     async def wait(self) -> None:
         """Let the event loop run once."""
+
+        def restart() -> None:
+            self._begun, self._is_scheduled = time.monotonic(), False
+
         if not self._is_scheduled:
             self._is_scheduled = True
-            asyncio.get_running_loop().call_soon(self._restart)
+            asyncio.get_running_loop().call_soon(restart)
         await asyncio.sleep(0)
-
-    def _restart(self) -> None:
-        self._begun, self._is_scheduled = time.monotonic(), False

@@ -109,7 +109,10 @@ class _Collector:
         self._output: int | None = None
 
     def add(self, case: CaseResult) -> None:
-        self._utterances.setdefault(case.number, _title(case))
+        title = case.utterance
+        if case.earlier:
+            title = case.label or " / ".join((*(turn.utterance for turn in case.earlier), title))
+        self._utterances.setdefault(case.number, title)
         counts, verdict = self._counts.setdefault(case.number, [0, 0, 0, 0]), counted_verdict(case, self._options)
         if not self._averaged.add(case, verdict):
             counts[_INDEX[verdict]] += 1
@@ -159,13 +162,6 @@ class _Collector:
                 found[_INDEX[verdicts[number]]] += iterations[number]
             passed, failed, errors, undecided = found
             yield CaseCounts(number, self._utterances[number], passed, failed, errors, undecided, is_averaged)
-
-
-def _title(case: CaseResult) -> str:
-    """Return the name of a case in comparisons: its utterance, or the label or all utterances of several turns."""
-    if not case.earlier:
-        return case.utterance
-    return case.label or " / ".join((*(turn.utterance for turn in case.earlier), case.utterance))
 
 
 def _sum(total: int | None, value: int | None) -> int | None:
@@ -233,9 +229,5 @@ def _log_choose(total: int, count: int) -> float:
 
 
 def percentile(ordered: Sequence[float], share: float) -> float:
-    """Return the nearest-rank percentile of sorted numbers: the first that `share` of them, 0 to 1, do not exceed.
-
-    Raises:
-        IndexError: there are no numbers.
-    """
+    """Return the nearest-rank percentile of sorted numbers: the first that `share` of them, 0 to 1, do not exceed."""
     return ordered[max(0, math.ceil(share * len(ordered) - 1e-9) - 1)]

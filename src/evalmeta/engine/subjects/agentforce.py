@@ -15,7 +15,7 @@ from dataclasses import dataclass, field
 from http import HTTPStatus
 from typing import TYPE_CHECKING, Final, Literal, Protocol, TypeAlias
 
-from evalmeta.engine.http_endpoint import open_endpoint
+from evalmeta.engine.http_endpoint import Endpoint
 from evalmeta.engine.subjects.conversation import plain_text
 from evalmeta.errors import (
     MessageUnreadable,
@@ -39,7 +39,7 @@ if TYPE_CHECKING:
 
     import httpx
 
-    from evalmeta.engine.http_endpoint import Endpoint, Reply
+    from evalmeta.engine.http_endpoint import Reply
     from evalmeta.engine.interfaces import Session, Subject
     from evalmeta.model.evaluation import Case
     from evalmeta.model.json_value import JsonObject, JsonValue
@@ -73,7 +73,7 @@ def bind_agentforce(
     """
     source = _token_source(settings, sign_in, transport)
     root = settings.url.rstrip("/").removesuffix(agent_api.VERSION)
-    endpoint = open_endpoint(root, headers=_HEADERS, busy_statuses=_BUSY_STATUSES, transport=transport)
+    endpoint = Endpoint(root, headers=_HEADERS, busy_statuses=_BUSY_STATUSES, transport=transport)
     return _Agent(settings, endpoint, _Tokens(source))
 
 
@@ -363,9 +363,7 @@ def _tokens_of_org(org: str, sign_in: SignIn, transport: httpx.AsyncBaseTranspor
 async def _exchange(signed_in: SignedIn, transport: httpx.AsyncBaseTransport | None) -> str:
     """Return the JWT of the named user, as the sf CLI does; empty if the org does not issue one."""
     session = signed_in.access_token
-    endpoint = open_endpoint(
-        signed_in.url, headers={"Cookie": f"sid={session}"}, secrets=(session,), transport=transport
-    )
+    endpoint = Endpoint(signed_in.url, headers={"Cookie": f"sid={session}"}, secrets=(session,), transport=transport)
     try:
         reply = await endpoint.send(None, NAMED_USER_PATH, method="GET")
     except (SubjectBusy, SubjectUnreachable):

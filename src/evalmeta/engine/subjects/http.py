@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Final
 import orjson
 
 from evalmeta.engine.answers import generated_data
-from evalmeta.engine.http_endpoint import open_endpoint
+from evalmeta.engine.http_endpoint import Endpoint
 from evalmeta.engine.jsonpath import TooManyMatches, compile_reference, resolve
 from evalmeta.engine.subjects.conversation import context_of, history_of, parse_arguments, turn_messages
 from evalmeta.errors import SettingsError, SubjectError
@@ -20,7 +20,6 @@ from evalmeta.model.jsonpath import ReferenceSyntax
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
-    from evalmeta.engine.http_endpoint import Endpoint
     from evalmeta.engine.interfaces import Session, Subject
     from evalmeta.model.evaluation import Case
     from evalmeta.model.generated_data import GeneratedData
@@ -44,7 +43,7 @@ def bind_http(settings: HttpSubject) -> Subject:
     check_template(settings.request)
     paths = _Paths({name: str(getattr(settings, name)) for name in _PATHS})
     headers = fill_headers(settings.headers)
-    endpoint = open_endpoint(settings.url, headers=headers.values, secrets=headers.secrets)
+    endpoint = Endpoint(settings.url, headers=headers.values, secrets=headers.secrets)
     return _Agent(settings, endpoint, paths)
 
 

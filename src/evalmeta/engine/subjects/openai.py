@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Final
 from urllib.parse import urlsplit
 
 from evalmeta.engine.answers import generated_data
-from evalmeta.engine.http_endpoint import open_endpoint
+from evalmeta.engine.http_endpoint import Endpoint
 from evalmeta.engine.subjects.conversation import context_of, parse_arguments, plain_text
 from evalmeta.engine.subjects.http import fill_headers
 from evalmeta.errors import SettingsError, SubjectError
@@ -14,7 +14,6 @@ from evalmeta.model.redaction import redacted
 from evalmeta.protocol.json_fields import list_of_objects, object_at, optional_integer, optional_text
 
 if TYPE_CHECKING:
-    from evalmeta.engine.http_endpoint import Endpoint
     from evalmeta.engine.interfaces import Session, Subject
     from evalmeta.model.evaluation import Case
     from evalmeta.model.generated_data import GeneratedData
@@ -40,7 +39,7 @@ def bind_openai(settings: OpenAISubject) -> Subject:
             actions=("Remove stream from the subject's extra in evalmeta.toml.",),
         )
     headers = fill_headers(settings.headers, api_key_env=settings.api_key_env)
-    return _Agent(settings, open_endpoint(settings.url, headers=headers.values, secrets=headers.secrets))
+    return _Agent(settings, Endpoint(settings.url, headers=headers.values, secrets=headers.secrets))
 
 
 class _Agent:

@@ -11,7 +11,7 @@ from statistics import median
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 from evalmeta import limits
-from evalmeta.engine.http_endpoint import open_endpoint
+from evalmeta.engine.http_endpoint import Endpoint
 from evalmeta.engine.pacer import Pacer
 from evalmeta.engine.raters.judge import Rating
 from evalmeta.engine.raters.llm.prompts import METRICS, PROMPT_VERSION, answer_schema, rubric_message, system_message
@@ -62,7 +62,7 @@ def _bind_model(settings: LlmRater) -> JudgeModel:
         )
     if settings.url:
         headers = {"Authorization": f"Bearer {key}"} if key else {}
-        endpoint = open_endpoint(settings.url, headers=headers, secrets=(key,) if key else ())
+        endpoint = Endpoint(settings.url, headers=headers, secrets=(key,) if key else ())
         return EndpointModel(endpoint, settings)
     try:
         from evalmeta.engine.raters.llm.pydantic_ai_model import bind_provider  # noqa: PLC0415 - an extra
