@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from evalmeta.api import comparisons
-from evalmeta.api.comparisons import bless, compare_runs, compare_with, latest_runs, load_run, open_baseline
+from evalmeta.api.comparisons import compare_runs, compare_with, latest_runs, load_run, open_baseline, save_baseline
 from evalmeta.errors import NotFound, UsageError
 from evalmeta.model.run import CaseResult, Run, RunOptions, RunStatus, Verdict
 from evalmeta.model.statistics import Standing
@@ -54,7 +54,7 @@ def test_a_run_that_is_unknown_is_not_found(project: Project) -> None:
 
 def test_a_run_that_goes_on_is_not_compared(project: Project) -> None:
     run_id = started(project, cases=1)
-    with pytest.raises(UsageError, match=f"run {run_id} is not over: it is NEW"):
+    with pytest.raises(UsageError, match=f"run {run_id} is not over: its status is NEW"):
         load_run(project, run_id)
 
 
@@ -70,7 +70,7 @@ def test_the_most_recent_complete_run_of_each_test_is_taken(project: Project) ->
 def test_the_run_before_one_is_of_the_same_test(project: Project) -> None:
     keep(project, run(1, PASS), run(2, PASS, name="Returns"), run(3, PASS, prefix="3A2"), run(4, FAILURE))
     assert comparisons.previous_run(project, run(4)).started == 1.0
-    with pytest.raises(NotFound, match="no complete run of Orders is known from before"):
+    with pytest.raises(NotFound, match="no complete run of Orders before run"):
         comparisons.previous_run(project, run(1))
 
 
@@ -88,7 +88,7 @@ def test_a_strict_run_is_compared_by_its_own_counting() -> None:
 
 def test_a_baseline_is_a_file_or_a_run(project: Project, tmp_path: Path) -> None:
     path = tmp_path / "baseline.json"
-    bless(path, [run(1, PASS)])
+    save_baseline(path, [run(1, PASS)])
     keep(project, run(1, PASS))
     file, kept = open_baseline(project, path), open_baseline(project, path.parent.relative_to(tmp_path) / run(1).id)
     assert (file.label, kept.label) == (str(path), run(1).id)
@@ -102,34 +102,34 @@ def test_a_baseline_that_is_not_there_is_not_found(project: Project, tmp_path: P
         open_baseline(project, tmp_path / name)
 
 
-def test_blessing_leaves_other_tests_as_they_are(tmp_path: Path) -> None:
+def test_saving_a_baseline_does_not_change_its_other_tests(tmp_path: Path) -> None:
     path = tmp_path / "baseline.json"
-    first = bless(path, [run(1, PASS, FAILURE), run(2, PASS, name="Returns")])
-    again = bless(path, [run(3, PASS, PASS)])
+    first = save_baseline(path, [run(1, PASS, FAILURE), run(2, PASS, name="Returns")])
+    again = save_baseline(path, [run(3, PASS, PASS)])
     assert first == ("Created", 2, 3, 1, 0, {"Orders": 0, "Returns": 0})
     assert again == ("Changed", 2, 3, 0, 0, {"Orders": 0})
-    assert bless(path, [run(3, PASS, PASS)]).state == "Unchanged"
+    assert save_baseline(path, [run(3, PASS, PASS)]).state == "Unchanged"
 
 
 @pytest.mark.parametrize("options", [RunOptions(cases=(1,)), RunOptions(shard=(1, 2))])
 def test_a_run_of_some_cases_leaves_the_others_as_they_are(tmp_path: Path, options: RunOptions) -> None:
     path = tmp_path / "baseline.json"
-    bless(path, [run(1, FAILURE, PASS)])
-    assert bless(path, [run(2, PASS, options=options)]).kept == {"Orders": 1}
+    save_baseline(path, [run(1, FAILURE, PASS)])
+    assert save_baseline(path, [run(2, PASS, options=options)]).kept == {"Orders": 1}
     assert [case.passed for case in read_baseline(path)["Orders"]] == [1, 1]
-    bless(path, [run(3, PASS)])
+    save_baseline(path, [run(3, PASS)])
     assert len(read_baseline(path)["Orders"]) == 1
 
 
 def test_runs_of_all_shards_are_joined(tmp_path: Path) -> None:
     path, whole = tmp_path / "baseline.json", run(1, PASS, FAILURE)
     shards = [replace(whole, cases=(case,), options=RunOptions(shard=(case.number, 2))) for case in whole.cases]
-    assert bless(path, shards) == ("Created", 1, 2, 1, 0, {"Orders": 0})
+    assert save_baseline(path, shards) == ("Created", 1, 2, 1, 0, {"Orders": 0})
 
 
 def test_a_case_that_came_to_errors_only_is_one_in_the_baseline(tmp_path: Path) -> None:
     path = tmp_path / "baseline.json"
-    assert bless(path, [run(1, Verdict.ERROR, PASS)]).errors == 1
+    assert save_baseline(path, [run(1, Verdict.ERROR, PASS)]).errors == 1
     found = compare_with(comparisons.Baseline("b", read_baseline(path)), run(2, PASS, PASS))
     assert found.cases[0].standing is Standing.ERROR
 

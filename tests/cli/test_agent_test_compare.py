@@ -63,8 +63,8 @@ def test_runs_are_compared_with_a_baseline_file_of_earlier_runs(evalmeta: Progra
     assert written.out == "Created baseline.json: 1 test, 4 cases, 3 of them failing\n"
     worse = evalmeta("test", "compare", "--baseline", "baseline.json")
     assert (worse.code, f"{SECOND} against baseline.json" in worse.out) == (100, True)
-    blessed = evalmeta("test", "baseline", "-o", "baseline.json", "--json")
-    found = json.loads(blessed.out)["result"]
+    saved = evalmeta("test", "baseline", "-o", "baseline.json", "--json")
+    found = json.loads(saved.out)["result"]
     assert found["runs"] == [{"name": "Returns_Desk_Checks", "runId": SECOND}]
     assert (found["state"], found["failing"]) == ("Changed", 3)
     assert evalmeta("test", "compare", "--baseline", "baseline.json", SECOND).code == 0

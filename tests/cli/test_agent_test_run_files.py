@@ -88,7 +88,7 @@ def test_the_agent_that_the_file_names_is_asked_where_the_project_binds_it(evalm
 def test_an_unbound_agent_is_reported(evalmeta: Program) -> None:
     done = evalmeta("test", "run", "orders.yaml", "--wait")
     assert done.code == 2
-    assert "orders.yaml asks the agent 'Order_Desk', and no adapter is bound to it" in done.err
+    assert "orders.yaml is for the agent 'Order_Desk', to which no adapter is bound" in done.err
 
 
 def test_answers_of_a_file_do_not_matter_where_an_agent_is_asked(evalmeta: Program, folder: Path) -> None:
@@ -142,7 +142,7 @@ def test_an_unknown_case_is_refused_with_a_suggestion_to_list_cases(evalmeta: Pr
 
 def test_an_agent_given_as_a_file_is_refused_with_the_right_form(evalmeta: Program) -> None:
     done = evalmeta("test", "run", "orders.yaml", "--subject", "desk.py:answer", "--wait")
-    assert (done.code, "Write desk:answer" in done.err) == (2, True)
+    assert (done.code, "Use --subject desk:answer" in done.err) == (2, True)
 
 
 EVAL_SET = (
@@ -262,12 +262,12 @@ def test_a_dry_run_prints_the_cases(evalmeta: Program) -> None:
     ("arguments", "message"),
     [
         (("gone.yaml",), "there is no file 'gone.yaml'"),
-        (("Order_Desk",), "Is it a test in the org? Then: -n Order_Desk"),
+        (("Order_Desk",), "To run a test in the org, use -n Order_Desk"),
         (("orders.yaml", "-n", "Orders"), "files run in the embedded org"),
         (("orders.yaml", "-o", "staging"), "files run in the embedded org"),
         (("--subject", "desk:answer"), "--subject is only for files"),
         ((".",), "there are no tests in"),
-        (("orders.yaml", "--subject", "desk:"), "'desk:' names no Python object"),
+        (("orders.yaml", "--subject", "desk:"), "'desk:' is not a valid module:name of a Python object"),
         (("odd.json",), "odd.json has a format that evalmeta does not know"),
         (("empty.json",), "empty.json is empty"),
         (("utf16.json",), "utf16.json:1:1  error    the file is UTF-16, not UTF-8"),

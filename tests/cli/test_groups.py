@@ -23,7 +23,7 @@ if TYPE_CHECKING:
         (("org", "strat"), "Did you mean 'start'?"),
         (("xyzzy",), "No such command 'xyzzy'.\n"),
         (("deploy", "package.xml"), "Files are named with --manifest or --source-dir"),
-        (("test", "run", "Orders", "--wait"), "Is it a test in the org? Then: -n Orders"),
+        (("test", "run", "Orders", "--wait"), "To run a test in the org, use -n Orders"),
     ],
 )
 def test_an_unknown_word_is_refused_with_a_suggestion(evalmeta: Program, call: tuple[str, ...], hint: str) -> None:

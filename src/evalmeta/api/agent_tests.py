@@ -1,4 +1,4 @@
-"""Tests in files of any format: found, read, and each with the agent that it asks."""
+"""Tests in an org and in files of any format; those in files with their agents."""
 
 from __future__ import annotations
 
@@ -8,12 +8,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 from evalmeta import limits
-from evalmeta.api.files import files_to_check, shown, validate
+from evalmeta.api.files import files_to_check, validate
 from evalmeta.errors import EvalmetaError, InvalidMetadata, NotFound, ProjectError, SubjectNotBound, UsageError
 from evalmeta.formats.document import Reading, reading_of
 from evalmeta.formats.files import is_test_file, read_document
 from evalmeta.package.config_file import key_name
-from evalmeta.package.files import parse_file_name
+from evalmeta.package.files import parse_file_name, shown
 from evalmeta.package.project import SETTINGS_FILE, find_project
 from evalmeta.package.resolver import find_components
 
@@ -30,21 +30,21 @@ if TYPE_CHECKING:
 
 
 RECORDED_ANSWERS: Final = "recorded answers"
-"""What answers a file that has its answers itself, in place of an agent's name."""
+"""The subject name of files that contain the agent's answers."""
 
 _SHOWN_PROBLEMS: Final = 20
-_PASSED_OVER: Final = frozenset({"node_modules", "__pycache__"})
+_SKIPPED_FOLDERS: Final = frozenset({"node_modules", "__pycache__"})
 
 
 @dataclass(frozen=True, slots=True)
 class FileTest:
-    """A test in a file, and whom it asks.
+    """A test in a file, and the agent under test.
 
     Attributes:
-        name: the file, from the project's folder on where it is in there.
-        subject_name: what the agent is called.
-        subject: the agent's settings; None when the project binds it by its name.
-        reading: what the project says of such files.
+        name: the file's path, relative to the project's folder if it is in there.
+        subject_name: the agent's name.
+        subject: the agent's settings; None if the project binds it by its name.
+        reading: the project's settings for files of this format.
     """
 
     path: Path
@@ -56,7 +56,7 @@ class FileTest:
 
     @property
     def evaluation(self) -> Evaluation:
-        """Return what is asked."""
+        """Return the evaluation in the file."""
         return self.document.evaluation
 
     @property
@@ -80,14 +80,14 @@ class AgentTest(NamedTuple):
 
 
 def find_tests(paths: Sequence[Path]) -> list[Path]:
-    """List the tests that paths stand for, each once.
+    """List the tests in files and folders, each once.
 
-    A file stands for itself; a folder for the definitions in it, which are those of the
-    project where it is one's root, and for `*.test.json` and `*.evalset.json`.
+    A folder stands for the definitions, the `*.test.json` and the `*.evalset.json` in it. If it
+    is a project's root, its definitions are those of the project.
 
     Raises:
-        NotFound: a path is not there, or a folder has no tests.
-        ProjectError: what stands in a project's root cannot be read.
+        NotFound: a path does not exist, or a folder has no tests.
+        ProjectError: the project cannot be read.
     """
     found: dict[str, Path] = {}
     for path in paths:
@@ -99,7 +99,9 @@ def find_tests(paths: Sequence[Path]) -> list[Path]:
 def _tests_in(path: Path) -> list[Path]:
     if not path.is_dir():
         if not path.exists():
-            raise _not_there(path)
+            is_name = not (os.sep in str(path) or "." in str(path))
+            actions = [f"To run a test in the org, use -n {path}"] if is_name else []
+            raise NotFound(f"there is no file {str(path)!r}", actions=actions)
         return [path]
     definitions = _components_of(path)
     if definitions is None:
@@ -108,7 +110,7 @@ def _tests_in(path: Path) -> list[Path]:
     if not files:
         raise NotFound(
             f"there are no tests in {str(path)!r}",
-            actions=["Looked for definitions, *.test.json and *.evalset.json; name other files themselves."],
+            actions=["Name the files; folders are searched for definitions, *.test.json and *.evalset.json only."],
         )
     return files
 
@@ -121,53 +123,37 @@ def _components_of(folder: Path) -> list[Path] | None:
     return [each.path for each in find_components(project)] if project.root == folder.resolve() else None
 
 
-def _not_there(path: Path) -> NotFound:
-    actions = [] if os.sep in str(path) or "." in str(path) else [f"Is it a test in the org? Then: -n {path}"]
-    return NotFound(f"there is no file {str(path)!r}", actions=actions)
-
-
 def _walk(folder: Path) -> Iterator[Path]:
     for where, folders, files in os.walk(folder):
-        folders[:] = [each for each in folders if each not in _PASSED_OVER and not each.startswith(".")]
+        folders[:] = [each for each in folders if each not in _SKIPPED_FOLDERS and not each.startswith(".")]
         yield from (Path(where, each) for each in files)
 
 
-def document_at(path: Path, *, name: str, reading: Reading) -> Document:
-    """Read a file of any format as `read_document` does; a definition is checked as `validate` does.
-
-    Raises:
-        NotFound: there is no such file.
-        FormatError: it is of no known format, or does not fit it.
-        InvalidMetadata: it is a definition with errors.
-    """
-    if parse_file_name(path.name):
-        refuse_errors(validate([path]).problems)
-    return read_document(path, label=shown(path), name=name, reading=reading)
-
-
 def read_test(project: Project, path: Path, *, subject: str | None = None, is_asked: bool = True) -> FileTest:
-    """Read the test in a file, and finds whom it asks.
+    """Read the test in a file, and find the agent under test.
 
     Args:
         project: the project that runs it.
         path: the file.
-        subject: the agent: a name that the project binds, or `module:name` of a Python object. None takes
-            the one that the file names; else the answers that it has itself; else the only one that the
-            project binds.
-        is_asked: whether it must be known who is asked.
+        subject: the agent: a name that the project binds, or `module:name` of a Python object. None uses
+            the agent that the file names, or else the answers in the file, or else the only agent that
+            the project binds.
+        is_asked: whether the agent must be known.
 
     Raises:
-        NotFound: there is no such file.
-        FormatError: it is of no known format, or does not fit it.
+        NotFound: the file does not exist.
+        FormatError: the file's format is unknown, or the file is not valid.
         InvalidMetadata: it is a definition with errors.
-        SubjectNotBound: it is not said who is asked, or the project does not bind the agent that the file names.
-        UsageError: the agent is named by a file, or in no way that names a Python object.
+        SubjectNotBound: the agent is not known, or the project does not bind the agent that the file names.
+        UsageError: the agent is not a valid `module:name`.
     """
-    # What belongs to a file stands beside it, not beside what it is a link to.
+    # Other files of the test are next to a link, not next to the file that it leads to.
     real = path.parent.resolve() / path.name
     name = real.relative_to(project.root).as_posix() if real.is_relative_to(project.root) else str(real)
     reading = reading_of(project.settings, is_asked=subject is not None)
-    document = document_at(path, name=name, reading=reading)
+    if parse_file_name(path.name):
+        refuse_errors(validate([path]).problems)
+    document = read_document(path, label=shown(path), name=name, reading=reading)
     subject_name, settings = _subject(project, document, subject)
     if is_asked and settings is None and subject_name not in project.settings.subjects:
         raise _unbound(shown(path), subject_name, tuple(project.settings.subjects), document.notes)
@@ -195,14 +181,16 @@ def _check_target(chosen: str) -> None:
     if module.endswith(".py"):
         dotted = ".".join(Path(module).with_suffix("").parts)
         raise UsageError(
-            f"the agent {chosen!r} is named by a file, and a module is expected", actions=[f"Write {dotted}:{name}"]
+            f"the agent {chosen!r} names a file instead of a module", actions=[f"Use --subject {dotted}:{name}"]
         )
     if not all(part.isidentifier() for part in (*module.split("."), *name.split("."))):
-        raise UsageError(f"{chosen!r} names no Python object", actions=["Write module:name, such as my_agent:answer."])
+        raise UsageError(
+            f"{chosen!r} is not a valid module:name of a Python object", actions=["Example: my_agent:answer"]
+        )
 
 
 def _target(project: Project, chosen: str) -> str:
-    """Return a target relative to the project's folder; a target in the current folder only keeps that place."""
+    """Return a target relative to the project's folder; it may be given relative to the current folder."""
     module, here = chosen.split(":", 1)[0].split(".", 1)[0], Path.cwd().resolve()
     is_below = here != project.root and here.is_relative_to(project.root)
     if not is_below or _has_module(project.root, module) or not _has_module(here, module):
@@ -217,18 +205,18 @@ def _has_module(folder: Path, module: str) -> bool:
 def _unbound(label: str, name: str, bound: tuple[str, ...], notes: tuple[Problem, ...]) -> SubjectNotBound:
     table = key_name(["subjects", name or "My_Agent"])
     lines = f'[{table}]\nadapter = "python"\ntarget = "my_agent:answer"'
-    alone = "" if name else ", and the only one there is asked"
-    bind = f"Or bind {'it' if name else 'one'} in {SETTINGS_FILE}{alone}:\n\n{lines}"
-    known = f"Or one of {SETTINGS_FILE}: --subject {' or '.join(bound)}." if bound else bind
-    what = f"asks the agent {name!r}, and no adapter is bound to it" if name else "does not say which agent to ask"
+    default = "" if name else "; a single agent is the default"
+    bind = f"Or add these lines to {SETTINGS_FILE}{default}:\n\n{lines}"
+    known = f"Or use an agent of {SETTINGS_FILE}: --subject {' or '.join(bound)}" if bound else bind
+    what = f"is for the agent {name!r}, to which no adapter is bound" if name else "does not name an agent"
     actions = ["Name a Python function: --subject my_agent:answer", known]
     return SubjectNotBound(f"{label} {what}", problems=notes, actions=actions)
 
 
 def place_of_run(project: Project, definition: str) -> tuple[Path, Mapping[int, int]] | None:
-    """Return the file that a run was of, if it was of one that is still there, and the lines of its cases.
+    """Return the file of a run and the lines of its cases; None if the run had no file or it does not exist any more.
 
-    A large file is not read again for them.
+    Large files are not read again for the lines.
     """
     path = project.root / definition
     if "." not in definition or not path.is_file():
@@ -241,17 +229,17 @@ def place_of_run(project: Project, definition: str) -> tuple[Path, Mapping[int, 
 
 
 def with_document(options: RunOptions, document: Document) -> RunOptions:
-    """Return options with what a file says itself of its iterations and of what passes."""
+    """Return options with the iterations and the pass rate that a file declares."""
     iterations = options.iterations if document.iterations is None else document.iterations
     rate = options.min_pass_rate if document.min_pass_rate is None else document.min_pass_rate
     return replace(options, iterations=iterations, min_pass_rate=rate)
 
 
 def refuse_errors(problems: Sequence[Problem]) -> None:
-    """Check that definitions can be run.
+    """Refuse to run definitions with errors.
 
     Raises:
-        InvalidMetadata: they have errors; nothing was asked, and `problems` has the warnings too.
+        InvalidMetadata: there are errors; `problems` has the warnings too.
     """
     errors = [each for each in problems if each.is_error]
     if not errors:
@@ -259,5 +247,5 @@ def refuse_errors(problems: Sequence[Problem]) -> None:
     lines = [f"{each} {each.hint}".rstrip() for each in errors[:_SHOWN_PROBLEMS]]
     if len(errors) > _SHOWN_PROBLEMS:
         lines.append(f"and {len(errors) - _SHOWN_PROBLEMS:,} more")
-    message = "\n".join(["the definitions have errors; nothing was asked:", *lines])
+    message = "\n".join(["the definitions have errors; nothing was run:", *lines])
     raise InvalidMetadata(message, problems=problems)

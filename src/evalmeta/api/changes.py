@@ -6,13 +6,13 @@ from dataclasses import dataclass
 from difflib import get_close_matches
 from typing import TYPE_CHECKING, Final
 
-from evalmeta.api.files import bytes_of, shown
+from evalmeta.api.files import bytes_of
 from evalmeta.api.sync import compare_components, fetch, tracking_of
 from evalmeta.errors import InvalidMetadata, NotFound
 from evalmeta.model.component import SyncState, hash_of
 from evalmeta.model.difference import Difference, compare
 from evalmeta.model.registry import types_at
-from evalmeta.package.files import read_file
+from evalmeta.package.files import read_file, shown
 from evalmeta.package.resolver import find_components
 from evalmeta.xmlio.definitions import read_definition
 from evalmeta.xmlio.reader import read_xml

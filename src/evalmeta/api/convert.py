@@ -7,12 +7,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
-from evalmeta.api.files import shown
 from evalmeta.api.selections import resolve
 from evalmeta.errors import NotFound, ProjectError, UsageError
 from evalmeta.model.component import PACKAGE_FILE
 from evalmeta.package.archive import manifest_of
-from evalmeta.package.files import META_XML_SUFFIX, entry_name, read_file, state_of, write_below
+from evalmeta.package.files import META_XML_SUFFIX, entry_name, read_file, shown, state_of, write_below
 from evalmeta.package.project import Project, find_project
 from evalmeta.package.resolver import find_components
 from evalmeta.xmlio.manifests import write_manifest

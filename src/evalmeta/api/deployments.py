@@ -9,12 +9,12 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Final, Literal
 
 from evalmeta import limits
-from evalmeta.api.files import shown
 from evalmeta.api.packages import pack_project
 from evalmeta.api.sync import hashes_of, receipts_of, refuse_newer_in_org, remember_deployment, tracking_of
 from evalmeta.client import metadata
 from evalmeta.errors import DeployFailed, EvalmetaError, NotFound, OrgFault, Suggestion, UsageError
 from evalmeta.model.problem import Location, Problem, Severity
+from evalmeta.package.files import shown
 from evalmeta.package.resolver import find_components
 from evalmeta.protocol.metadata_api import DeployOptions
 

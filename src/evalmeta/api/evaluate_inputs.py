@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Final, NamedTuple, cast
 from pydantic import ValidationError
 
 from evalmeta.api.agent_tests import RECORDED_ANSWERS, find_tests, refuse_errors, with_document
-from evalmeta.api.files import bytes_of, shown, validate
+from evalmeta.api.files import bytes_of, validate
 from evalmeta.engine.case_run import close
 from evalmeta.engine.raters import bind_rater
 from evalmeta.engine.subjects.python import subject_of
@@ -35,7 +35,7 @@ from evalmeta.model.settings import (
 from evalmeta.org.runs import read_evaluation
 from evalmeta.org.subjects import bind_subject, rater_settings, sign_in
 from evalmeta.package.config_file import key_name
-from evalmeta.package.files import parse_file_name
+from evalmeta.package.files import parse_file_name, shown
 from evalmeta.package.project import find_project
 from evalmeta.package.resolver import version_in_force
 from evalmeta.validation.rules import rule_policy

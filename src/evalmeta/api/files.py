@@ -1,9 +1,4 @@
-"""Files: reading, writing and checking them.
-
-Formatting: files in the form in which an org hands them out, comments kept.
-
-Checking many files on every core that this process may use.
-"""
+"""Reading, writing, validating and formatting the files of a project."""
 
 from __future__ import annotations
 
@@ -21,42 +16,24 @@ from evalmeta.model.component import DESTRUCTIVE_FILES, MANIFEST_FILES, WILDCARD
 from evalmeta.model.problem import Location, Problem, Severity
 from evalmeta.model.registry import NEWEST_API_VERSION, TYPES
 from evalmeta.package.files import parse_file_name, put_file, shown
+from evalmeta.package.forceignore import FORCEIGNORE_FILE, read_forceignore
 from evalmeta.package.project import find_project
-from evalmeta.package.resolver import version_in_force
+from evalmeta.package.resolver import list_files, name_problems, version_in_force
 from evalmeta.validation.manifests import validate_manifest
 from evalmeta.validation.rules import RulePolicy, rule_policy
 from evalmeta.validation.validator import CheckedFile, check_component, remember_clean, validate_together
-from evalmeta.xmlio.definitions import read_leniently
+from evalmeta.xmlio.definitions import read_definition, read_leniently, write_definition
 from evalmeta.xmlio.formatter import format_definition, format_manifest
 from evalmeta.xmlio.reader import read_xml
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
 
-    from evalmeta.model.component import ComponentSet, Manifest
+    from evalmeta.model.component import ComponentSet
     from evalmeta.model.definition import Definition
     from evalmeta.model.registry import ApiVersion
     from evalmeta.package.project import Project
     from evalmeta.validation.definition_rules import NamedFile
-
-
-__all__ = [
-    "Formatting",
-    "Validation",
-    "bytes_of",
-    "case_lines",
-    "check_components",
-    "files_to_check",
-    "format_files",
-    "ignore_problems",
-    "is_beside_deletions",
-    "map_chunks",
-    "problems_of",
-    "read",
-    "shown",
-    "validate",
-    "write",
-]
 
 
 _MANIFEST_FOLDERS: Final = (".", "manifest")
@@ -64,61 +41,64 @@ _MANIFEST_FOLDERS: Final = (".", "manifest")
 
 @dataclass(frozen=True, slots=True)
 class Validation:
-    """What a check found: every problem, and how many files were looked at."""
+    """All problems that a validation found, and the number of files."""
 
     problems: tuple[Problem, ...]
     files: int
 
     @property
     def is_valid(self) -> bool:
-        """Return whether nothing stops a deployment."""
+        """Return whether no problem prevents a deployment."""
         return not any(problem.is_error for problem in self.problems)
 
 
-class _InForce(NamedTuple):
-    """What the project around a folder says about its files; the defaults when there is no project."""
+@dataclass(frozen=True, slots=True)
+class Formatting:
+    """What formatting did.
 
-    root: Path | None
-    policy: RulePolicy
-    api_version: ApiVersion
+    Attributes:
+        changed: the files that were written, or would be.
+        problems: why files were skipped.
+        files: the number of files.
+    """
+
+    changed: tuple[str, ...]
+    problems: tuple[Problem, ...]
+    files: int
 
 
 def read(path: Path) -> Definition:
     """Read a definition file.
 
     Raises:
-        NotFound: there is no such file.
-        InvalidMetadata: it does not fit the type; `problems` says where.
+        NotFound: the file does not exist.
+        InvalidMetadata: it is not valid; `problems` says where.
     """
-    from evalmeta.xmlio.definitions import read_definition  # noqa: PLC0415 - checking files does without
-
     return read_definition(read_xml(bytes_of(path), label=shown(path)))
 
 
 def write(definition: Definition, path: Path) -> None:
-    """Write a definition file; one that was read and not changed keeps its bytes.
+    """Write a definition file; a definition that was read and not changed keeps its bytes.
 
     Raises:
-        ProjectError: the file cannot be written; it is as it was.
+        ProjectError: the file cannot be written; it is unchanged.
     """
-    from evalmeta.xmlio.definitions import write_definition  # noqa: PLC0415 - as in `read`
-
     put_file(path, write_definition(definition))
 
 
 def validate(paths: Sequence[Path] = (), *, start: Path | None = None) -> Validation:
-    """Check files, or all that a project has, and gives every problem.
+    """Validate files, or those of a project, and return all problems.
 
     Args:
-        paths: definition files, manifests, and folders, which are searched through;
-            none means the project around `start`: its definitions, and the manifests in its
-            root and in its folder `manifest`.
-        start: where to look for the project; the current folder when None.
+        paths: definition files, manifests, and folders, which are searched recursively.
+            Without paths, the project around `start` is validated: its definitions, and the
+            manifests in its root and in its folder `manifest`.
+        start: where to look for the project; the current folder if None.
 
     Raises:
-        NotFound: a path does not exist, or is no file that evalmeta checks.
-        ProjectError: there is no project, and no path was given; or a package directory is none.
-        SettingsError: the project's settings are wrong.
+        NotFound: a path does not exist, or is neither a definition nor a manifest.
+        ProjectError: there is no project, and no path was given; or a package directory does not exist.
+        SettingsError: the project's settings are not valid.
     """
     found = _validate_files(files_to_check(paths, start=start))
     if paths:
@@ -127,10 +107,41 @@ def validate(paths: Sequence[Path] = (), *, start: Path | None = None) -> Valida
     return Validation((*ignore_problems(project), *found.problems), found.files)
 
 
+def format_files(paths: Sequence[Path] = (), *, start: Path | None = None, check: bool = False) -> Formatting:
+    """Write files in canonical form, each atomically; files that are not valid are skipped.
+
+    Args:
+        paths: as for `validate`.
+        start: as for `validate`.
+        check: write nothing, only report which files would change.
+
+    Raises:
+        NotFound: a path does not exist, or is neither a definition nor a manifest.
+        ProjectError: there is no project, and no path was given; or a file cannot be written.
+    """
+    files = files_to_check(paths, start=start)
+    changed: list[str] = []
+    problems: list[Problem] = []
+    for path in files:
+        before = bytes_of(path)
+        try:
+            after = _formatted(path, before)
+        except InvalidMetadata as error:
+            problems += error.problems
+            continue
+        if after != before:
+            changed.append(shown(path))
+            if not check:
+                put_file(path, after)
+    return Formatting(tuple(changed), tuple(problems), len(files))
+
+
 def files_to_check(paths: Sequence[Path] = (), *, start: Path | None = None) -> list[Path]:
     """List the definitions and manifests that `validate` checks, each once; raises like it."""
     if not paths:
-        return list(_project_files(find_project(start or Path.cwd())))
+        project = find_project(start or Path.cwd())
+        manifests = (project.root / folder / name for folder in _MANIFEST_FOLDERS for name in MANIFEST_FILES)
+        return [*(each.path for each in list_files(project)), *(path for path in manifests if path.is_file())]
     real = cache(os.path.realpath)
     files: dict[tuple[str, str], Path] = {}
     for path in _named_files(paths):
@@ -144,15 +155,13 @@ def ignore_problems(project: Project) -> tuple[Problem, ...]:
     Raises:
         ProjectError: it cannot be read.
     """
-    from evalmeta.package.forceignore import FORCEIGNORE_FILE, read_forceignore  # noqa: PLC0415 - for projects only
-
     label = shown(project.root / FORCEIGNORE_FILE)
     problems = read_forceignore(project.root).problems
     return tuple(replace(each, location=replace(each.location, path=label)) for each in problems)
 
 
 def check_components(project: Project, components: ComponentSet) -> tuple[Problem, ...]:
-    """Check components before they are sent, and gives the warnings, those about `.forceignore` too.
+    """Validate components before they are sent, and return the warnings, including those about `.forceignore`.
 
     Raises:
         InvalidMetadata: there are errors; `problems` has them and the warnings.
@@ -164,42 +173,41 @@ def check_components(project: Project, components: ComponentSet) -> tuple[Proble
 
 
 def problems_of(project: Project, components: ComponentSet) -> list[Problem]:
-    """List every problem of components, by themselves and together, in the version that is in force for them."""
+    """Return all problems of components, alone and together, in the API version in force."""
     policy = rule_policy(project.declared)
-    version = components.api_version
-    checked = map_chunks(partial(_check_some, policy=policy, version=version), components.components)
+    checked = map_chunks(partial(_check_some, policy=policy, version=components.api_version), components.components)
     remember_clean(each.clean for each in checked if each.clean)
     found = [problem for each in checked for problem in each.problems]
     return [*found, *validate_together([each.file for each in checked if each.file], policy)]
 
 
 def is_beside_deletions(manifest: Path) -> bool:
-    """Return whether a manifest stands beside destructive changes, and so may select nothing."""
+    """Return whether a manifest is next to destructive changes, and so may select nothing."""
     return any((manifest.parent / name).is_file() for name in DESTRUCTIVE_FILES)
 
 
 def case_lines(path: Path) -> dict[int, int]:
-    """Return the line of each test case of a definition file, by the case's number; empty when it cannot be read."""
-    from evalmeta.model.evaluation import evaluation_of  # noqa: PLC0415 - checking files does without
+    """Return the line of each test case of a definition file, by the case's number; empty if it cannot be read."""
+    from evalmeta.model.evaluation import evaluation_of  # noqa: PLC0415 - validating does not need it
 
     try:
         document = read_xml(bytes_of(path), label=shown(path))
     except EvalmetaError:
         return {}
     cases = tuple(evaluation_of(read_leniently(document), name="").cases)
-    steps = ([("testCase", place)] for place in range(len(cases)))
+    steps = ([("testCase", index)] for index in range(len(cases)))
     return {case.number: document.location(document.find(each)).line for case, each in zip(cases, steps, strict=True)}
 
 
 def bytes_of(path: Path) -> bytes:
-    """Read a file as far as any file is read: `limits.MAX_XML_BYTES` and one more.
+    """Read a file up to `limits.MAX_XML_BYTES` and one more byte.
 
     Raises:
-        NotFound: there is no such file, or it cannot be read; a pipe is not, for it may never end.
+        NotFound: the file does not exist, cannot be read, or is a pipe, which may never end.
     """
     try:
         if stat.S_ISFIFO(path.stat().st_mode):
-            raise NotFound(f"{str(path)!r} is a pipe", actions=["Write it to a file first, and name that."])
+            raise NotFound(f"{str(path)!r} is a pipe", actions=["Write its content to a file, and name that."])
         with path.open("rb") as file:
             return file.read(min(os.fstat(file.fileno()).st_size, limits.MAX_XML_BYTES) + 1)
     except FileNotFoundError:
@@ -208,28 +216,79 @@ def bytes_of(path: Path) -> bytes:
         raise NotFound(f"{str(path)!r} cannot be read: {error.strerror}") from None
 
 
+class _InForce(NamedTuple):
+    """The rules and the API version for the files in a folder; the defaults if there is no project."""
+
+    root: Path | None
+    policy: RulePolicy
+    api_version: ApiVersion
+
+
+def _in_force(folder: Path) -> _InForce:
+    try:
+        project = find_project(folder)
+    except ProjectError:
+        return _InForce(None, RulePolicy(), NEWEST_API_VERSION)
+    return _InForce(project.root, rule_policy(project.declared), version_in_force(project))
+
+
 def _validate_files(files: Sequence[Path]) -> Validation:
     checked = map_chunks(_check_files, files)
     in_force = cache(_in_force)
     problems = [problem for each in checked for problem in each.problems]
-    projects: dict[Path | None, tuple[RulePolicy, list[NamedFile]]] = {}
-    places: dict[Path | None, list[Component]] = {}
+    files_of: dict[Path | None, tuple[RulePolicy, list[NamedFile]]] = {}
+    components_of: dict[Path | None, list[Component]] = {}
     for path, each in zip(files, checked, strict=True):
-        named = parse_file_name(path.name)
-        if named is None:
+        parsed = parse_file_name(path.name)
+        if parsed is None:
             continue
         force = in_force(path.parent)
-        places.setdefault(force.root, []).append(Component(*named, path))
+        components_of.setdefault(force.root, []).append(Component(*parsed, path))
         if each.file:
-            projects.setdefault(force.root, (force.policy, []))[1].append(each.file)
-    names = [problem for components in places.values() for problem in _name_problems(components)]
-    together = [problem for policy, named in projects.values() for problem in validate_together(named, policy)]
+            files_of.setdefault(force.root, (force.policy, []))[1].append(each.file)
+    names = [problem for components in components_of.values() for problem in name_problems(components)]
+    together = [problem for policy, named in files_of.values() for problem in validate_together(named, policy)]
     return Validation((*names, *problems, *together), len(files))
 
 
 def _check_files(files: Sequence[Path]) -> list[CheckedFile]:
     in_force = cache(_in_force)
     return [_check_file(path, in_force) for path in files]
+
+
+def _check_file(path: Path, in_force: Callable[[Path], _InForce]) -> CheckedFile:
+    parsed = parse_file_name(path.name)
+    if parsed is None:
+        return CheckedFile(tuple(_check_manifest(path)), None)
+    force = in_force(path.parent)
+    return _check_component(Component(*parsed, path), force.policy, force.api_version)
+
+
+def _check_some(components: Sequence[Component], *, policy: RulePolicy, version: ApiVersion) -> list[CheckedFile]:
+    return [_check_component(each, policy, version) for each in components]
+
+
+def _check_component(component: Component, policy: RulePolicy, version: ApiVersion) -> CheckedFile:
+    return check_component(
+        component.type,
+        bytes_of(component.path),
+        label=shown(component.path),
+        full_name=component.full_name,
+        policy=policy,
+        api_version=version,
+    )
+
+
+def _check_manifest(path: Path) -> Iterator[Problem]:
+    label, destructive = shown(path), path.name in DESTRUCTIVE_FILES
+    manifest, problems = validate_manifest(bytes_of(path), label=label, destructive=destructive, mixed=True)
+    yield from problems
+    is_empty = manifest is not None and not any(types.members for types in manifest.types)
+    if is_empty and not (destructive or is_beside_deletions(path)):
+        hint = f"Add members, or {WILDCARD} for all of a type."
+        yield Problem(
+            "manifest-selects-nothing", Severity.ERROR, Location(label, 1, 1), "the manifest names nothing", hint
+        )
 
 
 def _named_files(paths: Sequence[Path]) -> Iterator[Path]:
@@ -255,113 +314,6 @@ def _is_checked(path: Path) -> bool:
     return parse_file_name(path.name) is not None or path.name in MANIFEST_FILES
 
 
-def _project_files(project: Project) -> Iterator[Path]:
-    from evalmeta.package.resolver import list_files  # noqa: PLC0415 - for projects only
-
-    yield from (component.path for component in list_files(project))
-    manifests = (project.root / folder / name for folder in _MANIFEST_FOLDERS for name in MANIFEST_FILES)
-    yield from (path for path in manifests if path.is_file())
-
-
-def _check_file(path: Path, in_force: Callable[[Path], _InForce]) -> CheckedFile:
-    found = parse_file_name(path.name)
-    if found is None:
-        return CheckedFile(tuple(_check_manifest(path)), None)
-    force = in_force(path.parent)
-    kind, full_name = found
-    return check_component(
-        kind, bytes_of(path), label=shown(path), full_name=full_name, policy=force.policy, api_version=force.api_version
-    )
-
-
-def _check_manifest(path: Path) -> Iterator[Problem]:
-    label, destructive = shown(path), path.name in DESTRUCTIVE_FILES
-    manifest, problems = validate_manifest(bytes_of(path), label=label, destructive=destructive, mixed=True)
-    yield from problems
-    if manifest and not (destructive or _names_something(manifest) or is_beside_deletions(path)):
-        hint = f"Add members, or {WILDCARD} for all of a type."
-        yield Problem(
-            "manifest-selects-nothing", Severity.ERROR, Location(label, 1, 1), "the manifest names nothing", hint
-        )
-
-
-def _names_something(manifest: Manifest) -> bool:
-    return any(types.members for types in manifest.types)
-
-
-def _check_some(components: Sequence[Component], *, policy: RulePolicy, version: ApiVersion) -> list[CheckedFile]:
-    return [_check_component(each, policy, version) for each in components]
-
-
-def _check_component(component: Component, policy: RulePolicy, version: ApiVersion) -> CheckedFile:
-    return check_component(
-        component.type,
-        bytes_of(component.path),
-        label=shown(component.path),
-        full_name=component.full_name,
-        policy=policy,
-        api_version=version,
-    )
-
-
-def _in_force(folder: Path) -> _InForce:
-    try:
-        project = find_project(folder)
-    except ProjectError:
-        return _InForce(None, RulePolicy(), NEWEST_API_VERSION)
-    return _InForce(project.root, rule_policy(project.declared), version_in_force(project))
-
-
-def _name_problems(components: Sequence[Component]) -> Iterator[Problem]:
-    from evalmeta.package.resolver import name_problems  # noqa: PLC0415 - for definitions only
-
-    return name_problems(components)
-
-
-@dataclass(frozen=True, slots=True)
-class Formatting:
-    """What formatting did.
-
-    Attributes:
-        changed: the files that were written anew, or would be.
-        problems: why files were left alone.
-        files: how many files were looked at.
-    """
-
-    changed: tuple[str, ...]
-    problems: tuple[Problem, ...]
-    files: int
-
-
-def format_files(paths: Sequence[Path] = (), *, start: Path | None = None, check: bool = False) -> Formatting:
-    """Write files in canonical form, each in one step; a file that cannot be read as its type is left alone.
-
-    Args:
-        paths: as for `metadata.validate`.
-        start: as for `metadata.validate`.
-        check: write nothing, only tell which files would change.
-
-    Raises:
-        NotFound: a path does not exist, or is no file that evalmeta formats.
-        ProjectError: there is no project, and no path was given; or a file cannot be written.
-    """
-    files = files_to_check(paths, start=start)
-    changed: list[str] = []
-    problems: list[Problem] = []
-    for path in files:
-        before = bytes_of(path)
-        try:
-            after = _formatted(path, before)
-        except InvalidMetadata as error:
-            problems += error.problems
-            continue
-        if after != before:
-            changed.append(shown(path))
-            if not check:
-                put_file(path, after)
-    return Formatting(tuple(changed), tuple(problems), len(files))
-
-
 def _formatted(path: Path, data: bytes) -> bytes:
     label = shown(path)
     if parse_file_name(path.name):
@@ -375,30 +327,25 @@ def _formatted(path: Path, data: bytes) -> bytes:
 _Item = TypeVar("_Item")
 _Result = TypeVar("_Result")
 
-
-# Starting processes takes as long as checking some hundred files.
-_WORTHWHILE: Final = 600
+# Starting processes takes as long as checking a few hundred files.
+_MIN_ITEMS: Final = 600
 _CHUNK: Final = 100
-_MOST: Final = 8
+_MAX_PROCESSES: Final = 8
 
 
 def map_chunks(work: Callable[[Sequence[_Item]], list[_Result]], items: Sequence[_Item]) -> list[_Result]:
-    """Return the results of `work` for all items in their order; many items are shared out to processes.
+    """Return the results of `work` for all items in their order; use several processes for many items.
 
     Args:
-        work: takes some items and gives one result for each; a function of a module,
-            with items and results that can be pickled.
+        work: takes some items and returns one result for each. It must be a module's function,
+            and items and results must be picklable.
         items: what to work on.
     """
-    cores = min(_cores(), _MOST)
-    if len(items) < _WORTHWHILE or cores == 1:
+    cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+    if len(items) < _MIN_ITEMS or cores == 1:
         return work(items)
     from concurrent.futures import ProcessPoolExecutor  # noqa: PLC0415 - for many files only
 
     chunks = [items[start : start + _CHUNK] for start in range(0, len(items), _CHUNK)]
-    with ProcessPoolExecutor(cores) as pool:
+    with ProcessPoolExecutor(min(cores, _MAX_PROCESSES)) as pool:
         return list(chain.from_iterable(pool.map(work, chunks)))
-
-
-def _cores() -> int:
-    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1

@@ -84,7 +84,8 @@ class FinishedRuns(tuple[FinishedRun, ...]):
 
 
 def _detailed(finished: FinishedRun) -> Report:
-    from evalmeta.api.files import case_lines, shown  # noqa: PLC0415 - as above
+    from evalmeta.api.files import case_lines  # noqa: PLC0415 - as above
+    from evalmeta.package.files import shown  # noqa: PLC0415 - as above
 
     report = _report(finished)
     if report.run.cases:

@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Final
 
 from evalmeta import limits
-from evalmeta.api.files import bytes_of, check_components, ignore_problems, shown
+from evalmeta.api.files import bytes_of, check_components, ignore_problems
 from evalmeta.api.selections import read_manifest, refuse_destructive, resolve
 from evalmeta.client.metadata import list_components
 from evalmeta.errors import NotFound, UsageError
@@ -23,7 +23,7 @@ from evalmeta.model.component import (
 )
 from evalmeta.model.registry import types_at
 from evalmeta.package.archive import build_zip, manifest_of, near_limits, package_entries, read_zip
-from evalmeta.package.files import put_file, read_file
+from evalmeta.package.files import put_file, read_file, shown
 from evalmeta.package.resolver import api_version_of
 from evalmeta.package.selection import Selection, match_names, parse_members
 from evalmeta.xmlio.manifests import write_manifest

@@ -6,13 +6,12 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from evalmeta import limits
-from evalmeta.api.files import shown
 from evalmeta.api.packages import lowered_version, manifest_of_everything
 from evalmeta.api.sync import fetched_from, refuse_changed_files, remember_fetched, tracking_of
 from evalmeta.client import metadata
 from evalmeta.model.registry import NEWEST_API_VERSION, parse_api_version
 from evalmeta.package.archive import read_zip
-from evalmeta.package.files import put_file, state_of, target_below, target_path, write_below, write_file
+from evalmeta.package.files import put_file, shown, state_of, target_below, target_path, write_below, write_file
 from evalmeta.package.forceignore import FORCEIGNORE_FILE, read_forceignore
 from evalmeta.package.resolver import find_components
 

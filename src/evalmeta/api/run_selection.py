@@ -14,7 +14,6 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from evalmeta.api.agent_tests import with_document
 from evalmeta.api.comparisons import load_run
-from evalmeta.api.files import shown
 from evalmeta.api.sync import fetch
 from evalmeta.engine.plan import select_cases
 from evalmeta.errors import SettingsError, UsageError
@@ -23,6 +22,7 @@ from evalmeta.model.evaluation import CaseList, evaluation_of, parse_case_list
 from evalmeta.model.registry import type_of_run
 from evalmeta.model.run import Verdict
 from evalmeta.org.subjects import rater_settings
+from evalmeta.package.files import shown
 from evalmeta.xmlio.definitions import read_leniently
 from evalmeta.xmlio.reader import read_xml
 

@@ -6,10 +6,11 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from evalmeta.api.files import Validation, bytes_of, is_beside_deletions, problems_of, shown, validate
+from evalmeta.api.files import Validation, bytes_of, is_beside_deletions, problems_of, validate
 from evalmeta.errors import InvalidMetadata, UsageError
 from evalmeta.model.component import DESTRUCTIVE_FILES, ComponentSet, supported_part
 from evalmeta.model.registry import parse_api_version
+from evalmeta.package.files import shown
 from evalmeta.package.project import find_project
 from evalmeta.package.resolver import (
     api_version_of,

@@ -8,7 +8,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Literal
 
-from evalmeta.api.files import bytes_of, shown
+from evalmeta.api.files import bytes_of
 from evalmeta.errors import FormatError, InvalidMetadata, UsageError
 from evalmeta.formats.definitions import definition_of
 from evalmeta.formats.diagnostics import Written, did_you_mean
@@ -17,7 +17,7 @@ from evalmeta.formats.files import format_of, read_document
 from evalmeta.model.definition import Definition, Expectation, Inputs, TestCase
 from evalmeta.model.expectations import ACTIONS, METRICS, OUTCOME, TOPIC, render_actions, scorer_kind, scorer_names
 from evalmeta.model.registry import EVALUATION_DEFINITION, TESTING_DEFINITION
-from evalmeta.package.files import put_file, state_of, target_path
+from evalmeta.package.files import put_file, shown, state_of, target_path
 from evalmeta.package.resolver import api_version_of, find_components
 from evalmeta.validation.definition_rules import is_api_name
 from evalmeta.validation.rules import rule_policy

@@ -5,14 +5,13 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
-from evalmeta.api.files import shown
 from evalmeta.client.metadata import list_components, retrieve
 from evalmeta.errors import Conflict, Suggestion
 from evalmeta.model.component import Manifest, ManifestTypes, SyncState, hash_of, sync_state
 from evalmeta.model.problem import Location, Problem, Severity
 from evalmeta.model.registry import TYPES
 from evalmeta.package.archive import read_zip
-from evalmeta.package.files import parse_safe_file_name, read_file
+from evalmeta.package.files import parse_safe_file_name, read_file, shown
 from evalmeta.protocol.json_fields import from_timestamp
 from evalmeta.store.components import Synced, open_receipts, open_tracking
 

@@ -25,7 +25,7 @@ from evalmeta.errors import (
 )
 from evalmeta.model.registry import type_of_run
 from evalmeta.model.statistics import Standing
-from evalmeta.package.files import put_file
+from evalmeta.package.files import put_file, shown
 from evalmeta.package.resolver import find_components
 from evalmeta.report.comparison import comparison_lines
 from evalmeta.report.json import run_json
@@ -131,9 +131,9 @@ def _report(project: Project, finished: FinishedRun) -> Report:
         paths = [each.path for each in find_components(project) if (each.type, each.full_name) == (kind, name)]
     found = Report(finished.run, finished.summary, statistics=api.comparisons.statistics_of(finished.run))
     if paths:
-        return replace(found, file=api.files.shown(paths[0]), lines=api.files.case_lines(paths[0]))
+        return replace(found, file=shown(paths[0]), lines=api.files.case_lines(paths[0]))
     place = api.agent_tests.place_of_run(project, finished.run.definition)
-    return replace(found, file=api.files.shown(place[0]), lines=place[1]) if place else found
+    return replace(found, file=shown(place[0]), lines=place[1]) if place else found
 
 
 def _print(reports: Sequence[Report], output: Output, *, status: int) -> None:

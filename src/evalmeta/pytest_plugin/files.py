@@ -10,13 +10,13 @@ import pytest
 
 from evalmeta.api.evaluate import evaluate
 from evalmeta.api.evaluate_inputs import load_evaluations
-from evalmeta.api.files import case_lines, shown
+from evalmeta.api.files import case_lines
 from evalmeta.engine.statistics import summarise
 from evalmeta.errors import EvalmetaError, FormatError, InvalidMetadata, ProjectError, SubjectNotBound, TooManyErrors
 from evalmeta.formats.files import looks_like_evaluation
 from evalmeta.model.aggregation import verdict_in
 from evalmeta.model.run import RunOptions, Verdict
-from evalmeta.package.files import parse_file_name
+from evalmeta.package.files import parse_file_name, shown
 from evalmeta.package.project import has_project
 from evalmeta.pytest_plugin.evaluations import gets_whole_files
 from evalmeta.pytest_plugin.results import error_text, failure_repr

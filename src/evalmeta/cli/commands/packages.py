@@ -14,6 +14,7 @@ from evalmeta import api
 from evalmeta.cli.options import api_version_option, selection_options
 from evalmeta.cli.orgs import choose_target, run_in_target, target_org_option
 from evalmeta.cli.output import json_option, print_json, print_problems, warn
+from evalmeta.package.files import shown
 from evalmeta.package.project import find_project
 from evalmeta.report.text import count
 
@@ -97,7 +98,7 @@ def build(
     for message in built.messages:
         warn(message)
     contents = ", ".join((count(built.components, "component"), *built.destructive))
-    click.echo(f"{built.state} {api.files.shown(built.path)}: {contents}, {built.size:,} bytes.")
+    click.echo(f"{built.state} {shown(built.path)}: {contents}, {built.size:,} bytes.")
     click.echo(f"sha256 {built.sha256}")
 
 
@@ -174,7 +175,7 @@ def generate(  # noqa: PLR0913 - one parameter for each option
     if as_json:
         print_json({"name": path.name, "path": str(path), "state": state, "members": members, "version": made.version})
     else:
-        click.echo(f"{state} {api.files.shown(path)} ({count(members, 'member')}, API version {made.version}).")
+        click.echo(f"{state} {shown(path)} ({count(members, 'member')}, API version {made.version}).")
 
 
 def _file_name(name: str | None, kind: str | None) -> str:

@@ -221,7 +221,7 @@ def baseline(runs: tuple[str, ...], *, output_file: Path, as_json: bool) -> None
         raise NotFound("there is no complete run here", actions=[Suggestion("Run the tests", "test", "run", "--wait")])
     for run in chosen:
         warn_if_incomplete(run)
-    done = api.comparisons.bless(output_file, chosen)
+    done = api.comparisons.save_baseline(output_file, chosen)
     for run in chosen:
         if api.comparisons.is_partial(run):
             _note_partial_run(run, output_file, kept=done.kept[api.comparisons.name_of(run)], is_named=bool(runs))
