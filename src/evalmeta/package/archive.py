@@ -32,7 +32,7 @@ from evalmeta.package.zip_reader import (
 from evalmeta.xmlio.manifests import write_manifest
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping, Sequence
+    from collections.abc import Iterable, Iterator, Mapping
     from pathlib import Path
 
     from evalmeta.model.component import Component, ComponentSet
@@ -72,11 +72,8 @@ def build_zip(entries: Iterable[tuple[str, bytes | Path]]) -> bytes:
     """Return a zip of names and contents; the same input gives the same bytes with the same zlib.
 
     Names are sorted, dates are 1980-01-01 and permissions 0644. Names, count and sizes are checked before files are
-    read; then one file is in memory at a time.
-
-    Raises:
-        ArchiveError: A name is unsafe or not unique, a file cannot be read, or the archive exceeds `limits` (entries,
-            bytes unzipped, bytes zipped).
+    read; then one file is in memory at a time. An ArchiveError reports an unsafe or repeated name, a file that cannot
+    be read, or an archive that exceeds `limits`.
     """
     named = sorted(islice(entries, limits.MAX_ZIP_ENTRIES + 1), key=lambda entry: entry[0])
     if len(named) > limits.MAX_ZIP_ENTRIES:
@@ -84,19 +81,21 @@ def build_zip(entries: Iterable[tuple[str, bytes | Path]]) -> bytes:
     check_names(name for name, _ in named)
     sizes = [_size(name, content) for name, content in named]
     _check_unzipped(sum(sizes))
-    return _zipped((name, _read(name, content, size)) for (name, content), size in zip(named, sizes, strict=True))
+    chunks: list[bytes] = []
+    zipped = 0
+    for chunk in zip_chunks((name, _read(name, path, size)) for (name, path), size in zip(named, sizes, strict=True)):
+        zipped += len(chunk)
+        _check_zipped(zipped)
+        chunks.append(chunk)
+    return b"".join(chunks)
 
 
 def read_zip(data: bytes) -> dict[str, bytes]:
     """Return the files of a zip from an untrusted sender; folder entries are left out.
 
     Names, kinds and declared sizes are checked before the first content is unpacked, and no content can exceed its
-    declared size.
-
-    Raises:
-        ArchiveError: The bytes are not an acceptable zip. Damaged, truncated, split, encrypted and ZIP64 archives,
-            unsafe or repeated names, symlinks and devices, overlapping entries, and counts, sizes and ratios beyond
-            `limits` are refused.
+    declared size. An ArchiveError refuses damaged, truncated, split, encrypted and ZIP64 archives, unsafe or repeated
+    names, symlinks and devices, overlapping entries, and counts, sizes and ratios beyond `limits`.
     """
     _check_zipped(len(data))
     entries = read_directory(data)
@@ -105,7 +104,9 @@ def read_zip(data: bytes) -> dict[str, bytes]:
         _check_kind(entry)
     _check_unzipped(sum(entry.size for entry in entries))
     _check_ratios(entries, len(data))
-    _check_overlaps(entries)
+    for before, after in pairwise(sorted(entries, key=attrgetter("offset"))):
+        if after.offset < before.end:
+            raise refused(after.name, f"overlaps {before.name!r}")
     return {entry.name: content_of(data, entry) for entry in entries if not entry.is_folder}
 
 
@@ -123,35 +124,21 @@ def _size(name: str, content: bytes | Path) -> int:
     return status.st_size
 
 
-def _zipped(files: Iterable[tuple[str, bytes]]) -> bytes:
-    chunks: list[bytes] = []
-    size = 0
-    for chunk in zip_chunks(files):
-        size += len(chunk)
-        _check_zipped(size)
-        chunks.append(chunk)
-    return b"".join(chunks)
-
-
 def _read(name: str, content: bytes | Path, size: int) -> bytes:
     if isinstance(content, bytes):
         return content
     try:
-        data = _read_at_once(content, size + 1)
+        # A file object would double the time for small files.
+        descriptor = os.open(content, os.O_RDONLY | getattr(os, "O_BINARY", 0))
+        try:
+            data = os.read(descriptor, size + 1)
+        finally:
+            os.close(descriptor)
     except OSError as error:
         raise _unreadable(name, content, error.strerror) from error
     if len(data) != size:
         raise _unreadable(name, content, "it changed while it was read")
     return data
-
-
-def _read_at_once(path: Path, most: int) -> bytes:
-    # A file object would double the time for small files.
-    descriptor = os.open(path, os.O_RDONLY | getattr(os, "O_BINARY", 0))
-    try:
-        return os.read(descriptor, most)
-    finally:
-        os.close(descriptor)
 
 
 def _check_kind(entry: ZipEntry) -> None:
@@ -181,12 +168,6 @@ def _check_ratios(entries: Iterable[ZipEntry], zipped: int) -> None:
 
 def _is_bomb(size: int, packed: int) -> bool:
     return size > _RATIO_FREE_BYTES and size > limits.MAX_ZIP_RATIO * packed
-
-
-def _check_overlaps(entries: Sequence[ZipEntry]) -> None:
-    for before, after in pairwise(sorted(entries, key=attrgetter("offset"))):
-        if after.offset < before.end:
-            raise refused(after.name, f"overlaps {before.name!r}")
 
 
 def _check_unzipped(size: int) -> None:
@@ -219,12 +200,7 @@ def manifest_of(components: Iterable[Component], api_version: ApiVersion) -> Man
 def package_entries(
     components: ComponentSet, destructive: Mapping[str, bytes] | None = None
 ) -> Iterator[tuple[str, bytes | Path]]:
-    """Yield names and contents for `build_zip`: package.xml, destructive changes, and a file for each component.
-
-    Args:
-        components: The components to deploy.
-        destructive: Manifests of the components to delete, by file name.
-    """
+    """Yield names and contents for `build_zip`: package.xml, destructive changes by file name, and the components."""
     yield PACKAGE_FILE, write_manifest(manifest_of(components.components, components.api_version))
     yield from (destructive or {}).items()
     yield from ((entry_name(each), each.path) for each in components.components)
@@ -244,30 +220,19 @@ def check_names(names: Iterable[str]) -> None:
     """Check that names are safe, and differ on systems that ignore case or Unicode normalization.
 
     Names that end in `/` are folders; only folders may be repeated.
-
-    Raises:
-        ArchiveError: A name is unsafe or repeated.
     """
     files: set[str] = set()
     folders: set[str] = set()
     for name in names:
-        _check_name(name)
-        key = _same_on_disk(name.removesuffix("/"))
+        if len(name) > _PLAIN_CHARS or not _PLAIN.fullmatch(name):
+            for pattern, why in _FAULTS:
+                if pattern.search(name):
+                    raise refused(name, why)
+        key = name.removesuffix("/")
+        key = key.lower() if key.isascii() else unicodedata.normalize("NFC", key).casefold()
         if key in files or (key in folders and not name.endswith("/")):
             raise refused(name, "occurs twice, at least on systems that ignore case")
         (folders if name.endswith("/") else files).add(key)
-
-
-def _check_name(name: str) -> None:
-    if len(name) <= _PLAIN_CHARS and _PLAIN.fullmatch(name):
-        return
-    for pattern, why in _FAULTS:
-        if pattern.search(name):
-            raise refused(name, why)
-
-
-def _same_on_disk(name: str) -> str:
-    return name.lower() if name.isascii() else unicodedata.normalize("NFC", name).casefold()
 
 
 def zip_chunks(files: Iterable[tuple[str, bytes]]) -> Iterator[bytes]:

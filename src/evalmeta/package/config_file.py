@@ -18,11 +18,7 @@ _BARE_KEY: Final = re.compile(r"[A-Za-z0-9_-]+")
 
 
 def read_text(path: Path, *, raises: type[UsageError]) -> str:
-    """Return the text of a UTF-8 file of at most `limits.MAX_SETTINGS_BYTES`; a byte order mark is allowed.
-
-    Raises:
-        UsageError: The file cannot be read; an error of the class `raises`.
-    """
+    """Return the text of a UTF-8 file of at most `limits.MAX_SETTINGS_BYTES`; errors are of the class `raises`."""
     try:
         if not path.is_file():
             raise raises(f"{path}: the file does not exist.")

@@ -1,7 +1,4 @@
-"""Reading and atomic writing of files, and paths for messages.
-
-The file names of components in source format, in metadata format and in zips.
-"""
+"""Reading and atomic writing of files, paths for messages, and the file names of components in each format."""
 
 from __future__ import annotations
 
@@ -26,11 +23,7 @@ FileState = Literal["Created", "Changed", "Unchanged"]
 
 
 def write_file(project: Project, path: Path, content: bytes) -> None:
-    """Write a file of the project atomically.
-
-    Raises:
-        ProjectError: The file is outside the project, for example behind a link, or cannot be written.
-    """
+    """Write a file of the project atomically; raise ProjectError if it is outside, for example behind a link."""
     write_below(project.root, path, content, called="the project")
 
 
@@ -39,16 +32,9 @@ def write_below(
 ) -> None:
     """Write a file below a folder atomically; links that stay inside the folder are followed.
 
-    Args:
-        folder: The folder, as an absolute path without links.
-        path: The file.
-        content: Its new content.
-        called: The folder's name in messages.
-        durable: Whether to wait until the file is on disk; otherwise it may be lost if the machine stops.
-        mode: The file's permissions; by default those of the existing file, or the usual ones.
-
-    Raises:
-        ProjectError: The file is outside the folder, or cannot be written.
+    The folder is an absolute path without links; `called` is its name in messages. If not `durable`, the file may be
+    lost if the machine stops. By default the permissions are those of the existing file, or the usual ones. Raise
+    ProjectError if the file is outside the folder or cannot be written.
     """
     target = target_below(folder, path, called=called)
     try:
@@ -59,11 +45,7 @@ def write_below(
 
 
 def target_below(folder: Path, path: Path, *, called: str = "") -> Path:
-    """Return the file that `write_below` writes, with all links resolved.
-
-    Raises:
-        ProjectError: It is outside the folder, or the links form a loop.
-    """
+    """Return the file that `write_below` writes, with links resolved; raise ProjectError if it is outside."""
     # Path.resolve() would raise RuntimeError for loops of links.
     target = Path(os.path.realpath(path))
     if not target.is_relative_to(folder):
@@ -74,11 +56,7 @@ def target_below(folder: Path, path: Path, *, called: str = "") -> Path:
 
 
 def put_file(path: Path, content: bytes) -> FileState:
-    """Write a file that a user named unless it already has the content; return what was done.
-
-    Raises:
-        ProjectError: The file cannot be read or written.
-    """
+    """Write a file that a user named unless it already has the content; return what was done."""
     target = Path(os.path.realpath(path))
     state = state_of(target, content)
     if state != "Unchanged":
@@ -87,11 +65,7 @@ def put_file(path: Path, content: bytes) -> FileState:
 
 
 def state_of(path: Path, content: bytes) -> FileState:
-    """Return what writing the content would do to a file.
-
-    Raises:
-        ProjectError: The file cannot be read.
-    """
+    """Return what writing the content would do to a file."""
     try:
         if not path.is_file():
             return "Created"
@@ -102,11 +76,7 @@ def state_of(path: Path, content: bytes) -> FileState:
 
 
 def read_file(path: Path, *, max_bytes: int = limits.MAX_XML_BYTES) -> bytes:
-    """Return the content of a file.
-
-    Raises:
-        ProjectError: It cannot be read, or is larger than `max_bytes`.
-    """
+    """Return the content of a file; raise ProjectError if it cannot be read or is larger than `max_bytes`."""
     try:
         with path.open("rb") as file:
             content = file.read(max_bytes + 1)
@@ -147,8 +117,6 @@ def shown(path: Path) -> str:
 
 
 META_XML_SUFFIX: Final = "-meta.xml"
-
-
 _BY_SUFFIX: Final = {row.suffix: row for row in TYPES}
 # A safe file name on every system: no separator, drive, stream or control character, valid Unicode, not hidden.
 _FULL_NAME: Final = re.compile(r"(?!\.)[^/\\:\x00-\x1f\x7f-\x9f\ud800-\udfff]+")
@@ -160,10 +128,7 @@ def entry_name(component: Component) -> str:
 
 
 def parse_safe_file_name(file_name: str) -> tuple[MetadataType, str] | None:
-    """Return type and full name of a component by its file name in source or metadata format; None for other files.
-
-    None is also returned for hidden files and for names that are not safe file names.
-    """
+    """Return type and full name by a file name in source or metadata format; None for other, hidden or unsafe names."""
     named = parse_file_name(file_name)
     return named if named and _FULL_NAME.fullmatch(named[1]) else None
 
@@ -187,23 +152,17 @@ def unsafe_name_problem(component: Component, label: str) -> Problem | None:
 def target_path(project: Project, kind: MetadataType, full_name: str) -> Path:
     """Return the path of a component that the project does not have yet, always inside the project.
 
-    In a DX project, it is in `main/default` of the default package directory.
-
-    Raises:
-        InvalidMetadata: The full name is not a valid file name, such as `../X` (code `full-name-unsafe`).
+    In a DX project, it is in `main/default` of the default package directory. Raise InvalidMetadata if the full name
+    is not a valid file name, such as `../X` (code `full-name-unsafe`).
     """
     if not _FULL_NAME.fullmatch(full_name):
-        raise _unsafe(kind, full_name)
+        message = f"the full name {full_name!r} is not a valid file name"
+        location = Location(f"{kind.directory}/{full_name}.{kind.suffix}")
+        hint = "Rename the component in the org."
+        problem = Problem("full-name-unsafe", Severity.ERROR, location, message, hint, f"{kind.name}:{full_name}")
+        raise InvalidMetadata(message, problems=(problem,), actions=(hint,))
     file_name = f"{full_name}.{kind.suffix}"
     if project.is_dx:
         folder = project.package_directories[0] / "main" / "default" / kind.directory
         return folder / f"{file_name}{META_XML_SUFFIX}"
     return project.root / kind.directory / file_name
-
-
-def _unsafe(row: MetadataType, full_name: str) -> InvalidMetadata:
-    message = f"the full name {full_name!r} is not a valid file name"
-    location = Location(f"{row.directory}/{full_name}.{row.suffix}")
-    hint = "Rename the component in the org."
-    problem = Problem("full-name-unsafe", Severity.ERROR, location, message, hint, f"{row.name}:{full_name}")
-    return InvalidMetadata(message, problems=(problem,), actions=(hint,))

@@ -17,10 +17,8 @@ if TYPE_CHECKING:
 
 
 FORCEIGNORE_FILE: Final = ".forceignore"
-
 # As in the sf CLI, they follow the lines of the file, so that no `!` can include such files again.
 _DEFAULTS: Final = ("**/*.dup", "**/.*", "**/package2-descriptor.json", "**/package2-manifest.json")
-
 # Backslashes between folders, but not the escapes of .gitignore: leading `\#` and `\!`, blanks, brackets, stars.
 _SEPARATOR: Final = re.compile(r"\\(?=[\w.-])|(?<=.)\\(?=\*)|(?<=[^\\])\\$")
 _GROUP_NAME: Final = re.compile(r"\(\?P<\w+>")
@@ -92,11 +90,7 @@ class ForceIgnore:
 
 
 def read_forceignore(root: Path) -> ForceIgnore:
-    """Read the `.forceignore` in a project's root.
-
-    Raises:
-        ProjectError: The file cannot be read, or a line is not a valid pattern.
-    """
+    """Read the `.forceignore` in a project's root; raise ProjectError if a line is not a valid pattern."""
     file = root / FORCEIGNORE_FILE
     if not file.is_file():
         return ForceIgnore(root)
@@ -117,18 +111,14 @@ def _rule(file: Path, line: IgnoreLine) -> _Rule | None:
             warnings.simplefilter("error")
             found = GitIgnoreSpec.from_lines([pattern.rstrip("/")]).patterns
     except (ValueError, re.error, Warning) as error:
-        raise _invalid_pattern(file, line, str(error)) from error
+        reason = str(error).partition(" at position")[0]
+        raise ProjectError(
+            f"{file}:{line.number}: {line.text.strip()!r} is not a valid pattern: {reason}.",
+            actions=("Correct the line; its syntax is that of .gitignore.",),
+        ) from error
     if not found or found[0].include is None or found[0].regex is None:
         return None
     return _Rule(line, found[0].regex, found[0].include, pattern.endswith("/"))
-
-
-def _invalid_pattern(file: Path, line: IgnoreLine, why: str) -> ProjectError:
-    reason = why.partition(" at position")[0]
-    return ProjectError(
-        f"{file}:{line.number}: {line.text.strip()!r} is not a valid pattern: {reason}.",
-        actions=("Correct the line; its syntax is that of .gitignore.",),
-    )
 
 
 def _has_separator(text: str) -> bool:

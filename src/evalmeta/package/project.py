@@ -110,14 +110,10 @@ def _root_among(folders: Sequence[Path]) -> Path | None:
             return folder
         if marked is None and (folder / SETTINGS_FILE).is_file():
             return folder
-        if marked is None and _has_marker(folder):
+        manifest, *directories = (folder / name for name in _MARKERS)
+        if marked is None and (manifest.is_file() or any(each.is_dir() for each in directories)):
             marked = folder
     return marked
-
-
-def _has_marker(folder: Path) -> bool:
-    manifest, *directories = (folder / name for name in _MARKERS)
-    return manifest.is_file() or any(directory.is_dir() for directory in directories)
 
 
 def _no_project(folder: Path) -> ProjectError:
@@ -132,7 +128,11 @@ def _no_project(folder: Path) -> ProjectError:
 
 
 def _open_project(root: Path) -> Project:
-    settings = _load_settings(root / SETTINGS_FILE)
+    settings = None
+    if (root / SETTINGS_FILE).is_file():
+        from evalmeta.package.settings import load_settings  # noqa: PLC0415 - pydantic, which few projects need
+
+        settings = load_settings(root / SETTINGS_FILE)
     file = root / PROJECT_FILE
     if not file.is_file():
         return Project(root, is_dx=False, package_directories=(root,), api_version=None, declared=settings)
@@ -146,14 +146,6 @@ def _open_project(root: Path) -> Project:
         namespace=project.namespace,
         declared=settings,
     )
-
-
-def _load_settings(file: Path) -> Settings | None:
-    if not file.is_file():
-        return None
-    from evalmeta.package.settings import load_settings  # noqa: PLC0415 - pydantic, which few projects need
-
-    return load_settings(file)
 
 
 def _package_directories(file: Path, declared: Sequence[PackageDirectory]) -> tuple[Path, ...]:
@@ -190,12 +182,11 @@ class _Fault(NamedTuple):
 
 
 def read_project_file(file: Path) -> ProjectFile:
-    """Read `sfdx-project.json`.
-
-    Raises:
-        ProjectError: The file cannot be read, or is not valid: one line for each invalid value, with file and key.
-    """
-    content = _parse(file)
+    """Read `sfdx-project.json`; the ProjectError of an invalid file has a line for each value, with file and key."""
+    try:
+        content: object = orjson.loads(read_text(file, raises=ProjectError))
+    except orjson.JSONDecodeError as error:
+        raise ProjectError(f"{file}:{error.lineno}:{error.colno}: is not valid JSON: {error.msg}.") from error
     faults = list(_faults(content))
     if faults or not isinstance(content, dict):
         findings = (": ".join(filter(None, (str(file), key_name(keys), reason))) + "." for keys, reason in faults)
@@ -206,14 +197,6 @@ def read_project_file(file: Path) -> ProjectFile:
         parse_api_version(content.get("sourceApiVersion") or ""),
         content.get("namespace") or "",
     )
-
-
-def _parse(file: Path) -> object:
-    try:
-        content: object = orjson.loads(read_text(file, raises=ProjectError))
-    except orjson.JSONDecodeError as error:
-        raise ProjectError(f"{file}:{error.lineno}:{error.colno}: is not valid JSON: {error.msg}.") from error
-    return content
 
 
 def _faults(content: object) -> Iterator[_Fault]:

@@ -1,7 +1,4 @@
-"""The components of a project, and those that a manifest selects; the contents of components are not read.
-
-The search for component files in a project's folders, by their names.
-"""
+"""The components of a project by the names of their files, and those that a manifest selects."""
 
 from __future__ import annotations
 
@@ -37,10 +34,9 @@ if TYPE_CHECKING:
 
 
 _Names: TypeAlias = "Mapping[str, Sequence[str]]"
-
-
 # Finding the nearest name takes far longer than finding a name.
-_HINTED_MEMBERS: Final = 25
+HINTED_MEMBERS: Final = 25
+_SKIPPED: Final = "node_modules"
 
 
 class Choice(NamedTuple):
@@ -51,11 +47,10 @@ class Choice(NamedTuple):
 
 
 def find_components(project: Project) -> tuple[Component, ...]:
-    """Return the project's components, sorted by type and full name; `tree.component_files` finds them.
+    """Return the project's components, sorted by type and full name.
 
-    Raises:
-        InvalidMetadata: Two files have the same full name, or a file has an unsafe one.
-        ProjectError: A folder cannot be read, or a package directory is not a folder.
+    Raise InvalidMetadata if two files have the same full name or a file has an unsafe one, and ProjectError if a
+    folder cannot be read or a package directory is not a folder.
     """
     components = list_files(project)
     _refuse(tuple(name_problems(components)))
@@ -63,11 +58,7 @@ def find_components(project: Project) -> tuple[Component, ...]:
 
 
 def list_files(project: Project) -> tuple[Component, ...]:
-    """Return the project's components like `find_components`, including files with unsafe or duplicate names.
-
-    Raises:
-        ProjectError: A folder cannot be read, or a package directory is not a folder.
-    """
+    """Return the project's components like `find_components`, including files with unsafe or duplicate names."""
     try:
         found = sorted(component_files(project), key=lambda each: (each.type.name, each.full_name, each.path))
     except OSError as error:
@@ -142,30 +133,28 @@ def choose(
 
     Other types of Salesforce are skipped; the reader of manifests reports them.
     """
-    names = _names_by_type(components)
-    located = _locator(str(manifest_path or "package.xml"), locate)
+    names: dict[str, list[str]] = {row.name: [] for row in TYPES}
+    for component in components:
+        names[component.type.name].append(component.full_name)
+    path = str(manifest_path or PACKAGE_FILE)
+
+    def located(type_name: str, member: str) -> Location:
+        return Location(path, *locate(type_name, member)) if locate else Location(path)
+
     problems = tuple(dict.fromkeys(_problems(manifest, names, located, may_be_empty=may_be_empty)))
     selected = frozenset(_selected_keys(manifest, names))
     return Choice(tuple(component for component in components if component.key in selected), problems)
 
 
 def api_version_of(project: Project) -> ApiVersion:
-    """Return the API version with which a project is deployed by default.
-
-    Raises:
-        ProjectError: It is older than every type that evalmeta handles.
-    """
+    """Return the API version with which a project is deployed by default; raise ProjectError if it is too old."""
     version = version_in_force(project)
-    if version < OLDEST_API_VERSION:
-        raise _too_old(project, version)
-    return version
-
-
-def _too_old(project: Project, version: ApiVersion) -> ProjectError:
+    if version >= OLDEST_API_VERSION:
+        return version
     said, wanted = f"the version in {PACKAGE_FILE}, {version},", f"<version>{OLDEST_API_VERSION}</version>"
     if project.is_dx:
         said, wanted = f"sourceApiVersion {version}", f'"sourceApiVersion": "{OLDEST_API_VERSION}"'
-    return ProjectError(
+    raise ProjectError(
         f"{said} is too old: {TYPES[0].name} needs {OLDEST_API_VERSION} or later.",
         actions=(f"Write {wanted} in {PROJECT_FILE if project.is_dx else PACKAGE_FILE}.",),
     )
@@ -173,20 +162,10 @@ def _too_old(project: Project, version: ApiVersion) -> ProjectError:
 
 def _refuse(problems: Sequence[Problem]) -> None:
     if problems:
-        raise InvalidMetadata(_summary(problems), problems=problems, actions=_hints(problems))
-
-
-def _names_by_type(components: Sequence[Component]) -> _Names:
-    names: dict[str, list[str]] = {row.name: [] for row in TYPES}
-    for component in components:
-        names[component.type.name].append(component.full_name)
-    return names
-
-
-def _locator(path: str, locate: Locate | None) -> Callable[[str, str], Location]:
-    if locate is None:
-        return lambda _type, _member: Location(path)
-    return lambda type_name, member: Location(path, *locate(type_name, member))
+        more = f" ({len(problems) - 1} more)" if len(problems) > 1 else ""
+        hints = dict.fromkeys(problem.hint for problem in problems if problem.hint)
+        message = f"{problems[0].location}: {problems[0].message}{more}"
+        raise InvalidMetadata(message, problems=problems, actions=tuple(hints))
 
 
 def _problems(
@@ -219,10 +198,10 @@ def _missing_members(manifest: Manifest, names: _Names, locate: Callable[[str, s
     named = (entry for entry in _entries(manifest) if entry[2] != WILDCARD)
     missing = (entry for entry in named if entry[2] not in known[entry[0]])
     for number, (name, spelt, member) in enumerate(missing):
-        hint = _missing_hint(member, names[name]) if number < _HINTED_MEMBERS else ""
+        hint = _missing_hint(member, names[name]) if number < HINTED_MEMBERS else ""
         message = f"the project has no {name} {member!r}"
-        location = locate(spelt, member)
-        yield Problem("manifest-member-missing", Severity.ERROR, location, message, hint, f"{name}:{member}")
+        where = locate(spelt, member)
+        yield Problem("manifest-member-missing", Severity.ERROR, where, message, hint, f"{name}:{member}")
 
 
 def _selected_keys(manifest: Manifest, names: _Names) -> Iterator[str]:
@@ -246,22 +225,15 @@ def _entries(manifest: Manifest) -> Iterator[tuple[str, str, str]]:
 def _missing_hint(member: str, names: Sequence[str]) -> str:
     if WILDCARD in member:
         return f"Write a <members> for each name, or only {WILDCARD} for all components of the type."
-    return _nearest(member, names)
+    near = nearest_name(member, names)
+    return f"Did you mean {near}?" if near else ""
 
 
-def _nearest(member: str, names: Sequence[str]) -> str:
-    folded = {name.casefold(): name for name in names}
-    near = get_close_matches(member.casefold(), folded, n=1)
-    return f"Did you mean {folded[near[0]]}?" if near else ""
-
-
-def _summary(problems: Sequence[Problem]) -> str:
-    more = f" ({len(problems) - 1} more)" if len(problems) > 1 else ""
-    return f"{problems[0].location}: {problems[0].message}{more}"
-
-
-def _hints(problems: Sequence[Problem]) -> tuple[str, ...]:
-    return tuple(dict.fromkeys(problem.hint for problem in problems if problem.hint))
+def nearest_name(name: str, names: Sequence[str]) -> str | None:
+    """Return the name that is most like another, ignoring case; None if none is like it."""
+    folded = {each.casefold(): each for each in names}
+    near = get_close_matches(name.casefold(), folded, n=1)
+    return folded[near[0]] if near else None
 
 
 def version_in_force(project: Project) -> ApiVersion:
@@ -286,19 +258,12 @@ def _declared(project: Project) -> ApiVersion | None:
     return parse_api_version(manifest.version or "")
 
 
-_SKIPPED: Final = "node_modules"
-
-
 def component_files(project: Project) -> Iterator[Component]:
     """Yield the components of the project, in no particular order.
 
     In a DX project, components can be in any folder of a package directory, except hidden ones and `node_modules`; in
     a plain folder, only in the folder of their type. Symlinks inside the project are followed, each folder once.
-    Files that `.forceignore` ignores are skipped.
-
-    Raises:
-        OSError: A folder cannot be read.
-        ProjectError: `.forceignore` cannot be read, or a package directory is not a folder.
+    Files that `.forceignore` ignores are skipped. Raise OSError if a folder cannot be read.
     """
     ignore = read_forceignore(project.root)
     return _in_package_directories(project, ignore) if project.is_dx else _in_type_folders(project, ignore)

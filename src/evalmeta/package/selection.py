@@ -8,15 +8,15 @@ from __future__ import annotations
 import os
 import re
 from dataclasses import dataclass
-from difflib import get_close_matches
 from fnmatch import translate
 from pathlib import Path
-from typing import TYPE_CHECKING, Final, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from evalmeta.errors import NotFound, ProjectError, UsageError
 from evalmeta.model.component import WILDCARD
 from evalmeta.model.registry import TYPES, metadata_type, nearest_type_name
 from evalmeta.package.forceignore import FORCEIGNORE_FILE, read_forceignore
+from evalmeta.package.resolver import HINTED_MEMBERS, nearest_name
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
@@ -55,9 +55,7 @@ class Selection:
 def components_under(project: Project, components: Sequence[Component], paths: Sequence[Path]) -> tuple[Component, ...]:
     """Return the components that are one of the files or in one of the folders, in their order.
 
-    Raises:
-        NotFound: A path does not exist or contains no components.
-        ProjectError: A path is outside the package directories.
+    Raise NotFound if a path contains no components, and ProjectError if it is outside the package directories.
     """
     wanted = {_real(path): path for path in paths}
     hit: set[Path] = set()
@@ -97,11 +95,6 @@ def _nothing_under(project: Project, path: Path, real: Path) -> ProjectError | N
     return NotFound(f"{path}: {kind}.")
 
 
-_WILD: Final = re.compile(r"[*?]")
-# Finding the nearest name takes far longer than finding a name.
-_HINTED: Final = 25
-
-
 class MemberPattern(NamedTuple):
     """A type and a full name, in which `*` matches any characters and `?` any one."""
 
@@ -120,29 +113,18 @@ class MemberPattern(NamedTuple):
     @property
     def is_wild(self) -> bool:
         """Return whether the name has wildcards."""
-        return _WILD.search(self.name) is not None
+        return not {"*", "?"}.isdisjoint(self.name)
 
 
 def parse_members(entries: Iterable[str]) -> tuple[MemberPattern, ...]:
-    """Parse entries, without duplicates.
-
-    Raises:
-        UsageError: An entry has no type, or a colon without a name.
-        NotFound: evalmeta does not handle a type.
-    """
+    """Parse entries, without duplicates; raise UsageError or NotFound for malformed entries or unknown types."""
     return tuple(dict.fromkeys(_parse(entry) for entry in entries))
 
 
 def match_names(patterns: Sequence[MemberPattern], names: Mapping[str, Sequence[str]], *, where: str) -> set[str]:
-    """Return the keys (`Type:Name`) that patterns select.
+    """Return the keys (`Type:Name`) that patterns select; raise NotFound if some patterns match nothing.
 
-    Args:
-        patterns: The patterns.
-        names: Full names by type.
-        where: What the names belong to, for messages: `the project`.
-
-    Raises:
-        NotFound: Some patterns match nothing.
+    `names` are the full names by type; `where` is what they belong to, for messages: `the project`.
     """
     selected: set[str] = set()
     missing: list[MemberPattern] = []
@@ -152,7 +134,13 @@ def match_names(patterns: Sequence[MemberPattern], names: Mapping[str, Sequence[
         if not found:
             missing.append(pattern)
     if missing:
-        raise _not_found(missing, names, where)
+        listed = ", ".join(str(pattern) for pattern in missing)
+        nearest = [
+            (each.type.name, nearest_name(each.name, names.get(each.type.name, ())))
+            for each in missing[:HINTED_MEMBERS]
+        ]
+        hints = dict.fromkeys(f"Did you mean {kind}:{name}?" for kind, name in nearest if name)
+        raise NotFound(f"{where} has no {listed}.", actions=tuple(hints))
     return selected
 
 
@@ -189,15 +177,3 @@ def _matching(pattern: MemberPattern, names: Sequence[str]) -> list[str]:
         return [name for name in names if name == pattern.name]
     matches = re.compile(translate(pattern.name.replace("[", "[[]"))).match
     return [name for name in names if matches(name)]
-
-
-def _not_found(missing: Sequence[MemberPattern], names: Mapping[str, Sequence[str]], where: str) -> NotFound:
-    listed = ", ".join(str(pattern) for pattern in missing)
-    hints = (_nearest(pattern, names.get(pattern.type.name, ())) for pattern in missing[:_HINTED])
-    return NotFound(f"{where} has no {listed}.", actions=tuple(dict.fromkeys(filter(None, hints))))
-
-
-def _nearest(pattern: MemberPattern, names: Sequence[str]) -> str:
-    folded = {name.casefold(): name for name in names}
-    near = get_close_matches(pattern.name.casefold(), folded, n=1)
-    return f"Did you mean {pattern.type.name}:{folded[near[0]]}?" if near else ""

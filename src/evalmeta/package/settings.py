@@ -32,12 +32,7 @@ _PLAINER: Final = {"missing": "this key is missing", "union_tag_not_found": "the
 
 
 def load_settings(path: Path) -> Settings:
-    """Read `evalmeta.toml`.
-
-    Raises:
-        SettingsError: The file cannot be read, is not valid TOML, or has unknown keys or invalid values: one line for
-            each of them, with file, line, key and what is allowed.
-    """
+    """Read `evalmeta.toml`; the SettingsError of an invalid file has a line for each value, with line and key."""
     text = read_text(path, raises=SettingsError)
     table = _parse(path, text)
     try:
@@ -83,7 +78,9 @@ def _parse(path: Path, text: str) -> dict[str, object]:
 
 
 def _finding(path: Path, text: str, detail: ErrorDetails) -> str:
-    keys = _without_adapter(detail["loc"])
+    loc = detail["loc"]
+    # pydantic adds the selected adapter after the name of a subject or rater.
+    keys = loc[:2] + loc[3:] if loc[0] in _ADAPTERS else loc
     line = _line_of(text, keys[:-1] if detail["type"] == "missing" else keys)
     where = f"{path}:{line}" if line else str(path)
     return f"{where}: {key_name(keys)}: {_reason(detail)}"
@@ -91,17 +88,14 @@ def _finding(path: Path, text: str, detail: ErrorDetails) -> str:
 
 def _reason(detail: ErrorDetails) -> str:
     if detail["type"] == "extra_forbidden":
-        return _unknown_key(detail["loc"])
+        *table, key = detail["loc"]
+        known = _known_keys(table)
+        near = get_close_matches(str(key), known, n=1)
+        hint = f"did you mean {near[0]!r}? " if near else ""
+        return f"is not a valid key; {hint}Valid keys: {', '.join(known)}."
     message = _PLAINER.get(detail["type"]) or detail["msg"][0].lower() + detail["msg"][1:]
     value = detail["input"]
     return f"{message}, not {value!r}." if isinstance(value, str | int | float) else f"{message}."
-
-
-def _unknown_key(loc: Sequence[str | int]) -> str:
-    known = _known_keys(loc[:-1])
-    near = get_close_matches(str(loc[-1]), known, n=1)
-    hint = f"did you mean {near[0]!r}? " if near else ""
-    return f"is not a valid key; {hint}Valid keys: {', '.join(known)}."
 
 
 def _known_keys(loc: Sequence[str | int]) -> list[str]:
@@ -113,11 +107,6 @@ def _known_keys(loc: Sequence[str | int]) -> list[str]:
         node = node["properties"][key]
         node = schema["$defs"][node["$ref"].rpartition("/")[2]] if "$ref" in node else node
     return list(node["properties"])
-
-
-def _without_adapter(loc: tuple[str | int, ...]) -> tuple[str | int, ...]:
-    # pydantic adds the selected adapter after the name of a subject or rater.
-    return loc[:2] + loc[3:] if loc[0] in _ADAPTERS else loc
 
 
 def _line_of(text: str, keys: Sequence[str | int]) -> int:

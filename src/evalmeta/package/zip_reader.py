@@ -87,9 +87,8 @@ def damaged(why: str) -> ArchiveError:
 def read_directory(data: bytes) -> tuple[ZipEntry, ...]:
     """Return the entries of a zip in the order of its directory; contents are not read.
 
-    Raises:
-        ArchiveError: The directory is damaged, contradicts the local headers or the end record, has unused bytes
-            before it, or has more than `limits.MAX_ZIP_ENTRIES` entries.
+    Raise ArchiveError if the directory is damaged, contradicts the local headers or the end record, has unused bytes
+    before it, or has more than `limits.MAX_ZIP_ENTRIES` entries.
     """
     count, begin, end = _directory_span(data)
     entries = []
@@ -106,8 +105,7 @@ def read_directory(data: bytes) -> tuple[ZipEntry, ...]:
 def content_of(data: bytes, entry: ZipEntry) -> bytes:
     """Return the content of an entry from `read_directory`, never more than its declared size.
 
-    Raises:
-        ArchiveError: The content is damaged, or does not have the declared size and CRC.
+    Raise ArchiveError if the content is damaged, or does not have the declared size and CRC.
     """
     packed = memoryview(data)[entry.start : entry.end]
     content = _inflate(packed, entry) if entry.method == DEFLATED else bytes(packed)

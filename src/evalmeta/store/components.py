@@ -1,7 +1,4 @@
-"""The components of an org.
-
-What a project remembers of an org: the components that both had last, and the jobs that it started there.
-"""
+"""The components of an org, those that a project and an org had in common last, and the project's jobs there."""
 
 from __future__ import annotations
 
@@ -9,13 +6,13 @@ import math
 import os
 from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Final, Literal
+from typing import TYPE_CHECKING, Literal
 
 import orjson
 
 from evalmeta import limits
 from evalmeta.model.login import ADMIN
-from evalmeta.store.database import next_ids, open_database
+from evalmeta.store.database import SHORT_ID_CHARS, next_ids, open_database
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
@@ -23,6 +20,10 @@ if TYPE_CHECKING:
 
     from evalmeta.model.registry import MetadataType
     from evalmeta.store.database import Database
+
+ReceiptKind = Literal["deploy", "validate", "test"]
+Sent = dict[str, dict[str, bytes]]
+"""SHA-256 of the contents that were sent, by type and full name."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -117,15 +118,6 @@ class Components:
         )
 
 
-ReceiptKind = Literal["deploy", "validate", "test"]
-Sent = dict[str, dict[str, bytes]]
-"""SHA-256 of the contents that were sent, by type and full name."""
-
-
-# An id has 15 characters; three more only check it.
-_ID_CHARS: Final = 15
-
-
 @dataclass(frozen=True, slots=True)
 class Synced:
     """The last common state of a component.
@@ -180,10 +172,12 @@ class Receipts:
 
     def keep(self, kind: ReceiptKind, job_id: str, *, now: float, sent: Sent | None = None) -> None:
         """Save a job as the most recent of its kind, and delete jobs that orgs have forgotten."""
+        hashes = {type_: {name: each.hex() for name, each in ours.items()} for type_, ours in (sent or {}).items()}
+        encoded = None if sent is None else orjson.dumps(hashes)
         sql = "INSERT INTO receipt (project, org_url, kind, job_id, kept_at, sent) VALUES (?, ?, ?, ?, ?, ?)"
         with self._database.transaction():
             self._database.execute("DELETE FROM receipt WHERE kept_at < ?", (now - limits.DEPLOY_KEPT_SECONDS,))
-            self._database.execute(sql, (*self._owner, kind, job_id, now, None if sent is None else _write(sent)))
+            self._database.execute(sql, (*self._owner, kind, job_id, now, encoded))
 
     def latest(self, *kinds: ReceiptKind) -> str | None:
         """Return the id of the most recent job of these kinds; None if there is none."""
@@ -204,46 +198,27 @@ class Receipts:
     def sent(self, job_id: str) -> Sent | None:
         """Return the contents that a job sent; None if they are not known or were deleted."""
         sql = "SELECT sent FROM receipt WHERE project = ? AND org_url = ? AND substr(job_id, 1, ?) = ? AND sent NOTNULL"
-        rows = self._database.query(sql, (*self._owner, _ID_CHARS, job_id[:_ID_CHARS]))
-        return _read(rows[0][0]) if rows else None
+        rows = self._database.query(sql, (*self._owner, SHORT_ID_CHARS, job_id[:SHORT_ID_CHARS]))
+        if not rows:
+            return None
+        stored: dict[str, dict[str, str]] = orjson.loads(rows[0][0])
+        return {kind: {name: bytes.fromhex(each) for name, each in ours.items()} for kind, ours in stored.items()}
 
     def delete_sent(self, job_id: str) -> None:
         """Delete the contents that a job sent; the job itself is kept."""
         sql = "UPDATE receipt SET sent = NULL WHERE project = ? AND org_url = ? AND substr(job_id, 1, ?) = ?"
-        self._database.execute(sql, (*self._owner, _ID_CHARS, job_id[:_ID_CHARS]))
+        self._database.execute(sql, (*self._owner, SHORT_ID_CHARS, job_id[:SHORT_ID_CHARS]))
 
 
 @contextmanager
 def open_tracking(state_dir: Path, *, root: Path, org_url: str) -> Iterator[Tracking]:
-    """Open the tracked components of a project and an org.
-
-    Args:
-        state_dir: The folder with the project's database; projects may share it.
-        root: The project's folder.
-        org_url: The org's address.
-
-    Raises:
-        StoreError: The database cannot be used.
-    """
+    """Open the tracked components of the project in `root` and an org; projects may share the state folder."""
     with open_database(state_dir) as database:
         yield Tracking(database, project=os.path.relpath(root, state_dir), org_url=org_url)
 
 
 @contextmanager
 def open_receipts(state_dir: Path, *, root: Path, org_url: str) -> Iterator[Receipts]:
-    """Open the jobs of a project in an org; the arguments are those of `open_tracking`.
-
-    Raises:
-        StoreError: The database cannot be used.
-    """
+    """Open the jobs of the project in `root` in an org; projects may share the state folder."""
     with open_database(state_dir) as database:
         yield Receipts(database, project=os.path.relpath(root, state_dir), org_url=org_url)
-
-
-def _write(sent: Sent) -> bytes:
-    return orjson.dumps({kind: {name: each.hex() for name, each in ours.items()} for kind, ours in sent.items()})
-
-
-def _read(data: bytes) -> Sent:
-    stored: dict[str, dict[str, str]] = orjson.loads(data)
-    return {kind: {name: bytes.fromhex(each) for name, each in ours.items()} for kind, ours in stored.items()}

@@ -20,12 +20,12 @@ if TYPE_CHECKING:
 Value: TypeAlias = str | int | float | bytes | None
 Row: TypeAlias = tuple[Any, ...]  # type: ignore[explicit-any] # only the SQL knows the types of the columns
 
-
 _LOCK_POLL_SECONDS: Final = 0.02
 # Tables that others refer to come last.
 _DELETIONS: Final = ("DELETE FROM case_result", "DELETE FROM run", "DELETE FROM job", "DELETE FROM component")
 _CHECKSUM_CHARS: Final = "ABCDEFGHIJKLMNOPQRSTUVWXYZ012345"
-_SHORT_ID_CHARS: Final = 15
+# Further characters of an id only check the first 15.
+SHORT_ID_CHARS: Final = 15
 _ID_CHUNK: Final = 5
 _APPLICATION_ID: Final = 0x45564D54  # "EVMT"
 # One statement, so that a file which another process creates is seen either empty or complete.
@@ -103,17 +103,15 @@ class Database:
 def open_database(folder: Path) -> Database:
     """Open the database in a state folder; create both if they do not exist.
 
-    Commits reach the disk before they return (WAL, synchronous FULL).
-
-    Raises:
-        StoreLocked: Another program locks it for longer than the limit.
-        StoreCorrupt: The file is not a database of evalmeta.
-        StoreError: The folder cannot be written, or a newer evalmeta created the file.
+    Commits reach the disk before they return (WAL, synchronous FULL). Raise StoreLocked if another program locks the
+    file, StoreCorrupt if it is not a database of evalmeta, and StoreError if it cannot be used otherwise.
     """
     path = folder / "org.sqlite3"
     try:
         _make_folder(folder)
-        _make_file(path)
+        if not path.exists():
+            # Only the owner can read the file; SQLite creates the files beside it with the same mode.
+            path.touch(mode=0o600)
         connection = sqlite3.connect(path, timeout=limits.STORE_BUSY_SECONDS, isolation_level=None)
     except (OSError, sqlite3.Error) as error:
         raise StoreError(
@@ -140,17 +138,12 @@ def _make_folder(folder: Path) -> None:
         (folder / name).write_text(content, encoding="utf-8")
 
 
-def _make_file(path: Path) -> None:
-    """Create an empty file that only its owner can read; SQLite creates the files beside it with the same mode."""
-    if not path.exists():
-        path.touch(mode=0o600)
-
-
 def _prepare(database: Database) -> None:
     database.execute("PRAGMA foreign_keys = ON")
     database.execute("PRAGMA synchronous = FULL")
     [(application_id, version, tables)] = database.query(_HEADER)
-    migrations = _migrations()
+    scripts = [each for each in (files("evalmeta.store") / "migrations").iterdir() if each.name.endswith(".sql")]
+    migrations = [each.read_text(encoding="utf-8") for each in sorted(scripts, key=lambda each: each.name)]
     if application_id != _APPLICATION_ID and (application_id or tables):
         raise _corrupt(database.path, "it belongs to another program")
     if version > len(migrations):
@@ -185,12 +178,6 @@ def _migrate(database: Database, migrations: Sequence[str]) -> None:
                 database.execute(statement)
         database.execute(f"PRAGMA application_id = {_APPLICATION_ID}")
         database.execute(f"PRAGMA user_version = {len(migrations)}")
-
-
-def _migrations() -> list[str]:
-    folder = files("evalmeta.store") / "migrations"
-    scripts = sorted((each for each in folder.iterdir() if each.name.endswith(".sql")), key=lambda each: each.name)
-    return [each.read_text(encoding="utf-8") for each in scripts]
 
 
 @contextmanager
@@ -228,7 +215,7 @@ def next_ids(database: Database, prefix: str, count: int = 1) -> list[str]:
 
 def full_id(record_id: str) -> str:
     """Return a record id of 15 characters with all 18; any other text is returned unchanged."""
-    return with_checksum(record_id) if len(record_id) == _SHORT_ID_CHARS else record_id
+    return with_checksum(record_id) if len(record_id) == SHORT_ID_CHARS else record_id
 
 
 def with_checksum(id15: str) -> str:
@@ -242,9 +229,7 @@ def with_checksum(id15: str) -> str:
 def delete_contents(database: Database, *, is_ours: Callable[[str], bool]) -> None:
     """Delete components, jobs, runs and results in one transaction; users, tokens and id counters stay.
 
-    Args:
-        database: The org's database.
-        is_ours: Returns whether an address is one of this org's; the common state with such orgs is deleted too.
+    The common state with orgs whose address `is_ours` is deleted too.
     """
     with database.transaction():
         for statement in _DELETIONS:

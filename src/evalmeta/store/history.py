@@ -1,8 +1,7 @@
-"""The history of runs in the project's own org and in others, and the stored runs of other orgs.
+"""The history of runs in the project's own org and in others, the stored runs of other orgs, and baselines.
 
-Baselines: the results of tests' cases, as a JSON file that is committed beside the tests.
-
-The file has one line for each case, sorted by test name and case number, and no times, so that commits show changes.
+A baseline has the results of tests' cases, in a JSON file that is committed beside the tests. The file has one line for
+each case, sorted by test name and case number, and no times, so that commits show changes.
 
     {"evalmeta": "baseline", "version": 1,
      "tests": {NAME: {"cases": {"1": {"utterance": ..., "passed": 1, "failed": 0}}}}}
@@ -28,7 +27,7 @@ from evalmeta.model.run import RunStatus, Verdict
 from evalmeta.model.statistics import CaseCounts
 from evalmeta.package.files import put_file, read_file
 from evalmeta.protocol.connect import read_options, read_run, write_run
-from evalmeta.store.database import open_database
+from evalmeta.store.database import SHORT_ID_CHARS, open_database
 from evalmeta.store.runs import Runs
 
 if TYPE_CHECKING:
@@ -144,20 +143,12 @@ def _counts(database: Database, run_id: str, options: RunOptions) -> list[int]:
     found.update(dict(database.query(sql, (run_id,))))
     # Only the full results show which cases are undecided in part or averaged over iterations.
     is_mixed = options.iterations > 1 and found[Verdict.PASS] < found.total()
-    if options.undecided == "fail" or (is_mixed and _may_average(database, run_id)):
+    # Only runs of files may have averaged results; their content is JSON instead of XML.
+    sql = "SELECT EXISTS (SELECT 1 FROM run WHERE id = ? AND substr(content, 1, 1) = x'7B')"
+    if options.undecided == "fail" or (is_mixed and database.query(sql, (run_id,)) == [(1,)]):
         judged = counted_verdicts(Runs(database).stream(run_id), options)
         found = Counter(verdict.value for _, verdict in judged)
     return [found[each.value] for each in (Verdict.PASS, Verdict.FAILURE, Verdict.ERROR, Verdict.UNDECIDED)]
-
-
-def _may_average(database: Database, run_id: str) -> bool:
-    """Return whether a run may have averaged results: runs of files may, whose content is JSON instead of XML."""
-    [(begin,)] = database.query("SELECT substr(content, 1, 1) FROM run WHERE id = ?", (run_id,))
-    return bool(begin == b"{")
-
-
-# An id has 15 characters; three more only check it.
-_ID_CHARS: Final = 15
 
 
 @dataclass(frozen=True, slots=True)
@@ -207,7 +198,7 @@ class RemoteRuns:
             SELECT org_url, org_name, jobs, body FROM remote_run
             WHERE id >= ?1 AND id < ?1 || '~' AND (?2 IS NULL OR org_url = ?2) ORDER BY started_at DESC
         """
-        rows = self._database.query(sql, (run_id[:_ID_CHARS], org_url))
+        rows = self._database.query(sql, (run_id[:SHORT_ID_CHARS], org_url))
         return [
             RemoteRun(url, name, read_run(orjson.loads(body)), tuple(orjson.loads(jobs)))
             for url, name, jobs, body in rows
@@ -216,11 +207,7 @@ class RemoteRuns:
 
 @contextmanager
 def open_remote_runs(state_dir: Path) -> Iterator[RemoteRuns]:
-    """Open the stored runs of other orgs in a state folder.
-
-    Raises:
-        StoreError: The database cannot be used.
-    """
+    """Open the stored runs of other orgs in a state folder."""
     with open_database(state_dir) as database:
         yield RemoteRuns(database)
 
@@ -240,11 +227,7 @@ class _ShapeError(Exception):
 
 
 def read_baseline(path: Path) -> dict[str, tuple[CaseCounts, ...]]:
-    """Return the counts of each test's cases, in order of number.
-
-    Raises:
-        UsageError: The file cannot be read or is not a valid baseline; the message has file, line and column.
-    """
+    """Return the counts of each test's cases, in order of number; a UsageError has file, line and column."""
     text = _read_text(path)
     try:
         return _read_tests(json.loads(text))
@@ -260,11 +243,7 @@ def read_baseline(path: Path) -> dict[str, tuple[CaseCounts, ...]]:
 
 
 def write_baseline(path: Path, tests: Tests) -> FileState:
-    """Write a baseline unless the file already has this content; return what was done.
-
-    Raises:
-        ProjectError: The file cannot be written.
-    """
+    """Write a baseline unless the file already has this content; return what was done."""
     return put_file(path, render_baseline(tests).encode())
 
 

@@ -15,8 +15,6 @@ if TYPE_CHECKING:
 
 
 JobKind = Literal["deploy", "retrieve"]
-
-
 _PREFIXES: Final[dict[JobKind, str]] = {"deploy": "0Af", "retrieve": "09S"}
 _SELECT: Final = """
     SELECT id, kind, status, user_id, user_name, check_only, created_at, started_at, ended_at, validation,
@@ -169,10 +167,7 @@ class Jobs:
         return bool(found)
 
     def prune(self, *, now: float) -> None:
-        """Delete jobs that ended long ago, and the zips of validations that cannot be deployed any more.
-
-        `limits.DEPLOY_KEPT_SECONDS` and `limits.RETRIEVE_KEPT_SECONDS` say how long jobs are kept.
-        """
+        """Delete jobs that ended long ago, and the zips of validations that cannot be deployed any more."""
         kept = {"deploy": limits.DEPLOY_KEPT_SECONDS, "retrieve": limits.RETRIEVE_KEPT_SECONDS}
         for kind, seconds in kept.items():
             self._database.execute("DELETE FROM job WHERE kind = ? AND ended_at < ?", (kind, now - seconds))

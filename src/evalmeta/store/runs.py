@@ -91,20 +91,8 @@ class Runs:
                    user_id, answers_of)
                 VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
             """
-            subject = (evaluation.subject_name, evaluation.subject_version)
-            row = (
-                run_id,
-                evaluation.name,
-                content,
-                *subject,
-                RunStatus.NEW.value,
-                encoded,
-                total,
-                now,
-                user.id,
-                answers_of,
-            )
-            self._database.execute(sql, row)
+            tested = (run_id, evaluation.name, content, evaluation.subject_name, evaluation.subject_version)
+            self._database.execute(sql, (*tested, RunStatus.NEW.value, encoded, total, now, user.id, answers_of))
         return run_id
 
     def get(self, run_id: str) -> Run | None:
@@ -190,10 +178,7 @@ class Runs:
         return [(run_id, Lease(worker, until)) for run_id, worker, until in self._database.query(sql)]
 
     def claim(self, run_id: str, worker: str, *, taken_from: Lease, until: float) -> bool:
-        """Lease a run whose lease is still `taken_from`.
-
-        Return False if another worker was faster, its worker renewed the lease, or the run is over.
-        """
+        """Lease a run whose lease is still `taken_from`; False if it was claimed or renewed meanwhile, or is over."""
         sql = """
             UPDATE run SET worker = ?, lease_until = ?, status = 'IN_PROGRESS'
             WHERE id = ? AND status IN ('NEW', 'IN_PROGRESS') AND worker IS ? AND lease_until IS ?
@@ -257,11 +242,7 @@ class RunJournal:
         return frozenset((iteration, number) for iteration, number in self._database.query(sql, (self._run_id,)))
 
     def append(self, results: Sequence[CaseResult]) -> None:
-        """Commit results in one transaction.
-
-        Raises:
-            StoreError: Another worker owns the run now, or the database cannot be written.
-        """
+        """Commit results in one transaction; raise StoreError if another worker owns the run now."""
         rows = [(self._run_id, each.iteration, each.number, each.verdict.value, encode_case(each)) for each in results]
         with self._database.transaction():
             if self._database.query("SELECT worker FROM run WHERE id = ?", (self._run_id,)) != [(self._worker,)]:

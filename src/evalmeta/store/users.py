@@ -70,14 +70,7 @@ class Users:
         return User(user_id, name, username)
 
     def add_token(self, user: User, *, org_id: str, now: float, expires: float) -> str:
-        """Create a token for a user and return it; only its hash is stored.
-
-        Args:
-            user: The user.
-            org_id: The org's id of 15 characters, with which the token begins.
-            now: The current time.
-            expires: The time when the token expires.
-        """
+        """Create a token for a user, which begins with the org's id, and return it; only its hash is stored."""
         public_id = secrets.token_hex(_PUBLIC_ID_BYTES)
         token = f"{org_id}!{public_id}.{new_secret()}"
         sql = "INSERT INTO access_token (id, user_id, sha256, created_at, expires_at) VALUES (?, ?, ?, ?, ?)"
@@ -94,7 +87,8 @@ class Users:
                    org_user.id, name, username, is_admin
             FROM access_token JOIN org_user ON org_user.id = user_id WHERE access_token.id = ?
         """
-        rows = self._database.query(sql, (now, _public_id(token)))
+        public_id = token.partition("!")[2].partition(".")[0]
+        rows = self._database.query(sql, (now, public_id))
         token_id, sha256, used, is_valid, *user = rows[0] if rows else ("", _NO_HASH, None, False)
         if not secrets.compare_digest(sha256, _sha256(token)) or not is_valid:
             return None
@@ -134,10 +128,6 @@ class Users:
 def new_secret() -> str:
     """Return 256 random bits in characters that the sf CLI accepts in a token."""
     return secrets.token_urlsafe(_SECRET_BYTES).replace("-", ".")
-
-
-def _public_id(token: str) -> str:
-    return token.partition("!")[2].partition(".")[0]
 
 
 def _sha256(token: str) -> bytes:
