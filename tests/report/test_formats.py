@@ -29,9 +29,9 @@ def test_the_formats_of_sf_are_there() -> None:
 
 
 @pytest.mark.parametrize("name", FORMATS)
-def test_each_format_is_rendered_by_its_module(name: str) -> None:
-    module = import_module(FORMATS[name].module)
-    assert render(name, [make.mixed()]) == module.render([make.mixed()])
+def test_each_format_is_rendered_by_its_function(name: str) -> None:
+    function = getattr(import_module(FORMATS[name].module), FORMATS[name].function)
+    assert render(name, [make.mixed()]) == function([make.mixed()])
     assert render(name, [make.mixed()]).endswith("\n")
 
 

@@ -1,8 +1,7 @@
 """Reports of finished runs as text, in several formats.
 
-Each built-in format is a module with one function, `render`. Installed packages add formats by entry points of the
-group `evalmeta.reporters`. Such an entry point names a function `render(reports: Sequence[Report]) -> str`; its
-optional attribute `suffix` is the suffix of its files (default `txt`).
+Each format is a function `render(reports: Sequence[Report]) -> str`. Installed packages add formats by entry points of
+the group `evalmeta.reporters`; the optional attribute `suffix` of such a function is the suffix of its files.
 """
 
 from __future__ import annotations
@@ -23,16 +22,17 @@ __all__ = ["FORMATS", "Format", "file_name", "format_names", "render"]
 
 
 class Format(NamedTuple):
-    """A built-in format: its module, which is imported on first use, and the suffix of its files."""
+    """A built-in format: its module, which is imported on first use, the suffix of its files, and its function."""
 
     module: str
     suffix: str
+    function: str = "render"
 
 
 FORMATS: Final = {
     "human": Format("evalmeta.report.human", "txt"),
     "json": Format("evalmeta.report.json", "json"),
-    "jsonl": Format("evalmeta.report.jsonl", "jsonl"),
+    "jsonl": Format("evalmeta.report.json", "jsonl", "render_lines"),
     "junit": Format("evalmeta.report.junit", "xml"),
     "tap": Format("evalmeta.report.tap", "tap"),
     "ctrf": Format("evalmeta.report.ctrf", "ctrf.json"),
@@ -53,11 +53,11 @@ def format_names() -> tuple[str, ...]:
 def render(name: str, reports: Sequence[Report]) -> str:
     """Return the runs in a format; the text of a built-in format ends with a line break, unless it is empty.
 
-    Raises:
-        SettingsError: No format has this name, or the package that adds it is broken.
+    Raise SettingsError if no format has this name, or the package that adds it is broken.
     """
-    if name in FORMATS:
-        return cast("_Renderer", import_module(FORMATS[name].module)).render(reports)
+    if built_in := FORMATS.get(name):
+        function: _Renderer = getattr(import_module(built_in.module), built_in.function)
+        return str(function(reports))
     function, _ = _load_plugin(name)
     try:
         text = function(reports)
@@ -71,16 +71,13 @@ def render(name: str, reports: Sequence[Report]) -> str:
 def file_name(name: str, run_id: str) -> str:
     """Return the name of a run's report file, such as `test-result-4KB000000000001GAA.json`, as sf does.
 
-    Characters of the run's id that are not safe in file names become `_`.
-
-    Raises:
-        SettingsError: No format has this name, or the package that adds it is broken.
+    Characters of the run's id that are not safe in file names become `_`. The errors are those of `render`.
     """
     suffix = FORMATS[name].suffix if name in FORMATS else _load_plugin(name)[1]
     return f"test-result-{_NOT_IN_NAMES.sub('_', run_id)}.{suffix}"
 
 
-def _load_plugin(name: str) -> tuple[_PluginRenderer, str]:
+def _load_plugin(name: str) -> tuple[_Renderer, str]:
     """Return the function and the file suffix of a format that a package adds."""
     if name not in plugin_names("reporters"):
         raise unknown_plugin("reporters", name, known=FORMATS)
@@ -90,7 +87,7 @@ def _load_plugin(name: str) -> tuple[_PluginRenderer, str]:
     suffix: object = getattr(function, "suffix", "txt")
     if not isinstance(suffix, str) or not _SUFFIX.fullmatch(suffix):
         raise _plugin_error(name, f"has an invalid file suffix: {suffix!r}")
-    return cast("_PluginRenderer", function), suffix
+    return cast("_Renderer", function), suffix
 
 
 def _plugin_error(name: str, reason: str) -> SettingsError:
@@ -101,8 +98,4 @@ def _plugin_error(name: str, reason: str) -> SettingsError:
 
 
 class _Renderer(Protocol):
-    def render(self, reports: Sequence[Report]) -> str: ...
-
-
-class _PluginRenderer(Protocol):
     def __call__(self, reports: Sequence[Report], /) -> object: ...

@@ -45,7 +45,9 @@ def comparison_lines(comparison: Comparison, *, fail_on: FailOn = "broken") -> I
         for case in comparison.of(standing):
             if standing in _SHOWN or case.rate_changed:
                 yield _case_line(case)
-    yield StyledLine("plain", f"  {_counts(comparison)}")
+    numbers = [(standing, len(comparison.of(standing))) for standing in Standing]
+    counts = [f"{number:,} {standing}" for standing, number in numbers if number or standing in _ALWAYS_COUNTED]
+    yield StyledLine("plain", f"  {', '.join(counts)}")
     for number, when in zip(comparison.not_asked, (" before", ""), strict=True):
         if number:
             verb = "was" if number == 1 else "were"
@@ -103,17 +105,14 @@ def _rate(case: CaseCounts | None) -> str:
     return "error" if case.errors else "undecided"
 
 
-def _counts(comparison: Comparison) -> str:
-    numbers = [(standing, len(comparison.of(standing))) for standing in Standing]
-    return ", ".join(f"{number:,} {standing}" for standing, number in numbers if number or standing in _ALWAYS_COUNTED)
-
-
 def _conclusion(comparison: Comparison) -> str:
     before, after = (None if rate is None else percent(rate) for rate in comparison.rates)
     significance = comparison.significance
     if significance is None or before is None or after is None:
         return "no case was judged in both runs, so there is nothing to compare"
-    changed = _significant_cases(comparison)
+    numbers = [f"{each.number}" for each in comparison.cases if each.is_significant]
+    which = f"{'case' if len(numbers) == 1 else 'cases'} {and_more(numbers, _SHOWN_NUMBERS)}"
+    changed = f"{which} changed significantly" if numbers else ""
     if before == after and not comparison.of(Standing.BROKEN):
         return f"{after} of the cases pass, as before{f', but {changed}' if changed else ''}"
     test = f"{_TESTS[significance.test]} of {count(significance.cases, 'case')}, {p_text(significance.p_value)}"
@@ -123,14 +122,6 @@ def _conclusion(comparison: Comparison) -> str:
     if changed:
         return f"{rates}: {changed}, but the cases together did not ({test})"
     return f"{rates}: could be noise ({test})"
-
-
-def _significant_cases(comparison: Comparison) -> str:
-    numbers = [f"{each.number}" for each in comparison.cases if each.is_significant]
-    if not numbers:
-        return ""
-    cases = "case" if len(numbers) == 1 else "cases"
-    return f"{cases} {and_more(numbers, _SHOWN_NUMBERS)} changed significantly"
 
 
 def _shortage(shortage: Shortage) -> str:

@@ -21,29 +21,10 @@ if TYPE_CHECKING:
 
 
 COLUMNS: Final = (
-    "definition",
-    "run",
-    "iteration",
-    "case",
-    "utterance",
-    "answer",
-    "case_verdict",
-    "expectation",
-    "label",
-    "verdict",
-    "score",
-    "expected",
-    "actual",
-    "explanation",
-    "error",
-    "rater",
-    "latency_ms",
-    "input_tokens",
-    "output_tokens",
-    "turn",
-    "threshold",
-    "case_label",
-)
+    "definition", "run", "iteration", "case", "utterance", "answer", "case_verdict", "expectation", "label", "verdict",
+    "score", "expected", "actual", "explanation", "error", "rater", "latency_ms", "input_tokens", "output_tokens",
+    "turn", "threshold", "case_label",
+)  # fmt: skip
 # OWASP, "CSV Injection": spreadsheets read cells that begin with one of these as formulas. The apostrophe is
 # included so that removing one apostrophe always restores the text.
 _FORMULA: Final = re.compile("['=+\\-@\t\r\n\uff1d\uff0b\uff0d\uff20]")

@@ -21,7 +21,6 @@ if TYPE_CHECKING:
     from evalmeta.report.report import Report
 
 
-_SPEC_VERSION: Final = "0.0.0"
 # CTRF has no status for errors; rawStatus keeps the verdict.
 _STATUS: Final = {
     Verdict.PASS: "passed",
@@ -45,7 +44,7 @@ def render(reports: Sequence[Report]) -> str:
         "tests": tests,
         "extra": {"runs": [_run(report) for report in reports]},
     }
-    head: JsonObject = {"reportFormat": "CTRF", "specVersion": _SPEC_VERSION, "generatedBy": "evalmeta"}
+    head: JsonObject = {"reportFormat": "CTRF", "specVersion": "0.0.0", "generatedBy": "evalmeta"}
     return json_text({**head, "results": results}, indent=2) + "\n"
 
 
@@ -96,7 +95,7 @@ def _tests(report: Report) -> Iterator[JsonObject]:
 
 
 def _test(report: Report, case: CaseResult, *, is_flaky: bool) -> JsonObject:
-    verdict = verdict_of(report, case)
+    verdict, line = verdict_of(report, case), report.lines.get(case.number)
     failed = (
         {"message": why_not_passed(case, report.summary), "trace": case_text(case, report.summary)}
         if verdict is not Verdict.PASS
@@ -115,15 +114,9 @@ def _test(report: Report, case: CaseResult, *, is_flaky: bool) -> JsonObject:
         "steps": [_step(result) for result in case.results],
         "extra": _extra(report, case),
         **failed,
-        **_location(report, case),
+        **({"filePath": clean(report.file)} if report.file else {}),
+        **({"line": line} if report.file and line else {}),
     }
-
-
-def _location(report: Report, case: CaseResult) -> JsonObject:
-    line = report.lines.get(case.number)
-    if not report.file:
-        return {}
-    return {"filePath": clean(report.file), **({"line": line} if line else {})}
 
 
 def _step(result: TestResult) -> JsonObject:

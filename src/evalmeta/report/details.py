@@ -32,13 +32,9 @@ class Field(NamedTuple):
 
 
 class CaseGroup(NamedTuple):
-    """The iterations of a case that have the same details.
+    """The iterations of a case with the same details: the first, how each counts, and their numbers.
 
-    Attributes:
-        case: the first of them.
-        verdict: how each of them counts.
-        iterations: their numbers; empty if the run has one iteration only.
-        total: the number of all iterations of the case.
+    `iterations` is empty if the run has only one; `total` is the number of all iterations of the case.
     """
 
     case: CaseResult
@@ -55,18 +51,10 @@ class Exchange(NamedTuple):
     generated: GeneratedData | None
 
 
-class UndecidedReason(NamedTuple):
-    """The number of undecided results of one name, and their most common reason."""
-
-    name: str
-    number: int
-    reason: str
-
-
 def group_cases(report: Report) -> list[CaseGroup]:
     """Return the case results of a run in order; iterations of a case with the same details are one group."""
     run = report.run
-    if not has_iterations(run):
+    if run.options.iterations == 1:
         return [CaseGroup(case, verdict_of(report, case)) for case in run.cases]
     found: dict[Hashable, list[CaseResult]] = {}
     for case in run.cases:
@@ -79,11 +67,6 @@ def group_cases(report: Report) -> list[CaseGroup]:
         CaseGroup(same[0], verdict_of(report, same[0]), tuple(case.iteration for case in same), total[same[0].number])
         for same in found.values()
     ]
-
-
-def has_iterations(run: Run) -> bool:
-    """Return whether the run has several iterations."""
-    return run.options.iterations > 1
 
 
 def group_name(group: CaseGroup) -> str:
@@ -103,7 +86,7 @@ def iterations_text(iterations: Sequence[int], total: int) -> str:
 def case_name(case: CaseResult, run: Run) -> str:
     """Return number, label and utterances of a case on one line, and the iteration if the run has several."""
     name = case_title(case)
-    return f"{name} (iteration {case.iteration})" if has_iterations(run) else name
+    return f"{name} (iteration {case.iteration})" if run.options.iterations > 1 else name
 
 
 def case_title(case: CaseResult) -> str:
@@ -117,10 +100,7 @@ def numbered_case(case: CaseResult) -> str:
 
 
 def why_not_passed(case: CaseResult, summary: Summary | None = None) -> str:
-    """Return on one line why a case did not pass: the first reason, and the number of the others.
-
-    The means that the case misses in the run's `summary` come first.
-    """
+    """Return on one line why a case did not pass: the first reason, missed means first, and the number of others."""
     if case.error:
         return one_line(case.error)
     missed = missed_averages(summary, case) if summary else ()
@@ -180,18 +160,16 @@ def blocks(case: CaseResult, summary: Summary | None = None) -> Iterator[tuple[s
         yield from map(_block, _with_same_reason(own))
 
 
-def undecided_reasons(report: Report) -> tuple[UndecidedReason, ...]:
-    """Return the undecided results of a run by name, as the summary counts them, with their most common reason."""
+def undecided_reasons(report: Report) -> Iterator[tuple[str, int, str]]:
+    """Yield name, number and most common reason of the undecided results of a run, as the summary counts them."""
     found: dict[str, Counter[str]] = {}
     for case in report.run.cases:
         for result in case.results:
             if result.verdict is Verdict.UNDECIDED and not result.is_measured:
                 found.setdefault(result.name, Counter())[one_line(result.explanation)] += 1
     reasons = {name: counts.most_common(1)[0][0] for name, counts in found.items()}
-    return tuple(
-        UndecidedReason(name, number, reasons.get(name) or "no rater could judge it")
-        for name, number in report.summary.undecided_results
-    )
+    for name, number in report.summary.undecided_results:
+        yield name, number, reasons.get(name) or "no rater could judge it"
 
 
 def exchanges(case: CaseResult) -> list[Exchange]:

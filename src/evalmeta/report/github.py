@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final
 
 from evalmeta.model.run import Verdict
-from evalmeta.report.details import case_title, has_iterations, why_not_passed
+from evalmeta.report.details import case_title, why_not_passed
 from evalmeta.report.report import decision, has_passed, verdict_of
 from evalmeta.report.text import clean, count, one_line
 
@@ -33,7 +33,7 @@ def _commands(report: Report) -> Iterator[str]:
     yield workflow_command(level, clean(decision(report)), [*_location(report, None), ("title", title)])
     for cases in _failed_cases(report):
         iterations = count(report.run.options.iterations, "iteration")
-        where = f"in {len(cases):,} of {iterations}: " if has_iterations(report.run) else ""
+        where = f"in {len(cases):,} of {iterations}: " if report.run.options.iterations > 1 else ""
         text = f"{where}{why_not_passed(cases[0], report.summary)}"
         properties = [*_location(report, cases[0].number), ("title", case_title(cases[0]))]
         yield workflow_command("warning" if passed else "error", text, properties)
@@ -65,10 +65,7 @@ _PROPERTY: Final = _DATA | str.maketrans({":": "%3A", ",": "%2C"})
 def workflow_command(level: str, text: str, properties: Iterable[tuple[str, str]]) -> str:
     """Return one command on one line, escaped so that its texts cannot add other commands.
 
-    Args:
-        level: `error`, `warning` or `notice`.
-        text: the message.
-        properties: names such as `file`, `line` and `title`, with their values.
+    The level is `error`, `warning` or `notice`; the properties are pairs such as `("file", path)`.
     """
     pairs = ",".join(f"{name}={value.translate(_PROPERTY)}" for name, value in properties)
     return f"::{level} {pairs}::{text.translate(_DATA)}\n"

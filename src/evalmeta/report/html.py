@@ -5,7 +5,7 @@ from __future__ import annotations
 import base64
 import hashlib
 import math
-from functools import cache
+from functools import cache, partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Final, NamedTuple
 
@@ -90,9 +90,9 @@ def _template() -> Template:
         "decimal": decimal,
         "label": _label,
         "line": one_line,
-        "long_line": _long_line,
+        "long_line": partial(one_line, chars=400),
         "milliseconds": _milliseconds,
-        "number": _number,
+        "number": "{:g}".format,
         "percent": percent,
         "seconds": seconds,
         "text": shorten,
@@ -122,14 +122,14 @@ def _cases(report: Report) -> list[_Case]:
     found: dict[int, list[tuple[CaseResult, Verdict]]] = {}
     for case in report.run.cases:
         found.setdefault(case.number, []).append((case, verdict_of(report, case)))
-    return [_case(report, iterations) for iterations in found.values()]
-
-
-def _case(report: Report, iterations: list[tuple[CaseResult, Verdict]]) -> _Case:
-    first = iterations[0][0]
-    averages = next(filter(None, (averages_of(report.summary, case) for case, _ in iterations)), ())
-    worst = min((verdict for _, verdict in iterations), key=_WORST_FIRST.index)
-    return _Case(first.number, worst, all_utterances(first), first.label, location(report, first), averages, iterations)
+    cases = []
+    for number, iterations in found.items():
+        first = iterations[0][0]
+        averages = next(filter(None, (averages_of(report.summary, case) for case, _ in iterations)), ())
+        worst = min((verdict for _, verdict in iterations), key=_WORST_FIRST.index)
+        where = location(report, first)
+        cases.append(_Case(number, worst, all_utterances(first), first.label, where, averages, iterations))
+    return cases
 
 
 def _number_of(cases: Sequence[_Case], verdict: Verdict) -> int:
@@ -151,16 +151,8 @@ def _label(result: TestResult | _Expectation) -> str:
     return str(own or (kind.label if kind else result.name))
 
 
-def _long_line(text: str) -> str:
-    return one_line(text, chars=400)
-
-
 def _milliseconds(value: float) -> str:
     return seconds(value / 1000) if math.isfinite(value) else "unknown"
-
-
-def _number(value: float) -> str:
-    return f"{value:g}"
 
 
 def _time(value: float) -> str:

@@ -82,7 +82,8 @@ def _section(report: Report) -> Iterator[str]:
 
 def _details(report: Report, group: CaseGroup) -> str:
     case, name = group.case, html.escape(group_name(group), quote=False)
-    head = f"<b>{VERDICT_WORDS[group.verdict]}</b> {name} {_html_code(one_line(all_utterances(case)))}"
+    utterances = html.escape(one_line(all_utterances(case)), quote=False)
+    head = f"<b>{VERDICT_WORDS[group.verdict]}</b> {name} <code>{utterances}</code>"
     where = location(report, case)
     at = f"\n{_code(one_line(where, chars=400))}\n" if where else ""
     # An empty line ends an HTML block of Markdown, but not one that begins with <pre>.
@@ -109,10 +110,6 @@ def _measures(report: Report) -> str:
     rows = ["| measured | mean | results |", "|---|--:|--:|"]
     rows += [f"| {_code(one_line(each.name))} | {decimal(each.mean)} | {each.count:,} |" for each in measures]
     return "\n" + "".join(f"{row}\n" for row in rows)
-
-
-def _html_code(text: str) -> str:
-    return f"<code>{html.escape(text, quote=False)}</code>"
 
 
 def _code(text: str) -> str:

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
 
     from evalmeta.model.json_value import JsonObject
-    from evalmeta.model.problem import Location, Problem
+    from evalmeta.model.problem import Problem
     from evalmeta.xmlio.writer import Node
 
 
@@ -30,10 +30,7 @@ _SARIF_SCHEMA: Final = "https://json.schemastore.org/sarif-2.1.0.json"
 def render(name: str, problems: Sequence[Problem], *, files: int) -> str:
     """Return problems in one of `FORMATS`; the text ends with a line break unless it is empty.
 
-    Args:
-        name: The format's name.
-        problems: The problems of all files.
-        files: The number of files checked; 0 if only the files with problems matter.
+    `files` is the number of files checked; 0 if only the files with problems matter.
     """
     return _RENDERERS[name](problems, files)
 
@@ -107,42 +104,29 @@ def _rule(code: str) -> JsonObject:
 
 
 def _result(problem: Problem, rule_index: int) -> JsonObject:
+    location, path = problem.location, PurePath(problem.location.path)
+    uri = ("file://" if path.is_absolute() else "") + quote(path.as_posix().encode("utf-8", "surrogatepass"))
+    place: dict[str, JsonObject] = {"artifactLocation": {"uri": uri}}
+    if location.line:
+        column = {"startColumn": location.column} if location.column else {}
+        place["region"] = {"startLine": location.line, **column}
+    # The hash of rule, file and message stays the same when lines move.
+    text = f"{problem.code}\0{location.path}\0{problem.message}"
+    fingerprint = hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()[:32]
     return {
         "ruleId": problem.code,
         "ruleIndex": rule_index,
         "level": problem.severity.value,
         "message": {"text": f"{problem.message}. {problem.hint}".strip()},
-        "locations": [{"physicalLocation": _physical_location(problem.location)}],
-        "partialFingerprints": {"evalmeta/v1": _fingerprint(problem)},
+        "locations": [{"physicalLocation": place}],
+        "partialFingerprints": {"evalmeta/v1": fingerprint},
     }
 
 
-def _physical_location(location: Location) -> JsonObject:
-    found: dict[str, JsonObject] = {"artifactLocation": {"uri": _uri(location.path)}}
-    if location.line:
-        column = {"startColumn": location.column} if location.column else {}
-        found["region"] = {"startLine": location.line, **column}
-    return found
-
-
-def _uri(path: str) -> str:
-    pure = PurePath(path)
-    return ("file://" if pure.is_absolute() else "") + quote(pure.as_posix().encode("utf-8", "surrogatepass"))
-
-
-def _fingerprint(problem: Problem) -> str:
-    """Return a hash of rule, file and message, which stays the same when lines move."""
-    text = f"{problem.code}\0{problem.location.path}\0{problem.message}"
-    return hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()[:32]
-
-
 def _github(problems: Sequence[Problem], _files: int) -> str:
-    return "".join(map(_command, problems))
-
-
-def _command(problem: Problem) -> str:
-    text = f"{problem.message}. {problem.hint}".strip()
-    return workflow_command(problem.severity, text, _properties(problem))
+    return "".join(
+        workflow_command(each.severity, f"{each.message}. {each.hint}".strip(), _properties(each)) for each in problems
+    )
 
 
 def _properties(problem: Problem) -> Iterator[tuple[str, str]]:

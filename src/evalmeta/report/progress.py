@@ -17,13 +17,7 @@ if TYPE_CHECKING:
 
 
 class _Display:
-    """Bars that are shown inside a `with` statement, if the console is a terminal.
-
-    Args:
-        console: The console to write to, usually that of stderr.
-        enabled: Whether to show anything.
-        counts_cases: Whether the bars show the numbers of cases passed and not passed.
-    """
+    """Bars that are shown inside a `with` statement, if they are enabled and the console is a terminal."""
 
     def __init__(self, console: Console, *, enabled: bool, counts_cases: bool) -> None:
         self._console = console
@@ -45,12 +39,7 @@ class _Display:
 
 
 class Progress(_Display):
-    """The progress of runs, each known by its key: `start`, then `update`, then `finish`.
-
-    Args:
-        console: The console to write to, usually that of stderr.
-        enabled: Whether to show anything.
-    """
+    """The progress of runs, each known by its key: `start`, then `update`, then `finish`."""
 
     def __init__(self, console: Console, *, enabled: bool) -> None:
         super().__init__(console, enabled=enabled, counts_cases=True)
@@ -85,13 +74,7 @@ class Progress(_Display):
 
 
 class JobProgress(_Display):
-    """The progress of one deployment or retrieve.
-
-    Args:
-        console: The console to write to, usually that of stderr.
-        label: What the bar is called, such as `Deploy`.
-        enabled: Whether to show anything.
-    """
+    """The progress of one deployment or retrieve; the label names the bar, such as `Deploy`."""
 
     def __init__(self, console: Console, label: str, *, enabled: bool) -> None:
         super().__init__(console, enabled=enabled, counts_cases=False)

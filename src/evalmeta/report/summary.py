@@ -56,10 +56,7 @@ def summary_lines(report: Report) -> Iterator[str]:
 
 
 def statistics_lines(run: Run, statistics: RunStatistics) -> Iterator[str]:
-    """Yield the confidence interval, flaky cases, latency and tokens of a run, as far as they are known.
-
-    Latencies are shown for several iterations, or for at least 20 answers.
-    """
+    """Yield the confidence interval, flaky cases, latency and tokens of a run; few latencies are not shown."""
     repeated = run.options.iterations > 1
     if repeated and statistics.interval is not None:
         low, high = map(percent, statistics.interval)

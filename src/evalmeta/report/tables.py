@@ -12,7 +12,7 @@ from rich.text import Text
 
 from evalmeta.model.run import Verdict
 from evalmeta.report import human
-from evalmeta.report.details import all_utterances, blocks, group_cases, group_name, has_iterations, why_not_passed
+from evalmeta.report.details import all_utterances, blocks, group_cases, group_name, why_not_passed
 from evalmeta.report.report import VERDICT_WORDS, has_passed, location, verdict_of
 from evalmeta.report.summary import heading, summary_lines, totals
 from evalmeta.report.text import clean, one_line, shorten
@@ -36,10 +36,7 @@ _STYLES: Final = {
 
 
 def print_human(reports: Sequence[Report], console: Console) -> None:
-    """Print runs as tables and panels on a terminal, and as plain lines elsewhere.
-
-    Texts of tests and answers are cleaned and are never read as markup.
-    """
+    """Print runs as tables and panels on a terminal, and as plain lines elsewhere; texts are never read as markup."""
     if not console.is_terminal:
         console.file.write(human.render(reports))
         return
@@ -52,14 +49,16 @@ def print_human(reports: Sequence[Report], console: Console) -> None:
         for group in group_cases(report):
             if group.verdict is not Verdict.PASS:
                 console.print(_panel(report, group))
-        console.print(_summary(report))
+        first, *others = summary_lines(report)
+        style = "bold green" if has_passed(report) else "bold red"
+        console.print(Text("\n").join([_text(first, style), *map(_text, others)]))
         console.print()
     if len(reports) > 1:
         console.print(_text(totals(reports), "bold"))
 
 
 def _table(report: Report) -> Table:
-    iterations = has_iterations(report.run)
+    iterations = report.run.options.iterations > 1
     table = Table(box=box.SIMPLE_HEAD, expand=True)
     table.add_column("#", justify="right", no_wrap=True)
     if iterations:
@@ -104,12 +103,6 @@ def _grid(fields: Sequence[Field]) -> Table:
     for field in fields:
         grid.add_row(_text(field.label, "dim"), _text(shorten(field.text)))
     return grid
-
-
-def _summary(report: Report) -> Text:
-    first, *others = summary_lines(report)
-    style = "bold green" if has_passed(report) else "bold red"
-    return Text("\n").join([_text(first, style), *map(_text, others)])
 
 
 def _text(text: str, style: str = "") -> Text:

@@ -27,21 +27,17 @@ def render(reports: Sequence[Report]) -> str:
     lines: list[str] = []
     numbers = count(1)
     for report in reports:
-        lines += _comments(report)
-        for case in report.run.cases:
+        run = report.run
+        lines.append(f"# {one_line(f'{run.definition}: subject {run.subject_name}, run {run.id}', chars=200)}")
+        lines.append(f"# {one_line(decision(report), chars=400)}")
+        for case in run.cases:
             lines += _case_point(next(numbers), report, case)
-        if why := why_incomplete(report.run):
-            lines.append(f"not ok {next(numbers)} - {_escape(one_line(report.run.definition))}: the run")
+        if why := why_incomplete(run):
+            lines.append(f"not ok {next(numbers)} - {_escape(one_line(run.definition))}: the run")
             lines += _block([f"message: {quote(why)}", "severity: error"])
     points = next(numbers) - 1
     plan = f"1..{points}" if points else "1..0 # SKIP no cases"
     return "\n".join(["TAP version 14", plan, *lines]) + "\n"
-
-
-def _comments(report: Report) -> Iterator[str]:
-    run = report.run
-    yield f"# {one_line(f'{run.definition}: subject {run.subject_name}, run {run.id}', chars=200)}"
-    yield f"# {one_line(decision(report), chars=400)}"
 
 
 def _case_point(number: int, report: Report, case: CaseResult) -> Iterator[str]:

@@ -68,7 +68,7 @@ def seconds(duration: float) -> str:
 
 def clean(text: str) -> str:
     r"""Return text with unsafe characters written as escapes such as `\x1b`; line breaks become line feeds."""
-    return _UNSAFE.sub(_python_escape, _LINE_ENDS.sub("\n", text))
+    return _UNSAFE.sub(lambda found: found[0].encode("unicode_escape").decode(), _LINE_ENDS.sub("\n", text))
 
 
 def one_line(text: str, *, chars: int = LINE_CHARS) -> str:
@@ -105,15 +105,7 @@ def quote(text: str) -> str:
 
 def escape_unsafe(document: str) -> str:
     r"""Return a JSON document with unsafe characters written as `\u009b`, which JSON readers read as the same."""
-    return _UNSAFE.sub(_json_escape, document)
-
-
-def _python_escape(match: re.Match[str]) -> str:
-    return match[0].encode("unicode_escape").decode()
-
-
-def _json_escape(match: re.Match[str]) -> str:
-    return f"\\u{ord(match[0]):04x}"
+    return _UNSAFE.sub(lambda found: f"\\u{ord(found[0]):04x}", document)
 
 
 def json_text(value: JsonValue, *, indent: int | None = None) -> str:
