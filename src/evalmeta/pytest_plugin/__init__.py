@@ -6,6 +6,7 @@ pytest loads it at every start, so it imports nothing heavy.
 from __future__ import annotations
 
 import argparse
+from functools import partial
 from typing import TYPE_CHECKING, Final
 
 import pytest
@@ -28,9 +29,10 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     group = parser.getgroup("evalmeta", "evaluations of agents")
     group.addoption("--evalmeta", action="store_true", help="collect definitions and eval sets in folders too")
     group.addoption("--evalmeta-subject", metavar="MODULE:NAME", help="agent under test for evaluation files")
-    group.addoption("--evalmeta-iterations", metavar="N", type=_iterations, help="number of times to run each case")
+    number, rate = partial(_checked, "iterations"), partial(_checked, "min_pass_rate")
+    group.addoption("--evalmeta-iterations", metavar="N", type=number, help="number of times to run each case")
     group.addoption(
-        "--evalmeta-min-pass-rate", metavar="RATE", type=_rate, help="share of a case's iterations that must pass"
+        "--evalmeta-min-pass-rate", metavar="RATE", type=rate, help="share of a case's iterations that must pass"
     )
     group.addoption(
         "--evalmeta-report-dir", metavar="DIR", help="write a report of the evaluations with a time in its name"
@@ -76,14 +78,6 @@ def evalmeta_iteration(request: pytest.FixtureRequest) -> int:
     """Return the iteration of an evaluation, from 1."""
     iteration: int = getattr(request, "param", 1)
     return iteration
-
-
-def _iterations(text: str) -> int:
-    return int(_checked("iterations", text))
-
-
-def _rate(text: str) -> float:
-    return _checked("min_pass_rate", text)
 
 
 def _checked(name: str, text: str) -> float:

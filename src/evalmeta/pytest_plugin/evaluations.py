@@ -25,7 +25,6 @@ if TYPE_CHECKING:
 MARKER: Final = "evalmeta_evaluation"
 ITERATION: Final = "evalmeta_iteration"
 _NOTE: Final = "evalmeta_note"
-_WHOLE_FILES: Final = ("each", "loadfile", "loadscope")
 _Test = TypeVar("_Test")
 
 
@@ -233,4 +232,4 @@ def is_worker(config: pytest.Config) -> bool:
 def gets_whole_files(config: pytest.Config) -> bool:
     """Return whether the process that runs the first test of a file runs all of them."""
     workerinput = cast("dict[str, str]", getattr(config, "workerinput", {}))
-    return workerinput.get("evalmeta_dist", "each") in _WHOLE_FILES
+    return workerinput.get("evalmeta_dist", "each") in {"each", "loadfile", "loadscope"}

@@ -25,7 +25,7 @@ from evalmeta.report.problems import render
 from evalmeta.report.text import count, one_line, percent
 
 if TYPE_CHECKING:
-    from collections.abc import Generator, Iterable, Iterator, Mapping, Sequence
+    from collections.abc import Generator, Iterator, Mapping, Sequence
     from pathlib import Path
 
     from _pytest._code.code import TerminalRepr
@@ -79,13 +79,7 @@ class EvaluationFile(pytest.File):
     _answers: dict[int, Answers]
 
     def collect(self) -> Iterator[CaseItem]:
-        """Yield an item for each case.
-
-        Raises:
-            InvalidMetadata: The file is a definition with errors.
-            FormatError: The file does not conform to its format.
-            UsageError: Its project or the project's settings are not valid.
-        """
+        """Yield an item for each case; errors of the file and its project are shown by `repr_failure`."""
         self._answers = {}
         loaded = self._load()
         self.options = self._options(loaded)
@@ -99,7 +93,11 @@ class EvaluationFile(pytest.File):
         """Return the results of a case, one for each iteration, or the error that prevented the run."""
         number = item.case.number
         if number not in self._answers:
-            self._answers |= self._ask([each.case.number for each in self._batch(item)])
+            # Workers must not run the items of other workers.
+            is_whole = gets_whole_files(self.config)
+            items = [each for each in self.session.items if isinstance(each, CaseItem) and each.parent is self]
+            numbers = dict.fromkeys([number, *(each.case.number for each in items if is_whole)])
+            self._answers |= self._ask([*numbers])
         return self._answers[number]
 
     def repr_failure(  # type: ignore[override] # as pytest's own
@@ -147,13 +145,6 @@ class EvaluationFile(pytest.File):
             min_pass_rate=options.min_pass_rate if min_pass_rate is None else min_pass_rate,
         )
 
-    def _batch(self, item: CaseItem) -> Iterable[CaseItem]:
-        """Return the items to run together; workers must not run the items of other workers."""
-        if not gets_whole_files(self.config):
-            return [item]
-        chosen = [each for each in self.session.items if isinstance(each, CaseItem) and each.parent is self]
-        return dict.fromkeys([item, *chosen])
-
     def _ask(self, numbers: Sequence[int]) -> dict[int, Answers]:
         options = replace(self.options, cases=tuple(numbers))
         try:
@@ -179,21 +170,20 @@ class CaseItem(pytest.Item):
         self._results: Sequence[CaseResult] = ()
 
     def setup(self) -> None:
-        """Run the case with the other selected cases of the file.
-
-        Raises:
-            EvalmetaError: The case could not run.
-        """
+        """Run the case with the other selected cases of the file; raise the EvalmetaError that prevented it."""
         answers = self.parent.answers(self)
         if isinstance(answers, EvalmetaError):
             raise answers
         self._results = answers
-        self.user_properties += _properties(self._summary)
-        if self._summary.errors:
+        summary = self._summary
+        # JUnit files have these properties.
+        if summary.pass_rate is not None and summary.total > 1:
+            self.user_properties += [("pass_rate", summary.pass_rate), ("iterations", summary.total)]
+        if summary.errors:
             raise _CaseError
 
     def runtest(self) -> None:
-        """Pas, fails, or is skipped when nothing was decided."""
+        """Pass, fail, or be skipped if nothing was judged."""
         summary = self._summary
         if summary.pass_rate is None:
             reason = f"nothing was judged: {why_not_passed(self._results[0])}"
@@ -234,7 +224,9 @@ class CaseItem(pytest.Item):
         if len(self._results) == 1:
             verdict = verdict_in(summary.averaged, self._results[0], self.parent.options)
             return f"{place}: case {self.case.number}: {verdict}\n{case_text(self._results[0], summary, indent='  ')}"
-        head = f"{place}: case {self.case.number}: {_rate(summary)}"
+        errors = f", {count(summary.errors, 'error')}" if summary.errors else ""
+        passed = f"{summary.passed} of {count(summary.total, 'iteration')} passed"
+        required = f"at least {percent(summary.min_pass_rate)} must"
         grouped: dict[tuple[Verdict, str], list[int]] = {}
         for each in self._not_passed:
             grouped.setdefault((each.verdict, case_text(each, summary, indent="  ")), []).append(each.iteration)
@@ -242,7 +234,7 @@ class CaseItem(pytest.Item):
             f"{iterations_text(iterations, len(self._results))}: {verdict}\n{text}"
             for (verdict, text), iterations in grouped.items()
         ]
-        return "\n\n".join([head, *texts])
+        return "\n\n".join([f"{place}: case {self.case.number}: {passed}{errors}; {required}", *texts])
 
 
 class _CaseError(Exception):
@@ -257,16 +249,3 @@ def _item_name(case: Case) -> str:
     """Return number and label or utterances of a case, without characters that have a meaning in node ids."""
     words = one_line(case.label or " / ".join(turn.utterance for turn in case.turns), chars=_NAME_CHARS)
     return f"{case.number}: {words}".replace("::", ":").translate(_ROUND_BRACKETS).rstrip()
-
-
-def _rate(summary: Summary) -> str:
-    words = f"{summary.passed} of {count(summary.total, 'iteration')} passed"
-    errors = f", {count(summary.errors, 'error')}" if summary.errors else ""
-    return f"{words}{errors}; at least {percent(summary.min_pass_rate)} must"
-
-
-def _properties(summary: Summary) -> list[tuple[str, object]]:
-    """Return properties for JUnit files; empty if nothing was judged."""
-    if summary.pass_rate is None or summary.total == 1:
-        return []
-    return [("pass_rate", summary.pass_rate), ("iterations", summary.total)]

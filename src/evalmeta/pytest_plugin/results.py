@@ -40,46 +40,24 @@ _NO_INPUTS: Final = "no data provider: the test has no parameters"
 
 
 class CaseNote(TypedDict):
-    """The result of one test of an evaluation, as plain values that workers can send.
+    """The result of one test of an evaluation, as plain values that workers can send."""
 
-    Attributes:
-        evaluation: the node id of the test function, without parameters.
-        nodeid: the node id of the test.
-        case: the id of the parameter set, empty without one.
-        place: the indices of the parameters, which sort the parameter sets.
-        inputs: the parameters as a JSON object; None if there are none.
-        iteration: the number of the iteration, from 1.
-        iterations: the number of iterations.
-        min_pass_rate: the required pass rate of the evaluation.
-        verdict: PASS, FAILURE or ERROR.
-        reason: why it did not pass, on one line.
-        file: the file of the function.
-        line: the line of the function, from 1.
-    """
-
-    evaluation: str
+    evaluation: str  # the node id of the test function, without parameters
     nodeid: str
-    case: str
-    place: list[int]
-    inputs: str | None
-    iteration: int
+    case: str  # the id of the parameter set, empty without one
+    place: list[int]  # the indices of the parameters, which sort the parameter sets
+    inputs: str | None  # the parameters as a JSON object; None if there are none
+    iteration: int  # from 1
     iterations: int
     min_pass_rate: float
-    verdict: str
-    reason: str
-    file: str
-    line: int
+    verdict: str  # PASS, FAILURE or ERROR
+    reason: str  # why the test did not pass, on one line
+    file: str  # the file of the test function
+    line: int  # from 1
 
 
 class SessionResults:
-    """The evaluations of a session by node id.
-
-    Args:
-        iteration_fixture: The name of the fixture whose parameter is the iteration.
-
-    Attributes:
-        is_complete: Whether all tests have run.
-    """
+    """The evaluations of a session by node id; `iteration_fixture` names the parameter with the iteration."""
 
     def __init__(self, *, iteration_fixture: str) -> None:
         self._iteration_fixture = iteration_fixture
@@ -89,11 +67,7 @@ class SessionResults:
         self._baseline_label = ""
 
     def load_baseline(self, path: Path, *, label: str) -> None:
-        """Read the baseline to compare with.
-
-        Raises:
-            UsageError: It cannot be read or is not a valid baseline.
-        """
+        """Read the baseline to compare with."""
         self._baseline, self._baseline_label = read_baseline(path), label
 
     def note_of(
@@ -137,9 +111,6 @@ class SessionResults:
         """Write a report `evalmeta-20260212T054708.966000Z.json`, named by the time in UTC, and return its path.
 
         The file is a baseline (`evalmeta.store.history`) with additional keys. Existing reports are never replaced.
-
-        Raises:
-            ProjectError: The report cannot be written.
         """
         now = datetime.now(UTC)
         document: JsonObject = {
@@ -340,12 +311,12 @@ def inputs_text(parameters: Mapping[str, object]) -> str:
 
 def _json_text(value: object) -> str:
     try:
-        return json.dumps(value, ensure_ascii=False, allow_nan=False, default=_json_default)
+        return json.dumps(value, ensure_ascii=False, allow_nan=False, default=_plain)
     except (TypeError, ValueError, RecursionError):
         return json.dumps(saferepr(value), ensure_ascii=False)
 
 
-def _json_default(value: object) -> object:
+def _plain(value: object) -> object:
     return asdict(value) if is_dataclass(value) and not isinstance(value, type) else saferepr(value)
 
 
