@@ -35,7 +35,7 @@ class LazyGroup(click.Group):
         return list(self.rows)
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:  # noqa: ARG002 - likewise
-        """Import a command; return None when there is no such command."""
+        """Import a command; return None if it does not exist."""
         if cmd_name not in self.rows:
             return None
         module, _, attribute = self.rows[cmd_name][0].partition(":")
@@ -56,11 +56,7 @@ class LazyGroup(click.Group):
     def resolve_command(
         self, ctx: click.Context, args: list[str]
     ) -> tuple[str | None, click.Command | None, list[str]]:
-        """Return the command that the first word names.
-
-        Raises:
-            click.UsageError: there is no such command; names a similar one.
-        """
+        """Return the command that the first word names; the error about an unknown word names a similar command."""
         name = args[0]
         if name not in self.rows and not name.startswith("-") and not ctx.resilient_parsing:
             close = get_close_matches(name, self.rows, n=1)

@@ -1,7 +1,4 @@
-"""What commands about jobs share: how long to wait, which job, and how to find it again.
-
-What the deploy commands share: waiting for a deployment, and printing its result.
-"""
+"""What commands about jobs share: how long to wait, which job, how to find it again, and a deployment's result."""
 
 from __future__ import annotations
 
@@ -71,11 +68,7 @@ def wait_seconds(wait: float | None, *, default: float | None) -> float | None:
 
 
 def job_options(what: str) -> Decorator:
-    """Add -i, --job-id and -r, --use-most-recent, as the parameter `job_id`: None is the most recent job.
-
-    Args:
-        what: the job, as help calls it.
-    """
+    """Add -i, --job-id and -r, --use-most-recent, as the parameter `job_id`: None is the most recent job."""
     options: Sequence[Decorator] = (
         click.option("-i", "--job-id", metavar="ID", help=f"The {what}'s id, as it was printed."),
         click.option("-r", "--use-most-recent", is_flag=True, help=f"Use this project's most recent {what} there."),
@@ -91,11 +84,7 @@ def _job_id(*, job_id: str | None, use_most_recent: bool) -> str | None:
 
 @contextmanager
 def job_continues(job_id: str, suggestions: Sequence[str]) -> Iterator[None]:
-    """Print how to find a job that continues when waiting for it is interrupted, fails or times out.
-
-    Raises:
-        WaitRanOut: with the suggestions as its actions.
-    """
+    """Suggest how to find a job that continues when waiting for it is interrupted, fails or times out."""
     try:
         yield
     except CancelledError:
@@ -130,17 +119,7 @@ async def finish_deployment(
 ) -> int:
     """Show a deployment's progress until it is done, print its result, and return the exit code.
 
-    Args:
-        connection: the org that has it.
-        project: the project that it is of.
-        job_id: its id.
-        wait: seconds, as `wait_option` reads them.
-        as_json: print JSON, also if it times out.
-        package: the package that was sent.
-
-    Raises:
-        WaitRanOut: the deployment continues.
-        EvalmetaError: it failed, or the org cannot be reached.
+    `wait` is seconds, as `wait_option` reads them. A time-out raises `WaitRanOut`, or is printed with `as_json`.
     """
     seconds = wait_seconds(wait, default=limits.DEPLOY_WAIT_SECONDS)
     with JobProgress(console(err=True), f"Deployment {job_id}", enabled=not as_json) as progress:

@@ -6,13 +6,12 @@ import os
 import subprocess
 import sys
 from dataclasses import dataclass, fields
-from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 import click
 
 from evalmeta import api, limits
-from evalmeta.cli.options import option_group
+from evalmeta.cli.options import FILE, option_group
 from evalmeta.cli.output import note
 from evalmeta.client.auth import CALLBACK_PORT
 from evalmeta.errors import UsageError
@@ -21,20 +20,20 @@ from evalmeta.package.config_file import read_text
 
 if TYPE_CHECKING:
     from collections.abc import Coroutine
+    from pathlib import Path
 
     from evalmeta.cli.options import Decorator
     from evalmeta.model.login import Login
 
 
 _SESSION: Final = "access token"
-_FILE: Final = click.Path(path_type=Path, dir_okay=False)
 _OPTIONS: tuple[Decorator, ...] = (
     click.option("-r", "--instance-url", metavar="URL", help="The org's login URL or instance URL."),
-    click.option("-f", "--jwt-key-file", type=_FILE, help="An RSA private key; with --client-id and --username."),
+    click.option("-f", "--jwt-key-file", type=FILE, help="An RSA private key; with --client-id and --username."),
     click.option("-i", "--client-id", metavar="ID", help="The consumer key of your connected app."),
     click.option("--username", metavar="NAME", help="The user to log in with the key."),
     click.option("--sfdx-url-stdin", is_flag=True, help="Read an sfdx auth URL from standard input."),
-    click.option("--sfdx-url-file", type=_FILE, help="Read an sfdx auth URL from a file, also from sf's JSON."),
+    click.option("--sfdx-url-file", type=FILE, help="Read an sfdx auth URL from a file, also from sf's JSON."),
     click.option("--web", is_flag=True, help="Log in with a browser."),
     click.option("--no-browser", is_flag=True, help="With --web: print the URL instead of opening a browser."),
     click.option("--callback-port", type=click.IntRange(0, 65535), metavar="PORT", help="With --web.  [default: 1717]"),
@@ -78,11 +77,7 @@ class LoginOptions:
         return self.instance_url or os.environ.get("SF_ORG_INSTANCE_URL", "")
 
     def method(self) -> str:
-        """Return the option that selects the method, empty for an access token.
-
-        Raises:
-            click.UsageError: there are several, or an option that does not belong to the method.
-        """
+        """Return the option that selects the method, empty for an access token; refuse all that do not belong to it."""
         values = {each.name: getattr(self, each.name) for each in fields(self)}
         given = [name for name, value in values.items() if value is not None and value is not False]
         chosen = [name for name in given if name in _METHODS]
@@ -100,16 +95,14 @@ login_options = option_group("options", LoginOptions, _OPTIONS)
 
 
 def log_in(options: LoginOptions, *, alias: str) -> Coroutine[None, None, Login]:
-    """Return the coroutine that logs in as the options say; secrets are read before it starts.
-
-    Raises:
-        click.UsageError: options contradict each other, or something is missing.
-    """
+    """Return the coroutine that logs in as the options say; they are checked, and secrets read, before it starts."""
     match options.method():
         case "jwt_key_file":
             return _with_key(options, alias)
         case "sfdx_url_stdin" | "sfdx_url_file":
-            return api.logins.log_in_with_auth_url(_auth_url(options.sfdx_url_file), alias=alias)
+            file = options.sfdx_url_file
+            text = read_text(file, raises=UsageError) if file else _read_secret("sfdx auth URL")
+            return api.logins.log_in_with_auth_url(api.logins.auth_url_in(text), alias=alias)
         case "web":
             return _with_web(options, alias)
         case "from_sf":
@@ -122,7 +115,6 @@ def log_in(options: LoginOptions, *, alias: str) -> Coroutine[None, None, Login]
 
 
 def _with_key(options: LoginOptions, alias: str) -> Coroutine[None, None, Login]:
-
     if not (options.jwt_key_file and options.client_id and options.username):
         raise click.UsageError("--jwt-key-file needs --client-id and --username.")
     return api.logins.log_in_with_key(
@@ -136,7 +128,6 @@ def _with_key(options: LoginOptions, alias: str) -> Coroutine[None, None, Login]
 
 
 def _with_web(options: LoginOptions, alias: str) -> Coroutine[None, None, Login]:
-
     return api.logins.log_in_with_web(
         show=_print_address if options.no_browser else _open_address,
         url=options.url,
@@ -152,15 +143,9 @@ def _print_address(address: str) -> None:
 
 
 def _open_address(address: str) -> None:
-
     _print_address(address)
     # Not waited for: some browsers run in the terminal and return only when the user quits them.
     _BROWSERS.append(subprocess.Popen([*_OPENER, address], env=child_environment()))  # noqa: S603 - our own words
-
-
-def _auth_url(file: Path | None) -> str:
-
-    return api.logins.auth_url_in(read_text(file, raises=UsageError) if file else _read_secret("sfdx auth URL"))
 
 
 def _read_secret(what: str) -> str:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from functools import wraps
 from pathlib import Path
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TYPE_CHECKING, Final, TypeAlias
 
 import click
 
@@ -21,6 +21,10 @@ if TYPE_CHECKING:
 
 Command: TypeAlias = "Callable[..., object]"  # type: ignore[explicit-any]
 Decorator: TypeAlias = "Callable[[Command], Command]"
+
+PATH: Final = click.Path(path_type=Path)
+FILE: Final = click.Path(path_type=Path, dir_okay=False)
+FOLDER: Final = click.Path(path_type=Path, file_okay=False)
 
 
 def option_group(  # type: ignore[explicit-any]
@@ -50,16 +54,10 @@ def selection_options(
     source_dir: Sequence[str] = ("-d",),
     source_dir_help: str = "A file or folder of the project to include; repeatable.",
 ) -> Decorator:
-    """Add --source-dir, --manifest and --metadata, as the parameter `selection`.
-
-    Args:
-        source_dir: other names of --source-dir, such as its letter.
-        source_dir_help: what --source-dir means here.
-    """
-    path = click.Path(path_type=Path)
+    """Add --source-dir and its other names, --manifest and --metadata, as the parameter `selection`."""
     options: Sequence[Decorator] = (
-        click.option(*source_dir, "--source-dir", "source_dirs", multiple=True, type=path, help=source_dir_help),
-        click.option("-x", "--manifest", type=path, help="Include what this package.xml names."),
+        click.option(*source_dir, "--source-dir", "source_dirs", multiple=True, type=PATH, help=source_dir_help),
+        click.option("-x", "--manifest", type=PATH, help="Include what this package.xml names."),
         click.option(
             "-m",
             "--metadata",
@@ -100,6 +98,13 @@ def _read_version(_: click.Context, __: click.Parameter, text: str | None) -> Ap
         oldest, newest = registry.OLDEST_API_VERSION, registry.NEWEST_API_VERSION
         raise click.BadParameter(f"{text!r} is not a valid API version from {oldest} on, such as {newest}")
     return version
+
+
+def zip_name(name: str, *, folder_option: str) -> str:
+    """Return the name of a zip file, which --zip-file-name may give without `.zip`."""
+    if not name or Path(name).name != name:
+        raise click.UsageError(f"--zip-file-name must be a file name; its folder is {folder_option}.")
+    return name if name.endswith(".zip") else f"{name}.zip"
 
 
 api_version_option = click.option(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import signal
-from contextlib import asynccontextmanager, suppress
+from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeVar
 
@@ -17,7 +17,8 @@ from evalmeta.engine.event_loop import run_to_end
 from evalmeta.package.project import find_project
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine
+    from collections.abc import Awaitable, Callable, Coroutine
+    from contextlib import AbstractAsyncContextManager
 
     from evalmeta.api.org_targets import Target
     from evalmeta.client.connection import Connection
@@ -84,30 +85,15 @@ def print_target(project: Project, target: Target | None) -> None:
         note(f"Target: {target.login.name}, {target.login.username} at {target.login.url}")
 
 
-@asynccontextmanager
-async def connected(
+def connected(
     project: Project, target: Target | None, *, api_version: ApiVersion | None = None, detached: bool = False
-) -> AsyncIterator[Connection]:
-    """Open a connection to an org, and print its warnings to stderr.
-
-    Args:
-        project: the project whose org None stands for.
-        target: the org.
-        api_version: the API version to use instead of the project's.
-        detached: whether the embedded org continues runs in a process of their own.
-    """
-    async with api.org_targets.connect(
-        project, target, api_version=api_version, detached=detached, remark=warn
-    ) as connection:
-        yield connection
+) -> AbstractAsyncContextManager[Connection]:
+    """Open a connection to an org as `api.org_targets.connect` does, and print its warnings to stderr."""
+    return api.org_targets.connect(project, target, api_version=api_version, detached=detached, remark=warn)
 
 
 def run_async(work: Coroutine[None, None, _T]) -> _T:
-    """Run a coroutine to its end; Ctrl-C or SIGTERM cancels it and lets it clean up.
-
-    Raises:
-        KeyboardInterrupt: it was cancelled by one of them.
-    """
+    """Run a coroutine to its end; Ctrl-C or SIGTERM cancels it, lets it clean up, and raises KeyboardInterrupt."""
     try:
         return run_to_end(_interruptible(work))
     except asyncio.CancelledError:
@@ -120,7 +106,7 @@ def run_async(work: Coroutine[None, None, _T]) -> _T:
 async def _interruptible(work: Coroutine[None, None, _T]) -> _T:
     task = asyncio.current_task()
     if task is not None:
-        # Windows has no such signal.
+        # Windows does not have this signal.
         with suppress(NotImplementedError):
             asyncio.get_running_loop().add_signal_handler(signal.SIGTERM, task.cancel)
     return await work

@@ -13,7 +13,6 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 from evalmeta import api
 from evalmeta.cli.orgs import connected, print_target, run_async
 from evalmeta.cli.output import note
-from evalmeta.cli.run_options import with_policy
 from evalmeta.cli.runs import RunsOutcome, detach_runs, finish_run, print_started, run_progress, with_total_wait
 from evalmeta.errors import NotFound, Suggestion, UsageError, WaitRanOut
 from evalmeta.package.project import find_project
@@ -36,11 +35,7 @@ _RUN_ID: Final = re.compile(r"[A-Za-z0-9]{15,18}")
 
 
 def check_run_id(run_id: str | None) -> None:
-    """Check the form of a run's id; None stands for the most recent run.
-
-    Raises:
-        UsageError: it is not a valid id.
-    """
+    """Refuse what is not a valid id of a run; None stands for the most recent run."""
     if run_id is not None and not _RUN_ID.fullmatch(run_id):
         raise UsageError(f"{run_id!r} is not a valid run id", actions=["Use the id that `evalmeta test run` printed."])
 
@@ -59,12 +54,7 @@ class EarlierRun(NamedTuple):
 
 
 def find_run(run_id: str | None, target_org: str | None) -> EarlierRun:
-    """Find a run of the current folder's project, and the org that has it; None stands for the most recent run.
-
-    Raises:
-        UsageError: it is not a valid run id.
-        NotFound: there is no such run or org.
-    """
+    """Find a run of the current folder's project, and the org that has it; None stands for the most recent run."""
     check_run_id(run_id)
     project = find_project(Path.cwd())
     return EarlierRun(project, api.run_location.locate(project, run_id, named=target_org))
@@ -140,13 +130,10 @@ def extend_run(
 
 
 def rescore_run(run: EarlierRun, scoring: Scoring, policy: Values, *, as_deployed: bool) -> FinishedRun:
-    """Score the answers of a run again as a new run, and wait for it.
-
-    What `policy` does not say is taken from the first run.
-    """
+    """Score the answers of a run again as a new run, and wait for it; `policy` replaces options of the first run."""
 
     def change(options: RunOptions) -> RunOptions:
-        return with_policy(replace(options, scoring=scoring), policy)
+        return replace(options, scoring=scoring, **policy)  # type: ignore[arg-type] # click has checked the values
 
     async def rescore(target: Target | None) -> FinishedRun:
         async with _org_of(run, target) as org:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import TYPE_CHECKING, NamedTuple, TypeAlias
 
 import click
@@ -40,11 +39,7 @@ class CaseSelection(NamedTuple):
         return bool(self.shard or self.failed_from)
 
     def choose(self, project: Project, names: tuple[str, ...], files: Sequence[FileTest] = ()) -> Choice | None:
-        """Return the chosen cases; None if nothing failed in the runs of --failed-from.
-
-        Prints which of those runs have no failures or are incomplete.
-        Raises like `by_tags`, `failed_in` and `in_files`.
-        """
+        """Return the chosen cases; None if nothing failed in the runs of --failed-from, as is then printed."""
         selection = api.run_selection
         choice = selection.Choice(names).narrowed(selection.by_tags(project, self.tags))
         runs = selection.failed_in(project, self.failed_from)
@@ -68,11 +63,6 @@ def run_options(
     for values in others:
         run = run.model_copy(update=values)
     return RunOptions(**run.model_dump(), scoring=score.scoring(), shard=chosen.shard, seed=chosen.seed)
-
-
-def with_policy(options: RunOptions, policy: Values) -> RunOptions:
-    """Return options with what --min-pass-rate and --undecided say."""
-    return replace(options, **policy)  # type: ignore[arg-type] # click has checked the values
 
 
 def _read_case_list(_: click.Context, __: click.Parameter, texts: tuple[str, ...]) -> tuple[CaseList, ...]:

@@ -1,7 +1,4 @@
-"""Reporting runs, as the `test` commands share it: on stdout, in files, and by the exit code.
-
-Comparing runs: the option --baseline of the `test` commands, the printed comparison, and the exit code.
-"""
+"""How the `test` commands report runs and compare them: on stdout, in files, and by the exit code."""
 
 from __future__ import annotations
 
@@ -13,7 +10,7 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 import click
 
 from evalmeta import api, report
-from evalmeta.cli.options import option_group
+from evalmeta.cli.options import FILE, FOLDER, option_group
 from evalmeta.cli.output import console, json_option, note, print_json, print_styled, warn
 from evalmeta.errors import (
     EXIT_EXPECTATION_FAILED,
@@ -60,15 +57,9 @@ class Output(NamedTuple):
 
 
 def report_options(command: Command) -> Command:
-    """Add `--result-format`, `--output-dir` and `--json`, as the parameter `output`.
-
-    The folder is created before the command starts.
-    """
+    """Add --result-format, --output-dir (created before the command starts) and --json, as the parameter `output`."""
     output_dir = click.option(
-        "-d",
-        "--output-dir",
-        type=click.Path(path_type=Path, file_okay=False),
-        help="Also write each run to a file test-result-ID in this folder.",
+        "-d", "--output-dir", type=FOLDER, help="Also write each run to a file test-result-ID in this folder."
     )
     options: Sequence[Decorator] = (result_format_option, output_dir, json_option)
     return option_group("output", _output, options)(command)
@@ -195,10 +186,7 @@ class Comparator(NamedTuple):
 def baseline_option(command: Command) -> Command:
     """Add --baseline and --fail-on, as the parameter `baseline`: None without --baseline."""
     option = click.option(
-        "--baseline",
-        type=click.Path(path_type=Path, dir_okay=False),
-        metavar="FILE|RUN",
-        help="Compare with it, and ignore what already failed there.",
+        "--baseline", type=FILE, metavar="FILE|RUN", help="Compare with it, and ignore what already failed there."
     )
     options: Sequence[Decorator] = (option, fail_on_option)
     return option_group("baseline", _baseline, options)(command)
@@ -214,12 +202,6 @@ def judge_by_baseline(comparator: Comparator | None, finished: Sequence[Finished
     Failures that the baseline has are ignored, even if a run misses its pass rate because of them. Broken cases
     fail, and so do new cases that fail, unless --fail-on is "significant". A test that is not in the baseline, or
     without decided cases, is judged on its own. Errors and time-outs are never ignored.
-
-    Args:
-        comparator: what to compare with; None returns the code unchanged.
-        finished: the runs that were reported.
-        code: the exit code of the runs themselves.
-        err: prints to stderr, when stdout is only for the report.
     """
     if comparator is None:
         return code
@@ -251,12 +233,6 @@ def print_comparisons(comparisons: Iterable[Comparison], *, fail_on: FailOn, err
         print_styled(comparison_lines(comparison, fail_on=fail_on), _COLOURS, err=err)
 
 
-def exit_code_of(comparisons: Iterable[Comparison], fail_on: FailOn) -> int:
-    """Return 100 if a test became worse, otherwise 0."""
-    worse = any(each.is_regression(fail_on) for each in comparisons)
-    return EXIT_EXPECTATION_FAILED if worse else EXIT_PASSED
-
-
 def warn_if_incomplete(run: Run) -> None:
     """Warn of a run that did not complete, whose missing cases were not removed from the test."""
     if why := why_incomplete(run):
@@ -284,13 +260,12 @@ def _why_ignored(comparisons: Sequence[Comparison]) -> str:
 def _code(pairs: Sequence[tuple[FinishedRun, Comparison | None]], fail_on: FailOn, code: int) -> int:
     if code not in {EXIT_PASSED, EXIT_EXPECTATION_FAILED}:
         return code
-    failed = any(_fails(each, comparison, fail_on) for each, comparison in pairs)
-    return EXIT_EXPECTATION_FAILED if failed else EXIT_PASSED
-
-
-def _fails(finished: FinishedRun, comparison: Comparison | None, fail_on: FailOn) -> bool:
-    summary = finished.summary
-    if comparison is None or summary.pass_rate is None:
-        return not summary.succeeded
-    new_failure = fail_on == "broken" and any(each.is_new_failure for each in comparison.cases)
-    return new_failure or comparison.is_regression(fail_on)
+    for finished, comparison in pairs:
+        if comparison is None or finished.summary.pass_rate is None:
+            fails = not finished.summary.succeeded
+        else:
+            new_failure = fail_on == "broken" and any(each.is_new_failure for each in comparison.cases)
+            fails = new_failure or comparison.is_regression(fail_on)
+        if fails:
+            return EXIT_EXPECTATION_FAILED
+    return EXIT_PASSED

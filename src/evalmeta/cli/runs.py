@@ -1,7 +1,4 @@
-"""Starting runs and waiting for them, as the `test` commands share it.
-
-`evalmeta test run --dry-run`: print the cases that would run.
-"""
+"""How the `test` commands start runs, wait for them, and print what they would ask (`--dry-run`)."""
 
 from __future__ import annotations
 
@@ -40,14 +37,9 @@ if TYPE_CHECKING:
 
 
 class RunRequest(NamedTuple):
-    """What to run.
+    """What to run: tests in files, or in the org if there are none.
 
-    Attributes:
-        choice: which tests, and which of their cases.
-        options: how they run.
-        wait: seconds; None starts runs without waiting for them.
-        is_quiet: stdout is only for the report.
-        files: tests in files, instead of those in the org.
+    `wait` is seconds; None starts runs without waiting for them. `is_quiet` reserves stdout for the report.
     """
 
     choice: Choice
@@ -68,18 +60,9 @@ class RunsOutcome(NamedTuple):
 async def finish_run(
     org: RunOrg, started: StartedRun, progress: Progress, *, wait: float, options: RunOptions | None = None
 ) -> FinishedRun:
-    """Wait for a run and show its progress.
+    """Wait for a run, for `wait` seconds or without limit, and show its progress.
 
-    Args:
-        org: the run's org.
-        started: the run.
-        progress: what shows it.
-        wait: seconds, which may be infinite.
-        options: decide what passes, instead of the run's own.
-
-    Raises:
-        WaitRanOut: the run continues; its actions say how to resume it.
-        OrgError: the org cannot be reached.
+    `options` decide what passes, instead of the run's own. The actions of a `WaitRanOut` say how to resume the run.
     """
     run_id, is_shown, limit = started.id, False, wait_seconds(wait, default=None)
 
@@ -114,11 +97,13 @@ async def run_tests(project: Project, target: Target | None, request: RunRequest
     outcome = RunsOutcome([], [], [])
     async with connected(project, target, detached=request.wait is None) as connection:
         org = api.runs.RunOrg.of(connection, project, target)
-        tests = await choose_tests(connection, request)
-        check_choice(connection, request)
+        tests = await _choose_tests(connection, request)
+        _check_choice(connection, request)
         for name in () if request.files else await api.changes.find_undeployed(connection, project, tests):
             note(Suggestion(f"Warning: {name} differs from the org's; deploy to test your changes", "deploy"))
-        _warn_of_ignored_options(org, request.options)
+        if ignored := org.ignored_options(request.options):
+            *others, last = (name.replace("_", "-") for name in ignored)
+            warn(f"this org ignores {', '.join(others)} and {last}" if others else f"this org ignores {last}")
         if request.wait is None:
             await _start_all(org, tests, request, outcome)
         else:
@@ -127,29 +112,19 @@ async def run_tests(project: Project, target: Target | None, request: RunRequest
     return outcome
 
 
-async def choose_tests(connection: Connection, request: RunRequest) -> list[AgentTest]:
+async def _choose_tests(connection: Connection, request: RunRequest) -> list[AgentTest]:
     """Return the tests to run: those in files, or those in the org as `select_tests` does."""
     if request.files:
         return [api.agent_tests.AgentTest(EVALUATION_DEFINITION, each.name, each) for each in request.files]
     return await api.runs.select_tests(connection, request.choice.names)
 
 
-def check_choice(connection: Connection, request: RunRequest) -> None:
-    """Check that the org can run the chosen cases.
-
-    Raises:
-        UsageError: it can only run whole definitions.
-    """
+def _check_choice(connection: Connection, request: RunRequest) -> None:
+    """Refuse a choice of cases or an order if the org can only run whole definitions."""
     options = request.options
     if (request.choice.lists or options.shard or options.seed is not None) and not connection.is_ours:
         way_out = "Leave out --case, --tag, --failed-from, --shard and --seed."
         raise UsageError("a Salesforce org runs whole definitions in its own order", actions=[way_out])
-
-
-def _warn_of_ignored_options(org: RunOrg, options: RunOptions) -> None:
-    if names := org.ignored_options(options):
-        *others, last = (name.replace("_", "-") for name in names)
-        warn(f"this org ignores {', '.join(others)} and {last}" if others else f"this org ignores {last}")
 
 
 async def _start_all(org: RunOrg, tests: Sequence[AgentTest], request: RunRequest, outcome: RunsOutcome) -> None:
@@ -238,8 +213,8 @@ async def make_plan(project: Project, target: Target | None, request: RunRequest
     if target is None:
         api.run_selection.check_rater(project, request.options)
     async with connected(project, target) as connection:
-        check_choice(connection, request)
-        tests = await choose_tests(connection, request)
+        _check_choice(connection, request)
+        tests = await _choose_tests(connection, request)
         return await api.run_selection.plan_runs(connection, tests, request.choice, request.options)
 
 

@@ -1,7 +1,4 @@
-"""`evalmeta status`: what changed in the project, in the org, or in both.
-
-`evalmeta diff`: how definitions differ, by test case and expectation.
-"""
+"""`evalmeta status` and `evalmeta diff`: what changed in the project or in the org, and how definitions differ."""
 
 from __future__ import annotations
 
@@ -83,7 +80,6 @@ def diff(names: tuple[str, ...], *, target_org: str | None, as_json: bool) -> in
 
 
 def _report(found: Sequence[Difference], *, as_json: bool) -> int:
-
     problems = [problem for each in found for problem in each.problems]
     status = EXIT_FAILED if problems else EXIT_PASSED
     if as_json:

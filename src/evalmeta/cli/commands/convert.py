@@ -1,7 +1,4 @@
-"""`evalmeta convert`: convert between source and metadata format, and between formats of tests.
-
-`evalmeta format`: format definitions and manifests.
-"""
+"""`evalmeta convert` and `evalmeta format`: convert projects and files between formats, and format them."""
 
 from __future__ import annotations
 
@@ -12,7 +9,7 @@ from typing import TYPE_CHECKING, Final
 import click
 
 from evalmeta import api
-from evalmeta.cli.options import answers_options, api_version_option, selection_options
+from evalmeta.cli.options import FOLDER, PATH, answers_options, api_version_option, selection_options
 from evalmeta.cli.output import json_option, note, print_json, print_losses, print_problems, print_table
 from evalmeta.errors import EXIT_FAILED, EXIT_PASSED, UsageError
 from evalmeta.formats.document import ADK_CONFIG, TARGET_FORMATS
@@ -25,7 +22,6 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from evalmeta.api.convert import ConvertedFile
-    from evalmeta.api.files import Formatting
     from evalmeta.api.specs import Answers
     from evalmeta.formats.adk.reader import Dialect
     from evalmeta.formats.diagnostics import Written
@@ -35,7 +31,6 @@ if TYPE_CHECKING:
 
 
 _DEFAULT_FOLDER: Final = "metadataPackage"
-_FOLDER: Final = click.Path(path_type=Path, file_okay=False)
 _force_option = click.option("--force", is_flag=True, help="Overwrite files that have other content.")
 
 
@@ -61,9 +56,9 @@ def convert() -> None:
 
 
 @convert.command()
-@click.argument("path", metavar="SOURCE", type=click.Path(path_type=Path))
+@click.argument("path", metavar="SOURCE", type=PATH)
 @click.option("--to", "target", type=click.Choice(TARGET_FORMATS), required=True, help="The format to write.")
-@click.option("-o", "--output-file", type=click.Path(path_type=Path), help="The file to write.  [default: stdout]")
+@click.option("-o", "--output-file", type=PATH, help="The file to write.  [default: stdout]")
 @click.option("--strict", is_flag=True, help="Refuse a conversion that loses anything.")
 @click.option(
     "--dialect",
@@ -102,7 +97,11 @@ def file(  # noqa: PLR0913 - one for each option
     state = api.specs.put_converted(output_file, written.content, overwrite=force) if output_file else None
     print_losses(written.losses)
     if output_file and written.config is not None:
-        _put_config(output_file.with_name(ADK_CONFIG), written.config, force=force)
+        config = output_file.with_name(ADK_CONFIG)
+        try:
+            note(f"{api.specs.put_converted(config, written.config, overwrite=force)} {config}")
+        except UsageError:
+            note(f"Kept {config}, which has other content; replace it with --force.")
     if as_json:
         print_json(_conversion_json(written, output_file, state))
     elif output_file is None:
@@ -113,9 +112,9 @@ def file(  # noqa: PLR0913 - one for each option
 
 @convert.command()
 @selection_options(source_dir=("-p",))
-@click.option("-r", "--root-dir", type=_FOLDER, help="Convert only this folder of the project.")
+@click.option("-r", "--root-dir", type=FOLDER, help="Convert only this folder of the project.")
 @click.option(
-    "-d", "--output-dir", type=_FOLDER, default=_DEFAULT_FOLDER, show_default=True, help="The folder to write to."
+    "-d", "--output-dir", type=FOLDER, default=_DEFAULT_FOLDER, show_default=True, help="The folder to write to."
 )
 @api_version_option
 @_force_option
@@ -137,19 +136,22 @@ def source(
     evalmeta convert source
     evalmeta convert source --root-dir force-app --output-dir mdapi
     """
-    chosen = _with_root(selection, root_dir)
+    if root_dir is not None:
+        if not selection.is_everything:
+            raise click.UsageError("--root-dir cannot be combined with --source-dir, --manifest and --metadata.")
+        selection = Selection(source_dirs=(root_dir,))
     project = find_project(Path.cwd())
-    done = api.convert.convert_source(project, chosen, output_dir, api_version=api_version, overwrite=force)
+    done = api.convert.convert_source(project, selection, output_dir, api_version=api_version, overwrite=force)
     _report(done, as_json=as_json)
 
 
 @convert.command()
 @selection_options(source_dir=("-p", "--metadata-dir"), source_dir_help="A file or folder in --root-dir; repeatable.")
-@click.option("-r", "--root-dir", type=_FOLDER, required=True, help="The folder in metadata format.")
+@click.option("-r", "--root-dir", type=FOLDER, required=True, help="The folder in metadata format.")
 @click.option(
     "-d",
     "--output-dir",
-    type=_FOLDER,
+    type=FOLDER,
     help="The folder to write to.  [default: the project's default package directory]",
 )
 @_force_option
@@ -168,23 +170,6 @@ def metadata(selection: Selection, *, root_dir: Path, output_dir: Path | None, f
     _report(done, as_json=as_json)
 
 
-def _put_config(path: Path, content: bytes, *, force: bool) -> None:
-    """Write the criteria of an eval set beside it; an existing file is replaced only with --force."""
-    try:
-        note(f"{api.specs.put_converted(path, content, overwrite=force)} {path}")
-    except UsageError:
-        note(f"Kept {path}, which has other content; replace it with --force.")
-
-
-def _with_root(selection: Selection, root_dir: Path | None) -> Selection:
-
-    if root_dir is None:
-        return selection
-    if not selection.is_everything:
-        raise click.UsageError("--root-dir cannot be combined with --source-dir, --manifest and --metadata.")
-    return Selection(source_dirs=(root_dir,))
-
-
 def _conversion_json(written: Written, output_file: Path | None, state: str | None) -> JsonValue:
     losses: list[JsonValue] = [{"where": each.where, "what": each.what} for each in written.losses]
     if output_file is None:
@@ -201,7 +186,7 @@ def _report(done: Sequence[ConvertedFile], *, as_json: bool) -> None:
 
 
 @click.command("format")
-@click.argument("paths", nargs=-1, type=click.Path(path_type=Path), metavar="[PATH]...")
+@click.argument("paths", nargs=-1, type=PATH, metavar="[PATH]...")
 @click.option("--check", is_flag=True, help="List the files that would change without writing; exit with 1 if any.")
 @json_option
 def format_(paths: tuple[Path, ...], *, check: bool, as_json: bool) -> int:
@@ -226,12 +211,9 @@ def format_(paths: tuple[Path, ...], *, check: bool, as_json: bool) -> int:
         print_problems(done.problems, files=done.files, err=True)
     for file in done.changed:
         click.echo(file)
-    note(_last_line(done, check=check))
+    if done.changed:
+        note(f"{'Would format' if check else 'Formatted'} {len(done.changed):,} of {count(done.files, 'file')}.")
+    else:
+        valid = done.files - len({each.location.path for each in done.problems})
+        note(f"{count(valid, 'file')} already formatted.")
     return status
-
-
-def _last_line(done: Formatting, *, check: bool) -> str:
-
-    if not done.changed:
-        return f"{count(done.files - len({each.location.path for each in done.problems}), 'file')} already formatted."
-    return f"{'Would format' if check else 'Formatted'} {len(done.changed):,} of {count(done.files, 'file')}."

@@ -1,7 +1,4 @@
-"""`evalmeta deploy`: deploy definitions to the org.
-
-`evalmeta deploy report|resume|cancel|quick`: deployments that were started before.
-"""
+"""`evalmeta deploy`: deploy definitions to the org, and follow deployments that were started before."""
 
 from __future__ import annotations
 
@@ -25,7 +22,7 @@ from evalmeta.cli.jobs import (
     wait_option,
     wait_seconds,
 )
-from evalmeta.cli.options import api_version_option, option_group, selection_options
+from evalmeta.cli.options import PATH, api_version_option, option_group, selection_options
 from evalmeta.cli.orgs import choose_target, run_in_org, run_in_target, target_org_option
 from evalmeta.cli.output import json_option, note, print_json, print_table, warn
 from evalmeta.errors import EXIT_FAILED, EXIT_PASSED, UsageError
@@ -102,16 +99,15 @@ class _Request:
             raise click.UsageError("--tests and --test-level RunSpecifiedTests need each other.")
 
 
-_FILE: Final = click.Path(path_type=Path)
 _CHANGING: Sequence[Decorator] = (
     click.option("--dry-run", is_flag=True, help="Let the org check everything without changing it."),
     click.option("-r", "--ignore-errors", is_flag=True, help="Deploy valid components even if the org refuses others."),
 )
 _OPTIONS: Sequence[Decorator] = (
-    click.option("--metadata-dir", type=_FILE, help="Deploy this folder in metadata format, or this zip."),
+    click.option("--metadata-dir", type=PATH, help="Deploy this folder in metadata format, or this zip."),
     click.option("--single-package", is_flag=True, help="package.xml is in the root of --metadata-dir."),
-    click.option("--pre-destructive-changes", type=_FILE, help="Manifest of what to delete first; needs --manifest."),
-    click.option("--post-destructive-changes", type=_FILE, help="Manifest of what to delete last; needs --manifest."),
+    click.option("--pre-destructive-changes", type=PATH, help="Manifest of what to delete first; needs --manifest."),
+    click.option("--post-destructive-changes", type=PATH, help="Manifest of what to delete last; needs --manifest."),
     click.option("--purge-on-delete", is_flag=True, help="Do not keep deleted components in the recycle bin."),
     click.option("-l", "--test-level", type=click.Choice(_TEST_LEVELS), help="Which Apex tests the org runs."),
     click.option("-t", "--tests", multiple=True, help="An Apex test for RunSpecifiedTests; repeatable."),

@@ -3,24 +3,23 @@
 from __future__ import annotations
 
 from importlib import resources
-from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 import click
 
 from evalmeta import api
-from evalmeta.cli.options import option_group
+from evalmeta.cli.options import PATH, option_group
 from evalmeta.cli.output import json_option, print_json, print_losses, print_source_notes
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
+    from pathlib import Path
 
     from evalmeta.api.specs import Outline
     from evalmeta.cli.options import Decorator
 
-_FILE = click.Path(path_type=Path)
 _RUNNERS: Final = ("testing-center", "agentforce-studio")
-_output_option = click.option("-o", "--output-file", type=_FILE, help="The file to write.  [default: stdout]")
+_output_option = click.option("-o", "--output-file", type=PATH, help="The file to write.  [default: stdout]")
 _force_option = click.option(
     "--force", "--force-overwrite", "force", is_flag=True, help="Overwrite a file that has other content."
 )
@@ -54,7 +53,7 @@ _OUTLINE: Sequence[Decorator] = (
 
 
 @generate.command()
-@click.option("--from-definition", type=_FILE, help="A definition or a table to convert into the spec.")
+@click.option("--from-definition", type=PATH, help="A definition or a table to convert into the spec.")
 @option_group("outline", lambda **values: api.specs.Outline(**values), _OUTLINE)  # noqa: PLW0108 - loads specs later
 @_output_option
 @_force_option

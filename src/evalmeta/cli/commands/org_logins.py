@@ -102,7 +102,10 @@ def display(*, target_org: str | None, as_json: bool) -> int:
     \b
     evalmeta org display --target-org dev
     """
-    found = api.logins.find_login(_named(target_org))
+    chosen = api.org_targets.is_named(target_org) or _default_here()
+    if not chosen or chosen == "embedded":
+        raise click.UsageError("Name a login with --target-org; the project's own org needs none.")
+    found = api.logins.find_login(chosen)
     status = run_async(api.logins.status_of(found))
     code = EXIT_PASSED if status == "Connected" else EXIT_ORG
     if as_json:
@@ -177,13 +180,11 @@ def default(*, name: str | None, unset: bool, as_json: bool) -> None:
     click.echo(f"Commands in {project.root.name} use: {environment or chosen}")
     if environment:
         note(f"This is set in the environment; otherwise they use {chosen}.")
-    if chosen != api.org_targets.EMBEDDED and not _is_known(chosen):
+    is_known = chosen == api.org_targets.EMBEDDED or any(
+        chosen == each.alias or chosen.casefold() == each.username.casefold() for each in api.logins.list_logins()
+    )
+    if not is_known:
         warn(f"there is no login {chosen!r} here. To choose another, see: evalmeta org default --help")
-
-
-def _is_known(name: str) -> bool:
-
-    return any(name == each.alias or name.casefold() == each.username.casefold() for each in api.logins.list_logins())
 
 
 def _login_json(found: Login) -> JsonObject:
@@ -198,7 +199,6 @@ def _login_json(found: Login) -> JsonObject:
 
 
 def _renewal_words(found: Login) -> str:
-
     match found.renewal:
         case None:
             return "an access token; log in again when it expires"
@@ -214,16 +214,7 @@ def _names(found: Login) -> set[str]:
     return {found.alias, found.username} - {""}
 
 
-def _named(target_org: str | None) -> str:
-
-    chosen = api.org_targets.is_named(target_org) or _default_here()
-    if not chosen or chosen == "embedded":
-        raise click.UsageError("Name a login with --target-org; the project's own org needs none.")
-    return chosen
-
-
 def _default_here() -> str:
-
     try:
         return api.org_targets.default_of(find_project(Path.cwd()))
     except ProjectError:

@@ -17,11 +17,8 @@ from evalmeta.protocol.json_fields import to_timestamp
 from evalmeta.report.text import count
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
     from evalmeta.api.servers import ServerStatus
     from evalmeta.org.server import Server
-    from evalmeta.package.project import Project
     from evalmeta.store.users import StoredToken
 
 
@@ -50,7 +47,16 @@ def start(host: str, port: int, *, names: tuple[str, ...], detach: bool, as_json
     if not api.servers.is_loopback(host):
         warn(f"{host} can be reached from other machines, and connections are not encrypted")
     end = "evalmeta org stop" if detach else "Ctrl-C, or evalmeta org stop"
-    show = _shower(project, as_json=as_json, end=end, is_here=api.servers.is_loopback(host))
+
+    def show(server: Server) -> None:
+        if as_json:
+            print_json({**_json_of(server), "data": str(project.state_dir)})
+        else:
+            click.echo(_how_to_use(server.url, project.state_dir, end=end))
+            if not api.servers.is_loopback(host):
+                note("On other machines, use this machine's name as the host, and start with --allow-host NAME.")
+        sys.stdout.flush()
+
     if detach:
         show(api.servers.start_server(project, host=host, port=port, names=names))
         return
@@ -153,8 +159,16 @@ def token(*, user: str | None, days: int | None, lists: bool, token_id: str | No
             click.echo(f"Token {token_id} is revoked.")
     else:
         days = days or limits.TOKEN_DAYS
-        note(f"For the org of {project.root}, {_where(api.servers.server_of(project))}.")
-        _print_token(api.servers.make_token(project, username=user, days=days), days, as_json=as_json)
+        server, where = api.servers.server_of(project), "which is not served (to serve it, run: evalmeta org start)"
+        if server:
+            where = f"served at {server.url}"
+        note(f"For the org of {project.root}, {where}.")
+        made = api.servers.make_token(project, username=user, days=days)
+        if as_json:
+            print_json({"accessToken": made, "expiresInDays": days})
+            return
+        note(f"Expires in {count(days, 'day')}. It cannot be shown again: only its hash is stored.")
+        click.echo(made)
 
 
 def _check_token_options(*, user: str | None, days: int | None, lists: bool, token_id: str | None) -> None:
@@ -164,23 +178,6 @@ def _check_token_options(*, user: str | None, days: int | None, lists: bool, tok
         raise click.UsageError("--revoke and --user cannot be combined.")
     if days is not None and (lists or token_id is not None):
         raise click.UsageError("--expires-in is for a new token.")
-
-
-def _where(server: Server | None) -> str:
-    return f"served at {server.url}" if server else "which is not served (to serve it, run: evalmeta org start)"
-
-
-def _shower(project: Project, *, as_json: bool, end: str, is_here: bool) -> Callable[[Server], None]:
-    def show(server: Server) -> None:
-        if as_json:
-            print_json({**_json_of(server), "data": str(project.state_dir)})
-        else:
-            click.echo(_how_to_use(server.url, project.state_dir, end=end))
-            if not is_here:
-                note("On other machines, use this machine's name as the host, and start with --allow-host NAME.")
-        sys.stdout.flush()
-
-    return show
 
 
 def _how_to_use(url: str, data: Path, *, end: str) -> str:
@@ -205,14 +202,12 @@ Stop it: {end}"""
 
 
 def _json_of(server: Server | None) -> dict[str, str | int | bool | None]:
-
     if server is None:
         return {"running": False, "url": None, "pid": None, "started": None}
     return {"running": True, "url": server.url, "pid": server.pid, "started": to_timestamp(server.started)}
 
 
 def _rows(found: ServerStatus) -> list[tuple[str, str]]:
-
     rows = [("Server", "not running")]
     if found.server is not None:
         state = "running" if found.answers else "running, but does not respond"
@@ -225,14 +220,6 @@ def _rows(found: ServerStatus) -> list[tuple[str, str]]:
         ("Runs in progress", str(found.runs_in_progress)),
         ("Runs waiting", str(found.runs_waiting)),
     ]
-
-
-def _print_token(text: str, days: int, *, as_json: bool) -> None:
-    if as_json:
-        print_json({"accessToken": text, "expiresInDays": days})
-        return
-    note(f"Expires in {count(days, 'day')}. It cannot be shown again: only its hash is stored.")
-    click.echo(text)
 
 
 def _print_tokens(tokens: list[StoredToken], *, as_json: bool) -> None:

@@ -1,7 +1,4 @@
-"""`evalmeta package`: build the zip of a deployment.
-
-`evalmeta manifest`: write package.xml and destructive changes from files or from an org.
-"""
+"""`evalmeta package` and `evalmeta manifest`: write the zip of a deployment, and manifests."""
 
 from __future__ import annotations
 
@@ -11,7 +8,7 @@ from typing import TYPE_CHECKING, Final
 import click
 
 from evalmeta import api
-from evalmeta.cli.options import api_version_option, selection_options
+from evalmeta.cli.options import FOLDER, PATH, api_version_option, selection_options, zip_name
 from evalmeta.cli.orgs import choose_target, run_in_target, target_org_option
 from evalmeta.cli.output import json_option, print_json, print_problems, warn
 from evalmeta.package.files import shown
@@ -26,6 +23,21 @@ if TYPE_CHECKING:
     from evalmeta.package.selection import Selection
 
 
+_NAMES: Final = {
+    "package": "package.xml",
+    "pre": "destructiveChangesPre.xml",
+    "post": "destructiveChangesPost.xml",
+    "destroy": "destructiveChanges.xml",
+}
+_output_dir_option = click.option(
+    "-r",
+    "--output-dir",
+    type=FOLDER,
+    default=".",
+    help="The folder to write it to; it is created if needed.  [default: the current folder]",
+)
+
+
 @click.group()
 def package() -> None:
     """Build packages for the Metadata API."""
@@ -36,24 +48,10 @@ def package() -> None:
 @click.option(
     "-z", "--zip-file-name", default="package.zip", show_default=True, help="The zip's name; .zip is added if needed."
 )
+@_output_dir_option
+@click.option("--pre-destructive-changes", "pre", type=PATH, help="Manifest of what to delete first; needs --manifest.")
 @click.option(
-    "-r",
-    "--output-dir",
-    type=click.Path(path_type=Path, file_okay=False),
-    default=".",
-    help="The folder to write it to; it is created if needed.  [default: the current folder]",
-)
-@click.option(
-    "--pre-destructive-changes",
-    "pre",
-    type=click.Path(path_type=Path),
-    help="Manifest of what to delete first; needs --manifest.",
-)
-@click.option(
-    "--post-destructive-changes",
-    "post",
-    type=click.Path(path_type=Path),
-    help="Manifest of what to delete last; needs --manifest.",
+    "--post-destructive-changes", "post", type=PATH, help="Manifest of what to delete last; needs --manifest."
 )
 @api_version_option
 @json_option
@@ -78,7 +76,7 @@ def build(
     evalmeta package build --manifest manifest/package.xml --output-dir dist
     evalmeta package build --source-dir force-app/orders --zip-file-name orders
     """
-    path = output_dir / _zip_name(zip_file_name)
+    path = output_dir / zip_name(zip_file_name, folder_option="--output-dir")
     destructive = api.packages.find_destructive(selection.manifest, pre=pre, post=post)
     project = find_project(Path.cwd())
     built = api.packages.build_package(project, selection, path, destructive=destructive, api_version=api_version)
@@ -102,20 +100,6 @@ def build(
     click.echo(f"sha256 {built.sha256}")
 
 
-def _zip_name(name: str) -> str:
-    if not name or Path(name).name != name:
-        raise click.UsageError("--zip-file-name must be a file name; its folder is --output-dir.")
-    return name if name.endswith(".zip") else f"{name}.zip"
-
-
-_NAMES: Final = {
-    "package": "package.xml",
-    "pre": "destructiveChangesPre.xml",
-    "post": "destructiveChangesPost.xml",
-    "destroy": "destructiveChanges.xml",
-}
-
-
 @click.group()
 def manifest() -> None:
     """Write manifests: package.xml and destructive changes."""
@@ -126,13 +110,7 @@ def manifest() -> None:
 @click.option("--from-org", is_flag=True, help="List what the org has instead of what the project has.")
 @click.option("-n", "--name", help="The file's name.  [default: package.xml]")
 @click.option("-t", "--type", "kind", type=click.Choice(list(_NAMES)), help="The kind of manifest; sets its name.")
-@click.option(
-    "-r",
-    "--output-dir",
-    type=click.Path(path_type=Path, file_okay=False),
-    default=".",
-    help="The folder to write it to; it is created if needed.  [default: the current folder]",
-)
+@_output_dir_option
 @api_version_option
 @target_org_option
 @json_option

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import json
 from difflib import get_close_matches
-from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 import click
 
 from evalmeta import api
+from evalmeta.cli.options import PATH
 from evalmeta.cli.orgs import run_async
 from evalmeta.cli.output import json_option, print_json, print_table
 from evalmeta.engine.raters.calibration import agreement, agreement_by_rule
@@ -22,7 +22,8 @@ from evalmeta.model.generated_data import Action, Passage
 from evalmeta.report.text import one_line
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Sequence
+    from pathlib import Path
 
     from evalmeta.engine.raters.calibration import Agreement, RatedPair
     from evalmeta.model.json_value import JsonObject
@@ -36,13 +37,10 @@ def rater() -> None:
     """Show the prompts of the LLM rater, and measure how well raters judge."""
 
 
-def _complete_metric(_: click.Context, __: click.Parameter, begun: str) -> list[str]:
-
-    return [metric for metric in METRICS if metric.startswith(begun)]
-
-
 @rater.command()
-@click.argument("metric", required=False, shell_complete=_complete_metric)
+@click.argument(
+    "metric", required=False, shell_complete=lambda _, __, begun: [each for each in METRICS if each.startswith(begun)]
+)
 @json_option
 def show(*, metric: str | None, as_json: bool) -> None:
     """Print the prompts of the LLM rater exactly as a model receives them.
@@ -62,7 +60,6 @@ def show(*, metric: str | None, as_json: bool) -> None:
 
 
 def _known(metric: str) -> str:
-
     name = canonical_name(metric)
     if name in METRICS:
         return name
@@ -72,7 +69,6 @@ def _known(metric: str) -> str:
 
 
 def _page(metric: str) -> str:
-
     parts = (
         f"# {metric}, prompt v{PROMPT_VERSION}",
         f"## System message\n\n{system_message(metric).rstrip()}",
@@ -83,7 +79,6 @@ def _page(metric: str) -> str:
 
 
 def _example(metric: str) -> str:
-
     rubric = Rubric(
         metric,
         "<the utterance>",
@@ -99,7 +94,6 @@ def _example(metric: str) -> str:
 
 
 def _prompts_json(metrics: Sequence[str]) -> JsonObject:
-
     return {
         "version": PROMPT_VERSION,
         "prompts": [
@@ -115,7 +109,7 @@ def _prompts_json(metrics: Sequence[str]) -> JsonObject:
 
 
 @rater.command()
-@click.argument("file", type=click.Path(path_type=Path))
+@click.argument("file", type=PATH)
 @click.option("--rater", "name", default="rules", show_default=True, metavar="NAME", help="A rater of evalmeta.toml.")
 @json_option
 def check(*, file: Path, name: str, as_json: bool) -> int:
@@ -153,16 +147,17 @@ def _print(judged: Sequence[RatedPair]) -> None:
         if number:
             click.echo()
         _print_split(name, part)
-    wrong = list(_wrong(judged))
+    wrong = [one for one in judged if one.is_decided and not one.is_right]
     if wrong:
         click.echo("\nDecided wrongly:")
-        click.echo("\n".join(wrong[:_SHOWN_PAIRS]))
+    for one in wrong[:_SHOWN_PAIRS]:
+        click.echo(f"  {one.verdict.value}  {one_line(one.pair.expected)} | {one_line(one.pair.actual)}")
+        click.echo(f"        {one_line(one.explanation)}")
     if len(wrong) > _SHOWN_PAIRS:
         click.echo(f"  and {len(wrong) - _SHOWN_PAIRS} more; --json lists all")
 
 
 def _print_split(name: str, judged: Sequence[RatedPair]) -> None:
-
     total = agreement(judged)
     click.echo(
         f"{name or 'all'}: {total.pairs} pairs, {total.decided} decided ({total.coverage:.1%}), "
@@ -179,16 +174,7 @@ def _cells(agreement: Agreement) -> tuple[str, ...]:
     return (decided, right, accuracy, *wrong)
 
 
-def _wrong(judged: Sequence[RatedPair]) -> Iterator[str]:
-
-    for one in judged:
-        if one.is_decided and not one.is_right:
-            yield f"  {one.verdict.value}  {one_line(one.pair.expected)} | {one_line(one.pair.actual)}"
-            yield f"        {one_line(one.explanation)}"
-
-
 def _json(judged: Sequence[RatedPair]) -> JsonObject:
-
     return {
         "splits": [
             {

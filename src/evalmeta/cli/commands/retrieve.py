@@ -10,7 +10,7 @@ import click
 
 from evalmeta import api, limits
 from evalmeta.cli.jobs import wait_option, wait_seconds
-from evalmeta.cli.options import api_version_option, selection_options
+from evalmeta.cli.options import FOLDER, api_version_option, selection_options, zip_name
 from evalmeta.cli.orgs import choose_target, run_in_target, target_org_option
 from evalmeta.cli.output import console, json_option, print_json, print_table, warn
 from evalmeta.errors import EXIT_PASSED, Suggestion, WaitRanOut
@@ -34,7 +34,7 @@ if TYPE_CHECKING:
     "-t",
     "--target-metadata-dir",
     "folder",
-    type=click.Path(path_type=Path, file_okay=False),
+    type=FOLDER,
     help="Save the org's zip in this folder, and leave the project's files unchanged.",
 )
 @click.option("--zip-file-name", help="The zip's name there; .zip is added if needed.  [default: unpackaged.zip]")
@@ -99,15 +99,11 @@ def retrieve(  # noqa: PLR0913 - one parameter for each option
 
 
 def _package_file(folder: Path | None, name: str | None, *, unzip: bool, single_package: bool) -> PackageFile | None:
-
     if folder is None:
         if name is not None or unzip or single_package:
             raise click.UsageError("--zip-file-name, --unzip and --single-package need --target-metadata-dir.")
         return None
-    name = "unpackaged.zip" if name is None else name
-    if not name or Path(name).name != name:
-        raise click.UsageError("--zip-file-name must be a file name; its folder is --target-metadata-dir.")
-    path = folder / (name if name.endswith(".zip") else f"{name}.zip")
+    path = folder / zip_name("unpackaged.zip" if name is None else name, folder_option="--target-metadata-dir")
     return api.retrievals.PackageFile(path, unzip=unzip, single_package=single_package)
 
 

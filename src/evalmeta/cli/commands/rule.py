@@ -21,13 +21,12 @@ if TYPE_CHECKING:
 _LINE_CHARS: Final = 120
 
 
-def _complete_code(_: click.Context, __: click.Parameter, begun: str) -> list[str]:
-
-    return [each.code for each in rules.list_rules() if each.code.startswith(begun)]
-
-
 @click.command()
-@click.argument("code", required=False, shell_complete=_complete_code)
+@click.argument(
+    "code",
+    required=False,
+    shell_complete=lambda _, __, begun: [each.code for each in rules.list_rules() if each.code.startswith(begun)],
+)
 @json_option
 def rule(*, code: str | None, as_json: bool) -> None:
     """Explain a validation rule, or list all rules.
@@ -39,27 +38,26 @@ def rule(*, code: str | None, as_json: bool) -> None:
     evalmeta rule history-order
     """
     if code is None:
-        _list(rules.list_rules(), as_json=as_json)
+        entries = rules.list_rules()
+        if as_json:
+            print_json([_rule_json(each) for each in entries])
+            return
+        rows = [(each.code, each.documented, each.orgs, each.demand) for each in entries]
+        print_table(["Code", "Documented", "Orgs", "Demand"], rows)
         return
     entry = rules.find_rule(code)
     if as_json:
         print_json(_rule_json(entry))
     elif wants_colour():
-        _print_rendered(rules.read_page(entry))
+        # No background: it would stand out on a light terminal.
+        console = Console(file=sys.stdout, force_terminal=True, theme=Theme({"markdown.code": "bold cyan"}))
+        page = Markdown(rules.read_page(entry), code_theme="ansi_dark")
+        console.print(page, width=min(console.width, _LINE_CHARS))
     else:
         click.echo(rules.read_page(entry), nl=False)
 
 
-def _list(entries: tuple[RuleEntry, ...], *, as_json: bool) -> None:
-    if as_json:
-        print_json([_rule_json(each) for each in entries])
-        return
-    rows = [(each.code, each.documented, each.orgs, each.demand) for each in entries]
-    print_table(["Code", "Documented", "Orgs", "Demand"], rows)
-
-
 def _rule_json(entry: RuleEntry) -> JsonObject:
-
     return {
         "code": entry.code,
         "documented": entry.documented.value,
@@ -67,10 +65,3 @@ def _rule_json(entry: RuleEntry) -> JsonObject:
         "demand": entry.demand,
         "page": rules.read_page(entry),
     }
-
-
-def _print_rendered(page: str) -> None:
-
-    # No background: it would stand out on a light terminal.
-    console = Console(file=sys.stdout, force_terminal=True, theme=Theme({"markdown.code": "bold cyan"}))
-    console.print(Markdown(page, code_theme="ansi_dark"), width=min(console.width, _LINE_CHARS))

@@ -2,23 +2,24 @@
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
 
 from evalmeta import api
-from evalmeta.cli.options import selection_options
+from evalmeta.cli.options import PATH, selection_options
 from evalmeta.cli.output import json_option, print_json, print_problems
 from evalmeta.errors import EXIT_FAILED, EXIT_PASSED
 from evalmeta.report.problems import FORMATS, problem_json, render
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
     from evalmeta.package.selection import Selection
 
 
 @click.command()
-@click.argument("paths", nargs=-1, type=click.Path(path_type=Path), metavar="[PATH]...")
+@click.argument("paths", nargs=-1, type=PATH, metavar="[PATH]...")
 @selection_options()
 @click.option("--result-format", type=click.Choice(FORMATS), default="human", show_default=True, help="Output format.")
 @json_option

@@ -1,9 +1,4 @@
-"""`evalmeta test compare`: compare the cases of two runs, or of a run and a baseline.
-
-`evalmeta test history`: list past runs with their pass rates.
-
-`evalmeta test baseline`: save the results of runs in a file to commit.
-"""
+"""`evalmeta test compare|history|baseline`: compare runs, list them, and save their results as a baseline."""
 
 from __future__ import annotations
 
@@ -13,10 +8,11 @@ from typing import TYPE_CHECKING, Final
 import click
 
 from evalmeta import api
+from evalmeta.cli.options import FILE
 from evalmeta.cli.output import json_option, note, print_json, print_table
 from evalmeta.cli.reruns import check_run_id
-from evalmeta.cli.run_reports import exit_code_of, fail_on_option, print_comparisons, warn_if_incomplete
-from evalmeta.errors import NotFound, Suggestion
+from evalmeta.cli.run_reports import fail_on_option, print_comparisons, warn_if_incomplete
+from evalmeta.errors import EXIT_EXPECTATION_FAILED, EXIT_PASSED, NotFound, Suggestion
 from evalmeta.package.project import find_project
 from evalmeta.protocol.json_fields import to_timestamp
 from evalmeta.report.comparison import comparison_json
@@ -32,17 +28,9 @@ if TYPE_CHECKING:
     from evalmeta.store.history import PastRun
 
 
-_TWO: Final = 2
-
-
 @click.command()
 @click.argument("runs", nargs=-1, metavar="[RUN [RUN]]")
-@click.option(
-    "--baseline",
-    type=click.Path(path_type=Path, dir_okay=False),
-    metavar="FILE|RUN",
-    help="Compare with a baseline file instead.",
-)
+@click.option("--baseline", type=FILE, metavar="FILE|RUN", help="Compare with a baseline file instead.")
 @fail_on_option
 @json_option
 def compare(runs: tuple[str, ...], *, baseline: Path | None, fail_on: FailOn, as_json: bool) -> int:
@@ -59,10 +47,19 @@ def compare(runs: tuple[str, ...], *, baseline: Path | None, fail_on: FailOn, as
 
     The exit code is 100 if a case is broken: it passed, and now fails.
     """
-    _check(runs, baseline)
+    most = 1 if baseline else 2
+    if len(runs) > most or not (runs or baseline):
+        raise click.UsageError("Give one or two runs, or --baseline and at most one run.")
+    for run_id in runs:
+        check_run_id(run_id)
     project = find_project(Path.cwd())
-    found = _with_baseline(project, runs, baseline) if baseline else [_with_run(project, runs)]
-    code = exit_code_of(found, fail_on)
+    if baseline:
+        found = _with_baseline(project, runs, baseline)
+    else:
+        after = _loaded(project, runs[-1])
+        before = _loaded(project, runs[0]) if len(runs) > 1 else api.comparisons.previous_run(project, after)
+        found = [api.comparisons.compare_runs(before, after)]
+    code = EXIT_EXPECTATION_FAILED if any(each.is_regression(fail_on) for each in found) else EXIT_PASSED
     if as_json:
         print_json([comparison_json(each, fail_on=fail_on) for each in found], status=code)
     else:
@@ -70,23 +67,7 @@ def compare(runs: tuple[str, ...], *, baseline: Path | None, fail_on: FailOn, as
     return code
 
 
-def _check(runs: Sequence[str], baseline: Path | None) -> None:
-    most = 1 if baseline else _TWO
-    if len(runs) > most or not (runs or baseline):
-        raise click.UsageError("Give one or two runs, or --baseline and at most one run.")
-    for run_id in runs:
-        check_run_id(run_id)
-
-
-def _with_run(project: Project, runs: Sequence[str]) -> Comparison:
-
-    after = _loaded(project, runs[-1])
-    before = _loaded(project, runs[0]) if len(runs) == _TWO else api.comparisons.previous_run(project, after)
-    return api.comparisons.compare_runs(before, after)
-
-
 def _with_baseline(project: Project, runs: Sequence[str], path: Path) -> list[Comparison]:
-
     baseline = api.comparisons.open_baseline(project, path)
     chosen = [_loaded(project, each) for each in runs] or api.comparisons.latest_runs(project)
     compared = [(run, api.comparisons.compare_with(baseline, run)) for run in chosen]
@@ -103,7 +84,6 @@ def _with_baseline(project: Project, runs: Sequence[str], path: Path) -> list[Co
 
 
 def _loaded(project: Project, run_id: str) -> Run:
-
     run = api.comparisons.load_run(project, run_id)
     warn_if_incomplete(run)
     return run
@@ -137,29 +117,21 @@ def history(*, name: str | None, limit: int, as_json: bool) -> None:
 
 
 def _rows(runs: Sequence[PastRun]) -> list[list[str]]:
-
     rows, rates = [], dict[str, float]()
     for each in runs:
         counts = [f"{number:,}" for number in (each.passed, each.failed, each.errors, each.undecided)]
         rate = each.pass_rate
         trend = _trend(rates.get(each.definition.casefold()), rate) if each.is_whole else ""
-        place = [
-            one_line(each.id),
-            one_line(each.definition),
-            _time(each.started),
-            each.status.value,
-            _kind(each),
-            one_line(each.org_name),
-        ]
-        rows.append([*place, *counts, "" if rate is None else percent(rate), trend])
+        started = to_timestamp(each.started)[:19].replace("T", " ")
+        kinds = {"part": each.is_partial, "rescored": each.answers_of is not None}
+        kind = ", ".join(word for word, fits in kinds.items() if fits)
+        run, test, org = (one_line(text) for text in (each.id, each.definition, each.org_name))
+        rows.append(
+            [run, test, started, each.status.value, kind, org, *counts, "" if rate is None else percent(rate), trend]
+        )
         if rate is not None and each.is_whole:
             rates[each.definition.casefold()] = rate
     return rows
-
-
-def _kind(run: PastRun) -> str:
-    words = {"part": run.is_partial, "rescored": run.answers_of is not None}
-    return ", ".join(word for word, fits in words.items() if fits)
 
 
 def _trend(before: float | None, rate: float | None) -> str:
@@ -169,13 +141,7 @@ def _trend(before: float | None, rate: float | None) -> str:
     return f"{'up' if points > 0 else 'down'} {abs(points):g}" if points else "same"
 
 
-def _time(moment: float) -> str:
-
-    return to_timestamp(moment)[:19].replace("T", " ")
-
-
 def _run_json(run: PastRun) -> JsonObject:
-
     return {
         "runId": run.id,
         "definition": run.definition,
@@ -197,9 +163,7 @@ def _run_json(run: PastRun) -> JsonObject:
 
 @click.command()
 @click.argument("runs", nargs=-1, metavar="[RUN]...")
-@click.option(
-    "-o", "--output-file", type=click.Path(path_type=Path, dir_okay=False), required=True, help="The file to write."
-)
+@click.option("-o", "--output-file", type=FILE, required=True, help="The file to write.")
 @json_option
 def baseline(runs: tuple[str, ...], *, output_file: Path, as_json: bool) -> None:
     """Save the results of runs as a baseline to commit and compare with.
@@ -222,9 +186,13 @@ def baseline(runs: tuple[str, ...], *, output_file: Path, as_json: bool) -> None
     for run in chosen:
         warn_if_incomplete(run)
     done = api.comparisons.save_baseline(output_file, chosen)
+    way = "" if runs else f"; to join shards, name their runs: evalmeta test baseline -o {output_file} RUN1 RUN2"
     for run in chosen:
         if api.comparisons.is_partial(run):
-            _note_partial_run(run, output_file, kept=done.kept[api.comparisons.name_of(run)], is_named=bool(runs))
+            kept, others = done.kept[api.comparisons.name_of(run)], f"{output_file} has no other cases"
+            if kept:
+                others = f"{count(kept, 'other case')} of {output_file} are unchanged"
+            note(f"{run.id} ran only part of {run.definition}: {others}{way}")
     if as_json:
         saved = [{"name": api.comparisons.name_of(run), "runId": run.id} for run in chosen]
         counts = {"tests": done.tests, "cases": done.cases, "failing": done.failing, "errors": done.errors}
@@ -233,10 +201,3 @@ def baseline(runs: tuple[str, ...], *, output_file: Path, as_json: bool) -> None
     contents = f"{count(done.tests, 'test')}, {count(done.cases, 'case')}, {done.failing:,} of them failing"
     errors = f", {done.errors:,} with errors only" if done.errors else ""
     click.echo(f"{done.state} {output_file}: {contents}{errors}")
-
-
-def _note_partial_run(run: Run, path: Path, *, kept: int, is_named: bool) -> None:
-    """Print what happened to the cases that a run did not include."""
-    others = f"{count(kept, 'other case')} of {path} are unchanged" if kept else f"{path} has no other cases"
-    way = "" if is_named else f"; to join shards, name their runs: evalmeta test baseline -o {path} RUN1 RUN2"
-    note(f"{run.id} ran only part of {run.definition}: {others}{way}")

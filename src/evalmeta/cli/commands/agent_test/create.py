@@ -10,7 +10,7 @@ import click
 from evalmeta import api
 from evalmeta.cli.commands.deploy import start
 from evalmeta.cli.jobs import wait_option
-from evalmeta.cli.options import answers_options, api_version_option
+from evalmeta.cli.options import PATH, answers_options, api_version_option
 from evalmeta.cli.orgs import target_org_option
 from evalmeta.cli.output import json_option, note, print_json, print_problems, print_source_notes
 from evalmeta.errors import EXIT_FAILED, EXIT_PASSED
@@ -21,11 +21,8 @@ if TYPE_CHECKING:
     from evalmeta.api.specs import Answers, Draft
 
 
-_FILE = click.Path(path_type=Path)
-
-
 @click.command()
-@click.option("--spec", type=_FILE, required=True, help="The test spec, or a table or a definition.")
+@click.option("--spec", type=PATH, required=True, help="The test spec, or a table or a definition.")
 @click.option("--api-name", required=True, help="The API name of the definition and of its file.")
 @click.option("--preview", is_flag=True, help="Print the definition and its problems, without writing or deploying it.")
 @click.option("--force", "--force-overwrite", "force", is_flag=True, help="Overwrite the project's file of that name.")
@@ -67,7 +64,6 @@ def create(
 
 
 def _preview(draft: Draft, *, as_json: bool) -> int:
-
     status = EXIT_FAILED if any(each.is_error for each in draft.problems) else EXIT_PASSED
     if as_json:
         problems = [problem_json(each) for each in draft.problems]

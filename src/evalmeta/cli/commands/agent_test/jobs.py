@@ -1,7 +1,4 @@
-"""`evalmeta test list|resume|results|cancel`: the tests in the org, and runs that were started before.
-
-`evalmeta test rescore`: score the answers of a run again.
-"""
+"""`evalmeta test list|resume|results|cancel|rescore`: the tests in the org, and runs that were started before."""
 
 from __future__ import annotations
 

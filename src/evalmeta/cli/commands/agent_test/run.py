@@ -12,6 +12,7 @@ from evalmeta import api, report
 from evalmeta.cli.errors import print_error
 from evalmeta.cli.groups import RenamedOptionsCommand
 from evalmeta.cli.jobs import wait_option
+from evalmeta.cli.options import PATH
 from evalmeta.cli.orgs import choose_target, run_async, target_org_option
 from evalmeta.cli.output import note, print_json
 from evalmeta.cli.reruns import extend_run, find_run
@@ -39,7 +40,7 @@ if TYPE_CHECKING:
 
 
 @click.command("run", cls=RenamedOptionsCommand, renamed={"--num-runs": "--iterations", "--runs": "--iterations"})
-@click.argument("paths", nargs=-1, metavar="[PATH]...", type=click.Path(path_type=Path))
+@click.argument("paths", nargs=-1, metavar="[PATH]...", type=PATH)
 @click.option(
     "-n",
     "--api-name",
@@ -153,10 +154,7 @@ def _check_files(
 def _read_files(
     project: Project, paths: Sequence[Path], *, subject: str | None, given: Values, needs_subject: bool
 ) -> tuple[FileTest, ...]:
-    """Read the tests in files and folders, and print the notes about them; raises like `find_tests` and `read_test`.
-
-    Options that were given override the iterations and the pass rate of files.
-    """
+    """Read the tests in files and folders, and print the notes about them; options override what files say."""
     tests = [
         api.agent_tests.read_test(project, path, subject=subject, is_asked=needs_subject)
         for path in (api.agent_tests.find_tests(paths) if paths else ())
