@@ -126,9 +126,8 @@ def _rows(runs: Sequence[PastRun]) -> list[list[str]]:
         kinds = {"part": each.is_partial, "rescored": each.answers_of is not None}
         kind = ", ".join(word for word, fits in kinds.items() if fits)
         run, test, org = (one_line(text) for text in (each.id, each.definition, each.org_name))
-        rows.append(
-            [run, test, started, each.status.value, kind, org, *counts, "" if rate is None else percent(rate), trend]
-        )
+        shown = "" if rate is None else percent(rate)
+        rows.append([run, test, started, each.status.value, kind, org, *counts, shown, trend])
         if rate is not None and each.is_whole:
             rates[each.definition.casefold()] = rate
     return rows
