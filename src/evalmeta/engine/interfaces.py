@@ -23,7 +23,8 @@ class Session(Protocol):
         ...
 
     async def close(self) -> None:
-        """End the conversation; called once, also after an error or a time-out. By default, do nothing."""
+        """End the conversation; called once, also after an error or a time-out."""
+        ...
 
 
 class Subject(Protocol):
@@ -34,7 +35,15 @@ class Subject(Protocol):
         ...
 
     async def close(self) -> None:
-        """Release resources; called once, after the last session. By default, do nothing."""
+        """Release resources; called once, after the last session."""
+        ...
+
+
+class NothingToClose:
+    """The base of sessions and subjects without resources."""
+
+    async def close(self) -> None:
+        """Do nothing."""
 
 
 class Exchange(NamedTuple):

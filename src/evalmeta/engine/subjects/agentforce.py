@@ -1,7 +1,4 @@
-"""An agent in a Salesforce org, called through the Agent API.
-
-All sessions share one token, which is renewed when it ends.
-"""
+"""An agent in a Salesforce org, called through the Agent API; all sessions share one token."""
 
 from __future__ import annotations
 
@@ -11,9 +8,10 @@ import re
 import time
 import uuid
 from collections import deque
+from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field
 from http import HTTPStatus
-from typing import TYPE_CHECKING, Final, Literal, Protocol, TypeAlias
+from typing import TYPE_CHECKING, Final, Literal, TypeAlias, TypeVar
 
 from evalmeta.engine.http_endpoint import Endpoint
 from evalmeta.engine.subjects.conversation import plain_text
@@ -49,6 +47,7 @@ if TYPE_CHECKING:
 
 
 _Method: TypeAlias = Literal["DELETE", "GET", "POST"]
+_T = TypeVar("_T")
 _HEADERS: Final = {"x-client-name": "evalmeta"}
 # The status of a session that is still answering another request.
 _BUSY_STATUSES: Final = frozenset({HTTPStatus.LOCKED})
@@ -61,12 +60,7 @@ def bind_agentforce(
     """Return a subject for an agent in an org; no request is sent yet.
 
     The user's messages of a case's history are really sent, and the agent's own answers to them are used: the Agent
-    API (v1) has no other way to give a session a history.
-
-    Args:
-        settings: which agent, and the login or token.
-        sign_in: returns sessions for `org`.
-        transport: replaces the network.
+    API (v1) has no other way to give a session a history. `sign_in` returns sessions for the setting `org`.
 
     Raises:
         SettingsError: there is no token, or an address is not valid.
@@ -111,8 +105,6 @@ def _incomplete(settings: AgentforceSubject, reason: str) -> SettingsError:
 
 
 class _Agent:
-    """An agent whose sessions share connections and the token."""
-
     def __init__(self, settings: AgentforceSubject, endpoint: Endpoint, tokens: _Tokens) -> None:
         self.settings = settings
         self._endpoint = endpoint
@@ -126,10 +118,7 @@ class _Agent:
             variables=_variables(case, self.settings.variable_types),
         )
         reply = await self.call("POST", agent_api.start_path(self.settings.agent_id), body)
-        try:
-            session_id = agent_api.read_session_id(_object(reply))
-        except MessageUnreadable as error:
-            raise _unreadable(error) from None
+        session_id = _read(reply, agent_api.read_session_id)
         history = (each.message or "" for each in case.history if each.role == "user")
         return _Session(self, session_id, deque(history))
 
@@ -139,12 +128,7 @@ class _Agent:
     async def call(
         self, method: _Method, path: str, body: JsonObject | None = None, *, headers: Mapping[str, str] | None = None
     ) -> Reply:
-        """Send a request with the token, and again with a new one if the API rejects it.
-
-        Raises:
-            SubjectBusy: the session is still answering another request, or as in `Endpoint.send`.
-            SubjectError: as in `Endpoint.send`, or the API rejects a new token.
-        """
+        """Send a request with the token, and again with a new one if the API rejects it; errors as `Endpoint.send`."""
         token = await self._tokens.get()
         try:
             return await self._send(token, method, path, body, headers=headers)
@@ -199,10 +183,7 @@ class _Session:
         body, asked = agent_api.text_body(self._sequence, utterance), time.perf_counter()
         reply = await self._agent.call("POST", agent_api.messages_path(self._id), body)
         latency_ms = round((time.perf_counter() - asked) * 1000, 1)
-        try:
-            answer = agent_api.read_reply(_object(reply))
-        except MessageUnreadable as error:
-            raise _unreadable(error) from None
+        answer = _read(reply, agent_api.read_reply)
         if answer.failure is not None:
             raise SubjectError(f"the agent failed: {answer.failure}")
         return answer, latency_ms
@@ -216,7 +197,7 @@ class _Session:
             if error.status == HTTPStatus.NOT_FOUND:
                 return agent_api.read_plan({})
             raise
-        return agent_api.read_plan(_object(reply))
+        return _read(reply, agent_api.read_plan)
 
 
 def _variables(case: Case, types: Mapping[str, str]) -> list[JsonObject]:
@@ -244,14 +225,13 @@ def _type_of(value: JsonValue) -> str:
             return ""
 
 
-def _object(reply: Reply) -> JsonObject:
-    if isinstance(reply.value, dict):
-        return reply.value
-    raise SubjectError(f"the Agent API answered with {type(reply.value).__name__}; expected a JSON object")
-
-
-def _unreadable(error: MessageUnreadable) -> SubjectError:
-    return SubjectError(f"the Agent API's answer is not valid: {error}")
+def _read(reply: Reply, read: Callable[[JsonObject], _T]) -> _T:
+    if not isinstance(reply.value, dict):
+        raise SubjectError(f"the Agent API answered with {type(reply.value).__name__}; expected a JSON object")
+    try:
+        return read(reply.value)
+    except MessageUnreadable as error:
+        raise SubjectError(f"the Agent API's answer is not valid: {error}") from None
 
 
 @dataclass(frozen=True, slots=True)
@@ -263,10 +243,8 @@ class _Token:
     session: str = field(repr=False)
 
 
-class _TokenSource(Protocol):
-    async def __call__(self, ended: _Token | None) -> _Token:
-        """Return a token, or a new one if the API rejects the ended one."""
-        ...
+# Returns a token, or a new one if the API rejects the given one.
+_TokenSource: TypeAlias = Callable[[_Token | None], Awaitable[_Token]]
 
 
 class _Tokens:
@@ -286,10 +264,9 @@ class _Tokens:
             return self._token
 
     async def renew(self, ended: _Token) -> _Token:
-        """Return a new token for one that the API rejected; concurrent sessions get the same one.
+        """Return a new token for one that the API rejected; raise SubjectError if that one was new too.
 
-        Raises:
-            SubjectError: the rejected token was new, so that another would be rejected too.
+        Concurrent sessions get the same one.
         """
         async with self._lock:
             if self._token is not ended and self._token is not None:
@@ -312,11 +289,7 @@ def _new_token_rejected(token: _Token) -> SubjectError:
 
 
 def _token_of_environment(name: str, url: str) -> _TokenSource:
-    """Return the token in an environment variable, which cannot be renewed.
-
-    Raises:
-        SettingsError: the variable is not set, does not hold a token, or is hidden from tests.
-    """
+    """Return the token in an environment variable, which cannot be renewed."""
     token = child_environment().get(name, "").strip()
     if not _TOKEN.fullmatch(token):
         raise _no_token(name, is_set=bool(token))

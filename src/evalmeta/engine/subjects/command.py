@@ -22,7 +22,6 @@ from evalmeta.errors import SettingsError, SubjectBusy, SubjectError, SubjectUnr
 from evalmeta.model.redaction import child_environment, redacted
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
     from pathlib import Path
 
     from evalmeta.engine.interfaces import Session, Subject
@@ -44,10 +43,7 @@ def bind_command(settings: CommandSubject, *, root: Path) -> Subject:
     """Return a subject for a program that runs in `root`, with one process for each open session.
 
     The program inherits this process's environment without Salesforce tokens, and `settings.environment`. If it exits
-    while it is asked, the case is retried with another process.
-
-    Raises:
-        SettingsError: the program cannot be found, or is not executable.
+    while it is asked, the case is retried with another process. SettingsError if it cannot be found or executed.
     """
     environment = child_environment() | {"PYTHONUNBUFFERED": "1", **settings.environment}
     program = _find_program(settings.command[0], root, environment.get("PATH"))
@@ -74,7 +70,7 @@ def _find_program(name: str, root: Path, path: str | None) -> str:
 class _Command:
     """A pool of processes: one for every open session, and idle ones for later sessions."""
 
-    def __init__(self, command: tuple[str, ...], root: Path, environment: Mapping[str, str]) -> None:
+    def __init__(self, command: tuple[str, ...], root: Path, environment: dict[str, str]) -> None:
         self._command = command
         self._root = root
         self._environment = environment
@@ -92,10 +88,24 @@ class _Command:
             if process.is_ready:
                 return process
             await self._end(process)
-        process = await start_process(self._command, folder=self._root, environment=self._environment)
+        process = await self._start()
         self._all.add(process)
         if self._is_closed:
             process.kill()
+        return process
+
+    async def _start(self) -> Process:
+        """Start the program without a shell, in its own process group."""
+        loop = asyncio.get_running_loop()
+        try:
+            _, process = await loop.subprocess_exec(
+                Process, *self._command, cwd=self._root, env=self._environment, start_new_session=True
+            )
+        except (OSError, ValueError) as error:
+            reason = getattr(error, "strerror", None) or error
+            hint = "; begin a script with a line like #!/bin/sh" if getattr(error, "errno", 0) == errno.ENOEXEC else ""
+            name = os.path.basename(self._command[0])  # noqa: PTH119 - reports show no paths of this machine
+            raise SubjectError(f"the program {name} cannot be started: {reason}{hint}") from error
         return process
 
     async def release(self, process: Process) -> None:
@@ -162,25 +172,6 @@ def _raise_errors(answer: JsonValue) -> None:
         raise SubjectError(f"the program returned an error: {answer['error']}")
 
 
-async def start_process(command: Sequence[str], *, folder: Path, environment: Mapping[str, str]) -> Process:
-    """Start a program without a shell, in a process group of its own.
-
-    Raises:
-        SubjectError: the system cannot start it.
-    """
-    loop = asyncio.get_running_loop()
-    try:
-        _, process = await loop.subprocess_exec(
-            Process, *command, cwd=folder, env=dict(environment), start_new_session=True
-        )
-    except (OSError, ValueError) as error:
-        reason = getattr(error, "strerror", None) or error
-        hint = "; begin a script with a line like #!/bin/sh" if getattr(error, "errno", 0) == errno.ENOEXEC else ""
-        name = os.path.basename(command[0])  # noqa: PTH119 - reports show no paths of this machine
-        raise SubjectError(f"the program {name} cannot be started: {reason}{hint}") from error
-    return process
-
-
 class Process(asyncio.SubprocessProtocol):
     """A running program that answers one line of JSON with another; its stderr is read all the time."""
 
@@ -207,11 +198,19 @@ class Process(asyncio.SubprocessProtocol):
             SubjectError: the program wrote something that is not JSON, too much, or an unexpected line.
         """
         try:
-            return _parsed(await self._request(orjson.dumps(message, option=orjson.OPT_APPEND_NEWLINE)))
+            line = await self._request(orjson.dumps(message, option=orjson.OPT_APPEND_NEWLINE))
+            try:
+                # RFC 8259, 8.1: parsers may ignore a byte order mark.
+                answer: JsonValue = orjson.loads(line.removeprefix(codecs.BOM_UTF8))
+            except orjson.JSONDecodeError:
+                raise SubjectError(
+                    f"the program wrote a line that is not valid JSON in UTF-8: {_excerpt(line)}; {_PROTOCOL}"
+                ) from None
         except BaseException:
             # A late answer must not become the answer of the next case.
             self.kill()
             raise
+        return answer
 
     async def _request(self, line: bytes) -> bytes:
         if self._received:
@@ -310,29 +309,14 @@ class Process(asyncio.SubprocessProtocol):
         else:
             event = f"exited with code {code}"
         half = f" in the middle of a line: {_excerpt(self._received)}" if self._received else ""
-        stderr = _end_of(self._stderr)
+        # Drop the first line if its beginning is lost: half of a secret cannot be recognised.
+        whole = self._stderr if len(self._stderr) < _STDERR_BYTES else self._stderr.partition(b"\n")[2]
+        lines = redacted(whole.decode(errors="replace")).strip().splitlines()[-_STDERR_LINES:]
+        stderr = "\n".join(lines)[-_STDERR_CHARS:]
         ending = f"the end of its stderr: {stderr}" if stderr else "it wrote nothing to stderr"
         return f"the program {event}{half}; {ending}"
-
-
-def _parsed(line: bytes) -> JsonValue:
-    try:
-        # RFC 8259, 8.1: parsers may ignore a byte order mark.
-        value: JsonValue = orjson.loads(line.removeprefix(codecs.BOM_UTF8))
-    except orjson.JSONDecodeError:
-        raise SubjectError(
-            f"the program wrote a line that is not valid JSON in UTF-8: {_excerpt(line)}; {_PROTOCOL}"
-        ) from None
-    return value
 
 
 def _excerpt(line: bytes | bytearray) -> str:
     text = redacted(line[:_STDERR_BYTES].decode(errors="replace"))
     return repr(text if len(text) <= _EXCERPT_CHARS else f"{text[:_EXCERPT_CHARS]}…")
-
-
-def _end_of(stderr: bytes) -> str:
-    # Drop the first line if its beginning is lost: half of a secret cannot be recognised.
-    whole = stderr if len(stderr) < _STDERR_BYTES else stderr.partition(b"\n")[2]
-    lines = redacted(whole.decode(errors="replace")).strip().splitlines()[-_STDERR_LINES:]
-    return "\n".join(lines)[-_STDERR_CHARS:]

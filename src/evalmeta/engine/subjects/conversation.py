@@ -39,10 +39,7 @@ def plain_text(value: JsonValue) -> str:
 
 
 def parse_arguments(value: JsonValue) -> JsonValue:
-    """Return the arguments of a tool call; language models often write the object as text.
-
-    Text that is not a JSON object becomes `{"arguments": text}`.
-    """
+    """Return the arguments of a tool call, also if they are JSON text; other text becomes `{"arguments": text}`."""
     if not isinstance(value, str):
         return value
     if not value.strip():

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import re
-from dataclasses import dataclass, field
 from difflib import get_close_matches
 from typing import TYPE_CHECKING, Final
 
@@ -12,6 +11,7 @@ import orjson
 
 from evalmeta.engine.answers import generated_data
 from evalmeta.engine.http_endpoint import Endpoint
+from evalmeta.engine.interfaces import NothingToClose
 from evalmeta.engine.jsonpath import TooManyMatches, compile_reference, resolve
 from evalmeta.engine.subjects.conversation import context_of, history_of, parse_arguments, turn_messages
 from evalmeta.errors import SettingsError, SubjectError
@@ -34,17 +34,11 @@ _MAX_SHOWN_KEYS: Final = 20
 
 
 def bind_http(settings: HttpSubject) -> Subject:
-    """Return a subject for an endpoint that accepts and returns JSON; no request is sent yet.
-
-    Raises:
-        SettingsError: the url, a header, a placeholder or a JSONPath is not valid, or an environment variable is not
-            set.
-    """
+    """Return a subject for an endpoint that accepts and returns JSON; raise SettingsError if a setting is not valid."""
     check_template(settings.request)
     paths = _Paths({name: str(getattr(settings, name)) for name in _PATHS})
-    headers = fill_headers(settings.headers)
-    endpoint = Endpoint(settings.url, headers=headers.values, secrets=headers.secrets)
-    return _Agent(settings, endpoint, paths)
+    headers, secrets = fill_headers(settings.headers)
+    return _Agent(settings, Endpoint(settings.url, headers=headers, secrets=secrets), paths)
 
 
 class _Agent:
@@ -69,7 +63,7 @@ class _Agent:
         await self._endpoint.close()
 
 
-class _Session:
+class _Session(NothingToClose):
     """Keep what a request may contain: the history, and the endpoint's id of the session."""
 
     def __init__(self, agent: _Agent, case: Case) -> None:
@@ -88,9 +82,6 @@ class _Session:
         generated, self._session = await self._agent.ask(values)
         self._history = [*self._history, *turn_messages(utterance, generated)]
         return generated
-
-    async def close(self) -> None:
-        """Do nothing: the endpoint has no request that ends a session."""
 
 
 class _Paths:
@@ -182,18 +173,11 @@ _HEADER_VALUE: Final = re.compile(r"[ -~\t]*")
 _SECRET_HEADER: Final = re.compile(r"auth|key|token|secret|cookie", re.IGNORECASE)
 
 
-@dataclass(frozen=True, slots=True)
-class Headers:
-    """Headers that can be sent, and the secrets in them that must not be shown."""
+def fill_headers(headers: Mapping[str, str], *, api_key_env: str = "") -> tuple[dict[str, str], set[str]]:
+    """Return headers with the environment's value for each `${NAME}`, and the secrets in them.
 
-    values: Mapping[str, str] = field(repr=False)
-    secrets: tuple[str, ...] = field(repr=False)
-
-
-def fill_headers(headers: Mapping[str, str], *, api_key_env: str = "") -> Headers:
-    """Return headers with the environment's value for each `${NAME}`, and the key as a bearer token (RFC 6750).
-
-    Values from the environment are secret, and so are the values of headers such as Authorization.
+    The key becomes a bearer token (RFC 6750). Values from the environment are secret, and so are the values of headers
+    such as Authorization.
 
     Raises:
         SettingsError: a variable is not set, or a header has characters that are not valid.
@@ -213,7 +197,7 @@ def fill_headers(headers: Mapping[str, str], *, api_key_env: str = "") -> Header
         secrets.update(_variable(found) for found in _VARIABLE.findall(template))
         if _SECRET_HEADER.search(name):
             secrets.update((value, value.rpartition(" ")[2]))
-    return Headers(values, tuple(sorted(secrets)))
+    return values, secrets
 
 
 def _variable(name: str) -> str:
@@ -232,11 +216,7 @@ _PLACEHOLDER: Final = re.compile(r"\{\{\s*([^{}]*?)\s*\}\}")
 
 
 def check_template(template: JsonValue) -> None:
-    """Check that every placeholder of a template is known.
-
-    Raises:
-        SettingsError: one is not.
-    """
+    """Check that every placeholder of a template is known; raise SettingsError if one is not."""
     for name in _placeholders(template):
         if name not in _PLACEHOLDERS and not (name.startswith(_MEMBER) and name != _MEMBER):
             near = get_close_matches(name, _PLACEHOLDERS, n=1)
@@ -271,7 +251,12 @@ def fill_template(template: JsonValue, values: JsonObject) -> JsonValue:
         return template
     if whole := _PLACEHOLDER.fullmatch(template):
         return _value(whole[1], values)
-    return _PLACEHOLDER.sub(lambda found: _text(_value(found[1], values)), template)
+
+    def text(found: re.Match[str]) -> str:
+        value = _value(found[1], values)
+        return "" if value is None else value if isinstance(value, str) else orjson.dumps(value).decode()
+
+    return _PLACEHOLDER.sub(text, template)
 
 
 def _value(name: str, values: JsonObject) -> JsonValue:
@@ -279,9 +264,3 @@ def _value(name: str, values: JsonObject) -> JsonValue:
     if name.startswith(_MEMBER) and isinstance(context, dict):
         return context.get(name.removeprefix(_MEMBER))
     return values.get(name)
-
-
-def _text(value: JsonValue) -> str:
-    if isinstance(value, str):
-        return value
-    return "" if value is None else orjson.dumps(value).decode()

@@ -7,6 +7,7 @@ from urllib.parse import urlsplit
 
 from evalmeta.engine.answers import generated_data
 from evalmeta.engine.http_endpoint import Endpoint
+from evalmeta.engine.interfaces import NothingToClose
 from evalmeta.engine.subjects.conversation import context_of, parse_arguments, plain_text
 from evalmeta.engine.subjects.http import fill_headers
 from evalmeta.errors import SettingsError, SubjectError
@@ -28,18 +29,14 @@ _ROLES: Final = {"agent": "assistant", "system": "system"}
 
 
 def bind_openai(settings: OpenAISubject) -> Subject:
-    """Return a subject for an endpoint for chat completions; no request is sent yet.
-
-    Raises:
-        SettingsError: the url is not valid, the variable with the key is not set, or `extra` asks for a stream.
-    """
+    """Return a subject for an endpoint for chat completions; raise SettingsError if a setting is not valid."""
     if settings.extra.get("stream"):
         raise SettingsError(
             "the subject's extra asks for a stream, which evalmeta does not support",
             actions=("Remove stream from the subject's extra in evalmeta.toml.",),
         )
-    headers = fill_headers(settings.headers, api_key_env=settings.api_key_env)
-    return _Agent(settings, Endpoint(settings.url, headers=headers.values, secrets=headers.secrets))
+    headers, secrets = fill_headers(settings.headers, api_key_env=settings.api_key_env)
+    return _Agent(settings, Endpoint(settings.url, headers=headers, secrets=secrets))
 
 
 class _Agent:
@@ -60,7 +57,7 @@ class _Agent:
         await self._endpoint.close()
 
 
-class _Session:
+class _Session(NothingToClose):
     """Keep the messages: the endpoint is stateless."""
 
     def __init__(self, agent: _Agent, messages: list[JsonObject]) -> None:
@@ -75,9 +72,6 @@ class _Session:
         self._messages = asked + answered
         return generated
 
-    async def close(self) -> None:
-        """Do nothing."""
-
 
 def _opening(system: str, case: Case) -> list[JsonObject]:
     context = "".join(f"\n{name}: {plain_text(value)}" for name, value in context_of(case).items())
@@ -90,7 +84,11 @@ def _opening(system: str, case: Case) -> list[JsonObject]:
 
 
 def _read(reply: JsonValue) -> GeneratedData:
-    message, ended = _message(reply)
+    choices = list_of_objects(reply, "choices") if isinstance(reply, dict) else []
+    message = choices[0].get("message") if choices else None
+    if not isinstance(message, dict):
+        raise SubjectError(f"the agent's reply has no choices[0].message: {_shown(reply)}")
+    ended = optional_text(choices[0], "finish_reason")
     actions = _actions(message)
     text = _text(message.get("content"))
     outcome = text or optional_text(message, "refusal") or text
@@ -99,14 +97,6 @@ def _read(reply: JsonValue) -> GeneratedData:
     usage = object_at(reply, "usage") if isinstance(reply, dict) else {}
     tokens = {"input": optional_integer(usage, "prompt_tokens"), "output": optional_integer(usage, "completion_tokens")}
     return generated_data({"outcome": outcome or "", "actions": actions, "tokens": tokens if usage else None})
-
-
-def _message(reply: JsonValue) -> tuple[JsonObject, str | None]:
-    choices = list_of_objects(reply, "choices") if isinstance(reply, dict) else []
-    message = choices[0].get("message") if choices else None
-    if not isinstance(message, dict):
-        raise SubjectError(f"the agent's reply has no choices[0].message: {_shown(reply)}")
-    return message, optional_text(choices[0], "finish_reason")
 
 
 def _text(content: JsonValue) -> str | None:

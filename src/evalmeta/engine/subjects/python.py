@@ -1,7 +1,4 @@
-"""An agent that is a Python object: a function that answers, or an object that opens sessions.
-
-Import a project's own Python modules: always fresh, and never the modules of another project.
-"""
+"""An agent that is a Python object: a function that answers, or an object that opens sessions."""
 
 from __future__ import annotations
 
@@ -12,13 +9,15 @@ import inspect
 import sys
 import threading
 from collections.abc import Awaitable
+from concurrent.futures import Future
 from contextlib import contextmanager, suppress
 from difflib import get_close_matches
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Final, NoReturn, Protocol, TypeVar
+from typing import TYPE_CHECKING, Final, Protocol, TypeVar
 
 from evalmeta.engine.answers import generated_data
+from evalmeta.engine.interfaces import NothingToClose
 from evalmeta.engine.subjects.conversation import context_of, history_of, turn_messages
 from evalmeta.errors import EvalmetaError, SettingsError, SubjectError, SubjectUnreachable
 from evalmeta.model.redaction import error_text
@@ -40,11 +39,7 @@ _T = TypeVar("_T")
 
 
 def bind_python(settings: PythonSubject, *, root: Path) -> Subject:
-    """Import the target `module:name` and return a subject for it; see `subject_of`.
-
-    Raises:
-        SettingsError: the target cannot be found or imported, or is not an agent.
-    """
+    """Import the target `module:name` and return a subject for it; raise SettingsError if it is not an agent."""
     target = settings.target
     module_name, _, path = target.partition(":")
     agent: object = import_from(root, module_name, target=target)
@@ -80,7 +75,7 @@ def subject_of(agent: object, *, root: Path, called: str = "the subject", retry_
         agent: the object.
         root: the project's folder; errors name files relative to it.
         called: the object's name in errors.
-        retry_on: names of transient exceptions, by their class or a base class: they make the engine retry the case.
+        retry_on: names of transient exceptions or their base classes; after one of them, the case is retried.
 
     Raises:
         SettingsError: the object is not an agent, or the class cannot be instantiated without arguments.
@@ -88,7 +83,13 @@ def subject_of(agent: object, *, root: Path, called: str = "the subject", retry_
     opener = getattr(agent, "open", None)
     calls = Calls(root, retry_on=retry_on)
     if inspect.isclass(agent) and callable(opener):
-        return _Agent(_instance(agent, called), calls)
+        try:
+            return _Agent(agent(), calls)
+        except Exception as error:
+            raise SettingsError(
+                f"{called} cannot be instantiated: {type(error).__name__}: {error}",
+                actions=(f"Let {agent.__name__}() work without arguments, or name an instance.",),
+            ) from error
     if callable(opener):
         return _Agent(agent, calls)
     if callable(agent) and not inspect.isclass(agent):
@@ -99,17 +100,6 @@ def subject_of(agent: object, *, root: Path, called: str = "the subject", retry_
     )
 
 
-def _instance(kind: type, called: str) -> object:
-    try:
-        instance: object = kind()
-    except Exception as error:
-        raise SettingsError(
-            f"{called} cannot be instantiated: {type(error).__name__}: {error}",
-            actions=(f"Let {kind.__name__}() work without arguments, or name an instance.",),
-        ) from error
-    return instance
-
-
 class Function(Protocol):
     """Anything that can be called."""
 
@@ -118,9 +108,7 @@ class Function(Protocol):
         ...
 
 
-class _FunctionAgent:
-    """An agent that is one function."""
-
+class _FunctionAgent(NothingToClose):
     def __init__(self, function: Function, calls: Calls) -> None:
         self._function = function
         self._calls = calls
@@ -128,11 +116,8 @@ class _FunctionAgent:
     async def open(self, case: Case) -> Session:
         return _FunctionSession(self._function, self._calls, case)
 
-    async def close(self) -> None:
-        """Do nothing."""
 
-
-class _FunctionSession:
+class _FunctionSession(NothingToClose):
     """Call the function for every turn, with the history so far."""
 
     def __init__(self, function: Function, calls: Calls, case: Case) -> None:
@@ -146,9 +131,6 @@ class _FunctionSession:
         generated = generated_data(await self._calls.call(self._function, utterance, **inputs))
         self._history += turn_messages(utterance, generated)
         return generated
-
-    async def close(self) -> None:
-        """Do nothing."""
 
 
 class _Agent:
@@ -260,40 +242,29 @@ async def in_thread(function: Callable[[], _T]) -> _T:
     `asyncio.to_thread` would.
     """
     loop = asyncio.get_running_loop()
-    done: asyncio.Future[Callable[[], _T]] = loop.create_future()
+    done: asyncio.Future[Future[_T]] = loop.create_future()
 
-    def deliver(outcome: Callable[[], _T]) -> None:
+    def deliver(outcome: Future[_T]) -> None:
         if not done.done():
             done.set_result(outcome)
 
     def run() -> None:
-        outcome = _outcome(function)
+        outcome: Future[_T] = Future()
+        try:
+            outcome.set_result(function())
+        except (KeyboardInterrupt, SystemExit, asyncio.CancelledError) as error:
+            # In the event loop these would end the whole run.
+            text = f"{type(error).__name__}: {error}"
+            outcome.set_exception(RuntimeError(text).with_traceback(error.__traceback__))
+        except BaseException as error:  # noqa: BLE001 - `result` raises it
+            outcome.set_exception(error)
         # The loop may be closed when a late answer comes.
         with suppress(RuntimeError):
             loop.call_soon_threadsafe(deliver, outcome)
 
     context = contextvars.copy_context()
     threading.Thread(target=context.run, args=(run,), name="evalmeta-agent", daemon=True).start()
-    return (await done)()
-
-
-def _outcome(function: Callable[[], _T]) -> Callable[[], _T]:
-    """Call a function; return a function that returns or raises the same."""
-    try:
-        value = function()
-    except BaseException as error:  # noqa: BLE001 - `in_thread` raises it
-        # In the event loop these would end the whole run.
-        if isinstance(error, KeyboardInterrupt | SystemExit | asyncio.CancelledError):
-            return _raiser(RuntimeError(f"{type(error).__name__}: {error}").with_traceback(error.__traceback__))
-        return _raiser(error)
-    return lambda: value
-
-
-def _raiser(error: BaseException) -> Callable[[], NoReturn]:
-    def fail() -> NoReturn:
-        raise error
-
-    return fail
+    return (await done).result()
 
 
 _lock: Final = threading.Lock()
@@ -302,13 +273,10 @@ _project_modules: Final[set[str]] = set()
 
 
 def import_from(root: Path, name: str, *, target: str) -> ModuleType:
-    """Import a module of the project in `root`, or an installed one.
+    """Import a module of the project in `root`, or an installed one; raise SettingsError, with the file, if it fails.
 
     `root` is on `sys.path` during the import. Modules that were imported from a project before are imported anew.
     Modules of other projects that have the same names are put back afterwards.
-
-    Raises:
-        SettingsError: the module cannot be found or imported; names the file.
     """
     with _lock, _isolated(root):
         try:

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from evalmeta.engine.subjects.command import bind_command
 from evalmeta.engine.subjects.python import bind_python, subject_of
-from evalmeta.engine.subjects.replay import bind_recorded, bind_replay
+from evalmeta.engine.subjects.replay import RecordedAnswers, bind_replay
 from evalmeta.errors import EvalmetaError, SettingsError
 from evalmeta.model.redaction import error_text
 from evalmeta.model.settings import (
@@ -30,12 +30,7 @@ if TYPE_CHECKING:
 
 
 def bind(settings: SubjectSettings, *, root: Path, sign_in: SignIn | None = None) -> Subject:
-    """Return the subject that a table of the settings describes.
-
-    Args:
-        settings: the subject's table.
-        root: the project's folder.
-        sign_in: returns sessions of stored logins, for agents in an org.
+    """Return the subject that a table of the settings describes; `sign_in` returns sessions for agents in an org.
 
     Raises:
         SettingsError: the settings name something that cannot be found or used.
@@ -47,7 +42,7 @@ def bind(settings: SubjectSettings, *, root: Path, sign_in: SignIn | None = None
         case ReplaySubject():
             subject = bind_replay(settings, root=root)
         case RecordedSubject():
-            subject = bind_recorded()
+            subject = RecordedAnswers()
         case CommandSubject():
             subject = bind_command(settings, root=root)
         case OpenAISubject():
@@ -71,9 +66,6 @@ def _bind_plugin(settings: PluginSubject, *, root: Path) -> Subject:
     """Return a subject for the agent that the package's `make(settings, *, root)` returns; see `subject_of`.
 
     `settings.model_extra` holds the table's keys besides `adapter`.
-
-    Raises:
-        SettingsError: no package adds this adapter, it cannot be loaded, or it does not return an agent.
     """
     if settings.adapter not in plugin_names("subjects"):
         raise unknown_plugin("subjects", settings.adapter, known=SUBJECT_ADAPTERS)

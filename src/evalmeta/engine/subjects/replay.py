@@ -12,6 +12,7 @@ import orjson
 
 from evalmeta import limits
 from evalmeta.engine.answers import generated_data
+from evalmeta.engine.interfaces import NothingToClose
 from evalmeta.errors import MessageUnreadable, SettingsError, SubjectError
 from evalmeta.protocol.connect import read_run
 from evalmeta.protocol.json_fields import list_of_objects, read_object
@@ -25,7 +26,7 @@ if TYPE_CHECKING:
     from evalmeta.engine.interfaces import Session, Subject
     from evalmeta.model.evaluation import Case
     from evalmeta.model.generated_data import GeneratedData
-    from evalmeta.model.json_value import JsonObject, JsonValue
+    from evalmeta.model.json_value import JsonValue
     from evalmeta.model.run import Run
     from evalmeta.model.settings import ReplaySubject
 
@@ -33,15 +34,11 @@ _RESULT_KEYS: Final = frozenset({"definition", "iteration", "number", "verdict",
 
 
 def bind_replay(settings: ReplaySubject, *, root: Path) -> Subject:
-    """Return a subject that looks up recorded answers by utterance; see `Recordings.take`.
-
-    Raises:
-        SettingsError: the file cannot be found, or does not hold recorded answers.
-    """
+    """Return a subject that looks up recorded answers by utterance; see `Recordings.take` and `read_recordings`."""
     return _Replay(read_recordings(root / settings.file), settings.file)
 
 
-class _Replay:
+class _Replay(NothingToClose):
     """Ignore history and context: the recorded agent knew them."""
 
     def __init__(self, recordings: Recordings, file: Path) -> None:
@@ -49,13 +46,17 @@ class _Replay:
         self._file = file
 
     async def open(self, case: Case) -> Session:
-        return _ReplaySession(self, case.number)
+        return _ReplaySession(self._recordings, self._file, case.number)
 
-    async def close(self) -> None:
-        """Do nothing."""
 
-    def answer(self, utterance: str, number: int) -> GeneratedData:
-        recording = self._recordings.take(utterance, number=number)
+class _ReplaySession(NothingToClose):
+    def __init__(self, recordings: Recordings, file: Path, number: int) -> None:
+        self._recordings = recordings
+        self._file = file
+        self._number = number
+
+    async def ask(self, utterance: str) -> GeneratedData:
+        recording = self._recordings.take(utterance, number=self._number)
         if recording is None:
             raise SubjectError(f"no recorded answer to {utterance[:100]!r} in {self._file}")
         if recording.generated is None:
@@ -64,32 +65,15 @@ class _Replay:
         return recording.generated
 
 
-class _ReplaySession:
-    def __init__(self, replay: _Replay, number: int) -> None:
-        self._replay = replay
-        self._number = number
+class RecordedAnswers(NothingToClose):
+    """A subject that answers every turn with the answer recorded in the evaluation's own file."""
 
-    async def ask(self, utterance: str) -> GeneratedData:
-        return self._replay.answer(utterance, self._number)
-
-    async def close(self) -> None:
-        """Do nothing."""
-
-
-def bind_recorded() -> Subject:
-    """Return a subject that answers every turn with the answer recorded in the evaluation's own file."""
-    return _Recorded()
-
-
-class _Recorded:
     async def open(self, case: Case) -> Session:
+        """Start with the first turn."""
         return _RecordedSession(case)
 
-    async def close(self) -> None:
-        """Do nothing."""
 
-
-class _RecordedSession:
+class _RecordedSession(NothingToClose):
     """Answer the turns of a case in their order, whatever the utterance."""
 
     def __init__(self, case: Case) -> None:
@@ -102,19 +86,10 @@ class _RecordedSession:
             raise SubjectError(f"case {self._case.number} has no recorded answer to {utterance[:100]!r}")
         return turn.recorded
 
-    async def close(self) -> None:
-        """Do nothing."""
-
 
 @dataclass(frozen=True, slots=True)
 class Recording:
-    """An agent's answer in one turn, or the reason why there is none.
-
-    Attributes:
-        generated: the answer.
-        error: the reason.
-        number: the case's number in the recorded run.
-    """
+    """An agent's answer in one turn, or the reason why there is none, and the case's number in the recorded run."""
 
     generated: GeneratedData | None = None
     error: str | None = None
@@ -274,10 +249,7 @@ def _run(source: JsonValue, *, prefix: str = "") -> Run:
     if not isinstance(source, Mapping):
         raise MessageUnreadable(f"{prefix}it is not a results object")
     try:
-        return read_testing_run(source) if _is_from_studio(source) else read_run(source)
+        is_from_studio = any("subjectResponse" in case for case in list_of_objects(source, "testCases"))
+        return read_testing_run(source) if is_from_studio else read_run(source)
     except MessageUnreadable as error:
         raise MessageUnreadable(f"{prefix}{error}") from None
-
-
-def _is_from_studio(run: JsonObject) -> bool:
-    return any("subjectResponse" in case for case in list_of_objects(run, "testCases"))
