@@ -22,7 +22,7 @@ from typing import TYPE_CHECKING, Final, NamedTuple, TypedDict
 from evalmeta.api.evaluate import evaluate_async as run_evaluation
 from evalmeta.engine.event_loop import run_to_end
 from evalmeta.engine.scorers.judged import read_parts
-from evalmeta.engine.subjects.replay import RecordedAnswers
+from evalmeta.engine.subjects.replay import bind_recorded
 from evalmeta.errors import UsageError
 from evalmeta.formats.databricks.reader import read_databricks_file, read_databricks_rows
 from evalmeta.formats.databricks.tables import result_rows, rows_of, run_metrics
@@ -136,7 +136,7 @@ async def evaluate_async(  # noqa: PLR0913 - the keywords of mlflow.evaluate, an
     document = _document(data, _config(evaluator_config), name, is_asked=model is not None)
     called = getattr(model, "__name__", None) or (type(model).__name__ if model else "recorded answers")
     evaluation = replace(document.evaluation, subject_name=str(called))
-    subject = RecordedAnswers() if model is None else model
+    subject = bind_recorded() if model is None else model
     finished = await run_evaluation(evaluation, subject, options=options, rater=rater, journal=journal, root=root)
     results = finished.run.cases
     rows = result_rows(evaluation.cases, results, read_parts=read_parts)

@@ -39,13 +39,7 @@ _HASTY_CLOSE_SECONDS: Final = limits.SHUTDOWN_SECONDS / 4
 
 @dataclass(frozen=True, slots=True)
 class CasePolicy:
-    """How the cases of a run are executed.
-
-    Attributes:
-        scorers: one scorer for each canonical expectation name.
-        seconds: the time limit of a case; pauses of the pacer do not count.
-        retries: the maximum number of retries of a case after transient errors.
-    """
+    """The scorers by canonical name, the seconds of a case without pauses, and its retries after transient errors."""
 
     scorers: Mapping[str, Scorer]
     seconds: float

@@ -28,7 +28,12 @@ def run_to_end(work: Coroutine[object, None, _T]) -> _T:
     try:
         return runner.run(work)
     finally:
-        if _end_tasks(loop):
+        tasks = asyncio.all_tasks(loop)
+        for task in tasks:
+            task.cancel()
+        if tasks:
+            loop.run_until_complete(asyncio.wait(tasks, timeout=limits.SHUTDOWN_SECONDS / 4))
+        if not asyncio.all_tasks(loop):
             runner.close()
         else:
             # Closing the runner would wait for the tasks, and asyncio would warn when they are destroyed.
@@ -57,13 +62,3 @@ class _Threads(ThreadPoolExecutor):
 
     def shutdown(self, wait: bool = True, *, cancel_futures: bool = False) -> None:  # noqa: FBT001, FBT002 - as its base class has it
         """Return at once."""
-
-
-def _end_tasks(loop: asyncio.AbstractEventLoop) -> bool:
-    """Cancel the tasks that are left; return whether all ended in time."""
-    tasks = asyncio.all_tasks(loop)
-    for task in tasks:
-        task.cancel()
-    if tasks:
-        loop.run_until_complete(asyncio.wait(tasks, timeout=limits.SHUTDOWN_SECONDS / 4))
-    return not asyncio.all_tasks(loop)

@@ -78,14 +78,9 @@ def _invalid_url(reason: str) -> SettingsError:
 class Endpoint:
     """One address that many sessions send requests to at the same time; it keeps no cookies.
 
-    Only connecting has a time limit: the case limits everything else.
-
-    Args:
-        url: http or https, where requests go; its query is kept.
-        headers: are sent with every request.
-        secrets: secrets in the headers; they are never shown, even if the endpoint repeats them.
-        busy_statuses: statuses that also mean that the endpoint is busy.
-        transport: replaces the network.
+    Only connecting has a time limit: the case limits everything else. The query of the URL is kept. `secrets` are in
+    the headers; they are never shown, even if the endpoint repeats them. `busy_statuses` also mean that the endpoint is
+    busy. `transport` replaces the network.
 
     Raises:
         SettingsError: the URL is not valid, or would send secrets over plain http to another machine.

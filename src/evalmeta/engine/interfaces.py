@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, NamedTuple, Protocol
 from evalmeta.model.definition import HistoryMessage
 
 if TYPE_CHECKING:
-    from collections.abc import Awaitable, Sequence
+    from collections.abc import Awaitable, Callable, Sequence
 
     from evalmeta.model.definition import Expectation
     from evalmeta.model.evaluation import Case
@@ -46,6 +46,17 @@ class NothingToClose:
         """Do nothing."""
 
 
+class SimpleSubject(NothingToClose):
+    """A subject without resources; a function makes the session of a case."""
+
+    def __init__(self, session_of: Callable[[Case], Session]) -> None:
+        self._session_of = session_of
+
+    async def open(self, case: Case) -> Session:
+        """Start a conversation."""
+        return self._session_of(case)
+
+
 class Exchange(NamedTuple):
     """One turn of a case: the utterance, the agent's response, and the turns before it."""
 
@@ -59,15 +70,11 @@ class Exchange(NamedTuple):
         """Return the conversation before the utterance: the case's history, then the earlier turns."""
         if not self.earlier:
             return self.case.history
-        messages = (
-            message
-            for turn in self.earlier
-            for message in (
-                HistoryMessage("user", turn.utterance),
-                HistoryMessage("agent", turn.generated.outcome, turn.generated.topic),
-            )
-        )
-        return (*self.case.history, *messages)
+        messages = list(self.case.history)
+        for turn in self.earlier:
+            messages.append(HistoryMessage("user", turn.utterance))
+            messages.append(HistoryMessage("agent", turn.generated.outcome, turn.generated.topic))
+        return tuple(messages)
 
 
 class Scorer(Protocol):

@@ -121,15 +121,11 @@ class _Resolver:
 
 
 def _items(step: Step, node: Sequence[JsonValue]) -> Iterable[JsonValue]:
-    match step:
-        case Everything():
-            return node
-        case Positions():
-            return [node[position] for position in step.positions if -len(node) <= position < len(node)]
-        case Range() if step.step != 0:
-            return node[step.start : step.end : step.step]
-        case _:
-            return ()
+    if isinstance(step, Everything):
+        return node
+    if isinstance(step, Positions):
+        return [node[position] for position in step.positions if -len(node) <= position < len(node)]
+    return node[step.start : step.end : step.step] if isinstance(step, Range) and step.step != 0 else ()
 
 
 def _holds(operator: str, left: JsonValue, right: JsonValue) -> bool:

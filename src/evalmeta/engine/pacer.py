@@ -20,9 +20,6 @@ class Pacer:
     Requests are spread evenly over every second. When the agent is busy, all requests wait as long as it asks for, and
     the concurrency is halved. Every answer after that increases it a little (additive increase, multiplicative
     decrease, as in TCP: RFC 5681, 3.1).
-
-    Attributes:
-        is_free: nothing is limited at the moment, so that callers need not call `enter`.
     """
 
     def __init__(self, *, rate: float | None = None, concurrency: int = limits.CONCURRENCY) -> None:
@@ -33,6 +30,7 @@ class Pacer:
         self._waiting: deque[asyncio.Future[None]] = deque()
         self._not_before = 0.0
         self._next_slot = 0.0
+        # While nothing is limited, callers need not call `enter`.
         self.is_free = not rate
 
     async def enter(self, *, is_utterance: bool = True) -> None:

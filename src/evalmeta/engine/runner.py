@@ -118,12 +118,7 @@ async def _stop(all_work: asyncio.Future[list[None]], workers: Sequence[asyncio.
 
 
 class _ResultWriter:
-    """Commit results to the journal in batches, then report them.
-
-    Attributes:
-        failure: the exception that stops the run.
-        stop: is done when there is a failure.
-    """
+    """Commit results to the journal in batches, then report them; `stop` is done when there is a `failure`."""
 
     def __init__(self, journal: Journal, on_results: OnResults | None, *, max_errors: int | None) -> None:
         self._journal = journal

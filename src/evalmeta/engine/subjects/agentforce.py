@@ -57,13 +57,10 @@ _TOKEN: Final = re.compile(r"[!-~]+")
 def bind_agentforce(
     settings: AgentforceSubject, *, sign_in: SignIn | None = None, transport: httpx.AsyncBaseTransport | None = None
 ) -> Subject:
-    """Return a subject for an agent in an org; no request is sent yet.
+    """Return a subject for an agent in an org; raise SettingsError if there is no token or an address is not valid.
 
     The user's messages of a case's history are really sent, and the agent's own answers to them are used: the Agent
     API (v1) has no other way to give a session a history. `sign_in` returns sessions for the setting `org`.
-
-    Raises:
-        SettingsError: there is no token, or an address is not valid.
     """
     source = _token_source(settings, sign_in, transport)
     root = settings.url.rstrip("/").removesuffix(agent_api.VERSION)
@@ -214,15 +211,11 @@ def _variables(case: Case, types: Mapping[str, str]) -> list[JsonObject]:
 
 def _type_of(value: JsonValue) -> str:
     """Return the Agent API's type of a value, empty if it has none."""
-    match value:
-        case bool():
-            return "Boolean"
-        case int() | float():
-            return "Number"
-        case str():
-            return "Text"
-        case _:
-            return ""
+    if isinstance(value, bool):
+        return "Boolean"
+    if isinstance(value, int | float):
+        return "Number"
+    return "Text" if isinstance(value, str) else ""
 
 
 def _read(reply: Reply, read: Callable[[JsonObject], _T]) -> _T:
@@ -291,8 +284,21 @@ def _new_token_rejected(token: _Token) -> SubjectError:
 def _token_of_environment(name: str, url: str) -> _TokenSource:
     """Return the token in an environment variable, which cannot be renewed."""
     token = child_environment().get(name, "").strip()
-    if not _TOKEN.fullmatch(token):
-        raise _no_token(name, is_set=bool(token))
+    if token and not _TOKEN.fullmatch(token):
+        raise SettingsError(
+            f"the environment variable {name} does not hold an access token: it has blanks or invalid characters",
+            actions=(f"Set {name} to the token alone.",),
+        )
+    if not token and name in os.environ:
+        raise SettingsError(
+            f"the environment variable {name} is hidden from the programs that run tests",
+            actions=("Pass the token in a variable with another name, such as AGENT_TOKEN, and name it in token_env.",),
+        )
+    if not token:
+        raise SettingsError(
+            f"the environment variable {name} is not set, but token_env in evalmeta.toml names it",
+            actions=(f"Set {name} to an access token with the scopes chatbot_api and sfap_api.",),
+        )
 
     async def source(ended: _Token | None) -> _Token:
         if ended:
@@ -300,23 +306,6 @@ def _token_of_environment(name: str, url: str) -> _TokenSource:
         return _Token(url, token, token)
 
     return source
-
-
-def _no_token(name: str, *, is_set: bool) -> SettingsError:
-    if is_set:
-        return SettingsError(
-            f"the environment variable {name} does not hold an access token: it has blanks or invalid characters",
-            actions=(f"Set {name} to the token alone.",),
-        )
-    if name in os.environ:
-        return SettingsError(
-            f"the environment variable {name} is hidden from the programs that run tests",
-            actions=("Pass the token in a variable with another name, such as AGENT_TOKEN, and name it in token_env.",),
-        )
-    return SettingsError(
-        f"the environment variable {name} is not set, but token_env in evalmeta.toml names it",
-        actions=(f"Set {name} to an access token with the scopes chatbot_api and sfap_api.",),
-    )
 
 
 def _tokens_of_org(org: str, sign_in: SignIn, transport: httpx.AsyncBaseTransport | None) -> _TokenSource:

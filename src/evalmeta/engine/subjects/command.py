@@ -43,7 +43,7 @@ def bind_command(settings: CommandSubject, *, root: Path) -> Subject:
     """Return a subject for a program that runs in `root`, with one process for each open session.
 
     The program inherits this process's environment without Salesforce tokens, and `settings.environment`. If it exits
-    while it is asked, the case is retried with another process. SettingsError if it cannot be found or executed.
+    while it is asked, the case is retried with another process.
     """
     environment = child_environment() | {"PYTHONUNBUFFERED": "1", **settings.environment}
     program = _find_program(settings.command[0], root, environment.get("PATH"))

@@ -43,24 +43,15 @@ def bind_http(settings: HttpSubject) -> Subject:
 
 class _Agent:
     def __init__(self, settings: HttpSubject, endpoint: Endpoint, paths: _Paths) -> None:
-        self._settings = settings
-        self._endpoint = endpoint
-        self._paths = paths
+        self.settings = settings
+        self.endpoint = endpoint
+        self.paths = paths
 
     async def open(self, case: Case) -> Session:
         return _Session(self, case)
 
-    async def ask(self, values: JsonObject) -> tuple[GeneratedData, JsonValue]:
-        """Return the answer and the endpoint's id of the session."""
-        body = fill_template(self._settings.request, values)
-        reply = (await self._endpoint.send(body, method=self._settings.method)).value
-        session = self._paths.first("session", reply)
-        if session is None:
-            session = values["session"]
-        return _generated(reply, self._paths, session), session
-
     async def close(self) -> None:
-        await self._endpoint.close()
+        await self.endpoint.close()
 
 
 class _Session(NothingToClose):
@@ -79,7 +70,14 @@ class _Session(NothingToClose):
             "context": self._context,
             "session": self._session,
         }
-        generated, self._session = await self._agent.ask(values)
+        agent = self._agent
+        body = fill_template(agent.settings.request, values)
+        reply = (await agent.endpoint.send(body, method=agent.settings.method)).value
+        session = agent.paths.first("session", reply)
+        if session is None:
+            session = self._session
+        generated = _generated(reply, agent.paths, session)
+        self._session = session
         self._history = [*self._history, *turn_messages(utterance, generated)]
         return generated
 
@@ -177,10 +175,7 @@ def fill_headers(headers: Mapping[str, str], *, api_key_env: str = "") -> tuple[
     """Return headers with the environment's value for each `${NAME}`, and the secrets in them.
 
     The key becomes a bearer token (RFC 6750). Values from the environment are secret, and so are the values of headers
-    such as Authorization.
-
-    Raises:
-        SettingsError: a variable is not set, or a header has characters that are not valid.
+    such as Authorization. SettingsError means that a variable is not set, or a header has invalid characters.
     """
     templates = {"Authorization": f"Bearer ${{{api_key_env}}}"} if api_key_env else {}
     templates |= headers

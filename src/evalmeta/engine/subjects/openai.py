@@ -46,7 +46,13 @@ class _Agent:
         self._path = "" if urlsplit(settings.url).path.rstrip("/").endswith(_PATH) else _PATH
 
     async def open(self, case: Case) -> Session:
-        return _Session(self, _opening(self._settings.system, case))
+        context = "".join(f"\n{name}: {plain_text(value)}" for name, value in context_of(case).items())
+        instructions = [self._settings.system, context and f"Context:{context}"]
+        messages: list[JsonObject] = [{"role": "system", "content": text} for text in instructions if text]
+        for entry in case.history:
+            role = _ROLES.get((entry.role or "").lower(), "user")
+            messages.append({"role": role, "content": entry.message or ""})
+        return _Session(self, messages)
 
     async def complete(self, messages: list[JsonObject]) -> JsonValue:
         settings = self._settings
@@ -71,16 +77,6 @@ class _Session(NothingToClose):
         answered: list[JsonObject] = [{"role": "assistant", "content": generated.outcome}] if generated.outcome else []
         self._messages = asked + answered
         return generated
-
-
-def _opening(system: str, case: Case) -> list[JsonObject]:
-    context = "".join(f"\n{name}: {plain_text(value)}" for name, value in context_of(case).items())
-    instructions = [system, context and f"Context:{context}"]
-    opening: list[JsonObject] = [{"role": "system", "content": text} for text in instructions if text]
-    for entry in case.history:
-        role = _ROLES.get((entry.role or "").lower(), "user")
-        opening.append({"role": role, "content": entry.message or ""})
-    return opening
 
 
 def _read(reply: JsonValue) -> GeneratedData:

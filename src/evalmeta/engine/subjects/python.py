@@ -10,20 +10,20 @@ import sys
 import threading
 from collections.abc import Awaitable
 from concurrent.futures import Future
-from contextlib import contextmanager, suppress
+from contextlib import suppress
 from difflib import get_close_matches
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Final, Protocol, TypeVar
 
 from evalmeta.engine.answers import generated_data
-from evalmeta.engine.interfaces import NothingToClose
+from evalmeta.engine.interfaces import NothingToClose, SimpleSubject
 from evalmeta.engine.subjects.conversation import context_of, history_of, turn_messages
 from evalmeta.errors import EvalmetaError, SettingsError, SubjectError, SubjectUnreachable
 from evalmeta.model.redaction import error_text
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable
     from types import ModuleType
 
     from evalmeta.engine.interfaces import Session, Subject
@@ -71,11 +71,8 @@ def subject_of(agent: object, *, root: Path, called: str = "the subject", retry_
     list of mappings with role, message and topic, `context` maps variable names to values. An agent that is busy
     raises `SubjectBusy`.
 
-    Args:
-        agent: the object.
-        root: the project's folder; errors name files relative to it.
-        called: the object's name in errors.
-        retry_on: names of transient exceptions or their base classes; after one of them, the case is retried.
+    Errors name files relative to `root`, and call the object `called`. `retry_on` names transient exceptions, by their
+    class or a base class; after one of them, the case is retried.
 
     Raises:
         SettingsError: the object is not an agent, or the class cannot be instantiated without arguments.
@@ -93,7 +90,7 @@ def subject_of(agent: object, *, root: Path, called: str = "the subject", retry_
     if callable(opener):
         return _Agent(agent, calls)
     if callable(agent) and not inspect.isclass(agent):
-        return _FunctionAgent(agent, calls)
+        return SimpleSubject(lambda case: _FunctionSession(agent, calls, case))
     raise SettingsError(
         f"{called} is neither a function nor an object with the method open: {type(agent).__name__}",
         actions=("Name a function answer(utterance), or a class with open(history, context).",),
@@ -106,15 +103,6 @@ class Function(Protocol):
     def __call__(self, *args: object, **inputs: object) -> object:
         """Return a result, or an awaitable of it."""
         ...
-
-
-class _FunctionAgent(NothingToClose):
-    def __init__(self, function: Function, calls: Calls) -> None:
-        self._function = function
-        self._calls = calls
-
-    async def open(self, case: Case) -> Session:
-        return _FunctionSession(self._function, self._calls, case)
 
 
 class _FunctionSession(NothingToClose):
@@ -197,10 +185,8 @@ class Calls:
     async def call(self, function: Function, *args: object, **inputs: object) -> object:
         """Return a function's result; run it in a daemon thread if it is not a coroutine function.
 
-        Raises:
-            SubjectUnreachable: it raised an exception that `retry_on` names.
-            SubjectError: it raised any other exception; the message names the line in the project. Exceptions of
-                evalmeta, such as SubjectBusy, are raised unchanged.
+        An exception that `retry_on` names becomes SubjectUnreachable. Another one becomes SubjectError, with the line
+        in the project, unless it is evalmeta's own, such as SubjectBusy.
         """
         try:
             if _is_async(function):
@@ -236,10 +222,9 @@ def _is_named(kind: type, name: str) -> bool:
 
 
 async def in_thread(function: Callable[[], _T]) -> _T:
-    """Return what a function returns, or raise what it raises, from a daemon thread of its own.
+    """Return what a function returns, or raise what it raises, in a new daemon thread.
 
-    After a cancellation, the thread is abandoned. It blocks neither the event loop nor the end of the process, as
-    `asyncio.to_thread` would.
+    After a cancellation, the thread is abandoned. Unlike `asyncio.to_thread`, it never delays the end of the process.
     """
     loop = asyncio.get_running_loop()
     done: asyncio.Future[Future[_T]] = loop.create_future()
@@ -278,30 +263,24 @@ def import_from(root: Path, name: str, *, target: str) -> ModuleType:
     `root` is on `sys.path` during the import. Modules that were imported from a project before are imported anew.
     Modules of other projects that have the same names are put back afterwards.
     """
-    with _lock, _isolated(root):
+    folder = root.resolve()
+    with _lock:
+        for earlier in _project_modules:
+            sys.modules.pop(earlier, None)
+        _project_modules.clear()
+        shadowed = {each: sys.modules.pop(each) for each in _shadowed(folder)}
+        known = set(sys.modules)
+        sys.path.insert(0, str(folder))
+        importlib.invalidate_caches()
         try:
             return importlib.import_module(name)
         except (Exception, SystemExit) as error:
             raise _import_failed(root, name, target, error) from error
-
-
-@contextmanager
-def _isolated(root: Path) -> Iterator[None]:
-    root = root.resolve()
-    for name in _project_modules:
-        sys.modules.pop(name, None)
-    _project_modules.clear()
-    shadowed = {name: sys.modules.pop(name) for name in _shadowed(root)}
-    known = set(sys.modules)
-    sys.path.insert(0, str(root))
-    importlib.invalidate_caches()
-    try:
-        yield
-    finally:
-        sys.path.remove(str(root))
-        new = sys.modules.keys() - known - shadowed.keys()
-        _project_modules.update(name for name in new if _is_in_project(sys.modules[name], root))
-        sys.modules.update(shadowed)
+        finally:
+            sys.path.remove(str(folder))
+            new = sys.modules.keys() - known - shadowed.keys()
+            _project_modules.update(each for each in new if _is_in_project(sys.modules[each], folder))
+            sys.modules.update(shadowed)
 
 
 def _shadowed(root: Path) -> list[str]:

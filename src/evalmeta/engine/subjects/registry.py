@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from evalmeta.engine.subjects.command import bind_command
 from evalmeta.engine.subjects.python import bind_python, subject_of
-from evalmeta.engine.subjects.replay import RecordedAnswers, bind_replay
+from evalmeta.engine.subjects.replay import bind_recorded, bind_replay
 from evalmeta.errors import EvalmetaError, SettingsError
 from evalmeta.model.redaction import error_text
 from evalmeta.model.settings import (
@@ -42,7 +42,7 @@ def bind(settings: SubjectSettings, *, root: Path, sign_in: SignIn | None = None
         case ReplaySubject():
             subject = bind_replay(settings, root=root)
         case RecordedSubject():
-            subject = RecordedAnswers()
+            subject = bind_recorded()
         case CommandSubject():
             subject = bind_command(settings, root=root)
         case OpenAISubject():

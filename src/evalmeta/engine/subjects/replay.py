@@ -12,7 +12,7 @@ import orjson
 
 from evalmeta import limits
 from evalmeta.engine.answers import generated_data
-from evalmeta.engine.interfaces import NothingToClose
+from evalmeta.engine.interfaces import NothingToClose, SimpleSubject
 from evalmeta.errors import MessageUnreadable, SettingsError, SubjectError
 from evalmeta.protocol.connect import read_run
 from evalmeta.protocol.json_fields import list_of_objects, read_object
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from pathlib import Path
     from typing import BinaryIO
 
-    from evalmeta.engine.interfaces import Session, Subject
+    from evalmeta.engine.interfaces import Subject
     from evalmeta.model.evaluation import Case
     from evalmeta.model.generated_data import GeneratedData
     from evalmeta.model.json_value import JsonValue
@@ -35,21 +35,13 @@ _RESULT_KEYS: Final = frozenset({"definition", "iteration", "number", "verdict",
 
 def bind_replay(settings: ReplaySubject, *, root: Path) -> Subject:
     """Return a subject that looks up recorded answers by utterance; see `Recordings.take` and `read_recordings`."""
-    return _Replay(read_recordings(root / settings.file), settings.file)
-
-
-class _Replay(NothingToClose):
-    """Ignore history and context: the recorded agent knew them."""
-
-    def __init__(self, recordings: Recordings, file: Path) -> None:
-        self._recordings = recordings
-        self._file = file
-
-    async def open(self, case: Case) -> Session:
-        return _ReplaySession(self._recordings, self._file, case.number)
+    recordings = read_recordings(root / settings.file)
+    return SimpleSubject(lambda case: _ReplaySession(recordings, settings.file, case.number))
 
 
 class _ReplaySession(NothingToClose):
+    """Ignore history and context: the recorded agent knew them."""
+
     def __init__(self, recordings: Recordings, file: Path, number: int) -> None:
         self._recordings = recordings
         self._file = file
@@ -65,12 +57,9 @@ class _ReplaySession(NothingToClose):
         return recording.generated
 
 
-class RecordedAnswers(NothingToClose):
-    """A subject that answers every turn with the answer recorded in the evaluation's own file."""
-
-    async def open(self, case: Case) -> Session:
-        """Start with the first turn."""
-        return _RecordedSession(case)
+def bind_recorded() -> Subject:
+    """Return a subject that answers every turn with the answer recorded in the evaluation's own file."""
+    return SimpleSubject(_RecordedSession)
 
 
 class _RecordedSession(NothingToClose):
@@ -127,7 +116,7 @@ def read_recordings(path: Path) -> Recordings:
     with its `utterance`, or an `utterance` with an `error`.
 
     Raises:
-        SettingsError: the file cannot be found, is too large, or holds something else; names the line.
+        SettingsError: the file cannot be found, is too large, or holds something else; it names the line.
     """
     try:
         with path.open("rb") as file:
