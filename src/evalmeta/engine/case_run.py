@@ -6,6 +6,7 @@ import asyncio
 import time
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field, replace
+from functools import partial
 from types import coroutine
 from typing import TYPE_CHECKING, Final, TypeVar
 
@@ -226,21 +227,18 @@ class _Attempt:
         session, _ = await self._paced(lambda: subject.open(self._case), is_utterance=False)
         self._session = session
         for number, turn in enumerate(self._case.turns, 1):
-            await self._send_turn(turn, session, _turn_number(self._case, number))
-
-    async def _send_turn(self, turn: Turn, session: Session, number: int) -> None:
-        if self._generated is not None:
-            self._earlier.append(EarlierTurn(self._utterance, self._generated))
-        self._utterance, self._generated = turn.utterance, None
-        answer, elapsed = await self._paced(lambda: session.ask(turn.utterance))
-        self._answered = time.monotonic()
-        # Replaying a recorded answer says nothing about the agent's latency.
-        measured = None if answer is turn.recorded else round(elapsed * 1000, 1)
-        self._generated = generated_data(answer, measured_ms=measured)
-        exchange = Exchange(self._case, turn.utterance, self._generated, tuple(self._earlier))
-        self._scoring = turn
-        await _score_turn(turn.expectations, exchange, self._policy.scorers, self._results, turn=number)
-        self._scoring = None
+            if self._generated is not None:
+                self._earlier.append(EarlierTurn(self._utterance, self._generated))
+            self._utterance, self._generated = turn.utterance, None
+            answer, elapsed = await self._paced(partial(session.ask, turn.utterance))
+            self._answered = time.monotonic()
+            # Replaying a recorded answer says nothing about the agent's latency.
+            measured = None if answer is turn.recorded else round(elapsed * 1000, 1)
+            self._generated = generated_data(answer, measured_ms=measured)
+            exchange = Exchange(self._case, turn.utterance, self._generated, tuple(self._earlier))
+            self._scoring, shown = turn, _turn_number(self._case, number)
+            await _score_turn(turn.expectations, exchange, self._policy.scorers, self._results, turn=shown)
+            self._scoring = None
 
     async def _paced(self, call: Callable[[], Awaitable[_T]], *, is_utterance: bool = True) -> tuple[_T, float]:
         """Call when the pacer allows it, and again if the agent was busy; return the answer and its seconds."""

@@ -41,10 +41,8 @@ def compare(
     """Compare the cases of two runs of the test `name`.
 
     If at least half of the cases of the smaller run are in both runs, McNemar's test compares the pairs. Otherwise
-    Fisher's test compares how many cases passed in each run.
-
-    `labels` are the names of both runs. `partial` says whether each run only sent some of its cases; cases with numbers
-    that a partial run does not have are ignored.
+    Fisher's test compares how many cases passed in each run. `labels` are the names of both runs. `partial` says
+    whether each run only sent some of its cases; cases with numbers that a partial run does not have are ignored.
     """
     before, after, not_asked = _without_unsent(before, after, partial)
     cases = []

@@ -126,26 +126,21 @@ class _Agent:
         self, method: _Method, path: str, body: JsonObject | None = None, *, headers: Mapping[str, str] | None = None
     ) -> Reply:
         """Send a request with the token, and again with a new one if the API rejects it; errors as `Endpoint.send`."""
-        token = await self._tokens.get()
-        try:
-            return await self._send(token, method, path, body, headers=headers)
-        except SubjectRefused as error:
-            if error.status != HTTPStatus.UNAUTHORIZED:
-                raise
-        token = await self._tokens.renew(token)
-        try:
-            return await self._send(token, method, path, body, headers=headers)
-        except SubjectRefused as error:
-            raise error if error.status != HTTPStatus.UNAUTHORIZED else _new_token_rejected(token) from None
-
-    async def _send(
-        self, token: _Token, method: _Method, path: str, body: JsonObject | None, *, headers: Mapping[str, str] | None
-    ) -> Reply:
-        headers = {"Authorization": f"Bearer {token.value}", **(headers or {})}
-        secrets = (token.value, token.session)
-        reply = await self._endpoint.send(body, path, method=method, headers=headers, secrets=secrets)
-        self._tokens.mark_accepted()
-        return reply
+        token, is_renewed = await self._tokens.get(), False
+        while True:
+            sent = {"Authorization": f"Bearer {token.value}", **(headers or {})}
+            secrets = (token.value, token.session)
+            try:
+                reply = await self._endpoint.send(body, path, method=method, headers=sent, secrets=secrets)
+            except SubjectRefused as error:
+                if error.status != HTTPStatus.UNAUTHORIZED:
+                    raise
+                if is_renewed:
+                    raise _new_token_rejected(token) from None
+            else:
+                self._tokens.mark_accepted()
+                return reply
+            token, is_renewed = await self._tokens.renew(token), True
 
 
 class _Session:

@@ -191,12 +191,7 @@ class Process(asyncio.SubprocessProtocol):
         return not (self._is_over or self._received)
 
     async def ask(self, message: JsonObject) -> JsonValue:
-        """Write one line and return the JSON that the program answers in one line; any error kills the program.
-
-        Raises:
-            SubjectUnreachable: the program exited; the message has the end of its stderr.
-            SubjectError: the program wrote something that is not JSON, too much, or an unexpected line.
-        """
+        """Write one line and return the JSON that the program answers in one line; any error kills the program."""
         try:
             line = await self._request(orjson.dumps(message, option=orjson.OPT_APPEND_NEWLINE))
             try:

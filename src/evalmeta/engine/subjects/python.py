@@ -43,23 +43,18 @@ def bind_python(settings: PythonSubject, *, root: Path) -> Subject:
     target = settings.target
     module_name, _, path = target.partition(":")
     agent: object = import_from(root, module_name, target=target)
-    for name in path.split("."):
-        agent = _attribute(agent, name, target)
-    return subject_of(agent, root=root, called=f"the subject's target {target!r}", retry_on=settings.retry_on)
-
-
-def _attribute(owner: object, name: str, target: str) -> object:
     missing = object()
-    found: object = getattr(owner, name, missing)
-    if found is not missing:
-        return found
-    near = get_close_matches(name, [known for known in dir(owner) if not known.startswith("_")], n=1)
-    hint = f"Did you mean {near[0]}? Correct" if near else "Define it, or correct"
-    where = getattr(owner, "__file__", None) or owner
-    raise SettingsError(
-        f"the subject's target {target!r} names {name}, which {where} does not define",
-        actions=(f"{hint} the target in evalmeta.toml.",),
-    )
+    for name in path.split("."):
+        owner, agent = agent, getattr(agent, name, missing)
+        if agent is missing:
+            near = get_close_matches(name, [known for known in dir(owner) if not known.startswith("_")], n=1)
+            hint = f"Did you mean {near[0]}? Correct" if near else "Define it, or correct"
+            where = getattr(owner, "__file__", None) or owner
+            raise SettingsError(
+                f"the subject's target {target!r} names {name}, which {where} does not define",
+                actions=(f"{hint} the target in evalmeta.toml.",),
+            )
+    return subject_of(agent, root=root, called=f"the subject's target {target!r}", retry_on=settings.retry_on)
 
 
 def subject_of(agent: object, *, root: Path, called: str = "the subject", retry_on: tuple[str, ...] = ()) -> Subject:

@@ -30,10 +30,9 @@ if TYPE_CHECKING:
 
 
 def bind(settings: SubjectSettings, *, root: Path, sign_in: SignIn | None = None) -> Subject:
-    """Return the subject that a table of the settings describes; `sign_in` returns sessions for agents in an org.
+    """Return the subject that a table of the settings describes; raise SettingsError if a setting is not valid.
 
-    Raises:
-        SettingsError: the settings name something that cannot be found or used.
+    `sign_in` returns sessions for agents in an org.
     """
     subject: Subject
     match settings:

@@ -109,14 +109,11 @@ class Recordings:
 
 
 def read_recordings(path: Path) -> Recordings:
-    """Read a file of recorded answers; the format is detected from the content.
+    """Read a file of recorded answers; raise SettingsError, with the line, if the content is not in a known format.
 
     It is a results object of the Testing API or of Agentforce Studio, alone or in the CLI's envelope; a list of them;
     or JSONL. A line of JSONL is a result of `--result-format jsonl`, or the return value of a Python agent together
     with its `utterance`, or an `utterance` with an `error`.
-
-    Raises:
-        SettingsError: the file cannot be found, is too large, or holds something else; it names the line.
     """
     try:
         with path.open("rb") as file:
