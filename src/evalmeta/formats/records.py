@@ -47,6 +47,7 @@ class Record:
 
     code: ClassVar[str] = "json"
     object_kind: ClassVar[str] = "an object"
+    object_hint: ClassVar[str] = ""
     list_hint: ClassVar[str] = ""
 
     def __init__(self, source: Source, path: Path, value: JsonValue, diagnostics: Diagnostics, *, called: str) -> None:
@@ -59,7 +60,9 @@ class Record:
         if isinstance(value, dict):
             self.values = value
         else:
-            self.error(f"{self.code}-type", f"{called} is {self._kind(value)}, not {self.object_kind}")
+            self.error(
+                f"{self.code}-type", f"{called} is {self._kind(value)}, not {self.object_kind}", hint=self.object_hint
+            )
             self.is_object = False
 
     def spellings(self, names: tuple[str, ...]) -> Sequence[str]:

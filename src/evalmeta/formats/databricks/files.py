@@ -19,7 +19,7 @@ from evalmeta.formats.json_source import JsonFile, read_json
 from evalmeta.formats.records import kind_of
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Sequence
+    from collections.abc import Callable, Iterable, Iterator, Sequence
     from pathlib import Path
     from typing import BinaryIO
 
@@ -30,16 +30,12 @@ if TYPE_CHECKING:
 RowFormat = Literal["json", "jsonl", "csv", "parquet"]
 
 _UTF8_MARK: Final = b"\xef\xbb\xbf"
-_PARQUET: Final = b"PAR1"
 _HEAD_BYTES: Final = 1_000_000
-_WRAPPERS: Final = ("rows", "data")
 _WRAPPED: Final = re.compile(rb'\{\s*"(?:rows|data)"\s*:\s*\[\s*')
-_REQUIRED_COLUMNS: Final = ("request", "inputs", "trace")
-_PARQUET_BATCH: Final = 100
 
 
 class ValueRow(JsonFile):
-    """A row that came as values: its place is a line, whatever stands in it; 0 when it has none."""
+    """A row of plain values: the place of each is the line of the row, or 0 when it has none."""
 
     def __init__(self, label: str, value: JsonObject, *, line: int = 0) -> None:
         super().__init__(label, value, b"", first_line=line)
@@ -55,7 +51,7 @@ def format_of(head: bytes, *, name: str = "") -> RowFormat:
     JSON is a list, an object around one, or one row; JSON Lines have an object in every line.
     """
     head = head.removeprefix(_UTF8_MARK).lstrip()
-    if head.startswith(_PARQUET):
+    if head.startswith(b"PAR1"):
         return "parquet"
     if name.endswith((".jsonl", ".ndjson")):
         return "jsonl"
@@ -69,45 +65,24 @@ def format_of(head: bytes, *, name: str = "") -> RowFormat:
 
 
 def rows_in(data: bytes, *, label: str, diagnostics: Diagnostics) -> Iterator[Row]:
-    """Yield the rows of a file that is in memory.
-
-    Raises:
-        FormatError: it cannot be read as a whole, such as broken JSON.
-        UsageError: it is Parquet, and the extra `databricks` is not installed.
-    """
-    form = format_of(data[:_HEAD_BYTES], name=label)
-    if form == "jsonl":
-        yield from _lines(io.BytesIO(data), label, diagnostics)
-    elif form == "csv":
-        yield from _csv_rows(data, label, diagnostics)
-    elif form == "parquet":
-        yield from _parquet_rows(io.BytesIO(data), label, diagnostics)
-    else:
-        yield from _json_rows(data, label, diagnostics)
+    """Return the rows of a file that is in memory; its name is its label."""
+    return _READERS[format_of(data[:_HEAD_BYTES], name=label)](io.BytesIO(data), label, diagnostics)
 
 
 def rows_of_file(path: Path, *, label: str, diagnostics: Diagnostics) -> Iterator[Row]:
-    """Yield the rows of a file on disk; raises like `rows_in`."""
+    """Yield the rows of a file on disk; of JSON Lines and Parquet at most a hundred are in memory at a time."""
     with path.open("rb") as file:
         form = format_of(file.read(_HEAD_BYTES), name=path.name)
-    if form in {"jsonl", "parquet"}:
-        yield from streamed_rows(path, form, label=label, diagnostics=diagnostics)
-    else:
-        yield from rows_in(path.read_bytes(), label=label, diagnostics=diagnostics)
+        file.seek(0)
+        yield from _READERS[form](file, label, diagnostics)
 
 
-def streamed_rows(path: Path, form: RowFormat, *, label: str, diagnostics: Diagnostics) -> Iterator[Row]:
-    """Yield the rows of a file of JSON Lines or Parquet; at most a hundred are in memory at a time."""
-    with path.open("rb") as file:
-        yield from (_parquet_rows if form == "parquet" else _lines)(file, label, diagnostics)
-
-
-def _json_rows(data: bytes, label: str, diagnostics: Diagnostics) -> Iterator[Row]:
-    file = read_json(data, label=label)
+def _json_rows(source: BinaryIO, label: str, diagnostics: Diagnostics) -> Iterator[Row]:
+    file = read_json(source.read(), label=label)
     path: tuple[str | int, ...] = ()
     rows = file.value
     if isinstance(rows, dict):
-        wrapper = next((key for key in _WRAPPERS if isinstance(rows.get(key), list)), None)
+        wrapper = next((key for key in ("rows", "data") if isinstance(rows.get(key), list)), None)
         if wrapper is None:
             if not {*COLUMNS, *GENAI_COLUMNS, "info"}.isdisjoint(rows):
                 yield Row(1, file)
@@ -127,7 +102,7 @@ def _lines(file: BinaryIO, label: str, diagnostics: Diagnostics) -> Iterator[Row
     number = 0
     for line_number, line in enumerate(_bounded_lines(file), 1):
         if line_number == 1:
-            line = line.removeprefix(_UTF8_MARK)  # noqa: PLW2901 - the mark is no part of the line
+            line = line.removeprefix(_UTF8_MARK)  # noqa: PLW2901 - the mark is not part of the line
         if not line.strip():
             continue
         number += 1
@@ -152,9 +127,9 @@ def _bounded_lines(file: BinaryIO) -> Iterator[bytes]:
         yield line
 
 
-def _csv_rows(data: bytes, label: str, diagnostics: Diagnostics) -> Iterator[Row]:
+def _csv_rows(file: BinaryIO, label: str, diagnostics: Diagnostics) -> Iterator[Row]:
     """Yield the rows of a table whose first line names the columns; an empty cell counts as missing."""
-    table = read_csv(data, diagnostics, max_bytes=limits.MAX_JSON_BYTES, max_chars=limits.MAX_ROW_BYTES)
+    table = read_csv(file.read(), diagnostics, max_bytes=limits.MAX_JSON_BYTES, max_chars=limits.MAX_ROW_BYTES)
     if (head := next(table, None)) is None:
         return
     titles = _titles(head.cells, diagnostics)
@@ -171,7 +146,7 @@ def _titles(cells: Sequence[str], diagnostics: Diagnostics) -> list[str]:
     for place, title in enumerate(titles):
         if title in titles[:place]:
             diagnostics.error("csv-columns", f"column {place + 1}, {title!r}, is repeated", line=1)
-    if {*_REQUIRED_COLUMNS}.isdisjoint(titles):
+    if {"request", "inputs", "trace"}.isdisjoint(titles):
         nearest = did_you_mean(titles[0], COLUMNS) if titles else ""
         diagnostics.error("csv-columns", "there is no column 'request', 'inputs' or 'trace'", line=1, hint=nearest)
     return titles
@@ -188,7 +163,7 @@ def _parquet_rows(file: BinaryIO, label: str, diagnostics: Diagnostics) -> Itera
     number = 0
     try:
         batches: Iterable[list[dict[str, object]]] = (
-            batch.to_pylist() for batch in parquet.ParquetFile(file).iter_batches(batch_size=_PARQUET_BATCH)
+            batch.to_pylist() for batch in parquet.ParquetFile(file).iter_batches(batch_size=100)
         )
         for batch in batches:
             for values in batch:
@@ -196,3 +171,11 @@ def _parquet_rows(file: BinaryIO, label: str, diagnostics: Diagnostics) -> Itera
                 yield Row(number, ValueRow(label, plain_row(values, number)))
     except (ArrowException, OSError) as error:
         diagnostics.error("parquet-syntax", f"this is not a valid Parquet file: {error}")
+
+
+_READERS: Final[dict[RowFormat, Callable[[BinaryIO, str, Diagnostics], Iterator[Row]]]] = {
+    "json": _json_rows,
+    "jsonl": _lines,
+    "csv": _csv_rows,
+    "parquet": _parquet_rows,
+}
