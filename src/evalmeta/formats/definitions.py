@@ -15,7 +15,7 @@ from evalmeta.model.definition import ContextVariable, Definition, Expectation, 
 from evalmeta.model.expectations import ACTIONS, OUTCOME, TOPIC, canonical_name, expectation_kind, render_actions
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+    from collections.abc import Callable, Iterable, Iterator, Sequence
 
     from evalmeta.formats.document import Document
     from evalmeta.model.evaluation import Case, Turn
@@ -23,10 +23,8 @@ if TYPE_CHECKING:
 
 
 _ANSWERS: Final = (
-    "response_match_score",
-    "final_response_match_v2",
+    *("response_match_score", "final_response_match_v2", "response_match"),
     "response/llm_judged/correctness/rating",
-    "response_match",
 )
 """Metrics that compare with an expected answer, which bot_response_rating does too."""
 _COUNTED: Final = re.compile(r"(?:[a-z]+[- _])?(\d+)")
@@ -35,16 +33,16 @@ _COUNTED: Final = re.compile(r"(?:[a-z]+[- _])?(\d+)")
 def definition_of(
     document: Document, *, subject_name: str | None = None, is_metadata: bool = False
 ) -> tuple[Definition, tuple[Loss, ...]]:
-    """Convert a document of another format into a definition; return it with what it cannot hold.
+    """Convert a document of another format into a definition; return it with the losses.
 
-    Expected tool calls become action_sequence_match, expected answers bot_response_rating,
-    and the state of a session context variables, as text. A turn whose answer nobody knows
-    is missing in the history of later ones: orgs take only pairs of question and answer.
+    Expected tool calls become action_sequence_match, expected answers bot_response_rating, and the state of a session
+    context variables, as text. A turn without a known answer is missing in the history of later ones: orgs accept only
+    pairs of question and answer.
 
     Args:
-        document: what was read.
-        subject_name: the agent, where the file names none or another one is meant.
-        is_metadata: whether the histories must keep the rules of definitions, which other formats have not.
+        document: the document.
+        subject_name: the agent; None for the one that the file names.
+        is_metadata: whether the histories must follow the rules of definitions.
     """
     evaluation = document.evaluation
     converter = _Converter(is_metadata=is_metadata)
@@ -55,14 +53,12 @@ def definition_of(
         subject_version=evaluation.subject_version,
         test_cases=tuple(converter.test_cases(evaluation.cases)),
     )
-    return definition, (*_policy_losses(document), *converter.losses)
-
-
-def _policy_losses(document: Document) -> Iterator[Loss]:
-    if document.iterations not in {None, 1}:
-        yield Loss("definition", f"that all cases are asked {document.iterations} times; say --iterations")
+    losses = list(converter.losses)
     if document.min_pass_rate not in {None, 1.0}:
-        yield Loss("definition", f"the pass rate {document.min_pass_rate:g}; say --min-pass-rate")
+        losses.insert(0, Loss("definition", f"the pass rate {document.min_pass_rate:g}; say --min-pass-rate"))
+    if document.iterations not in {None, 1}:
+        losses.insert(0, Loss("definition", f"that all cases are asked {document.iterations} times; say --iterations"))
+    return definition, tuple(losses)
 
 
 class _Converter:
@@ -88,9 +84,11 @@ class _Converter:
                 if place == 1:
                     self._note_case(case, where)
                 yield self._test_case(case, turn, history, number)
-                answer = _answer(turn)
+                recorded = turn.recorded
+                answer = _known(turn, recorded.outcome if recorded else None, OUTCOME, *_ANSWERS)
                 if answer is not None:
-                    history += (("user", turn.utterance, None), ("agent", answer, _topic(turn)))
+                    topic = _known(turn, recorded.topic if recorded else None, TOPIC)
+                    history += (("user", turn.utterance, None), ("agent", answer, topic))
                 elif place < len(case.turns):
                     what = f"the turn before it, {turn.utterance!r:.60}: its answer is not known"
                     self.lose(f"test case {number + 1}", what)
@@ -162,7 +160,9 @@ class _Converter:
             if terms.get("facts"):
                 self.lose(where, f"the facts that {name!r} expects")
             if expectation.expected_value is not None:
-                self._lose_judge(name, terms)
+                threshold = terms.get("threshold")
+                scale = "" if threshold is None else f" and its threshold {_plain(threshold)}"
+                self.lose("definition", f"the metric {name!r}{scale}; what it expects is judged as {OUTCOME}")
                 yield Expectation(OUTCOME, self.text(expectation.expected_value, where))
         elif expectation_kind(name) is None or expectation.is_custom:
             self.lose("definition", f"the metric {name!r}, for which definitions have no expectation")
@@ -186,26 +186,11 @@ class _Converter:
             self.lose(where, "the arguments of its expected calls; their names are kept")
         yield Expectation(ACTIONS, render_actions(self.text(str(each.get("name", "")), where) for each in taken))
 
-    def _lose_judge(self, name: str, terms: Mapping[str, JsonValue]) -> None:
-        threshold = terms.get("threshold")
-        scale = "" if threshold is None else f" and its threshold {_plain(threshold)}"
-        self.lose("definition", f"the metric {name!r}{scale}; what it expects is judged as {OUTCOME}")
 
-
-def _answer(turn: Turn) -> str | None:
-    """Return the agent's answer in a turn if it is known: the expected one, or else the recorded one."""
-    for each in turn.expectations:
-        if (each.name in _ANSWERS or canonical_name(each.name) == OUTCOME) and each.expected_value is not None:
-            return each.expected_value
-    return turn.recorded.outcome if turn.recorded else None
-
-
-def _topic(turn: Turn) -> str | None:
-    """Return the topic of a turn if it is known, as `_answer` does."""
-    for each in turn.expectations:
-        if canonical_name(each.name) == TOPIC and each.expected_value is not None:
-            return each.expected_value
-    return turn.recorded.topic if turn.recorded else None
+def _known(turn: Turn, recorded: str | None, *names: str) -> str | None:
+    """Return the first expected value of these names, or else the recorded value."""
+    values = (each.expected_value for each in turn.expectations if canonical_name(each.name) in names)
+    return next((value for value in values if value is not None), recorded)
 
 
 def _plain(value: JsonValue) -> str:
@@ -219,12 +204,8 @@ _SHOWN_CHARS: Final = 60
 def paired(messages: Sequence[HistoryMessage], lose: Callable[[str], None]) -> tuple[HistoryMessage, ...]:
     """Return a history that satisfies the rules history-role, history-order, history-index and history-topic.
 
-    Left out is what belongs to no pair of a user's question and the agent's answer; an answer whose topic is not
-    known gets one that says so, because definitions must name it.
-
-    Args:
-        messages: what was said, in its order.
-        lose: takes what is lost, in words.
+    Only pairs of a user's question and the agent's answer are kept; an unknown topic is written as `unknown`, because
+    definitions must name one. `lose` receives a text for each loss.
     """
     kept: list[HistoryMessage] = []
     asked: HistoryMessage | None = None

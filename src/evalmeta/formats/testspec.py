@@ -2,7 +2,7 @@
 
 Source: Agentforce DX, "Customize the Agent Test Spec", and the types TestSpec and NgtTestSpec of
 @salesforce/agents. A spec of Agentforce Studio is recognised by the `inputs` or `scorers` of its first test case.
-What a spec leaves out is not expected; sf writes an empty topic, response and action list for it instead.
+Keys that a spec omits expect nothing; sf writes an empty topic, response and action list for them instead.
 """
 
 from __future__ import annotations
@@ -109,7 +109,12 @@ def _expectations(case: YamlRecord) -> Iterator[Expectation]:
     if "expectedTopic" in case.values:
         yield Expectation(TOPIC, case.text("expectedTopic"))
     if "expectedActions" in case.values:
-        yield Expectation(ACTIONS, render_actions(_actions(case)) if case.has("expectedActions") else None)
+        actions = dict(case.texts("expectedActions"))
+        for place, name in actions.items():
+            if not name.strip():
+                case.error("spec-missing", "an action has no name", "expectedActions", place)
+        names = render_actions(map(str.strip, actions.values()))
+        yield Expectation(ACTIONS, names if case.has("expectedActions") else None)
     if "expectedOutcome" in case.values:
         yield Expectation(OUTCOME, case.text("expectedOutcome"))
     for place, name in case.texts("metrics"):
@@ -119,34 +124,25 @@ def _expectations(case: YamlRecord) -> Iterator[Expectation]:
         yield Expectation(name)
 
 
-def _actions(case: YamlRecord) -> Iterator[str]:
-    for place, name in case.texts("expectedActions"):
-        if not name.strip():
-            case.error("spec-missing", "an action has no name", "expectedActions", place)
-        yield name.strip()
-
-
 def _custom(record: YamlRecord) -> Expectation:
     record.check_keys("label", "name", "parameters", hints=_CUSTOM_HINTS)
     name = record.required_text("name")
     if name and name not in OPERATORS:
         hint = record.diagnostics.suggest(name, OPERATORS)
         record.error("spec-value", f"{name!r} is not a valid custom evaluation", "name", hint=hint)
-    parameters = tuple(map(_parameter, record.records("parameters", called="a parameter")))
+    parameters = tuple(
+        Parameter(*_pair(each, "name", "isReference"), each.boolean("isReference"))
+        for each in record.records("parameters", called="a parameter")
+    )
     return Expectation(name, label=record.text("label"), parameters=parameters)
-
-
-def _parameter(record: YamlRecord) -> Parameter:
-    record.check_keys("name", "value", "isReference")
-    return Parameter(record.required_text("name"), record.required_text("value"), record.boolean("isReference"))
 
 
 def _variables(inputs: YamlRecord) -> tuple[ContextVariable, ...]:
     return tuple(ContextVariable(*_pair(each)) for each in inputs.records("contextVariables", called="a variable"))
 
 
-def _pair(record: YamlRecord, name: str = "name") -> tuple[str, str]:
-    record.check_keys(name, "value")
+def _pair(record: YamlRecord, name: str = "name", *others: str) -> tuple[str, str]:
+    record.check_keys(name, "value", *others)
     return record.required_text(name), record.required_text("value")
 
 
@@ -165,14 +161,17 @@ def _studio_cases(root: YamlRecord) -> Iterator[TestCase]:
     number = 0
     for case in root.records("testCases", called="a test case of Agentforce Studio"):
         case.check_keys(*_STUDIO_CASE)
-        scorers = tuple(map(_scorer, case.records("scorers", called="a scorer")))
+        scorers = []
+        for each in case.records("scorers", called="a scorer"):
+            each.check_keys("name", "expected")
+            scorers.append(Expectation(each.required_text("name"), each.text("expected")))
         if not case.items("inputs"):
             case.error("spec-missing", f"{case.called} needs 'inputs'")
         if "scorers" not in case.values:
             case.require("scorers")
         for each in case.records("inputs", called="an input"):
             number += 1
-            yield TestCase(_studio_inputs(each), scorers, number)
+            yield TestCase(_studio_inputs(each), tuple(scorers), number)
 
 
 def _studio_inputs(record: YamlRecord) -> Inputs:
@@ -182,8 +181,3 @@ def _studio_inputs(record: YamlRecord) -> Inputs:
     utterance = record.text("utterance") if prompt_inputs else record.required_text("utterance")
     history = _history(record, numbers_messages=False)
     return Inputs(utterance or "", _variables(record), history, prompt_inputs)
-
-
-def _scorer(record: YamlRecord) -> Expectation:
-    record.check_keys("name", "expected")
-    return Expectation(record.required_text("name"), record.text("expected"))

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
     from evalmeta.formats.yaml_source import Yaml
-    from evalmeta.model.definition import Definition, Expectation, HistoryMessage, Inputs, Parameter, TestCase
+    from evalmeta.model.definition import Definition, Expectation, Inputs, TestCase
 
 
 def write_testspec(definition: Definition) -> Written:
@@ -49,29 +49,24 @@ def _cases(cases: Sequence[TestCase], losses: list[Loss]) -> Iterator[dict[str, 
         yield {**_inputs(case.inputs, losses, where), **_Sorted(case.expectations, losses, where).spec()}
 
 
-def _inputs(inputs: Inputs, losses: list[Loss], where: str, *, fills: bool = True) -> dict[str, Yaml]:
+def _inputs(inputs: Inputs, losses: list[Loss], where: str, *, numbers_messages: bool = True) -> dict[str, Yaml]:
     variables: list[Yaml] = [{"name": each.name, "value": each.value} for each in inputs.context_variables]
     history: list[Yaml] = []
     for place, message in enumerate(inputs.conversation_history):
-        losses += _message_losses(message, where)
-        history.append(_message(message, place=place if fills else None))
+        required: dict[str, Yaml] = {}
+        for name, value in (("role", message.role), ("message", message.message)):
+            required[name] = value or ""
+            if value is None:
+                losses.append(
+                    Loss(where, f"that a message of the history has no {name}; it is written with an empty one")
+                )
+        index = None if numbers_messages and message.index == place else message.index
+        history.append({**required, **_given(topic=message.topic, index=index)})
     return {"utterance": inputs.utterance, **_given(contextVariables=variables, conversationHistory=history)}
 
 
-def _message(message: HistoryMessage, *, place: int | None) -> dict[str, Yaml]:
-    index = None if message.index == place else message.index
-    required: dict[str, Yaml] = {"role": message.role or "", "message": message.message or ""}
-    return {**required, **_given(topic=message.topic, index=index)}
-
-
-def _message_losses(message: HistoryMessage, where: str) -> Iterator[Loss]:
-    for name, value in (("role", message.role), ("message", message.message)):
-        if value is None:
-            yield Loss(where, f"that a message of the history has no {name}; it is written with an empty one")
-
-
 class _Sorted:
-    """The expectations of a test case by the keys of a spec; what has no place there is lost."""
+    """The expectations of a test case by the keys of a spec; those without a key are losses."""
 
     def __init__(self, expectations: Sequence[Expectation], losses: list[Loss], where: str) -> None:
         self._losses = losses
@@ -96,7 +91,10 @@ class _Sorted:
         if expectation.label is not None:
             self._lose(f"the label {expectation.label!r} of {expectation.name!r}")
         if expectation.name in METRICS:
-            return self._take_metric(expectation)
+            if expectation.expected_value is not None:
+                self._lose(f"the expectedValue of {expectation.name!r}, which needs none")
+            self._metrics.append(expectation.name)
+            return len(_STANDARD) + 1
         if name not in _STANDARD:
             return self._drop(f"the expectation {expectation.name!r}, for which the format has no key")
         return self._take_standard(expectation, name)
@@ -104,16 +102,13 @@ class _Sorted:
     def _take_custom(self, expectation: Expectation) -> int:
         if expectation.expected_value is not None:
             self._lose(f"the expectedValue of {expectation.name!r}; its parameters are kept")
-        parameters: list[Yaml] = [_parameter(each) for each in expectation.parameters]
+        parameters: list[Yaml] = [
+            {"name": each.name, "value": each.value, **_given(isReference=each.is_reference)}
+            for each in expectation.parameters
+        ]
         label = _given(label=expectation.label)
         self._custom.append({**label, "name": expectation.name, "parameters": parameters})
         return 0
-
-    def _take_metric(self, expectation: Expectation) -> int:
-        if expectation.expected_value is not None:
-            self._lose(f"the expectedValue of {expectation.name!r}, which needs none")
-        self._metrics.append(expectation.name)
-        return len(_STANDARD) + 1
 
     def _take_standard(self, expectation: Expectation, name: str) -> int | None:
         rank, key = _STANDARD[name]
@@ -140,26 +135,24 @@ class _Sorted:
 _STANDARD = {TOPIC: (1, "expectedTopic"), ACTIONS: (2, "expectedActions"), OUTCOME: (3, "expectedOutcome")}
 
 
-def _parameter(parameter: Parameter) -> dict[str, Yaml]:
-    return {"name": parameter.name, "value": parameter.value, **_given(isReference=parameter.is_reference)}
-
-
 def _studio_cases(cases: Sequence[TestCase], losses: list[Loss]) -> Iterator[dict[str, Yaml]]:
     for place, case in enumerate(cases, 1):
         losses += number_losses(case, place)
-        losses += _scorer_losses(case, place)
-    numbered = enumerate(cases, 1)
-    for _, group in groupby(numbered, key=lambda each: _scorers(each[1])):
-        same = list(group)
-        inputs: list[Yaml] = [_studio_inputs(case, losses, case_name(case, place)) for place, case in same]
-        yield {"inputs": inputs, "scorers": _scorers(same[0][1])}
+        custom = (each.name for each in case.expectations if each.is_custom)
+        losses += (
+            Loss(case_name(case, place), f"that the scorer {name!r} is a custom one; its name is kept")
+            for name in custom
+        )
+    for scorers, group in groupby(enumerate(cases, 1), key=lambda each: _scorers(each[1])):
+        inputs: list[Yaml] = [_studio_inputs(case, losses, case_name(case, place)) for place, case in group]
+        yield {"inputs": inputs, "scorers": scorers}
 
 
 def _studio_inputs(case: TestCase, losses: list[Loss], where: str) -> dict[str, Yaml]:
     prompt_inputs: list[Yaml] = [
         {"referenceName": each.reference_name, "value": each.value} for each in case.inputs.prompt_inputs
     ]
-    fields = _inputs(case.inputs, losses, where, fills=False)
+    fields = _inputs(case.inputs, losses, where, numbers_messages=False)
     if prompt_inputs and not case.inputs.utterance:
         del fields["utterance"]
     return {**fields, **_given(promptInput=prompt_inputs)}
@@ -167,9 +160,3 @@ def _studio_inputs(case: TestCase, losses: list[Loss], where: str) -> dict[str, 
 
 def _scorers(case: TestCase) -> list[Yaml]:
     return [{"name": each.name, **_given(expected=each.expected_value)} for each in case.expectations]
-
-
-def _scorer_losses(case: TestCase, place: int) -> Iterator[Loss]:
-    for scorer in case.expectations:
-        if scorer.is_custom:
-            yield Loss(case_name(case, place), f"that the scorer {scorer.name!r} is a custom one; its name is kept")

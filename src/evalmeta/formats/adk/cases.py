@@ -28,11 +28,30 @@ RUBRIC_TYPES: Final = {
 """The metrics that judge by rubrics, and the type of the rubrics of cases and turns that are meant for them."""
 
 _CONTENT_HINT: Final = 'Write {"role": "user", "parts": [{"text": "..."}]}.'
+_SET: Final = ("evalSetId", "name", "description", "evalCases", "creationTimestamp")
+_CASE: Final = (
+    *("evalId", "conversation", "conversationScenario", "sessionInput", "creationTimestamp", "rubrics"),
+    "finalSessionState",
+)
+_SESSION: Final = ("appName", "userId", "sessionId", "state")
+_RUBRIC: Final = ("rubricId", "rubricContent", "description", "type")
+_TURN: Final = (
+    *("invocationId", "userContent", "finalResponse", "intermediateData", "creationTimestamp", "rubrics"),
+    *("duration", "appDetails"),
+)
+_INTERMEDIATE: Final = ("toolUses", "toolResponses", "intermediateResponses", "invocationEvents")
 _MEDIA: Final = (
     *("inlineData", "fileData", "functionCall", "functionResponse", "executableCode", "codeExecutionResult"),
     *("toolCall", "toolResponse"),
 )
 _PART: Final = ("text", "thought", "thoughtSignature", "videoMetadata", "mediaResolution", "partMetadata", *_MEDIA)
+_CALL: Final = ("id", "name", "args", "partialArgs", "willContinue")
+KEYS: Final = (
+    *(*_SET, *_CASE, *_SESSION, *_RUBRIC, *_TURN, *_INTERMEDIATE, *_PART, *_CALL),
+    *("textProperty", "mimeType", "fileUri", "displayName", "startOffset", "endOffset"),
+)
+"""The keys of an eval set in camelCase."""
+
 _HUMP: Final = re.compile("[A-Z]")
 
 
@@ -48,14 +67,14 @@ class Call(NamedTuple):
 
 
 class Reply(NamedTuple):
-    """What an agent is expected to say before its answer; it is not judged."""
+    """An expected message of an agent before its answer; it is not judged."""
 
     author: str
     text: str
 
 
 class Rubric(NamedTuple):
-    """A property that a judge says yes or no to; one without a type is for every metric."""
+    """A property that a judge confirms or denies; one without a type is for every metric."""
 
     id: str
     text: str
@@ -141,7 +160,7 @@ class AdkRecord(Record):
 def read_eval_set(file: JsonFile, diagnostics: Diagnostics) -> tuple[list[AdkCase], list[int]]:
     """Read an eval set; return its cases, and the line of each."""
     root = AdkRecord(file, (), file.value, diagnostics, called="an eval set")
-    root.check_keys("evalSetId", "name", "description", "evalCases", "creationTimestamp")
+    root.check_keys(*_SET)
     root.required_text("evalSetId")
     for name in ("name", "description"):
         root.text(name)
@@ -168,7 +187,7 @@ def read_session(record: AdkRecord | None) -> Session | None:
     """Read the start of a session; None when there is none."""
     if record is None:
         return None
-    record.check_keys("appName", "userId", "sessionId", "state")
+    record.check_keys(*_SESSION)
     return Session(record.text("appName") or "", record.text("userId") or "", record.object("state"))
 
 
@@ -176,7 +195,7 @@ def read_rubrics(record: AdkRecord) -> tuple[Rubric, ...]:
     """Read the rubrics of an object; two with the same id are a problem."""
     found: dict[str, Rubric] = {}
     for each in record.records("rubrics", called="a rubric"):
-        each.check_keys("rubricId", "rubricContent", "description", "type")
+        each.check_keys(*_RUBRIC)
         each.require("rubricContent", hint='Write {"text_property": "..."}.')
         content = each.record("rubricContent", called="a rubric's content")
         text = content.required_text("textProperty") if content else ""
@@ -193,10 +212,7 @@ def rubrics_json(rubrics: Iterable[Rubric]) -> JsonValue:
 
 
 def _case(record: AdkRecord) -> AdkCase:
-    record.check_keys(
-        *("evalId", "conversation", "conversationScenario", "sessionInput", "creationTimestamp", "rubrics"),
-        "finalSessionState",
-    )
+    record.check_keys(*_CASE)
     eval_id = record.required_text("evalId")
     if record.has("evalId") and not eval_id.strip():
         record.error("adk-id", "the id of a case is empty", "evalId")
@@ -217,10 +233,7 @@ def _case(record: AdkRecord) -> AdkCase:
 
 
 def _turn(record: AdkRecord) -> AdkTurn:
-    record.check_keys(
-        *("invocationId", "userContent", "finalResponse", "intermediateData", "creationTimestamp", "rubrics"),
-        *("duration", "appDetails"),
-    )
+    record.check_keys(*_TURN)
     data = record.record("intermediateData", called="the intermediate data")
     calls = _intermediate_calls(data) if data else None
     return AdkTurn(_utterance(record), _reference(record), calls, rubrics=read_rubrics(record))
@@ -267,7 +280,7 @@ def _content(record: AdkRecord) -> tuple[str | None, str]:
 
 def _intermediate_calls(record: AdkRecord) -> tuple[Call, ...] | None:
     """Read the tool calls of intermediate data, in both forms; None when it has none of them."""
-    record.check_keys("toolUses", "toolResponses", "intermediateResponses", "invocationEvents")
+    record.check_keys(*_INTERMEDIATE)
     if record.has("invocationEvents"):
         if record.has("toolUses"):
             message = "the expected tool calls are given twice, in 'toolUses' and in 'invocationEvents'"
@@ -287,5 +300,5 @@ def _event_calls(record: AdkRecord) -> Iterator[Call]:
 
 
 def _call(record: AdkRecord) -> Call:
-    record.check_keys("id", "name", "args", "partialArgs", "willContinue")
+    record.check_keys(*_CALL)
     return Call(record.required_text("name"), record.object("args"))

@@ -9,8 +9,6 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final, NamedTuple
 
-import orjson
-
 from evalmeta import limits
 from evalmeta.formats.adk.cases import RUBRIC_TYPES, AdkRecord, read_rubrics
 from evalmeta.formats.diagnostics import Diagnostics
@@ -22,7 +20,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
     from evalmeta.formats.adk.cases import Rubric
-    from evalmeta.model.json_value import JsonObject, JsonValue
+    from evalmeta.model.json_value import JsonObject
     from evalmeta.model.problem import Problem
     from evalmeta.model.settings import MissingData
 
@@ -53,17 +51,10 @@ _METRICS: Final = {
 _EFFICIENCY: Final = ("tool_call_count_v1", "token_usage_v1", "invocation_duration_v1", "inference_call_count_v1")
 _NOT_MEASURED: Final = "inference_call_count_v1"
 _UNSUPPORTED: Final = (
-    "rubric_based_multi_turn_trajectory_quality_v1",
-    "per_turn_user_simulator_quality_v1",
-    "multi_turn_task_success_v1",
-    "multi_turn_trajectory_quality_v1",
-    "multi_turn_tool_use_quality_v1",
+    *("rubric_based_multi_turn_trajectory_quality_v1", "per_turn_user_simulator_quality_v1"),
+    *("multi_turn_task_success_v1", "multi_turn_trajectory_quality_v1", "multi_turn_tool_use_quality_v1"),
 )
 _MATCH_TYPES: Final = ("EXACT", "IN_ORDER", "ANY_ORDER")
-_TOKENS: Final = ("unicode", "ascii", "typescript")
-_AGGREGATES: Final = ("majority", "share")
-_MISSING: Final = ("undecided", "adk")
-_WRITTEN: Final = ("threshold", "match_type", "ignore_args")
 _NUM_SAMPLES: Final = 5
 _EXAMPLE: Final = 'Write {"criteria": {"response_match_score": 0.8}}.'
 
@@ -73,7 +64,6 @@ class Criterion:
     """A metric that judges every case.
 
     Attributes:
-        name: the metric's name.
         terms: the options of the metric's scorer; `threshold` is the least mean that passes, and is missing
             for a metric that is only measured.
         rubrics: the rubrics of every case, for metrics that judge by rubrics.
@@ -121,16 +111,7 @@ DEFAULT_CONFIG: Final = AdkConfig(
 
 
 def read_test_config(data: bytes, *, label: str) -> AdkConfig:
-    """Read a test_config.json.
-
-    Args:
-        data: the file's bytes.
-        label: the file's name as messages show it.
-
-    Raises:
-        FormatError: it is not valid JSON, has no criteria, an unknown metric or a value that the metric does not
-            accept; `problems` has every reason with line and column.
-    """
+    """Read a test_config.json; raise FormatError, with every problem and its place, if it is not valid."""
     diagnostics = Diagnostics(label)
     file = read_json(data, label=label)
     root = AdkRecord(file, (), file.value, diagnostics, called=ADK_CONFIG)
@@ -147,26 +128,15 @@ def read_test_config(data: bytes, *, label: str) -> AdkConfig:
     return AdkConfig(criteria, missing=extension.missing, notes=diagnostics.notes)
 
 
-def write_test_config(config: AdkConfig) -> bytes:
-    """Write criteria as a test_config.json in Python's spelling, which ADK-TS reads where criteria are numbers."""
-    criteria = {each.name: _as_written(each.terms) for each in config.criteria}
-    return orjson.dumps({"criteria": criteria}, option=orjson.OPT_INDENT_2 | orjson.OPT_APPEND_NEWLINE)
-
-
-def _as_written(terms: JsonObject) -> JsonValue:
-    is_plain = terms.get("match_type", "EXACT") == "EXACT" and not terms.get("ignore_args")
-    return terms.get("threshold") if is_plain else {name: terms[name] for name in _WRITTEN}
-
-
 def _extension(root: AdkRecord) -> _Extension:
     record = root.record("evalmeta", called="the key 'evalmeta'")
     if record is None:
         return _Extension()
     record.check_keys("missing", "tokens", "aggregate")
     return _Extension(
-        "adk" if _chosen(record, "missing", _MISSING) == "adk" else "undecided",
-        _chosen(record, "tokens", _TOKENS),
-        _chosen(record, "aggregate", _AGGREGATES),
+        "adk" if _chosen(record, "missing", ("undecided", "adk")) == "adk" else "undecided",
+        _chosen(record, "tokens", ("unicode", "ascii", "typescript")),
+        _chosen(record, "aggregate", ("majority", "share")),
     )
 
 
@@ -194,15 +164,11 @@ def _custom_metrics(root: AdkRecord) -> Iterator[tuple[str, str]]:
         if code.items("args"):
             code.error("adk-config", f"{code.called} has arguments, which are not supported", "args")
         function = code.required_text("name")
-        if function and not _is_dotted(function):
+        first, *others = function.split(".")
+        if function and not (others and all(part.isidentifier() for part in (first, *others))):
             message = f"{function!r} is not a dotted name of a function, such as package.module.function"
             code.error("adk-config", message, "name")
         yield name, function
-
-
-def _is_dotted(name: str) -> bool:
-    parts = name.split(".")
-    return len(parts) > 1 and all(part.isidentifier() for part in parts)
 
 
 def _criteria(root: AdkRecord, customs: Mapping[str, str], extension: _Extension) -> Iterator[Criterion]:

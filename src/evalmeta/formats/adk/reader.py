@@ -1,10 +1,6 @@
-"""The eval sets of Google's Agent Development Kit, of adk-python and adk-ts, read into evaluations.
+"""The eval sets of Google's Agent Development Kit (adk-python and adk-ts), and its deprecated arrays, as evaluations.
 
-Which criteria judge them stands in another file, `test_config.json`; `config` reads it.
-
-ADK's deprecated arrays, which came before eval sets.
-
-Sources: ADK-TS, "Testing Agents", Legacy Test Format; google-adk 2.13, local_eval_sets_manager.py and
+Sources of the arrays: ADK-TS, "Testing Agents", Legacy Test Format; google-adk 2.13, local_eval_sets_manager.py and
 agent_evaluator.py. In Python the rows of a file are the turns of one case; in TypeScript each row is a case.
 """
 
@@ -58,7 +54,7 @@ if TYPE_CHECKING:
 
 
 LEGACY: Final = "adk-legacy"
-"""The code of the note that a file has the form that came before eval sets."""
+"""The code of the warning that a file is a deprecated array."""
 _SET_KEYS: Final = {*both("evalSetId"), *both("evalCases")}
 _REFERENCES: Final = (RESPONSE_MATCH, FINAL_RESPONSE_MATCH)
 _FILE_NAME: Final = re.compile(r"[^/\\]*\Z")
@@ -78,14 +74,13 @@ def read_adk(
 
     Args:
         data: the file's bytes.
-        label: the file's path as messages show it; an array of one case is called by it.
+        label: the file's path as messages show it; its name is the name of an array's only case.
         name: what to call the evaluation.
-        config: what judges it.
-        dialect: what the rows of an array mean; `auto` tells it by the keys of its tools.
+        config: the criteria.
+        dialect: what the rows of an array mean; `auto` detects it from the keys of its tools.
 
     Raises:
-        FormatError: it is no JSON, or nothing that could be evaluated as it was meant;
-            `problems` has every reason with line and column.
+        FormatError: it is not valid JSON, or not a valid eval set; `problems` has every reason with line and column.
     """
     diagnostics = Diagnostics(label)
     file = _read(read_json(data, label=label), diagnostics, dialect)
@@ -93,11 +88,11 @@ def read_adk(
     _note_idle(file, config, diagnostics)
     diagnostics.check()
     cases = tuple(_case(number, each, config) for number, each in enumerate(file.cases, 1))
-    return Document(
-        Evaluation(name, _subject_name(file.cases), cases),
-        notes=(*config.notes, *diagnostics.notes),
-        lines=dict(enumerate(file.lines, 1)),
-    )
+    apps = {each.session.app_name for each in file.cases if each.session and each.session.app_name}
+    # Cases of several apps name no subject.
+    evaluation = Evaluation(name, apps.pop() if len(apps) == 1 else "", cases)
+    notes = (*config.notes, *diagnostics.notes)
+    return Document(evaluation, notes=notes, lines=dict(enumerate(file.lines, 1)))
 
 
 def read_file(path: Path, *, label: str, name: str, reading: Reading) -> Document:
@@ -109,13 +104,7 @@ def read_file(path: Path, *, label: str, name: str, reading: Reading) -> Documen
 
 
 class AdkFile(NamedTuple):
-    """A file as it is.
-
-    Attributes:
-        dialect: of an array that came before eval sets, in which way it was read; None of an eval set.
-        lines: the line of each case.
-        notes: warnings.
-    """
+    """The cases of a file with the line of each, and warnings; the dialect is None unless it is a deprecated array."""
 
     cases: Sequence[AdkCase]
     dialect: Dialect | None
@@ -157,12 +146,6 @@ def _read_legacy(file: JsonFile, diagnostics: Diagnostics, dialect: AdkDialect) 
         hint = f"{_GUESS} {hint}"
     diagnostics.warn(LEGACY, message, line=file.first_line, column=1, hint=hint)
     return AdkFile(legacy.cases, legacy.dialect, legacy.lines)
-
-
-def _subject_name(cases: Sequence[AdkCase]) -> str:
-    """Return the app that the cases name; an empty text when they name several."""
-    names = {each.session.app_name for each in cases if each.session and each.session.app_name}
-    return names.pop() if len(names) == 1 else ""
 
 
 def _note_missing(cases: Sequence[AdkCase], config: AdkConfig, diagnostics: Diagnostics) -> None:
@@ -227,9 +210,9 @@ def _expectations(case: AdkCase, turn: AdkTurn, config: AdkConfig, *, is_last: b
 def _expectation(criterion: Criterion, case: AdkCase, turn: AdkTurn, config: AdkConfig) -> Expectation:
     name, terms, strict = criterion.name, criterion.terms, config.missing == "adk"
     if name == TRAJECTORY:
-        calls = None if turn.calls is None else [each.as_json() for each in turn.calls]
         shown = None if turn.calls is None else ", ".join(map(_shown, turn.calls)) or "no calls"
-        return Expectation(name, shown, terms={**terms, "calls": calls, **({"missing": "empty"} if strict else {})})
+        missing: JsonObject = {"missing": "empty"} if strict else {}
+        return Expectation(name, shown, terms={**terms, "calls": _calls_json(turn), **missing})
     if name == RESPONSE_MATCH:
         return Expectation(name, turn.reference, terms={**terms, **({"missing": "zero"} if strict else {})})
     if name == FINAL_RESPONSE_MATCH:
@@ -247,16 +230,14 @@ def _rubrics(criterion: Criterion, case: AdkCase, turn: AdkTurn) -> list[Rubric]
 
 def _whole(case: AdkCase) -> JsonObject:
     """Return the conversation as the user's own function receives it."""
-    return {
-        "invocations": [
-            {
-                "utterance": turn.utterance,
-                "reference": turn.reference,
-                "calls": None if turn.calls is None else [each.as_json() for each in turn.calls],
-            }
-            for turn in case.turns
-        ]
-    }
+    invocations: list[JsonValue] = [
+        {"utterance": turn.utterance, "reference": turn.reference, "calls": _calls_json(turn)} for turn in case.turns
+    ]
+    return {"invocations": invocations}
+
+
+def _calls_json(turn: AdkTurn) -> JsonValue:
+    return None if turn.calls is None else [each.as_json() for each in turn.calls]
 
 
 def _shown(call: Call) -> str:
@@ -274,7 +255,7 @@ def _config_beside(path: Path, label: str) -> AdkConfig:
 
 
 def _misplaced(path: Path, label: str) -> Iterator[Problem]:
-    """Yield a warning of a configuration that was perhaps meant for a file, but has another name or folder."""
+    """Yield a warning of a configuration that probably belongs to a file but has another name or folder."""
     beside = [path.with_name(name) for name in _MISSPELT]
     found = next((each for each in (*beside, path.parent.parent / ADK_CONFIG) if each.is_file()), None)
     found = found or next(iter(sorted(path.parent.glob(f"*/{ADK_CONFIG}"))), None)
@@ -292,12 +273,11 @@ _TOOLS: Final[dict[Dialect, tuple[str, str]]] = {"python": ("tool_name", "tool_i
 
 
 class Legacy(NamedTuple):
-    """The cases of an array.
+    """The cases of an array, with the line of each.
 
     Attributes:
-        lines: the line of each case.
         dialect: how it was read.
-        is_grouped: whether each item has rows of its own.
+        is_grouped: whether each item has a list of rows.
         is_guess: whether the dialect cannot be detected, and another one would return other cases.
     """
 
@@ -311,10 +291,7 @@ class Legacy(NamedTuple):
 def read_legacy(file: JsonFile, diagnostics: Diagnostics, *, dialect: Dialect | None) -> Legacy:
     """Read an array of rows, or of groups of rows `{name, data, initial_session}`, each of which is a case.
 
-    Args:
-        file: the file; it holds a list.
-        diagnostics: where problems are added.
-        dialect: what rows mean; None detects it from the keys of the tools, and is Python where there are none.
+    Without a dialect, the keys of the tools decide what rows mean; without tools, it is Python.
     """
     items = file.value if isinstance(file.value, list) else []
     lines = file.lines_of(())
@@ -366,8 +343,11 @@ def _row(record: AdkRecord) -> AdkTurn:
         record.error("adk-empty", "the query of a row is empty", "query")
     tools = record.records("expectedToolUse", called="a tool use")
     calls = tuple(map(_call, tools)) if record.has("expectedToolUse") else None
-    replies = record.records("expectedIntermediateAgentResponses", called="an intermediate response")
-    return AdkTurn(utterance, record.text("reference") or None, calls, tuple(map(_reply, replies)))
+    replies = []
+    for each in record.records("expectedIntermediateAgentResponses", called="an intermediate response"):
+        each.check_keys("author", "text")
+        replies.append(Reply(each.text("author") or "", each.text("text") or ""))
+    return AdkTurn(utterance, record.text("reference") or None, calls, tuple(replies))
 
 
 def _call(record: AdkRecord) -> Call:
@@ -375,8 +355,3 @@ def _call(record: AdkRecord) -> Call:
     if record.has("mockToolOutput"):
         record.warn("adk-unused", "'mock_tool_output' is ignored: evalmeta does not replace tools", "mockToolOutput")
     return Call(record.required_text("tool_name", "toolName", "name"), record.object("toolInput", "args"))
-
-
-def _reply(record: AdkRecord) -> Reply:
-    record.check_keys("author", "text")
-    return Reply(record.text("author") or "", record.text("text") or "")

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Final
 
 import orjson
 
-from evalmeta.formats.adk.cases import AdkCase, AdkTurn, Call, Session, both, snake
+from evalmeta.formats.adk.cases import KEYS, AdkCase, AdkTurn, Call, Session, both, snake
 from evalmeta.formats.adk.reader import LEGACY, read_adk_file
 from evalmeta.formats.diagnostics import Loss, Written, case_name, number_losses, subject_losses
 from evalmeta.model.expectations import ACTIONS, OUTCOME, canonical_name, parse_actions
@@ -26,16 +26,10 @@ _ANSWERS: Final = {"response_match_score": 0.8}
 
 
 def write_adk(definition: Definition, *, dialect: Dialect = "python") -> Written:
-    """Write a definition as an eval set: a case for each test case.
+    """Write a definition as an eval set: a case for each test case, and the criteria for `test_config.json`.
 
-    A test case whose history is the one before it, with its question and its expected
-    answer, is the next turn of the same case; `definitions.definition_of` takes turns apart
-    in this way. What judges an eval set stands in a `test_config.json` beside it.
-
-    Args:
-        definition: what is written.
-        dialect: which program reads it: adk-python has the keys in snake_case, adk-ts in
-            camelCase, and neither takes the other's.
+    A test case whose history is the history, question and expected answer of the one before it is the next turn of
+    the same case. The dialect decides the spelling: adk-python reads snake_case only, adk-ts camelCase only.
     """
     losses = list(subject_losses(definition))
     if not definition.test_cases:
@@ -57,8 +51,8 @@ def write_adk(definition: Definition, *, dialect: Dialect = "python") -> Written
     if any(turn.calls for case in cases for turn in case.turns):
         has_answers = any(turn.reference is not None for case in cases for turn in case.turns)
         config = {"criteria": {**_ANY_ARGUMENTS, **(_ANSWERS if has_answers else {})}}
-        told = f"that arguments of actions are not compared; test_config.json says so: {orjson.dumps(config).decode()}"
-        losses.append(Loss("definition", told))
+        what = f"that arguments of actions are not compared; test_config.json says so: {orjson.dumps(config).decode()}"
+        losses.append(Loss("definition", what))
     content = write_adk_cases(cases, name=definition.name, description=definition.description, dialect=dialect)
     return Written(content, tuple(losses), None if config is None else _pretty(config))
 
@@ -71,8 +65,7 @@ def write_adk_cases(
     if description is not None:
         found["description"] = description
     found |= {"evalCases": [_case_json(case) for case in cases], "creationTimestamp": 0}
-    spelt = found if dialect == "typescript" else _in_snake_case(found)
-    return _pretty(spelt)
+    return _pretty(_respelt(found, _SPELLINGS[dialect]))
 
 
 def _pretty(value: object) -> bytes:
@@ -80,13 +73,14 @@ def _pretty(value: object) -> bytes:
 
 
 class _TurnBuilder:
-    """One test case on its way into a conversation."""
+    """A test case that becomes a turn of a conversation."""
 
     def __init__(self, case: TestCase, subject_name: str, where: str) -> None:
         self._inputs = case.inputs
         self._where = where
         self.losses: list[Loss] = []
-        self.turn = AdkTurn(_question(case.inputs), *self._expected(case.expectations))
+        prompts = "\n".join(f"{each.reference_name}: {each.value}" for each in case.inputs.prompt_inputs)
+        self.turn = AdkTurn(case.inputs.utterance or prompts, *self._expected(case.expectations))
         state = {each.name: each.value for each in case.inputs.context_variables}
         if len(state) < len(case.inputs.context_variables):
             self._lose("context variables of the same name but the last")
@@ -144,10 +138,6 @@ class _TurnBuilder:
             self.losses.append(loss)
 
 
-def _question(inputs: Inputs) -> str:
-    return inputs.utterance or "\n".join(f"{each.reference_name}: {each.value}" for each in inputs.prompt_inputs)
-
-
 def _said(inputs: Inputs) -> list[tuple[str | None, str | None]]:
     return [(each.role, each.message) for each in inputs.conversation_history]
 
@@ -176,50 +166,24 @@ def _content(role: str, text: str) -> JsonObject:
     return {"role": role, "parts": [{"text": text}]}
 
 
-def _in_snake_case(value: JsonValue) -> JsonValue:
-    """Return a value with ADK's own keys in snake_case; the user's own keys keep their spelling."""
-    if isinstance(value, dict):
-        return {
-            snake(key): inner if key in {"state", "args"} else _in_snake_case(inner) for key, inner in value.items()
-        }
-    return [_in_snake_case(each) for each in value] if isinstance(value, list) else value
-
-
-_KEYS: Final = (
-    *("evalSetId", "evalCases", "creationTimestamp", "evalId", "conversationScenario", "sessionInput"),
-    *("finalSessionState", "invocationId", "userContent", "finalResponse", "intermediateData", "appDetails"),
-    *("appName", "userId", "sessionId", "toolUses", "toolResponses", "intermediateResponses", "invocationEvents"),
-    *("inlineData", "fileData", "functionCall", "functionResponse", "executableCode", "codeExecutionResult"),
-    *("toolCall", "toolResponse", "thoughtSignature", "videoMetadata", "mediaResolution", "partMetadata"),
-    *("partialArgs", "willContinue", "rubricId", "rubricContent", "textProperty", "mimeType", "fileUri"),
-    *("displayName", "startOffset", "endOffset"),
-)
 _SPELLINGS: Final[dict[Dialect, dict[str, str]]] = {
-    "python": {name: snake(name) for name in _KEYS},
-    "typescript": {spelling: name for name in _KEYS for spelling in both(name)},
+    "python": {name: snake(name) for name in KEYS},
+    "typescript": {spelling: name for name in KEYS for spelling in both(name)},
 }
 _USERS: Final = frozenset(chain.from_iterable(map(both, ("state", "args", "finalSessionState", "partMetadata"))))
 _ANSWER_KEYS: Final = frozenset((*both("functionResponse"), *both("toolResponses")))
 
 
 def respell(data: bytes, *, label: str, name: str, dialect: Dialect) -> Written:
-    """Write a file of ADK in the spelling of a dialect; only ADK's own keys change in an eval set.
+    """Write a file of ADK in the spelling of a dialect; raise FormatError if it cannot be read.
 
-    A deprecated array becomes an eval set; its ignored keys are losses.
-
-    Args:
-        data: the file.
-        label: its path, for messages.
-        name: what an eval set is called that is made of an array.
-        dialect: who is to read it.
-
-    Raises:
-        FormatError: the file cannot be read; `problems` has every reason.
+    Only ADK's own keys change in an eval set. A deprecated array becomes an eval set with this name; its ignored keys
+    are losses.
     """
     file = read_adk_file(data, label=label)
     if file.dialect is None:
         spelt = _respelt(orjson.loads(data.removeprefix(b"\xef\xbb\xbf")), _SPELLINGS[dialect])
-        return Written(orjson.dumps(spelt, option=orjson.OPT_INDENT_2 | orjson.OPT_APPEND_NEWLINE))
+        return Written(_pretty(spelt))
     losses = (Loss(f"line {each.location.line}", each.message) for each in file.notes if each.code != LEGACY)
     return Written(write_adk_cases(file.cases, name=name, dialect=dialect), tuple(losses))
 

@@ -1,8 +1,8 @@
 """The metrics of Agent Evaluation by their documented names, and the columns that each needs.
 
 Source: Databricks, "Built-in AI judges" (required inputs of each judge) and "Agent Evaluation input schema"
-(computed metrics). A judge is there when its columns are; an agent that is asked gives response, retrieved
-context, tokens and latency itself.
+(computed metrics). A row has the judges whose columns it has; the response, the retrieved context, the tokens and the
+latency of an agent that is asked come from the agent.
 """
 
 from __future__ import annotations
@@ -76,7 +76,7 @@ METRICS: Final = (
 
 
 class MetricSelection(NamedTuple):
-    """What an evaluator is configured to judge by: global guidelines in groups by name, the metrics, those it names."""
+    """The configuration of an evaluator: global guidelines in groups by name, its metrics, and those that it names."""
 
     global_guidelines: Mapping[str, Sequence[str]]
     metrics: Sequence[Metric]
@@ -84,10 +84,10 @@ class MetricSelection(NamedTuple):
 
 
 class RowExpectations(NamedTuple):
-    """What one row asks of its answer.
+    """The expectations of one row.
 
     Attributes:
-        columns: what is there to judge by, in the words of `Metric.needs`.
+        columns: the columns that exist, in the words of `Metric.needs`.
         guidelines: in groups by name; the name of the only group may be empty.
     """
 
@@ -99,14 +99,10 @@ class RowExpectations(NamedTuple):
 
 
 def select_metrics(metrics: Sequence[str] | None, global_guidelines: Guidelines | None) -> MetricSelection:
-    """Return the configuration of an evaluator; tokens and latency are always computed.
+    """Return the configuration of an evaluator; raise UsageError if a name or the guidelines are not valid.
 
-    Args:
-        metrics: the judges to ask and `document_recall`, by short or documented names; None stands for all.
-        global_guidelines: a list, or lists by name.
-
-    Raises:
-        UsageError: there is no metric of a name, or the guidelines are none.
+    Tokens and latency are always computed. `metrics` are judges and `document_recall`, by short or documented names;
+    None is all of them.
     """
     groups = guideline_groups(() if global_guidelines is None else global_guidelines)
     if metrics is None:
@@ -124,11 +120,7 @@ def select_metrics(metrics: Sequence[str] | None, global_guidelines: Guidelines 
 
 
 def guideline_groups(guidelines: object) -> Mapping[str, Sequence[str]]:
-    """Return guidelines as lists by name, without empty lists; the name of a plain list is empty.
-
-    Raises:
-        UsageError: they are no list of texts, nor lists of texts by name.
-    """
+    """Return guidelines as lists by name, without empty lists; the name of a plain list is empty."""
     groups = guidelines if isinstance(guidelines, Mapping) else {"": guidelines}
     found = {str(name): list(_texts(group)) for name, group in groups.items()}
     return {name: group for name, group in found.items() if group}

@@ -1,8 +1,7 @@
 """Tables of Agent Evaluation: data frames read into rows, and results as rows and metrics.
 
-Judges answer yes or no, with a rationale; what could not be judged is neither, and its error message says why. A row
-passes when no judge says no. The root cause is the first judge of `_ROOT_CAUSES` that says no: bad retrieval prevents
-good answers. One relevant passage is enough.
+A row passes when no judge says no. The root cause is the first judge of `_ROOT_CAUSES` that says no: bad retrieval
+prevents good answers. One relevant passage is enough.
 """
 
 from __future__ import annotations
@@ -17,21 +16,7 @@ from typing import TYPE_CHECKING, Final, Protocol, TypeAlias, runtime_checkable
 
 from evalmeta import limits
 from evalmeta.errors import UsageError
-from evalmeta.formats.databricks.metrics import (
-    CHUNK_RELEVANCE,
-    CONTEXT_SUFFICIENCY,
-    CORRECTNESS,
-    DOCUMENT_RECALL,
-    GLOBAL_GUIDELINES,
-    GROUNDEDNESS,
-    GUIDELINES,
-    INPUT_TOKENS,
-    LATENCY,
-    OUTPUT_TOKENS,
-    RELEVANCE,
-    SAFETY,
-    TOTAL_TOKENS,
-)
+from evalmeta.formats.databricks import metrics
 from evalmeta.model.run import Verdict
 
 if TYPE_CHECKING:
@@ -48,17 +33,11 @@ if TYPE_CHECKING:
 
 _RATING: Final = "/rating"
 _ROOT_CAUSES: Final = (
-    CONTEXT_SUFFICIENCY,
-    CHUNK_RELEVANCE,
-    GROUNDEDNESS,
-    CORRECTNESS,
-    RELEVANCE,
-    SAFETY,
-    GUIDELINES,
-    GLOBAL_GUIDELINES,
+    *(metrics.CONTEXT_SUFFICIENCY, metrics.CHUNK_RELEVANCE, metrics.GROUNDEDNESS, metrics.CORRECTNESS),
+    *(metrics.RELEVANCE, metrics.SAFETY, metrics.GUIDELINES, metrics.GLOBAL_GUIDELINES),
 )
 _ROLES: Final = {"agent": "assistant"}
-_MEASURED: Final = frozenset({TOTAL_TOKENS, INPUT_TOKENS, OUTPUT_TOKENS, LATENCY})
+_MEASURED: Final = frozenset({metrics.TOTAL_TOKENS, metrics.INPUT_TOKENS, metrics.OUTPUT_TOKENS, metrics.LATENCY})
 _FIRST: Final = (
     *("request_id", "request", "response", "retrieved_context", "expected_response", "expected_facts", "guidelines"),
     *("expected_retrieved_context", "trace", "model_error_message"),
@@ -74,8 +53,7 @@ _SAMPLES: Final = re.compile(r"^\d+ of \d+ samples[^:]*: ")
 def run_metrics(cases: Iterable[Case], results: Sequence[CaseResult]) -> dict[str, float]:
     """Return the metrics of a run: the share of yes (0 to 1) for judges, the average for numbers.
 
-    What was not judged or not measured counts in neither; a metric that nothing came of is NaN, and one
-    that no row has is not there.
+    Results without a verdict or a value do not count; a metric that has only such results is NaN.
     """
     numbers: dict[str, list[float]] = {}
     for expectation in (each for case in cases for turn in case.turns for each in turn.expectations):
@@ -97,12 +75,15 @@ def _metric(of: Expectation | TestResult) -> str:
 def result_rows(cases: Iterable[Case], results: Sequence[CaseResult], *, read_parts: ReadParts) -> list[ResultRow]:
     """Return a row for every result, all with the same columns, in the order of the results.
 
-    `read_parts` takes the explanation of what was judged one by one apart: label, name and rationale of each.
+    `read_parts` splits the explanation of a metric that judges several items: label, name and rationale of each.
     """
     by_number = {case.number: case for case in cases}
     rows = [_row(by_number[each.number], each, read_parts) for each in results]
     found = dict.fromkeys(key for row in rows for key in row)
-    columns = sorted(found, key=_place)
+    # The request, the answer and what is expected come first, the overall assessment last.
+    columns = sorted(
+        found, key=lambda name: _FIRST.index(name) if name in _FIRST else len(_FIRST) + (name in _NO_CAUSE)
+    )
     return [{column: row.get(column) for column in columns} for row in rows]
 
 
@@ -117,18 +98,16 @@ def _row(case: Case, result: CaseResult, read_parts: ReadParts) -> ResultRow:
         row["trace"] = json.dumps(generated.trace, ensure_ascii=False)
     if result.error is not None:
         row["model_error_message"] = result.error
+    groups: dict[str, JsonValue] = {}
     for expectation in case.turns[0].expectations:
         row |= _expected(expectation)
-    if groups := _guidelines(case.turns[0].expectations):
-        row["guidelines"] = groups
+        if expectation.name == metrics.GUIDELINES:
+            groups[expectation.label or ""] = expectation.terms.get("guidelines")
+    if groups:
+        row["guidelines"] = groups[""] if [*groups] == [""] else groups
     for each in result.results:
         row |= _judged(each, read_parts)
     return {**row, **_NO_CAUSE, **_overall(result.results)}
-
-
-def _place(column: str) -> int:
-    """Return the position of a column: request, response and expectations first, the assessment last."""
-    return _FIRST.index(column) if column in _FIRST else len(_FIRST) + (column in _NO_CAUSE)
 
 
 def _request(case: Case, utterance: str) -> JsonValue:
@@ -141,10 +120,10 @@ def _request(case: Case, utterance: str) -> JsonValue:
 def _expected(expectation: Expectation) -> Mapping[str, JsonValue]:
     """Return the columns of the row that an expectation was made from."""
     terms = expectation.terms
-    if expectation.name in {CORRECTNESS, CONTEXT_SUFFICIENCY}:
-        told = {"expected_response": expectation.expected_value, "expected_facts": terms.get("facts")}
-        return {key: value for key, value in told.items() if value is not None}
-    if expectation.name == DOCUMENT_RECALL:
+    if expectation.name in {metrics.CORRECTNESS, metrics.CONTEXT_SUFFICIENCY}:
+        columns = {"expected_response": expectation.expected_value, "expected_facts": terms.get("facts")}
+        return {key: value for key, value in columns.items() if value is not None}
+    if expectation.name == metrics.DOCUMENT_RECALL:
         uris = terms.get("uris")
         return {
             "expected_retrieved_context": [{"doc_uri": uri} for uri in uris if uri] if isinstance(uris, list) else []
@@ -152,35 +131,29 @@ def _expected(expectation: Expectation) -> Mapping[str, JsonValue]:
     return {}
 
 
-def _guidelines(expectations: Iterable[Expectation]) -> JsonValue:
-    """Return the guidelines of a row: a list, or lists by the names of their groups."""
-    groups = {each.label or "": each.terms.get("guidelines") for each in expectations if each.name == GUIDELINES}
-    return groups[""] if [*groups] == [""] else groups
-
-
 def _judged(result: TestResult, read_parts: ReadParts) -> Mapping[str, JsonValue]:
-    if result.name == CHUNK_RELEVANCE:
+    if result.name == metrics.CHUNK_RELEVANCE:
         return _chunks(result, read_parts)
     if not result.name.endswith(_RATING):
         return {result.name: result.score}
     base, word = _labelled(result).removesuffix(_RATING), _yes_or_no(result)
-    told: dict[str, JsonValue] = {f"{base}/rating": word}
-    told[f"{base}/rationale"] = _rationale(result.explanation) if word else None
+    columns: dict[str, JsonValue] = {f"{base}/rating": word}
+    columns[f"{base}/rationale"] = _rationale(result.explanation) if word else None
     if word is None:
-        told[f"{base}/error_message"] = result.error or result.explanation
-    return told
+        columns[f"{base}/error_message"] = result.error or result.explanation
+    return columns
 
 
 def _chunks(result: TestResult, read_parts: ReadParts) -> Mapping[str, JsonValue]:
     """Return a rating and a rationale for each passage with content, in their order."""
-    base = CHUNK_RELEVANCE.removesuffix("/precision")
-    told: dict[str, JsonValue] = {f"{base}/precision": result.score}
+    base = metrics.CHUNK_RELEVANCE.removesuffix("/precision")
+    columns: dict[str, JsonValue] = {f"{base}/precision": result.score}
     if result.score is None:
-        return {**told, f"{base}/error_message": result.error or result.explanation}
+        return {**columns, f"{base}/error_message": result.error or result.explanation}
     parts = read_parts(result.explanation)
-    told[f"{base}/ratings"] = [label for label, _, _ in parts]
-    told[f"{base}/rationales"] = [_rationale(each) for _, _, each in parts]
-    return told
+    columns[f"{base}/ratings"] = [label for label, _, _ in parts]
+    columns[f"{base}/rationales"] = [_rationale(each) for _, _, each in parts]
+    return columns
 
 
 def _overall(results: Sequence[TestResult]) -> Mapping[str, JsonValue]:
@@ -203,7 +176,7 @@ def _rationale(explanation: str) -> str:
 
 
 def _assessed(result: TestResult) -> str | None:
-    if result.name == CHUNK_RELEVANCE:
+    if result.name == metrics.CHUNK_RELEVANCE:
         return None if result.score is None else "yes" if result.score > 0 else "no"
     return _yes_or_no(result) if result.name in _ROOT_CAUSES else None
 
@@ -220,12 +193,11 @@ def _labelled(result: Expectation | TestResult) -> str:
 
 
 _HINT: Final = ("Give a DataFrame, a list of dicts, a dict of columns, or a path.",)
-_MISSING: Final = frozenset({"NaTType", "NAType"})
 
 
 @runtime_checkable
 class _Frame(Protocol):
-    """What pandas calls a DataFrame; Spark's has `toPandas`."""
+    """A DataFrame of pandas."""
 
     def to_dict(self, orient: str) -> object: ...
 
@@ -237,7 +209,7 @@ class _SparkFrame(Protocol):
 
 @runtime_checkable
 class _Array(Protocol):
-    """What numpy calls an array or a number of its own."""
+    """An array or a number of numpy."""
 
     def tolist(self) -> object: ...
 
@@ -245,11 +217,8 @@ class _Array(Protocol):
 def rows_of(data: object) -> list[JsonObject]:
     """Return the rows of a table as plain values: NaN and missing values become None, arrays become lists.
 
-    Args:
-        data: a DataFrame of pandas or Spark, an iterable of mappings, or a mapping of columns to lists.
-
-    Raises:
-        UsageError: it is none of these, or holds something that JSON has not.
+    The table is a DataFrame of pandas or Spark, an iterable of mappings, or a mapping of columns to lists; anything
+    else, and a value that JSON cannot hold, raises UsageError.
     """
     if isinstance(data, _SparkFrame):
         data = data.toPandas()
@@ -292,7 +261,11 @@ def _plain_one(value: object, where: str, depth: int) -> JsonValue:
     if value is None or isinstance(value, bool) or type(value) is int:
         return value
     if isinstance(value, str):
-        return _encodable(value, where)
+        try:
+            value.encode()
+        except UnicodeEncodeError as error:
+            raise UsageError(f"{where} is not valid Unicode text ({error.reason})") from error
+        return value
     if isinstance(value, float):
         if math.isinf(value):
             raise UsageError(f"{where} holds {value}, which JSON cannot hold")
@@ -301,22 +274,14 @@ def _plain_one(value: object, where: str, depth: int) -> JsonValue:
 
 
 def _converted(value: object, where: str, depth: int) -> JsonValue:
-    if type(value).__name__ in _MISSING:
+    if type(value).__name__ in {"NaTType", "NAType"}:
         return None
     if isinstance(value, datetime | date | time):
         return value.isoformat()
     if isinstance(value, _Array):
         return _plain(value.tolist(), where, depth + 1)
-    # A trace is given as the object that MLflow makes of it.
+    # MLflow passes a trace as an object with this method.
     to_dict: object = getattr(value, "to_dict", None)
     if callable(to_dict):
         return _plain(to_dict(), where, depth + 1)
     raise UsageError(f"{where} is of type {type(value).__name__}, which JSON cannot hold", actions=_HINT)
-
-
-def _encodable(text: str, where: str) -> str:
-    try:
-        text.encode()
-    except UnicodeEncodeError as error:
-        raise UsageError(f"{where} is not valid Unicode text ({error.reason})") from error
-    return text

@@ -1,8 +1,7 @@
 """MLflow traces (schemas 2 and 3), read as an agent's answer, actions and passages.
 
-A trace has `info` (times, tokens, previews) and `data` (spans). Every attribute of a span is itself a
-JSON text. Tools are the spans of type TOOL by their start; what was retrieved is the output of the last
-RETRIEVER span that is not inside another one; request and response are the root span's inputs and outputs.
+Every attribute of a span is a JSON text. Tools are the spans of type TOOL by their start; the passages are the output
+of the last RETRIEVER span that is not inside another one; request and response are the root span's inputs and outputs.
 """
 
 from __future__ import annotations
@@ -24,13 +23,9 @@ if TYPE_CHECKING:
     from evalmeta.model.json_value import JsonObject, JsonValue
 
 
-_USAGE: Final = "mlflow.chat.tokenUsage"
-_METADATA_KEYS: Final = ("trace_metadata", "request_metadata")
 _SECONDS: Final = re.compile(r"(\d{1,12}(?:\.\d{1,9})?)s")
-_INPUT_TOKENS: Final = ("input_tokens", "prompt_tokens")
-_OUTPUT_TOKENS: Final = ("output_tokens", "completion_tokens")
+_TOKEN_KEYS: Final = (("input_tokens", "prompt_tokens"), ("output_tokens", "completion_tokens"))
 _MOST: Final = 2**63
-_NS_IN_MS: Final = 1_000_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,9 +33,9 @@ class MlflowTrace:
     """A trace, read.
 
     Attributes:
-        id: the trace's own name; empty when it has none.
-        request: what the agent was asked, as its root span or the trace has it; None when neither does.
-        generated: what it did and said; the answer is empty when the trace has none.
+        id: the trace's id; empty when it has none.
+        request: the question, from the root span or the trace; None when neither has it.
+        generated: the answer, which is empty when the trace has none, and the actions.
         is_error: whether the agent ended with an error.
     """
 
@@ -51,11 +46,7 @@ class MlflowTrace:
 
 
 def read_trace(value: JsonValue) -> MlflowTrace:
-    """Read a trace: an object, or the JSON text of one.
-
-    Raises:
-        FormatError: it is none; the message says what is missing, without a place.
-    """
+    """Read a trace, an object or its JSON text; raise FormatError, without a place, if it is not a valid trace."""
     value = decoded(value)
     if not isinstance(value, dict):
         raise _no_trace(f"it is {kind_of(value)}, not an object or the JSON text of one")
@@ -72,7 +63,7 @@ def read_trace(value: JsonValue) -> MlflowTrace:
 def _no_trace(reason: str) -> FormatError:
     return FormatError(
         f"this is not a valid MLflow trace: {reason}",
-        actions=("Write what `Trace.to_json()` or `Trace.to_dict()` of MLflow gives.",),
+        actions=("Write what `Trace.to_json()` or `Trace.to_dict()` of MLflow returns.",),
     )
 
 
@@ -109,12 +100,12 @@ class _Span:
     def latency_ms(self) -> float | None:
         if self.start is None or self.end is None or self.end < self.start:
             return None
-        return (self.end - self.start) / _NS_IN_MS
+        return (self.end - self.start) / 1_000_000
 
     @property
     def usage(self) -> Tokens | None:
         """Return its tokens: those that MLflow recorded, or else those in the model's answer."""
-        usage = self.attribute(_USAGE)
+        usage = self.attribute("mlflow.chat.tokenUsage")
         if not isinstance(usage, dict) and self.type in {"LLM", "CHAT_MODEL"} and isinstance(self.outputs, dict):
             usage = self.outputs.get("usage")
         return _tokens(usage)
@@ -132,32 +123,24 @@ class _Reader:
         self._spans = sorted(spans, key=lambda span: span.start or 0)
         self._by_id = {span.id: span for span in spans if span.id}
         self._root = next((span for span in spans if not span.parent), None)
-        found = (info.get(key) for key in _METADATA_KEYS)
+        found = (info.get(key) for key in ("trace_metadata", "request_metadata"))
         self._metadata: JsonObject = next((each for each in found if isinstance(each, dict)), {})
 
     def trace(self) -> MlflowTrace:
         state = self._info.get("state", self._info.get("status"))
         trace_id = _text(self._info.get("trace_id") or self._info.get("request_id"))
-        return MlflowTrace(trace_id, self._request(), self._generated(), is_error=state == "ERROR")
+        request = self._first(self._root.inputs if self._root else None, "request", "mlflow.traceInputs")
+        return MlflowTrace(trace_id, request, self._generated(), is_error=state == "ERROR")
 
-    def _request(self) -> JsonValue:
-        if self._root is not None and self._root.inputs is not None:
-            return self._root.inputs
-        return self._first(self._data.get("request"), "mlflow.traceInputs", "request_preview")
-
-    def _response(self) -> JsonValue:
-        if self._root is not None and self._root.outputs is not None:
-            return self._root.outputs
-        return self._first(self._data.get("response"), "mlflow.traceOutputs", "response_preview")
-
-    def _first(self, value: JsonValue, in_metadata: str, preview: str) -> JsonValue:
-        """Return the first that exists: the value, the one in the metadata, or the preview."""
-        found = (value, self._metadata.get(in_metadata), self._info.get(preview))
-        return next((decoded(each) for each in found if each is not None), None)
+    def _first(self, of_root: JsonValue, name: str, in_metadata: str) -> JsonValue:
+        """Return the first that exists: the value of the root span, of the data, of the metadata, or the preview."""
+        found = (self._data.get(name), self._metadata.get(in_metadata), self._info.get(f"{name}_preview"))
+        return next((decoded(each) for each in found if each is not None), None) if of_root is None else of_root
 
     def _generated(self) -> GeneratedData:
+        response = self._first(self._root.outputs if self._root else None, "response", "mlflow.traceOutputs")
         return GeneratedData(
-            response_text(self._response()),
+            response_text(response),
             actions=tuple(span.action() for span in self._spans if span.type == "TOOL"),
             latency_ms=self._latency(),
             session_id=_text(self._metadata.get("mlflow.trace.session")) or None,
@@ -179,13 +162,13 @@ class _Reader:
         noted = _tokens(decoded(self._metadata.get("mlflow.trace.tokenUsage")))
         if noted is not None:
             return noted
-        used = [usage for span in self._spans if (usage := span.usage) and not self._is_counted_above(span)]
-        if not used:
-            return None
-        return Tokens(_sum([each.input for each in used]), _sum([each.output for each in used]))
-
-    def _is_counted_above(self, span: _Span) -> bool:
-        return any(above.usage is not None for above in self._above(span))
+        # The tokens of a span include those of the spans inside it.
+        used = [
+            usage
+            for span in self._spans
+            if (usage := span.usage) and not any(above.usage is not None for above in self._above(span))
+        ]
+        return Tokens(_sum([each.input for each in used]), _sum([each.output for each in used])) if used else None
 
     def _above(self, span: _Span) -> Iterator[_Span]:
         """Yield the ancestors of a span, each once even in a damaged trace."""
@@ -209,17 +192,16 @@ class _Reader:
 
 def _passage(chunk: JsonObject) -> Passage:
     metadata = chunk.get("metadata")
-    told = metadata.get("doc_uri") if isinstance(metadata, dict) else None
+    uri = metadata.get("doc_uri") if isinstance(metadata, dict) else None
     content = next((chunk[key] for key in ("page_content", "content", "text") if isinstance(chunk.get(key), str)), None)
-    return Passage(_text(told or chunk.get("doc_uri")), content if isinstance(content, str) else None)
+    return Passage(_text(uri or chunk.get("doc_uri")), content if isinstance(content, str) else None)
 
 
 def _tokens(usage: JsonValue) -> Tokens | None:
     if not isinstance(usage, dict):
         return None
     counts = [
-        next((count for key in keys if (count := _count(usage.get(key))) is not None), None)
-        for keys in (_INPUT_TOKENS, _OUTPUT_TOKENS)
+        next((count for key in keys if (count := _count(usage.get(key))) is not None), None) for keys in _TOKEN_KEYS
     ]
     return None if counts == [None, None] else Tokens(*counts)
 
