@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import csv
 import io
-from contextlib import contextmanager
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 if TYPE_CHECKING:
@@ -56,18 +55,21 @@ def read_csv(
     delimiter = _DELIMITERS[titles.index(max(titles, key=len))]
     reader = csv.reader(io.StringIO(text, newline=""), delimiter=delimiter, strict=True)
     begins, count = 1, 0
+    # The limit is one of the process: it is restored for other readers.
+    limit = csv.field_size_limit(max_chars)
     try:
-        with _cells_up_to(max_chars):
-            for cells in reader:
-                count += len(cells)
-                if max_cells is not None and count > max_cells:
-                    diagnostics.error("csv-limit", f"more than {max_cells:,} cells", line=begins)
-                    return
-                if any(cells):
-                    yield CsvRow(begins, cells)
-                begins = reader.line_num + 1
+        for cells in reader:
+            count += len(cells)
+            if max_cells is not None and count > max_cells:
+                diagnostics.error("csv-limit", f"more than {max_cells:,} cells", line=begins)
+                return
+            if any(cells):
+                yield CsvRow(begins, cells)
+            begins = reader.line_num + 1
     except csv.Error as error:
         diagnostics.error("csv-syntax", f"this is not valid CSV: {error}", line=begins)
+    finally:
+        csv.field_size_limit(limit)
 
 
 def _cells(line: str, delimiter: str) -> list[str]:
@@ -75,12 +77,3 @@ def _cells(line: str, delimiter: str) -> list[str]:
         return next(csv.reader([line], delimiter=delimiter), [])
     except csv.Error:
         return []
-
-
-@contextmanager
-def _cells_up_to(chars: int) -> Iterator[None]:
-    before = csv.field_size_limit(chars)
-    try:
-        yield
-    finally:
-        csv.field_size_limit(before)

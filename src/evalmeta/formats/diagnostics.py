@@ -14,7 +14,7 @@ from evalmeta.model.problem import Location, Problem, Severity
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
-    from evalmeta.model.definition import Definition, TestCase
+    from evalmeta.model.definition import Definition, Expectation, TestCase
 
 
 _SHOWN_CHARS: Final = 80
@@ -70,11 +70,7 @@ class Diagnostics:
         return did_you_mean(word, known) if len(self._problems) < limits.MAX_PROBLEMS else ""
 
     def check(self) -> None:
-        """Raise the errors, if there are any.
-
-        Raises:
-            FormatError: with every problem.
-        """
+        """Raise FormatError with every error, if there are any."""
         if not self._problems:
             return
         problems = sorted(self._problems, key=lambda problem: problem.location)
@@ -107,7 +103,7 @@ class Loss:
 
     Attributes:
         where: the part of the definition, such as `test case 3`.
-        what: what is missing or different in the written file, one sentence.
+        what: the missing or different part of the written file, one sentence.
     """
 
     where: str
@@ -123,7 +119,7 @@ class Written:
     """A definition in another format, and everything that the format could not hold of it.
 
     Attributes:
-        config: what ADK's test_config.json beside it has to say; None where ADK's defaults will do.
+        config: the content of ADK's test_config.json beside it; None where ADK's defaults apply.
     """
 
     content: bytes
@@ -148,3 +144,13 @@ def number_losses(case: TestCase, place: int) -> Iterator[Loss]:
     """Yield the loss of a number that is not the test case's place, for formats that count cases."""
     if case.number not in {None, place}:
         yield Loss(case_name(case, place), f"the number {case.number}; by its place the test case gets {place}")
+
+
+def detail_losses(expectation: Expectation) -> Iterator[str]:
+    """Yield the losses of a format that holds only the name and the value of an expectation."""
+    if expectation.label is not None:
+        yield f"the label {expectation.label!r} of {expectation.name!r}"
+    if expectation.parameters:
+        yield f"the parameters of {expectation.name!r}"
+    if expectation.is_custom:
+        yield f"that the scorer {expectation.name!r} is a custom one"

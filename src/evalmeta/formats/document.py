@@ -1,9 +1,4 @@
-"""Documents of every format as the engine runs them, and the settings for reading them.
-
-The bytes of files on disk.
-
-The formats, and their detection from a file's content.
-"""
+"""Documents of every format as the engine runs them, the settings for reading them, and the detection of formats."""
 
 from __future__ import annotations
 
@@ -11,7 +6,7 @@ import re
 import stat
 from dataclasses import asdict, dataclass, field
 from hashlib import sha256
-from typing import TYPE_CHECKING, Final, Literal, cast
+from typing import TYPE_CHECKING, Final, Literal, TypeAlias, cast
 
 import orjson
 
@@ -91,18 +86,13 @@ _CHUNK_BYTES: Final = 1_000_000
 def read_bytes(path: Path, most: int = limits.MAX_JSON_BYTES) -> bytes:
     """Return the bytes of a file; of a longer one `most` and one more, so that its reader refuses it.
 
-    Raises:
-        NotFound: the file does not exist, or cannot be read.
+    Raise NotFound if the file cannot be read.
     """
     return b"".join(_chunks(path, most + 1))
 
 
 def digest_of(path: Path) -> str:
-    """Return a hash of a file and of the criteria beside it: its cases change only with them.
-
-    Raises:
-        NotFound: the file does not exist, or cannot be read.
-    """
+    """Return a hash of a file and of the criteria beside it: its cases change only with them."""
     digest = sha256()
     for each in _chunks(path):
         digest.update(each)
@@ -136,46 +126,31 @@ TARGET_FORMATS: Final[tuple[TargetFormat, ...]] = ("definition", "testspec", "cs
 
 
 ADK_CONFIG: Final = "test_config.json"
-"""What stands beside ADK's files and says by which criteria they are judged."""
+"""The file beside ADK's files that has their criteria."""
 
 
 HEAD_BYTES: Final = 1_000_000
-"""How much of a file tells its format, unless it is one JSON value that is longer."""
+"""The size of a file's beginning that shows its format, unless the file is one longer JSON value."""
 
 
 _UTF8_MARK: Final = b"\xef\xbb\xbf"
 _UTF16: Final = {b"\xff\xfe": "utf-16-le", b"\xfe\xff": "utf-16-be"}
-_PARQUET_MARK: Final = b"PAR1"
 _KEY: Final = re.compile(rb'"([A-Za-z_]+)"\s*:')
-_KEY_BYTES: Final = 20_000
 
 
-# Which format an object with a key is of; the first key that is there decides.
-_OF_OBJECTS: Final[dict[str, SourceFormat]] = {
-    "evalCases": "adk",
-    "eval_cases": "adk",
-    "evalSetId": "adk",
-    "eval_set_id": "adk",
-    "testCases": "testspec",
-    "subjectName": "testspec",
-    "threads": "ballerina",
-    "entries": "ballerina",
-    "request": "databricks",
-    "inputs": "databricks",
-    "trace": "databricks",
-    "rows": "databricks",
-    "info": "databricks",
+_Keys: TypeAlias = dict[SourceFormat, tuple[str, ...]]
+
+# The keys of objects, and of the objects in a list, that show a format; the first format that has one is it.
+_OF_OBJECTS: Final[_Keys] = {
+    "adk": ("evalCases", "eval_cases", "evalSetId", "eval_set_id"),
+    "testspec": ("testCases", "subjectName"),
+    "ballerina": ("threads", "entries"),
+    "databricks": ("request", "inputs", "trace", "rows", "info"),
 }
-# The same of the objects of a list.
-_OF_ITEMS: Final[dict[str, SourceFormat]] = {
-    "query": "adk",
-    "initial_session": "adk",
-    "data": "adk",
-    "request": "databricks",
-    "inputs": "databricks",
-    "trace": "databricks",
-    "info": "databricks",
-    "input": "ballerina",
+_OF_ITEMS: Final[_Keys] = {
+    "adk": ("query", "initial_session", "data"),
+    "databricks": ("request", "inputs", "trace", "info"),
+    "ballerina": ("input",),
 }
 
 
@@ -186,11 +161,12 @@ def recognise(data: bytes) -> SourceFormat | None:
     evaluation set of Databricks. JSON is detected from its keys, and anything else is a test spec. UTF-16 is detected
     in the same way; the reader decides whether it is allowed.
     """
-    data = _in_utf8(data)
+    if encoding := _UTF16.get(data[:2]):
+        data = data[2:].decode(encoding, "replace").encode()
     begin = data.removeprefix(_UTF8_MARK).lstrip()
     if begin.startswith(b"<"):
         return "definition"
-    if begin.startswith(_PARQUET_MARK):
+    if begin.startswith(b"PAR1"):
         return "databricks"
     if begin.startswith((b"{", b"[")):
         return _of_json(begin)
@@ -198,11 +174,6 @@ def recognise(data: bytes) -> SourceFormat | None:
     if "utterance" in {title.lower() for title in titles}:
         return "csv"
     return "testspec" if titles.isdisjoint(("request", "inputs", "trace")) else "databricks"
-
-
-def _in_utf8(data: bytes) -> bytes:
-    encoding = _UTF16.get(data[:2])
-    return data if encoding is None else data[2:].decode(encoding, "replace").encode()
 
 
 def _of_json(begin: bytes) -> SourceFormat | None:
@@ -230,13 +201,14 @@ def _of_value(value: JsonValue) -> SourceFormat | None:
     return _of_keys(first, _OF_ITEMS) if isinstance(first, dict) else None
 
 
-def _of_keys(value: JsonObject, formats: dict[str, SourceFormat]) -> SourceFormat | None:
-    return next((found for key, found in formats.items() if key in value), None)
+def _of_keys(value: JsonObject, formats: _Keys) -> SourceFormat | None:
+    return next((found for found, keys in formats.items() if not value.keys().isdisjoint(keys)), None)
 
 
 def _of_damaged(begin: bytes) -> SourceFormat | None:
     """Detect the format of a damaged or cut file from its first keys; its reader reports what is wrong."""
     formats = _OF_OBJECTS if begin.startswith(b"{") else _OF_ITEMS
-    keys = (found[1].decode() for found in _KEY.finditer(begin[:_KEY_BYTES]))
-    # A spec may be written in YAML's own kind of braces.
-    return next((formats[key] for key in keys if key in formats), "testspec" if begin.startswith(b"{") else "adk")
+    keys = (found[1].decode() for found in _KEY.finditer(begin[:20_000]))
+    of_key = {key: found for found, names in formats.items() for key in names}
+    # YAML has braces too, so that a test spec may begin like JSON.
+    return next((of_key[key] for key in keys if key in of_key), "testspec" if begin.startswith(b"{") else "adk")

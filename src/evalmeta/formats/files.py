@@ -33,9 +33,6 @@ _KNOWN: Final = """\
 It can be a definition (XML), a test spec (YAML), a table of the Testing Center (CSV), an eval set of ADK (evalCases) \
 or an array from before eval sets (query), an evaluation set of Databricks (request), \
 or threads or entries of Ballerina."""
-_SHOWN_KEYS: Final = 8
-_KEY_CHARS: Final = 40
-_ENDINGS: Final = (".test.json", ".evalset.json")
 
 
 class _ReadFile(Protocol):
@@ -45,13 +42,7 @@ class _ReadFile(Protocol):
 
 
 def read_document(path: Path, *, label: str, name: str, reading: Reading = _DEFAULT_READING) -> Document:
-    """Read a file of any format, and the criteria beside it.
-
-    Args:
-        path: the file.
-        label: its path, for messages.
-        name: what the evaluation is called.
-        reading: the project's settings for such files.
+    """Read a file of any format, and the criteria beside it; `label` is the path that messages show.
 
     Raises:
         NotFound: the file does not exist, or cannot be read.
@@ -68,8 +59,8 @@ def read_document(path: Path, *, label: str, name: str, reading: Reading = _DEFA
 
 
 def is_test_file(name: str) -> bool:
-    """Return whether a file's name is one that ADK or Ballerina gives to tests."""
-    return name.endswith(_ENDINGS)
+    """Return whether ADK or Ballerina name tests like this file."""
+    return name.endswith((".test.json", ".evalset.json"))
 
 
 def looks_like_evaluation(path: Path) -> bool:
@@ -82,12 +73,7 @@ def looks_like_evaluation(path: Path) -> bool:
 
 
 def format_of(path: Path, *, label: str) -> SourceFormat:
-    """Detect the format of a file from its content.
-
-    Raises:
-        NotFound: the file does not exist, or cannot be read.
-        FormatError: its format is unknown.
-    """
+    """Detect the format of a file from its content; raise FormatError if it is unknown."""
     head = read_bytes(path, HEAD_BYTES)
     found = recognise(head)
     if not head.strip():
@@ -112,6 +98,6 @@ def _unknown(head: bytes, label: str) -> FormatError:
         return FormatError(f"{label} is an empty list: it has no test cases", actions=[_KNOWN])
     item = value[0] if isinstance(value, list) else value
     where = "its first item has" if isinstance(value, list) else "it has"
-    keys = ", ".join(repr(key[:_KEY_CHARS]) for key in [*item][:_SHOWN_KEYS]) if isinstance(item, dict) else ""
+    keys = ", ".join(repr(key[:40]) for key in [*item][:8]) if isinstance(item, dict) else ""
     described = f": {where} the keys {keys}" if keys else ""
     return FormatError(f"{label} has a format that evalmeta does not know{described}", actions=[_KNOWN])

@@ -33,8 +33,8 @@ class JsonFile:
 
     Attributes:
         label: the file's path, for messages.
-        value: what the file holds.
-        first_line: the line that it begins at, from 1; for one line of JSON Lines its own.
+        value: the file's content.
+        first_line: the line at which it begins, from 1.
     """
 
     def __init__(self, label: str, value: JsonValue, source: bytes, *, first_line: int = 1) -> None:
@@ -43,7 +43,7 @@ class JsonFile:
         self.first_line = first_line
         self._source = source
         self._text: str | None = None
-        # Files may have as many problems as values: what has been gone through is not gone through again.
+        # A file may have a problem in every value: offsets that were found are kept, so that time stays linear.
         self._members: dict[int, dict[str, int]] = {}
         self._items: dict[int, list[int]] = {}
         self._seen = 0, first_line
@@ -104,10 +104,9 @@ class JsonFile:
     def _member(self, text: str, at: int, key: str) -> int | None:
         if text[at : at + 1] != "{":
             return None
-        members = self._members.get(at)
-        if members is None:
-            members = self._members[at] = _members(text, at)
-        return members.get(key)
+        if at not in self._members:
+            self._members[at] = _members(text, at)
+        return self._members[at].get(key)
 
     def _item(self, text: str, at: int, index: int) -> int | None:
         if text[at : at + 1] != "[":
@@ -119,18 +118,11 @@ class JsonFile:
 
 
 def read_json(data: bytes, *, label: str, first_line: int = 1) -> JsonFile:
-    """Read a file with one JSON value.
-
-    A key that stands twice in one object is a problem: most readers take the last one and
-    pass over what the first one says.
-
-    Args:
-        data: the bytes, with or without a mark of UTF-8.
-        label: the file's path, for messages.
-        first_line: the line that the bytes begin at.
+    """Read a file with one JSON value; `label` is the path that messages show.
 
     Raises:
-        FormatError: it is no UTF-8 or no JSON, has a key twice, or goes beyond `limits`: with line and column.
+        FormatError: it is not UTF-8 or not JSON, repeats a key in an object, of which most readers would ignore the
+            first value, or exceeds `limits`: with line and column.
     """
     source = data.removeprefix(_UTF8_MARK)
     if len(source) > limits.MAX_JSON_BYTES:

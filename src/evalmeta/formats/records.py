@@ -211,5 +211,5 @@ def kind_of(value: JsonValue) -> str:
         return "a text"
     if isinstance(value, list):
         return "a list"
-    # A scalar of YAML says itself what it is.
+    # The text of a YAML scalar is its type.
     return "an object" if isinstance(value, dict) else str(value)

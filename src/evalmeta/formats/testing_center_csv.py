@@ -15,7 +15,15 @@ from typing import TYPE_CHECKING, Final
 
 from evalmeta import limits
 from evalmeta.formats.csv_source import CsvRow, read_csv
-from evalmeta.formats.diagnostics import Diagnostics, Loss, Written, case_name, foreign_character, number_losses
+from evalmeta.formats.diagnostics import (
+    Diagnostics,
+    Loss,
+    Written,
+    case_name,
+    detail_losses,
+    foreign_character,
+    number_losses,
+)
 from evalmeta.formats.document import Document, Reading, read_bytes
 from evalmeta.model.definition import ContextVariable, Definition, Expectation, HistoryMessage, Inputs, TestCase
 from evalmeta.model.evaluation import evaluation_of
@@ -61,8 +69,8 @@ def read_testing_center_csv(
         data: UTF-8; commas, semicolons or tabs between the cells.
         label: the file's name as messages show it.
         name: what the definition is called, which the file does not say.
-        subject_name: the agent under test, likewise.
-        subject_version: its version, likewise.
+        subject_name: the agent under test, which the file does not name.
+        subject_version: its version.
 
     Raises:
         FormatError: it does not fit the format; `problems` has every reason with its line.
@@ -93,7 +101,10 @@ def _titles(head: CsvRow, diagnostics: Diagnostics) -> list[str]:
     found: list[str] = []
     seen: set[str] = set()
     for place, title in enumerate(head.cells, 1):
-        column = _column(title)
+        words = " ".join(title.split())
+        column = _BY_SMALL.get(words.lower())
+        if words.lower().startswith(VARIABLE_PREFIX.lower()):
+            column = VARIABLE_PREFIX + words[len(VARIABLE_PREFIX) :]
         if column is None:
             hint = diagnostics.suggest(title, [*CSV_COLUMNS, f"{VARIABLE_PREFIX}NAME"])
             diagnostics.error("csv-columns", f"column {place} has the unknown title {title!r}", line=1, hint=hint)
@@ -106,18 +117,8 @@ def _titles(head: CsvRow, diagnostics: Diagnostics) -> list[str]:
     return found
 
 
-def _column(title: str) -> str | None:
-    if _small(title).startswith(VARIABLE_PREFIX.lower()):
-        return VARIABLE_PREFIX + " ".join(title.split())[len(VARIABLE_PREFIX) :]
-    return _BY_SMALL.get(_small(title))
-
-
-def _small(title: str) -> str:
-    return " ".join(title.split()).lower()
-
-
 class _Row:
-    """One row on its way to a test case."""
+    """A row that becomes a test case."""
 
     def __init__(self, number: int, line: CsvRow, titles: Sequence[str], diagnostics: Diagnostics) -> None:
         self._number = number
@@ -195,8 +196,12 @@ _TITLES: Final = {TOPIC: "Expected Topic", ACTIONS: "Expected Actions", OUTCOME:
 
 def write_testing_center_csv(definition: Definition) -> Written:
     """Write the test cases of a definition; the fields that are set in the Testing Center's wizard are not losses."""
-    losses = list(_definition_losses(definition))
-    variables = _variables(definition.test_cases)
+    losses: list[Loss] = []
+    if definition.type == TESTING_DEFINITION:
+        losses.append(Loss("definition", "the type; it reads as an AiEvaluationDefinition"))
+    names = (each.name for case in definition.test_cases for each in case.inputs.context_variables)
+    # A title cannot hold an empty name, or one with blanks that reading joins.
+    variables = list(dict.fromkeys(name for name in names if name == " ".join(name.split()) and name))
     titles = [
         *([_HISTORY] if any(case.inputs.conversation_history for case in definition.test_cases) else []),
         *(_UTTERANCE, *_TITLES.values(), *(VARIABLE_PREFIX + name for name in variables)),
@@ -205,15 +210,11 @@ def write_testing_center_csv(definition: Definition) -> Written:
     writer = csv.DictWriter(text, titles, restval="")
     writer.writeheader()
     for place, case in enumerate(definition.test_cases, 1):
-        losses += _case_losses(case, place, variables)
+        losses += number_losses(case, place)
+        texts = (*_expectation_losses(case.expectations), *_input_losses(case.inputs, variables))
+        losses += (Loss(case_name(case, place), text) for text in texts)
         writer.writerow(_row(case, variables))
     return Written(text.getvalue().encode(), tuple(losses))
-
-
-def _variables(cases: Sequence[TestCase]) -> list[str]:
-    """Return the names of variables that a title can hold, in order."""
-    names = (each.name for case in cases for each in case.inputs.context_variables)
-    return list(dict.fromkeys(name for name in names if name == " ".join(name.split()) and name))
 
 
 def _row(case: TestCase, variables: Sequence[str]) -> dict[str, str]:
@@ -248,29 +249,13 @@ def _kept(expectations: Sequence[Expectation]) -> Iterator[Expectation]:
             yield each
 
 
-def _definition_losses(definition: Definition) -> Iterator[Loss]:
-    if definition.type == TESTING_DEFINITION:
-        yield Loss("definition", "the type; it reads as an AiEvaluationDefinition")
-
-
-def _case_losses(case: TestCase, place: int, variables: Sequence[str]) -> Iterator[Loss]:
-    yield from number_losses(case, place)
-    texts = (*_expectation_losses(case.expectations), *_input_losses(case.inputs, variables))
-    yield from (Loss(case_name(case, place), text) for text in texts)
-
-
 def _expectation_losses(expectations: Sequence[Expectation]) -> Iterator[str]:
     kept = list(_kept(expectations))
     for each in expectations:
         if not any(each is other for other in kept):
             yield f"the expectation {each.name!r}; a row has one topic, action list and response with a value"
             continue
-        if each.label is not None:
-            yield f"the label {each.label!r} of {each.name!r}"
-        if each.parameters:
-            yield f"the parameters of {each.name!r}"
-        if each.is_custom:
-            yield f"that the scorer {each.name!r} is a custom one"
+        yield from detail_losses(each)
         if each.name not in _TITLES:
             yield f"the name {each.name!r}; it reads as {canonical_name(each.name)!r}, which means the same"
     order = [list(_TITLES).index(canonical_name(each.name)) for each in kept]
@@ -292,7 +277,6 @@ def _input_losses(inputs: Inputs, variables: Sequence[str]) -> Iterator[str]:
             yield f"the variable {variable.name!r}, which has no column, or whose name the case repeats"
         elif not variable.value:
             yield f"the variable {variable.name!r}, whose value is empty"
-    if len(set(names)) == len(names) and [name for name in variables if name in names] != [
-        name for name in names if name in variables
-    ]:
+    written = [name for name in names if name in variables]
+    if len(set(names)) == len(names) and written != [name for name in variables if name in names]:
         yield "the order of the variables; they come in the order of the columns"

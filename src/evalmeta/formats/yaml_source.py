@@ -40,7 +40,7 @@ _UTF8_MARK: Final = "\ufeff"
 
 @dataclass(frozen=True, slots=True)
 class YamlScalar:
-    """A text, number, boolean or null; `is_plain` says that it stands without quotes, which decides what it is."""
+    """A text, number, boolean or null; without quotes, `is_plain`, its text decides its type."""
 
     line: int
     column: int
@@ -49,7 +49,7 @@ class YamlScalar:
     size: int = 1
 
     def __str__(self) -> str:
-        """Return what it is, in words."""
+        """Return its type in words."""
         if self.boolean is not None:
             return "a boolean"
         return "a number" if self.integer is not None or self.is_unsettled else "a text"
@@ -108,7 +108,7 @@ class YamlFile:
 
     Attributes:
         root: its nodes.
-        value: the same as dicts, lists, scalars and None, which stands for null.
+        value: the same as dicts, lists and scalars; null is None.
     """
 
     root: YamlNode
@@ -129,10 +129,10 @@ def read_yaml(data: bytes, *, label: str) -> YamlFile:
     """Read a file with one YAML document, JSON too.
 
     Raises:
-        FormatError: it is no UTF-8 or no YAML, has several documents, tags, a key twice, or goes
-            beyond `limits`: with line and column.
+        FormatError: it is not UTF-8 or not YAML, has several documents, tags or a repeated key, or exceeds `limits`:
+            with line and column.
     """
-    import yaml  # noqa: PLC0415 - only who reads YAML pays for it
+    import yaml  # noqa: PLC0415 - slow to import
 
     diagnostics = Diagnostics(label)
     builder = _Builder(diagnostics)
@@ -187,7 +187,7 @@ class _Open:
 
 
 class _Builder:
-    """Makes nodes of the parser's events without recursion: files may be nested as deep as they like."""
+    """Make nodes from the parser's events without recursion, so that no nesting exhausts the stack."""
 
     def __init__(self, diagnostics: Diagnostics) -> None:
         self._diagnostics = diagnostics
@@ -224,12 +224,10 @@ class _Builder:
                 self._open.append(_Open(*_place(event), event.anchor, is_mapping, []))
             case events.CollectionEndEvent():
                 done = self._open.pop()
-                self._add(self._closed(done), event, done.anchor)
-
-    def _closed(self, done: _Open) -> YamlNode:
-        if not done.is_mapping:
-            return YamlSequence(done.line, done.column, tuple(done.children), done.size)
-        return YamlMapping(done.line, done.column, tuple(self._entries(done.children)), done.size)
+                node: YamlNode = YamlSequence(done.line, done.column, tuple(done.children), done.size)
+                if done.is_mapping:
+                    node = YamlMapping(done.line, done.column, tuple(self._entries(done.children)), done.size)
+                self._add(node, event, done.anchor)
 
     def _entries(self, children: list[YamlNode]) -> Iterator[tuple[YamlScalar, YamlNode]]:
         seen: set[str] = set()
@@ -345,15 +343,9 @@ def _scalar(value: Yaml) -> str:
     if value is None:
         return ""
     if isinstance(value, str):
-        return value if _is_plain(value) else _quoted(value)
+        if _PLAIN.fullmatch(value) and value.lower() not in _WORDS:
+            return value
+        return _UNSAFE.sub(lambda found: f"\\u{ord(found[0]):04x}", json.dumps(value, ensure_ascii=False))
     if isinstance(value, bool | int):
         return str(value).lower()
     return "[]" if isinstance(value, Sequence) else "{}"
-
-
-def _is_plain(text: str) -> bool:
-    return _PLAIN.fullmatch(text) is not None and text.lower() not in _WORDS
-
-
-def _quoted(text: str) -> str:
-    return _UNSAFE.sub(lambda found: f"\\u{ord(found[0]):04x}", json.dumps(text, ensure_ascii=False))

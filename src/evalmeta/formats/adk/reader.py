@@ -89,7 +89,7 @@ def read_adk(
     diagnostics.check()
     cases = tuple(_case(number, each, config) for number, each in enumerate(file.cases, 1))
     apps = {each.session.app_name for each in file.cases if each.session and each.session.app_name}
-    # Cases of several apps name no subject.
+    # Cases of several apps have no common subject.
     evaluation = Evaluation(name, apps.pop() if len(apps) == 1 else "", cases)
     notes = (*config.notes, *diagnostics.notes)
     return Document(evaluation, notes=notes, lines=dict(enumerate(file.lines, 1)))

@@ -1,9 +1,8 @@
 """Files of Ballerina's agent tests as evaluations: recorded conversations, and datasets of a data provider.
 
-A conversation (`*.evalset.json`) is a case that an agent can be asked anew, or that is judged as it
-was recorded: each turn expects the calls and the answer of its trace. A dataset has an `input` and
-what is expected of it, an entry for each case; `confidence` and `iterations` are the words of the
-proposal, `minPassRate` and `runs` those of Ballerina's test framework as it shipped.
+Each turn of a conversation (`*.evalset.json`) expects the calls and the answer of its trace. Each entry of a dataset is
+a case. `confidence` and `iterations` are the words of the proposal, `minPassRate` and `runs` those of Ballerina's test
+framework.
 """
 
 from __future__ import annotations
@@ -26,7 +25,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
     from pathlib import Path
 
-    from evalmeta.formats.ballerina.traces import ConversationThread, Trace
+    from evalmeta.formats.ballerina.traces import Trace
     from evalmeta.formats.json_source import JsonFile
     from evalmeta.model.json_value import JsonValue
 
@@ -44,13 +43,7 @@ _ENTRY_KEYS: Final = ("id", "input", *_TOOLS, *_OUTPUT, *_CONTEXT)
 def read_ballerina(data: bytes, *, label: str, name: str) -> Document:
     """Read an evaluation set with `threads`, or a dataset: a list of entries, or an object with `entries`.
 
-    An entry may stand in a list of its own, as data providers return it. Cases are numbered
-    from 1 in the order of the file.
-
-    Args:
-        data: JSON in UTF-8.
-        label: the file's path as messages show it.
-        name: what the evaluation is called, which the file does not say.
+    Cases are numbered from 1 in the order of the file; `label` is the path that messages show.
 
     Raises:
         FormatError: it does not fit; `problems` has every reason with its line and column.
@@ -70,32 +63,27 @@ def _conversations(file: JsonFile, diagnostics: Diagnostics, name: str) -> Docum
     threads = read_threads(file, diagnostics, is_strict=False)
     lines = file.lines_of(("threads",))
     diagnostics.check()
-    kept = [place for place, thread in enumerate(threads) if thread.traces]
-    for place in range(len(threads)):
-        if not threads[place].traces:
-            message = f"the thread {threads[place].id!r} has no traces; it is ignored"
+    cases: list[Case] = []
+    case_lines: dict[int, int] = {}
+    for place, thread in enumerate(threads):
+        if not thread.traces:
+            message = f"the thread {thread.id!r} has no traces; it is ignored"
             diagnostics.warn("ballerina-thread", message, line=lines[place], column=1)
-    if not kept:
+            continue
+        turns = (
+            Turn(
+                trace.user_message.content,
+                tuple(_recorded_expectations(trace)),
+                _recorded(trace, file.at(("threads", place, "traces", index))),
+            )
+            for index, trace in enumerate(thread.traces)
+        )
+        cases.append(Case(len(cases) + 1, tuple(turns), label=thread.id))
+        case_lines[len(cases)] = lines[place]
+    if not cases:
         diagnostics.error("ballerina-empty", "no thread has a trace", line=1, column=1)
     diagnostics.check()
-    cases = tuple(_case(number, threads[place], file, place) for number, place in enumerate(kept, 1))
-    return Document(
-        Evaluation(name, "", cases),
-        is_answered=True,
-        notes=diagnostics.notes,
-        lines={number: lines[place] for number, place in enumerate(kept, 1)},
-    )
-
-
-def _case(number: int, thread: ConversationThread, file: JsonFile, place: int) -> Case:
-    raw = file.at(("threads", place, "traces"))
-    sources = raw if isinstance(raw, list) else []
-    turns = (_turn(trace, source) for trace, source in zip(thread.traces, sources, strict=True))
-    return Case(number, tuple(turns), label=thread.id)
-
-
-def _turn(trace: Trace, source: JsonValue) -> Turn:
-    return Turn(trace.user_message.content, tuple(_recorded_expectations(trace)), _recorded(trace, source))
+    return Document(Evaluation(name, "", tuple(cases)), is_answered=True, notes=diagnostics.notes, lines=case_lines)
 
 
 def _recorded_expectations(trace: Trace) -> Iterator[Expectation]:
@@ -109,16 +97,13 @@ def _recorded_expectations(trace: Trace) -> Iterator[Expectation]:
 def _recorded(trace: Trace, source: JsonValue) -> GeneratedData:
     """Return the recorded answer; the error's message when the agent ended in an error."""
     output = trace.output
+    is_timed = isinstance(source, dict) and None not in (source.get("startTime"), source.get("endTime"))
     return GeneratedData(
         output.message if isinstance(output, TraceError) else output.content or "",
         actions=tuple(_actions(trace)),
-        latency_ms=execution_seconds(trace) * 1_000 if _is_timed(source) else None,
+        latency_ms=execution_seconds(trace) * 1_000 if is_timed else None,
         trace=source,
     )
-
-
-def _is_timed(source: JsonValue) -> bool:
-    return isinstance(source, dict) and None not in (source.get("startTime"), source.get("endTime"))
 
 
 def _actions(trace: Trace) -> Iterator[Action]:
@@ -152,7 +137,7 @@ def _dataset(file: JsonFile, diagnostics: Diagnostics, name: str) -> Document:
 
 
 def _entries(file: JsonFile, path: Sequence[str], diagnostics: Diagnostics) -> Iterator[Record]:
-    """Yield the entries; an entry may be in a list of its own."""
+    """Yield the entries; data providers return each in a list."""
     value = file.at(path)
     for place, each in enumerate(value if isinstance(value, list) else []):
         if not isinstance(each, list):
@@ -182,9 +167,8 @@ def _input(record: Record) -> str:
 
 
 def _expectations(record: Record) -> Iterator[Expectation]:
-    _check_spellings(record, _TOOLS)
-    _check_spellings(record, _OUTPUT)
-    _check_spellings(record, _CONTEXT)
+    for names in (_TOOLS, _OUTPUT, _CONTEXT):
+        _check_spellings(record, names)
     if record.has(*_TOOLS):
         yield Expectation(ACTIONS, render_actions(text for _, text in record.texts(*_TOOLS)))
     for names in (_OUTPUT, _CONTEXT):

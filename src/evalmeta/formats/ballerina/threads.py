@@ -30,9 +30,6 @@ if TYPE_CHECKING:
 
 
 _EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
-_TRACE_KEYS: Final = (
-    "id", "userMessage", "iterations", "output", "toolCalls", "tools", "startTime", "endTime",
-)  # fmt: skip
 _ROLES: Final = ("system", "user", "assistant", "function")
 _USER_HINT: Final = 'Write {"role": "user", "content": "..."}.'
 _OUTPUT_HINT: Final = 'Write {"role": "assistant", "content": "..."}, or the message of an error as a text.'
@@ -42,10 +39,8 @@ _TIME_HINT: Final = 'Write "2026-02-12T05:47:05.966Z", or [seconds since 1970, f
 def read_threads(file: JsonFile, diagnostics: Diagnostics, *, is_strict: bool = True) -> list[ConversationThread]:
     """Read the threads of a set, in order; every problem is added to the diagnostics.
 
-    The set has `threads`, each with an `id` of its own, a `description` and `traces`. An
-    output that is a text is an error's message; an iteration has one output, or a list.
-    Unless `is_strict`, a trace needs what was said and answered only; a thread without an id is `thread-1`
-    by its place.
+    An output that is a text is an error's message; an iteration has one output, or a list. Unless `is_strict`, a trace
+    needs only the user's message and the output, and a thread without an id gets one from its place, `thread-1`.
     """
     reader = _Reader(is_strict=is_strict)
     root = Record(file, (), file.value, diagnostics, called="the evaluation set")
@@ -78,7 +73,7 @@ class _Reader:
         return ConversationThread(name, record.text("description") or "", traces)
 
     def trace(self, record: Record) -> Trace:
-        record.check_keys(*_TRACE_KEYS)
+        record.check_keys(*("id", "userMessage", "iterations", "output", "toolCalls", "tools", "startTime", "endTime"))
         start, end = self._times(record)
         return Trace(
             id=self._id(record),

@@ -1,8 +1,7 @@
-"""Traces of agents as Ballerina's `ballerina/ai` records them, and what is asked of them.
+"""Traces of agents as Ballerina's `ballerina/ai` records them, and functions of them.
 
-Record types and functions are those of the proposal "Evaluation for AI Agents in
-Ballerina" (ballerina-spec, issue 1402), with what `ballerina/ai` 1.13 added when it shipped
-them: `toolCalls` of a trace, and several outputs of an iteration.
+Sources: "Evaluation for AI Agents in Ballerina" (ballerina-spec, issue 1402); `ballerina/ai` 1.13, which added
+`toolCalls` of a trace and several outputs of an iteration.
 """
 
 from __future__ import annotations
@@ -21,7 +20,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class FunctionCall:
-    """A call of a tool that the model asked for; `id` tells several calls of one answer apart."""
+    """A call of a tool that the model asked for; `id` distinguishes several calls of one answer."""
 
     name: str
     arguments: JsonObject = field(default_factory=dict)
@@ -30,7 +29,7 @@ class FunctionCall:
 
 @dataclass(frozen=True, slots=True)
 class ChatUserMessage:
-    """What a person said."""
+    """A message of a person."""
 
     content: str
     name: str | None = None
@@ -39,7 +38,7 @@ class ChatUserMessage:
 
 @dataclass(frozen=True, slots=True)
 class ChatSystemMessage:
-    """What the model was told to be."""
+    """The instructions of the model."""
 
     content: str
     name: str | None = None
@@ -48,7 +47,7 @@ class ChatSystemMessage:
 
 @dataclass(frozen=True, slots=True)
 class ChatAssistantMessage:
-    """What the model said: a text, or tools to call."""
+    """A message of the model: a text, or tools to call."""
 
     content: str | None = None
     tool_calls: tuple[FunctionCall, ...] = ()
@@ -58,7 +57,7 @@ class ChatAssistantMessage:
 
 @dataclass(frozen=True, slots=True)
 class ChatFunctionMessage:
-    """What a tool gave back; `id` is that of its call."""
+    """The result of a tool; `id` is that of its call."""
 
     name: str
     content: str | None = None
@@ -68,7 +67,7 @@ class ChatFunctionMessage:
 
 @dataclass(frozen=True, slots=True)
 class TraceError:
-    """What went wrong: a value, as it stands in a trace."""
+    """An error in a trace."""
 
     message: str
 

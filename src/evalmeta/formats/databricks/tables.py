@@ -36,7 +36,6 @@ _ROOT_CAUSES: Final = (
     *(metrics.CONTEXT_SUFFICIENCY, metrics.CHUNK_RELEVANCE, metrics.GROUNDEDNESS, metrics.CORRECTNESS),
     *(metrics.RELEVANCE, metrics.SAFETY, metrics.GUIDELINES, metrics.GLOBAL_GUIDELINES),
 )
-_ROLES: Final = {"agent": "assistant"}
 _MEASURED: Final = frozenset({metrics.TOTAL_TOKENS, metrics.INPUT_TOKENS, metrics.OUTPUT_TOKENS, metrics.LATENCY})
 _FIRST: Final = (
     *("request_id", "request", "response", "retrieved_context", "expected_response", "expected_facts", "guidelines"),
@@ -113,7 +112,7 @@ def _row(case: Case, result: CaseResult, read_parts: ReadParts) -> ResultRow:
 def _request(case: Case, utterance: str) -> JsonValue:
     if not case.history:
         return utterance
-    history = [(_ROLES.get(each.role or "", each.role), each.message) for each in case.history]
+    history = [("assistant" if each.role == "agent" else each.role, each.message) for each in case.history]
     return {"messages": [{"role": role, "content": text} for role, text in (*history, ("user", utterance))]}
 
 

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Final
 import orjson
 
 from evalmeta.formats.databricks.rows import is_plain
-from evalmeta.formats.diagnostics import Loss, Written, case_name, number_losses, subject_losses
+from evalmeta.formats.diagnostics import Loss, Written, case_name, detail_losses, number_losses, subject_losses
 from evalmeta.model.expectations import OUTCOME, canonical_name
 
 if TYPE_CHECKING:
@@ -23,26 +23,24 @@ _ROLES: Final = {"user": "user", "agent": "assistant", "system": "system", "tool
 def write_databricks(definition: Definition) -> Written:
     """Write the test cases of a definition as rows: request, request_id, and the expected response.
 
-    What else is expected, and variables, have no column. Which judges are asked follows from the columns.
+    Other expectations and variables have no column. The columns decide which judges are asked.
     """
-    losses = list(_definition_losses(definition))
+    losses = [Loss("definition", f"the subject's name {definition.subject_name!r}; rows do not name their agent")]
+    losses += subject_losses(definition)
+    if definition.description is not None:
+        losses.append(Loss("definition", "the description"))
     rows: list[JsonObject] = []
     for place, case in enumerate(definition.test_cases, 1):
         losses += (Loss(case_name(case, place), what) for what in _case_losses(case))
         if case.inputs.utterance.strip():
-            rows.append(_row(case, len(rows) + 1))
+            row: dict[str, JsonValue] = {"request_id": str(len(rows) + 1), "request": _request(case.inputs)}
+            if (response := _response(case.expectations)) is not None:
+                row["expected_response"] = response.expected_value
+            rows.append(row)
             losses += number_losses(case, len(rows))
     if not rows:
         losses.append(Loss("definition", "all of it; an evaluation set without rows cannot be read"))
     return Written(b"".join(orjson.dumps(row) + b"\n" for row in rows), tuple(losses))
-
-
-def _row(case: TestCase, number: int) -> JsonObject:
-    row: dict[str, JsonValue] = {"request_id": str(number), "request": _request(case.inputs)}
-    response = _response(case.expectations)
-    if response is not None:
-        row["expected_response"] = response.expected_value
-    return row
 
 
 def _request(inputs: Inputs) -> JsonValue:
@@ -57,13 +55,6 @@ def _response(expectations: Sequence[Expectation]) -> Expectation | None:
     """Return the first expected answer; only one has a column."""
     answers = (each for each in expectations if canonical_name(each.name) == OUTCOME)
     return next((each for each in answers if each.expected_value is not None), None)
-
-
-def _definition_losses(definition: Definition) -> Iterator[Loss]:
-    yield Loss("definition", f"the subject's name {definition.subject_name!r}; rows do not name their agent")
-    yield from subject_losses(definition)
-    if definition.description is not None:
-        yield Loss("definition", "the description")
 
 
 def _case_losses(case: TestCase) -> Iterator[str]:
@@ -88,12 +79,7 @@ def _expectation_losses(expectations: Sequence[Expectation]) -> Iterator[str]:
             continue
         if each.name != OUTCOME:
             yield f"the name {each.name!r}; it reads as {OUTCOME!r}, which means the same"
-        if each.label is not None:
-            yield f"the label {each.label!r} of {each.name!r}"
-        if each.parameters:
-            yield f"the parameters of {each.name!r}"
-        if each.is_custom:
-            yield f"that the scorer {each.name!r} is a custom one"
+        yield from detail_losses(each)
 
 
 def _message_losses(message: HistoryMessage, place: int) -> Iterator[str]:
