@@ -84,7 +84,7 @@ def test_without_a_baseline_runs_exit_as_they_do() -> None:
         ([PASS, PASS], [PASS, FAILURE], 0, "broken", "exit 100: 1 case broke against"),
         ([PASS], [PASS, FAILURE], 0, "broken", "exit 100: 1 failing case is not in"),
         ([PASS], [PASS, FAILURE, FAILURE], 0, "broken", "exit 100: 2 failing cases are not in"),
-        ([PASS] * 8, [FAILURE] * 8, 0, "significant", "exit 100: worse by more than noise than"),
+        ([PASS] * 8, [FAILURE] * 8, 0, "significant", "exit 100: significantly worse than"),
         ([PASS, FAILURE], [PASS, FAILURE], 100, "broken", "exit 0: 1 failure is known to"),
         ([FAILURE, FAILURE], [FAILURE, FAILURE], 100, "broken", "exit 0: 2 failures are known to"),
         ([PASS], [FAILURE], 100, "significant", "exit 0: nothing that failed is a regression against"),

@@ -150,16 +150,16 @@ def test_an_empty_shard_passes_and_says_so(evalmeta: Program, wait: list[str]) -
 def test_an_empty_report_is_valid(evalmeta: Program) -> None:
     ran = evalmeta("test", "run", "--wait", "--case", "1", "--shard", "1/1000", "--result-format", "junit")
     assert 'tests="0"' in ran.out
-    assert "Skipped Visits: none of its cases is chosen." in ran.err
+    assert "Skipped Visits: none of its cases are selected." in ran.err
 
 
 @pytest.mark.parametrize(
     ("said", "told"),
     [
-        (["--case", "99"], "no test has a case that is chosen"),
-        (["--case", "99", "--dry-run"], "no test has a case that is chosen"),
-        (["-n", "Orders", "--case", "Visits:1"], "no test has a case that is chosen"),
-        (["--tag", "gone"], "no test has a case that is chosen"),
+        (["--case", "99"], "no test case matches the selection"),
+        (["--case", "99", "--dry-run"], "no test case matches the selection"),
+        (["-n", "Orders", "--case", "Visits:1"], "no test case matches the selection"),
+        (["--tag", "gone"], "no test case matches the selection"),
         (["--tag", "smok"], "Did you mean smoke?"),
         (["--tag", "broken"], "'Orders:first' is not a valid list of cases"),
         (["--case", "first"], "'first' is not a valid list of cases"),

@@ -1,4 +1,4 @@
-"""Runs whose database fails on the way: they stop and say why, what was kept is there, and they can be gone on with."""
+"""Runs whose database fails: they stop and say why, their results are kept, and they can be resumed."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The one place where errors become text and exit codes."""
+"""Turn errors into text and exit codes."""
 
 from __future__ import annotations
 

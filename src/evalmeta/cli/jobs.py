@@ -73,13 +73,13 @@ def job_options(what: str) -> Decorator:
         click.option("-i", "--job-id", metavar="ID", help=f"The {what}'s id, as it was printed."),
         click.option("-r", "--use-most-recent", is_flag=True, help=f"Use this project's most recent {what} there."),
     )
-    return option_group("job_id", _job_id, options)
 
+    def build(*, job_id: str | None, use_most_recent: bool) -> str | None:
+        if use_most_recent == (job_id is not None):
+            raise click.UsageError("Give either --job-id or --use-most-recent.")
+        return job_id
 
-def _job_id(*, job_id: str | None, use_most_recent: bool) -> str | None:
-    if use_most_recent == (job_id is not None):
-        raise click.UsageError("Give either --job-id or --use-most-recent.")
-    return job_id
+    return option_group("job_id", build, options)
 
 
 @contextmanager

@@ -74,7 +74,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     """Run the program and exit with its code; no error ends in a traceback."""
     as_json = "--json" in (sys.argv[1:] if arguments is None else arguments)
     options = CallOptions()
-    # Errors are printed when the command's own context is gone, and suggest commands too.
+    # An error is printed after the command's own context has ended, and can suggest commands.
     with click.Context(cli, obj=options):
         try:
             result = cli.main(arguments, prog_name="evalmeta", standalone_mode=False, obj=options)

@@ -66,16 +66,12 @@ def selection_options(
             help="A component to include; * and ? in its name match several; repeatable.",
         ),
     )
-    return option_group("selection", _selection, options)
 
+    def build(*, source_dirs: tuple[Path, ...], manifest: Path | None, metadata: tuple[str, ...]) -> Selection:
+        remember_selection(source_dirs, manifest, metadata)
+        return Selection(source_dirs, manifest, metadata)
 
-def _selection(*, source_dirs: tuple[Path, ...], manifest: Path | None, metadata: tuple[str, ...]) -> Selection:
-    remember_selection(source_dirs, manifest, metadata)
-    return Selection(source_dirs, manifest, metadata)
-
-
-def _answers(*, name: str | None, subject_name: str | None, subject_version: str | None) -> Answers:
-    return api.specs.Answers(name, subject_name, subject_version)
+    return option_group("selection", build, options)
 
 
 def answers_options(command: Command) -> Command:
@@ -87,7 +83,11 @@ def answers_options(command: Command) -> Command:
             "--subject-version", metavar="VERSION", help="The agent's version, such as v2, if the file names none."
         ),
     )
-    return option_group("answers", _answers, options)(command)
+
+    def build(*, name: str | None, subject_name: str | None, subject_version: str | None) -> Answers:
+        return api.specs.Answers(name, subject_name, subject_version)
+
+    return option_group("answers", build, options)(command)
 
 
 def _read_version(_: click.Context, __: click.Parameter, text: str | None) -> ApiVersion | None:

@@ -70,7 +70,7 @@ def print_problems(problems: Sequence[Problem], *, files: int = 0, err: bool = F
 
 
 def print_table(headers: Sequence[str], rows: Sequence[Sequence[str]]) -> None:
-    """Print aligned columns; nothing when there are no rows."""
+    """Print aligned columns, or nothing if there are no rows."""
     if not rows:
         return
     widths = [max(map(len, column)) for column in zip(headers, *rows, strict=True)]

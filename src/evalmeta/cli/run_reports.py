@@ -168,7 +168,7 @@ class BaselineOption(NamedTuple):
     fail_on: FailOn
 
     def open(self, project: Project) -> Comparator:
-        """Open the file or the run: raises like `open_baseline`."""
+        """Open the file or the run; raise the same errors as `open_baseline`."""
         return Comparator(api.comparisons.open_baseline(project, self.path), self.fail_on)
 
 
@@ -188,12 +188,11 @@ def baseline_option(command: Command) -> Command:
     option = click.option(
         "--baseline", type=FILE, metavar="FILE|RUN", help="Compare with it, and ignore what already failed there."
     )
-    options: Sequence[Decorator] = (option, fail_on_option)
-    return option_group("baseline", _baseline, options)(command)
 
+    def build(*, baseline: Path | None, fail_on: FailOn) -> BaselineOption | None:
+        return None if baseline is None else BaselineOption(baseline, fail_on)
 
-def _baseline(*, baseline: Path | None, fail_on: FailOn) -> BaselineOption | None:
-    return None if baseline is None else BaselineOption(baseline, fail_on)
+    return option_group("baseline", build, (option, fail_on_option))(command)
 
 
 def judge_by_baseline(comparator: Comparator | None, finished: Sequence[FinishedRun], *, code: int, err: bool) -> int:
@@ -242,7 +241,7 @@ def warn_if_incomplete(run: Run) -> None:
 def _why_failed(comparisons: Sequence[Comparison], fail_on: FailOn) -> str:
     """Return why a comparison fails runs that passed; the label of the baseline follows."""
     if fail_on == "significant":
-        return "worse by more than noise than"
+        return "significantly worse than"
     if broken := sum(len(each.of(Standing.BROKEN)) for each in comparisons):
         return f"{count(broken, 'case')} broke against"
     new = sum(case.is_new_failure for each in comparisons for case in each.cases)

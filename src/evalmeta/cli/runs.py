@@ -161,7 +161,7 @@ async def _start(org: RunOrg, test: AgentTest, request: RunRequest, outcome: Run
         return await org.start(test, options)
     except EvalmetaError as error:
         if isinstance(error, OrgFault) and error.code == "NOTHING_TO_RUN":
-            note(f"Skipped {test.full_name}: none of its cases is chosen.")
+            note(f"Skipped {test.full_name}: none of its cases are selected.")
         else:
             outcome.errors.append(error)
         return None
@@ -209,7 +209,7 @@ def run_progress() -> Progress:
 
 
 async def make_plan(project: Project, target: Target | None, request: RunRequest) -> list[PlannedRun]:
-    """Return what the runs would ask; raises the same errors as starting them."""
+    """Return what the runs would ask; raise the same errors as starting them."""
     if target is None:
         api.run_selection.check_rater(project, request.options)
     async with connected(project, target) as connection:

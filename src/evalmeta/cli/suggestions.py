@@ -26,13 +26,13 @@ class CallOptions:
 
 
 def remember_target(ctx: click.Context, _: click.Parameter, name: str | None) -> str | None:
-    """Keep the org that a call names: the callback of --target-org."""
+    """Remember the org that a call names, as the callback of --target-org."""
     ctx.ensure_object(CallOptions).target = ("--target-org", name) if name else ()
     return name
 
 
 def remember_selection(source_dirs: Iterable[Path], manifest: Path | None, metadata: Iterable[str]) -> None:
-    """Keep the files that a call selects."""
+    """Remember the files that a call selects."""
     pairs = [
         *(("--source-dir", str(each)) for each in source_dirs),
         *(("--manifest", str(each)) for each in (manifest,) if each),

@@ -1,4 +1,4 @@
-"""`evalmeta org`: logins to orgs, and the project's own org served to others."""
+"""`evalmeta org`: log in to orgs, and serve the project's own org to other programs."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`evalmeta org login|list|display|logout|default`: logins to other orgs than the project's own."""
+"""`evalmeta org login|list|display|logout|default`: log in to orgs other than the project's own."""
 
 from __future__ import annotations
 

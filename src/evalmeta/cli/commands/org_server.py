@@ -1,4 +1,4 @@
-"""`evalmeta org start|stop|status|reset|token`: the project's own org, served to others."""
+"""`evalmeta org start|stop|status|reset|token`: serve the project's own org to other programs."""
 
 from __future__ import annotations
 

@@ -16,8 +16,6 @@ from evalmeta.package.project import find_project
 from evalmeta.report.text import count
 
 if TYPE_CHECKING:
-    from evalmeta.client.connection import Connection
-    from evalmeta.model.component import Manifest
     from evalmeta.model.json_value import JsonValue
     from evalmeta.model.registry import ApiVersion
     from evalmeta.package.selection import Selection
@@ -139,12 +137,13 @@ def generate(  # noqa: PLR0913 - one parameter for each option
     """
     path = output_dir / _file_name(name, kind)
     project = find_project(Path.cwd())
-
-    async def fetch(connection: Connection) -> Manifest:
-        return await api.packages.manifest_from_org(connection, project, selection, api_version=api_version)
-
     if from_org:
-        made = run_in_target(project, choose_target(project, target_org), fetch, api_version=api_version)
+        made = run_in_target(
+            project,
+            choose_target(project, target_org),
+            lambda connection: api.packages.manifest_from_org(connection, project, selection, api_version=api_version),
+            api_version=api_version,
+        )
     else:
         deletes = kind not in {None, "package"}
         made = api.packages.manifest_from_project(project, selection, deletes=deletes, api_version=api_version)

@@ -177,7 +177,7 @@ def _refuse_no_cases(selection: CaseSelection, paths: tuple[Path, ...], subject:
         return
     words = [*map(str, paths), *(("--subject", subject) if subject else ()), "--dry-run"]
     way_out = Suggestion("See all cases, without --case and --tag", "test", "run", *words)
-    raise UsageError("no test has a case that is chosen", actions=[way_out])
+    raise UsageError("no test case matches the selection", actions=[way_out])
 
 
 def _report(project: Project, outcome: RunsOutcome, output: Output, comparator: Comparator | None) -> int:
