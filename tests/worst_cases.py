@@ -143,7 +143,7 @@ def _logged() -> dict[str, tuple[str, str]]:
         "unknown elements": ("element-unknown", HEAD + "<x/>" * LOGGED),
         "empty parameters": ("element-missing", HEAD + case.format(parameters)),
         "empty booleans": ("value-invalid", HEAD + case.format(booleans)),
-        "numbers": ("element-repeated", HEAD + case.format("<number>x</number>" * LOGGED)),
+        "numbers": ("value-invalid", HEAD + case.format("<number>x</number>" * LOGGED)),
         "long numbers": ("value-invalid", HEAD + case.format(long_number) * (LOGGED // 4)),
     }
 

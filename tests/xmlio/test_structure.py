@@ -1,5 +1,9 @@
 from __future__ import annotations
 
+import subprocess
+import sys
+from collections import Counter
+
 import pytest
 from lxml import etree
 
@@ -173,6 +177,30 @@ def test_the_message_of_libxml2_is_reported_if_nothing_else_explains_it() -> Non
 @pytest.mark.parametrize("unit", ["<testCase/>", "<x/>", "<name/>", "x<description/>", '<testCase id="1"/>'])
 def test_at_most_1000_problems_are_reported(unit: str) -> None:
     assert 900 < len(problems_of(HEAD + unit * 3000)) <= limits.MAX_PROBLEMS
+
+
+def test_no_kind_of_problem_hides_the_others() -> None:
+    wrong = "<number>x</number>" * 3000 + '<x a=""/>' * 3000
+    found = Counter(code for code, _, _ in in_case(wrong))
+    assert found == {"element-repeated": 250, "value-invalid": 250, "element-unknown": 250, "attribute-unknown": 250}
+
+
+GOOD = f"""
+import sys
+from evalmeta.model.registry import EVALUATION_DEFINITION
+from evalmeta.validation.validator import validate_component
+
+body = "{HEAD}<testCase>{INPUTS}{{}}</testCase>"
+for wrong in ("<!-- xsi:type='x' -->", "<x/>"):
+    root = '<AiEvaluationDefinition xmlns="{NAMESPACE}">' + body.format(wrong) + "</AiEvaluationDefinition>"
+    problems = validate_component(EVALUATION_DEFINITION, root.encode(), label="n", full_name="n")
+    print(any(each.is_error for each in problems), "xmlschema" in sys.modules)
+"""
+
+
+def test_only_refused_files_load_xmlschema() -> None:
+    done = subprocess.run([sys.executable, "-c", GOOD], capture_output=True, text=True, check=True)
+    assert done.stdout.split() == ["False", "False", "True", "True"]
 
 
 @pytest.mark.parametrize(

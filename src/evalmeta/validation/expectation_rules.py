@@ -53,7 +53,7 @@ def find_unknown_name(expectation: Expectation) -> Iterator[Finding]:
 
 
 def find_value_missing(expectation: Expectation) -> Iterator[Finding]:
-    """Expectation about topics, actions and responses have an expectedValue."""
+    """Expectations about topics, actions and responses have an expectedValue."""
     if expectation.expected_value and not expectation.expected_value.isspace():
         return
     kind = expectation_kind(expectation.name)

@@ -34,6 +34,7 @@ from evalmeta.xmlio.structure import (
     check_structure,
     definition_type,
     explain_structure,
+    find_attributes,
     parse_integer,
 )
 from evalmeta.xmlio.writer import Node, node, render
@@ -158,7 +159,7 @@ def _may_be_invalid(document: Document, definition: Definition) -> bool:
     """Return whether a definition that libxml2 accepts may break what the schema cannot express."""
     numbers = [case.number for case in definition.test_cases if case.number is not None]
     return (
-        _TYPE_ATTRIBUTE in document.data
+        (_TYPE_ATTRIBUTE in document.data and any(find_attributes(document)))
         or len(set(numbers)) < len(numbers)
         or (definition.type == TESTING_DEFINITION and bool(_WITHOUT_ONE_INPUTS(document.root)))
     )

@@ -1,8 +1,7 @@
-"""The structure of metadata files: what does not fit the schema, where, and what to do about it.
+"""The structure of metadata files: what does not fit the schemas in `xsd/`, where, and what to do about it.
 
-libxml2 decides quickly whether a document fits. A document that does not is explained in one pass over its elements.
-
-The schemas in `xsd/`: whether a document fits one, and what it declares about each element.
+libxml2 decides quickly whether a document fits. xmlschema says what the schema declares, to explain a document that
+does not fit.
 """
 
 from __future__ import annotations
@@ -11,9 +10,9 @@ import re
 from dataclasses import dataclass
 from difflib import get_close_matches
 from functools import cache
-from itertools import chain, islice
+from itertools import chain, islice, zip_longest
 from pathlib import Path
-from typing import TYPE_CHECKING, Final, NamedTuple, cast
+from typing import TYPE_CHECKING, Final, NamedTuple, TypeAlias, cast
 
 from lxml import etree
 
@@ -54,6 +53,7 @@ _COMMON_MISTAKES: Final = {
     "expectation": "scorer",
     "scorer": "expectation",
 }
+_Declared: TypeAlias = "list[tuple[Element, Declaration]]"
 _VALID_VALUES: Final = {"isReference": "true or false", "scorerType": "Standard or Custom"}
 
 
@@ -92,16 +92,22 @@ def explain_structure(document: Document, xsd: str) -> list[StructureProblem]:
 
     Stricter than libxml2, which obeys xsi:type, and for which the numbers 0 and -0 differ.
     """
-    declared = declarations(xsd).get(str(document.root.tag))
-    found = chain(
-        _check_attributes(document),
-        _check_elements(document, declared) if declared else (),
-        _check_inputs(document),
-        _check_numbers(document),
-    )
-    return sorted(
-        set(islice(found, limits.MAX_PROBLEMS)), key=lambda each: (each.problem.location, each.problem.message)
-    )
+    root = declarations(xsd).get(str(document.root.tag))
+    parents, texts = _declared_elements(document, root) if root else ([], [])
+    checks = [
+        find_attributes(document),
+        _find_numbers(document),
+        _find_elements_in_texts(document, texts),
+        _find_values(document, texts),
+        _find_unknown(document, parents),
+        _find_text(document, parents),
+        _find_missing(document, parents),
+        _find_repeated(document, parents),
+    ]
+    # Each check has an equal share of the limit, so that no kind of problem hides the others.
+    rounds = zip_longest(*(dict.fromkeys(islice(found, limits.MAX_PROBLEMS)) for found in checks))
+    problems = islice(filter(None, chain.from_iterable(rounds)), limits.MAX_PROBLEMS)
+    return sorted(problems, key=lambda each: (each.problem.location, each.problem.message))
 
 
 def definition_type(document: Document) -> MetadataType | None:
@@ -118,38 +124,41 @@ def odd_attributes(element: Element) -> list[str]:
     return [f"xsi:{name.removeprefix(_XSI)}" if name.startswith(_XSI) else name for name in names]
 
 
-def _check_attributes(document: Document) -> Iterator[StructureProblem]:
+def find_attributes(document: Document) -> Iterator[StructureProblem]:
+    """Yield a problem for each attribute that metadata does not have."""
     for element in cast("list[Element]", _WITH_ATTRIBUTES(document.root)):
         for name in odd_attributes(element):
             message = f"<{local_name(element)}> has an attribute {quote(name)}; metadata elements have none"
             yield _problem(document, element, "attribute-unknown", message, f"Remove {quote(name)}.")
 
 
-def _check_elements(document: Document, root: Declaration) -> Iterator[StructureProblem]:
-    """Find problems of elements and texts, in no order."""
-    pending = [(document.root, root)]
-    while pending:
-        element, declared = pending.pop()
-        known = declared.children
-        if known is None:
-            yield from _check_text(document, element, declared)
-        else:
-            yield from _check_children(document, element, known)
-            for field in declared.fields:
-                yield from _check_field(document, element, field)
-            pending += [(each, below) for tag, below in known.items() for each in element.iterchildren(tag)]
+def _declared_elements(document: Document, root: Declaration) -> tuple[_Declared, _Declared]:
+    """Return the elements that the schema knows: those that contain elements, and those that contain text."""
+    parents: _Declared = [(document.root, root)]
+    texts: _Declared = []
+    for element, declared in parents:
+        # iterchildren compares tags in C and keeps them out of Python's memory.
+        for tag, below in (declared.children or {}).items():
+            found = texts if below.children is None else parents
+            found += [(child, below) for child in element.iterchildren(tag)]
+    return parents, texts
 
 
-def _check_text(document: Document, element: Element, declared: Declaration) -> Iterator[StructureProblem]:
-    name = local_name(element)
-    if len(element):
-        message = f"<{name}> contains <{local_name(element[0])}>; only text is valid there"
-        hint = "Write text, with &lt; for < and &amp; for &."
-        yield _problem(document, element[0], "element-unknown", message, hint, unreadable=element)
-    if not declared.accepts(element.text or ""):
-        hint = f"Write {_valid_values(document, name)}."
-        message = f"<{name}> is {quote(element.text or '')}"
-        yield _problem(document, element, "value-invalid", message, hint, unreadable=element)
+def _find_elements_in_texts(document: Document, texts: _Declared) -> Iterator[StructureProblem]:
+    for element, _ in texts:
+        if len(element):
+            message = f"<{local_name(element)}> contains <{local_name(element[0])}>; only text is valid there"
+            hint = "Write text, with &lt; for < and &amp; for &."
+            yield _problem(document, element[0], "element-unknown", message, hint, unreadable=element)
+
+
+def _find_values(document: Document, texts: _Declared) -> Iterator[StructureProblem]:
+    for element, declared in texts:
+        if not declared.accepts(element.text or ""):
+            name = local_name(element)
+            hint = f"Write {_valid_values(document, name)}."
+            message = f"<{name}> is {quote(element.text or '')}"
+            yield _problem(document, element, "value-invalid", message, hint, unreadable=element)
 
 
 def _valid_values(document: Document, name: str) -> str:
@@ -160,18 +169,24 @@ def _valid_values(document: Document, name: str) -> str:
     return f"{', '.join(others)} or {last}" if others else f"{last}, the only supported type"
 
 
-def _check_children(document: Document, parent: Element, known: Collection[str]) -> Iterator[StructureProblem]:
-    # iterchildren compares tags in C and keeps them out of Python's memory.
-    if sum(1 for _ in parent.iterchildren(*known)) < len(parent):
-        names = {tag.rpartition("}")[2] for tag in known}
-        for child in parent:
-            if child.tag not in known:
-                yield _unknown_element(document, child, parent, names)
-    if any(text and text.strip(XML_BLANKS) for text in (parent.text, *(child.tail for child in parent))):
-        message = f"there is text between the elements of <{local_name(parent)}>"
-        hint = "Remove it, or move it into the element that it belongs to."
-        for place in document.texts(parent):
-            yield StructureProblem(Problem("text-stray", Severity.ERROR, place, message, hint))
+def _find_unknown(document: Document, parents: _Declared) -> Iterator[StructureProblem]:
+    for parent, declared in parents:
+        known = declared.children or {}
+        if sum(1 for _ in parent.iterchildren(*known)) < len(parent):
+            names = {tag.rpartition("}")[2] for tag in known}
+            for child in parent:
+                if child.tag not in known:
+                    yield _unknown_element(document, child, parent, names)
+
+
+def _find_text(document: Document, parents: _Declared) -> Iterator[StructureProblem]:
+    for parent, _ in parents:
+        texts = (parent.text, *(child.tail for child in parent))
+        if any(text and text.strip(XML_BLANKS) for text in texts):
+            message = f"there is text between the elements of <{local_name(parent)}>"
+            hint = "Remove it, or move it into the element that it belongs to."
+            for place in document.texts(parent):
+                yield StructureProblem(Problem("text-stray", Severity.ERROR, place, message, hint))
 
 
 def _unknown_element(document: Document, child: Element, parent: Element, known: Collection[str]) -> StructureProblem:
@@ -200,40 +215,43 @@ def _nearest_element(name: str, known: Sequence[str]) -> str:
     return f"Did you mean <{near[0]}>?" if near else f"Known elements: {', '.join(known)}."
 
 
-def _check_field(document: Document, parent: Element, field: Field) -> Iterator[StructureProblem]:
-    found = [parent]
-    for tag in field.tags:
-        found = [child for each in found for child in each.iterchildren(tag)]
-    if len(found) > 1 or (field.is_required and not found):
-        yield from _missing_or_repeated(document, parent, field.tags[0])
+def _find_missing(document: Document, parents: _Declared) -> Iterator[StructureProblem]:
+    for parent, declared in parents:
+        for field in _fields(document, parent, declared):
+            name = field.tags[0].rpartition("}")[2]
+            # An element of that name in another namespace is already reported as unknown.
+            if (
+                field.is_required
+                and next(parent.iterchildren(field.tags[0]), None) is None
+                and all(local_name(child) != name for child in parent)
+            ):
+                message = f"<{local_name(parent)}> has no <{name}>"
+                hint = f"Add <{name}>; it is required."
+                yield _problem(document, parent, "element-missing", message, hint, unreadable=parent)
 
 
-def _missing_or_repeated(document: Document, parent: Element, tag: str) -> Iterator[StructureProblem]:
-    name = tag.rpartition("}")[2]
-    # An element of that name in another namespace is already reported as unknown.
-    if all(local_name(child) != name for child in parent):
-        message = f"<{local_name(parent)}> has no <{name}>"
-        hint = f"Add <{name}>; it is required."
-        yield _problem(document, parent, "element-missing", message, hint, unreadable=parent)
-    found = list(parent.iterchildren(tag))
-    for extra in found[1:]:
-        message = f"<{name}> occurs more than once in <{local_name(parent)}>"
-        hint = f"Keep one; the first is at line {document.location(found[0]).line}."
-        yield _problem(document, extra, "element-repeated", message, hint)
+def _find_repeated(document: Document, parents: _Declared) -> Iterator[StructureProblem]:
+    for parent, declared in parents:
+        for field in _fields(document, parent, declared):
+            found = children = list(parent.iterchildren(field.tags[0]))
+            for tag in field.tags[1:]:
+                found = [child for each in found for child in each.iterchildren(tag)]
+            if len(children) > 1 and (len(found) > 1 or (field.is_required and not found)):
+                hint = f"Keep one; the first is at line {document.location(children[0]).line}."
+                message = f"<{local_name(children[0])}> occurs more than once in <{local_name(parent)}>"
+                for extra in children[1:]:
+                    yield _problem(document, extra, "element-repeated", message, hint)
 
 
-def _check_inputs(document: Document) -> Iterator[StructureProblem]:
-    """Find test cases of an AiTestingDefinition that do not have inputs exactly once.
-
-    The schema cannot say it, because the inputs of agents and of prompt templates have no element in common.
-    """
-    if document.root.tag == _TESTING:
-        for case in document.root.iterchildren(_TEST_CASE):
-            if len(case.findall(_INPUTS)) != 1:
-                yield from _missing_or_repeated(document, case, _INPUTS)
+def _fields(document: Document, parent: Element, declared: Declaration) -> Sequence[Field]:
+    # The schema cannot require the inputs of an AiTestingDefinition: those of agents and of prompt templates have no
+    # element in common.
+    if parent.tag == _TEST_CASE and document.root.tag == _TESTING:
+        return (*declared.fields, Field((_INPUTS,), is_required=True))
+    return declared.fields
 
 
-def _check_numbers(document: Document) -> Iterator[StructureProblem]:
+def _find_numbers(document: Document) -> Iterator[StructureProblem]:
     seen: set[int] = set()
     for element in cast("list[Element]", _NUMBERS(document.root)):
         number = parse_integer(element.text or "")
@@ -255,7 +273,6 @@ XML_BLANKS: Final = " \t\r\n"
 BOOLEANS: Final = {"true": True, "1": True, "false": False, "0": False}
 _INT: Final = re.compile(r"([+-]?)(?=[0-9])0*+([0-9]{0,10})")
 _INT_RANGE: Final = range(-(2**31), 2**31)
-_XS: Final = "{http://www.w3.org/2001/XMLSchema}"
 _SLICE_BYTES: Final = 2_048
 
 
@@ -332,14 +349,29 @@ def find_fault_in_stream(data: bytes, schema: etree.XMLSchema) -> LogEntry | Non
 
 @cache
 def declarations(xsd: str) -> Mapping[str, Declaration]:
-    """Return the declarations of a schema's root elements by tag.
+    """Return the declarations of a schema's root elements by tag."""
+    # This takes 180 ms, and only refused files need it.
+    from xmlschema import XMLSchema, XsdElement  # noqa: PLC0415
+    from xmlschema.validators import XsdKey, XsdSimpleType  # noqa: PLC0415
 
-    Reads only the parts of XML Schema that the schemas in `xsd/` use: complex types that are one repeated choice,
-    simple types, and identity constraints.
-    """
-    root = etree.parse(schema_dir() / xsd).getroot()
-    types = {f"m:{each.get('name')}": each for each in root.iterchildren(f"{_XS}complexType", f"{_XS}simpleType")}
-    return {_tag(each.get("name", "")): _declaration(each, types) for each in root.iterchildren(f"{_XS}element")}
+    def declaration(element: XsdElement) -> Declaration:
+        kind = element.type
+        if isinstance(kind, XsdSimpleType):
+            return Declaration(None, base=kind.local_name or "", enumeration=tuple(map(str, kind.enumeration or ())))
+        group = kind.model_group
+        known = [each for each in group.iter_elements() if isinstance(each, XsdElement)] if group else []
+        own = [each for each in element.identities if each.selector and each.selector.path == "."]
+        return Declaration(
+            {each.name: declaration(each) for each in known},
+            tuple(Field(_tags(each.fields[0].path), isinstance(each, XsdKey)) for each in own),
+        )
+
+    schema = XMLSchema(schema_dir() / xsd, allow="local", defuse="always")
+    return {each.name: declaration(each) for each in schema.elements.values()}
+
+
+def _tags(path: str) -> tuple[str, ...]:
+    return tuple(f"{{{NAMESPACE}}}{step.removeprefix('m:')}" for step in path.split("/"))
 
 
 def parse_integer(text: str) -> int | None:
@@ -354,29 +386,3 @@ def parse_integer(text: str) -> int | None:
 @cache
 def _schema(xsd: str) -> etree.XMLSchema:
     return etree.XMLSchema(etree.parse(schema_dir() / xsd))
-
-
-def _declaration(element: Element, types: Mapping[str, Element]) -> Declaration:
-    name = element.get("type", "")
-    kind = types.get(name)
-    if kind is None:
-        return Declaration(None, base=name.rpartition(":")[2])
-    if kind.tag == f"{_XS}simpleType":
-        values = kind.iterfind(f"{_XS}restriction/{_XS}enumeration")
-        return Declaration(None, enumeration=tuple(each.get("value", "") for each in values))
-    children = kind.iterfind(f"{_XS}choice/{_XS}element")
-    constraints = element.iterchildren(f"{_XS}key", f"{_XS}unique")
-    return Declaration(
-        {_tag(each.get("name", "")): _declaration(each, types) for each in children},
-        tuple(_field(each) for each in constraints if each[0].get("xpath") == "."),
-    )
-
-
-def _field(constraint: Element) -> Field:
-    """Read a field from a key, whose selector is the first child and whose field is the second."""
-    steps = constraint[1].get("xpath", "").split("/")
-    return Field(tuple(_tag(step.removeprefix("m:")) for step in steps), constraint.tag == f"{_XS}key")
-
-
-def _tag(name: str) -> str:
-    return f"{{{NAMESPACE}}}{name}"
