@@ -13,7 +13,7 @@ import pytest
 
 from evalmeta.api.servers import make_token
 from evalmeta.errors import UsageError
-from evalmeta.org.server import read_server
+from evalmeta.org.server_file import read_server
 from evalmeta.package.project import find_project
 from evalmeta.store.components import Synced, open_tracking
 from org.parts import make_project, opened_of, started
@@ -145,7 +145,7 @@ def test_a_server_that_fails_to_start_says_why(evalmeta: Callable[..., object], 
     (project.state_dir / "logs" / "server.log").mkdir(parents=True)
     outcome = evalmeta("org", "start", "--port", "0", "--detach")
     assert outcome.code == 4
-    assert "the server ended as it started: " in outcome.err
+    assert "the server ended while starting: " in outcome.err
     assert "server.log cannot be written: Is a directory" in outcome.err
 
 
@@ -162,7 +162,7 @@ def test_a_server_that_cannot_be_started_is_reported(evalmeta: Callable[..., obj
     project.state_dir.mkdir()
     (project.state_dir / "logs").touch()
     outcome = evalmeta("org", "start", "--port", "0", "--detach")
-    assert (outcome.code, "no server could be started: " in outcome.err) == (4, True)
+    assert (outcome.code, "the server could not be started: " in outcome.err) == (4, True)
 
 
 def test_a_server_on_another_machine_is_not_ended_from_here(evalmeta: Callable[..., object], project: Project) -> None:
@@ -258,7 +258,7 @@ def test_a_token_that_is_not_there_cannot_be_revoked(evalmeta: Callable[..., obj
 
 @pytest.mark.parametrize("name", ["", "a b", "a@", "@b", "a@b@c", "ä", "x" * 100, "--"])
 def test_an_invalid_username_is_refused(project: Project, name: str) -> None:
-    with pytest.raises(UsageError, match="can be no username"):
+    with pytest.raises(UsageError, match="is not a valid username"):
         make_token(project, username=name)
 
 

@@ -12,12 +12,12 @@ from typing import TYPE_CHECKING
 import httpx
 
 from evalmeta.api.servers import make_token
-from evalmeta.org.server import read_server
+from evalmeta.org.server_file import read_server
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from evalmeta.org.server import Server
+    from evalmeta.org.server_file import Server
     from evalmeta.package.project import Project
 
 __all__ = ["begin", "get", "send", "served", "wait_for"]

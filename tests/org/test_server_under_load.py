@@ -19,7 +19,7 @@ from evalmeta.client.metadata import deploy
 from evalmeta.model.login import ADMIN
 from evalmeta.model.registry import NEWEST_API_VERSION
 from evalmeta.org.organization import Organization
-from evalmeta.org.server import read_server
+from evalmeta.org.server_file import read_server
 from evalmeta.store.database import open_database
 from org.parts import KIND, definition, make_project, opened_of, package
 

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from evalmeta.api.org_targets import EMBEDDED_URL, address_of, choose_target, find_target, is_named
 from evalmeta.errors import NotFound
-from evalmeta.org.server import read_server
+from evalmeta.org.server_file import read_server
 from evalmeta.store.components import open_receipts
 from evalmeta.store.database import open_database
 from evalmeta.store.history import RemoteRuns, open_remote_runs

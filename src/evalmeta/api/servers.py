@@ -1,4 +1,4 @@
-"""An org of one's own, served to others: start, stop and look at the server, empty the org, hand out tokens."""
+"""The server of a project's org: start and stop it, show its status, reset the org, and manage its tokens."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ import sys
 import time
 from contextlib import suppress
 from dataclasses import dataclass
+from importlib import import_module
 from typing import TYPE_CHECKING, Final
 from urllib.parse import urlsplit
 
@@ -22,52 +23,39 @@ from evalmeta.model.login import ADMIN
 from evalmeta.model.redaction import child_environment
 from evalmeta.org.lease import is_free
 from evalmeta.org.organization import Organization
-from evalmeta.org.server import already_running, read_server
+from evalmeta.org.server_file import already_running, read_server
 from evalmeta.protocol.json_fields import is_loopback
 from evalmeta.store.database import delete_contents, open_database
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
     from pathlib import Path
+    from types import ModuleType
 
-    from evalmeta.org.server import Server
+    from evalmeta.org.server_file import Server
     from evalmeta.package.project import Project
     from evalmeta.store.database import Database
     from evalmeta.store.users import StoredToken
-
-__all__ = [
-    "ServerStatus",
-    "is_loopback",
-    "list_tokens",
-    "look_at_server",
-    "make_token",
-    "reset_org",
-    "revoke_token",
-    "serve_org",
-    "server_of",
-    "start_server",
-    "stop_server",
-]
 
 _POLL_SECONDS: Final = 0.05
 _DAY_SECONDS: Final = 24 * 3600.0
 _DOMAIN: Final = "evalmeta.local"
 _USERNAME: Final = re.compile(r"\w[\w.+-]*(?:@[\w-]+(?:\.[\w-]+)*)?", re.ASCII)
-# Held so that nobody takes a server that goes on for a process that was forgotten.
+# A reference to each process, because Python warns of processes that are still running when they are collected.
 _STARTED: Final[list[subprocess.Popen[bytes]]] = []
 
 
 @dataclass(frozen=True, slots=True)
 class ServerStatus:
-    """What is known of a project's org and its server.
+    """The status of a project's org and its server.
 
     Attributes:
-        server: None when none runs.
-        answers: whether it does.
+        server: None if no server is running.
+        answers: whether the server answers requests.
         data: the state folder.
-        components: how many are deployed.
-        runs_in_progress: how many runs have a worker.
-        runs_waiting: how many wait for one.
+        components: the number of deployed components.
+        runs_in_progress: the number of runs with a worker.
+        runs_waiting: the number of runs that wait for a worker.
     """
 
     server: Server | None
@@ -82,33 +70,28 @@ async def serve_org(
     project: Project, *, host: str, port: int, names: Sequence[str], on_start: Callable[[Server], None]
 ) -> None:
     """Serve the project's org in this process until it is interrupted; arguments and errors as in `start_server`."""
-    _check_extra()
-    from evalmeta.org.server import serve  # noqa: PLC0415 - uvicorn is an extra
-
-    await serve(project, host=host, port=port, names=names, on_start=on_start, logs_to_stderr=True)
+    await _server_module().serve(project, host=host, port=port, names=names, on_start=on_start, logs_to_stderr=True)
 
 
 def start_server(project: Project, *, host: str, port: int, names: Sequence[str]) -> Server:
-    """Start a process that serves the project's org, and gives the server once it answers.
+    """Start a process that serves the project's org, and return the server when it answers.
 
     Args:
-        project: whose org it is.
+        project: the project.
         host: the address or name to listen at.
-        port: where to listen; 0 for any port that is free.
-        names: other names that callers may use for it.
+        port: the port; 0 for any free port.
+        names: other names that are valid in the Host header.
 
     Raises:
-        UsageError: it runs already, cannot listen there, or uvicorn is not installed.
-        OrgError: it did not answer in time, or ended.
+        UsageError: a server is already running, it cannot listen there, or uvicorn is not installed.
+        OrgError: the server did not answer in time, or ended.
         StoreError: the state folder cannot be used.
     """
-    _check_extra()
-    from evalmeta.org.server import listen  # noqa: PLC0415 - uvicorn is an extra
-
+    module = _server_module()
     running = read_server(project.state_dir)
     if running:
         raise already_running(running)
-    listen(host, port).close()
+    module.listen(host, port).close()
     open_database(project.state_dir).close()
     output = project.state_dir / "logs" / "server-start.log"
     process = _start(project, output, [host, str(port), *names])
@@ -121,10 +104,10 @@ def start_server(project: Project, *, host: str, port: int, names: Sequence[str]
 
 
 def stop_server(project: Project) -> Server | None:
-    """End the project's server and gives what it was; None when none runs. Runs in progress go on by themselves.
+    """Stop the project's server and return it; None if none is running. Runs in progress continue.
 
     Raises:
-        OrgError: it runs on another machine, belongs to another user, or does not end.
+        OrgError: it runs on another machine, belongs to another user, or does not stop.
     """
     server = read_server(project.state_dir)
     if server is None:
@@ -133,26 +116,26 @@ def stop_server(project: Project) -> Server | None:
         seconds = f"{limits.SERVER_LEASE_SECONDS:.0f} seconds"
         raise OrgError(
             f"{project.state_dir / 'server.json'} says that the server at {server.url} runs on {server.host}",
-            actions=[f"Stop it there; one that died gives the place up after {seconds}."],
+            actions=[f"Stop it there. If it has died, wait {seconds}."],
         )
     for number in (signal.SIGTERM, signal.SIGKILL if os.name == "posix" else signal.SIGTERM):
         _send(server, number)
-        # It may wait so long for its jobs itself.
+        # The server itself waits this long for its jobs.
         deadline = time.monotonic() + limits.CLOSE_SECONDS + limits.SHUTDOWN_SECONDS + 1
         while time.monotonic() < deadline:
             if read_server(project.state_dir) != server:
                 return server
             time.sleep(_POLL_SECONDS)
-    raise OrgError(f"the server at {server.url} (process {server.pid}) does not end")
+    raise OrgError(f"the server at {server.url} (process {server.pid}) did not stop")
 
 
 def server_of(project: Project) -> Server | None:
-    """Return the server of the project's org; None when none runs."""
+    """Return the server of the project's org; None if none is running."""
     return read_server(project.state_dir)
 
 
-def look_at_server(project: Project) -> ServerStatus:
-    """Return whether the project's org is served, and what it has.
+def server_status(project: Project) -> ServerStatus:
+    """Return whether the project's org is served, and what it contains.
 
     Raises:
         StoreError: its database cannot be used.
@@ -167,15 +150,15 @@ def look_at_server(project: Project) -> ServerStatus:
 
 
 def reset_org(project: Project) -> None:
-    """Delete all that is deployed, all jobs, runs and results; users and their tokens stay.
+    """Delete all components, jobs, runs and results; users and their tokens stay.
 
     Raises:
-        UsageError: a server runs, or a run is in progress.
+        UsageError: the server is running, or a run is in progress.
         StoreError: the database cannot be used.
     """
     running = read_server(project.state_dir)
     if running:
-        raise UsageError(f"the org is served at {running.url}", actions=["End that first: evalmeta org stop"])
+        raise UsageError(f"the org is served at {running.url}", actions=["Stop the server first: evalmeta org stop"])
     with open_database(project.state_dir) as database:
         unfinished = _org(project, database).runs.unfinished()
         if busy := [run_id for run_id, lease in unfinished if not is_free(lease)]:
@@ -187,15 +170,15 @@ def reset_org(project: Project) -> None:
 
 
 def make_token(project: Project, *, username: str | None = None, days: int = limits.TOKEN_DAYS) -> str:
-    """Make a token for a user of the org, who is made when there is none; it is not kept and cannot be shown again.
+    """Create a token for a user of the org, and the user if necessary; the token cannot be shown again.
 
     Args:
-        project: whose org it is.
-        username: what the user logs in as, `@evalmeta.local` without an own domain; the admin when None.
-        days: how long the token is good.
+        project: the project.
+        username: the user's name, with the domain `evalmeta.local` by default; the admin if None.
+        days: for how many days the token is valid.
 
     Raises:
-        UsageError: it can be no username.
+        UsageError: it is not a valid username.
         StoreError: the database cannot be used.
     """
     name = ADMIN.username if username is None else _checked(username)
@@ -210,7 +193,7 @@ def list_tokens(project: Project, *, username: str | None = None) -> list[Stored
     """List the tokens of the org, or of one of its users, the newest first.
 
     Raises:
-        UsageError: it can be no username.
+        UsageError: it is not a valid username.
         StoreError: the database cannot be used.
     """
     name = None if username is None else _checked(username)
@@ -220,7 +203,7 @@ def list_tokens(project: Project, *, username: str | None = None) -> list[Stored
 
 
 def revoke_token(project: Project, token_id: str) -> None:
-    """End a token at once.
+    """Revoke a token with immediate effect.
 
     Raises:
         NotFound: there is no token with this id.
@@ -231,13 +214,14 @@ def revoke_token(project: Project, token_id: str) -> None:
             raise NotFound("there is no token with this id", actions=["See their ids: evalmeta org token --list"])
 
 
-def _check_extra() -> None:
+def _server_module() -> ModuleType:
     try:
-        import uvicorn  # noqa: F401, PLC0415 - an extra
+        import_module("uvicorn")
     except ImportError:
         raise UsageError(
-            "serving an org needs uvicorn, which is not installed", actions=["pip install 'evalmeta[server]'"]
+            "serving an org requires uvicorn, which is not installed", actions=["pip install 'evalmeta[server]'"]
         ) from None
+    return import_module("evalmeta.org.server")
 
 
 def _org(project: Project, database: Database) -> Organization:
@@ -261,7 +245,7 @@ def _start(project: Project, output: Path, arguments: Sequence[str]) -> subproce
                 env=child_environment(EVALMETA_HOME=str(project.state_dir)),
             )
     except OSError as error:
-        raise StoreError(f"no server could be started: {error}") from None
+        raise StoreError(f"the server could not be started: {error}") from None
 
 
 def _wait_for(project: Project, process: subprocess.Popen[bytes], output: Path) -> Server:
@@ -271,14 +255,14 @@ def _wait_for(project: Project, process: subprocess.Popen[bytes], output: Path) 
         if server is not None and server.pid == process.pid and _answers(server.url):
             return server
         if process.poll() is not None:
-            raise OrgError(f"the server ended as it started: {output.read_text(encoding='utf-8').strip()}")
+            raise OrgError(f"the server ended while starting: {output.read_text(encoding='utf-8').strip()}")
         time.sleep(_POLL_SECONDS)
     raise OrgError(f"the server did not answer within {limits.START_SECONDS:g} seconds; see {output}")
 
 
 def _answers(url: str) -> bool:
     try:
-        # Whatever proxy is set does not lie on the way to this machine.
+        # Requests to this machine must not go through a proxy.
         reply = httpx.get(f"{url}/services/data", timeout=limits.STATUS_SECONDS, trust_env=False)
     except httpx.HTTPError:
         return False
@@ -297,8 +281,8 @@ def _checked(username: str) -> str:
     name = username if "@" in username else f"{username}@{_DOMAIN}"
     if len(name) > limits.MAX_USERNAME_CHARS or not _USERNAME.fullmatch(username):
         raise UsageError(
-            f"{username!r} can be no username",
-            actions=["Take letters, digits and . _ + - with or without @ and a domain, such as ci or ci@example.com."],
+            f"{username!r} is not a valid username",
+            actions=["Use letters, digits and . _ + - with or without @ and a domain, such as ci or ci@example.com."],
         )
     return name
 

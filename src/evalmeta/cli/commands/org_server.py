@@ -13,12 +13,12 @@ from evalmeta.cli.orgs import run_async
 from evalmeta.cli.output import json_option, note, print_json, print_table, warn
 from evalmeta.errors import UsageError
 from evalmeta.package.project import find_project
-from evalmeta.protocol.json_fields import to_timestamp
+from evalmeta.protocol.json_fields import is_loopback, to_timestamp
 from evalmeta.report.text import count
 
 if TYPE_CHECKING:
     from evalmeta.api.servers import ServerStatus
-    from evalmeta.org.server import Server
+    from evalmeta.org.server_file import Server
     from evalmeta.store.users import StoredToken
 
 
@@ -44,7 +44,7 @@ def start(host: str, port: int, *, names: tuple[str, ...], detach: bool, as_json
     evalmeta org start --port 9000 --detach
     """
     project = find_project(Path.cwd())
-    if not api.servers.is_loopback(host):
+    if not is_loopback(host):
         warn(f"{host} can be reached from other machines, and connections are not encrypted")
     end = "evalmeta org stop" if detach else "Ctrl-C, or evalmeta org stop"
 
@@ -53,7 +53,7 @@ def start(host: str, port: int, *, names: tuple[str, ...], detach: bool, as_json
             print_json({**_json_of(server), "data": str(project.state_dir)})
         else:
             click.echo(_how_to_use(server.url, project.state_dir, end=end))
-            if not api.servers.is_loopback(host):
+            if not is_loopback(host):
                 note("On other machines, use this machine's name as the host, and start with --allow-host NAME.")
         sys.stdout.flush()
 
@@ -83,7 +83,7 @@ def stop(*, as_json: bool) -> None:
 @json_option
 def status(*, as_json: bool) -> None:
     """Show whether the project's org is served, where, and what it contains."""
-    found = api.servers.look_at_server(find_project(Path.cwd()))
+    found = api.servers.server_status(find_project(Path.cwd()))
     if as_json:
         print_json(
             {

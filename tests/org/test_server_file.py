@@ -1,6 +1,8 @@
 from __future__ import annotations
 
 import os
+import subprocess
+import sys
 import time
 from typing import TYPE_CHECKING
 
@@ -10,7 +12,7 @@ import pytest
 from evalmeta import limits
 from evalmeta.errors import ProjectError, UsageError
 from evalmeta.org.lease import new_worker, working
-from evalmeta.org.server import claim_server_file, read_server, remove_server_file, renew_server_file
+from evalmeta.org.server_file import claim_server_file, read_server, remove_server_file, renew_server_file
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -22,6 +24,11 @@ def test_a_server_is_found_while_it_lives(tmp_path: Path) -> None:
         assert read_server(tmp_path) == server
         assert (server.pid, server.started) == (os.getpid(), 5.0)
     assert read_server(tmp_path) is None
+
+
+def test_commands_find_a_server_without_uvicorn() -> None:
+    code = "import sys; sys.modules['uvicorn'] = None; import evalmeta.api.runs, evalmeta.api.servers"
+    subprocess.run([sys.executable, "-c", code], check=True)
 
 
 def test_of_two_servers_one_gets_the_place(tmp_path: Path) -> None:
