@@ -24,7 +24,7 @@ from evalmeta.engine.event_loop import run_to_end
 from evalmeta.engine.scorers.judged import read_parts
 from evalmeta.engine.subjects.replay import bind_recorded
 from evalmeta.errors import UsageError
-from evalmeta.formats.databricks.reader import read_databricks_file, read_databricks_rows
+from evalmeta.formats.databricks.reader import RowOptions, read_databricks_file, read_databricks_rows
 from evalmeta.formats.databricks.tables import result_rows, rows_of, run_metrics
 from evalmeta.formats.diagnostics import did_you_mean
 from evalmeta.model.run import Verdict
@@ -166,26 +166,12 @@ def _config(config: Mapping[str, object] | None) -> _Config:
 
 
 def _document(data: object, config: _Config, name: str | None, *, is_asked: bool) -> Document:
-    guidelines, metrics = config
+    options = RowOptions(global_guidelines=config.global_guidelines, metrics=config.metrics, is_asked=is_asked)
     if isinstance(data, str | Path):
         path = Path(data)
-        document = read_databricks_file(
-            path,
-            label=str(data),
-            name=name or path.stem,
-            global_guidelines=guidelines,
-            metrics=metrics,
-            is_asked=is_asked,
-        )
+        document = read_databricks_file(path, label=str(data), name=name or path.stem, **options)
     else:
-        document = read_databricks_rows(
-            rows_of(data),
-            label="data",
-            name=name or "eval_set",
-            global_guidelines=guidelines,
-            metrics=metrics,
-            is_asked=is_asked,
-        )
+        document = read_databricks_rows(rows_of(data), label="data", name=name or "eval_set", **options)
     for note in document.notes:
         warnings.warn(f"{note.location}: {note.message}. {note.hint}".rstrip(), UserWarning, stacklevel=2)
     if not (is_asked or document.is_answered):

@@ -149,7 +149,7 @@ def _chosen(record: AdkRecord, name: str, known: tuple[str, ...]) -> str:
 
 
 def _custom_metrics(root: AdkRecord) -> Iterator[tuple[str, str]]:
-    """Yield the names of a file's own metrics with their functions, `pkg.mod.fn`."""
+    """Yield the names of a file's custom metrics with their functions, `package.module.function`."""
     customs = root.record("customMetrics", called="'custom_metrics'")
     if customs is None:
         return
@@ -213,7 +213,7 @@ class _CriterionReader:
         return Criterion(self._name, {"threshold": threshold, **self._terms()}, rubrics)
 
     def custom(self, function: str) -> Criterion:
-        """Return a criterion of one of the file's own metrics."""
+        """Return a criterion of one of the file's custom metrics."""
         self._object.check_keys("threshold")
         return Criterion(self._name, {"function": function, "threshold": self._threshold(), "conversation": True})
 

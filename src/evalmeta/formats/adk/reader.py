@@ -136,18 +136,6 @@ def _read(file: JsonFile, diagnostics: Diagnostics, dialect: AdkDialect) -> AdkF
     return AdkFile((), None, ())
 
 
-def _read_legacy(file: JsonFile, diagnostics: Diagnostics, dialect: AdkDialect) -> AdkFile:
-    legacy = read_legacy(file, diagnostics, dialect=None if dialect == "auto" else dialect)
-    message = f"the format of this file is deprecated; {_READ[legacy.dialect]}"
-    if legacy.is_grouped:
-        message = "the format of this file is deprecated; each of its items is a case, whose rows are turns"
-    hint = "Write an eval set; evalmeta.adk.migrate_eval_data_to_new_schema makes one of it."
-    if legacy.is_guess:
-        hint = f"{_GUESS} {hint}"
-    diagnostics.warn(LEGACY, message, line=file.first_line, column=1, hint=hint)
-    return AdkFile(legacy.cases, legacy.dialect, legacy.lines)
-
-
 def _note_missing(cases: Sequence[AdkCase], config: AdkConfig, diagnostics: Diagnostics) -> None:
     """Warn of configured criteria whose data no case has."""
     if config.is_default:
@@ -249,7 +237,7 @@ def _config_beside(path: Path, label: str) -> AdkConfig:
     config = path.with_name(ADK_CONFIG)
     if not config.exists():
         return replace(DEFAULT_CONFIG, notes=tuple(_misplaced(path, label)))
-    # Not a path: `./a.test.json` keeps its spelling.
+    # A path would drop the `./` of `./a.test.json`.
     beside = _FILE_NAME.sub(ADK_CONFIG, label)
     return read_test_config(read_bytes(config), label=beside)
 
@@ -272,59 +260,49 @@ Dialect = Literal["python", "typescript"]
 _TOOLS: Final[dict[Dialect, tuple[str, str]]] = {"python": ("tool_name", "tool_input"), "typescript": ("name", "args")}
 
 
-class Legacy(NamedTuple):
-    """The cases of an array, with the line of each.
-
-    Attributes:
-        dialect: how it was read.
-        is_grouped: whether each item has a list of rows.
-        is_guess: whether the dialect cannot be detected, and another one would return other cases.
-    """
-
-    cases: list[AdkCase]
-    lines: list[int]
-    dialect: Dialect
-    is_grouped: bool = False
-    is_guess: bool = False
-
-
-def read_legacy(file: JsonFile, diagnostics: Diagnostics, *, dialect: Dialect | None) -> Legacy:
-    """Read an array of rows, or of groups of rows `{name, data, initial_session}`, each of which is a case.
-
-    Without a dialect, the keys of the tools decide what rows mean; without tools, it is Python.
-    """
+def _read_legacy(file: JsonFile, diagnostics: Diagnostics, dialect: AdkDialect) -> AdkFile:
+    """Read an array of rows, or of groups of rows `{name, data, initial_session}`, each of which is a case."""
     items = file.value if isinstance(file.value, list) else []
     lines = file.lines_of(())
     if not items:
         message = "the array is empty: add at least one row"
         diagnostics.error("adk-empty", message, line=file.first_line, column=1)
-        return Legacy([], [], "python")
+        return AdkFile((), "python", ())
     is_grouped = any(isinstance(each, dict) and "data" in each for each in items)
     called = "a case" if is_grouped else "a row"
     records = [AdkRecord(file, (place,), each, diagnostics, called=called) for place, each in enumerate(items)]
+    hint = "Write an eval set; evalmeta.adk.migrate_eval_data_to_new_schema makes one of it."
     if is_grouped:
         cases = [_group(each) for each in records]
         report_repeated_ids(cases, diagnostics, lines)
-        return Legacy(cases, lines, "python", is_grouped=True)
-    used = _dialects(items)
-    if dialect is None and len(used) > 1:
-        message = "some tools of the array have 'tool_name', and some have 'name': rows may be turns or cases"
-        hint = 'Say which: [adk] dialect = "python" in evalmeta.toml makes them turns, "typescript" cases.'
-        diagnostics.error("adk-dialect", message, line=file.first_line, column=1, hint=hint)
-    chosen: Dialect = dialect or ("typescript" if used == {"typescript"} else "python")
-    turns = [_row(each) for each in records]
-    is_guess = dialect is None and not used and len(turns) > 1
+        message = "the format of this file is deprecated; each of its items is a case, whose rows are turns"
+        diagnostics.warn(LEGACY, message, line=file.first_line, column=1, hint=hint)
+        return AdkFile(cases, "python", lines)
+    chosen, is_guess = _dialect(file, items, diagnostics, dialect)
+    message = f"the format of this file is deprecated; {_READ[chosen]}"
+    hint = f"{_GUESS} {hint}" if is_guess else hint
+    diagnostics.warn(LEGACY, message, line=file.first_line, column=1, hint=hint)
+    turns = tuple(map(_row, records))
     if chosen == "typescript":
-        return Legacy([AdkCase(f"eval-{place}", (turn,)) for place, turn in enumerate(turns)], lines, chosen)
-    return Legacy([AdkCase(PurePath(file.label).name, tuple(turns))], lines[:1], chosen, is_guess=is_guess)
+        return AdkFile([AdkCase(f"eval-{place}", (turn,)) for place, turn in enumerate(turns)], chosen, lines)
+    return AdkFile([AdkCase(PurePath(file.label).name, turns)], chosen, lines[:1])
 
 
-def _dialects(items: Sequence[JsonValue]) -> set[Dialect]:
-    """Return the dialects whose keys the tools of the rows have."""
+def _dialect(
+    file: JsonFile, items: Sequence[JsonValue], diagnostics: Diagnostics, dialect: AdkDialect
+) -> tuple[Dialect, bool]:
+    """Return the dialect of rows, which the keys of tools show, and whether it is a guess; the default is Python."""
+    if dialect != "auto":
+        return dialect, False
     rows = [row for row in items if isinstance(row, dict)]
     lists = [row.get(key) for row in rows for key in both("expectedToolUse")]
     tools = [tool for each in lists if isinstance(each, list) for tool in each if isinstance(tool, dict)]
-    return {dialect for dialect, keys in _TOOLS.items() if any(key in tool for tool in tools for key in keys)}
+    used = {name for name, keys in _TOOLS.items() if any(key in tool for tool in tools for key in keys)}
+    if len(used) > 1:
+        message = "some tools of the array have 'tool_name', and some have 'name': rows may be turns or cases"
+        hint = 'Say which: [adk] dialect = "python" in evalmeta.toml makes them turns, "typescript" cases.'
+        diagnostics.error("adk-dialect", message, line=file.first_line, column=1, hint=hint)
+    return "typescript" if used == {"typescript"} else "python", not used and len(items) > 1
 
 
 def _group(record: AdkRecord) -> AdkCase:

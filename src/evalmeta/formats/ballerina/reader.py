@@ -156,14 +156,9 @@ def _entry(number: int, record: Record) -> Case:
     if not expectations:
         hint = f"Add {_TOOLS[0]!r} or {_OUTPUT[0]!r}."
         record.warn("ballerina-entry", "the entry expects nothing", hint=hint)
-    return Case(number, (Turn(_input(record), expectations),), label=record.text("id") or "")
-
-
-def _input(record: Record) -> str:
-    if record.has("input") or not record.has(_QUERY):
-        return record.required_text("input")
-    record.require("input", hint=f"There is {_QUERY!r}; write 'input'.")
-    return ""
+    hint = f"There is {_QUERY!r}; write 'input'." if record.has(_QUERY) else ""
+    record.require("input", hint=hint)
+    return Case(number, (Turn(record.text("input") or "", expectations),), label=record.text("id") or "")
 
 
 def _expectations(record: Record) -> Iterator[Expectation]:

@@ -73,7 +73,7 @@ class _Reader:
         return ConversationThread(name, record.text("description") or "", traces)
 
     def trace(self, record: Record) -> Trace:
-        record.check_keys(*("id", "userMessage", "iterations", "output", "toolCalls", "tools", "startTime", "endTime"))
+        record.check_keys("id", "userMessage", "iterations", "output", "toolCalls", "tools", "startTime", "endTime")
         start, end = self._times(record)
         return Trace(
             id=self._id(record),

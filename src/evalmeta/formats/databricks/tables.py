@@ -248,7 +248,7 @@ def _plain(value: object, where: str, depth: int = 0) -> JsonValue:
     if depth > limits.MAX_JSON_DEPTH:
         raise UsageError(f"{where} is nested more than {limits.MAX_JSON_DEPTH} levels deep")
     if isinstance(value, Mapping):
-        # Arrow gives every key of a column's type to every row.
+        # In Arrow, every row has all keys of its column's type; those that it does not use are null.
         inner = {str(key): _plain(each, where, depth + 1) for key, each in value.items()}
         return {key: each for key, each in inner.items() if each is not None}
     if isinstance(value, list | tuple):
