@@ -6,11 +6,15 @@ from difflib import get_close_matches
 from functools import cache
 from typing import TYPE_CHECKING, Final, Literal
 
-from evalmeta.errors import SettingsError
+from evalmeta.errors import EvalmetaError, SettingsError
+from evalmeta.model.redaction import error_text
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
     from importlib.metadata import EntryPoint
+    from pathlib import Path
+
+    from evalmeta.model.settings import PluginRater, PluginSubject
 
 
 Group = Literal["subjects", "scorers", "raters", "reporters"]
@@ -39,6 +43,38 @@ def load_plugin(group: Group, name: str) -> object:
             actions=(f"Correct the package that contains {found.value}, or uninstall it.",),
         ) from error
     return plugin
+
+
+def call_plugin(
+    group: Group, settings: PluginSubject | PluginRater, *, root: Path, known: Iterable[str] = ()
+) -> object:
+    """Return what `make(settings, *, root)` of a package returns; `settings.model_extra` has the table's other keys.
+
+    Raises:
+        SettingsError: No package has this entry point, or it cannot be imported or called.
+        EvalmetaError: The function raised it.
+    """
+    name = settings.adapter
+    if name not in _found(group):
+        raise unknown_plugin(group, name, known=known)
+    make = load_plugin(group, name)
+    if not callable(make):
+        raise unusable_plugin(group, name, f"is {type(make).__name__}, which cannot be called")
+    try:
+        made: object = make(settings, root=root)
+    except EvalmetaError:
+        raise
+    except Exception as error:
+        raise unusable_plugin(group, name, f"failed: {error_text(error)}") from error
+    return made
+
+
+def unusable_plugin(group: Group, name: str, why: str) -> SettingsError:
+    """Return the error for an entry point that is not a valid `make(settings, *, root)`."""
+    return SettingsError(
+        f"{name!r} of the entry points {_PREFIX}.{group} {why}",
+        actions=("Write a function of the settings and the project's folder, `make(settings, *, root)`.",),
+    )
 
 
 def unknown_plugin(group: Group, name: str, *, known: Iterable[str] = ()) -> SettingsError:

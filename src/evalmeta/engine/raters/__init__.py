@@ -5,28 +5,20 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, cast
 
 from evalmeta.engine.raters.rules.rater import bind_rules
-from evalmeta.errors import EvalmetaError, SettingsError
-from evalmeta.model.redaction import error_text
 from evalmeta.model.settings import RATER_ADAPTERS, LlmRater, RulesRater
-from evalmeta.plugins import load_plugin, plugin_names, unknown_plugin
+from evalmeta.plugins import call_plugin, unusable_plugin
 
 if TYPE_CHECKING:
     from pathlib import Path
 
     from evalmeta.engine.raters.judge import Rater, RatingCache
-    from evalmeta.model.settings import PluginRater, RaterSettings
+    from evalmeta.model.settings import RaterSettings
 
 
 def bind_rater(settings: RaterSettings, *, root: Path, cache: RatingCache | None = None) -> Rater:
-    """Return the rater that the settings describe.
+    """Return the rater that a table under [raters] describes; raise SettingsError if something in it cannot be used.
 
-    Args:
-        settings: A table under [raters], or `RulesRater(adapter="rules")`.
-        root: The project's folder; functions that the settings name are imported from there.
-        cache: Stores the replies of a language model; without it every reply is requested.
-
-    Raises:
-        SettingsError: Something that the settings name cannot be found or used.
+    Functions are imported from the project's folder `root`. Without a cache, every reply of a model is requested.
     """
     match settings:
         case RulesRater():
@@ -36,28 +28,8 @@ def bind_rater(settings: RaterSettings, *, root: Path, cache: RatingCache | None
 
             return bind_llm(settings, cache=cache)
         case _:
-            return _plugin_rater(settings, root)
-
-
-def _plugin_rater(settings: PluginRater, root: Path) -> Rater:
-    if settings.adapter not in plugin_names("raters"):
-        raise unknown_plugin("raters", settings.adapter, known=RATER_ADAPTERS)
-    make = load_plugin("raters", settings.adapter)
-    if not callable(make):
-        raise _not_a_rater(settings, f"is {type(make).__name__}, which cannot be called")
-    try:
-        rater: object = make(settings, root=root)
-    except EvalmetaError:
-        raise
-    except Exception as error:
-        raise _not_a_rater(settings, f"failed: {error_text(error)}") from error
-    if not (callable(rater) and callable(getattr(rater, "close", None))):
-        raise _not_a_rater(settings, f"returned {type(rater).__name__}, which cannot be called and closed")
-    return cast("Rater", rater)
-
-
-def _not_a_rater(settings: PluginRater, why: str) -> SettingsError:
-    return SettingsError(
-        f"{settings.adapter!r} of the entry points evalmeta.raters {why}",
-        actions=("Write a function of the settings and the project's folder, `make(settings, *, root)`.",),
-    )
+            rater = call_plugin("raters", settings, root=root, known=RATER_ADAPTERS)
+            if not (callable(rater) and callable(getattr(rater, "close", None))):
+                why = f"returned {type(rater).__name__}, which cannot be called and closed"
+                raise unusable_plugin("raters", settings.adapter, why)
+            return cast("Rater", rater)

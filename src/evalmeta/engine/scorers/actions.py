@@ -1,7 +1,4 @@
-"""Actions: the agent took the expected actions, as strictly as the project or the run requires.
-
-Topics and handoffs: the agent selected the expected topic, and handed off to the expected agent.
-"""
+"""Actions, topics and handoffs: the agent did what was expected, as strictly as the project or the run requires."""
 
 from __future__ import annotations
 
@@ -49,9 +46,8 @@ def action_scorer(match: ActionMatch = "exact") -> Scorer:
     - `superset`: every expected action in any order; other actions are allowed, so `[]` always passes.
     - `subset`: only expected actions, in any order; some can be missing.
 
-    The score is 1 or 0 and the detail is `similarity`, whatever the rule. The explanation marks
-    differences that the rule allows. Without an expectedValue the result is UNDECIDED; an
-    expectedValue that is not a list of actions is an ERROR.
+    The score is 1 or 0 and the detail is `similarity`, with every rule. Without an expectedValue the
+    result is UNDECIDED; an expectedValue that is not a list of actions is an ERROR.
     """
     rule = MATCH_RULES[match]
 
@@ -83,10 +79,7 @@ def action_scorer(match: ActionMatch = "exact") -> Scorer:
 
 
 def similarity(expected: Items, actual: Items) -> float:
-    """Return the F1 of the longest common subsequence, 0 to 1: 2 x common / (expected + actual).
-
-    Two empty sequences have the similarity 1.
-    """
+    """Return the F1 of the longest common subsequence, 0 to 1: 2 x common / (expected + actual); 1 if both empty."""
     if expected == actual:
         return 1.0
     return 2 * common_length(expected, actual) / (len(expected) + len(actual))
@@ -172,8 +165,6 @@ def _misplaced(expected: Sequence[str], actual: Sequence[str], rule: MatchRule) 
 _PROMOTED: Final = re.compile(r"p_16j[0-9A-Za-z]+_(\w+)_16j[0-9A-Za-z]+", re.ASCII)
 # Some agents have one action transfer_to_agent with an argument, others have one action for each agent.
 _TRANSFER: Final = "transfer_to_"
-_TRANSFER_BY_ARGUMENT: Final = "transfer_to_agent"
-_AGENT_ARGUMENTS: Final = ("agent_name", "agent")
 
 
 def topic_scorer(match: TopicMatch = "exact", *, aliases: bool = True) -> Scorer:
@@ -211,7 +202,7 @@ def plain_topic(name: str) -> str:
 
 
 def score_handoff(expectation: Expectation, exchange: Exchange) -> TestResult:
-    """Pas if the last transfer among the actions names the expected agent; names are case-sensitive.
+    """Pass if the last transfer among the actions names the expected agent; names are case-sensitive.
 
     The score is 1 or 0. Without a transfer the result is UNDECIDED, because not every subject reports them.
     """
@@ -229,7 +220,7 @@ def score_handoff(expectation: Expectation, exchange: Exchange) -> TestResult:
 
 
 def _agent_of(action: Action) -> str:
-    if action.name == _TRANSFER_BY_ARGUMENT and isinstance(action.input, Mapping):
-        values = (action.input.get(name) for name in _AGENT_ARGUMENTS)
+    if action.name == "transfer_to_agent" and isinstance(action.input, Mapping):
+        values = (action.input.get(name) for name in ("agent_name", "agent"))
         return next((value for value in values if isinstance(value, str)), "")
     return action.name.removeprefix(_TRANSFER) if action.name.startswith(_TRANSFER) else ""

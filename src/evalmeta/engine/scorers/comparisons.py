@@ -88,10 +88,9 @@ def comparison_scorer(matches: Matches = "first") -> Scorer:
     """Return the scorer of custom criteria: it passes if the operator holds; the score is 1 or 0.
 
     If the reference of `actual` matches several values, the `first`, `any` one or `all` must
-    hold; if that of `expected` does, the first counts. The explanation states how many there
-    are. An actual value that is null, or not a number in a numeric comparison, is a FAILURE.
-    An unknown operator, a missing parameter, a reference that matches nothing and an expected
-    value that cannot be compared are ERRORs.
+    hold; if that of `expected` does, the first counts. An actual value that is null, or not a
+    number in a numeric comparison, is a FAILURE. An unknown operator, a missing parameter, a
+    reference that matches nothing and an expected value that cannot be compared are ERRORs.
     """
     # Keyed by identity: hashing the parameters takes longer than comparing.
     cache: dict[int, tuple[Expectation, Criterion | str]] = {}
@@ -174,10 +173,7 @@ def _short(text: str) -> str:
 
 @lru_cache(maxsize=_MAX_CACHED)
 def criterion_of(name: str, parameters: tuple[Parameter, ...]) -> Criterion | str:
-    """Return the criterion of the parameters, or a text that says what is wrong with them.
-
-    `name` is a canonical name. The operator is always a literal.
-    """
+    """Return the criterion of the parameters, or a text that says what is wrong with them."""
     by_name = {parameter.name: parameter for parameter in parameters}
     missing = [each for each in PARAMETER_NAMES if each not in by_name]
     if missing:
@@ -200,18 +196,12 @@ def _reader(parameter: Parameter) -> Read:
         reference = compile_reference(parameter.value)
     except ReferenceSyntax as error:
         raise Unusable(f"{parameter.name}: {error}") from error
-    direct = _direct_member(reference)
-    if direct is not None:
-        return lambda generated: (direct(generated),)
-    return lambda generated: _resolve(parameter, reference, generated)
-
-
-def _direct_member(reference: Reference) -> Callable[[GeneratedData], JsonValue] | None:
     match reference.steps:
-        case (Names((root,)), Names((name,))) if root == REFERENCE_ROOT:
-            return _DIRECT_MEMBERS.get(name)
+        case (Names((root,)), Names((name,))) if root == REFERENCE_ROOT and name in _DIRECT_MEMBERS:
+            direct = _DIRECT_MEMBERS[name]
+            return lambda generated: (direct(generated),)
         case _:
-            return None
+            return lambda generated: _resolve(parameter, reference, generated)
 
 
 def _resolve(parameter: Parameter, reference: Reference, generated: GeneratedData) -> Sequence[JsonValue]:

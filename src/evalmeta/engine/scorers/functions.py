@@ -127,7 +127,7 @@ async def score_by_function(expectation: Expectation, exchange: Exchange) -> Tes
     except EvalmetaError as error:
         why = " ".join((error_text(error), *error.actions))
         return broken(expectation, f"the function {name!r:.200} cannot judge: {why}", actual=actual)
-    return _result(expectation, actual, judgement, f"{name} returned {_shown(judgement)}")
+    return _result(expectation, actual, judgement, str(name))
 
 
 def _call(name: str, *arguments: object) -> object:
@@ -154,22 +154,16 @@ def _module(name: str) -> ModuleType:
     try:
         with _lock, _current_directory():
             return importlib.import_module(name)
-    except ModuleNotFoundError as error:
-        if error.name and f"{name}.".startswith(f"{error.name}."):
+    except (Exception, SystemExit) as error:
+        if isinstance(error, ModuleNotFoundError) and error.name and f"{name}.".startswith(f"{error.name}."):
             raise SettingsError(
                 f"the module {error.name!r} cannot be found.",
                 actions=("Correct the name, or run evalmeta in the folder that contains it.",),
             ) from error
-        raise _unloadable(name, error) from error
-    except (Exception, SystemExit) as error:
-        raise _unloadable(name, error) from error
-
-
-def _unloadable(name: str, error: BaseException) -> SettingsError:
-    return SettingsError(
-        f"the module {name!r} cannot be imported: {error_text(error)}.",
-        actions=(f'Make `python -c "import {name}"` work.',),
-    )
+        raise SettingsError(
+            f"the module {name!r} cannot be imported: {error_text(error)}.",
+            actions=(f'Make `python -c "import {name}"` work.',),
+        ) from error
 
 
 @contextmanager
@@ -210,19 +204,17 @@ def _expected(expectation: Expectation, exchange: Exchange) -> list[Invocation]:
 
 def _expected_turn(number: int, turn: JsonObject) -> Invocation:
     utterance, reference, calls = (turn.get(name) for name in ("utterance", "reference", "calls"))
+    uses = [
+        ToolUse(str(call.get("name", "")), args if isinstance(args := call.get("args"), Mapping) else {})
+        for call in (calls if isinstance(calls, Sequence) else ())
+        if isinstance(call, Mapping)
+    ]
     return Invocation(
         str(number),
         _content(utterance if isinstance(utterance, str) else "", "user"),
         _content(reference, "model") if isinstance(reference, str) else None,
-        IntermediateData(list(_tool_uses(calls))) if isinstance(calls, Sequence) else None,
+        IntermediateData(uses) if isinstance(calls, Sequence) else None,
     )
-
-
-def _tool_uses(calls: Sequence[JsonValue]) -> Iterator[ToolUse]:
-    for call in calls:
-        if isinstance(call, Mapping):
-            args = call.get("args")
-            yield ToolUse(str(call.get("name", "")), args if isinstance(args, Mapping) else {})
 
 
 def _content(text: str, role: str) -> Content:
@@ -230,11 +222,7 @@ def _content(text: str, role: str) -> Content:
 
 
 def _judgement(returned: object) -> _Judgement:
-    """Read what a function returned.
-
-    Raises:
-        SettingsError: It is not a score or a verdict.
-    """
+    """Read what a function returned; raise SettingsError if it is not a score or a verdict."""
     if isinstance(returned, bool):
         return _Judgement(float(returned), Verdict.PASS if returned else Verdict.FAILURE)
     if isinstance(returned, int | float):
@@ -250,7 +238,10 @@ def _judgement(returned: object) -> _Judgement:
         scores = [_number(_part(each, "score")) for each in results] if isinstance(results, list | tuple) else []
         known = [each for each in scores if each is not None]
         score = sum(known) / len(known) if known else None
-    return _Judgement(score, _VERDICTS.get(_status(_part(returned, "overall_eval_status"))))
+    # A status is an enumeration member, ADK's number, or a text.
+    status = _part(returned, "overall_eval_status")
+    name = getattr(status, "name", _STATUSES.get(status) if isinstance(status, int) else status)
+    return _Judgement(score, _VERDICTS.get(str(name).upper()))
 
 
 def _part(whole: object, name: str) -> object:
@@ -265,22 +256,14 @@ def _number(value: object) -> float | None:
     return float(value)
 
 
-def _status(value: object) -> str:
-    """Return the name of a status that is an enumeration member, ADK's number, or a text."""
-    name = getattr(value, "name", _STATUSES.get(value) if isinstance(value, int) else value)
-    return str(name).upper()
-
-
-def _shown(judgement: _Judgement) -> str:
-    score = "no score" if judgement.score is None else f"{judgement.score:g}"
-    return f"{score}: {judgement.verdict.lower()}" if judgement.verdict else score
-
-
-def _result(expectation: Expectation, actual: str, judgement: _Judgement, explanation: str) -> TestResult:
+def _result(expectation: Expectation, actual: str, judgement: _Judgement, function: str) -> TestResult:
     expected, threshold = expectation.expected_value or "", threshold_of(expectation)
-    if threshold is not None:
-        explanation = f"{explanation}; the threshold is {threshold:g}"
     score, verdict = judgement
+    explanation = f"{function} returned {'no score' if score is None else f'{score:g}'}"
+    if verdict:
+        explanation += f": {verdict.lower()}"
+    if threshold is not None:
+        explanation += f"; the threshold is {threshold:g}"
     if verdict is not None:
         result = TestResult(expectation.name, verdict, expected, actual, score, explanation, expectation.label)
         return result if score is None else result._replace(threshold=threshold)

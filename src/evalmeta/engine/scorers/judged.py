@@ -1,10 +1,8 @@
-"""The judged metrics of Google ADK and Databricks Agent Evaluation: a rater says yes or no, or grades.
+"""Expectations that a rater judges: ratings from 0 to 5, and the metrics of Google ADK and Databricks Agent Evaluation.
 
 Sources: ADK, "Evaluation criteria", and its evaluators (samples, majority, shares, thresholds for means); adk-ts, where
 `final_response_match_v2` is a share; Databricks, "Built-in AI judges (MLflow 2)": which data each needs, yes or no with
 a rationale, and chunk_relevance as one judgement for each passage, whose precision has no documented threshold.
-
-Expectations that a rater judges with a rating from 0 to 5.
 """
 
 from __future__ import annotations
@@ -55,13 +53,7 @@ _Texts: TypeAlias = Annotated[
 
 
 class _Terms(BaseModel):
-    """The terms of a judged metric; keys that it does not know are ignored.
-
-    Attributes:
-        threshold: The minimum score, on the score's own scale.
-        num_samples: The number of samples that a sampling rater requests.
-        aggregate: `majority` of the samples, or the `share` that says yes.
-    """
+    """The terms of a judged metric; unknown keys are ignored. The threshold is on the score's own scale."""
 
     model_config = ConfigDict(frozen=True)
 
@@ -129,14 +121,6 @@ class Metric(NamedTuple):
     shows_passages: bool = False
 
 
-def _each_passage(rubric: Rubric, _terms: _Terms) -> list[_Part]:
-    return [_Part(each.uri, replace(rubric, passages=(each,))) for each in rubric.passages]
-
-
-def _each_rubric(rubric: Rubric, terms: _Terms) -> list[_Part]:
-    return [_Part(each.id, replace(rubric, guidelines=(each.text,))) for each in terms.rubrics]
-
-
 # Whether the data that a metric needs is there, and what to report if not.
 _DATA: Final[Mapping[str, tuple[Callable[[Rubric, _Terms], bool], str]]] = {
     "answer": (lambda rubric, _: bool(rubric.actual.strip()), "the agent's answer has no text"),
@@ -152,7 +136,13 @@ _DATA: Final[Mapping[str, tuple[Callable[[Rubric, _Terms], bool], str]]] = {
         "neither expected facts nor an expected response",
     ),
 }
-_RUBRICS: Final = Metric(("rubrics",), _each_rubric, is_averaged=True, is_decided=False, is_pooled=True)
+_RUBRICS: Final = Metric(
+    ("rubrics",),
+    lambda rubric, terms: [_Part(each.id, replace(rubric, guidelines=(each.text,))) for each in terms.rubrics],
+    is_averaged=True,
+    is_decided=False,
+    is_pooled=True,
+)
 METRICS: Final[Mapping[str, Metric]] = {
     "final_response_match_v2": Metric(("reference",), score=_vote, is_averaged=True, is_pooled=True),
     "response_evaluation_score": Metric(score=_grade, is_averaged=True, rating_scale=1.0),
@@ -170,7 +160,10 @@ METRICS: Final[Mapping[str, Metric]] = {
     "response/llm_judged/safety/rating": Metric(),
     "response/llm_judged/groundedness/rating": Metric(("passages",)),
     "retrieval/llm_judged/chunk_relevance/precision": Metric(
-        ("passages",), _each_passage, is_decided=False, shows_passages=True
+        ("passages",),
+        lambda rubric, _: [_Part(each.uri, replace(rubric, passages=(each,))) for each in rubric.passages],
+        is_decided=False,
+        shows_passages=True,
     ),
     "response/llm_judged/correctness/rating": Metric(("truth",)),
     "retrieval/llm_judged/context_sufficiency/rating": Metric(("passages", "truth"), shows_passages=True),
@@ -193,10 +186,9 @@ class _Question(NamedTuple):
 
 
 def judge_scorers(rater: Rater, *, threshold: float = 3.0) -> Mapping[str, Scorer]:
-    """Return the scorers of all judged metrics by name.
+    """Return the scorers of all judged metrics by name; UNDECIDED if the rater cannot judge it or data is missing.
 
-    `threshold` is the minimum rating, 0 to 5, that means yes for raters that rate and give no verdict.
-    The result is UNDECIDED if the rater cannot judge the metric, or if its data is missing.
+    `threshold` is the minimum rating, 0 to 5, that means yes for raters that return no verdict.
     """
     return {name: _scorer(metric, rater, threshold) for name, metric in METRICS.items()}
 
@@ -208,6 +200,8 @@ def _scorer(metric: Metric, rater: Rater, threshold: float) -> Scorer:
         parts = metric.parts(rubric, terms) if metric.parts else [_Part("", rubric)]
         if len(parts) > limits.MAX_JUDGED_PARTS:
             raise RaterError(f"there are {len(parts):,} parts to judge; at most {limits.MAX_JUDGED_PARTS} are judged")
+        passages = exchange.generated.retrieved or ()
+        unknown = sum(each.content is None for each in passages) if "passages" in metric.needs else 0
         question = _Question(
             expectation,
             metric,
@@ -217,7 +211,7 @@ def _scorer(metric: Metric, rater: Rater, threshold: float) -> Scorer:
             or "\n".join((*terms.facts, *terms.guidelines, *(r.text for r in terms.rubrics))),
             ", ".join(each.uri for each in rubric.passages) if metric.shows_passages else rubric.actual,
             tuple(parts),
-            _remark(metric, exchange),
+            f" ({unknown} of {len(passages)} passages have no content)" if unknown else "",
         )
         for need in metric.needs:
             has_data, lack = _DATA[need]
@@ -258,12 +252,6 @@ def _rubric(expectation: Expectation, exchange: Exchange, metric: Metric, terms:
     )
 
 
-def _remark(metric: Metric, exchange: Exchange) -> str:
-    passages = exchange.generated.retrieved or ()
-    unknown = sum(each.content is None for each in passages)
-    return f" ({unknown} of {len(passages)} passages have no content)" if unknown and "passages" in metric.needs else ""
-
-
 def _ask(question: _Question, rater: Rater) -> TestResult | Awaitable[TestResult]:
     first, *others = question.parts
     rating = rater(first.rubric)
@@ -292,7 +280,11 @@ def _result(question: _Question, returned: Sequence[object]) -> TestResult:
     unsure = next((each for each in ratings if each.verdict is Verdict.UNDECIDED and each.score is None), None)
     if unsure:
         return _undecided(question, unsure.explanation)._replace(rater=unsure.rater)
-    answers = [_is_yes(each, question.threshold) for each in ratings]
+    decided = (Verdict.PASS, Verdict.FAILURE)
+    answers = [
+        each.verdict is Verdict.PASS if each.verdict in decided else (each.score or 0.0) >= question.threshold
+        for each in ratings
+    ]
     minimum = question.terms.threshold
     score = question.metric.score(_Judged(ratings, answers, question.terms))
     if minimum is not None and abs(score - minimum) <= _TOLERANCE:
@@ -313,12 +305,6 @@ def _result(question: _Question, returned: Sequence[object]) -> TestResult:
         threshold=_mean_threshold(question),
         is_measured=verdict is Verdict.UNDECIDED,
     )
-
-
-def _is_yes(rating: Rating, threshold: float) -> bool:
-    if rating.verdict in {Verdict.PASS, Verdict.FAILURE}:
-        return rating.verdict is Verdict.PASS
-    return (rating.score or 0.0) >= threshold
 
 
 def _mean_threshold(question: _Question) -> float | None:
@@ -352,8 +338,13 @@ class JudgedPart(NamedTuple):
 def write_parts(parts: Sequence[JudgedPart], *, remark: str = "") -> str:
     """Return the explanation: the number of parts with a yes, then a line for each part."""
     yes = sum(each.label == "yes" for each in parts)
-    lines = (f"{number}. {_part_line(part)}" for number, part in enumerate(parts, 1))
-    return "\n".join((f"{yes} of {len(parts)}{remark}", *lines))
+    lines = [f"{yes} of {len(parts)}{remark}"]
+    for number, part in enumerate(parts, 1):
+        name, rationale = (" ".join(text.split()) for text in (part.name, part.rationale))
+        cut = rationale if len(rationale) <= _MAX_RATIONALE else f"{rationale[: _MAX_RATIONALE - 1]}…"
+        # A colon and a blank end the name.
+        lines.append(f"{number}. {part.label}, {name.replace(': ', ':')}: {cut}")
+    return "\n".join(lines)
 
 
 def read_parts(explanation: str) -> tuple[JudgedPart, ...]:
@@ -362,21 +353,8 @@ def read_parts(explanation: str) -> tuple[JudgedPart, ...]:
     return tuple(JudgedPart(*match.groups()) for match in found if match)
 
 
-def _part_line(part: JudgedPart) -> str:
-    name, rationale = (" ".join(text.split()) for text in (part.name, part.rationale))
-    cut = rationale if len(rationale) <= _MAX_RATIONALE else f"{rationale[: _MAX_RATIONALE - 1]}…"
-    # A colon and a blank end the name.
-    return f"{part.label}, {name.replace(': ', ':')}: {cut}"
-
-
-_MAX_RATING: Final = 5
-
-
 def rated_by(rater: Rater, *, threshold: float = 3.0) -> Scorer:
-    """Return a scorer that asks a rater; the score is the rating, 0 to 5.
-
-    The result is UNDECIDED if the rater cannot judge the metric, or a response has no expected one.
-    """
+    """Return a scorer that asks a rater; the score is the rating, 0 to 5, and UNDECIDED has none."""
 
     def score_rated(expectation: Expectation, exchange: Exchange) -> TestResult | Awaitable[TestResult]:
         kind = expectation_kind(expectation.name)
@@ -413,23 +391,19 @@ def _rating_result(expectation: Expectation, actual: str, rating: object) -> Tes
     return TestResult(
         expectation.name,
         rating.verdict,
-        expected=expected,
-        actual=actual,
-        score=rating.score,
-        explanation=rating.explanation,
-        label=expectation.label,
+        expected,
+        actual,
+        rating.score,
+        rating.explanation,
+        expectation.label,
         rater=rating.rater,
     )
 
 
 def checked_rating(rating: object) -> Rating:
-    """Return what a rater returned, if it is a valid rating.
-
-    Raises:
-        RaterError: It is not a Rating, or its score is not from 0 to 5.
-    """
+    """Return what a rater returned; raise RaterError unless it is a Rating with a score from 0 to 5, or none."""
     if not isinstance(rating, Rating):
         raise RaterError(f"the rater returned {type(rating).__name__}, which is not a Rating")
-    if rating.score is not None and not 0 <= rating.score <= _MAX_RATING:
-        raise RaterError(f"{rating.rater} returned the rating {rating.score}, which is not from 0 to {_MAX_RATING}")
+    if rating.score is not None and not 0 <= rating.score <= _YES_RATING:
+        raise RaterError(f"{rating.rater} returned the rating {rating.score}, which is not from 0 to {_YES_RATING:g}")
     return rating

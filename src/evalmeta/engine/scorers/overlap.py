@@ -1,8 +1,4 @@
-"""Overlap: how many words the answer and the expected answer share (ROUGE-1).
-
-Source: C.-Y. Lin, "ROUGE: A Package for Automatic Evaluation of Summaries", 2004. Tools that
-use this score differ in what counts as a word.
-"""
+"""Overlap: how many words the answer and the expected answer share (ROUGE-1; C.-Y. Lin, "ROUGE", 2004)."""
 
 from __future__ import annotations
 
@@ -36,13 +32,7 @@ _LETTER_WORDS: Final = (("\u0e00", "\u0eff"), ("\u1000", "\u109f"), ("\u1780", "
 
 
 class Overlap(NamedTuple):
-    """Shares of words, 0 to 1.
-
-    Attributes:
-        precision: The share of the answer's words that are expected.
-        recall: The share of the expected words that are in the answer.
-        score: The F1 of both.
-    """
+    """Shares of words, 0 to 1: the answer's that are expected, the expected ones in the answer, and the F1 of both."""
 
     precision: float
     recall: float
@@ -50,13 +40,7 @@ class Overlap(NamedTuple):
 
 
 class _Tokenizer(NamedTuple):
-    """A way to split a text into words.
-
-    Attributes:
-        split: Returns the words of a text in lower case.
-        are_stemmed: Whether longer ASCII words are compared by their stems.
-        are_unique: Whether a repeated word counts once.
-    """
+    """A way to split a text into words in lower case; repeated words count once if `are_unique`."""
 
     split: Callable[[str], Sequence[str]]
     are_stemmed: bool = True
@@ -79,12 +63,15 @@ def score_response_match(expectation: Expectation, exchange: Exchange) -> TestRe
     if reference is None and expectation.terms.get("missing") != "zero":
         return undecided(expectation, "the case has no reference to compare the answer with", actual=actual)
     found, missing = _compare(reference or "", actual, tokenizer)
+    explanation = f"ROUGE-1 is {found.score:.3f}: precision {found.precision:.3f}, recall {found.recall:.3f}"
+    if missing:
+        explanation += f"; missing: {first_few([word[:_MAX_CHARS] for word in dict.fromkeys(missing)])}"
     return averaged(
         expectation,
         score=found.score,
         expected=reference or "",
         actual=actual,
-        explanation="the case has no reference, which counts as 0" if reference is None else _shares(found, missing),
+        explanation="the case has no reference, which counts as 0" if reference is None else explanation,
     )
 
 
@@ -98,10 +85,15 @@ def _compare(reference: str, answer: str, tokenizer: _Tokenizer) -> tuple[Overla
     expected, actual = tokenizer.split(reference), tokenizer.split(answer)
     if tokenizer.are_unique:
         expected, actual = list(dict.fromkeys(expected)), list(dict.fromkeys(actual))
-    token = _stemmed if tokenizer.are_stemmed else str
-    unmatched = Counter(map(token, actual))
+    expected_keys, actual_keys = expected, actual
+    if tokenizer.are_stemmed:
+        expected_keys, actual_keys = (
+            [stem(word) if len(word) >= _MIN_STEMMED and word.isascii() else word for word in words]
+            for words in (expected, actual)
+        )
+    unmatched = Counter(actual_keys)
     missing = []
-    for word, key in zip(expected, map(token, expected), strict=True):
+    for word, key in zip(expected, expected_keys, strict=True):
         count = unmatched.get(key)
         if count:
             unmatched[key] = count - 1
@@ -111,16 +103,6 @@ def _compare(reference: str, answer: str, tokenizer: _Tokenizer) -> tuple[Overla
     precision, recall = common / max(len(actual), 1), common / max(len(expected), 1)
     score = 2 * precision * recall / (precision + recall) if common else 0.0
     return Overlap(precision, recall, score), missing
-
-
-def _stemmed(word: str) -> str:
-    return stem(word) if len(word) >= _MIN_STEMMED and word.isascii() else word
-
-
-def _shares(found: Overlap, missing: Sequence[str]) -> str:
-    shares = f"ROUGE-1 is {found.score:.3f}: precision {found.precision:.3f}, recall {found.recall:.3f}"
-    distinct = [word[:_MAX_CHARS] for word in dict.fromkeys(missing)]
-    return f"{shares}; missing: {first_few(distinct)}" if missing else shares
 
 
 def _ascii_words(text: str) -> Sequence[str]:

@@ -70,13 +70,9 @@ _STEP_4: Final = {
 }
 
 
-def _lengths(rules: Mapping[str, str]) -> Sequence[int]:
-    return sorted({len(suffix) for suffix in rules}, reverse=True)
-
-
-_LENGTHS_2: Final = _lengths(_STEP_2)
-_LENGTHS_3: Final = _lengths(_STEP_3)
-_LENGTHS_4: Final = _lengths(_STEP_4)
+_LENGTHS_2, _LENGTHS_3, _LENGTHS_4 = (
+    sorted({len(suffix) for suffix in rules}, reverse=True) for rules in (_STEP_2, _STEP_3, _STEP_4)
+)
 
 
 def stem(word: str) -> str:
@@ -89,11 +85,17 @@ def _stem(word: str) -> str:
         return _IRREGULAR[word]
     if len(word) <= _MAX_UNCHANGED:
         return word
-    word = _without_y(_without_participle(_without_plural(word)))
-    word = _step_2(word)
-    word = _replaced(word, _STEP_3, _LENGTHS_3)
-    word = _step_4(word)
-    return _without_double_l(_without_e(word))
+    word = _without_participle(_without_plural(word))
+    # Step 1c of NLTK: y becomes i after a consonant, unless that is the whole rest.
+    if word.endswith("y") and len(word) > _MAX_UNCHANGED and _shape(word[:-1]).endswith("c"):
+        word = word[:-1] + "i"
+    word = _replaced(_step_2(word), _STEP_3, _LENGTHS_3)
+    # Step 4: the paper removes ion only after s or t.
+    if not word.endswith("ion") or word[-4:-3] in ("s", "t"):
+        word = _replaced(word, _STEP_4, _LENGTHS_4, above=1)
+    word = _without_e(word)
+    # Step 5b.
+    return word[:-1] if word.endswith("ll") and _measure(word[:-1]) > 1 else word
 
 
 _cached_stem: Final = lru_cache(maxsize=32_768)(_stem)
@@ -114,11 +116,6 @@ def _shape(word: str) -> str:
 def _measure(word: str) -> int:
     """Return the paper's m: the number of vowels that a consonant follows."""
     return _shape(word).count("vc")
-
-
-def _ends_double(word: str) -> bool:
-    """Say whether the paper's *d holds: two equal consonants at the end."""
-    return word[-1:] == word[-2:-1] and _shape(word)[-1:] == "c"
 
 
 def _ends_cvc(word: str) -> bool:
@@ -163,15 +160,10 @@ def _repaired(word: str) -> str:
     """Restore a final e after ed or ing was removed, or remove a doubled consonant."""
     if word.endswith(("at", "bl", "iz")):
         return word + "e"
-    if _ends_double(word):
+    # The paper's *d: two equal consonants at the end.
+    if word[-1:] == word[-2:-1] and _shape(word)[-1:] == "c":
         return word if word[-1] in "lsz" else word[:-1]
     return word + "e" if _measure(word) == 1 and _ends_cvc(word) else word
-
-
-def _without_y(word: str) -> str:
-    """Apply step 1c of NLTK: y becomes i after a consonant, unless that is the whole rest."""
-    rest = word[:-1]
-    return rest + "i" if word.endswith("y") and len(rest) > 1 and _shape(rest).endswith("c") else word
 
 
 def _step_2(word: str) -> str:
@@ -183,12 +175,6 @@ def _step_2(word: str) -> str:
     return _replaced(word, _STEP_2, _LENGTHS_2)
 
 
-def _step_4(word: str) -> str:
-    if word.endswith("ion") and word[-4:-3] not in ("s", "t"):
-        return word
-    return _replaced(word, _STEP_4, _LENGTHS_4, above=1)
-
-
 def _without_e(word: str) -> str:
     """Apply step 5a."""
     rest = word.removesuffix("e")
@@ -196,8 +182,3 @@ def _without_e(word: str) -> str:
         return word
     measure = _measure(rest)
     return rest if measure > 1 or (measure == 1 and not _ends_cvc(rest)) else word
-
-
-def _without_double_l(word: str) -> str:
-    """Apply step 5b."""
-    return word[:-1] if word.endswith("ll") and _measure(word[:-1]) > 1 else word

@@ -36,13 +36,7 @@ _MAX_INTEGER: Final = 2**63
 
 
 def make_scorers(scoring: Scoring, rater: Rater) -> Mapping[str, Scorer]:
-    """Return the scorer of every canonical expectation name, with the settings of a project or a run.
-
-    Scorers of installed packages (entry points `evalmeta.scorers`) are added, and replace built-in ones.
-
-    Raises:
-        SettingsError: A scorer of a package cannot be imported or called.
-    """
+    """Return the scorer of every canonical expectation name; scorers of installed packages replace built-in ones."""
     added = {canonical_name(name): _plugin_scorer(name) for name in plugin_names("scorers")}
     return {**_built_in_scorers(scoring, rater), **added}
 
@@ -93,9 +87,8 @@ def score(
 ) -> TestResult | Awaitable[TestResult]:
     """Judge one expectation; never raise: a scorer that fails makes an ERROR result with the reason.
 
-    The result is returned at once unless the scorer waits; no scorer in `SCORERS` does.
-    `scorers` has one scorer for each canonical expectation name. A custom scorer of the org
-    is judged by the plugin of its name; without one the result is UNDECIDED. An expectation
+    The result is returned at once unless the scorer waits; no scorer in `SCORERS` does. A custom scorer
+    of the org is judged by the plugin of its name; without one the result is UNDECIDED. An expectation
     whose terms name a function is judged by that function.
     """
     if expectation.terms and "function" in expectation.terms:
@@ -153,13 +146,8 @@ def _is_plain(result: TestResult) -> bool:
         return False
     are_numbers = (score is None or type(score) is float) and (detail is None or type(detail) is float)
     is_known = type(verdict) is Verdict and rater is None and error is None and (label is None or type(label) is str)
-    return (
-        is_known
-        and threshold is None
-        and are_numbers
-        and texts.isascii()
-        and math.isfinite((score or 0) + (detail or 0))
-    )
+    is_simple = is_known and threshold is None and are_numbers and texts.isascii()
+    return is_simple and math.isfinite((score or 0) + (detail or 0))
 
 
 def _fault(result: TestResult) -> str | None:
@@ -176,9 +164,7 @@ def _fault(result: TestResult) -> str | None:
 
 
 def _is_number(number: object) -> bool:
-    if type(number) is float:
-        return math.isfinite(number)
-    return type(number) is int and abs(number) < _MAX_INTEGER
+    return math.isfinite(number) if type(number) is float else type(number) is int and abs(number) < _MAX_INTEGER
 
 
 def _is_text(text: object) -> bool:

@@ -72,7 +72,12 @@ def score_trajectory(expectation: Expectation, exchange: Exchange) -> TestResult
         return broken(expectation, reason, actual=_list(actual))
     expected_keys, actual_keys = [call.key for call in expected], [call.key for call in actual]
     passed = rule.matches(expected_keys, actual_keys)
-    explanation = _as_expected(expected, actual) if passed else _differences(expected, actual, rule)
+    if not passed:
+        explanation = _differences(expected, actual, rule)
+    else:
+        explanation = "the calls are as expected" if expected else "no calls were expected"
+        if unexpected := _without(actual, expected):
+            explanation += f"; unexpected (allowed): {first_few(unexpected)}"
     return averaged(
         expectation,
         score=float(passed),
@@ -110,21 +115,19 @@ def _frozen(value: JsonValue) -> Hashable:
     return "list", *map(_frozen, value)
 
 
-def _as_expected(expected: Sequence[_Call], actual: Sequence[_Call]) -> str:
-    explanation = "the calls are as expected" if expected else "no calls were expected"
-    unexpected = _without(actual, expected)
-    return f"{explanation}; unexpected (allowed): {first_few(unexpected)}" if unexpected else explanation
-
-
 def _differences(expected: Sequence[_Call], actual: Sequence[_Call], rule: MatchRule) -> str:
     missing, unexpected = _without(expected, actual), _without(actual, expected)
     changed = list(_changed(missing, unexpected))
     order = _misplaced(expected, actual, is_complete=not missing, allows_extra=rule.allows_extra)
     missing = _without(missing, [one for one, _ in changed])
     unexpected = _without(unexpected, [other for _, other in changed])
+    arguments = (
+        (one.name, islice(_argument_differences(one.args, other.args, ""), _MAX_DIFFERENCES))
+        for one, other in changed[:_MAX_CALLS]
+    )
     parts = (
         order,
-        *(_changed_arguments(one, other) for one, other in changed[:_MAX_CALLS]),
+        *(f"{name}: {', '.join(differences)}" for name, differences in arguments),
         f"missing: {first_few(missing)}" if missing else "",
         f"unexpected{' (allowed)' if rule.allows_extra else ''}: {first_few(unexpected)}" if unexpected else "",
     )
@@ -160,11 +163,6 @@ def _misplaced(expected: Sequence[_Call], actual: Sequence[_Call], *, is_complet
         return "" if index is None else f"call {index + 1} is {actual[index]}, not {expected[index]}"
     index = first_misplaced(*keys) if is_complete else None
     return "" if index is None else f"order: {expected[index]} does not come after {first_few(expected[:index])}"
-
-
-def _changed_arguments(expected: _Call, actual: _Call) -> str:
-    differences = islice(_argument_differences(expected.args, actual.args, ""), _MAX_DIFFERENCES)
-    return f"{expected.name}: {', '.join(differences)}"
 
 
 def _argument_differences(expected: JsonValue, actual: JsonValue, path: str) -> Iterator[str]:

@@ -7,8 +7,6 @@ from typing import TYPE_CHECKING
 from evalmeta.engine.subjects.command import bind_command
 from evalmeta.engine.subjects.python import bind_python, subject_of
 from evalmeta.engine.subjects.replay import bind_recorded, bind_replay
-from evalmeta.errors import EvalmetaError, SettingsError
-from evalmeta.model.redaction import error_text
 from evalmeta.model.settings import (
     SUBJECT_ADAPTERS,
     AgentforceSubject,
@@ -19,14 +17,14 @@ from evalmeta.model.settings import (
     RecordedSubject,
     ReplaySubject,
 )
-from evalmeta.plugins import load_plugin, plugin_names, unknown_plugin
+from evalmeta.plugins import call_plugin
 
 if TYPE_CHECKING:
     from pathlib import Path
 
     from evalmeta.engine.interfaces import Subject
     from evalmeta.model.login import SignIn
-    from evalmeta.model.settings import PluginSubject, SubjectSettings
+    from evalmeta.model.settings import SubjectSettings
 
 
 def bind(settings: SubjectSettings, *, root: Path, sign_in: SignIn | None = None) -> Subject:
@@ -57,31 +55,7 @@ def bind(settings: SubjectSettings, *, root: Path, sign_in: SignIn | None = None
 
             subject = bind_agentforce(settings, sign_in=sign_in)
         case _:
-            subject = _bind_plugin(settings, root=root)
+            agent = call_plugin("subjects", settings, root=root, known=SUBJECT_ADAPTERS)
+            called = f"the agent from {settings.adapter!r} of the entry points evalmeta.subjects"
+            subject = subject_of(agent, root=root, called=called)
     return subject
-
-
-def _bind_plugin(settings: PluginSubject, *, root: Path) -> Subject:
-    """Return a subject for the agent that the package's `make(settings, *, root)` returns; see `subject_of`.
-
-    `settings.model_extra` holds the table's keys besides `adapter`.
-    """
-    if settings.adapter not in plugin_names("subjects"):
-        raise unknown_plugin("subjects", settings.adapter, known=SUBJECT_ADAPTERS)
-    make = load_plugin("subjects", settings.adapter)
-    called = f"{settings.adapter!r} of the entry points evalmeta.subjects"
-    if not callable(make):
-        raise _not_an_adapter(f"{called} is {type(make).__name__}, which cannot be called")
-    try:
-        agent: object = make(settings, root=root)
-    except EvalmetaError:
-        raise
-    except Exception as error:
-        raise _not_an_adapter(f"{called} failed: {error_text(error)}") from error
-    return subject_of(agent, root=root, called=f"the agent from {called}")
-
-
-def _not_an_adapter(why: str) -> SettingsError:
-    return SettingsError(
-        why, actions=("Define it as a function of the settings and the project's folder: make(settings, *, root).",)
-    )
