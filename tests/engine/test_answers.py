@@ -34,8 +34,8 @@ def test_answer_is_another_name_for_outcome() -> None:
 
 
 def test_the_names_of_databricks_mean_the_same() -> None:
-    told = {"response": "Shipped.", "retrieved_context": [{"doc_uri": "d", "content": "c"}]}
-    assert generated_data(told) == generated_data({"outcome": "Shipped.", "retrieved": [{"uri": "d", "content": "c"}]})
+    reply = {"response": "Shipped.", "retrieved_context": [{"doc_uri": "d", "content": "c"}]}
+    assert generated_data(reply) == generated_data({"outcome": "Shipped.", "retrieved": [{"uri": "d", "content": "c"}]})
 
 
 def test_the_measured_latency_counts_when_the_agent_tells_none() -> None:

@@ -1,4 +1,4 @@
-"""Agents that go wrong in every way, in runs of a real project: one case is spoilt, and everybody can be told of it."""
+"""Agents that fail in every way, in runs of a real project: only one case is affected, and every report has it."""
 
 from __future__ import annotations
 
@@ -143,8 +143,8 @@ def broken_case(run: Run) -> CaseResult:
 def check_that_all_can_tell(run: Run) -> None:
     """Reads the run back from its results object, and writes it in every format without what acts on a terminal."""
     for escape in (True, False):
-        told = read_run(orjson.loads(orjson.dumps(write_run(run, escape=escape))))
-        assert [each.verdict for each in told.cases] == [each.verdict for each in run.cases]
+        restored = read_run(orjson.loads(orjson.dumps(write_run(run, escape=escape))))
+        assert [each.verdict for each in restored.cases] == [each.verdict for each in run.cases]
     for name in FORMATS:
         text = render(name, [report_of(run)])
         assert not {*"\x00\x1b\x9b\u202e"} & {*text}, name

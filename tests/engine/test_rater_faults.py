@@ -201,13 +201,13 @@ def test_a_number_that_cannot_be_kept_is_an_error_and_never_a_pass(number: float
         return TestResult(expectation.name, Verdict.PASS, **{place: number})
 
     result = judged({**SCORERS, RATED.name: score})
-    told = result.results[1]
+    second = result.results[1]
     if abs(number) <= 1e308:
-        assert (told.verdict, getattr(told, place)) == (Verdict.PASS, number)
+        assert (second.verdict, getattr(second, place)) == (Verdict.PASS, number)
     else:
-        assert (told.verdict, f"its score is {number!r:.50}" in (told.error or "")) == (Verdict.ERROR, True)
+        assert (second.verdict, f"its score is {number!r:.50}" in (second.error or "")) == (Verdict.ERROR, True)
     assert decode_case(encode_case(result)) == result
-    assert read_case(write_case(result)).results[1].verdict is told.verdict
+    assert read_case(write_case(result)).results[1].verdict is second.verdict
 
 
 @given(st.floats() | st.sampled_from(SPECIAL[:-1]), st.sampled_from(Verdict))

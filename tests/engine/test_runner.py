@@ -96,14 +96,14 @@ def test_finished_cases_are_not_sent_again() -> None:
 
 
 def test_results_are_committed_before_they_are_reported() -> None:
-    journal, told = BatchJournal(), []
+    journal, reported = BatchJournal(), []
 
     def on_results(results: Sequence[CaseResult]) -> None:
-        told.extend(results)
-        assert journal.results == told
+        reported.extend(results)
+        assert journal.results == reported
 
     asyncio.run(execute(evaluation(600), Agent(answer_orders), journal, options=RunOptions(), on_results=on_results))
-    assert len(told) == 600
+    assert len(reported) == 600
 
 
 def test_results_are_committed_in_batches_up_to_the_limit(monkeypatch: pytest.MonkeyPatch) -> None:

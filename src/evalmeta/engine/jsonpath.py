@@ -39,7 +39,7 @@ _NUMBER: Final = re.compile(r"[+-]?(?:\d+(?:\.\d*)?|\.\d+)(?:[eE][+-]?\d+)?", re
 
 
 class TooManyMatches(ValueError):
-    """A reference matches more than `MAX_REFERENCE_MATCHES` values, including those on its way."""
+    """A reference matches more than `MAX_REFERENCE_MATCHES` values, including those of its intermediate steps."""
 
 
 @lru_cache(maxsize=1024)

@@ -66,11 +66,9 @@ class SummaryCounter:
             verdicts[averaged[number]] += iterations
         passed, failed, errors = (verdicts[each] for each in (Verdict.PASS, Verdict.FAILURE, Verdict.ERROR))
         pass_rate = passed / (passed + failed) if passed + failed else None
-        if pass_rate is None:
-            # A run in which no case was decided has shown nothing.
-            is_reached = not verdicts.total()
-        else:
-            is_reached = pass_rate >= self._options.min_pass_rate - _TOLERANCE
+        needed = self._options.min_pass_rate - _TOLERANCE
+        # A run in which no case was decided has shown nothing.
+        is_reached = not verdicts.total() if pass_rate is None else pass_rate >= needed
         return Summary(
             total=verdicts.total(),
             passed=passed,

@@ -1,4 +1,4 @@
-"""An org with one agent behind the Agent API, as documented: what it enforces, and what it is told to do wrong."""
+"""An org with one agent behind the Agent API, as documented, with the checks of the API and configurable faults."""
 
 from __future__ import annotations
 

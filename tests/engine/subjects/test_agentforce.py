@@ -393,12 +393,12 @@ def test_no_token_is_in_answers_errors_or_logs(api: AgentApi, caplog: pytest.Log
     api.traces["plan"] = {"topic": token, "plan": [{"type": "FunctionStep", "function": {"name": session}}]}
     caplog.set_level(logging.DEBUG)
     answer = ask(api, of_org())
-    told = [repr(answer)]
+    texts = [repr(answer)]
     for status in (400, 401, 403, 404, 423, 429, 500, 502):
         api.break_next("POST", "/messages", status, error(status, token, f"Bearer {token} and {session}"))
         try:
-            told.append(repr(ask(api, of_org())))
+            texts.append(repr(ask(api, of_org())))
         except EvalmetaError as caught:
-            told += [str(caught), repr(caught), *caught.actions]
-    assert len(told) > 8
-    assert [each for each in (*told, caplog.text) if MARK in each] == []
+            texts += [str(caught), repr(caught), *caught.actions]
+    assert len(texts) > 8
+    assert [each for each in (*texts, caplog.text) if MARK in each] == []

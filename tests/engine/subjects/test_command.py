@@ -306,7 +306,7 @@ def test_an_idle_program_that_exited_is_not_used(tmp_path: Path, pids: Callable[
             process_id = int((await session.ask("x")).outcome)
             await session.close()
             os.kill(process_id, 9)
-            process = session._process  # noqa: SLF001 - its end is told by the event loop, some time
+            process = session._process  # noqa: SLF001 - the event loop reports its end later
             while process.is_ready:
                 await asyncio.sleep(0.01)
         await bound.close()

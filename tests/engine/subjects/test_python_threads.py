@@ -19,7 +19,7 @@ def test_the_result_comes_from_another_thread() -> None:
 
 
 @pytest.mark.parametrize(
-    ("error", "told"),
+    ("error", "raised"),
     [
         (ValueError("no"), ValueError),
         (SystemExit(3), RuntimeError),
@@ -28,8 +28,8 @@ def test_the_result_comes_from_another_thread() -> None:
         (asyncio.CancelledError(), RuntimeError),
     ],
 )
-def test_an_error_is_raised_without_ending_the_loop(error: BaseException, told: type[Exception]) -> None:
-    with pytest.raises(told):
+def test_an_error_is_raised_without_ending_the_loop(error: BaseException, raised: type[Exception]) -> None:
+    with pytest.raises(raised):
         asyncio.run(in_thread(lambda: _raise(error)))
 
 

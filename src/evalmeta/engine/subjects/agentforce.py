@@ -62,30 +62,20 @@ def bind_agentforce(
     The user's messages of a case's history are really sent, and the agent's own answers to them are used: the Agent
     API (v1) has no other way to give a session a history. `sign_in` returns sessions for the setting `org`.
     """
-    source = _token_source(settings, sign_in, transport)
-    root = settings.url.rstrip("/").removesuffix(agent_api.VERSION)
-    endpoint = Endpoint(root, headers=_HEADERS, busy_statuses=_BUSY_STATUSES, transport=transport)
-    return _Agent(settings, endpoint, _Tokens(source))
-
-
-def _token_source(
-    settings: AgentforceSubject, sign_in: SignIn | None, transport: httpx.AsyncBaseTransport | None
-) -> _TokenSource:
     if bool(settings.org) == bool(settings.token_env):
-        raise _incomplete(
-            settings, "both org and token_env are set" if settings.org else "neither org nor token_env is set"
-        )
+        which = "both org and token_env are set" if settings.org else "neither org nor token_env is set"
+        raise _incomplete(settings, which)
     if settings.org:
         if sign_in is None:
             raise _incomplete(settings, f"stored logins are not available here, so {settings.org} is not known")
-        return _tokens_of_org(settings.org, sign_in, transport)
-    if not settings.instance_url:
+        source = _tokens_of_org(settings.org, sign_in, transport)
+    elif settings.instance_url:
+        source = _token_of_environment(settings.token_env, settings.instance_url)
+    else:
         raise _incomplete(settings, "token_env needs the org's address, and instance_url is missing")
-    try:
-        url = org_url(settings.instance_url)
-    except UsageError as error:
-        raise SettingsError(f"the agent's instance_url is not valid: {error}", actions=error.actions) from None
-    return _token_of_environment(settings.token_env, url)
+    root = settings.url.rstrip("/").removesuffix(agent_api.VERSION)
+    endpoint = Endpoint(root, headers=_HEADERS, busy_statuses=_BUSY_STATUSES, transport=transport)
+    return _Agent(settings, endpoint, _Tokens(source))
 
 
 def _incomplete(settings: AgentforceSubject, reason: str) -> SettingsError:
@@ -276,8 +266,12 @@ def _new_token_rejected(token: _Token) -> SubjectError:
     )
 
 
-def _token_of_environment(name: str, url: str) -> _TokenSource:
+def _token_of_environment(name: str, instance_url: str) -> _TokenSource:
     """Return the token in an environment variable, which cannot be renewed."""
+    try:
+        url = org_url(instance_url)
+    except UsageError as error:
+        raise SettingsError(f"the agent's instance_url is not valid: {error}", actions=error.actions) from None
     token = child_environment().get(name, "").strip()
     if token and not _TOKEN.fullmatch(token):
         raise SettingsError(

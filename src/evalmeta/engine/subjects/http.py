@@ -249,7 +249,9 @@ def fill_template(template: JsonValue, values: JsonObject) -> JsonValue:
 
     def text(found: re.Match[str]) -> str:
         value = _value(found[1], values)
-        return "" if value is None else value if isinstance(value, str) else orjson.dumps(value).decode()
+        if isinstance(value, str):
+            return value
+        return "" if value is None else orjson.dumps(value).decode()
 
     return _PLACEHOLDER.sub(text, template)
 

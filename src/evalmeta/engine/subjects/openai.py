@@ -55,8 +55,7 @@ class _Agent:
         return _Session(self, messages)
 
     async def complete(self, messages: list[JsonObject]) -> JsonValue:
-        settings = self._settings
-        body: JsonObject = {**settings.extra, "model": settings.model, "messages": messages}
+        body: JsonObject = {**self._settings.extra, "model": self._settings.model, "messages": messages}
         return (await self._endpoint.send(body, self._path)).value
 
     async def close(self) -> None:

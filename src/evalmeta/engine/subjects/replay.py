@@ -182,7 +182,7 @@ def _unusable(location: str, reason: str) -> SettingsError:
 
 
 def _is_entry(line: bytes) -> bool:
-    """Return whether a line is a JSON object of its own that does not hold the results of a run."""
+    """Return whether a line is a complete JSON object, but not the results of a run."""
     try:
         value = orjson.loads(line)
     except orjson.JSONDecodeError:
