@@ -74,5 +74,5 @@ def test_an_unknown_rater_is_refused(tmp_path: Path) -> None:
     with pytest.raises(ProjectError):
         asyncio.run(check_rater(file, rater="own", start=tmp_path))
     written(tmp_path, "", "evalmeta.toml")
-    with pytest.raises(SettingsError, match="there is no rater 'own'; there are: rules"):
+    with pytest.raises(SettingsError, match="the rater 'own' is not configured"):
         asyncio.run(check_rater(file, rater="own", start=tmp_path))

@@ -109,5 +109,5 @@ def test_a_test_of_agentforce_studio_is_called_by_its_api_name(evalmeta: Program
 def test_an_invalid_api_name_is_refused(evalmeta: Program, project: Path) -> None:
     done = evalmeta("test", "create", "--spec", "spec.yaml", "--api-name", "../Desk")
 
-    assert (done.code, "'../Desk' is no API name." in done.err) == (2, True)
+    assert (done.code, "'../Desk' is not a valid API name" in done.err) == (2, True)
     assert project.is_dir()

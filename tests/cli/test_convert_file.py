@@ -80,8 +80,8 @@ def test_other_content_is_overwritten_only_by_force(evalmeta: Program, folder: P
     ("name", "content", "arguments", "message"),
     [
         ("a.yaml", "name: x\nnmae: y\n", (), "a.yaml:2:1"),
-        ("a.yaml", SPEC, ("--subject-name", "X"), "a.yaml says itself what it is called and what it tests."),
-        ("a.csv", TABLE, (), "a.csv is a table, which does not say what it tests."),
+        ("a.yaml", SPEC, ("--subject-name", "X"), "a.yaml contains its own name and agent"),
+        ("a.csv", TABLE, (), "a.csv does not name an agent"),
         ("a.csv", TABLE.replace("ance,", "ance,x,"), ("--subject-name", "X"), "a.csv:1"),
         ("a.xml", "<x/>", (), "a.xml:1"),
         ("b.xml", "", (), "there is no file 'a'"),
@@ -135,7 +135,7 @@ THREADS = """{"id": "desk", "name": "Desk", "description": "", "threads": [{"id"
 def test_a_set_of_another_system_becomes_a_definition_and_says_what_is_lost(evalmeta: Program, folder: Path) -> None:
     (folder / "desk.evalset.json").write_text(THREADS)
     nameless = evalmeta("convert", "desk.evalset.json", "--to", "definition")
-    assert (nameless.code, "does not say what it tests" in nameless.err) == (2, True)
+    assert (nameless.code, "does not name an agent" in nameless.err) == (2, True)
 
     done = evalmeta("convert", "desk.evalset.json", "--to", "definition", "--subject-name", "Desk", "-o", "d.xml")
     assert (done.code, "Lost: test case 1: its recorded answer" in done.err) == (0, True)

@@ -69,11 +69,11 @@ def test_a_spec_is_made_of_a_definition(evalmeta: Program, folder: Path) -> None
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (HEAD, "A spec needs a name, a subject and a question."),
+        (HEAD, "a spec requires a name, a subject and an utterance"),
         ((*HEAD, "--utterance", "u", "--metric", "coherense"), "Did you mean 'coherence'?"),
         (
             (*HEAD, "--utterance", "u", "--metric", "instruction_following", "--test-runner", "agentforce-studio"),
-            "'instruction_following' is no metric of AiTestingDefinition.",
+            "'instruction_following' is not a metric of AiTestingDefinition",
         ),
     ],
 )

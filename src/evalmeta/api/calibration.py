@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Final
 
 from evalmeta.engine.raters import bind_rater
 from evalmeta.engine.raters.calibration import Pair, calibrate
-from evalmeta.errors import ProjectError, SettingsError, UsageError
-from evalmeta.model.settings import RulesRater
+from evalmeta.errors import ProjectError, UsageError
+from evalmeta.org.subjects import rater_settings
 from evalmeta.package.config_file import read_text
 from evalmeta.package.project import find_project
 
@@ -118,16 +118,7 @@ def _settings(name: str, start: Path) -> tuple[RaterSettings, Path]:
     try:
         project = find_project(start)
     except ProjectError:
-        if name == _RULES:
-            return RulesRater(adapter="rules"), start
-        raise
-    raters = project.settings.raters
-    if name in raters:
-        return raters[name], project.root
-    if name == _RULES:
-        return RulesRater(adapter="rules"), project.root
-    known = ", ".join([_RULES, *raters])
-    raise SettingsError(
-        f"there is no rater {name!r}; there are: {known}",
-        actions=(f'Add a table [raters.{name}] with adapter = "rules" or "llm" to evalmeta.toml.',),
-    )
+        if name != _RULES:
+            raise
+        return rater_settings({}, name), start
+    return rater_settings(project.settings.raters, name), project.root

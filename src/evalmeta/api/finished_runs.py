@@ -5,14 +5,17 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
+from evalmeta.api.files import case_lines
 from evalmeta.engine.statistics import collect, summarise
+from evalmeta.package.files import shown
+from evalmeta.report import render
+from evalmeta.report.report import Report, decision, has_passed
 
 if TYPE_CHECKING:
     from pathlib import Path
 
     from evalmeta.model.run import Run, RunOptions, Summary
     from evalmeta.model.statistics import RunStatistics
-    from evalmeta.report.report import Report
 
 
 @dataclass(frozen=True, slots=True, repr=False)
@@ -37,8 +40,6 @@ class FinishedRun:
     @property
     def succeeded(self) -> bool:
         """Return whether the run is complete, nothing ended in an error, and enough cases passed."""
-        from evalmeta.report.report import has_passed  # noqa: PLC0415 - evaluating needs no reports
-
         return has_passed(_report(self))
 
     @property
@@ -55,8 +56,6 @@ class FinishedRun:
         return FinishedRuns([self]).report(result_format)
 
     def __repr__(self) -> str:
-        from evalmeta.report.report import decision  # noqa: PLC0415 - as above
-
         return f"<FinishedRun {self.run.definition} {decision(_report(self))}>"
 
     def __str__(self) -> str:
@@ -75,8 +74,6 @@ class FinishedRuns(tuple[FinishedRun, ...]):
 
     def report(self, result_format: str = "human") -> str:
         """Return the runs as one text; raises like `FinishedRun.report`."""
-        from evalmeta.report import render  # noqa: PLC0415 - evaluating needs no reports
-
         return render(result_format, [_detailed(each) for each in self])
 
     def __str__(self) -> str:
@@ -84,9 +81,6 @@ class FinishedRuns(tuple[FinishedRun, ...]):
 
 
 def _detailed(finished: FinishedRun) -> Report:
-    from evalmeta.api.files import case_lines  # noqa: PLC0415 - as above
-    from evalmeta.package.files import shown  # noqa: PLC0415 - as above
-
     report = _report(finished)
     if report.run.cases:
         report = replace(report, statistics=finished.statistics)
@@ -95,8 +89,6 @@ def _detailed(finished: FinishedRun) -> Report:
 
 
 def _report(finished: FinishedRun) -> Report:
-    from evalmeta.report.report import Report  # noqa: PLC0415 - as above
-
     run, summary = finished.run, finished.summary
     if not run.cases:
         # Results that were counted but not kept must not be reported as missing.

@@ -1,19 +1,20 @@
-"""Definitions from and to other formats.
-
-Test specs made of a few words: the same expectations for every question.
-"""
+"""Converting definitions from and to other formats, and creating them from a template or a spec."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Final, Literal
 
 from evalmeta.api.files import bytes_of
 from evalmeta.errors import FormatError, InvalidMetadata, UsageError
+from evalmeta.formats.adk.writer import respell, write_adk
 from evalmeta.formats.definitions import definition_of
 from evalmeta.formats.diagnostics import Written, did_you_mean
 from evalmeta.formats.document import read_bytes
 from evalmeta.formats.files import format_of, read_document
+from evalmeta.formats.testing_center_csv import read_testing_center_csv, write_testing_center_csv
+from evalmeta.formats.testspec import read_testspec
+from evalmeta.formats.testspec_writer import write_testspec
 from evalmeta.model.definition import Definition, Expectation, Inputs, TestCase
 from evalmeta.model.expectations import ACTIONS, METRICS, OUTCOME, TOPIC, render_actions, scorer_kind, scorer_names
 from evalmeta.model.registry import EVALUATION_DEFINITION, TESTING_DEFINITION
@@ -26,12 +27,12 @@ from evalmeta.xmlio.definitions import read_definition, write_definition
 from evalmeta.xmlio.reader import read_xml
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Iterator
     from pathlib import Path
 
     from evalmeta.formats.adk.reader import Dialect
     from evalmeta.formats.diagnostics import Loss
-    from evalmeta.formats.document import SourceFormat, TargetFormat
+    from evalmeta.formats.document import TargetFormat
     from evalmeta.model.problem import Problem
     from evalmeta.model.registry import MetadataType
     from evalmeta.package.files import FileState
@@ -39,30 +40,20 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, slots=True)
-class Answers:
-    """What a table, or an evaluation set of another system, does not say of its definition.
-
-    Attributes:
-        name: None for the file's name.
-    """
+class DefinitionNames:
+    """The names of a definition that files of some formats do not contain; `name` is the file's name by default."""
 
     name: str | None = None
     subject_name: str | None = None
     subject_version: str | None = None
 
-    @property
-    def is_nothing(self) -> bool:
-        """Return whether nothing was answered."""
-        return self == Answers()
+
+_NO_NAMES: Final = DefinitionNames()
 
 
 @dataclass(frozen=True, slots=True)
 class Draft:
-    """A definition that is to be a component of a project.
-
-    Attributes:
-        problems: what the check finds, as `evalmeta validate` would.
-    """
+    """A definition that can become a component of a project; `problems` are those that `evalmeta validate` finds."""
 
     path: Path
     content: bytes
@@ -75,7 +66,7 @@ class Source:
     """A definition that was read from a file of any format.
 
     Attributes:
-        losses: what a definition cannot hold of the file.
+        losses: what a definition cannot express of the file.
         notes: warnings about the file.
     """
 
@@ -84,135 +75,117 @@ class Source:
     notes: tuple[Problem, ...] = ()
 
 
-def read_source(path: Path, answers: Answers = Answers(), *, needs_subject: bool = True) -> Source:
-    """Read a file of any format as a definition; the format shows in the content.
+def read_source(path: Path, names: DefinitionNames = _NO_NAMES, *, needs_subject: bool = True) -> Source:
+    """Read a file of any format as a definition; the format is detected from the content.
 
     Args:
         path: the file.
-        answers: what the file does not say.
-        needs_subject: whether it becomes metadata: then it must be known which agent is tested, and histories
-            keep the rules.
+        names: the names that the file does not contain.
+        needs_subject: whether the definition becomes metadata, which must name its agent and have valid histories.
 
     Raises:
-        NotFound: there is no such file.
-        FormatError: it fits none of the formats; `problems` says why and where.
-        UsageError: nobody says which agent is tested; or answers to what the file says itself.
+        NotFound: the file does not exist.
+        FormatError: its format is unknown, or the file is not valid; `problems` says why and where.
+        UsageError: the agent is not known, or names were given for a file that contains its own.
     """
     label = shown(path)
     source_format = format_of(path, label=label)
     if source_format in {"definition", "testspec"}:
-        if not answers.is_nothing:
-            raise UsageError(f"{label} says itself what it is called and what it tests.")
-        return Source(_read_metadata(path, label, source_format))
+        if names != _NO_NAMES:
+            raise UsageError(f"{label} contains its own name and agent; leave out the options for them")
+        data = bytes_of(path)
+        is_spec = source_format == "testspec"
+        return Source(read_testspec(data, label=label) if is_spec else _read_definition(data, label))
     if source_format == "csv":
-        return Source(_read_table(path, label, answers, needs_subject=needs_subject))
-    document = read_document(path, label=label, name=answers.name or path.name.split(".")[0])
-    subject_name = answers.subject_name or document.evaluation.subject_name
+        if needs_subject and not names.subject_name:
+            raise _no_subject(label)
+        definition = read_testing_center_csv(
+            bytes_of(path),
+            label=label,
+            name=names.name or path.stem,
+            subject_name=names.subject_name or "agent",
+            subject_version=names.subject_version,
+        )
+        return Source(definition)
+    document = read_document(path, label=label, name=names.name or path.name.split(".")[0])
+    subject_name = names.subject_name or document.evaluation.subject_name
     if needs_subject and not subject_name:
-        raise _no_subject(f"{label} does not say")
+        raise _no_subject(label)
     definition, losses = definition_of(document, subject_name=subject_name or "agent", is_metadata=needs_subject)
-    return Source(replace(definition, subject_version=answers.subject_version), losses, document.notes)
+    return Source(replace(definition, subject_version=names.subject_version), losses, document.notes)
 
 
-def _read_metadata(path: Path, label: str, source_format: SourceFormat) -> Definition:
-    data = bytes_of(path)
-    if source_format == "definition":
-        return _read_definition(data, label)
-    from evalmeta.formats.testspec import read_testspec  # noqa: PLC0415 - one format of several
-
-    return read_testspec(data, label=label)
-
-
-def _read_table(path: Path, label: str, answers: Answers, *, needs_subject: bool) -> Definition:
-    from evalmeta.formats.testing_center_csv import read_testing_center_csv  # noqa: PLC0415 - one format of several
-
-    if needs_subject and not answers.subject_name:
-        raise _no_subject(f"{label} is a table, which does not say")
-    return read_testing_center_csv(
-        bytes_of(path),
-        label=label,
-        name=answers.name or path.stem,
-        subject_name=answers.subject_name or "agent",
-        subject_version=answers.subject_version,
-    )
-
-
-def _no_subject(what: str) -> UsageError:
-    return UsageError(f"{what} what it tests.", actions=["Name the agent: --subject-name My_Agent."])
+def _no_subject(label: str) -> UsageError:
+    return UsageError(f"{label} does not name an agent", actions=["Name the agent: --subject-name My_Agent"])
 
 
 def write_as(definition: Definition, target: TargetFormat, *, dialect: Dialect = "python") -> Written:
-    """Write a definition in a format, and says what the format cannot hold of it; `dialect` is ADK's."""
-    # A format is loaded when it is written.
+    """Write a definition in a format, and report what the format cannot express; `dialect` is ADK's."""
     match target:
         case "definition":
             return Written(write_definition(definition))
         case "testspec":
-            from evalmeta.formats.testspec_writer import write_testspec  # noqa: PLC0415
-
             return write_testspec(definition)
         case "csv":
-            from evalmeta.formats.testing_center_csv import write_testing_center_csv  # noqa: PLC0415
-
             return write_testing_center_csv(definition)
         case "adk":
-            from evalmeta.formats.adk.writer import write_adk  # noqa: PLC0415
-
             return write_adk(definition, dialect=dialect)
         case "databricks":
-            from evalmeta.formats.databricks.writer import write_databricks  # noqa: PLC0415
+            from evalmeta.formats.databricks.writer import write_databricks  # noqa: PLC0415 - slow to import
 
             return write_databricks(definition)
 
 
 def convert_file(
-    path: Path, target: TargetFormat, *, answers: Answers = Answers(), strict: bool = False, dialect: Dialect = "python"
+    path: Path,
+    target: TargetFormat,
+    *,
+    names: DefinitionNames = _NO_NAMES,
+    strict: bool = False,
+    dialect: Dialect = "python",
 ) -> Written:
-    """Read a file of any known format and writes it in another; nothing is put on disk.
+    """Return the content of a file of any known format in another format.
 
     Args:
         path: the file.
         target: the format to write.
-        answers: what a table, or an evaluation set of another system, does not say.
-        strict: refuse to lose anything; a file that has the format already keeps all that it says.
-        dialect: which of ADK's programs reads what is written.
+        names: the names that the file does not contain.
+        strict: refuse losses; a file that has the format already has none.
+        dialect: the dialect of ADK.
 
     Raises:
-        FormatError: it cannot be read; or, with `strict`, something would be lost.
+        FormatError: the file cannot be read; or, with `strict`, information would be lost.
         EvalmetaError: as `read_source`.
     """
-    written = _copied(path, target, answers, dialect) or _converted(path, target, answers, dialect)
+    written = _rewritten(path, target, names, dialect)
+    if written is None:
+        source = read_source(path, names, needs_subject=target in {"definition", "testspec"})
+        written = write_as(source.definition, target, dialect=dialect)
+        written = replace(written, losses=(*source.losses, *written.losses))
     if strict and written.losses:
+        listed = "".join(f"\n  {each}" for each in written.losses)
         raise FormatError(
-            f"{shown(path)} cannot be written as {target} without a loss:{_listed(written.losses)}",
-            actions=["Convert it without --strict to leave that out."],
+            f"{shown(path)} cannot be written as {target} without losses:{listed}",
+            actions=["Convert it without --strict to leave these out."],
         )
     return written
 
 
-def _converted(path: Path, target: TargetFormat, answers: Answers, dialect: Dialect) -> Written:
-    source = read_source(path, answers, needs_subject=target in {"definition", "testspec"})
-    written = write_as(source.definition, target, dialect=dialect)
-    return replace(written, losses=(*source.losses, *written.losses))
-
-
-def _copied(path: Path, target: TargetFormat, answers: Answers, dialect: Dialect) -> Written | None:
-    """Write what has the format already, with all that definitions cannot hold; None of what has another one."""
+def _rewritten(path: Path, target: TargetFormat, names: DefinitionNames, dialect: Dialect) -> Written | None:
+    """Rewrite a file that has the format already, with what definitions cannot express; None for other formats."""
     label = shown(path)
     if target not in {"adk", "databricks"} or format_of(path, label=label) != target:
         return None
-    if not answers.is_nothing:
-        raise UsageError(f"{label} is a file of {target} already, and names of definitions have no place in it.")
+    if names != _NO_NAMES:
+        raise UsageError(f"{label} is a file of {target} already, which has no names of definitions")
     if target == "adk":
-        from evalmeta.formats.adk.writer import respell  # noqa: PLC0415 - one format of several
-
         return respell(read_bytes(path), label=label, name=path.name.split(".")[0], dialect=dialect)
-    from evalmeta.formats.databricks.reader import copy_rows  # noqa: PLC0415 - likewise
+    from evalmeta.formats.databricks.reader import copy_rows  # noqa: PLC0415 - slow to import
 
     return Written(copy_rows(path, label=label))
 
 
-def put_converted(path: Path, content: bytes, *, overwrite: bool) -> FileState:
+def write_converted(path: Path, content: bytes, *, overwrite: bool) -> FileState:
     """Write a file, unless it has the content already.
 
     Raises:
@@ -227,19 +200,21 @@ def put_converted(path: Path, content: bytes, *, overwrite: bool) -> FileState:
 
 
 def draft_test(project: Project, definition: Definition, api_name: str) -> Draft:
-    """Make a definition a component of a project, checks it, and writes nothing.
+    """Validate a definition as a component of a project, without writing it.
 
-    A component that the project has already keeps its place. Agentforce Studio takes a
-    test's name for its API name, so that name becomes the definition's.
+    A component that the project has already keeps its path. Agentforce Studio uses a
+    test's name as its API name, so the API name becomes the definition's name.
 
     Raises:
-        UsageError: the API name is none.
+        UsageError: the API name is not valid.
         ProjectError: the project cannot be read.
     """
     if not is_api_name(api_name):
         raise UsageError(
-            f"{api_name!r} is no API name.",
-            actions=["Use letters, digits and single underscores; begin with a letter and end with no underscore."],
+            f"{api_name!r} is not a valid API name",
+            actions=[
+                "Use letters, digits and single underscores; start with a letter; do not end with _."
+            ],
         )
     if definition.type == TESTING_DEFINITION:
         definition = replace(definition, name=api_name)
@@ -266,7 +241,7 @@ def save_draft(draft: Draft, *, overwrite: bool) -> FileState:
     """
     if any(problem.is_error for problem in draft.problems):
         raise InvalidMetadata("the definition has errors; nothing was written", problems=draft.problems)
-    return put_converted(draft.path, draft.content, overwrite=overwrite)
+    return write_converted(draft.path, draft.content, overwrite=overwrite)
 
 
 def _place(project: Project, definition: Definition, api_name: str) -> Path:
@@ -282,20 +257,16 @@ def _read_definition(data: bytes, label: str) -> Definition:
         raise FormatError(str(error), problems=error.problems, actions=error.actions) from None
 
 
-def _listed(losses: Sequence[Loss]) -> str:
-    return "".join(f"\n  {each}" for each in losses)
-
-
 TestRunner = Literal["testing-center", "agentforce-studio"]
 
 
 @dataclass(frozen=True, slots=True)
-class Outline:
-    """What a spec is made of.
+class SpecTemplate:
+    """A test with the same expectations for all test cases.
 
     Attributes:
-        utterances: questions, each a test case.
-        topic: expected of every test case, as `actions`, `outcome` and `metrics` are where they are given.
+        utterances: one for each test case.
+        topic: what every test case expects, like `actions`, `outcome` and `metrics`; None for no expectation.
     """
 
     name: str | None = None
@@ -310,41 +281,41 @@ class Outline:
     metrics: tuple[str, ...] = ()
 
 
-def outlined_definition(outline: Outline) -> Definition:
-    """Make the definition that an outline describes.
+def definition_from_template(template: SpecTemplate) -> Definition:
+    """Create the definition of a template.
 
     Raises:
-        UsageError: it has no name, subject or question, or names a metric that the runner does not know.
+        UsageError: it has no name, subject or utterance, or names a metric that the runner does not support.
     """
-    if not (outline.name and outline.subject_name and outline.utterances):
+    if not (template.name and template.subject_name and template.utterances):
         raise UsageError(
-            "A spec needs a name, a subject and a question.",
-            actions=["Give --name, --subject-name and --utterance, or a file: --from-definition."],
+            "a spec requires a name, a subject and an utterance",
+            actions=["Add --name, --subject-name and --utterance, or a file with --from-definition."],
         )
-    kind = TESTING_DEFINITION if outline.test_runner == "agentforce-studio" else EVALUATION_DEFINITION
-    expectations = tuple(_expectations(outline, kind))
-    cases = tuple(TestCase(Inputs(text), expectations, number) for number, text in enumerate(outline.utterances, 1))
+    kind = TESTING_DEFINITION if template.test_runner == "agentforce-studio" else EVALUATION_DEFINITION
+    expectations = tuple(_expectations(template, kind))
+    cases = tuple(TestCase(Inputs(text), expectations, number) for number, text in enumerate(template.utterances, 1))
     return Definition(
-        outline.name,
-        outline.subject_name,
-        subject_version=outline.subject_version,
-        description=outline.description,
+        template.name,
+        template.subject_name,
+        subject_version=template.subject_version,
+        description=template.description,
         test_cases=cases,
         type=kind,
     )
 
 
-def _expectations(outline: Outline, kind: MetadataType) -> Iterator[Expectation]:
-    if outline.topic is not None:
-        yield Expectation(TOPIC, outline.topic)
-    if outline.actions:
-        yield Expectation(ACTIONS, render_actions(outline.actions))
-    if outline.outcome is not None:
-        yield Expectation(OUTCOME, outline.outcome)
+def _expectations(template: SpecTemplate, kind: MetadataType) -> Iterator[Expectation]:
+    if template.topic is not None:
+        yield Expectation(TOPIC, template.topic)
+    if template.actions:
+        yield Expectation(ACTIONS, render_actions(template.actions))
+    if template.outcome is not None:
+        yield Expectation(OUTCOME, template.outcome)
     known = METRICS if kind == EVALUATION_DEFINITION else _studio_metrics()
-    for name in outline.metrics:
+    for name in template.metrics:
         if name not in known:
-            raise UsageError(f"{name!r} is no metric of {kind.name}.", actions=[did_you_mean(name, known)])
+            raise UsageError(f"{name!r} is not a metric of {kind.name}", actions=[did_you_mean(name, known)])
         yield Expectation(name)
 
 

@@ -16,7 +16,7 @@ from evalmeta.package.selection import Selection
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-    from evalmeta.api.specs import Answers
+    from evalmeta.api.specs import DefinitionNames
     from evalmeta.model.registry import ApiVersion
 
 Command: TypeAlias = "Callable[..., object]"  # type: ignore[explicit-any]
@@ -74,8 +74,8 @@ def selection_options(
     return option_group("selection", build, options)
 
 
-def answers_options(command: Command) -> Command:
-    """Add what files of some formats do not say about their tests, as the parameter `answers`."""
+def names_options(command: Command) -> Command:
+    """Add what files of some formats do not say about their tests, as the parameter `names`."""
     options: Sequence[Decorator] = (
         click.option("--name", help="The test's name, if the file has none.  [default: the file's name]"),
         click.option("--subject-name", metavar="API_NAME", help="The agent under test, if the file names none."),
@@ -84,10 +84,10 @@ def answers_options(command: Command) -> Command:
         ),
     )
 
-    def build(*, name: str | None, subject_name: str | None, subject_version: str | None) -> Answers:
-        return api.specs.Answers(name, subject_name, subject_version)
+    def build(*, name: str | None, subject_name: str | None, subject_version: str | None) -> DefinitionNames:
+        return api.specs.DefinitionNames(name, subject_name, subject_version)
 
-    return option_group("answers", build, options)(command)
+    return option_group("names", build, options)(command)
 
 
 def _read_version(_: click.Context, __: click.Parameter, text: str | None) -> ApiVersion | None:

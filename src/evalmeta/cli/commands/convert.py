@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Final
 import click
 
 from evalmeta import api
-from evalmeta.cli.options import FOLDER, PATH, answers_options, api_version_option, selection_options
+from evalmeta.cli.options import FOLDER, PATH, api_version_option, names_options, selection_options
 from evalmeta.cli.output import json_option, note, print_json, print_losses, print_problems, print_table
 from evalmeta.errors import EXIT_FAILED, EXIT_PASSED, UsageError
 from evalmeta.formats.document import ADK_CONFIG, TARGET_FORMATS
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from evalmeta.api.convert import ConvertedFile
-    from evalmeta.api.specs import Answers
+    from evalmeta.api.specs import DefinitionNames
     from evalmeta.formats.adk.reader import Dialect
     from evalmeta.formats.diagnostics import Written
     from evalmeta.formats.document import TargetFormat
@@ -67,7 +67,7 @@ def convert() -> None:
     show_default=True,
     help="With --to adk: which of ADK's libraries will read it.",
 )
-@answers_options
+@names_options
 @_force_option
 @json_option
 def file(  # noqa: PLR0913 - one for each option
@@ -77,7 +77,7 @@ def file(  # noqa: PLR0913 - one for each option
     dialect: Dialect,
     output_file: Path | None,
     strict: bool,
-    answers: Answers,
+    names: DefinitionNames,
     force: bool,
     as_json: bool,
 ) -> None:
@@ -93,13 +93,13 @@ def file(  # noqa: PLR0913 - one for each option
     evalmeta convert Orders.csv --to testspec --subject-name Order_Agent --strict
     evalmeta convert weather.test.json --to definition --subject-name Weather_Agent
     """
-    written = api.specs.convert_file(path, target, answers=answers, strict=strict, dialect=dialect)
-    state = api.specs.put_converted(output_file, written.content, overwrite=force) if output_file else None
+    written = api.specs.convert_file(path, target, names=names, strict=strict, dialect=dialect)
+    state = api.specs.write_converted(output_file, written.content, overwrite=force) if output_file else None
     print_losses(written.losses)
     if output_file and written.config is not None:
         config = output_file.with_name(ADK_CONFIG)
         try:
-            note(f"{api.specs.put_converted(config, written.config, overwrite=force)} {config}")
+            note(f"{api.specs.write_converted(config, written.config, overwrite=force)} {config}")
         except UsageError:
             note(f"Kept {config}, which has other content; replace it with --force.")
     if as_json:

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
     from pathlib import Path
 
-    from evalmeta.api.specs import Outline
+    from evalmeta.api.specs import SpecTemplate
     from evalmeta.cli.options import Decorator
 
 _RUNNERS: Final = ("testing-center", "agentforce-studio")
@@ -30,7 +30,7 @@ def generate() -> None:
     """Write test specs, and their JSON Schema for editors."""
 
 
-_OUTLINE: Sequence[Decorator] = (
+_TEMPLATE: Sequence[Decorator] = (
     click.option("--name", help="The test's name."),
     click.option("--subject-name", metavar="API_NAME", help="The agent under test."),
     click.option("--subject-version", metavar="VERSION", help="The agent's version, such as v2."),
@@ -54,12 +54,12 @@ _OUTLINE: Sequence[Decorator] = (
 
 @generate.command()
 @click.option("--from-definition", type=PATH, help="A definition or a table to convert into the spec.")
-@option_group("outline", lambda **values: api.specs.Outline(**values), _OUTLINE)  # noqa: PLW0108 - loads specs later
+@option_group("template", lambda **values: api.specs.SpecTemplate(**values), _TEMPLATE)  # noqa: PLW0108 - loads specs later
 @_output_option
 @_force_option
 @json_option
 def spec(
-    *, from_definition: Path | None, outline: Outline, output_file: Path | None, force: bool, as_json: bool
+    *, from_definition: Path | None, template: SpecTemplate, output_file: Path | None, force: bool, as_json: bool
 ) -> None:
     """Write a test spec from a definition or from options, without prompts.
 
@@ -68,10 +68,10 @@ def spec(
     evalmeta generate spec --name Orders --subject-name Order_Agent --utterance "Where is my order?" --topic Orders
     """
     if from_definition is None:
-        definition = api.specs.outlined_definition(outline)
+        definition = api.specs.definition_from_template(template)
     else:
-        answers = api.specs.Answers(outline.name, outline.subject_name, outline.subject_version)
-        source = api.specs.read_source(from_definition, answers)
+        names = api.specs.DefinitionNames(template.name, template.subject_name, template.subject_version)
+        source = api.specs.read_source(from_definition, names)
         print_source_notes(source)
         definition = source.definition
     written = api.specs.write_as(definition, "testspec")
@@ -100,7 +100,7 @@ def _put(content: bytes, output_file: Path | None, *, force: bool, as_json: bool
         else:
             click.echo(content, nl=False)
         return
-    state = api.specs.put_converted(output_file, content, overwrite=force)
+    state = api.specs.write_converted(output_file, content, overwrite=force)
     if as_json:
         print_json({"file": str(output_file), "state": state})
     else:

@@ -10,7 +10,7 @@ import click
 from evalmeta import api
 from evalmeta.cli.commands.deploy import start
 from evalmeta.cli.jobs import wait_option
-from evalmeta.cli.options import PATH, answers_options, api_version_option
+from evalmeta.cli.options import PATH, api_version_option, names_options
 from evalmeta.cli.orgs import target_org_option
 from evalmeta.cli.output import json_option, note, print_json, print_problems, print_source_notes
 from evalmeta.errors import EXIT_FAILED, EXIT_PASSED
@@ -18,7 +18,7 @@ from evalmeta.package.project import find_project
 from evalmeta.report.problems import problem_json
 
 if TYPE_CHECKING:
-    from evalmeta.api.specs import Answers, Draft
+    from evalmeta.api.specs import DefinitionNames, Draft
 
 
 @click.command()
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 @click.option("--api-name", required=True, help="The API name of the definition and of its file.")
 @click.option("--preview", is_flag=True, help="Print the definition and its problems, without writing or deploying it.")
 @click.option("--force", "--force-overwrite", "force", is_flag=True, help="Overwrite the project's file of that name.")
-@answers_options
+@names_options
 @wait_option("33")
 @api_version_option
 @target_org_option
@@ -40,7 +40,7 @@ def create(
     api_name: str,
     preview: bool,
     force: bool,
-    answers: Answers,
+    names: DefinitionNames,
     as_json: bool,
     **deploying: object,
 ) -> int:
@@ -52,7 +52,7 @@ def create(
     evalmeta test create --spec specs/Orders.yaml --api-name Order_Tests
     evalmeta test create --spec specs/Orders.yaml --api-name Order_Tests --preview
     """
-    source = api.specs.read_source(spec, answers)
+    source = api.specs.read_source(spec, names)
     print_source_notes(source)
     draft = api.specs.draft_test(find_project(Path.cwd()), source.definition, api_name)
     if preview:
