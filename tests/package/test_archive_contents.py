@@ -29,6 +29,6 @@ def test_a_package_has_manifest_destructive_changes_and_components(dx_project: P
 def test_a_warning_comes_at_80_percent_of_a_limit() -> None:
     assert near_limits(zipped=limits.MAX_ZIP_BYTES * 8 // 10 - 1, entries=7_999) == ()
     assert near_limits(zipped=31_200_000, entries=8_000) == (
-        "the package has 31,200,000 bytes zipped, 80% of the 39,000,000 that an org takes",
-        "the package has 8,000 files, 80% of the 10,000 that an org takes",
+        "the package has 31,200,000 bytes zipped, 80% of the 39,000,000 that an org accepts",
+        "the package has 8,000 files, 80% of the 10,000 that an org accepts",
     )

@@ -210,7 +210,7 @@ def near_limits(*, zipped: int, entries: int) -> tuple[str, ...]:
     """Return warnings for a zip that has at least 80 percent of the bytes or files that the Metadata API allows."""
     used = ((zipped, limits.MAX_ZIP_BYTES, "bytes zipped"), (entries, limits.MAX_ZIP_ENTRIES, "files"))
     return tuple(
-        f"the package has {count:,} {unit}, {count / most:.0%} of the {most:,} that an org takes"
+        f"the package has {count:,} {unit}, {count / most:.0%} of the {most:,} that an org accepts"
         for count, most, unit in used
         if count >= _NEAR * most
     )

@@ -23,6 +23,9 @@ if TYPE_CHECKING:
     from evalmeta.model.registry import ApiVersion
     from evalmeta.model.settings import Settings
 
+    # An invalid value: the keys that lead to it, and the reason.
+    _Fault = tuple[tuple[str | int, ...], str]
+
 
 PROJECT_FILE: Final = "sfdx-project.json"
 SETTINGS_FILE: Final = "evalmeta.toml"
@@ -174,13 +177,6 @@ class ProjectFile(NamedTuple):
     namespace: str = ""
 
 
-class _Fault(NamedTuple):
-    """An invalid value: the keys that lead to it, and the reason."""
-
-    keys: tuple[str | int, ...]
-    reason: str
-
-
 def read_project_file(file: Path) -> ProjectFile:
     """Read `sfdx-project.json`; the ProjectError of an invalid file has a line for each value, with file and key."""
     try:
@@ -201,42 +197,42 @@ def read_project_file(file: Path) -> ProjectFile:
 
 def _faults(content: object) -> Iterator[_Fault]:
     if not isinstance(content, dict):
-        yield _Fault((), "must be a JSON object, in braces")
+        yield (), "must be a JSON object, in braces"
         return
     yield from _directory_faults(content)
     version, namespace = content.get("sourceApiVersion"), content.get("namespace")
     if version is not None and not (isinstance(version, str) and parse_api_version(version)):
-        yield _Fault(("sourceApiVersion",), f'must be an API version in quotes, such as "{NEWEST_API_VERSION}"')
+        yield ("sourceApiVersion",), f'must be an API version in quotes, such as "{NEWEST_API_VERSION}"'
     if not (namespace is None or (isinstance(namespace, str) and _NAMESPACE.fullmatch(namespace))):
         reason = "must be a namespace: up to 15 letters, digits and single underscores, beginning with a letter"
-        yield _Fault(("namespace",), reason)
+        yield ("namespace",), reason
 
 
 def _directory_faults(content: dict[str, object]) -> Iterator[_Fault]:
     key = "packageDirectories"
     if key not in content:
-        yield _Fault((key,), f"is missing; it lists the folders of the project, {_EXAMPLE}")
+        yield (key,), f"is missing; it lists the folders of the project, {_EXAMPLE}"
         return
     rows = content[key]
     if not isinstance(rows, list):
-        yield _Fault((key,), f"must be a list of folders, {_EXAMPLE}")
+        yield (key,), f"must be a list of folders, {_EXAMPLE}"
     elif not rows:
-        yield _Fault((key,), f"is empty; a project has at least one folder, {_EXAMPLE}")
+        yield (key,), f"is empty; a project has at least one folder, {_EXAMPLE}"
     else:
         for index, row in enumerate(rows):
-            yield from (_Fault((key, index, *keys), reason) for keys, reason in _row_faults(row))
+            yield from (((key, index, *keys), reason) for keys, reason in _row_faults(row))
         if sum(isinstance(row, dict) and row.get("default") is True for row in rows) > 1:
-            yield _Fault((key,), "only one package directory can be the default")
+            yield (key,), "only one package directory can be the default"
 
 
 def _row_faults(row: object) -> Iterator[_Fault]:
     if not isinstance(row, dict):
-        yield _Fault((), 'must be an object with a path, such as {"path": "force-app"}')
+        yield (), 'must be an object with a path, such as {"path": "force-app"}'
         return
     if reason := _path_fault(row.get("path")):
-        yield _Fault(("path",), reason)
+        yield ("path",), reason
     if not isinstance(row.get("default", False), bool):
-        yield _Fault(("default",), "must be true or false")
+        yield ("default",), "must be true or false"
 
 
 def _path_fault(path: object) -> str | None:

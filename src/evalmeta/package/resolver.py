@@ -313,12 +313,9 @@ def _in_type_folders(project: Project, ignore: ForceIgnore) -> Iterator[Componen
 
 def _folder_entries(folder: Path, root: Path) -> Iterator[os.DirEntry[str]]:
     with os.scandir(folder) as entries:
-        yield from (entry for entry in entries if not entry.is_symlink() or _leads_inside(entry, root))
-
-
-def _leads_inside(entry: os.DirEntry[str], root: Path) -> bool:
-    target = _real(entry)
-    return target.is_relative_to(root) and target.exists()
+        for entry in entries:
+            if not entry.is_symlink() or ((target := _real(entry)).is_relative_to(root) and target.exists()):
+                yield entry
 
 
 def _real(entry: os.DirEntry[str]) -> Path:

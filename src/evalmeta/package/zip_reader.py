@@ -48,24 +48,17 @@ _ACTIONS: Final = ("Build the archive again, or ask its sender for a complete on
 
 @dataclass(frozen=True, slots=True)
 class ZipEntry:
-    """One entry as declared by the central directory; names that end in `/` are folders.
-
-    Attributes:
-        mode: the Unix mode, 0 if the archive has none.
-        offset: the start of the local header.
-        start: the start of the content, after the local header.
-        end: the end of the content.
-    """
+    """One entry as declared by the central directory; names that end in `/` are folders."""
 
     name: str
     flags: int
     method: int
     crc: int
     size: int
-    mode: int
-    offset: int
-    start: int
-    end: int
+    mode: int  # the Unix mode, 0 if the archive has none
+    offset: int  # the start of the local header
+    start: int  # the start of the content, after the local header
+    end: int  # the end of the content
 
     @property
     def is_folder(self) -> bool:

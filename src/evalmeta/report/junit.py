@@ -31,19 +31,13 @@ def render(reports: Sequence[Report]) -> str:
     counts: Counter[str] = Counter()
     suites = []
     for report in reports:
-        of_suite = _counts(report)
+        of_suite = Counter(str(verdict_of(report, case)) for case in report.run.cases)
+        of_suite[Verdict.ERROR] += why_incomplete(report.run) is not None
         counts.update(of_suite)
         suites.append(_suite(report, of_suite))
     total = sum(duration(report.run) for report in reports)
     root = node("testsuites", suites, name="evalmeta", **_numbers(counts), time=f"{total:.3f}")
     return render_xml(root, indent=2).decode()
-
-
-def _counts(report: Report) -> Counter[str]:
-    counts = Counter(str(verdict_of(report, case)) for case in report.run.cases)
-    if why_incomplete(report.run):
-        counts[Verdict.ERROR] += 1
-    return counts
 
 
 def _numbers(counts: Counter[str]) -> dict[str, str]:

@@ -120,12 +120,9 @@ class Components:
 
 @dataclass(frozen=True, slots=True)
 class Synced:
-    """The last common state of a component.
+    """The last common state of a component: the hash of its bytes, and its date in the org.
 
-    Attributes:
-        sha256: the hash of its bytes.
-        modified: the time until which the org's changes are known, as the org writes dates: its lastModifiedDate or
-            the end of a deployment; empty if it is not known.
+    The org's changes are known until that date: the lastModifiedDate or the end of a deployment, empty if unknown.
     """
 
     sha256: bytes

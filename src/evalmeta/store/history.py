@@ -153,19 +153,12 @@ def _counts(database: Database, run_id: str, options: RunOptions) -> list[int]:
 
 @dataclass(frozen=True, slots=True)
 class RemoteRun:
-    """A run in another org.
-
-    Attributes:
-        org_url: the org's address.
-        org_name: the name of the org when the run started: an alias, a username or the address.
-        run: the last known state of the run; its id is that of the first job.
-        jobs: the ids of the org's own runs, one for each iteration that has started.
-    """
+    """A run in another org."""
 
     org_url: str
-    org_name: str
-    run: Run
-    jobs: tuple[str, ...]
+    org_name: str  # an alias, a username or the address, as the org was called when the run started
+    run: Run  # the last known state; its id is that of the first job
+    jobs: tuple[str, ...]  # the ids of the org's own runs, one for each iteration that has started
 
 
 class RemoteRuns:

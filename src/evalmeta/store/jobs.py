@@ -25,27 +25,21 @@ _SELECT: Final = """
 
 @dataclass(frozen=True, slots=True)
 class Job:
-    """A job without its request and its reply; times are seconds since the epoch.
-
-    Attributes:
-        status: Pending, InProgress, Canceling, Canceled, Succeeded, SucceededPartial or Failed.
-        options: the job's options as JSON.
-        validation: the id of the validation that a quick deploy deploys.
-    """
+    """A job without its request and its reply; times are seconds since the epoch."""
 
     id: str
     kind: JobKind
-    status: str
+    status: str  # Pending, InProgress, Canceling, Canceled, Succeeded, SucceededPartial or Failed
     user_id: str
     user_name: str
     check_only: bool
     created: float
     started: float | None
     ended: float | None
-    validation: str | None
+    validation: str | None  # the id of the validation that a quick deploy deploys
     canceled_by: str | None
     canceled_name: str | None
-    options: bytes
+    options: bytes  # JSON
 
     @property
     def is_over(self) -> bool:

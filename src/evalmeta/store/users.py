@@ -27,18 +27,13 @@ _NO_HASH: Final = bytes(hashlib.sha256().digest_size)
 
 @dataclass(frozen=True, slots=True)
 class StoredToken:
-    """A token without its secret; times are seconds since the epoch.
+    """A token without its secret; times are seconds since the epoch."""
 
-    Attributes:
-        id: the public part, by which the token is listed and revoked.
-        used: the last use, accurate to the hour; None if it was never used.
-    """
-
-    id: str
+    id: str  # the public part, by which the token is listed and revoked
     username: str
     created: float
     expires: float
-    used: float | None = None
+    used: float | None = None  # accurate to the hour
     revoked: float | None = None
 
 
