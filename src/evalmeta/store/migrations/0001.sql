@@ -4,7 +4,7 @@ CREATE TABLE counter (
   last   INTEGER NOT NULL
 );
 
--- API names are the same in any case, as in Salesforce.
+-- API names ignore case, as in Salesforce.
 CREATE TABLE component (
   type        TEXT NOT NULL,
   full_name   TEXT NOT NULL COLLATE NOCASE,
@@ -15,7 +15,7 @@ CREATE TABLE component (
   PRIMARY KEY (type, full_name)
 );
 
--- Deployments and retrieves: the reply to a status question, ready to be sent.
+-- Deployments and retrieves, with the reply to status requests.
 CREATE TABLE job (
   id         TEXT NOT NULL PRIMARY KEY,
   kind       TEXT NOT NULL,

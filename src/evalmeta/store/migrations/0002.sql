@@ -1,5 +1,5 @@
--- What a project and an org both had after the last deploy or retrieve. The project is told by
--- its way from the state folder, which stays the same when both are moved.
+-- The common state of a project and an org after the last deploy or retrieve. The project is identified
+-- by its path relative to the state folder, which stays the same if both are moved.
 CREATE TABLE synced (
   project   TEXT NOT NULL,
   org_url   TEXT NOT NULL,

@@ -1,4 +1,4 @@
--- Jobs are accepted first and carried out in order: one row from the request to the reply.
+-- Jobs are queued and executed in order; a job keeps its row from the request to the reply.
 CREATE TABLE job_of_a_user (
   id            TEXT NOT NULL PRIMARY KEY,
   kind          TEXT NOT NULL,

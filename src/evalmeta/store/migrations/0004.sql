@@ -1,4 +1,4 @@
--- Who calls, and the tokens they call with: a public id to find one by, and the hash of the whole.
+-- Users and their access tokens: a public id, by which a token is found, and the hash of the token.
 CREATE TABLE org_user (
   id         TEXT NOT NULL PRIMARY KEY,
   username   TEXT NOT NULL UNIQUE COLLATE NOCASE,
@@ -7,7 +7,7 @@ CREATE TABLE org_user (
   created_at REAL NOT NULL
 );
 
--- The user whom an org has from the beginning; the next one is number 2.
+-- The first user of every org; the next one has number 2.
 INSERT INTO org_user VALUES ('005000000000001AAA', 'admin@evalmeta.local', 'Local Admin', 1, 0);
 
 INSERT INTO counter VALUES ('005', 1);
@@ -22,5 +22,5 @@ CREATE TABLE access_token (
   revoked_at REAL
 );
 
--- A server looks for runs to work on again and again.
+-- A server polls for unfinished runs.
 CREATE INDEX unfinished_run ON run (created_at) WHERE status IN ('NEW', 'IN_PROGRESS')

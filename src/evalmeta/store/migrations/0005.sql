@@ -1,5 +1,5 @@
--- The jobs that a project's commands began in an org, the most recent one last. What a deployment
--- sends is kept as hashes, so that whoever resumes it knows what both sides have then.
+-- The jobs that a project's commands started in an org, the most recent one last. The contents that a
+-- deployment sent are stored as hashes, so that a resumed deployment can update the common state.
 CREATE TABLE receipt (
   number   INTEGER PRIMARY KEY,
   project  TEXT NOT NULL,

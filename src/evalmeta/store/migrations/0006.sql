@@ -1,5 +1,5 @@
--- Runs in other orgs that the project's commands began or asked for: what they come to, for lists,
--- and the results object as it was last seen. The jobs are the org's runs, one for each iteration.
+-- Runs in other orgs that the project's commands started or queried: the counts, for lists, and the
+-- last known results object. The jobs are the org's runs, one for each iteration.
 CREATE TABLE remote_run (
   org_url    TEXT NOT NULL,
   id         TEXT NOT NULL,

@@ -1,4 +1,4 @@
--- What a language model said of an answer, as JSON, under a hash of all that it depends on.
+-- Replies of language models that rated answers, as JSON; the key is a hash of everything they depend on.
 CREATE TABLE rating (
   key        TEXT NOT NULL PRIMARY KEY,
   body       TEXT NOT NULL,
