@@ -44,40 +44,6 @@ if TYPE_CHECKING:
 
     from evalmeta.model.problem import Problem
 
-__all__ = [
-    "AgentFailed",
-    "AmbiguousTestDefinition",
-    "ArchiveError",
-    "Conflict",
-    "DeployFailed",
-    "EvalmetaError",
-    "FormatError",
-    "Interrupted",
-    "InvalidMetadata",
-    "LoginFailed",
-    "MessageUnreadable",
-    "NotFound",
-    "OrgBusy",
-    "OrgError",
-    "OrgFault",
-    "OrgUnreachable",
-    "ProjectError",
-    "RaterError",
-    "SettingsError",
-    "StoreCorrupt",
-    "StoreError",
-    "StoreLocked",
-    "SubjectBusy",
-    "SubjectError",
-    "SubjectNotBound",
-    "SubjectRefused",
-    "SubjectUnreachable",
-    "Suggestion",
-    "TooManyErrors",
-    "UsageError",
-    "WaitRanOut",
-]
-
 EXIT_PASSED = 0
 EXIT_FAILED = 1
 EXIT_USAGE = 2
@@ -116,13 +82,15 @@ class EvalmetaError(Exception):
     """The base class of all errors that evalmeta raises on purpose.
 
     Attributes:
+        problems: the problems of files that caused it, with their locations.
         actions: what to do next, in one sentence each, printed under "Try this".
     """
 
     exit_code: ClassVar[int] = EXIT_FAILED
 
-    def __init__(self, message: str, *, actions: Sequence[str] = ()) -> None:
+    def __init__(self, message: str, *, problems: Sequence[Problem] = (), actions: Sequence[str] = ()) -> None:
         super().__init__(message)
+        self.problems = tuple(problems)
         self.actions = tuple(actions)
 
     @property
@@ -149,9 +117,8 @@ class FormatError(UsageError):
     """A file of another system does not fit its format; `problems` lists every reason with its location."""
 
     def __init__(self, message: str, *, problems: Sequence[Problem] = (), actions: Sequence[str] = ()) -> None:
-        super().__init__(message, actions=actions)
+        super().__init__(message, problems=problems, actions=actions)
         self.message = message
-        self.problems = tuple(problems)
 
     def __str__(self) -> str:
         """Return the message, followed by the first problems with their hints."""
@@ -166,10 +133,6 @@ class FormatError(UsageError):
 class SubjectNotBound(UsageError):
     """The agent under test has no adapter in `evalmeta.toml`; `problems` has warnings about a file of answers."""
 
-    def __init__(self, message: str, *, problems: Sequence[Problem] = (), actions: Sequence[str] = ()) -> None:
-        super().__init__(message, actions=actions)
-        self.problems = tuple(problems)
-
 
 class AmbiguousTestDefinition(UsageError):
     """Tests of several types have the name; the sf CLI has the same error name."""
@@ -183,8 +146,7 @@ class InvalidMetadata(EvalmetaError):
     """Metadata files have problems; `problems` lists all of them."""
 
     def __init__(self, message: str, *, problems: Sequence[Problem], actions: Sequence[str] = ()) -> None:
-        super().__init__(message, actions=actions)
-        self.problems = tuple(problems)
+        super().__init__(message, problems=problems, actions=actions)
 
 
 class ArchiveError(EvalmetaError):
@@ -195,16 +157,11 @@ class Conflict(EvalmetaError):
     """Files to overwrite were changed after they were last the same; nothing was overwritten. `problems` lists them."""
 
     def __init__(self, message: str, *, problems: Sequence[Problem], actions: Sequence[str] = ()) -> None:
-        super().__init__(message, actions=actions)
-        self.problems = tuple(problems)
+        super().__init__(message, problems=problems, actions=actions)
 
 
 class DeployFailed(EvalmetaError):
     """The org refused a deployment and changed nothing; `problems` says why."""
-
-    def __init__(self, message: str, *, problems: Sequence[Problem] = (), actions: Sequence[str] = ()) -> None:
-        super().__init__(message, actions=actions)
-        self.problems = tuple(problems)
 
 
 class SubjectError(EvalmetaError):

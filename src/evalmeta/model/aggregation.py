@@ -144,13 +144,10 @@ class _AveragedCase:
         for result in case.results:
             if result.threshold is not None:
                 self._means.setdefault(result.name, Mean()).add(result)
-            self._add_other(result, strict=options.undecided == "fail")
-
-    def _add_other(self, result: TestResult, *, strict: bool) -> None:
-        if result.verdict is Verdict.UNDECIDED and strict and not result.is_measured:
-            self._others.add(Verdict.FAILURE)
-        elif result.threshold is None or result.verdict is Verdict.ERROR:
-            self._others.add(result.verdict)
+            if options.undecided == "fail" and result.verdict is Verdict.UNDECIDED and not result.is_measured:
+                self._others.add(Verdict.FAILURE)
+            elif result.threshold is None or result.verdict is Verdict.ERROR:
+                self._others.add(result.verdict)
 
     def verdict(self) -> Verdict:
         return worst({*self._others, *(mean.verdict for mean in self._means.values())})

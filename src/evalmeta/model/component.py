@@ -1,7 +1,4 @@
-"""Components, and manifests of what to deploy, retrieve (package.xml) or delete (destructive changes).
-
-The state of a component in a project compared with the same component in an org.
-"""
+"""Components, manifests of what to deploy, retrieve or delete, and the sync state of a component."""
 
 from __future__ import annotations
 
@@ -111,12 +108,9 @@ def hash_of(content: bytes) -> bytes:
 
 
 def sync_state(*, local: bytes | None, org: bytes | None, base: bytes | None) -> SyncState:
-    """Compare the hashes of a component's content in the project and in the org with the last common one.
+    """Compare a component's hashes in the project, in the org, and after the last deploy or retrieve; None if missing.
 
-    Args:
-        local: the hash of the project's file, None if there is none.
-        org: the hash of the org's component, None if there is none.
-        base: the hash after the last deploy or retrieve, None if there was none: then any difference is a conflict.
+    Without a last deploy or retrieve, any difference is a conflict.
     """
     if local == org:
         return SyncState.SAME

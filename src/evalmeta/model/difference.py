@@ -54,8 +54,7 @@ class Change:
     """One difference.
 
     Attributes:
-        case: the number of the test case, or its position in the file if it has no number. None for the fields of
-            the definition itself.
+        case: the number of the test case, or its position if it has no number; None for the definition's own fields.
         what: the path to what changed, such as `("expectation coherence", "expectedValue")`, with the field names
             of files; empty for a whole test case.
         before: the old text, None if there was none.
@@ -75,8 +74,7 @@ class Difference:
 
     Attributes:
         name: the component's full name; empty for two files.
-        before: the location of the old version, None if there is none.
-        after: the location of the new version, None if there is none.
+        before: the location of the old version, None if there is none; `after` is that of the new version.
         changes: empty if only the form differs.
         problems: why the versions cannot be compared.
     """
@@ -108,12 +106,8 @@ def pair_up(
     """Pair the items of two lists, each at most once, and return their positions in order.
 
     Equal items at both ends are paired first, so that one insertion or change does not affect the others. The items
-    in between are paired by each key in turn, the nth of a key with the nth. Swapping the lists swaps the positions.
-
-    Args:
-        before: the old list.
-        after: the new list.
-        keys: functions that return the key of a position and its item, None if the item has no such key.
+    in between are paired by each key in turn, the nth of a key with the nth. A key is a function of a position and its
+    item; None means no key. Swapping the lists swaps the positions.
     """
     head = _count_equal(zip(before, after, strict=False))
     tail = _count_equal(zip(reversed(before), reversed(after), strict=False))

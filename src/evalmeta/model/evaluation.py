@@ -14,7 +14,7 @@ from evalmeta.model.registry import TESTING_DEFINITION, metadata_type
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from evalmeta.model.definition import Definition, Expectation, HistoryMessage, Inputs
+    from evalmeta.model.definition import Definition, Expectation, HistoryMessage
     from evalmeta.model.generated_data import GeneratedData
     from evalmeta.model.json_value import JsonObject
 
@@ -83,8 +83,11 @@ def evaluation_of(definition: Definition, *, name: str) -> Evaluation:
                 number += 1
             used.add(number)
         expectations = tuple(map(_scorer_expectation, case.expectations)) if is_testing else case.expectations
-        turns = (Turn(_utterance(case.inputs), expectations),)
-        cases.append(Case(number, turns, case.inputs.conversation_history, _context(case.inputs)))
+        inputs = case.inputs
+        message = inputs.utterance or "\n".join(f"{each.reference_name}: {each.value}" for each in inputs.prompt_inputs)
+        variables = tuple(ContextVariable(each.reference_name, each.value) for each in inputs.prompt_inputs)
+        turns = (Turn(message, expectations),)
+        cases.append(Case(number, turns, inputs.conversation_history, inputs.context_variables + variables))
     return Evaluation(name, definition.subject_name, tuple(cases), definition.subject_version, definition.subject_type)
 
 
@@ -96,15 +99,6 @@ def _scorer_expectation(scorer: Expectation) -> Expectation:
     if scorer.name == "action_sequence_match" and value and parse_actions(value) is None and not value.startswith("["):
         return replace(scorer, expected_value=render_actions([value]))
     return scorer
-
-
-def _utterance(inputs: Inputs) -> str:
-    return inputs.utterance or "\n".join(f"{each.reference_name}: {each.value}" for each in inputs.prompt_inputs)
-
-
-def _context(inputs: Inputs) -> tuple[ContextVariable, ...]:
-    prompt_inputs = (ContextVariable(each.reference_name, each.value) for each in inputs.prompt_inputs)
-    return (*inputs.context_variables, *prompt_inputs) if inputs.prompt_inputs else inputs.context_variables
 
 
 _RANGE: Final = re.compile(r"(\d{1,9})(?:-(\d{1,9}))?", re.ASCII)
@@ -127,15 +121,10 @@ class CaseList(NamedTuple):
 
 
 def parse_case_list(text: str, *, is_named: bool = False, takes_labels: bool = False) -> CaseList:
-    """Parse a list such as `3`, `1,4-7` or `Order_Desk:3`.
+    """Parse a list such as `3`, `1,4-7` or `Order_Desk:3`; raise ValueError if the text is not valid.
 
-    Args:
-        text: the list.
-        is_named: whether a definition's name alone means all its cases.
-        takes_labels: whether a text that is not a list of numbers is the label of a case.
-
-    Raises:
-        ValueError: the text is not a valid list; the message shows one.
+    With `is_named`, a definition's name alone means all its cases. With `takes_labels`, a text that is not a list of
+    numbers is the label of a case.
     """
     name, colon, numbers = text.strip().rpartition(":")
     if takes_labels and text.strip() and not _LIST.fullmatch(numbers):
@@ -148,11 +137,7 @@ def parse_case_list(text: str, *, is_named: bool = False, takes_labels: bool = F
 
 
 def parse_shard(text: str) -> tuple[int, int]:
-    """Parse a shard such as `2/5`, the second of five.
-
-    Raises:
-        ValueError: the text is not a valid shard, or the shard does not exist.
-    """
+    """Parse a shard such as `2/5`, the second of five; raise ValueError if there is no such shard."""
     found = _SHARD.fullmatch(text.strip())
     part, parts = (int(found[1]), int(found[2])) if found else (0, 0)
     if not 1 <= part <= parts <= limits.MAX_SHARDS:

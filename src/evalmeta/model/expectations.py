@@ -135,7 +135,8 @@ def is_action_list(text: str) -> bool:
 
 def render_actions(names: Iterable[str]) -> str:
     """Return an action list as the metadata reference writes it: `['A', 'B']`, `[]` if it is empty."""
-    return "[" + ", ".join(_quote(name) for name in names) + "]"
+    escaped = (name.replace("\\", "\\\\").replace("'", "\\'") for name in names)
+    return "[" + ", ".join(f"'{name}'" for name in escaped) + "]"
 
 
 def _unescape(text: str) -> str | None:
@@ -144,8 +145,3 @@ def _unescape(text: str) -> str | None:
         if _LIST.fullmatch(stripped):
             return stripped
     return None
-
-
-def _quote(name: str) -> str:
-    escaped = name.replace("\\", "\\\\").replace("'", "\\'")
-    return f"'{escaped}'"

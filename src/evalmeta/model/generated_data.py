@@ -75,7 +75,14 @@ def invoked_actions(generated: GeneratedData) -> JsonValue:
 
     Subjects report one step, so there is one inner list, or none without calls.
     """
-    return [[_invoked(action) for action in generated.actions]] if generated.actions else []
+    calls = []
+    for action in generated.actions:
+        output = {} if action.output is None else action.output
+        call: dict[str, JsonValue] = {"function": {"name": action.name, "input": action.input, "output": output}}
+        if action.latency_ms is not None:
+            call["executionLatency"] = action.latency_ms
+        calls.append(call)
+    return [calls] if calls else []
 
 
 def reference_root(generated: GeneratedData) -> JsonObject:
@@ -91,11 +98,3 @@ def reference_root(generated: GeneratedData) -> JsonObject:
             "sessionId": generated.session_id,
         }
     }
-
-
-def _invoked(action: Action) -> JsonObject:
-    output = {} if action.output is None else action.output
-    call: dict[str, JsonValue] = {"function": {"name": action.name, "input": action.input, "output": output}}
-    if action.latency_ms is not None:
-        call["executionLatency"] = action.latency_ms
-    return call

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Final, Literal, TypeAlias, TypeVar, cast
+from typing import TYPE_CHECKING, Final, Literal, TypeAlias, cast
 
 from jsonpath_ng.exceptions import JSONPathError
 from jsonpath_ng.ext.filter import And, Expression, Or
@@ -26,7 +26,6 @@ if TYPE_CHECKING:
 
 REFERENCE_ROOT: Final = "generatedData"
 """The only member of `$` with which a reference may start."""
-
 
 Operator = Literal["exists", "missing", "==", "!=", "<", "<=", ">", ">="]
 
@@ -96,8 +95,6 @@ class Filter:
 
 
 Step: TypeAlias = Names | Positions | Range | Everything | Filter
-
-
 Test: TypeAlias = Comparison | Junction
 
 
@@ -129,16 +126,14 @@ _FORBIDDEN: Final = (
 
 
 def parse_reference(text: str) -> Reference:
-    """Parse a reference; blanks and line breaks between its parts are ignored.
+    """Parse a reference, without blanks and line breaks between its parts; raise ReferenceSyntax if it is unsupported.
 
-    Raises:
-        ReferenceSyntax: the text is not a JSONPath, is too long, or uses an unsupported feature (`..`, `=~`, functions,
-            arithmetic, sorting, filters inside filters).
+    Unsupported are long texts, `..`, `=~`, functions, arithmetic, sorting, and filters inside filters.
     """
     error = _error_before_parsing(text)
     if error:
         raise ReferenceSyntax(error)
-    return Reference(text, parse_steps(_normalised(text)))
+    return Reference(text, parse_steps(_TOKENS.sub(lambda token: token[1] or " ", text.strip())))
 
 
 def starts_at_generated_data(reference: Reference) -> bool:
@@ -166,13 +161,6 @@ def _error_before_parsing(text: str) -> str | None:
     return next((f"the reference {what}" for pattern, what in _FORBIDDEN if pattern.search(bare)), None)
 
 
-def _normalised(text: str) -> str:
-    return _TOKENS.sub(lambda token: token[1] or " ", text.strip())
-
-
-T = TypeVar("T")
-
-
 _OPERATORS: Final[dict[str | None, Operator]] = {
     None: "exists",
     "!": "missing",
@@ -193,11 +181,7 @@ _NAMES_OF_NODES: Final = {
 
 
 def parse_steps(text: str) -> tuple[Step, ...]:
-    """Parse the steps after `$`.
-
-    Raises:
-        ReferenceSyntax: the text is not a JSONPath, or uses an unsupported feature.
-    """
+    """Parse a path into its steps after `$`; raise ReferenceSyntax if it is not a supported JSONPath."""
     root, *others = _flattened(_tree(text))
     if not isinstance(root, Root):
         raise _refusal(root)
@@ -240,9 +224,9 @@ def _flattened(tree: JSONPath) -> Iterator[JSONPath]:
 def _step(node: JSONPath, *, in_filter: bool) -> Step:
     match node:
         case Fields():
-            return Names(_distinct(node.fields))
+            return Names(tuple(dict.fromkeys(node.fields)))
         case Index():
-            return Positions(_distinct(node.indices))
+            return Positions(tuple(dict.fromkeys(node.indices)))
         case Slice():
             return Range(node.start, node.end, node.step)
         case Wildcard():
@@ -265,19 +249,10 @@ def _test(node: JSONPath) -> Test:
         case And() | Or():
             return _junction(node.operands, every=isinstance(node, And))
         case Expression() if node.op in _OPERATORS:
-            return Comparison(_path_in_filter(node.target), _OPERATORS[node.op], _operand(node.value))
+            value = _path_in_filter(node.value) if isinstance(node.value, JSONPath) else cast("JsonValue", node.value)
+            return Comparison(_path_in_filter(node.target), _OPERATORS[node.op], value)
         case _:
             raise _refusal(node)
-
-
-def _operand(value: object) -> Path | str | int | float | bool | None:
-    if isinstance(value, JSONPath):
-        return _path_in_filter(value)
-    return cast("str | int | float | bool | None", value)
-
-
-def _distinct(members: Sequence[T]) -> tuple[T, ...]:
-    return tuple(dict.fromkeys(members))
 
 
 def _refusal(node: JSONPath) -> ReferenceSyntax:

@@ -64,9 +64,7 @@ def error_text(error: BaseException) -> str:
 
 def child_environment(**more: str) -> dict[str, str]:
     """Return this process's environment without tokens, plus more variables, for a program that needs no session."""
-    return {name: value for name, value in os.environ.items() if not _is_secret(name, value)} | more
-
-
-def _is_secret(name: str, value: str) -> bool:
     # SF_TARGET_ORG may hold a token for the sf CLI, and CI systems name auth URLs SFDX_...
-    return name in _VARIABLES or (name.startswith("SF") and redacted(value) != value)
+    secrets = {name for name, value in os.environ.items() if name.startswith("SF") and redacted(value) != value}
+    secrets |= _VARIABLES
+    return {name: value for name, value in os.environ.items() if name not in secrets} | more

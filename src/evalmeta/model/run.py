@@ -185,14 +185,9 @@ class RunOptions:
 
 @dataclass(frozen=True, slots=True)
 class Average:
-    """The mean of the results of one name over the turns and iterations of a case, with its verdict.
+    """The mean of `count` results of one name over the turns and iterations of a case.
 
-    Attributes:
-        number: the number of the case.
-        label: the name of the case in its file.
-        name: the name of the results.
-        score: the mean; None if no result had a score.
-        count: the number of results.
+    The score is None if no result had one.
     """
 
     number: int
@@ -256,11 +251,9 @@ class Run:
 
 
 def join(parts: Sequence[Run], whole: Run) -> Run:
-    """Return a run whose iterations are other runs, for orgs without iterations.
+    """Return a run whose iterations are other runs, for orgs without iterations; `whole` has its name and options.
 
-    Args:
-        parts: the runs so far, in order, at least one; runs that were never started count in `total`.
-        whole: the joined run's name and options.
+    There is at least one part; iterations that were never started count in `total`.
     """
     last, iterations = parts[-1], whole.options.iterations
     status = _status(parts, iterations)
@@ -278,7 +271,7 @@ def join(parts: Sequence[Run], whole: Run) -> Run:
 
 
 def _status(parts: Sequence[Run], iterations: int) -> RunStatus:
-    """Iteration run one after the other; one that ended early ends the run."""
+    """Return the status of a run whose iterations run one after the other; one that ended early ends the run."""
     statuses = {each.status for each in parts}
     for early in (RunStatus.ERROR, RunStatus.TERMINATED):
         if early in statuses:

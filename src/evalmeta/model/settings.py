@@ -135,10 +135,6 @@ class RulesRater(_Table):
     embed: Annotated[str, Field(pattern=f"^$|{_TARGET}")] = ""
 
 
-def _unless_default(value: object) -> object:
-    return None if value == "default" else value
-
-
 class LlmRater(_Table):
     """A language model as rater: any model at an OpenAI-compatible `url`, else a model name of pydantic-ai.
 
@@ -152,7 +148,9 @@ class LlmRater(_Table):
     url: str = ""
     api_key_env: str = ""
     samples: Annotated[int, Field(ge=1, le=limits.MAX_RATER_SAMPLES)] = 3
-    temperature: Annotated[float | None, Field(ge=0, le=2), BeforeValidator(_unless_default)] = 0.0
+    temperature: Annotated[
+        float | None, Field(ge=0, le=2), BeforeValidator(lambda value: None if value == "default" else value)
+    ] = 0.0
     timeout: Annotated[float, Field(gt=0, le=limits.MAX_CASE_TIMEOUT_SECONDS)] = limits.HTTP_TIMEOUT_SECONDS
     concurrency: Annotated[int, Field(ge=1, le=limits.MAX_CONCURRENCY)] = limits.RATER_CONCURRENCY
     cache: bool = True

@@ -108,7 +108,6 @@ class RunStatistics:
 
 FailOn = Literal["broken", "significant"]
 
-
 # A difference is significant if its p-value is lower.
 SIGNIFICANCE_LEVEL: Final = 0.05
 
@@ -173,7 +172,6 @@ class Significance:
 
     Attributes:
         test: `mcnemar` for the same cases before and after, `fisher` for different ones.
-        p_value: the p-value of the difference.
         cases: the number of tested cases; of both runs together for `fisher`.
     """
 
@@ -191,7 +189,6 @@ class Shortage(NamedTuple):
     """Too few iterations: a case that always passed before and always fails now would not be significant.
 
     Attributes:
-        iterations: the iterations of both runs.
         cases: the number of cases for which p-values are corrected.
         needed: the iterations that both runs need.
     """
@@ -206,9 +203,7 @@ class Comparison:
     """A test before and after.
 
     Attributes:
-        name: the test's name.
-        before: the id of the earlier run, or a baseline file.
-        after: the run.
+        before: the id of the earlier run, or a baseline file; `after` is the id of the run.
         cases: in order of number, removed cases last.
         significance: None if one run decided nothing.
         shortage: None if there are enough iterations to show that one case broke, or no case is in both runs.

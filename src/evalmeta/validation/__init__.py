@@ -1,1 +1,1 @@
-"""Is this metadata right? A schema for structure, a table of rules for the rest; findings are values."""
+"""Validation of metadata: schemas for the structure, a table of rules for everything else."""

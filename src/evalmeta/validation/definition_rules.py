@@ -1,7 +1,4 @@
-"""Rules about definitions: about any one, about an AiTestingDefinition, and about all of a project together.
-
-Rules about one test case: its inputs, its history, its context variables.
-"""
+"""Rules about definitions, about their test cases, and about all definitions of a project together."""
 
 from __future__ import annotations
 

@@ -140,15 +140,11 @@ def find_operator_unknown(expectation: Expectation) -> Iterator[Finding]:
         return
     other = next((name for name, theirs in OPERATORS.items() if operator in theirs), None)
     if other:
-        message, hint = (
-            f"{quote(operator)} is an operator of {other}, not {expectation.name}",
-            f"Known: {', '.join(operators)}.",
-        )
+        message = f"{quote(operator)} is an operator of {other}, not {expectation.name}"
+        hint = f"Known: {', '.join(operators)}."
     else:
-        message, hint = (
-            f"{quote(operator)} is not an operator of {expectation.name}",
-            _operator_hint(operator, operators),
-        )
+        message = f"{quote(operator)} is not an operator of {expectation.name}"
+        hint = _operator_hint(operator, operators)
     yield Finding((("parameter", index), ("value", 0)), message, hint)
 
 

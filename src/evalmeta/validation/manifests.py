@@ -32,11 +32,8 @@ def validate_manifest(
 ) -> tuple[Manifest | None, list[Problem]]:
     """Return a manifest and its problems; the manifest is None if it cannot be read.
 
-    Args:
-        data: the file's bytes.
-        label: the file's name in messages.
-        destructive: whether it lists what to delete: it names every component and needs no version.
-        mixed: whether it may name Salesforce types that evalmeta does not support, with a warning.
+    A `destructive` manifest names every component to delete and needs no version. A `mixed` one may name Salesforce
+    types that evalmeta does not support, with a warning.
     """
     try:
         document = read_rooted(data, label, MANIFEST_ROOT)

@@ -136,7 +136,6 @@ FIXED_CODES: Final = {
 }
 """Codes whose severity is fixed, with what they demand."""
 
-
 _PAGES: Final = Path(__file__).parent / "pages"
 _FIXED_WARNINGS: Final = frozenset({"forceignore-backslash", "manifest-type-other"})
 
@@ -171,11 +170,7 @@ class RulePolicy:
 
 
 def rule_policy(settings: Settings | None) -> RulePolicy:
-    """Return the policy of a project's settings, the default policy if there are none.
-
-    Raises:
-        SettingsError: a code is not a valid rule, or cannot be set.
-    """
+    """Return the policy of a project's settings; raise SettingsError if a code is unknown or cannot be set."""
     if settings is None:
         return RulePolicy()
     for code in settings.validate_.rules:
@@ -211,11 +206,7 @@ def list_rules() -> tuple[RuleEntry, ...]:
 
 
 def find_rule(code: str) -> RuleEntry:
-    """Return a rule by its code.
-
-    Raises:
-        NotFound: there is no such rule; the actions name the nearest code.
-    """
+    """Return a rule by its code; raise NotFound, with the nearest code, if there is none."""
     entry = _entries().get(code)
     if entry is None:
         near = get_close_matches(code.lower(), _entries(), n=1)

@@ -52,17 +52,9 @@ def validate_component(
     policy: RulePolicy = RulePolicy(),  # noqa: B008 - immutable
     api_version: ApiVersion = NEWEST_API_VERSION,
 ) -> list[Problem]:
-    """Return every problem of a component's file, in the order of the file.
+    """Return every problem of a component's file, in the order of the file; `label` is its name in messages.
 
     Bytes in which this process has found no problem before are not checked again.
-
-    Args:
-        kind: the component's type.
-        content: the file's bytes.
-        label: the file's name in messages.
-        full_name: the component's full name, which is the file's name.
-        policy: the severity of each rule.
-        api_version: the API version that the file must fit.
     """
     if is_clean(clean_key(kind, content, full_name=full_name, api_version=api_version)):
         return []
@@ -104,11 +96,7 @@ def validate_together(files: Sequence[NamedFile], policy: RulePolicy) -> list[Pr
 
 
 def read_rooted(data: bytes, label: str, root: str) -> Document:
-    """Return the document of a file whose root element is known.
-
-    Raises:
-        InvalidMetadata: it is not well-formed XML, has another root, or an element has too many children.
-    """
+    """Return the document of a file; raise InvalidMetadata if it cannot be read or has another root."""
     document = read_xml(data, label=label)
     if document.root.tag != root:
         raise _wrong_root(document, root.rpartition("}")[2])

@@ -85,11 +85,7 @@ _Texts: TypeAlias = "dict[object, str]"
 
 
 def read_definition(document: Document) -> Definition:
-    """Return a definition that fits its type; it keeps the document's bytes.
-
-    Raises:
-        InvalidMetadata: the document does not fit the type; the message has the first problem.
-    """
+    """Return a definition with the document's bytes; raise InvalidMetadata, with all problems, if it does not fit."""
     kind = definition_type(document)
     if kind is None:
         hint = f"Compare it with {EVALUATION_DEFINITION.name} in the Metadata API reference."
@@ -220,17 +216,13 @@ def _inputs(element: Element) -> Inputs:
             texts = _texts(child)
             variables.append(ContextVariable(texts.get(_VARIABLE_NAME, ""), texts.get(_VARIABLE_VALUE, "")))
         elif tag == _HISTORY:
-            history.append(_message(_texts(child)))
+            texts = _texts(child)
+            index = None if (text := texts.get(_INDEX)) is None else parse_integer(text)
+            history.append(HistoryMessage(texts.get(_ROLE), texts.get(_MESSAGE), texts.get(_TOPIC), index))
         elif tag == _PROMPT_INPUT:
             texts = _texts(child)
             prompt_inputs = (*prompt_inputs, PromptInput(texts.get(_REFERENCE_NAME, ""), texts.get(_VALUE, "")))
     return Inputs(utterance or "", tuple(variables), tuple(history), prompt_inputs)
-
-
-def _message(texts: _Texts) -> HistoryMessage:
-    index = texts.get(_INDEX)
-    number = None if index is None else parse_integer(index)
-    return HistoryMessage(texts.get(_ROLE), texts.get(_MESSAGE), texts.get(_TOPIC), number)
 
 
 def _texts(element: Element) -> _Texts:

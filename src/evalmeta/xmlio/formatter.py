@@ -56,11 +56,7 @@ class _Content(NamedTuple):
 
 
 def format_definition(data: bytes, *, label: str) -> bytes:
-    """Return a definition file in canonical form; its meaning does not change.
-
-    Raises:
-        InvalidMetadata: the file is not well-formed, or does not fit its type.
-    """
+    """Return a definition file in canonical form; raise InvalidMetadata if it does not fit its type."""
     read_definition(read_xml(data, label=label))
     return _format(data, label)
 
@@ -101,7 +97,8 @@ def _lines(element: Element, level: int, declaring: Container[Element]) -> Itera
     if element.attrib or element in declaring:
         start += _attributes(element)
     if name not in _CONTAINERS:
-        text = "".join(_text(element))
+        comments = (_comment(each) + escape_text(each.tail or "") for each in element)
+        text = "".join([escape_text(element.text or ""), *comments])
         yield f"{start}>{text}</{name}>" if text else f"{start}/>"
         return
     content = _content(element)
@@ -116,13 +113,6 @@ def _lines(element: Element, level: int, declaring: Container[Element]) -> Itera
         yield _with_comments(last, child.behind)
     yield from (f"{indent}{_INDENT}{_comment(each)}" for each in content.last)
     yield f"{indent}</{name}>"
-
-
-def _text(element: Element) -> Iterator[str]:
-    yield escape_text(element.text or "")
-    for comment in element:
-        yield _comment(comment)
-        yield escape_text(comment.tail or "")
 
 
 def _content(parent: Element) -> _Content:

@@ -39,10 +39,9 @@ def read_manifest(document: Document) -> Manifest:
 
 
 def index_members(document: Document) -> Locate:
-    """Return a function that returns line and column of a type's member.
+    """Return a function that returns line and column of a type's member, those of the root if it is not listed.
 
-    An empty member means the type's name, an empty type the manifest. What the manifest does not have has the
-    manifest's own position.
+    An empty member means the type's name, an empty type the manifest.
     """
     places: dict[tuple[str, str], Element] = {}
     for block in document.root:

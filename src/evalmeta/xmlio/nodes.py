@@ -25,16 +25,9 @@ def read_node(
     max_bytes: int = limits.MAX_ENVELOPE_BYTES,
     max_elements: int = limits.MAX_ENVELOPE_ELEMENTS,
 ) -> Node:
-    """Read an XML message as safely as `read_xml`, without namespaces and attributes.
+    """Read an XML message like `read_xml`, without namespaces and attributes; raise InvalidMetadata if it is not safe.
 
-    Args:
-        data: the message's bytes.
-        label: the message's name in error messages.
-        max_bytes: the maximum size.
-        max_elements: the maximum number of elements, and of attributes.
-
-    Raises:
-        InvalidMetadata: the bytes are not safe, well-formed XML.
+    `max_elements` is the maximum number of elements, and of attributes.
     """
     document = read_xml(data, label=label, max_bytes=max_bytes, max_elements=max_elements, max_attributes=max_elements)
     return _node(document.root)

@@ -20,8 +20,6 @@ if TYPE_CHECKING:
 
 
 NAMESPACE: Final = "http://soap.sforce.com/2006/04/metadata"
-
-
 _DECLARED_ENCODING: Final = re.compile(rb"""(?:\xef\xbb\xbf)?<\?xml[^>]*?\bencoding\s*=\s*["']([^"']*)["']""")
 _CODECS: Final = {"UTF-8": "utf-8-sig", "UTF8": "utf-8-sig", "US-ASCII": "ascii", "ASCII": "ascii"}
 _UTF16_BOMS: Final = (b"\xff\xfe", b"\xfe\xff")
@@ -68,15 +66,8 @@ def read_xml(
     """Read XML from an untrusted source safely.
 
     A DOCTYPE is refused, so that there are no entities except the five predefined ones and character references. The
-    parser opens no file and no connection. The encoding must be UTF-8; size and depth are limited.
-
-    Args:
-        data: the file's bytes.
-        label: the file's name in messages.
-        max_bytes: the maximum size.
-        max_elements: the maximum number of elements, counted by their end tags before the file is parsed.
-        max_attributes: the maximum number of attributes.
-        keep_comments: whether to keep comments and processing instructions.
+    parser opens no file and no connection. The encoding must be UTF-8; size and depth are limited. Elements are counted
+    by their end tags before the file is parsed. `keep_comments` keeps processing instructions, too.
 
     Raises:
         InvalidMetadata: the file is not safe, well-formed XML; the error has one problem.
@@ -89,20 +80,18 @@ def read_xml(
     _check_doctype(data, label)
     if len(data) > _HARMLESS_BYTES:
         _check_tags(data, label, max_attributes)
-    document = Document(label=label, data=data, root=_parse(data, label, keep_comments=keep_comments))
+    try:
+        root = etree.fromstring(data, _parser(keep_comments=keep_comments))
+    except etree.XMLSyntaxError as error:
+        raise _unreadable(label, error) from None
+    document = Document(label=label, data=data, root=root)
     for element in _TOO_DEEP(document.root):
         raise _too_deep(document.location(element))
     return document
 
 
 class Document:
-    """A well-formed XML document with its bytes.
-
-    Attributes:
-        label: the file's name in messages.
-        data: the file's bytes.
-        root: the root element.
-    """
+    """A well-formed XML document with its bytes; `label` is the file's name in messages."""
 
     __slots__ = ("_children", "_order", "_places", "_texts", "data", "label", "root")
 
@@ -164,13 +153,6 @@ def find_start_tags(text: str) -> Iterator[tuple[int, int]]:
     return (match.span(1) for match in _MARKUP.finditer(text) if match.lastindex)
 
 
-def _parse(data: bytes, label: str, *, keep_comments: bool) -> Element:
-    try:
-        return etree.fromstring(data, _parser(keep_comments=keep_comments))
-    except etree.XMLSyntaxError as error:
-        raise _unreadable(label, error) from None
-
-
 @cache
 def _parser(*, keep_comments: bool) -> etree.XMLParser:
     return etree.XMLParser(
@@ -184,23 +166,15 @@ def _parser(*, keep_comments: bool) -> etree.XMLParser:
 
 def _check_size(data: bytes, label: str, max_bytes: int) -> None:
     if len(data) > max_bytes:
-        raise _refuse(
-            "xml-too-large",
-            Location(label),
-            f"the file has {len(data):,} bytes; at most {max_bytes:,} are allowed",
-            "Split the test cases into several definitions.",
-        )
+        message = f"the file has {len(data):,} bytes; at most {max_bytes:,} are allowed"
+        raise _refuse("xml-too-large", Location(label), message, "Split the test cases into several definitions.")
 
 
 def _check_elements(data: bytes, label: str, max_elements: int) -> None:
     count = data.count(b"</") + data.count(b"/>")
     if count > max_elements:
-        raise _refuse(
-            "xml-too-large",
-            Location(label),
-            f"the file has {count:,} elements; at most {max_elements:,} are allowed",
-            "Split it into several files.",
-        )
+        message = f"the file has {count:,} elements; at most {max_elements:,} are allowed"
+        raise _refuse("xml-too-large", Location(label), message, "Split it into several files.")
 
 
 def _check_encoding(data: bytes, label: str) -> None:
@@ -225,12 +199,9 @@ def _check_doctype(data: bytes, label: str) -> None:
     if b"<!DOCTYPE" in data:
         text = data.decode("utf-8-sig")
         if found := _DOCTYPE.match(text):
-            raise _refuse(
-                "xml-doctype",
-                Location(label, *line_and_column(text, found.end())),
-                "the file has a DOCTYPE",
-                "Remove it; the only entities in metadata are &amp; &lt; &gt; &apos; &quot;.",
-            )
+            place = Location(label, *line_and_column(text, found.end()))
+            hint = "Remove it; the only entities in metadata are &amp; &lt; &gt; &apos; &quot;."
+            raise _refuse("xml-doctype", place, "the file has a DOCTYPE", hint)
 
 
 def _check_tags(data: bytes, label: str, max_attributes: int) -> None:
@@ -268,21 +239,14 @@ def _unreadable(label: str, error: etree.XMLSyntaxError) -> InvalidMetadata:
     reason = _PLACE_OR_FUNCTION.sub("", str(error.msg or "not well-formed")).strip()
     if "depth" in reason:
         return _too_deep(location)
-    return _refuse(
-        "xml-malformed",
-        location,
-        f"not well-formed XML: {_PLAIN_REASONS.get(reason, reason)[:_REASON_CHARS]}",
-        next((hint for words, hint in _HINTS.items() if words in reason), _TAGS_HINT),
-    )
+    message = f"not well-formed XML: {_PLAIN_REASONS.get(reason, reason)[:_REASON_CHARS]}"
+    hint = next((hint for words, hint in _HINTS.items() if words in reason), _TAGS_HINT)
+    return _refuse("xml-malformed", location, message, hint)
 
 
 def _too_deep(location: Location) -> InvalidMetadata:
-    return _refuse(
-        "xml-too-deep",
-        location,
-        f"elements are nested more than {limits.MAX_XML_DEPTH} levels deep",
-        "Check where the file comes from; a definition has 5 levels.",
-    )
+    message = f"elements are nested more than {limits.MAX_XML_DEPTH} levels deep"
+    return _refuse("xml-too-deep", location, message, "Check where the file comes from; a definition has 5 levels.")
 
 
 def _encoding_error(location: Location, message: str) -> InvalidMetadata:
@@ -318,12 +282,9 @@ def find_texts(text: str) -> dict[int, list[tuple[int, int]]]:
 
     Everything between two tags is one text, including comments.
     """
-    owners, starts = [], []
-    for element, start in _texts(text):
-        owners.append(element)
-        starts.append(start)
+    pairs = list(_texts(text))
     found: dict[int, list[tuple[int, int]]] = {}
-    for element, place in zip(owners, _lines_and_columns(text, starts), strict=True):
+    for (element, _), place in zip(pairs, _lines_and_columns(text, (start for _, start in pairs)), strict=True):
         found.setdefault(element, []).append(place)
     return found
 

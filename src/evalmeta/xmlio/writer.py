@@ -38,11 +38,8 @@ def optional(name: str, content: str | None) -> Iterator[Node]:
 def render(root: Node, *, indent: int | None = None) -> bytes:
     """Return a document in UTF-8 with an XML declaration.
 
-    Characters that are invalid in XML become U+FFFD. Quotes and apostrophes in text are escaped as orgs do.
-
-    Args:
-        root: the root element.
-        indent: blanks per level, with one line per element and a final line break; None writes everything on one line.
+    Characters that are invalid in XML become U+FFFD. Quotes and apostrophes in text are escaped as orgs do. `indent` is
+    the number of blanks per level; None writes everything on one line, without a final line break.
     """
     pieces = [DECLARATION]
     _write(root, pieces, indent, 0)
@@ -68,7 +65,7 @@ def _write(element: Node, pieces: list[str], indent: int | None, level: int) -> 
     if indent is not None:
         pieces.append("\n" + " " * (indent * level))
     name, content, attributes = element
-    start = f"<{name}{_attributes(attributes)}" if attributes else f"<{name}"
+    start = f"<{name}" + "".join(f' {key}="{escape_attribute(value)}"' for key, value in attributes.items())
     if not content:
         pieces.append(f"{start}/>")
     elif isinstance(content, str):
@@ -80,10 +77,6 @@ def _write(element: Node, pieces: list[str], indent: int | None, level: int) -> 
         if indent is not None:
             pieces.append("\n" + " " * (indent * level))
         pieces.append(f"</{name}>")
-
-
-def _attributes(attributes: Mapping[str, str]) -> str:
-    return "".join(f' {name}="{escape_attribute(value)}"' for name, value in attributes.items())
 
 
 def _clean(text: str) -> str:
