@@ -9,12 +9,11 @@ import inspect
 import sys
 import threading
 from collections.abc import Awaitable
-from concurrent.futures import Future
 from contextlib import suppress
 from difflib import get_close_matches
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Final, Protocol, TypeVar
+from typing import TYPE_CHECKING, Final, Protocol, TypeVar, cast
 
 from evalmeta.engine.answers import generated_data
 from evalmeta.engine.interfaces import NothingToClose, SimpleSubject
@@ -222,29 +221,31 @@ async def in_thread(function: Callable[[], _T]) -> _T:
     After a cancellation, the thread is abandoned. Unlike `asyncio.to_thread`, it never delays the end of the process.
     """
     loop = asyncio.get_running_loop()
-    done: asyncio.Future[Future[_T]] = loop.create_future()
+    done: asyncio.Future[tuple[_T | None, BaseException | None]] = loop.create_future()
 
-    def deliver(outcome: Future[_T]) -> None:
+    def deliver(outcome: tuple[_T | None, BaseException | None]) -> None:
         if not done.done():
             done.set_result(outcome)
 
     def run() -> None:
-        outcome: Future[_T] = Future()
+        outcome: tuple[_T | None, BaseException | None]
         try:
-            outcome.set_result(function())
+            outcome = function(), None
         except (KeyboardInterrupt, SystemExit, asyncio.CancelledError) as error:
             # In the event loop these would end the whole run.
-            text = f"{type(error).__name__}: {error}"
-            outcome.set_exception(RuntimeError(text).with_traceback(error.__traceback__))
-        except BaseException as error:  # noqa: BLE001 - `result` raises it
-            outcome.set_exception(error)
+            outcome = None, RuntimeError(f"{type(error).__name__}: {error}").with_traceback(error.__traceback__)
+        except BaseException as error:  # noqa: BLE001 - it is raised below
+            outcome = None, error
         # The loop may be closed when a late answer comes.
         with suppress(RuntimeError):
             loop.call_soon_threadsafe(deliver, outcome)
 
     context = contextvars.copy_context()
     threading.Thread(target=context.run, args=(run,), name="evalmeta-agent", daemon=True).start()
-    return (await done).result()
+    result, raised = await done
+    if raised is not None:
+        raise raised
+    return cast("_T", result)
 
 
 _lock: Final = threading.Lock()
