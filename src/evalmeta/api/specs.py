@@ -212,9 +212,7 @@ def draft_test(project: Project, definition: Definition, api_name: str) -> Draft
     if not is_api_name(api_name):
         raise UsageError(
             f"{api_name!r} is not a valid API name",
-            actions=[
-                "Use letters, digits and single underscores; start with a letter; do not end with _."
-            ],
+            actions=["Use letters, digits and single underscores; start with a letter; do not end with _."],
         )
     if definition.type == TESTING_DEFINITION:
         definition = replace(definition, name=api_name)
