@@ -18,9 +18,6 @@ if TYPE_CHECKING:
     from evalmeta.engine.raters.judge import Rater, Rating
 
 
-_METRIC = "bot_response_rating"
-
-
 @dataclass(frozen=True, slots=True)
 class Pair:
     """An expectation and an answer that a person has judged.
@@ -99,10 +96,7 @@ class Agreement:
 
 
 async def calibrate(pairs: Sequence[Pair], rater: Rater) -> tuple[RatedPair, ...]:
-    """Rate every pair, a few at a time, and keep their order.
-
-    A RaterError is an ERROR of that pair; a rater that returns None leaves it undecided.
-    """
+    """Rate every pair, a few at a time, in order; a RaterError is an ERROR of its pair, and None is undecided."""
     free = asyncio.Semaphore(limits.RATER_CONCURRENCY)
 
     async def rate(pair: Pair) -> RatedPair:
@@ -113,7 +107,7 @@ async def calibrate(pairs: Sequence[Pair], rater: Rater) -> tuple[RatedPair, ...
 
 
 async def _rate(pair: Pair, rater: Rater) -> RatedPair:
-    rubric = Rubric(_METRIC, pair.utterance, pair.actual, expected=pair.expected)
+    rubric = Rubric("bot_response_rating", pair.utterance, pair.actual, expected=pair.expected)
     try:
         returned = rater(rubric)
         rating: Rating | None = await returned if isinstance(returned, Awaitable) else returned

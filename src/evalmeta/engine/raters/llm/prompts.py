@@ -55,7 +55,6 @@ _FACTS: Final = """\
 statements of fact in the answer, quoted, that neither the expectation nor the actions nor the
    history nor the question supports and that contradict one of them: another number, name, date or state, or
    something done that no action did. Empty if there are none."""
-_NO_FACTS: Final = "leave it empty."
 
 _BY_EXPECTATION: Final = """\
 5 if all criteria are met; 4 if only details of no weight are missing; 3 if all critical criteria are met and
@@ -70,7 +69,7 @@ _BY_QUALITY: Final = """\
 class _Prompt:
     task: str
     criteria: str
-    facts: str = _NO_FACTS
+    facts: str = "leave it empty."
     rating: str = _BY_QUALITY
 
 
@@ -83,46 +82,42 @@ _RESPONSE: Final = _Prompt(
     facts=_FACTS,
     rating=_BY_EXPECTATION,
 )
-_COHERENCE: Final = _Prompt(
-    task="Say how coherent the answer is: easy to follow, logical, free of contradictions and of errors of language.",
-    criteria="what makes an answer to this question coherent; at most five.",
-)
-_COMPLETENESS: Final = _Prompt(
-    task="Say how complete the answer is: whether it has all that the question, and the expectation if there is one, "
-    "asks for.",
-    criteria="each part that a complete answer to this question has; at most ten.",
-)
-_CONCISENESS: Final = _Prompt(
-    task="Say how concise the answer is: short and direct, without repetition and without what nobody asked for. An "
-    "answer that leaves out what matters is not concise but incomplete; do not rate that.",
-    criteria="what makes an answer to this question concise; at most five.",
-)
-_INSTRUCTION_FOLLOWING: Final = _Prompt(
-    task="Say how well the answer follows the instructions it was given: those in the question, in the history and, if "
-    "there is one, in the expectation.",
-    criteria="each instruction that applies to this answer, such as its language, its form or what it must mention.",
-)
-_FACTUALITY: Final = _Prompt(
-    task="Say how far the facts in the answer can be relied on, judged by the expectation, the outputs of the actions "
-    "and the history alone.",
-    criteria="each statement of fact in the answer; it is met if it is supported, or follows from what is. General "
-    "knowledge that nothing contradicts is met.",
-    facts=_FACTS,
-)
-_TASK_RESOLUTION: Final = _Prompt(
-    task="Say whether the conversation, with the answer as its last message, resolves what the user came for.",
-    criteria="each thing the user wants to have settled in the conversation; it is met if it is settled, or if the "
-    "answer says truly and helpfully why it cannot be.",
-)
 _PROMPTS: Final[Mapping[str, _Prompt]] = {
     "bot_response_rating": _RESPONSE,
     "response_match": _RESPONSE,
-    "coherence": _COHERENCE,
-    "completeness": _COMPLETENESS,
-    "conciseness": _CONCISENESS,
-    "instruction_following": _INSTRUCTION_FOLLOWING,
-    "factuality": _FACTUALITY,
-    "task_resolution": _TASK_RESOLUTION,
+    "coherence": _Prompt(
+        task="Say how coherent the answer is: easy to follow, logical, free of contradictions and of errors of "
+        "language.",
+        criteria="what makes an answer to this question coherent; at most five.",
+    ),
+    "completeness": _Prompt(
+        task="Say how complete the answer is: whether it has all that the question, and the expectation if there is "
+        "one, asks for.",
+        criteria="each part that a complete answer to this question has; at most ten.",
+    ),
+    "conciseness": _Prompt(
+        task="Say how concise the answer is: short and direct, without repetition and without what nobody asked for. "
+        "An answer that leaves out what matters is not concise but incomplete; do not rate that.",
+        criteria="what makes an answer to this question concise; at most five.",
+    ),
+    "instruction_following": _Prompt(
+        task="Say how well the answer follows the instructions it was given: those in the question, in the history and, "
+        "if there is one, in the expectation.",
+        criteria="each instruction that applies to this answer, such as its language, its form or what it must "
+        "mention.",
+    ),
+    "factuality": _Prompt(
+        task="Say how far the facts in the answer can be relied on, judged by the expectation, the outputs of the "
+        "actions and the history alone.",
+        criteria="each statement of fact in the answer; it is met if it is supported, or follows from what is. General "
+        "knowledge that nothing contradicts is met.",
+        facts=_FACTS,
+    ),
+    "task_resolution": _Prompt(
+        task="Say whether the conversation, with the answer as its last message, resolves what the user came for.",
+        criteria="each thing the user wants to have settled in the conversation; it is met if it is settled, or if the "
+        "answer says truly and helpfully why it cannot be.",
+    ),
 }
 
 METRICS: Final = (*_PROMPTS, *QUESTIONS)
@@ -149,26 +144,16 @@ def answer_schema(metric: str) -> JsonObject:
 
 
 def rubric_message(rubric: Rubric) -> str:
-    """Return the data to rate as one JSON object: no text in it can end the string that contains it.
-
-    Raises:
-        RaterError: The message is longer than `MAX_RUBRIC_CHARS`.
-    """
-    text = json.dumps(_fields(rubric), ensure_ascii=False, indent=1)
+    """Return the data to rate as one JSON object: no text in it can end the string that contains it."""
+    if rubric.metric in QUESTIONS:
+        fields = asked_fields(QUESTIONS[rubric.metric], rubric)
+    else:
+        asked: JsonObject = {"question": rubric.utterance, "answer": rubric.actual, "expectation": rubric.expected}
+        fields = {**asked, **context_fields(rubric)}
+    text = json.dumps(fields, ensure_ascii=False, indent=1)
     if len(text) > limits.MAX_RUBRIC_CHARS:
         raise RaterError(
             f"the answer, its expectation, history, actions and passages have {len(text):,} characters together; "
             f"at most {limits.MAX_RUBRIC_CHARS:,} are sent to a model"
         )
     return text
-
-
-def _fields(rubric: Rubric) -> JsonObject:
-    if rubric.metric in QUESTIONS:
-        return asked_fields(QUESTIONS[rubric.metric], rubric)
-    return {
-        "question": rubric.utterance,
-        "answer": rubric.actual,
-        "expectation": rubric.expected,
-        **context_fields(rubric),
-    }

@@ -100,20 +100,13 @@ class EndpointModel:
             {"role": "system", "content": question.system},
             {"role": "user", "content": question.message},
         ]
-        body: JsonObject = {
-            "model": self._model,
-            "messages": messages,
-            **self._settings,
-            **_response_format(form, question.schema),
-        }
+        body: JsonObject = {"model": self._model, "messages": messages, **self._settings}
+        if form == "json_schema":
+            described: JsonObject = {"name": "judgement", "strict": True, "schema": question.schema}
+            body = {**body, "response_format": {"type": form, "json_schema": described}}
+        elif form == "json_object":
+            body = {**body, "response_format": {"type": form}}
         return (await self._endpoint.send(body, "/chat/completions")).value
-
-
-def _response_format(form: str, schema: JsonObject) -> JsonObject:
-    if form == "json_schema":
-        described: JsonObject = {"name": "judgement", "strict": True, "schema": schema}
-        return {"response_format": {"type": form, "json_schema": described}}
-    return {"response_format": {"type": form}} if form == "json_object" else {}
 
 
 def _completion_text(reply: JsonValue, model: str) -> str:

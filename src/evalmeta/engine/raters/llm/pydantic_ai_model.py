@@ -33,12 +33,7 @@ _KEY_SUFFIXES: Final = ("_API_KEY", "_TOKEN", "_SECRET_ACCESS_KEY")
 
 
 def bind_provider(settings: LlmRater, key: str) -> ProviderModel:
-    """Return a model of pydantic-ai; without a key, its provider reads one from the environment.
-
-    Raises:
-        SettingsError: The provider's package is not installed, or the name or the
-            provider's settings are not valid.
-    """
+    """Return a model of pydantic-ai, or raise SettingsError; without a key, its provider reads the environment's."""
     try:
         if not key:
             return ProviderModel(infer_model(settings.model, infer_provider), settings)

@@ -49,26 +49,18 @@ _KEYS: Final[Mapping[str, str]] = {
     "actions": "what the agent did for the answer, in order, with inputs and outputs.",
 }
 
-_NO_ITEMS: Final = "leave it empty."
-
 
 @dataclass(frozen=True, slots=True)
 class Inquiry:
-    """The question about one metric.
+    """The question about one metric: its task, the data that it needs, the labels and items of the ruling.
 
-    Attributes:
-        task: What to judge, in one or two sentences.
-        keys: The data that the model receives.
-        label: The meaning of each label.
-        items: The meaning of the items.
-        form: The labels of the ruling.
-        has_counted_items: Whether there is one item for each fact or guideline.
+    With `has_counted_items` there is one item for each fact or guideline.
     """
 
     task: str
     keys: tuple[str, ...]
     label: str
-    items: str = _NO_ITEMS
+    items: str = "leave it empty."
     form: Form = YES_NO
     has_counted_items: bool = False
 

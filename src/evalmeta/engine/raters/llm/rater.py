@@ -43,12 +43,7 @@ class _Reply(NamedTuple):
 
 
 def bind_llm(settings: LlmRater, *, cache: RatingCache | None = None) -> ModelRater:
-    """Return the rater that the settings describe; nothing is sent yet.
-
-    Raises:
-        SettingsError: The url is not valid, the variable with the key is not set, or the
-            model needs a package that is not installed.
-    """
+    """Return the rater that the settings describe, without sending anything; raise SettingsError if they are wrong."""
     return ModelRater(_bind_model(settings), settings, cache=cache if settings.cache else None)
 
 
@@ -75,11 +70,7 @@ def _bind_model(settings: LlmRater) -> JudgeModel:
 
 
 class ModelRater:
-    """Requests samples from a model until their majority agrees.
-
-    It has its own limit of parallel requests, sends fewer while the model is busy, and
-    retries transient failures.
-    """
+    """Requests samples from a model until their majority agrees, with its own rate, and retries transient failures."""
 
     def __init__(self, model: JudgeModel, settings: LlmRater, *, cache: RatingCache | None = None) -> None:
         self.name: Final = f"llm:{settings.model} (prompt v{PROMPT_VERSION})"
@@ -89,11 +80,7 @@ class ModelRater:
         self._pacer = Pacer(concurrency=settings.concurrency)
 
     def __call__(self, rubric: Rubric, /) -> Awaitable[Rating] | None:
-        """Rate an answer; return None for a metric without a prompt.
-
-        The awaitable raises RaterError if the model refuses, cannot be reached, or returns
-        too many unreadable replies.
-        """
+        """Rate an answer; return None for a metric without a prompt."""
         return self._rate(rubric) if rubric.metric in METRICS else None
 
     async def close(self) -> None:
@@ -107,10 +94,8 @@ class ModelRater:
         requested = 0
         while wave := min(samples if rubric.is_pooled else _needed(opinions, samples), samples - requested):
             numbers = range(requested + 1, requested + wave + 1)
-            questions = [Question(system, message, schema, number) for number in numbers]
-            replies = await asyncio.gather(
-                *(self._sample(question, rubric) for question in questions), return_exceptions=True
-            )
+            samplings = (self._sample(Question(system, message, schema, number), rubric) for number in numbers)
+            replies = await asyncio.gather(*samplings, return_exceptions=True)
             for reply in replies:
                 if isinstance(reply, BaseException):
                     raise reply
@@ -132,9 +117,8 @@ class ModelRater:
         explanation = f"{len(agreeing)} of {len(opinions) + unread} samples{remark}: {typical.explanation}"
         if len(explanation) > limits.MAX_ERROR_CHARS:
             explanation = f"{explanation[: limits.MAX_ERROR_CHARS - 1]}…"
-        return Rating(
-            float(score), verdict, explanation, self.name, share=passed / len(opinions) if is_pooled else None
-        )
+        share = passed / len(opinions) if is_pooled else None
+        return Rating(float(score), verdict, explanation, self.name, share=share)
 
     async def _sample(self, question: Question, rubric: Rubric) -> _Reply | None:
         """Return a cached or new reply; None if the model's text cannot be read."""
@@ -211,13 +195,6 @@ def _read(text: str, rubric: Rubric) -> _Reply | None:
 
 def _cache_key(question: Question, settings: LlmRater) -> str:
     """Return a hash of everything that a reply depends on; the threshold is applied later."""
-    parts = (
-        PROMPT_VERSION,
-        settings.model,
-        settings.url,
-        settings.temperature,
-        question.sample,
-        question.system,
-        question.message,
-    )
+    request = question.sample, question.system, question.message
+    parts = PROMPT_VERSION, settings.model, settings.url, settings.temperature, *request
     return hashlib.sha256(json.dumps(parts).encode()).hexdigest()

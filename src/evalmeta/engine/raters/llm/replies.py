@@ -85,8 +85,7 @@ def opinion_of(judgement: Judgement, rubric: Rubric) -> Opinion:
     A critical criterion that is not met, a broken rule and, where facts are judged, an
     unsupported fact make it FAILURE and keep the score below the threshold.
     """
-    vetoes = "; ".join(_vetoes(judgement, rubric))
-    if vetoes:
+    if vetoes := "; ".join(_vetoes(judgement, rubric)):
         score = min(judgement.rating, max(0, math.ceil(rubric.threshold) - 1))
         return Opinion(Verdict.FAILURE, score, f"veto: {vetoes}. {judgement.reason}")
     missed = [each.criterion for each in judgement.criteria if not each.met]
@@ -133,13 +132,9 @@ class Ruling(BaseModel):
 
 @dataclass(frozen=True, slots=True)
 class Form:
-    """The form of a ruling.
+    """The labels of a ruling and of its items, which do not count if `item_labels` is empty.
 
-    Attributes:
-        labels: The labels of the whole; a ruling has one of them.
-        item_labels: The labels of its items; empty if items do not count.
-        good: The labels of items that count as good.
-        is_share: Whether the score is the share of good items; otherwise a single bad item decides.
+    The score is the share of items with a good label if `is_share`; otherwise a single other item decides.
     """
 
     labels: tuple[str, ...] = ("yes", "no")
@@ -162,16 +157,15 @@ CLAIMS: Final = Form(
 def ruling_schema(form: Form) -> JsonObject:
     """Return the JSON Schema of a ruling."""
     text: JsonObject = {"type": "string"}
-    item = _closed({"item": text, "reason": text, "label": _one_of(form.item_labels or YES_NO_EACH.item_labels)})
-    return _closed({"items": {"type": "array", "items": item}, "rationale": text, "label": _one_of(form.labels)})
+    label, item_label = (
+        {**text, "enum": list(labels)} for labels in (form.labels, form.item_labels or YES_NO_EACH.item_labels)
+    )
+    item = _closed({"item": text, "reason": text, "label": item_label})
+    return _closed({"items": {"type": "array", "items": item}, "rationale": text, "label": label})
 
 
 def _closed(properties: JsonObject) -> JsonObject:
     return {"type": "object", "properties": properties, "required": list(properties), "additionalProperties": False}
-
-
-def _one_of(labels: tuple[str, ...]) -> JsonObject:
-    return {"type": "string", "enum": list(labels)}
 
 
 def read_ruling(text: str, form: Form, *, count: int | None = None) -> Ruling | None:
@@ -182,18 +176,13 @@ def read_ruling(text: str, form: Form, *, count: int | None = None) -> Ruling | 
 
     def check(value: JsonValue) -> Ruling | None:
         ruling = _validated(Ruling, value)
-        return ruling if ruling and _fits(ruling, form, count) else None
+        if ruling is None or ruling.label not in form.labels:
+            return None
+        has_all = len(ruling.items) == count if count is not None else bool(ruling.items) or not form.is_share
+        fits = has_all and all(each.label in form.item_labels for each in ruling.items)
+        return ruling if fits or not form.item_labels else None
 
     return read_reply(text, check)
-
-
-def _fits(ruling: Ruling, form: Form, count: int | None) -> bool:
-    if ruling.label not in form.labels:
-        return False
-    if not form.item_labels:
-        return True
-    has_all = len(ruling.items) == count if count is not None else bool(ruling.items) or not form.is_share
-    return has_all and all(each.label in form.item_labels for each in ruling.items)
 
 
 def weigh(ruling: Ruling, form: Form, rubric: Rubric) -> Opinion:

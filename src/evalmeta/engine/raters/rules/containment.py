@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
+from itertools import takewhile
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 from evalmeta.engine.raters.rules.facts import find_facts, with_plain_numbers
@@ -154,26 +155,13 @@ def _around(span: _Span, tokens: list[str], expected: str) -> Iterator[str]:
     yield from _other_words("between", inside, known)
     if not _STOPS.isdisjoint(inside):
         yield "the words are in several sentences"
-    before, after = tokens[: span.start], tokens[span.end + 1 :]
-    yield from _before(before, known)
-    yield from _after(after, known)
+    lead = takewhile(lambda token: token.strip() not in _PAUSES, reversed(tokens[: span.start]))
+    yield from _other_words("before it", list(lead), known)
+    tail = takewhile(lambda token: token.strip() not in _STOPS, tokens[span.end + 1 :])
+    yield from _after(list(tail), known)
 
 
-def _before(tokens: list[str], known: frozenset[str]) -> Iterator[str]:
-    lead: list[str] = []
-    for token in reversed(tokens):
-        if token.strip() in _PAUSES:
-            break
-        lead.append(token)
-    yield from _other_words("before it", lead, known)
-
-
-def _after(tokens: list[str], known: frozenset[str]) -> Iterator[str]:
-    tail: list[str] = []
-    for token in tokens:
-        if token.strip() in _STOPS:
-            break
-        tail.append(token)
+def _after(tail: list[str], known: frozenset[str]) -> Iterator[str]:
     own = [
         token for token in tail if token[0].isalnum() and token not in NEUTRAL | HARMLESS | known and is_content(token)
     ]
@@ -204,7 +192,8 @@ def _anywhere(expected: str, actual: str, tokens: list[str], span: _Span) -> Ite
         yield "the answer has a word of opposite meaning"
     if _is_passive(tokens[span.start : span.end + 1]) != _is_passive(known):
         yield "only one text is in the passive with `by`"
-    if _is_past(known, tokens[span.start : span.end]):
+    has_present = not _PRESENT.isdisjoint(known) and "been" not in known
+    if has_present and _PAST.isdisjoint(known) and not _PAST.isdisjoint(tokens[span.start : span.end]):
         yield "the answer is in the past tense"
     if next((token for token in tokens[span.end :] if token in _STOPS), "") == "?" and "?" not in expected:
         yield "the answer is a question"
@@ -221,20 +210,12 @@ def _is_passive(actual_words: Sequence[str]) -> bool:
     return any(_BEING.intersection(actual_words[max(0, place - 3) : place]) for place in agents)
 
 
-def _is_past(known: Sequence[str], actual_words: Sequence[str]) -> bool:
-    has_present = not _PRESENT.isdisjoint(known) and "been" not in known
-    return has_present and _PAST.isdisjoint(known) and not _PAST.isdisjoint(actual_words)
-
-
 def _persons(words: Sequence[str]) -> list[str]:
     return ["me" if word in _ME else "you" for word in words if word in _ME or word in _YOU]
 
 
 def contraries(some: Iterable[str], others: Iterable[str]) -> list[str]:
-    """Return the words of `others` that exclude one of `some`: listed pairs, and words with un-, in-, dis-.
-
-    All words are in lower case.
-    """
+    """Return the words of `others` that exclude one of `some`: listed pairs, and words with un-, in-, dis-."""
     own = frozenset(some)
     opposed = {contrary for word in own for each in (word, stem(word)) for contrary in CONTRASTS.get(each, ())}
     opposed.update(prefix + word for word in own if len(word) >= _MIN_PREFIXED for prefix in _PREFIXES)

@@ -18,11 +18,7 @@ _Embed: TypeAlias = Callable[[list[str]], object]
 
 
 def bind_embed(target: str, *, root: Path) -> Cosine:
-    """Import `module:function`, which returns a vector for each text of a list, and return the cosine of its vectors.
-
-    Raises:
-        SettingsError: The function cannot be found.
-    """
+    """Import `module:function`, which returns a vector for each text, and return the cosine of its vectors."""
     module_name, _, path = target.partition(":")
     found: object = import_from(root, module_name, target=target)
     for name in path.split("."):
@@ -36,11 +32,7 @@ def bind_embed(target: str, *, root: Path) -> Cosine:
 
 
 def embedded_cosine(embed: _Embed, *, target: str) -> Cosine:
-    """Return a function that computes the cosine of two texts, -1 to 1, from their embeddings.
-
-    Raises:
-        RaterError: On a call, if the embedding fails or does not return two vectors.
-    """
+    """Return a function that computes the cosine of two texts, -1 to 1, or raises RaterError if embedding fails."""
 
     def cosine(expected: str, actual: str) -> float:
         left, right = _vectors(embed, [expected, actual], target)

@@ -198,9 +198,8 @@ class Fact:
 def find_facts(text: str) -> tuple[Fact, ...]:
     """Return the distinct numbers, times, dates and codes of a text in order.
 
-    `1,250`, `1250.00` and `1.250,00` are 1250, `2k` is 2000, `three` is 3, `3:30 pm`
-    and `15:30` are 15:30, `14 May 2024` and `2024-05-14` are one day; codes such as
-    `ORD-17` are upper case.
+    `1,250`, `1250.00` and `1.250,00` are 1250, `2k` is 2000, `three` is 3, `3:30 pm` and `15:30`
+    are 15:30, `14 May 2024` and `2024-05-14` are one day; codes such as `ORD-17` are upper case.
     """
     text = _without_list_numbers(with_digits(text))
     if not _DIGIT.search(text):
@@ -243,7 +242,8 @@ def are_comparable(left: Fact, right: Fact) -> bool:
 
 def _same(left: Fact, right: Fact) -> bool:
     if left.kind == right.kind == "date":
-        return any(_same_day(one, other) for one in left.days for other in right.days)
+        pairs = (zip(one, other, strict=True) for one in left.days for other in right.days)
+        return any(all(mine == other or not mine or not other for mine, other in pair) for pair in pairs)
     if left.kind == right.kind == "number":
         return _same_amount(left, right)
     if left.kind == right.kind:
@@ -252,28 +252,16 @@ def _same(left: Fact, right: Fact) -> bool:
     number = kinds.get("number")
     if number is None or "code" in kinds:
         return False
-    return _is_part_of(number, kinds["time"] if "time" in kinds else kinds["date"])
+    if "time" in kinds:
+        return any(f"{value}:00" in kinds["time"].values for value in number.values)
+    return any(value in {str(part) for day in kinds["date"].days for part in day} for value in number.values)
 
 
 def _same_phone(left: str, right: str) -> bool:
     """Say whether two telephone numbers are equal, one of them without its country code."""
     short, long = sorted((left, right), key=len)
-    return (
-        long.isdigit()
-        and len(short) >= _MIN_PHONE_DIGITS
-        and len(long) - len(short) <= _MAX_COUNTRY_DIGITS
-        and long.endswith(short)
-    )
-
-
-def _is_part_of(number: Fact, other: Fact) -> bool:
-    if other.kind == "time":
-        return any(f"{value}:00" in other.values for value in number.values)
-    return any(value in {str(part) for day in other.days for part in day} for value in number.values)
-
-
-def _same_day(one: _Day, other: _Day) -> bool:
-    return all(left == right or not left or not right for left, right in zip(one, other, strict=True))
+    are_phones = long.isdigit() and len(short) >= _MIN_PHONE_DIGITS
+    return are_phones and len(long) - len(short) <= _MAX_COUNTRY_DIGITS and long.endswith(short)
 
 
 def _same_amount(left: Fact, right: Fact) -> bool:
@@ -344,14 +332,13 @@ def _number(found: re.Match[str]) -> Fact:
     scale = _ALL_SCALES.get((found["scale"] or found["short"] or "").lower(), 0)
     sign = "-" if found["minus"] else ""
     values = [sign + _figure(text, scale) for text in _readings(found["figure"])]
-    spelling = (found["money"] or found["unit"] or "").lower().removeprefix(_DEGREES).lstrip()
+    spelling = (found["money"] or found["unit"] or "").lower().removeprefix("degrees").lstrip()
     unit = find_unit(spelling) or find_unit(_LONG_UNITS.get(spelling[:4], ""))
     is_label = unit is None and _LABELLED.search(found.string, max(0, found.start() - 24), found.start()) is not None
     return Fact("number", values[0], frozenset(values), unit, sort=(found["sort"] or "").lower(), is_label=is_label)
 
 
 _LONG_UNITS: Final = {"per ": "%", "por ": "%", "pour": "%", "perc": "%", "porc": "%"}
-_DEGREES: Final = "degrees"
 
 
 def _readings(figure: str) -> list[str]:

@@ -84,8 +84,12 @@ def compare_names(expected: str, actual: str, *, known: str) -> tuple[list[Name]
     """
     actual_words, expected_words = frozenset(words(actual)), frozenset(words(expected))
     known_words = expected_words.union(words(known))
-    extra = [name for name in find_names(actual) if not known_words.issuperset(_parts(name))]
-    extra = [name for name in extra if not _is_short_for(name, expected_words)]
+    extra = [
+        name
+        for name in find_names(actual)
+        if not known_words.issuperset(_parts(name))
+        and not all(word in _ABBREVIATIONS and expected_words.issuperset(words(_ABBREVIATIONS[word])) for word in name)
+    ]
     extra_words = frozenset(part for name in extra for part in _parts(name))
     missing = [name for name in find_names(expected) if _is_missing(name, actual_words, extra_words)]
     missing = [name for name in missing if not any(_may_abbreviate(name, other) for other in extra)]
@@ -100,19 +104,13 @@ def _may_abbreviate(one: Name, other: Name) -> bool:
 
 
 def _is_missing(name: Name, actual: frozenset[str], extra: frozenset[str]) -> bool:
-    parts = _parts(name)
-    if actual.issuperset(parts) or _is_long_for(name, actual):
-        return False
-    shared = parts & actual
-    return not shared or not shared.isdisjoint(extra)
+    shared = _parts(name) & actual
+    is_found = shared == _parts(name) or _is_long_for(name, actual)
+    return not is_found and (not shared or not shared.isdisjoint(extra))
 
 
 def _parts(name: Name) -> frozenset[str]:
     return frozenset(part for word in name for part in words(word))
-
-
-def _is_short_for(name: Name, expected: frozenset[str]) -> bool:
-    return all(word in _ABBREVIATIONS and expected.issuperset(words(_ABBREVIATIONS[word])) for word in name)
 
 
 def _is_long_for(name: Name, actual: frozenset[str]) -> bool:

@@ -11,29 +11,11 @@ import re
 from typing import TYPE_CHECKING, Final
 
 from evalmeta import limits
-from evalmeta.engine.raters.rules import phrases, refusals
-from evalmeta.engine.raters.rules.containment import (
-    contraries,
-    contrary_words,
-    doubts,
-    left_out,
-    reversed_statement,
-    swapped_roles,
-)
+from evalmeta.engine.raters.rules import containment, phrases, refusals, replies
 from evalmeta.engine.raters.rules.embedding import bind_embed
 from evalmeta.engine.raters.rules.facts import are_comparable, find_facts, is_met, with_plain_numbers, without_bounds
 from evalmeta.engine.raters.rules.names import contradicted_none, contradicting_days, contradicting_names
 from evalmeta.engine.raters.rules.ratings import BEST, Texts, difference, failed, listed, passed, rated, undecided
-from evalmeta.engine.raters.rules.replies import (
-    fills_in,
-    is_terse,
-    is_yes_or_no,
-    judge_breakdown,
-    judge_courtesy,
-    judge_question,
-    judge_refusal,
-    left_uncounted,
-)
 from evalmeta.engine.raters.rules.vocabulary import word_list
 from evalmeta.engine.raters.rules.words import (
     content_words,
@@ -48,7 +30,7 @@ from evalmeta.engine.raters.rules.words import (
 from evalmeta.model.run import Verdict
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable
     from pathlib import Path
 
     from evalmeta.engine.raters.judge import Rater, Rating, Rubric
@@ -72,11 +54,7 @@ _NAMING: Final = re.compile(
 
 
 class Rules:
-    """The offline rater: it compares responses with expected ones, and judges no other quality.
-
-    Attributes:
-        cosine: Returns the similarity of two texts, -1 to 1, of their letters or of the project's own embeddings.
-    """
+    """The offline rater: it compares responses with expected ones, and judges no other quality."""
 
     def __init__(self, cosine: Cosine = cosine) -> None:
         self.cosine = cosine
@@ -95,23 +73,16 @@ class Rules:
 
 
 def bind_rules(settings: RulesRater, *, root: Path) -> Rater:
-    """Return the offline rater, with the embeddings that the settings name.
-
-    Raises:
-        SettingsError: The function for embeddings cannot be found.
-    """
+    """Return the offline rater, with the embeddings that the settings name."""
     return Rules(bind_embed(settings.embed, root=root)) if settings.embed else Rules()
 
 
 def rate(expected: str, actual: str, *, utterance: str, cosine: Cosine = cosine) -> Rating:
     """Rate an answer without a model: 5 or 0 if a rule decides, the similarity x 5 if words decide.
 
-    The expectation quotes an answer or describes one; a description that something is said
-    counts as a quote of that. The first rule that applies decides. The explanation is its
-    evidence. The similarity is the mean of the cosine and the recall of the expected words.
-
-    Raises:
-        RaterError: The cosine cannot be computed.
+    The expectation quotes an answer or describes one; a description that something is said counts as a quote
+    of that. The first rule that applies decides. The similarity is the mean of the cosine and the recall of
+    the expected words.
     """
     if max(len(expected), len(actual)) > limits.MAX_RATED_CHARS:
         return undecided(f"texts of more than {limits.MAX_RATED_CHARS} characters are not rated without an LLM rater")
@@ -141,11 +112,8 @@ def _same_text(texts: Texts) -> Rating | None:
     if not texts.actual.strip():
         return failed("empty", "the answer is empty")
     expected_words = words(texts.expected)
-    if (
-        not expected_words
-        or expected_words != words(texts.actual)
-        or texts.expected.count("?") != texts.actual.count("?")
-    ):
+    is_same = expected_words == words(texts.actual) and texts.expected.count("?") == texts.actual.count("?")
+    if not expected_words or not is_same:
         return None
     facts = [[fact.full_text for fact in find_facts(text)] for text in texts[:2]]
     return passed("same", "the answer is the expected text") if facts[0] == facts[1] else None
@@ -155,7 +123,7 @@ def _numbers(texts: Texts) -> Rating | None:
     none = contradicted_none(texts.expected, texts.actual) or contradicted_none(texts.actual, texts.expected)
     if none:
         return failed("numbers", f"numbers differ: one text has no {none}, the other has some")
-    uncounted = left_uncounted(texts)
+    uncounted = replies.left_uncounted(texts)
     if uncounted:
         return failed("numbers", f"numbers differ: expected {uncounted}, got none")
     missing, extra = _differing_facts(texts)
@@ -163,7 +131,11 @@ def _numbers(texts: Texts) -> Rating | None:
     if not wrong:
         return None
     found = [other for other in extra if any(are_comparable(fact, other) for fact in wrong)]
-    return failed("numbers", difference("numbers", *_spelled(wrong, found)))
+    short = [fact.text for fact in wrong], [fact.text for fact in found]
+    if frozenset(short[0]).isdisjoint(short[1]) and not any(fact.unit and fact.unit.factor for fact in wrong):
+        return failed("numbers", difference("numbers", *short))
+    full = [fact.full_text for fact in wrong], [fact.full_text for fact in found]
+    return failed("numbers", difference("numbers", *full))
 
 
 def _differing_facts(texts: Texts) -> tuple[list[Fact], list[Fact]]:
@@ -171,22 +143,15 @@ def _differing_facts(texts: Texts) -> tuple[list[Fact], list[Fact]]:
     asked, actual = find_facts(texts.utterance), find_facts(texts.actual)
     required = find_facts(without_bounds(texts.expected, texts.actual))
     if texts.described:
-        required = tuple(fact for fact in required if fact.unit or fact.kind != "number" or not _is_count(fact))
+        # A small number in a description can be the length of a list, which the answer need not mention.
+        required = tuple(
+            fact
+            for fact in required
+            if fact.unit or fact.kind != "number" or not fact.text.isdigit() or int(fact.text) > _MAX_LIST_LENGTH
+        )
     missing = [fact for fact in required if not is_met(fact, actual) and not is_met(fact, asked)]
     expected = find_facts(texts.expected)
     return missing, [fact for fact in actual if not is_met(fact, expected) and not is_met(fact, asked)]
-
-
-def _is_count(fact: Fact) -> bool:
-    """Say whether a number in a description can be the length of a list, which the answer need not mention."""
-    return fact.text.isdigit() and int(fact.text) <= _MAX_LIST_LENGTH
-
-
-def _spelled(missing: Sequence[Fact], extra: Sequence[Fact]) -> tuple[list[str], list[str]]:
-    short = [fact.text for fact in missing], [fact.text for fact in extra]
-    if frozenset(short[0]).isdisjoint(short[1]) and not any(fact.unit and fact.unit.factor for fact in missing):
-        return short
-    return [fact.full_text for fact in missing], [fact.full_text for fact in extra]
 
 
 def _days(texts: Texts) -> Rating | None:
@@ -207,26 +172,26 @@ def _opposites(texts: Texts) -> Rating | None:
     openings = {phrases.opening(texts.expected), phrases.opening(texts.actual)}
     if openings == {"yes", "no"}:
         return failed("opposite", "one text starts with yes, the other with no")
-    if is_yes_or_no(texts.expected, texts.actual):
+    if replies.is_yes_or_no(texts.expected, texts.actual):
         return passed("same", f"the answer starts with {texts.expected.strip()!r}, as expected")
     if texts.described:
         return None
-    wrong = contrary_words(texts.expected, texts.actual)
+    wrong = containment.contrary_words(texts.expected, texts.actual)
     return failed("opposite", f"opposite meaning: {wrong}") if wrong else None
 
 
 def _roles(texts: Texts) -> Rating | None:
-    swapped = "" if texts.described else swapped_roles(texts.expected, texts.actual)
+    swapped = "" if texts.described else containment.swapped_roles(texts.expected, texts.actual)
     return failed("roles", f"roles swapped: {swapped}") if swapped else None
 
 
 def _parts(texts: Texts) -> Rating | None:
-    missing = "" if texts.described else left_out(texts.expected, phrases.without_courtesy(texts.actual))
+    missing = "" if texts.described else containment.left_out(texts.expected, phrases.without_courtesy(texts.actual))
     return failed("partial", f"the answer ends early; missing: {missing}") if missing else None
 
 
 _RULES: Final[tuple[Callable[[Texts], Rating | None], ...]] = (
-    *(_same_text, judge_breakdown, judge_refusal, judge_courtesy, judge_question),
+    *(_same_text, replies.judge_breakdown, replies.judge_refusal, replies.judge_courtesy, replies.judge_question),
     *(_numbers, _days, _names, _opposites, _roles, _parts),
 )
 
@@ -244,7 +209,9 @@ def _by_words(texts: Texts, cosine: Cosine) -> Rating:
     reason = _equivalence(texts._replace(expected=expected, actual=actual), expected_words, actual_words)
     if reason:
         return passed("words", reason)
-    found = [*doubts(expected, actual), *_missing_facts(texts)]
+    found = list(containment.doubts(expected, actual))
+    if missing := _differing_facts(texts)[0]:
+        found.append(f"missing: {listed([fact.text for fact in missing])}")
     if similarity < _PASS_FROM or found:
         return undecided("; ".join((f"the words do not decide: {remark}", *found)))
     return rated("words", BEST * similarity, Verdict.PASS, f"every important word is there, in order: {remark}")
@@ -252,18 +219,13 @@ def _by_words(texts: Texts, cosine: Cosine) -> Rating:
 
 def _equivalence(texts: Texts, expected_words: list[str], actual_words: list[str]) -> str:
     """Return why an answer in other words means the same; empty if it may not."""
-    if is_terse(texts, expected_words, actual_words):
+    if replies.is_terse(texts, expected_words, actual_words):
         return "the answer is exactly what the question asks for"
-    if reversed_statement(texts.expected, texts.actual):
+    if containment.reversed_statement(texts.expected, texts.actual):
         return "the answer is the expected statement in reverse"
-    if fills_in(texts, expected_words, actual_words) and not _missing_facts(texts):
+    if replies.fills_in(texts, expected_words, actual_words) and not _differing_facts(texts)[0]:
         return "the answer has what the question asks for, in the words of the question"
     return ""
-
-
-def _missing_facts(texts: Texts) -> tuple[str, ...]:
-    missing = [fact.text for fact in _differing_facts(texts)[0]]
-    return (f"missing: {listed(missing)}",) if missing else ()
 
 
 def _is_off_topic(texts: Texts, expected_words: list[str], actual_words: list[str]) -> bool:
@@ -272,5 +234,5 @@ def _is_off_topic(texts: Texts, expected_words: list[str], actual_words: list[st
         return False
     if negations(texts.expected) or negations(texts.actual) or not _POINTING.isdisjoint(raw_words(texts.actual)):
         return False
-    contrary = contraries(raw_words(texts.expected), raw_words(texts.actual))
+    contrary = containment.contraries(raw_words(texts.expected), raw_words(texts.actual))
     return not contrary and not share_roots(actual_words, [*expected_words, *content_words(texts.utterance)])

@@ -11,7 +11,6 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
 
-NAME: Final = "rules"
 BEST: Final = 5.0
 _MAX_EVIDENCE: Final = 5
 
@@ -58,4 +57,4 @@ def undecided(explanation: str) -> Rating:
 
 def rated(rule: str, score: float | None, verdict: Verdict, explanation: str) -> Rating:
     """Return a rating of the offline rater."""
-    return Rating(score, verdict, explanation, NAME, rule)
+    return Rating(score, verdict, explanation, "rules", rule)

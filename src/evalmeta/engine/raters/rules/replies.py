@@ -134,7 +134,7 @@ def judge_breakdown(texts: Texts) -> Rating | None:
 
 
 def judge_refusal(texts: Texts) -> Rating | None:
-    """Pas a plain refusal that was expected; fail an unexpected one, and an answer instead of one."""
+    """Pass a plain refusal that was expected; fail an unexpected one, and an answer instead of one."""
     refused = refusals.is_refusal(texts.actual)
     if refusals.is_expected_refusal(texts.expected):
         return _expected_refusal(texts, refused=refused)
@@ -160,34 +160,27 @@ def _expected_refusal(texts: Texts, *, refused: bool) -> Rating:
 
 
 def _refuses_something_else(texts: Texts) -> bool:
-    refused = [
-        word
-        for word in content_words(refusals.refused_part(texts.actual))
-        if len(word) > _MIN_COUNT and is_content(word)
-    ]
-    specific = [word for word in refused if word not in _GENERAL]
+    refused = content_words(refusals.refused_part(texts.actual))
+    specific = [word for word in refused if len(word) > _MIN_COUNT and is_content(word) and word not in _GENERAL]
     asked = [*content_words(texts.expected), *content_words(texts.utterance)]
     return bool(specific) and not share_roots(specific, asked)
 
 
 def judge_courtesy(texts: Texts) -> Rating | None:
-    """Pas a greeting, thanks or an apology that was described; fail courtesy instead of an answer."""
+    """Pass a greeting, thanks or an apology that was described; fail courtesy instead of an answer."""
     expected = texts.expected.lower()
     if phrases.does_act(texts.expected, texts.actual):
         return passed("act", "the answer does what the expectation describes")
     if phrases.without_courtesy(texts.actual) or not phrases.without_courtesy(texts.expected):
         return None
-    if (
-        any(act in expected for act in _ACTING)
-        or len(raw_words(expected)) < _MIN_COUNT
-        or phrases.opening(texts.actual)
-    ):
+    is_act = any(act in expected for act in _ACTING)
+    if is_act or len(raw_words(expected)) < _MIN_COUNT or phrases.opening(texts.actual):
         return None
     return failed("courtesy", "courtesy or a promise instead of an answer")
 
 
 def judge_question(texts: Texts) -> Rating | None:
-    """Pas a question that was expected; fail another answer then, and an unexpected question."""
+    """Pass a question that was expected; fail another answer then, and an unexpected question."""
     if phrases.asks_for(texts.expected):
         return _expected_question(texts)
     if not phrases.is_question(texts.actual) or phrases.is_asking(texts.expected, []):

@@ -1,7 +1,4 @@
-"""Words and letters: how similar two texts are on the surface, which does not mean that they agree.
-
-Numbers that are written in words, converted to digits.
-"""
+"""Words and letters: how similar two texts are on the surface, and numbers in words converted to digits."""
 
 from __future__ import annotations
 
@@ -55,7 +52,7 @@ def raw_words(text: str) -> tuple[str, ...]:
 
 @lru_cache(_CACHED_TEXTS)
 def language(text: str) -> str:
-    """Gues a language by its function words: `en`, `de`, `es`, `fr`, or an empty text if there are none."""
+    """Guess a language by its function words: `en`, `de`, `es`, `fr`, or an empty text if there are none."""
     found = raw_words(text)
     counts = {name: sum(map(known.__contains__, found)) for name, known in LANGUAGES.items()}
     best = max(counts, key=lambda name: counts[name])
@@ -208,7 +205,8 @@ def _values(names: list[str]) -> list[int]:
     for name in names:
         last = values[-1] if values else 0
         if name in {"hundred", "thousand"}:
-            _multiply(values, _HUNDRED if name == "hundred" else _HUNDRED * _TEN)
+            factor = _HUNDRED if name == "hundred" else _HUNDRED * _TEN
+            values[-1] += values[-1] % (_HUNDRED * _TEN) * (factor - 1)
         elif values and _joins(last, _ENGLISH[name]):
             values[-1] = last + _ENGLISH[name]
         else:
@@ -220,8 +218,3 @@ def _joins(last: int, value: int) -> bool:
     if last % _HUNDRED == 0:
         return last > 0
     return last % _TEN == 0 and last % _HUNDRED > _TEN and 0 < value < _TEN
-
-
-def _multiply(values: list[int], factor: int) -> None:
-    hundreds = values[-1] % (_HUNDRED * _TEN)
-    values[-1] += hundreds * (factor - 1)
