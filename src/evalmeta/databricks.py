@@ -3,8 +3,8 @@
 from evalmeta import databricks
 
 result = databricks.evaluate(
-data=pd.DataFrame(eval_set),
-evaluator_config={"databricks-agent": {"global_guidelines": ["The response must be in English"]}},
+    data=pd.DataFrame(eval_set),
+    evaluator_config={"databricks-agent": {"global_guidelines": ["The response must be in English"]}},
 )
 result.metrics["response/llm_judged/correctness/rating/percentage"]
 result.tables["eval_results"]
@@ -129,10 +129,7 @@ async def evaluate_async(  # noqa: PLR0913 - the keywords of mlflow.evaluate, an
     root: Path | None = None,
 ) -> EvaluationResult:
     """Do what `evaluate` does, in the running event loop."""
-    if model_type not in _MODEL_TYPES:
-        raise UsageError(
-            f"{model_type!r:.100} is not a valid model type", actions=(did_you_mean(str(model_type), _MODEL_TYPES),)
-        )
+    _check(model_type, _MODEL_TYPES, "model type")
     document = _document(data, _config(evaluator_config), name, is_asked=model is not None)
     called = getattr(model, "__name__", None) or (type(model).__name__ if model else "recorded answers")
     evaluation = replace(document.evaluation, subject_name=str(called))
@@ -141,28 +138,24 @@ async def evaluate_async(  # noqa: PLR0913 - the keywords of mlflow.evaluate, an
     results = finished.run.cases
     rows = result_rows(evaluation.cases, results, read_parts=read_parts)
     _warn_of_undecided(results)
-    return EvaluationResult(
-        run_metrics(evaluation.cases, results), {"eval_results": _table(rows)}, finished, document.notes
-    )
+    tables = {"eval_results": _table(rows)}
+    return EvaluationResult(run_metrics(evaluation.cases, results), tables, finished, document.notes)
 
 
 def _config(config: Mapping[str, object] | None) -> _Config:
     for key in config or {}:
-        if key not in _MODEL_TYPES:
-            raise UsageError(
-                f"{key!r:.100} is not a valid evaluator of evaluator_config",
-                actions=(did_you_mean(str(key), _MODEL_TYPES),),
-            )
+        _check(key, _MODEL_TYPES, "evaluator of evaluator_config")
     own = next(iter((config or {}).values()), {})
     if not isinstance(own, Mapping):
         raise UsageError(f"the configuration of {_EVALUATOR} is of type {type(own).__name__}, not a dict")
     for key in own:
-        if key not in _Config._fields:
-            raise UsageError(
-                f"{key!r:.100} is not a valid setting of {_EVALUATOR}",
-                actions=(did_you_mean(str(key), _Config._fields),),
-            )
+        _check(key, _Config._fields, f"setting of {_EVALUATOR}")
     return _Config(**own)
+
+
+def _check(name: object, known: Sequence[str], what: str) -> None:
+    if name not in known:
+        raise UsageError(f"{name!r:.100} is not a valid {what}", actions=(did_you_mean(str(name), known),))
 
 
 def _document(data: object, config: _Config, name: str | None, *, is_asked: bool) -> Document:

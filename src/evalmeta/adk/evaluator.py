@@ -1,14 +1,11 @@
-"""Evaluations with ADK's files, and ADK's `AgentEvaluator`.
-
-The error that lists the failures of all runs.
-"""
+"""Evaluations with ADK's files, ADK's `AgentEvaluator`, and the error that lists the failures of all runs."""
 
 from __future__ import annotations
 
 import sys
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Final, NamedTuple, TypedDict
+from typing import TYPE_CHECKING, Final, TypedDict
 
 from evalmeta.adk.sources import agent_named, bytes_of, name_of, read_folder, read_object, session_in
 from evalmeta.api import evaluate as evaluations
@@ -28,7 +25,7 @@ if TYPE_CHECKING:
     from evalmeta.api.finished_runs import FinishedRun, FinishedRuns
     from evalmeta.formats.adk.cases import Session
     from evalmeta.model.evaluation import Evaluation
-    from evalmeta.model.run import CaseResult
+    from evalmeta.model.run import CaseResult, TestResult
     from evalmeta.model.settings import AdkDialect, MissingData
 
 
@@ -40,7 +37,7 @@ NUM_RUNS: Final = 2
 
 
 class How(TypedDict, total=False):
-    """The keywords of `evaluate`; any of them may be left out.
+    """The keywords of `evaluate`; all are optional.
 
     Attributes:
         dialect: The meaning of the rows of legacy files; `auto` detects it from their keys.
@@ -82,12 +79,12 @@ def evaluate(agent: object, path: str | Path, num_runs: int = NUM_RUNS, **how: U
         EvalmetaError: As in `evalmeta.evaluate`.
     """
     sources = _sources(Path(path), how)
-    call = _call(agent, sources, num_runs, how)
+    asked, subject, keywords = _arguments(agent, sources, num_runs, how)
     try:
-        runs = evaluations.evaluate(call.evaluations, call.subject, **call.how)
+        runs = evaluations.evaluate(asked, subject, **keywords)
     except UsageError as error:
         raise error.with_traceback(None) from None
-    return passed(runs, [each.label for each in sources])
+    return passed(runs, sources)
 
 
 async def evaluate_async(agent: object, path: str | Path, num_runs: int = NUM_RUNS, **how: Unpack[How]) -> FinishedRuns:
@@ -174,25 +171,17 @@ class _RunHow(TypedDict, total=False):
     root: Path | None
 
 
-class _Call(NamedTuple):
-    """The arguments of `evalmeta.evaluate`."""
-
-    evaluations: list[Evaluation]
-    subject: object
-    how: _RunHow
-
-
 async def _evaluated(
     agent: object, sources: Sequence[Source], num_runs: int, how: How, *, prints: bool = False
 ) -> FinishedRuns:
-    call = _call(agent, sources, num_runs, how)
+    asked, subject, keywords = _arguments(agent, sources, num_runs, how)
     try:
-        runs = await evaluations.evaluate_async(call.evaluations, call.subject, **call.how)
+        runs = await evaluations.evaluate_async(asked, subject, **keywords)
     except UsageError as error:
         raise error.with_traceback(None) from None
     if prints:
         sys.stdout.write(runs.report())
-    return passed(runs, [each.label for each in sources])
+    return passed(runs, sources)
 
 
 def _sources(path: Path, how: How) -> list[Source]:
@@ -208,7 +197,10 @@ def _session(how: How) -> Session | None:
     return None if file is None else session_in(Path(file))
 
 
-def _call(agent: object, sources: Sequence[Source], num_runs: int, how: How) -> _Call:
+def _arguments(
+    agent: object, sources: Sequence[Source], num_runs: int, how: How
+) -> tuple[list[Evaluation], object, _RunHow]:
+    """Return the arguments of `evalmeta.evaluate`."""
     options = replace(how.get("options", RunOptions()), iterations=num_runs)
     asked = [source.document.evaluation for source in sources]
     if isinstance(agent, str) and ":" not in agent:
@@ -220,7 +212,7 @@ def _call(agent: object, sources: Sequence[Source], num_runs: int, how: How) -> 
     else:
         called = agent if isinstance(agent, str) else str(getattr(agent, "__name__", type(agent).__name__))
         asked = [replace(each, subject_name=each.subject_name or called) for each in asked]
-    return _Call(asked, _subject(agent), {"options": options, "rater": how.get("rater"), "root": how.get("root")})
+    return asked, _subject(agent), {"options": options, "rater": how.get("rater"), "root": how.get("root")}
 
 
 def _subject(agent: object) -> object:
@@ -248,18 +240,14 @@ class EvaluationFailed(AssertionError):
         self.runs = runs
 
 
-def passed(runs: FinishedRuns, labels: Sequence[str]) -> FinishedRuns:
-    """Return the runs if all of them succeeded; `labels` are the names of their files in messages.
-
-    Raises:
-        EvaluationFailed: A metric failed, or a case could not be evaluated.
-    """
+def passed(runs: FinishedRuns, sources: Sequence[Source]) -> FinishedRuns:
+    """Return the runs if all of them succeeded; else raise EvaluationFailed, which names their sources."""
     if runs.succeeded:
         return runs
     lines = [_counts(runs)]
-    for label, run in zip(labels, runs, strict=True):
+    for source, run in zip(sources, runs, strict=True):
         if not run.succeeded:
-            lines += [f"{label}:", *(f"  {failure}" for failure in _failures(run))]
+            lines += [f"{source.label}:", *(f"  {failure}" for failure in _failures(run))]
     raise EvaluationFailed("\n".join(lines), runs)
 
 
@@ -278,10 +266,15 @@ def _failed(run: FinishedRun) -> Iterator[tuple[int, str]]:
     for mean in run.summary.averages:
         if mean.verdict is Verdict.FAILURE:
             yield mean.number, mean.name
+    yield from ((case.number, result.name) for case, result in _failed_alone(run))
+
+
+def _failed_alone(run: FinishedRun) -> Iterator[tuple[CaseResult, TestResult]]:
+    """Yield the results that failed by themselves, not by their mean."""
     for case in run.run.cases:
         for result in case.results:
             if result.verdict is Verdict.FAILURE and result.threshold is None:
-                yield case.number, result.name
+                yield case, result
 
 
 def _failures(run: FinishedRun) -> Iterator[str]:
@@ -294,7 +287,9 @@ def _failures(run: FinishedRun) -> Iterator[str]:
         if mean.verdict is Verdict.FAILURE and mean.score is not None:
             score = f"expected {mean.threshold:g}, got {round(mean.score, 3):g}"
             yield f"{mean.name} for {mean.label} failed: {score}{_reason(cases, mean.number, mean.name)}"
-    yield from dict.fromkeys(each for case in cases for each in _failed_alone(case))
+    yield from dict.fromkeys(
+        f"{result.name} for {case.label} failed: {result.explanation}" for case, result in _failed_alone(run)
+    )
     if run.summary.pass_rate is None and not run.summary.errors:
         yield "nothing could be judged; the report of the runs says what is missing"
 
@@ -305,12 +300,6 @@ def _errors(case: CaseResult) -> Iterator[str]:
     for result in case.results:
         if result.error:
             yield f"{result.name} for {case.label} could not be judged: {result.error}"
-
-
-def _failed_alone(case: CaseResult) -> Iterator[str]:
-    for result in case.results:
-        if result.verdict is Verdict.FAILURE and result.threshold is None:
-            yield f"{result.name} for {case.label} failed: {result.explanation}"
 
 
 def _reason(cases: Sequence[CaseResult], number: int, name: str) -> str:

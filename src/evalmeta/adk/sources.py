@@ -1,10 +1,11 @@
-"""The eval sets with their criteria, and the agents that names stand for."""
+"""Eval sets with their criteria, and agents by their names."""
 
 from __future__ import annotations
 
 import importlib
 import inspect
 import warnings
+from contextlib import suppress
 from dataclasses import replace
 from functools import cache
 from pathlib import Path
@@ -36,10 +37,8 @@ if TYPE_CHECKING:
 __tracebackhide__ = True  # pytest's tracebacks end where the test calls
 
 
-_PACKAGE: Final = "evalmeta"
 _TEST_FILES: Final = "*.test.json"
 _SUFFIXES: Final = (".test.json", ".evalset.json", ".json")
-_EVAL_SET: Final = "eval set"
 
 
 class Source(NamedTuple):
@@ -49,32 +48,17 @@ class Source(NamedTuple):
     document: Document
 
 
-class _Content(NamedTuple):
-    """A file's bytes, its names in messages and in the evaluation, and its criteria."""
-
-    label: str
-    name: str
-    data: bytes
-    config: AdkConfig
-
-
 def read_folder(path: Path, reading: Reading, session: Session | None) -> list[Source]:
     """Read a file, or every `*.test.json` in a folder and its subfolders, with the criteria next to each.
 
-    `session` is the initial session of legacy files.
-
-    Raises:
-        NotFound: The file cannot be found, or the folder has no `*.test.json`.
-        FormatError: Files cannot be read; `problems` has those of all files.
-        UsageError: There is a session, and a file is an eval set, which has its own.
+    `session` is the initial session of legacy files; UsageError says that a file is an eval set, which has its own.
     """
     config_in = cache(_config_in)
     found: list[Source] = []
     problems: list[Problem] = []
     for file in _files(path):
         try:
-            content = _Content(str(file), str(file), bytes_of(file), config_in(file.parent))
-            found.append(_read(content, reading, session))
+            found.append(_read(str(file), bytes_of(file), config_in(file.parent), reading, session))
         except FormatError as error:
             problems += (each for each in error.problems if each not in problems)
     if problems:
@@ -91,29 +75,16 @@ def read_object(
 ) -> Source:
     """Read an eval set that is a mapping, or an object with `model_dump_json`.
 
-    Args:
-        eval_set: The eval set.
-        criteria: The criteria of a test_config.json.
-        eval_config: The content of a test_config.json. Without both, ADK's defaults apply.
-        reading: How to read it.
-        session: The initial session, only for legacy data.
-
-    Raises:
-        FormatError: One of them cannot be read.
-        UsageError: One of them is not JSON, or there is a session for an eval set.
+    `eval_config` is the content of a test_config.json, and `criteria` its value of this name; without both, ADK's
+    defaults apply.
     """
     config = {"criteria": dict(criteria)} if criteria is not None else eval_config
     chosen = DEFAULT_CONFIG if config is None else read_test_config(_json(config), label=ADK_CONFIG)
-    return _read(_Content(_EVAL_SET, _EVAL_SET, _json(eval_set), chosen), reading, session)
+    return _read("eval set", _json(eval_set), chosen, reading, session)
 
 
 def session_in(path: Path) -> Session | None:
-    """Read an initial session from a JSON file.
-
-    Raises:
-        NotFound: The file cannot be found.
-        FormatError: The file cannot be read.
-    """
+    """Read an initial session from a JSON file."""
     diagnostics = Diagnostics(str(path))
     file = read_json(bytes_of(path), label=str(path))
     session = read_session(AdkRecord(file, (), file.value, diagnostics, called="an initial session"))
@@ -127,12 +98,7 @@ def name_of(path: str) -> str:
 
 
 def bytes_of(path: Path) -> bytes:
-    """Read a whole file.
-
-    Raises:
-        NotFound: The file cannot be found.
-        ProjectError: The file cannot be read, or is too large.
-    """
+    """Read a whole file; raise NotFound if there is none, or ProjectError if it cannot be read or is too large."""
     if not path.is_file():
         raise NotFound(f"there is no file {str(path)!r}")
     return read_file(path, max_bytes=limits.MAX_JSON_BYTES)
@@ -152,23 +118,20 @@ def _config_in(folder: Path) -> AdkConfig:
     return read_test_config(bytes_of(file), label=str(file)) if file.exists() else DEFAULT_CONFIG
 
 
-def _read(content: _Content, reading: Reading, session: Session | None) -> Source:
-    config = replace(content.config, missing=reading.missing) if reading.missing else content.config
-    document = read_adk(content.data, label=content.label, name=content.name, config=config, dialect=reading.dialect)
-    _warn(document)
-    return Source(content.label, document if session is None else _with_session(document, session, content.label))
-
-
-def _warn(document: Document) -> None:
+def _read(label: str, data: bytes, config: AdkConfig, reading: Reading, session: Session | None) -> Source:
+    if reading.missing:
+        config = replace(config, missing=reading.missing)
+    document = read_adk(data, label=label, name=label, config=config, dialect=reading.dialect)
     for note in document.notes:
         kind = DeprecationWarning if note.code == LEGACY else UserWarning
         warnings.warn(f"{note.location}: {note.message}. {note.hint}".rstrip(), kind, stacklevel=_level_of_caller())
+    return Source(label, document if session is None else _with_session(document, session, label))
 
 
 def _level_of_caller() -> int:
     """Return the `stacklevel` of the caller of this package."""
     frame, level = inspect.currentframe(), 0
-    while frame is not None and f"{frame.f_globals.get('__name__')}.".startswith(f"{_PACKAGE}."):
+    while frame is not None and f"{frame.f_globals.get('__name__')}.".startswith("evalmeta."):
         frame, level = frame.f_back, level + 1
     return level
 
@@ -202,12 +165,10 @@ def agent_named(name: str, root: Path | None) -> object:
     """Return the agent in a module of this name; None for an agent that evalmeta.toml binds.
 
     The agent is the module's `answer`, `root_agent` or `agent`, or that of a package's module `agent`.
-
-    Raises:
-        UsageError: The module cannot be found or imported, or has no agent.
     """
-    if _is_bound(name, root):
-        return None
+    with suppress(ProjectError):
+        if name in find_project(root or Path.cwd()).settings.subjects:
+            return None
     actions = ["Pass a function, or a reference such as my_agent:answer.", f"Or bind {name!r} in evalmeta.toml."]
     try:
         module = importlib.import_module(name)
@@ -221,10 +182,3 @@ def agent_named(name: str, root: Path | None) -> object:
             if found is not None and not isinstance(found, ModuleType):
                 return found
     raise UsageError(f"the module {name!r} has no {', '.join(_AGENTS[:-1])} or {_AGENTS[-1]}", actions=actions)
-
-
-def _is_bound(name: str, root: Path | None) -> bool:
-    try:
-        return name in find_project(root or Path.cwd()).settings.subjects
-    except ProjectError:
-        return False

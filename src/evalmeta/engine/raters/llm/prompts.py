@@ -101,8 +101,8 @@ _PROMPTS: Final[Mapping[str, _Prompt]] = {
         criteria="what makes an answer to this question concise; at most five.",
     ),
     "instruction_following": _Prompt(
-        task="Say how well the answer follows the instructions it was given: those in the question, in the history and, "
-        "if there is one, in the expectation.",
+        task="Say how well the answer follows the instructions it was given: those in the question, in the history "
+        "and, if there is one, in the expectation.",
         criteria="each instruction that applies to this answer, such as its language, its form or what it must "
         "mention.",
     ),
