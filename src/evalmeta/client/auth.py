@@ -63,17 +63,10 @@ _PAGE: Final = "<!DOCTYPE html><meta charset=utf-8><title>evalmeta</title><p>{te
 
 
 async def fetch_session(renewal: Renewal, *, username: str = "", secrets: Secrets | None = None) -> TokenReply:
-    """Return a new session.
+    """Return a new session; raise LoginFailed if the org or the sf CLI refuses.
 
-    Args:
-        renewal: how to get it.
-        username: the user, for a login with a key.
-        secrets: the refresh token, for a login with one.
-
-    Raises:
-        LoginFailed: the org, or the sf CLI, refuses.
-        OrgUnreachable: the org does not answer.
-        UsageError: the key cannot be read or used, or an extra or sf is not installed.
+    `username` is for a login with a key, `secrets` has the refresh token of a login with one. Raise UsageError if the
+    key cannot be used, or an extra or sf is not installed.
     """
     match renewal:
         case ByKey():
@@ -96,10 +89,8 @@ async def fetch_session(renewal: Renewal, *, username: str = "", secrets: Secret
 async def renew_secrets(login: Login, logins: Logins, *, instead_of: str) -> Secrets:
     """Renew the session of a stored login and save it; use the one that another program has just saved.
 
-    `instead_of` is the expired access token.
-
-    Raises:
-        LoginFailed: the session cannot be renewed, or the org refuses; the error of `fetch_session` is its cause.
+    `instead_of` is the expired access token. Raise LoginFailed if the session cannot be renewed; the error of
+    `fetch_session` is its cause.
     """
     if login.renewal is None:
         raise LoginFailed(f"the session with {login.name} has ended")
@@ -130,10 +121,7 @@ async def post_grant(login_url: str, grant: Mapping[str, str]) -> TokenReply:
 async def fetch_identity(url: str, access_token: str) -> Login:
     """Return the login of an access token: its user, its org and the org's newest API version.
 
-    Raises:
-        LoginFailed: the org refuses the token.
-        OrgUnreachable: the org does not answer.
-        MessageUnreadable: a reply is not from an org.
+    Raise LoginFailed if the org refuses the token, MessageUnreadable if a reply is not from an org.
     """
     async with open_http(url) as http:
         user = await _fetch(http, "/services/oauth2/userinfo", access_token, read_user_info)
@@ -180,9 +168,7 @@ def _key(path: Path) -> bytes:
 async def fetch_sf_session(org: str) -> TokenReply:
     """Return the session of the sf CLI with an org, by alias or username.
 
-    Raises:
-        UsageError: sf is not installed.
-        LoginFailed: sf does not know the org, has no session with it, or times out.
+    Raise UsageError if sf is not installed, LoginFailed if it has no session with the org or times out.
     """
     shown = await _run(org, "display", "--verbose")
     token = text(shown, "accessToken")
@@ -240,19 +226,11 @@ async def log_in_with_browser(
     port: int = CALLBACK_PORT,
     wait: float = limits.WEB_LOGIN_SECONDS,
 ) -> TokenReply:
-    """Wait until the user has logged in with a browser, and return the session.
+    """Wait at most `wait` seconds until the user has logged in with a browser, and return the session.
 
-    Args:
-        login_url: the org's login address.
-        client_id: the connected app's consumer key.
-        show: called with the address to open, when the callback is ready.
-        client_secret: the app's secret, if it requires one.
-        port: the port of the callback `http://localhost:PORT/OauthRedirect`; 0 for any.
-        wait: the maximum number of seconds.
-
-    Raises:
-        LoginFailed: the org refused the login, or nobody logged in within the wait.
-        UsageError: the port is in use.
+    `show` is called with the address to open, when the callback `http://localhost:PORT/OauthRedirect` is ready; the
+    port 0 means any. `client_id` is the connected app's consumer key. Raise LoginFailed if the org refused the login or
+    nobody logged in, UsageError if the port is in use.
     """
     state, verifier = secrets.token_urlsafe(32), secrets.token_urlsafe(64)
     arrived: asyncio.Future[str] = asyncio.get_running_loop().create_future()

@@ -36,11 +36,7 @@ class Reply:
 
 
 def bearer(token: str) -> str:
-    """Return the Authorization header for an access token.
-
-    Raises:
-        UsageError: the token is not valid in a header. Libraries would show the token in their error.
-    """
+    """Return the Authorization header for a token; raise UsageError, without quoting it, if it is not valid."""
     if not _TOKEN.fullmatch(token):
         raise UsageError("the access token is empty or has characters that are not allowed in a token")
     return f"Bearer {token}"
@@ -49,8 +45,7 @@ def bearer(token: str) -> str:
 def open_http(url: str, *, transport: httpx.AsyncBaseTransport | None = None) -> httpx.AsyncClient:
     """Open a client for one org. It follows no redirects, and uses no proxy for orgs on this machine.
 
-    Raises:
-        UsageError: the address is not valid, or http on another machine; not checked with a `transport`.
+    Without a `transport`, raise UsageError if the address is not valid, or http on another machine.
     """
     if transport is None:
         org_url(url)
@@ -75,9 +70,7 @@ async def request(
 ) -> Reply:
     """Send one request of a login and return the reply.
 
-    Raises:
-        OrgUnreachable: the org does not answer.
-        MessageUnreadable: the reply is a redirect, or larger than `limits.MAX_LOGIN_BYTES`.
+    Raise OrgUnreachable without a reply, MessageUnreadable for a redirect or more than `limits.MAX_LOGIN_BYTES`.
     """
     url = str(http.base_url).rstrip("/")
     try:
@@ -105,11 +98,7 @@ def _connection_advice(url: str, error: httpx.HTTPError | TimeoutError) -> tuple
 
 
 async def read_limited(response: httpx.Response, max_bytes: int) -> bytes:
-    """Return the body of a reply.
-
-    Raises:
-        MessageUnreadable: the body is larger than `max_bytes`.
-    """
+    """Return the body of a reply; raise MessageUnreadable if it is larger than `max_bytes`."""
     body = bytearray()
     async for chunk in response.aiter_bytes():
         body += chunk
@@ -131,20 +120,15 @@ async def poll(
 ) -> _T:
     """Check a job immediately and then after pauses, until it is done; return the last status.
 
-    A check changes nothing, so it is repeated after transient errors, at most
-    `limits.MAX_POLL_ERRORS` times in a row.
+    A check changes nothing, so it is repeated after transient errors, at most `limits.MAX_POLL_ERRORS` times in a row;
+    then the last OrgBusy or OrgUnreachable is raised, while the job is still in progress.
 
     Args:
         check: requests the status once.
         is_done: returns whether a status is final.
         job_id: the job's id in messages.
-        wait: the maximum number of seconds; None to wait without a limit. A check that has
-            begun then has one more minute.
+        wait: seconds until WaitRanOut, or None. A check that has begun then has one more minute.
         every: seconds between the first two checks; each pause is 10 % longer, up to ten times as long.
-
-    Raises:
-        WaitRanOut: the job is still in progress.
-        OrgBusy, OrgUnreachable: too many errors in a row, or no reply within the wait; the job is still in progress.
     """
     is_answered = False
     waiting, backoff, pause = _Wait(job_id, wait), Backoff(first=every, most=limits.MAX_POLL_ERRORS), every
@@ -188,9 +172,8 @@ class _Wait:
 class Backoff:
     """Exponential back-off with jitter: count errors in a row and return the pause after each.
 
-    Args:
-        first: the maximum number of seconds after the first error; later pauses are up to 30 times as long.
-        most: the number of errors in a row after which to give up.
+    `first` is the maximum pause in seconds after the first error; later ones are up to 30 times as long. `most` is the
+    number of errors in a row after which to give up.
     """
 
     def __init__(self, *, first: float, most: int) -> None:
@@ -203,11 +186,7 @@ class Backoff:
         self._errors = 0
 
     def pause(self, error: OrgBusy | OrgUnreachable) -> float:
-        """Count an error and return the seconds to wait before the next attempt.
-
-        Raises:
-            OrgBusy, OrgUnreachable: the error itself, if it is not transient or the last one.
-        """
+        """Count an error and return the seconds to wait; raise it if it is not transient or the last one."""
         self._errors += 1
         if self._errors >= self._most or not _may_pass(error):
             raise error
@@ -218,16 +197,9 @@ class Backoff:
 async def send_with_retries(send: Callable[[], Awaitable[_T]], *, every: float, changes: bool = False) -> _T:
     """Send a request, and again after transient errors.
 
-    Args:
-        send: sends it once.
-        every: twice the seconds to wait after the first error; `Connection.poll_seconds`.
-        changes: whether the request changes the org. If so, it is repeated only if the org
-            certainly did not process it: it did not reach the org, or the org was busy.
-
-    Raises:
-        OrgBusy, OrgUnreachable: it failed `limits.MAX_ATTEMPTS` times, did not reach the org
-            twice, or may have been processed.
-        EvalmetaError: any other error, without a retry.
+    With `changes`, the request changes the org: it is repeated only if the org certainly did not process it, because
+    it did not reach the org or the org was busy. `every` is twice the seconds to wait after the first error. Raise the
+    last OrgBusy or OrgUnreachable after `limits.MAX_ATTEMPTS`, or when two requests did not reach the org.
     """
     backoff, unreached = Backoff(first=every / 2, most=limits.MAX_ATTEMPTS), 0
     while True:

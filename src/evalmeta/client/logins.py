@@ -1,7 +1,4 @@
-"""Stored logins: one file for each in a folder of the user, with the secrets in the keyring if one works.
-
-The operating system's keyring is used if the extra `keyring` is installed.
-"""
+"""Stored logins: one file for each in a folder of the user, with the secrets in the keyring if one works."""
 
 from __future__ import annotations
 
@@ -51,11 +48,7 @@ class Logins:
         self.folder = folder
 
     def list_logins(self) -> list[Login]:
-        """Return all logins, by name.
-
-        Raises:
-            UsageError: other users can read the folder or a file, or a file is not a valid login.
-        """
+        """Return all logins, by name; raise UsageError if others can read them or one is not valid."""
         if not self.folder.is_dir():
             return []
         found: list[Login] = []
@@ -66,12 +59,7 @@ class Logins:
         return sorted(found, key=lambda login: login.name.casefold())
 
     def find(self, name: str) -> Login:
-        """Return the login with an alias or username.
-
-        Raises:
-            NotFound: the login cannot be found.
-            UsageError: several orgs have the username; or as in `list_logins`.
-        """
+        """Return the login with an alias or username; raise NotFound, or UsageError if several orgs have it."""
         logins = self.list_logins()
         found = [each for each in logins if name == each.alias] or [
             each for each in logins if name.casefold() == each.username.casefold()
@@ -87,12 +75,7 @@ class Logins:
         raise NotFound(f"the login {name!r} cannot be found", actions=[*actions, "Log in: evalmeta org login --help"])
 
     def secrets_of(self, login: Login) -> Secrets:
-        """Return the secrets of a login.
-
-        Raises:
-            LoginFailed: the keyring does not return them.
-            UsageError: as in `list_logins`.
-        """
+        """Return the secrets of a login; raise LoginFailed if the keyring does not return them."""
         stored = object_at(_read(self._path(login)), "secrets")
         if not stored:
             kept = read_secret(_key(login))
@@ -104,10 +87,8 @@ class Logins:
     def save(self, login: Login, secrets: Secrets) -> Login:
         """Save a login and return it; replace the same user's login at the same org.
 
-        If another login has the alias, that login loses it. Without an alias, the login keeps its old one.
-
-        Raises:
-            UsageError: the folder cannot be written, or other users can read it.
+        If another login has the alias, that login loses it. Without an alias, the login keeps its old one. Raise
+        UsageError if the folder cannot be written, or other users can read it.
         """
         self._make_folder()
         for other in self.list_logins():

@@ -39,11 +39,8 @@ _DEFAULT_OPTIONS: Final = DeployOptions()
 async def submit(connection: Connection, zip_file: bytes, *, options: DeployOptions = _DEFAULT_OPTIONS) -> str:
     """Send a zip and return the id of its deployment, which continues in the org.
 
-    The call is repeated only if the org certainly did not accept the first one.
-
-    Raises:
-        OrgUnreachable: no reply; the org may have accepted the zip unless `is_undone`.
-        OrgError: the org refuses the call.
+    The call is repeated only if the org certainly did not accept the first one. After OrgUnreachable, the org may have
+    accepted the zip unless `is_undone`.
     """
     call = deploy_call(zip_file, options)
     job = await connection.retry(lambda: connection.call_for_one(call, AsyncResult), changes=True)
@@ -51,11 +48,7 @@ async def submit(connection: Connection, zip_file: bytes, *, options: DeployOpti
 
 
 async def check(connection: Connection, job_id: str) -> DeployResult:
-    """Return the current status of a deployment.
-
-    Raises:
-        OrgError: the org cannot be reached, or the user has no such deployment.
-    """
+    """Return the current status of a deployment."""
     return await connection.call_for_one(check_deploy_call(job_id), DeployResult)
 
 
@@ -66,12 +59,7 @@ async def follow(
     wait: float | None = limits.DEPLOY_WAIT_SECONDS,
     on_progress: Callable[[DeployResult], None] = lambda _: None,
 ) -> DeployResult:
-    """Wait until a deployment has succeeded or failed, and report its progress.
-
-    Raises:
-        OrgError: the org cannot be reached or refuses the call.
-        WaitRanOut: the deployment is still in progress after `wait` seconds.
-    """
+    """Wait until a deployment has succeeded or failed, and report its progress; raise WaitRanOut after `wait`."""
 
     async def refresh() -> DeployResult:
         result = await check(connection, job_id)
@@ -96,9 +84,7 @@ async def deploy(
 async def cancel(connection: Connection, job_id: str) -> None:
     """Ask the org to cancel a deployment; `follow` returns the outcome.
 
-    Raises:
-        OrgFault: the deployment is already over (INVALID_ID_FIELD), or belongs to another user.
-        OrgError: the org cannot be reached.
+    Raise OrgFault if it is already over (INVALID_ID_FIELD), or belongs to another user.
     """
     call = cancel_deploy_call(job_id)
     await connection.retry(lambda: connection.call_for_one(call, CancelResult), changes=True)
@@ -107,8 +93,7 @@ async def cancel(connection: Connection, job_id: str) -> None:
 async def quick_deploy(connection: Connection, validation_id: str) -> str:
     """Deploy exactly what the org has validated, and return the id of the deployment; raise like `submit`.
 
-    Raises:
-        OrgFault: the validation failed, was already used, is older than 10 days, or the org has changed since.
+    Raise OrgFault if the validation failed, was used, is older than 10 days, or the org has changed since.
     """
     call = quick_deploy_call(validation_id)
     return await connection.retry(lambda: connection.call_for_text(call), changes=True)
@@ -124,17 +109,8 @@ async def retrieve(
 ) -> RetrieveResult:
     """Retrieve the components of a manifest as a zip; members that are not in the org become messages.
 
-    Args:
-        connection: the org.
-        manifest: the components to retrieve.
-        single_package: omit the folder `unpackaged` in the zip.
-        wait: the maximum number of seconds; None to wait without a limit.
-        on_progress: called with every status.
-
-    Raises:
-        OrgFault: the retrieve failed.
-        OrgError: the org cannot be reached or refuses the call.
-        WaitRanOut: the retrieve is still in progress after `wait` seconds.
+    `single_package` omits the folder `unpackaged` in the zip, and `on_progress` is called with every status. Raise
+    OrgFault if the retrieve failed, WaitRanOut if it is still in progress after `wait` seconds.
     """
     call = retrieve_call(manifest, str(connection.api_version), single_package=single_package)
     job = await connection.retry(lambda: connection.call_for_one(call, AsyncResult))

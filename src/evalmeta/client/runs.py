@@ -111,10 +111,7 @@ async def wait_for_run(
 ) -> Run:
     """Wait until a run is over, report its progress, and return it with its results.
 
-    Raises:
-        NotFound: the run is not in the org.
-        WaitRanOut: the run is still in progress after `wait` seconds.
-        OrgError: the org cannot be reached, or fails to return results too many times in a row.
+    Raise NotFound, WaitRanOut after `wait` seconds, or OrgError after too many errors in a row.
     """
     if not connection.is_ours:
         return await _wait_for_salesforce_run(connection, run_id, definition, wait, on_progress)
@@ -123,12 +120,7 @@ async def wait_for_run(
 
 
 async def fetch_run(connection: Connection, run_id: str, *, definition: str = "") -> Run:
-    """Return a run with its results so far.
-
-    Raises:
-        NotFound: the run is not in the org.
-        OrgError: the org cannot be reached, or returns no results of a completed run.
-    """
+    """Return a run with its results so far; raise NotFound, or OrgError if a completed run has no results."""
     if connection.is_ours:
         return await fetch_results(connection, run_id, definition=definition)
     run, fault = await _fetch_salesforce_run(connection, run_id, definition)
@@ -144,12 +136,7 @@ async def poll_run(
     wait: float | None = None,
     on_progress: Callable[[Progress], None] = lambda _: None,
 ) -> Progress:
-    """Wait until a run in an org of evalmeta is over, and report its progress.
-
-    Raises:
-        NotFound: the run is not in the org.
-        WaitRanOut: the run is still in progress after `wait` seconds.
-    """
+    """Wait until a run in an org of evalmeta is over, and report its progress; raise like `wait_for_run`."""
 
     async def check() -> Progress:
         reply = await connection.get(_path(run_id))
@@ -170,9 +157,7 @@ async def poll_run(
 async def fetch_results(connection: Connection, run_id: str, *, definition: str = "") -> Run:
     """Return a run with its results so far; evalmeta's own orgs return them in pages.
 
-    Raises:
-        NotFound: the run is not in the org.
-        MessageUnreadable: the reply is not a results object, or the pages never end.
+    Raise NotFound, or MessageUnreadable if the reply is not a results object or the pages never end.
     """
     cases: list[CaseResult] = []
     after = _FIRST_PAGE if connection.is_ours else ""
@@ -196,10 +181,7 @@ async def _fetch_page(connection: Connection, run_id: str, after: str) -> JsonOb
 async def cancel_run(connection: Connection, run_id: str) -> None:
     """Cancel a run; finished cases stay.
 
-    Raises:
-        NotFound: the run is not in the org.
-        EvalmetaError: the run is already over.
-        OrgError: the org does not cancel it, or cannot be reached.
+    Raise NotFound, EvalmetaError if it is already over, or OrgError if the org does not cancel it.
     """
     see = Suggestion("See its results", "test", "results", "--job-id", run_id)
     try:
@@ -213,22 +195,14 @@ async def cancel_run(connection: Connection, run_id: str) -> None:
 
 
 async def fetch_definition(connection: Connection, run_id: str) -> RunDefinition:
-    """Return the definition of a run, what is deployed now, and whether the run has no worker.
-
-    Raises:
-        NotFound: the run is not in the org.
-        OrgError: the org cannot be reached or refuses the call.
-    """
+    """Return the definition of a run, what is deployed now, and whether the run has no worker."""
     return read_run_definition(await connection.retry(lambda: connection.get(f"{_path(run_id)}/definition")))
 
 
 async def extend_run(connection: Connection, run_id: str, *, iterations: int) -> None:
     """Add iterations to a finished run; only the new ones run.
 
-    Raises:
-        NotFound: the run is not in the org.
-        UsageError: the run is not over, or has that many iterations already.
-        OrgError: the org cannot be reached or refuses the call.
+    Raise NotFound, or UsageError if the run is not over or has that many iterations already.
     """
     await _post(connection, f"{_path(run_id)}/extend", {"iterations": iterations})
 
@@ -236,12 +210,8 @@ async def extend_run(connection: Connection, run_id: str, *, iterations: int) ->
 async def rescore_run(connection: Connection, run_id: str, options: RunOptions, *, as_deployed: bool) -> str:
     """Start a run that scores the answers of a finished run again, and return its id.
 
-    `as_deployed` uses the definition as it is deployed now, not as it was.
-
-    Raises:
-        NotFound: the run is not in the org.
-        UsageError: the run is not over, or an option is out of range.
-        OrgError: the org cannot be reached or refuses the call.
+    `as_deployed` uses the definition as it is deployed now, not as it was. Raise NotFound, or UsageError if the run is
+    not over or an option is out of range.
     """
     body: JsonObject = {"runOptions": write_options(options), "asDeployed": as_deployed}
     return await _post(connection, f"{_path(run_id)}/rescore", body)

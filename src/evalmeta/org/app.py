@@ -121,13 +121,7 @@ def _rest_error(status: int, code: str, message: str) -> Response:
 async def embedded_org(project: Project, *, detached: bool = False) -> AsyncIterator[tuple[Starlette, str]]:
     """Open the embedded org of a project; yield its application and a token.
 
-    Args:
-        project: the project, whose state folder and subjects the org uses.
-        detached: whether runs continue in a process of their own when the org is closed; otherwise
-            they stop and can be resumed.
-
-    Raises:
-        StoreError: the state folder's database cannot be used.
+    With `detached`, runs continue in a separate process when the org is closed; otherwise they stop and can be resumed.
     """
     with open_database(project.state_dir) as database:
         workers = DetachedWorker(project.root, project.state_dir) if detached else InProcessWorkers()

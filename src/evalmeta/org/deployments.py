@@ -278,12 +278,9 @@ class Package:
 
 
 def unpack(zip_file: bytes, options: DeployOptions) -> Package:
-    """Read a zip and check every component in it.
+    """Read a zip and check every component in it; raise ArchiveError if it cannot be read or trusted.
 
     Without `single_package`, every folder with a package.xml is a package.
-
-    Raises:
-        ArchiveError: the zip cannot be read or trusted.
     """
     entries = read_zip(zip_file)
     packages = [_unpack(_below(prefix, entries), options) for prefix in _prefixes(entries)]

@@ -34,11 +34,7 @@ _POLL_SECONDS: Final = 0.5
 
 
 def submit_deployment(org: Organization, user: User, zip_file: bytes, options: DeployOptions) -> str:
-    """Accept a deployment and return its id; it is on disk before this returns.
-
-    Raises:
-        OrgFault: too many jobs are waiting.
-    """
+    """Accept a deployment and return its id, when it is on disk; raise OrgFault if too many jobs wait."""
     return _submit(org, "deploy", user, zip_file, options=write_options(options), check_only=options.check_only)
 
 
@@ -49,11 +45,7 @@ def submit_retrieve(org: Organization, user: User, manifest: Manifest, *, single
 
 
 def check_deployment(org: Organization, user: User, job_id: str, *, details: bool = True) -> bytes:
-    """Return the reply to checkDeployStatus.
-
-    Raises:
-        OrgFault: the user has no such job.
-    """
+    """Return the reply to checkDeployStatus; raise OrgFault if the user has no such job."""
     job = find_job(org, "deploy", user, job_id)
     reply = org.jobs.reply(job.id)
     if reply is None:
@@ -74,11 +66,7 @@ def check_retrieve(org: Organization, user: User, job_id: str) -> bytes:
 
 
 def cancel_deployment(org: Organization, user: User, job_id: str) -> CancelResult:
-    """Request that a deployment is canceled before it changes anything.
-
-    Raises:
-        OrgFault: the user has no such job, or it is over.
-    """
+    """Request that a deployment is canceled before it changes anything; raise OrgFault if it is over."""
     with org.database.transaction():
         job = find_job(org, "deploy", user, job_id)
         if job.is_over:
@@ -91,9 +79,7 @@ def cancel_deployment(org: Organization, user: User, job_id: str) -> CancelResul
 def quick_deploy(org: Organization, user: User, validation_id: str) -> str:
     """Accept a deployment of exactly the validated bytes, and return its id.
 
-    Raises:
-        OrgFault: the user has no such validation; it failed, is older than 10 days or was already
-            used; or the org has changed since.
+    Raise OrgFault if the validation failed, is older than 10 days, was already used, or the org has changed since.
     """
     with org.database.transaction():
         validation = org.jobs.get("deploy", validation_id)
@@ -112,11 +98,7 @@ def quick_deploy(org: Organization, user: User, validation_id: str) -> str:
 
 
 def find_job(org: Organization, kind: JobKind, user: User, job_id: str) -> Job:
-    """Return a job of a user; an admin may see every job.
-
-    Raises:
-        OrgFault: the user has no such job.
-    """
+    """Return a job of a user, any job for an admin; raise OrgFault if the user has no such job."""
     job = org.jobs.get(kind, job_id)
     if job is None or not _may_see(user, job):
         raise OrgFault(f"invalid cross reference id {job_id[:80]}", code="INVALID_CROSS_REFERENCE_KEY")
@@ -166,10 +148,9 @@ def _may_see(user: User, job: Job) -> bool:
 
 
 class JobQueue:
-    """Run jobs in a thread with a database connection of its own; several processes may share a database.
+    """Run jobs in a thread with its own database connection; several processes may share a database.
 
-    Attributes:
-        org: the org of the jobs; set it before the first `wake`.
+    Set `org` before the first `wake`.
     """
 
     def __init__(self) -> None:
@@ -219,8 +200,7 @@ class JobQueue:
 def run_jobs(org: Organization, *, until: Callable[[], bool] = lambda: False) -> None:
     """Run every waiting job, oldest first, and those whose worker died; stop early when `until` is true.
 
-    Raises:
-        StoreError: the database cannot be used; unfinished jobs stay in the queue.
+    After StoreError, unfinished jobs stay in the queue.
     """
     worker = new_worker()
     with working(worker):

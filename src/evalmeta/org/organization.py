@@ -110,13 +110,7 @@ class Organization:
 
 
 async def run_in_thread(org: Organization, do: Callable[[Organization], _T]) -> _T:
-    """Return `do(org)`, called in a thread with a database connection of its own.
-
-    The event loop answers other requests while a writer waits for the database or a large reply is built.
-
-    Raises:
-        StoreError: the database cannot be opened.
-    """
+    """Return `do(org)`, called in a thread with a new database connection, so that the event loop is not blocked."""
 
     def work() -> _T:
         with closing(open_database(org.database.path.parent)) as database:

@@ -45,13 +45,7 @@ _DEFAULT_PORTS: Final = {"http": 80, "https": 443}
 
 @dataclass(slots=True)
 class _RequestState:
-    """The state of one request.
-
-    Attributes:
-        status: the status of the reply; 0 before it begins.
-        is_answered: whether the whole reply was sent.
-        size: the received bytes of the body.
-    """
+    """The state of one request; `status` is 0 before the reply begins, `size` counts the body's received bytes."""
 
     path: str
     began: float
@@ -221,13 +215,7 @@ class Hosts:
 
 
 def hosts_of(bound: str, port: int, *, others: Iterable[str] = ()) -> Hosts:
-    """Return the host names of a server.
-
-    Args:
-        bound: the address or name at which it listens.
-        port: the port at which it listens.
-        others: other names, valid with any port.
-    """
+    """Return the host names of a server that listens at `bound`; `others` are valid with any port."""
     names = {_normalised(bound)} | (set(_LOOPBACK_NAMES) if is_loopback(bound) or is_unspecified(bound) else set())
     return Hosts(frozenset(names), port, frozenset(map(_normalised, others)), any_address=is_unspecified(bound))
 

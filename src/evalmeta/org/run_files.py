@@ -60,12 +60,7 @@ class RunFile:
 def record_file(
     root: Path, file: str, *, subject_name: str, subject: JsonObject | None, reading: Reading = _DEFAULT_READING
 ) -> RunFile:
-    """Return what a run stores of a file as it is now.
-
-    Raises:
-        NotFound: the file cannot be found.
-        OrgFault: the subject's settings are not valid.
-    """
+    """Return what a run stores of a file as it is now; raise NotFound, or OrgFault for invalid settings."""
     try:
         settings = _subject_settings(subject)
     except ValidationError as error:
@@ -107,9 +102,7 @@ def subjects_of_run(
 def read_run_file(root: Path, recorded: RunFile, name: str) -> Evaluation:
     """Read the cases of a run's file again.
 
-    Raises:
-        SettingsError: the file has changed since the run was created, or cannot be found.
-        FormatError: the file cannot be read.
+    Raise SettingsError if the file has changed since the run was created, FormatError if it cannot be read.
     """
     digest = current_digest(root, recorded)
     if digest != recorded.digest:

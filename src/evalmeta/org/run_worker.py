@@ -40,12 +40,9 @@ if TYPE_CHECKING:
 async def work(org: Organization, run_id: str) -> None:
     """Execute the missing cases of a run; do nothing if another worker has it.
 
-    When it is cancelled, or the database cannot be used, the worker keeps the finished results
-    and releases the run. Any other exception ends the run as ERROR. A run that was canceled, or
-    that another worker has claimed, is left as it is.
-
-    Raises:
-        StoreError: the database is locked for too long, full, or broken.
+    When it is cancelled, or the database cannot be used (StoreError), the worker keeps the finished results and
+    releases the run. Any other exception ends the run as ERROR. A run that was canceled, or that another worker has
+    claimed, is left as it is.
     """
     run = org.runs.get(run_id)
     worker = new_worker()
@@ -67,10 +64,7 @@ async def work(org: Organization, run_id: str) -> None:
 
 
 def main(root: str, *run_ids: str) -> int:
-    """Execute runs of the project in `root`; skip a run that another worker has.
-
-    Return the exit code of the process: 4 if the database could not be used for one of the runs.
-    """
+    """Execute runs of the project in `root` and return the exit code; skip a run that another worker has."""
     project = find_project(Path(root))
     settings = project.settings
     with open_database(project.state_dir) as database:
@@ -111,11 +105,7 @@ async def _execute(org: Organization, run: Run, journal: RunJournal) -> None:
 
 @asynccontextmanager
 async def rater_of(org: Organization, options: RunOptions) -> AsyncIterator[Rater]:
-    """Open the rater of a run; errors while it is closed never change a result.
-
-    Raises:
-        SettingsError: the rater is not configured or cannot be used.
-    """
+    """Open the rater of a run, or raise SettingsError; errors while it is closed never change a result."""
     from evalmeta.engine.case_run import close  # noqa: PLC0415 - loads the engine
     from evalmeta.engine.raters import bind_rater  # noqa: PLC0415 - loads the rules rater, 77 ms
 

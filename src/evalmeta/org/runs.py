@@ -39,11 +39,8 @@ _ENDED_EARLY: Final = frozenset({RunStatus.ERROR, RunStatus.TERMINATED})
 def start_run(org: Organization, kind: MetadataType, name: str, options: RunOptions, *, user: User = ADMIN) -> str:
     """Create a run of a deployed definition, launch a worker for it, and return its id.
 
-    Raises:
-        NotFound: the definition is not deployed.
-        SubjectNotBound: no adapter is bound to its subject.
-        SettingsError: the adapter or the rater cannot be used.
-        OrgFault: an option is out of range.
+    Raise NotFound, SubjectNotBound, SettingsError if the adapter or the rater cannot be used, or OrgFault if an option
+    is out of range.
     """
     content = org.components.content(kind.name, name)
     if content is None:
@@ -62,20 +59,8 @@ def start_file_run(
 ) -> str:
     """Create a run of a file that is not deployed, launch a worker for it, and return its id.
 
-    Args:
-        org: the project's own embedded org.
-        file: the file, relative to the project's folder.
-        options: how to run it.
-        subject_name: the name of the agent.
-        subject: the agent's settings; None to use the project's settings for that name.
-        reading: how the project reads such files.
-
-    Raises:
-        OrgFault: the org is served and reads no files, or an option is out of range.
-        NotFound: the file cannot be found.
-        FormatError: the file cannot be read.
-        SubjectNotBound: no adapter is bound to its subject.
-        SettingsError: the adapter or the rater cannot be used.
+    The file is relative to the project's folder; `subject` has the agent's settings, by default the project's. Raise
+    OrgFault if the org is served and reads no files, FormatError if the file cannot be read, or like `start_run`.
     """
     if not org.reads_files:
         raise OrgFault("this org runs only deployed definitions, not files", code="INVALID_API_INPUT")
@@ -111,12 +96,7 @@ def _insert(
 
 
 def check_options(org: Organization, options: RunOptions) -> None:
-    """Check that a run can have these options.
-
-    Raises:
-        OrgFault: an option is out of range.
-        SettingsError: the rater is not configured.
-    """
+    """Raise OrgFault if an option is out of range, SettingsError if the rater is not configured."""
     if problem := invalid_option(options):
         raise OrgFault(f"runOptions.{problem}", code="INVALID_API_INPUT")
     rater_settings_of(org, options)
@@ -145,10 +125,7 @@ def invalid_option(options: RunOptions) -> str | None:
 def extend_run(org: Organization, run: Run, *, iterations: int) -> None:
     """Add iterations to a finished run and launch a worker, which runs only the new ones.
 
-    Raises:
-        OrgFault: the run is not over, has that many iterations already, or scores another run's answers.
-        SubjectNotBound: no adapter is bound to its subject now.
-        SettingsError: the adapter or the rater cannot be used now.
+    Raise OrgFault if the run is not over, has that many iterations already, or scores another run's answers.
     """
     _check_over(run)
     if run.answers_of is not None:
@@ -169,16 +146,8 @@ def extend_run(org: Organization, run: Run, *, iterations: int) -> None:
 def rescore_run(org: Organization, run: Run, options: RunOptions, *, as_deployed: bool, user: User = ADMIN) -> str:
     """Create a run that scores the answers of a finished run again, launch a worker, and return its id.
 
-    Args:
-        org: the org of both runs.
-        run: the run that has the answers.
-        options: how to score them; the selection of cases and iterations is the run's own.
-        as_deployed: use the definition as it is deployed now, not as it was.
-        user: the owner of the new run.
-
-    Raises:
-        OrgFault: the run is not over; the definition, or all of the run's cases, are no longer deployed;
-            or an option is out of range.
+    The selection of cases and iterations is the first run's. `as_deployed` uses the definition as it is deployed now.
+    Raise OrgFault if the run is not over, its cases are no longer deployed, or an option is out of range.
     """
     _check_over(run)
     content = _current_content(org, run) if as_deployed else org.runs.content(run.id)
@@ -223,11 +192,7 @@ def _current_content(org: Organization, run: Run) -> bytes | None:
 
 
 def evaluation_of_run(org: Organization, run: Run) -> Evaluation:
-    """Return the evaluation of a run: its definition, or file, as it was when the run was created.
-
-    Raises:
-        SettingsError: the file has changed or cannot be found.
-    """
+    """Return a run's evaluation as it was when the run was created; raise SettingsError if its file changed."""
     return _evaluation_of_content(org, org.runs.content(run.id), run.definition)
 
 

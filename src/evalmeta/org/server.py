@@ -76,17 +76,8 @@ async def serve(
 ) -> None:
     """Serve the org of a project until SIGINT or SIGTERM; runs in progress continue in their own processes.
 
-    Args:
-        project: the project, whose state folder and subjects the org uses.
-        host: the address or name to listen at.
-        port: the port to listen at; 0 for any free port.
-        names: other names that are valid in the Host header.
-        on_start: called when the server accepts requests.
-        logs_to_stderr: whether to log to stderr, in addition to `logs/server.log`.
-
-    Raises:
-        UsageError: a server is already running, or this one cannot listen there.
-        StoreError: the state folder cannot be used.
+    `port` 0 means any free port, `names` are other valid names in the Host header, and `on_start` is called when the
+    server accepts requests. Raise UsageError if a server is already running, or this one cannot listen there.
     """
     running = read_server(project.state_dir)
     if running:
@@ -108,11 +99,7 @@ async def serve(
 
 
 def listen(host: str, port: int) -> socket.socket:
-    """Return a listening socket.
-
-    Raises:
-        UsageError: it cannot be opened.
-    """
+    """Return a listening socket; raise UsageError if it cannot be opened."""
     try:
         family = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)[0][0]
         return socket.create_server((host, port), family=family, backlog=2 * limits.MAX_REQUESTS)
@@ -241,11 +228,7 @@ class _Formatter(logging.Formatter):
 
 
 def open_log(path: Path, *, to_stderr: bool) -> None:
-    """Open the log of this process, with two older files of the same maximum size.
-
-    Raises:
-        OSError: the file cannot be written.
-    """
+    """Open the log of this process, with two older files of the same maximum size; raise OSError."""
     path.parent.mkdir(exist_ok=True)
     handlers: list[logging.Handler] = [
         RotatingFileHandler(path, maxBytes=limits.MAX_LOG_BYTES, backupCount=2, encoding="utf-8")

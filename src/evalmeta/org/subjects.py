@@ -31,12 +31,7 @@ _T = TypeVar("_T")
 
 
 def check_subject(org: Organization, evaluation: Evaluation, content: bytes) -> None:
-    """Check that the agent of an evaluation can be used; `content` is what a run stores for the evaluation.
-
-    Raises:
-        SubjectNotBound: no adapter is bound to the agent.
-        SettingsError: the adapter cannot be used.
-    """
+    """Check that the agent of an evaluation can be used; `content` is what its run stores; see `bind_subject`."""
     bind_subject(
         subjects_of_run(org.subjects, evaluation.subject_name, content),
         evaluation.subject_name,
@@ -56,9 +51,7 @@ def bind_subject(
 ) -> Subject:
     """Return the subject that the settings bind to the name of an agent or a prompt template.
 
-    Raises:
-        SubjectNotBound: no adapter is bound to the name.
-        SettingsError: the adapter cannot be used.
+    Raise SubjectNotBound without an adapter for the name, SettingsError if the adapter cannot be used.
     """
     settings = subjects.get(subject_name)
     if settings is None:
@@ -76,11 +69,7 @@ def bind_subject(
 def rater_settings(
     raters: Mapping[str, RaterSettings], name: str, *, settings_name: str = SETTINGS_FILE
 ) -> RaterSettings:
-    """Return the settings of a rater; the rater `rules` needs none.
-
-    Raises:
-        SettingsError: the rater is not configured.
-    """
+    """Return the settings of a rater (`rules` needs none); raise SettingsError if it is not configured."""
     if name in raters:
         return raters[name]
     if name == "rules":
@@ -97,12 +86,7 @@ def rater_settings_of(org: Organization, options: RunOptions) -> RaterSettings:
 
 
 def check_login(org: str) -> None:
-    """Check that the user has a login with an alias or username, without any request.
-
-    Raises:
-        SettingsError: the login cannot be found.
-        UsageError: several orgs have the username, or other users can read the stored logins.
-    """
+    """Check without a request that the user has a login with an alias or username; raise SettingsError."""
     try:
         user_logins().find(org)
     except NotFound as error:
@@ -113,10 +97,7 @@ def check_login(org: str) -> None:
 async def sign_in(org: str, *, instead_of: str = "") -> SignedIn:
     """Return the session of the user's login with an alias or username; renew it if its token is `instead_of`.
 
-    Raises:
-        NotFound: the login cannot be found.
-        LoginFailed: the keyring does not return the secrets, or the session has ended and cannot be renewed.
-        UsageError: other users can read the stored logins.
+    Raise NotFound, LoginFailed if it has no usable session, or UsageError if others can read the stored logins.
     """
     from evalmeta.client.auth import renew_secrets  # noqa: PLC0415 - httpx, which only agents in other orgs need
 

@@ -43,9 +43,8 @@ class InProcessWorkers:
     def launch(self, run_id: str) -> None:
         """Start to work on a run, unless this process already does.
 
-        Raises:
-            StoreError: an earlier attempt failed because the database cannot be used, or was
-                locked for too long. Another attempt would call the agent again without keeping results.
+        Raise StoreError if an earlier attempt failed because the database cannot be used, or was locked for too long.
+        Another attempt would call the agent again without keeping results.
         """
         running = self._tasks.get(run_id)
         if self.org is None or (running is not None and not running.done()):
@@ -84,11 +83,7 @@ class DetachedWorker:
             self._run_ids.append(run_id)
 
     async def close(self) -> None:
-        """Start the process, which logs to the state folder.
-
-        Raises:
-            StoreError: it cannot be started; the runs can be resumed.
-        """
+        """Start the process, which logs to the state folder; after StoreError, the runs can be resumed."""
         if not self._run_ids:
             return
         try:

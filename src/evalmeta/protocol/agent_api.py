@@ -94,10 +94,7 @@ def plan_path(session_id: str, plan_id: str) -> str:
 
 
 def start_body(*, key: str, instance_url: str, bypass_user: bool, variables: Iterable[JsonObject]) -> JsonObject:
-    """Return the request for a session; `key` is a new UUID.
-
-    With `bypass_user`, the agent acts as its own user, otherwise as the token's user.
-    """
+    """Return the request for a session; `key` is a new UUID. With `bypass_user`, the agent acts as its own user."""
     return {
         "externalSessionKey": key,
         "instanceConfig": {"endpoint": instance_url},
@@ -113,35 +110,24 @@ def text_body(sequence_id: int, utterance: str) -> JsonObject:
 
 
 def variables(context: Iterable[ContextVariable], types: Mapping[str, str]) -> list[JsonObject]:
-    """Return context variables in the API's form.
+    """Return context variables in the API's form; raise ValueError if a value does not have its type in `types`.
 
-    The type is that in `types`, or else Boolean for `true` and `false` in any case, or else Text. A
-    Boolean that is sent as Text is never true for the agent. Standard variables get their prefix
-    `$Context.`; with that prefix, names of custom fields lose `__c`.
-
-    Raises:
-        ValueError: a value does not have its type in `types`.
+    Without a type in `types`, `true` and `false` in any case are Boolean, because a Boolean that is sent as Text is
+    never true for the agent; other values are Text. Standard variables get their prefix `$Context.`; with that prefix,
+    names of custom fields lose `__c`.
     """
     return [_variable(each.name, each.value, types.get(each.name)) for each in context]
 
 
 def read_session_id(reply: JsonObject) -> str:
-    """Return the id of a new session.
-
-    Raises:
-        MessageUnreadable: the reply has none.
-    """
+    """Return the id of a new session; raise MessageUnreadable if the reply has none."""
     if session_id := text(reply, "sessionId"):
         return session_id
     raise MessageUnreadable("the reply has no sessionId")
 
 
 def read_reply(reply: JsonObject) -> AgentReply:
-    """Read the reply to a message; messages without an answer or failure are ignored.
-
-    Raises:
-        MessageUnreadable: the reply has no list of messages.
-    """
+    """Read the reply to a message, ignoring messages without an answer or failure."""
     if not isinstance(value_at(reply, "messages"), list):
         raise MessageUnreadable("the reply has no list of messages")
     messages = list_of_objects(reply, "messages")

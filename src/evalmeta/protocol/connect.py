@@ -3,8 +3,6 @@
 evalmeta adds keys where the API has none: `evalmeta` beside `status`; `iteration`, `verdict`, `name` and
 `earlierTurns` in a case; `partialScore`, `rater`, `threshold`, `turn` and `measured` in a result. Over HTTP,
 text is HTML-escaped, as in Salesforce's orgs; in files it is plain, and `evalmeta` says so.
-
-Run options as JSON, an extension for orgs of evalmeta, also stored with runs.
 """
 
 from __future__ import annotations
@@ -89,14 +87,10 @@ _VERDICTS: Final = {
 
 
 def write_run(run: Run, *, escape: bool, placeholders: Sequence[CaseResult] = ()) -> JsonObject:
-    """Write a run as the results object.
+    """Write a run as the results object, escaped for HTTP or plain for files.
 
-    Args:
-        run: the run with its cases.
-        escape: whether to write for HTTP, not for files. Over HTTP, an ERROR run is COMPLETED too,
-            because Salesforce's clients would poll it forever; `evalmeta` has the real status.
-        placeholders: cases for clients that need a result for every expectation, instead of cases
-            that ended in an error or never ran; `read_run` removes them.
+    Over HTTP, an ERROR run is COMPLETED too, because Salesforce's clients would poll it forever; `evalmeta` has the
+    real status. `placeholders` are for clients that need a result for every expectation; `read_run` removes them.
     """
     by_case = {(each.iteration, each.number): {**write_case(each), STANDS_FOR: "nothing"} for each in placeholders}
     cases = []
@@ -125,13 +119,10 @@ def write_run(run: Run, *, escape: bool, placeholders: Sequence[CaseResult] = ()
 
 
 def read_run(source: JsonObject, *, run_id: str = "", definition: str = "") -> Run:
-    """Read a results object in any known variant.
+    """Read a results object in any known variant; raise MessageUnreadable if it is not one, or nested too deeply.
 
     It may be inside `{status, result, warnings}`, HTML-escaped or plain, with lists as lists or as text, and
     with or without data. Unfinished cases are left out.
-
-    Raises:
-        MessageUnreadable: it is not a results object, or nested too deeply to be written again.
     """
     source = object_at(source, "result") or source
     if not isinstance(source.get("testCases"), list):
@@ -388,11 +379,7 @@ def write_run_definition(definition: RunDefinition) -> JsonObject:
 
 
 def read_run_definition(source: JsonObject) -> RunDefinition:
-    """Read the definition of a run.
-
-    Raises:
-        MessageUnreadable: it is not valid base64.
-    """
+    """Read the definition of a run; raise MessageUnreadable if it is not valid base64."""
     current = optional_text(source, "now")
     try:
         original = b64decode(text(source, "then"), validate=True)

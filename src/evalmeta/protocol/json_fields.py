@@ -26,11 +26,7 @@ _END: Final = 253_402_300_800.0
 
 
 def read_object(data: bytes) -> JsonObject:
-    """Return a JSON object.
-
-    Raises:
-        MessageUnreadable: the bytes are not valid JSON, or not an object.
-    """
+    """Return a JSON object; raise MessageUnreadable if the bytes are not one."""
     try:
         value = orjson.loads(data)
     except orjson.JSONDecodeError:
@@ -104,10 +100,8 @@ def list_of_objects(source: JsonObject, key: str) -> list[JsonObject]:
 def org_url(text: str) -> str:
     """Return the normalised address of an org: the scheme, the host in lower case, and any non-default port.
 
-    The default scheme is https, and http for this machine. A path is removed.
-
-    Raises:
-        UsageError: the address is not valid, contains a user, or is http on another machine.
+    The default scheme is https, and http for this machine. A path is removed. Raise UsageError if the address is
+    not valid, contains a user, or is http on another machine.
     """
     parts = _split(text.strip())
     host = parts.hostname or ""

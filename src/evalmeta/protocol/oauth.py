@@ -113,8 +113,7 @@ def authorize_url(login_url: str, client_id: str, *, redirect_uri: str, state: s
 def read_callback(query: str, *, state: str) -> str | None:
     """Return the code of a browser login; None if the request does not belong to this login.
 
-    Raises:
-        LoginFailed: the org redirected the browser with an error.
+    Raise LoginFailed if the org redirected the browser with an error.
     """
     fields = {name: values[0] for name, values in parse_qs(query, max_num_fields=20).items()}
     if not hmac.compare_digest(fields.get("state", "").encode(), state.encode()):
@@ -127,9 +126,7 @@ def read_callback(query: str, *, state: str) -> str | None:
 def read_token_reply(status: int, body: bytes, *, url: str) -> TokenReply:
     """Read the reply to a grant that was sent to `url`.
 
-    Raises:
-        LoginFailed: the org refused it; the message contains its error and description.
-        MessageUnreadable: the reply is neither a session nor an error.
+    Raise LoginFailed with the org's error if it refused the grant, MessageUnreadable for any other reply.
     """
     reply = _object(status, body, url)
     if status != _OK:
@@ -152,8 +149,7 @@ def audience_of(login_url: str) -> str:
 def read_auth_url(line: str) -> AuthUrl:
     """Read `force://CLIENT:SECRET:REFRESH@INSTANCE`, or the short form `force://REFRESH@INSTANCE`.
 
-    Raises:
-        UsageError: it is not valid; the message contains no part of it.
+    The message of its UsageError contains no part of the line.
     """
     found = _AUTH_URL.fullmatch(line.strip())
     if found is None:
@@ -197,17 +193,10 @@ def _refused(code: str, description: str) -> LoginFailed:
 
 
 def write_assertion(key: bytes, *, client_id: str, username: str, audience: str, now: float) -> str:
-    """Return a JWT bearer assertion, signed with RS256.
+    """Return a JWT bearer assertion, signed with RS256 and valid for `limits.ASSERTION_SECONDS` from `now`.
 
-    Args:
-        key: an RSA private key in PEM format.
-        client_id: the connected app's consumer key.
-        username: the user to log in.
-        audience: the login host.
-        now: seconds since the epoch; the assertion is valid for `limits.ASSERTION_SECONDS` from then.
-
-    Raises:
-        UsageError: the key cannot sign, or the extra `oauth` is not installed.
+    The key is an RSA private key in PEM format, the audience is the login host. Raise UsageError if the key cannot
+    sign, or if the extra `oauth` is not installed.
     """
     try:
         from joserfc import errors, jwk, jwt  # noqa: PLC0415 - an extra
@@ -237,11 +226,7 @@ class UserInfo:
 
 
 def read_user_info(body: bytes) -> UserInfo:
-    """Read the reply of `/services/oauth2/userinfo`.
-
-    Raises:
-        MessageUnreadable: it is not valid.
-    """
+    """Read the reply of `/services/oauth2/userinfo`; raise MessageUnreadable if it is not valid."""
     reply = read_object(body)
     user_id, org_id = text(reply, "user_id"), text(reply, "organization_id")
     if not (user_id and org_id):
@@ -250,11 +235,7 @@ def read_user_info(body: bytes) -> UserInfo:
 
 
 def read_newest_version(body: bytes) -> ApiVersion:
-    """Return the newest API version in the reply of `/services/data`.
-
-    Raises:
-        MessageUnreadable: it lists no versions.
-    """
+    """Return the newest API version in the reply of `/services/data`; raise MessageUnreadable without one."""
     versions = [version for row in _rows(body) if (version := parse_api_version(text(row, "version")))]
     if not versions:
         raise MessageUnreadable("it lists no API versions")
@@ -262,11 +243,7 @@ def read_newest_version(body: bytes) -> ApiVersion:
 
 
 def is_evalmeta(body: bytes) -> bool:
-    """Return whether the reply of `/services/data` is from one of evalmeta's own orgs.
-
-    Raises:
-        MessageUnreadable: it is not valid JSON.
-    """
+    """Return whether the reply of `/services/data` is from one of evalmeta's own orgs."""
     return any(text(row, "engine") == ENGINE for row in _rows(body))
 
 

@@ -121,11 +121,7 @@ def write_call(operation: Node, *, session: str, client: str) -> bytes:
 
 
 def read_call(data: bytes) -> Call:
-    """Read a call from an envelope.
-
-    Raises:
-        MessageUnreadable: the bytes are not a SOAP call.
-    """
+    """Read a call from an envelope; raise MessageUnreadable if the bytes are not a SOAP call."""
     body, zip_file, session = _read_body(
         data, max_bytes=limits.MAX_ENVELOPE_BYTES, max_elements=limits.MAX_ENVELOPE_ELEMENTS
     )
@@ -150,10 +146,7 @@ def read_job_id(call: Call) -> str:
 
 
 def read_retrieve(call: Call) -> tuple[Manifest, bool]:
-    """Return the manifest of a retrieve call, and whether to return a single package.
-
-    jsforce names the request `request`, the WSDL `retrieveRequest`.
-    """
+    """Return the manifest of a retrieve call (`request` in jsforce), and whether to return a single package."""
     request = find(call.operation, "retrieveRequest") or find(call.operation, "request")
     unpackaged = find(request, "unpackaged") if request else None
     if request is None or unpackaged is None:
@@ -180,24 +173,14 @@ def write_records(type_name: str, records: Sequence[tuple[str, Node] | None]) ->
 
 
 def read_results(cls: type[_T], data: bytes) -> list[_T]:
-    """Read the results of a call.
-
-    Raises:
-        OrgFault: the org answered with a fault.
-        MessageUnreadable: the bytes are not a SOAP reply.
-    """
+    """Read the results of a call; raise OrgFault for a fault, MessageUnreadable if it is not a SOAP reply."""
     response, zip_file = _read_response(data)
     results = [from_node(cls, each) for each in children(response) if each.name == "result"]
     return [_with_zip(each, zip_file) for each in results] if zip_file is not None else results
 
 
 def read_text_result(data: bytes) -> str:
-    """Read a result that is a text.
-
-    Raises:
-        OrgFault: the org answered with a fault.
-        MessageUnreadable: the bytes are not a SOAP reply, or it has no result.
-    """
+    """Read a result that is a text; raise like `read_results`."""
     response, _ = _read_response(data)
     text = text_of(find(response, "result"))
     if not text:
@@ -298,11 +281,7 @@ def to_nodes(value: DataclassInstance) -> list[Node]:
 
 
 def from_node(cls: type[_T], source: Node) -> _T:
-    """Read a dataclass from an element; unknown elements are ignored.
-
-    Raises:
-        MessageUnreadable: a field is missing or has the wrong type.
-    """
+    """Read a dataclass from an element, ignoring unknown ones; raise MessageUnreadable for a missing or wrong field."""
     found: dict[str, list[Node]] = {}
     for child in children(source):
         found.setdefault(child.name, []).append(child)
@@ -325,11 +304,7 @@ def to_json(value: DataclassInstance) -> JsonObject:
 
 
 def from_json(cls: type[_T], source: JsonObject) -> _T:
-    """Read a dataclass from a JSON object; unknown keys are ignored.
-
-    Raises:
-        MessageUnreadable: a field is missing or has the wrong type.
-    """
+    """Read a dataclass from a JSON object; raise like `from_node`."""
     values: dict[str, object] = {}
     for each in _fields(cast("type", cls)):
         found = source.get(each.element)
@@ -341,11 +316,7 @@ def from_json(cls: type[_T], source: JsonObject) -> _T:
 
 
 def read_boolean(name: str, text: str, *, otherwise: bool) -> bool:
-    """Read the text of an xsd:boolean element; an empty one is `otherwise`.
-
-    Raises:
-        MessageUnreadable: it is not true, false, 1 or 0.
-    """
+    """Read an xsd:boolean, `otherwise` if it is empty; raise MessageUnreadable if it is not valid."""
     try:
         return _BOOLEANS[text.strip()] if text.strip() else otherwise
     except KeyError:

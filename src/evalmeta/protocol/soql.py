@@ -36,11 +36,7 @@ _MAX_CHARS: Final = 100_000  # SOQL and SOSL Reference, "SOQL SELECT Syntax"
 
 @dataclass(frozen=True, slots=True)
 class Query:
-    """A query; names of fields and objects are case-insensitive.
-
-    Attributes:
-        order: the field to sort by; empty for no order.
-    """
+    """A query; names of fields and objects are case-insensitive, and an empty `order` means no order."""
 
     fields: tuple[str, ...]
     object: str
@@ -57,11 +53,7 @@ def object_of(text: str) -> str:
 
 
 def read_query(text: str) -> Query:
-    """Read a query.
-
-    Raises:
-        OrgFault: it is not of the form above (MALFORMED_QUERY).
-    """
+    """Read a query; raise OrgFault (MALFORMED_QUERY) if it is not of the form above."""
     found = _QUERY.fullmatch(text) if len(text) <= _MAX_CHARS else None
     if found is None:
         form = "SELECT fields FROM object [WHERE field = 'value' AND ...] [ORDER BY field] [LIMIT number]"
@@ -80,8 +72,7 @@ def read_query(text: str) -> Query:
 def select(query: Query, rows: Sequence[JsonObject], *, name: str) -> JsonObject:
     """Return the reply to a query from the rows of its object, whose type is `name`; all rows have the same fields.
 
-    Raises:
-        OrgFault: the object does not have a field (INVALID_FIELD).
+    Raise OrgFault (INVALID_FIELD) if the object does not have a field.
     """
     if not rows:
         return {"totalSize": 0, "done": True, "records": []}
@@ -99,10 +90,7 @@ def select(query: Query, rows: Sequence[JsonObject], *, name: str) -> JsonObject
 
 
 def columns_of(query: Query, rows: Sequence[JsonObject], *, name: str) -> JsonObject:
-    """Return the columns of a query, which the sf CLI requests before it shows records; raise like `select`.
-
-    The types come from the rows, and no column is writable.
-    """
+    """Return the columns of a query, which the sf CLI requests before it shows records; raise like `select`."""
     names = {name.casefold(): name for name in rows[0]} if rows else {each.casefold(): each for each in query.fields}
     wanted = [_field(query, names, each) for each in query.fields]
     return {

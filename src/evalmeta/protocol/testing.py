@@ -74,10 +74,7 @@ def write_testing_run(run: Run) -> JsonObject:
 def read_testing_run(source: JsonObject, *, run_id: str = "", definition: str = "") -> Run:
     """Read a results object, whose inner JSON may be escaped text, plain text or an object.
 
-    Unfinished cases are left out.
-
-    Raises:
-        MessageUnreadable: it is not a results object, or nested too deeply to be written again.
+    Unfinished cases are left out. Raise MessageUnreadable if it is not a results object, or nested too deeply.
     """
     if not isinstance(source.get("testCases"), list):
         raise MessageUnreadable("it is not a results object: it has no list of testCases")

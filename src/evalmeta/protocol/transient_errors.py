@@ -1,8 +1,4 @@
-"""Transient HTTP errors: which requests are worth sending again, and after how long a pause.
-
-Clients of orgs, of agents and of language models share this policy. What a retry is differs: the client repeats a
-request, the engine repeats an utterance or a whole case.
-"""
+"""Transient HTTP errors: which requests are worth sending again, and after how long a pause."""
 
 from __future__ import annotations
 
@@ -79,10 +75,7 @@ def retry_after(headers: Mapping[str, str]) -> float | None:
     """Return the seconds that an answer asks clients to wait, None if it does not.
 
     Retry-After holds seconds or a date (RFC 9110, 10.2.3). Some servers send fractions of seconds. OpenAI and Azure
-    also send retry-after-ms, which is more exact.
-
-    Args:
-        headers: the answer's headers, by names that ignore case or are in lower case.
+    also send retry-after-ms, which is more exact. Header names must ignore case or be in lower case.
     """
     header, milliseconds = headers.get("retry-after", ""), headers.get("retry-after-ms", "")
     if _NUMBER.fullmatch(milliseconds):
@@ -104,10 +97,7 @@ def is_too_long(after: float | None) -> bool:
 def retry_pause(attempt: int, *, first: float | None = None, longest: float | None = None) -> float:
     """Return the seconds to wait after a failed attempt, counted from 1: they double, less a random part.
 
-    Args:
-        attempt: the number of attempts that have failed.
-        first: the longest pause after the first attempt; default: `limits.RETRY_PAUSE_SECONDS`.
-        longest: the longest pause of all; default: `limits.MAX_RETRY_PAUSE_SECONDS`.
+    `first` is the longest pause after the first attempt, `longest` the longest of all; `limits` has the defaults.
     """
     first = limits.RETRY_PAUSE_SECONDS if first is None else first
     longest = limits.MAX_RETRY_PAUSE_SECONDS if longest is None else longest

@@ -69,10 +69,7 @@ async def respond(
 ) -> Response:
     """Answer a request whose token and API version are valid; write errors as Salesforce's list of errors.
 
-    Args:
-        request: the request; its address may have no version.
-        answer: makes the reply for the org and the caller.
-        oldest: the first supported API version.
+    The address may have no version; `oldest` is the first supported one.
     """
     org: Organization = request.app.state.org
     try:
@@ -106,11 +103,7 @@ def json_reply(content: JsonValue, *, status: int = 200) -> Response:
 
 
 async def stream_body(request: Request, *, limit: int) -> AsyncGenerator[bytes, None]:
-    """Yield the chunks of a request's body.
-
-    Raises:
-        OrgFault: the body is larger than `limit` bytes; the rest is not read.
-    """
+    """Yield the chunks of a request's body; raise OrgFault, and stop reading, after `limit` bytes."""
     size = 0
     async for chunk in request.stream():
         size += len(chunk)
