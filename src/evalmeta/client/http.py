@@ -188,7 +188,8 @@ class Backoff:
     def pause(self, error: OrgBusy | OrgUnreachable) -> float:
         """Count an error and return the seconds to wait; raise it if it is not transient or the last one."""
         self._errors += 1
-        if self._errors >= self._most or not _may_pass(error):
+        may_pass = not is_too_long(error.after) if isinstance(error, OrgBusy) else error.may_pass
+        if self._errors >= self._most or not may_pass:
             raise error
         jittered = retry_pause(self._errors, first=self._first, longest=self._first * _LONGEST_RETRY_PAUSE)
         return max(jittered, error.after or 0) if isinstance(error, OrgBusy) else jittered
@@ -238,7 +239,3 @@ def busy_error(url: str, status: int, text: str, *, after: float | None) -> OrgB
         is_undone=is_refused,
         actions=[f"Try again later.{when}"],
     )
-
-
-def _may_pass(error: OrgBusy | OrgUnreachable) -> bool:
-    return not is_too_long(error.after) if isinstance(error, OrgBusy) else error.may_pass

@@ -51,8 +51,9 @@ class Logins:
         """Return all logins, by name; raise UsageError if others can read them or one is not valid."""
         if not self.folder.is_dir():
             return []
+        _check_mode(self.folder, self.folder.stat().st_mode, fix="700")
         found: list[Login] = []
-        for path in self._files():
+        for path in [each for each in self.folder.iterdir() if each.suffix == ".json"]:
             # Another program may have removed the file in the meantime.
             with suppress(LoginFailed):
                 found.append(_login_of(path, _read(path)))
@@ -110,10 +111,6 @@ class Logins:
         delete_secret(_key(login))
         with suppress(FileNotFoundError):
             self._path(login).unlink()
-
-    def _files(self) -> list[Path]:
-        _check_mode(self.folder, self.folder.stat().st_mode, fix="700")
-        return [path for path in self.folder.iterdir() if path.suffix == ".json"]
 
     def _path(self, login: Login) -> Path:
         return self.folder / f"{quote(_key(login), safe='@+')}.json"

@@ -11,6 +11,7 @@ results that the org cannot return yet are requested again.
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from functools import partial
 from http import HTTPStatus
 from typing import TYPE_CHECKING, Final, NamedTuple
 
@@ -27,7 +28,7 @@ from evalmeta.errors import (
 )
 from evalmeta.model.registry import EVALUATION_DEFINITION, TESTING_DEFINITION, type_of_run
 from evalmeta.model.run import Run, RunStatus, Verdict
-from evalmeta.protocol.connect import read_run, read_run_definition, write_options
+from evalmeta.protocol.connect import read_run, read_run_definition, run_status, write_options
 from evalmeta.protocol.json_fields import from_timestamp, integer, object_at, optional_text, text
 from evalmeta.protocol.testing import plain_status, read_testing_run
 
@@ -162,7 +163,8 @@ async def fetch_results(connection: Connection, run_id: str, *, definition: str 
     cases: list[CaseResult] = []
     after = _FIRST_PAGE if connection.is_ours else ""
     while len(cases) <= limits.MAX_TEST_CASES * limits.MAX_ITERATIONS:
-        reply = await _fetch_page(connection, run_id, after)
+        path = f"{_path(run_id)}/results{after and f'?after={after}'}"
+        reply = await connection.retry(partial(connection.get, path))
         run = _read_results(reply, run_id, definition)
         cases += run.cases
         before, after = after, text(object_at(reply, "evalmeta"), "next")
@@ -171,11 +173,6 @@ async def fetch_results(connection: Connection, run_id: str, *, definition: str 
         if after == before:
             break
     raise MessageUnreadable(f"the results of run {run_id} never end")
-
-
-async def _fetch_page(connection: Connection, run_id: str, after: str) -> JsonObject:
-    path = f"{_path(run_id)}/results{after and f'?after={after}'}"
-    return await connection.retry(lambda: connection.get(path))
 
 
 async def cancel_run(connection: Connection, run_id: str) -> None:
@@ -260,7 +257,7 @@ async def _wait_for_salesforce_run(
 async def _fetch_salesforce_run(connection: Connection, run_id: str, definition: str) -> _Snapshot:
     state = await connection.get(_path(run_id))
     word = _status_word(state)
-    status = RunStatus(word) if word in RunStatus.__members__ else RunStatus.IN_PROGRESS
+    status = run_status(word)
     if status is RunStatus.NEW:
         return _Snapshot(_with_state(_empty_run(run_id, definition, status), state))
     try:

@@ -19,7 +19,7 @@ from evalmeta import limits
 from evalmeta.errors import MessageUnreadable
 from evalmeta.model.generated_data import Action
 from evalmeta.model.json_value import is_too_deep
-from evalmeta.protocol.json_fields import list_of_objects, object_at, optional_number, optional_text, text, value_at
+from evalmeta.protocol.json_fields import list_of_objects, number, object_at, optional_text, text
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
@@ -128,11 +128,11 @@ def read_session_id(reply: JsonObject) -> str:
 
 def read_reply(reply: JsonObject) -> AgentReply:
     """Read the reply to a message, ignoring messages without an answer or failure."""
-    if not isinstance(value_at(reply, "messages"), list):
+    if not isinstance(reply.get("messages"), list):
         raise MessageUnreadable("the reply has no list of messages")
     messages = list_of_objects(reply, "messages")
     answers = [text(each, "message") for each in messages if text(each, "type") in _MESSAGE_TYPES]
-    failures = [_failure(each) for each in messages if text(each, "type") in _FAILURE_TYPES]
+    failures = [text(each, "message") or "no reason given" for each in messages if text(each, "type") in _FAILURE_TYPES]
     plan_id = next((found for each in messages if (found := text(each, "planId"))), "")
     return AgentReply("\n".join(filter(None, answers)), plan_id, "; ".join(failures) if failures else None)
 
@@ -154,13 +154,8 @@ def read_token(reply: JsonObject) -> str:
 
 def _variable(name: str, value: str, kind: str | None) -> JsonObject:
     kind = kind or ("Boolean" if value.strip().lower() in _BOOLEANS else "Text")
-    return {"name": _variable_name(name), "type": kind, "value": _value(name, value, kind)}
-
-
-def _variable_name(name: str) -> str:
-    if name in _STANDARD:
-        return _CONTEXT + name
-    return name.removesuffix("__c") if name.startswith(_CONTEXT) else name
+    named = name.removesuffix("__c") if name.startswith(_CONTEXT) else name
+    return {"name": _CONTEXT + name if name in _STANDARD else named, "type": kind, "value": _value(name, value, kind)}
 
 
 def _value(name: str, value: str, kind: str) -> JsonValue:
@@ -175,21 +170,17 @@ def _value(name: str, value: str, kind: str) -> JsonValue:
     return parsed
 
 
-def _failure(message: JsonObject) -> str:
-    return text(message, "message") or "no reason given"
-
-
 def _function_name(step: JsonObject) -> str:
     return text(object_at(step, "function"), "name")
 
 
 def _action(step: JsonObject) -> Action:
     function = object_at(step, "function")
-    latency = optional_number(step, "executionLatency")
+    latency = number(step, "executionLatency", None)
     return Action(
         _function_name(step),
         object_at(function, "input"),
-        value_at(function, "output"),
+        function.get("output"),
         latency if latency is not None and latency >= 0 else None,
     )
 
@@ -198,13 +189,7 @@ def _storable(trace: JsonObject) -> JsonValue:
     """Return the trace, without its prompts if it is too large, or None if it is still too large."""
     if not trace or is_too_deep(trace):
         return None
-    without_prompts = {**trace, "plan": [_without_prompts(step) for step in list_of_objects(trace, "plan")]}
-    return next((each for each in (trace, without_prompts) if _is_small(each)), None)
-
-
-def _without_prompts(step: JsonObject) -> JsonObject:
-    return {name: value for name, value in step.items() if name not in _PROMPTS}
-
-
-def _is_small(trace: JsonObject) -> bool:
-    return len(json.dumps(trace)) <= limits.MAX_ANSWER_CHARS
+    steps = list_of_objects(trace, "plan")
+    shorter = [{name: value for name, value in step.items() if name not in _PROMPTS} for step in steps]
+    spellings = (trace, {**trace, "plan": shorter})
+    return next((each for each in spellings if len(json.dumps(each)) <= limits.MAX_ANSWER_CHARS), None)

@@ -38,12 +38,9 @@ from evalmeta.protocol.json_fields import (
     list_of_objects,
     number,
     object_at,
-    optional_integer,
-    optional_number,
     optional_text,
     text,
     to_timestamp,
-    value_at,
 )
 
 if TYPE_CHECKING:
@@ -104,7 +101,7 @@ def write_run(run: Run, *, escape: bool, placeholders: Sequence[CaseResult] = ()
         "endTime": None if run.ended is None else to_timestamp(run.ended),
         "errorMessage": run.error,
         "subjectName": run.subject_name,
-        "testCases": [_escape_case(each) for each in cases] if escape else cases,
+        "testCases": [_translate_case(each, escape_html) for each in cases] if escape else cases,
         "evalmeta": {
             "runId": run.id,
             "definition": run.definition,
@@ -127,49 +124,47 @@ def read_run(source: JsonObject, *, run_id: str = "", definition: str = "") -> R
     source = object_at(source, "result") or source
     if not isinstance(source.get("testCases"), list):
         raise MessageUnreadable("it is not a results object: it has no list of testCases")
-    own, listed = object_at(source, "evalmeta"), list_of_objects(source, "testCases")
-    status = _run_status(text(own, "status") or text(source, "status"))
+    own = object_at(source, "evalmeta")
+    status = run_status(text(own, "status") or text(source, "status"))
+    is_over = status in {RunStatus.COMPLETED, RunStatus.ERROR}
     cases = tuple(
         read_case(_plain_case(each, own), place=place)
-        for place, each in enumerate(listed, 1)
-        if each.get(STANDS_FOR) != "nothing" and not _is_pending(each, status)
+        for place, each in enumerate(list_of_objects(source, "testCases"), 1)
+        # A case without a status of the end has no result yet, or never will because its run was canceled.
+        if each.get(STANDS_FOR) != "nothing" and (is_over or text(each, "status").upper() in JUDGED)
     )
+    return run_of(source, status, cases, run_id=run_id, definition=definition)
+
+
+def run_of(
+    source: JsonObject, status: RunStatus, cases: tuple[CaseResult, ...], *, run_id: str, definition: str
+) -> Run:
+    """Return the run of a results object, without its cases; `run_id` and `definition` are defaults."""
+    own = object_at(source, "evalmeta")
     return Run(
         id=text(own, "runId") or run_id,
         definition=text(own, "definition") or definition,
-        subject_name=text(source, "subjectName"),
+        subject_name=text(source, "subjectName") or text(own, "subject"),
         subject_version=optional_text(own, "subjectVersion"),
         status=status,
         started=from_timestamp(text(source, "startTime")) or 0.0,
         ended=from_timestamp(text(source, "endTime")),
         error=optional_text(source, "errorMessage"),
-        total=integer(own, "total", len(listed)),
+        total=integer(own, "total", len(list_of_objects(source, "testCases"))),
         answers_of=optional_text(own, "answersOf"),
         options=read_options(object_at(own, "options")),
         cases=cases,
     )
 
 
-def _is_pending(case: JsonObject, run: RunStatus) -> bool:
-    """Return whether a case has no result yet, or never will because its run was canceled."""
-    return text(case, "status").upper() not in JUDGED and run not in {RunStatus.COMPLETED, RunStatus.ERROR}
-
-
-def _run_status(word: str) -> RunStatus:
+def run_status(word: str) -> RunStatus:
     """Return a status; an unknown word means that the run is in progress."""
-    try:
-        return RunStatus(word.upper())
-    except ValueError:
-        return RunStatus.IN_PROGRESS
+    return RunStatus.__members__.get(word.upper(), RunStatus.IN_PROGRESS)
 
 
 def escape_html(plain: str) -> str:
     """Escape text as orgs do: Salesforce's agents library does not decode `&#x27;`."""
     return html.escape(plain, quote=True).replace("&#x27;", "&#39;")
-
-
-def _escape_case(case: JsonObject) -> JsonObject:
-    return _translate_case(case, escape_html)
 
 
 def _plain_case(case: JsonObject, own: JsonObject) -> JsonObject:
@@ -202,6 +197,9 @@ def write_case(case: CaseResult) -> JsonObject:
     """Write one case result as plain JSON values."""
     started, ended = to_timestamp(case.started), to_timestamp(case.ended)
     times = {"startTime": started, "endTime": ended}
+    earlier: list[JsonValue] = [
+        {"utterance": each.utterance, "generatedData": write_generated(each.generated)} for each in case.earlier
+    ]
     return {
         "testNumber": case.number,
         "status": "ERROR" if case.generated is None else "COMPLETED",
@@ -212,28 +210,21 @@ def write_case(case: CaseResult) -> JsonObject:
         "testResults": [_write_result(each, times) for each in case.results],
         "iteration": case.iteration,
         "verdict": case.verdict.value,
-        **_case_extras(case),
+        **({"name": case.label} if case.label else {}),
+        **({"earlierTurns": earlier} if earlier else {}),
     }
-
-
-def _case_extras(case: CaseResult) -> JsonObject:
-    extras: dict[str, JsonValue] = {}
-    if case.label:
-        extras["name"] = case.label
-    if case.earlier:
-        extras["earlierTurns"] = [
-            {"utterance": each.utterance, "generatedData": write_generated(each.generated)} for each in case.earlier
-        ]
-    return extras
 
 
 def read_case(source: JsonObject, *, place: int = 1) -> CaseResult:
     """Read one case result from plain JSON values; `place` is the number of a case without one."""
     started = from_timestamp(text(source, "startTime")) or 0.0
-    results = _read_results(source)
+    # The results of a placeholder are not the case's own.
+    results = () if STANDS_FOR in source else tuple(map(_read_result, list_of_objects(source, "testResults")))
     generated = _read_generated_if_any(object_at(source, "generatedData"), results)
     status, error = text(source, "status").upper(), optional_text(source, "errorMessage")
     broken = status not in {"", "COMPLETED"} or generated is None
+    if error is None and status not in JUDGED:
+        error = f"the run ended while this case was {status}"
     return CaseResult(
         number=integer(source, "testNumber", place),
         iteration=integer(source, "iteration", 1),
@@ -243,7 +234,7 @@ def read_case(source: JsonObject, *, place: int = 1) -> CaseResult:
         ended=from_timestamp(text(source, "endTime")) or started,
         results=results,
         generated=generated,
-        error=_unfinished_error(status) if error is None else error,
+        error=error,
         label=text(source, "name"),
         earlier=tuple(
             EarlierTurn(text(each, "utterance"), read_generated(object_at(each, "generatedData")))
@@ -252,29 +243,14 @@ def read_case(source: JsonObject, *, place: int = 1) -> CaseResult:
     )
 
 
-def _unfinished_error(status: str) -> str | None:
-    return None if status in JUDGED else f"the run ended while this case was {status}"
-
-
-def _read_results(source: JsonObject) -> tuple[TestResult, ...]:
-    """Read the results of a case, except those of a placeholder."""
-    if STANDS_FOR in source:
-        return ()
-    return tuple(_read_result(each) for each in list_of_objects(source, "testResults"))
-
-
 def _read_generated_if_any(source: JsonObject, results: tuple[TestResult, ...]) -> GeneratedData | None:
     has_answer = any(isinstance(source.get(key), str) for key in ("outcome", "generatedResponse", "topic"))
-    generated = _timed(read_generated(source), results)
+    generated = read_generated(source)
+    if generated.latency_ms is None:
+        # Salesforce's orgs report the latency as a result of its own.
+        measured = (each.score for each in results if each.name == "output_latency_milliseconds")
+        generated = replace(generated, latency_ms=next(measured, None))
     return generated if has_answer or generated.actions else None
-
-
-def _timed(generated: GeneratedData, results: tuple[TestResult, ...]) -> GeneratedData:
-    """Add the latency from its own result if generatedData has none."""
-    if generated.latency_ms is not None:
-        return generated
-    measured = (each.score for each in results if each.name == "output_latency_milliseconds")
-    return replace(generated, latency_ms=next(measured, None))
 
 
 def _write_result(result: TestResult, times: Mapping[str, str]) -> JsonObject:
@@ -310,20 +286,24 @@ def _message_of(result: TestResult) -> str | None:
 
 
 def _read_result(source: JsonObject) -> TestResult:
-    name, label = text(source, "name"), text(source, "metricLabel")
-    verdict, message = _result_verdict(source), optional_text(source, "errorMessage")
+    name, label, message = text(source, "name"), text(source, "metricLabel"), optional_text(source, "errorMessage")
+    is_error, expected = text(source, "status").upper() == "ERROR", text(source, "expectedValue")
+    was_skipped = is_error and _SKIPPED in (message or "") and not expected.strip()
+    verdict = Verdict.ERROR if is_error else read_verdict(text(source, "result") or text(source, "metricScore"))
+    if was_skipped:
+        verdict = Verdict.UNDECIDED
     return TestResult(
         name=name,
         verdict=verdict,
-        expected=text(source, "expectedValue"),
+        expected=expected,
         actual=text(source, "actualValue"),
         score=_score(source),
-        explanation=text(source, "metricExplainability") or (message or "" if _was_skipped(source) else ""),
+        explanation=text(source, "metricExplainability") or (message or "" if was_skipped else ""),
         label=label if "partialScore" in source and label != name else None,
-        detail=optional_number(source, "partialScore"),
+        detail=number(source, "partialScore", None),
         rater=optional_text(source, "rater"),
         error=message if verdict is Verdict.ERROR else None,
-        threshold=optional_number(source, "threshold"),
+        threshold=number(source, "threshold", None),
         turn=integer(source, "turn", 0),
         is_measured=source.get("measured") is True,
     )
@@ -333,22 +313,11 @@ def _score(source: JsonObject) -> float | None:
     """Return a score, a number or its text, on any scale."""
     for key in ("score", "metricScore"):
         with suppress(ValueError):
-            found = optional_number(source, key)
+            found = number(source, key, None)
             score = float(text(source, key)) if found is None else found
             if math.isfinite(score):
                 return score
     return None
-
-
-def _was_skipped(source: JsonObject) -> bool:
-    said = text(source, "errorMessage")
-    return text(source, "status").upper() == "ERROR" and _SKIPPED in said and not text(source, "expectedValue").strip()
-
-
-def _result_verdict(source: JsonObject) -> Verdict:
-    if text(source, "status").upper() == "ERROR":
-        return Verdict.UNDECIDED if _was_skipped(source) else Verdict.ERROR
-    return read_verdict(text(source, "result") or text(source, "metricScore"))
 
 
 def read_verdict(word: str) -> Verdict:
@@ -424,18 +393,19 @@ def write_options(options: RunOptions) -> JsonObject:
 
 def read_options(source: JsonObject) -> RunOptions:
     """Read run options; missing and unknown values get the default."""
+    shard = _integers(source.get("shard"))
     return RunOptions(
         iterations=integer(source, "iterations", _DEFAULT.iterations),
         min_pass_rate=number(source, "minPassRate", _DEFAULT.min_pass_rate),
         undecided="fail" if source.get("undecided") == "fail" else "ignore",
         concurrency=integer(source, "concurrency", _DEFAULT.concurrency),
         case_timeout=number(source, "caseTimeoutSeconds", _DEFAULT.case_timeout),
-        rate_limit=optional_number(source, "rateLimit"),
+        rate_limit=number(source, "rateLimit", None),
         retries=integer(source, "retries", _DEFAULT.retries),
-        max_errors=optional_integer(source, "maxErrors"),
-        seed=optional_integer(source, "seed"),
-        cases=_integers(value_at(source, "cases")),
-        shard=_shard(value_at(source, "shard")),
+        max_errors=integer(source, "maxErrors", None),
+        seed=integer(source, "seed", None),
+        cases=_integers(source.get("cases")),
+        shard=(shard[0], shard[1]) if shard is not None and len(shard) == _PAIR else None,
         scoring=_read_scoring(object_at(source, "scoring")),
     )
 
@@ -464,8 +434,3 @@ def _integers(value: JsonValue) -> tuple[int, ...] | None:
     if not isinstance(value, list | tuple):
         return None
     return tuple(each for each in value if isinstance(each, int) and not isinstance(each, bool))
-
-
-def _shard(value: JsonValue) -> tuple[int, int] | None:
-    pair = _integers(value)
-    return (pair[0], pair[1]) if pair is not None and len(pair) == _PAIR else None

@@ -11,15 +11,7 @@ from evalmeta.errors import MessageUnreadable
 from evalmeta.model.expectations import parse_actions, render_actions
 from evalmeta.model.generated_data import Action, GeneratedData, Passage, Tokens, invoked_actions
 from evalmeta.model.json_value import is_too_deep
-from evalmeta.protocol.json_fields import (
-    list_of_objects,
-    object_at,
-    optional_integer,
-    optional_number,
-    optional_text,
-    text,
-    value_at,
-)
+from evalmeta.protocol.json_fields import integer, list_of_objects, number, object_at, optional_text, text
 
 if TYPE_CHECKING:
     from evalmeta.model.json_value import JsonObject, JsonValue
@@ -27,41 +19,31 @@ if TYPE_CHECKING:
 
 def read_generated(source: JsonObject) -> GeneratedData:
     """Read generatedData: actionsSequence names the actions taken, and invokedActions has their details."""
-    invoked = [_read_action(each) for each in _flatten(_parsed(value_at(source, "invokedActions")))]
-    sequence = value_at(source, "actionsSequence")
+    invoked = [_read_action(each) for each in _flatten(_parsed(source.get("invokedActions")))]
+    sequence = source.get("actionsSequence")
     is_same = sequence == render_actions(each.name for each in invoked)
     names = None if is_same else _action_names(sequence)
+    tokens, trace = object_at(source, "tokens"), source.get("trace")
+    spent = [integer(tokens, key, None) for key in ("input", "output")]
+    found = list_of_objects(source, "retrieved")
+    passages = tuple(Passage(text(each, "uri"), optional_text(each, "content")) for each in found)
+    if is_too_deep(trace):
+        raise MessageUnreadable("the trace is nested too deeply")
     return GeneratedData(
         outcome=text(source, "outcome") or text(source, "generatedResponse"),
         topic=optional_text(source, "topic"),
         actions=tuple(invoked) if names is None else tuple(_take(invoked, name) for name in names),
-        latency_ms=optional_number(source, "latencyMilliseconds"),
+        latency_ms=number(source, "latencyMilliseconds", None),
         session_id=optional_text(source, "sessionId"),
-        tokens=_read_tokens(object_at(source, "tokens")),
-        trace=_read_trace(source),
-        retrieved=_read_passages(source) if "retrieved" in source else None,
+        tokens=None if spent == [None, None] else Tokens(*spent),
+        trace=trace,
+        retrieved=passages if "retrieved" in source else None,
     )
-
-
-def _read_passages(source: JsonObject) -> tuple[Passage, ...]:
-    found = list_of_objects(source, "retrieved")
-    return tuple(Passage(text(each, "uri"), optional_text(each, "content")) for each in found)
-
-
-def _read_tokens(source: JsonObject) -> Tokens | None:
-    spent = [optional_integer(source, key) for key in ("input", "output")]
-    return None if spent == [None, None] else Tokens(*spent)
-
-
-def _read_trace(source: JsonObject) -> JsonValue:
-    trace = source.get("trace")
-    if is_too_deep(trace):
-        raise MessageUnreadable("the trace is nested too deeply")
-    return trace
 
 
 def write_generated(generated: GeneratedData) -> JsonObject:
     """Write generatedData."""
+    tokens, passages = generated.tokens, generated.retrieved
     return {
         "type": "AGENT",
         "topic": generated.topic,
@@ -70,25 +52,18 @@ def write_generated(generated: GeneratedData) -> JsonObject:
         "outcome": generated.outcome,
         "sessionId": generated.session_id,
         "latencyMilliseconds": generated.latency_ms,
-        **_extras(generated),
+        **({"tokens": {"input": tokens.input, "output": tokens.output}} if tokens else {}),
+        **({} if generated.trace is None else {"trace": generated.trace}),
+        **(
+            {} if passages is None else {"retrieved": [{"uri": each.uri, "content": each.content} for each in passages]}
+        ),
     }
-
-
-def _extras(generated: GeneratedData) -> JsonObject:
-    extras: dict[str, JsonValue] = {}
-    if generated.tokens is not None:
-        extras["tokens"] = {"input": generated.tokens.input, "output": generated.tokens.output}
-    if generated.trace is not None:
-        extras["trace"] = generated.trace
-    if generated.retrieved is not None:
-        extras["retrieved"] = [{"uri": each.uri, "content": each.content} for each in generated.retrieved]
-    return extras
 
 
 def _read_action(source: JsonObject) -> Action:
     function = object_at(source, "function")
     latency = source.get("executionLatency")
-    inputs, output = object_at(function, "input"), value_at(function, "output")
+    inputs, output = object_at(function, "input"), function.get("output")
     if is_too_deep(inputs) or is_too_deep(output):
         raise MessageUnreadable(f"an action's input or output is nested more than {limits.MAX_JSON_DEPTH} levels deep")
     return Action(

@@ -5,7 +5,7 @@ from __future__ import annotations
 import ipaddress
 import re
 from datetime import UTC, datetime
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, TypeVar
 from urllib.parse import SplitResult, urlsplit
 
 import orjson
@@ -14,9 +14,10 @@ from evalmeta.errors import MessageUnreadable, UsageError
 from evalmeta.model.redaction import redacted
 
 if TYPE_CHECKING:
-    from evalmeta.model.json_value import JsonObject, JsonValue
+    from evalmeta.model.json_value import JsonObject
 
 
+_T = TypeVar("_T")
 _PORTS: Final = {"http": 80, "https": 443}
 _HOST: Final = re.compile(r"[a-z0-9.-]+|[0-9a-f:.]+")
 _SHOWN: Final = re.compile(r"(?:\w+://)?([\w.-]+)")
@@ -36,11 +37,6 @@ def read_object(data: bytes) -> JsonObject:
     return value
 
 
-def value_at(source: JsonObject, key: str) -> JsonValue:
-    """Return any value, or None."""
-    return source.get(key)
-
-
 def text(source: JsonObject, key: str) -> str:
     """Return text or a number as text; else an empty text."""
     value = source.get(key)
@@ -55,28 +51,16 @@ def optional_text(source: JsonObject, key: str) -> str | None:
     return value if isinstance(value, str) else None
 
 
-def integer(source: JsonObject, key: str, default: int) -> int:
-    """Return an integer, or the default."""
+def integer(source: JsonObject, key: str, default: _T) -> int | _T:
+    """Return an integer, or the default, which may be None."""
     value = source.get(key)
     return value if isinstance(value, int) and not isinstance(value, bool) else default
 
 
-def number(source: JsonObject, key: str, default: float) -> float:
-    """Return a number, or the default."""
+def number(source: JsonObject, key: str, default: _T) -> float | _T:
+    """Return a number, or the default, which may be None."""
     value = source.get(key)
     return float(value) if isinstance(value, int | float) and not isinstance(value, bool) else default
-
-
-def optional_number(source: JsonObject, key: str) -> float | None:
-    """Return a number, or None."""
-    value = source.get(key)
-    return float(value) if isinstance(value, int | float) and not isinstance(value, bool) else None
-
-
-def optional_integer(source: JsonObject, key: str) -> int | None:
-    """Return an integer, or None."""
-    value = source.get(key)
-    return value if isinstance(value, int) and not isinstance(value, bool) else None
 
 
 def object_at(source: JsonObject, key: str) -> JsonObject:

@@ -128,7 +128,10 @@ def read_token_reply(status: int, body: bytes, *, url: str) -> TokenReply:
 
     Raise LoginFailed with the org's error if it refused the grant, MessageUnreadable for any other reply.
     """
-    reply = _object(status, body, url)
+    try:
+        reply = read_object(body)
+    except MessageUnreadable as error:
+        raise _not_an_org(url, status, str(error)) from None
     if status != _OK:
         if not text(reply, "error"):
             raise _not_an_org(url, status, "it contains no OAuth error")
@@ -172,13 +175,6 @@ def write_auth_url(parts: AuthUrl) -> str:
 
 def _with_secret(form: Mapping[str, str], client_secret: str) -> dict[str, str]:
     return {**form, "client_secret": client_secret} if client_secret else dict(form)
-
-
-def _object(status: int, body: bytes, url: str) -> JsonObject:
-    try:
-        return read_object(body)
-    except MessageUnreadable as error:
-        raise _not_an_org(url, status, str(error)) from None
 
 
 def _not_an_org(url: str, status: int, reason: str) -> MessageUnreadable:

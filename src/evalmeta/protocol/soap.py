@@ -151,7 +151,7 @@ def read_retrieve(call: Call) -> tuple[Manifest, bool]:
     unpackaged = find(request, "unpackaged") if request else None
     if request is None or unpackaged is None:
         raise MessageUnreadable("retrieve has no manifest")
-    types = tuple(_read_types(each) for each in children(unpackaged) if each.name == "types")
+    types = tuple(_manifest_types(each) for each in children(unpackaged) if each.name == "types")
     version = text_of(find(unpackaged, "version")) or text_of(find(request, "apiVersion"))
     single = read_boolean("singlePackage", text_of(find(request, "singlePackage")), otherwise=False)
     return Manifest(types, version or None), single
@@ -215,7 +215,9 @@ def _read_response(data: bytes) -> tuple[Node, bytes | None]:
     if response is None:
         raise MessageUnreadable("the SOAP reply is empty")
     if response.name == "Fault":
-        raise _fault(response)
+        code = text_of(find(response, "faultcode")).rpartition(":")[2] or "UNKNOWN_EXCEPTION"
+        text, _, action = text_of(find(response, "faultstring")).removeprefix(f"{code}: ").partition("\n")
+        raise OrgFault(f"{code}: {text}", code=code, actions=[action] if action else [])
     return response, zip_file
 
 
@@ -246,13 +248,7 @@ def _with_zip(result: _T, zip_file: bytes) -> _T:
     return replace(result, zip_file=zip_file) if isinstance(result, RetrieveResult) else result
 
 
-def _fault(fault: Node) -> OrgFault:
-    code = text_of(find(fault, "faultcode")).rpartition(":")[2] or "UNKNOWN_EXCEPTION"
-    text, _, action = text_of(find(fault, "faultstring")).removeprefix(f"{code}: ").partition("\n")
-    return OrgFault(f"{code}: {text}", code=code, actions=[action] if action else [])
-
-
-def _read_types(types: Node) -> ManifestTypes:
+def _manifest_types(types: Node) -> ManifestTypes:
     members = tuple(text_of(each).strip() for each in children(types) if each.name == "members")
     return ManifestTypes(text_of(find(types, "name")).strip(), members)
 
@@ -308,8 +304,11 @@ def from_json(cls: type[_T], source: JsonObject) -> _T:
     values: dict[str, object] = {}
     for each in _fields(cast("type", cls)):
         found = source.get(each.element)
-        if found is not None:
-            values[each.attribute] = _all_from_json(each, found) if each.repeats else _from_json(each, found)
+        if found is not None and each.repeats:
+            items = found if isinstance(found, list) else [found]
+            values[each.attribute] = tuple(_from_json(each, item) for item in items)
+        elif found is not None:
+            values[each.attribute] = _from_json(each, found)
         elif each.required:
             raise MessageUnreadable(f"the JSON object has no {each.element!r}")
     return cls(**values)
@@ -357,10 +356,6 @@ def _to_json(value: object) -> JsonValue:
     return cast("JsonValue", value)
 
 
-def _all_from_json(each: _Field, value: JsonValue) -> tuple[object, ...]:
-    return tuple(_from_json(each, item) for item in (value if isinstance(value, list) else [value]))
-
-
 def _from_json(each: _Field, value: JsonValue) -> object:
     if is_dataclass(each.type) and isinstance(value, dict):
         return from_json(each.type, value)
@@ -385,7 +380,10 @@ def _from_text(kind: type, text: str) -> object:
 @cache
 def _fields(cls: type) -> tuple[_Field, ...]:
     hints = get_type_hints(cls)
-    found = (_field_of(each.name, hints[each.name], required=_is_required(each)) for each in fields(cls))
+    found = []
+    for each in fields(cls):
+        required = each.default is MISSING and each.default_factory is MISSING
+        found.append(_field_of(each.name, hints[each.name], required=required))
     return tuple(sorted(found, key=lambda each: each.element))
 
 
@@ -397,7 +395,3 @@ def _field_of(attribute: str, hint: object, *, required: bool) -> _Field:
     if not isinstance(kind, type):
         raise TypeError(f"the type of {attribute} is not supported: {hint!r}")
     return _Field(attribute, element, kind, is_dataclass(kind), get_origin(hint) is tuple, required)
-
-
-def _is_required(each: object) -> bool:
-    return getattr(each, "default", MISSING) is MISSING and getattr(each, "default_factory", MISSING) is MISSING

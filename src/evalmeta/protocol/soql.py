@@ -137,9 +137,6 @@ def _equals(ours: JsonValue, theirs: JsonValue) -> bool:
     if isinstance(ours, int) and not isinstance(ours, bool):
         return str(ours) == theirs
     if isinstance(ours, str) and isinstance(theirs, str):
-        return ours.casefold() == theirs.casefold() or _is_id_of(theirs, ours)
+        is_id = (len(theirs), len(ours)) == (15, 18) and ours.startswith(theirs)
+        return is_id or ours.casefold() == theirs.casefold()
     return ours == theirs
-
-
-def _is_id_of(short: str, long: str) -> bool:
-    return (len(short), len(long)) == (15, 18) and long.startswith(short)

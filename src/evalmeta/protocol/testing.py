@@ -13,29 +13,24 @@ from typing import TYPE_CHECKING, Final
 import orjson
 
 from evalmeta.errors import MessageUnreadable
-from evalmeta.model.run import CaseResult, Run, RunStatus, TestResult, Verdict
-from evalmeta.protocol.connect import escape_html, read_case_verdict, read_options, read_verdict, write_options
+from evalmeta.model.run import CaseResult, RunStatus, TestResult, Verdict
+from evalmeta.protocol.connect import escape_html, read_case_verdict, read_verdict, run_of, run_status, write_options
 from evalmeta.protocol.generated_data import read_generated, write_generated
 from evalmeta.protocol.json_fields import (
     from_timestamp,
     integer,
     list_of_objects,
+    number,
     object_at,
-    optional_number,
     optional_text,
     text,
     to_timestamp,
-    value_at,
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
     from evalmeta.model.generated_data import GeneratedData
     from evalmeta.model.json_value import JsonObject, JsonValue
-
-    Translation = Callable[[str], str]
-
+    from evalmeta.model.run import Run
 
 _STATUSES: Final = {RunStatus.COMPLETED: "SUCCESS", RunStatus.ERROR: "FAILED"}
 _PLAIN: Final = {"CREATED": RunStatus.NEW, **{word: status for status, word in _STATUSES.items()}}
@@ -78,27 +73,13 @@ def read_testing_run(source: JsonObject, *, run_id: str = "", definition: str = 
     """
     if not isinstance(source.get("testCases"), list):
         raise MessageUnreadable("it is not a results object: it has no list of testCases")
-    own, listed = object_at(source, "evalmeta"), list_of_objects(source, "testCases")
-    word = plain_status(text(source, "status").upper())
-    status = RunStatus(word) if word in RunStatus.__members__ else RunStatus.IN_PROGRESS
+    status = run_status(plain_status(text(source, "status").upper()))
     cases = tuple(
         _read_case(each, place)
-        for place, each in enumerate(listed, 1)
+        for place, each in enumerate(list_of_objects(source, "testCases"), 1)
         if each.get("subjectResponse") or status in {RunStatus.COMPLETED, RunStatus.ERROR}
     )
-    return Run(
-        id=text(own, "runId") or run_id,
-        definition=text(own, "definition") or definition,
-        subject_name=text(own, "subject"),
-        subject_version=optional_text(own, "subjectVersion"),
-        status=status,
-        started=from_timestamp(text(source, "startTime")) or 0.0,
-        ended=from_timestamp(text(source, "endTime")),
-        error=optional_text(source, "errorMessage"),
-        total=integer(own, "total", len(listed)),
-        options=read_options(object_at(own, "options")),
-        cases=cases,
-    )
+    return run_of(source, status, cases, run_id=run_id, definition=definition)
 
 
 def _write_case(case: CaseResult) -> JsonObject:
@@ -146,14 +127,15 @@ def _write_result(result: TestResult) -> dict[str, object]:
 
 
 def _read_case(source: JsonObject, place: int) -> CaseResult:
-    own, response = object_at(source, "evalmeta"), _from_text(value_at(source, "subjectResponse"))
+    own, response = object_at(source, "evalmeta"), _from_text(source.get("subjectResponse"))
     results = tuple(map(_read_result, list_of_objects(source, "testScorerResults")))
     generated = _read_response(response)
+    asked = (text(each, "value") for each in list_of_objects(source, "inputs") if text(each, "name") == "utterance")
     started = from_timestamp(text(own, "startTime")) or 0.0
     return CaseResult(
         number=integer(source, "testNumber", place),
         iteration=integer(own, "iteration", 1),
-        utterance=text(response, "userInput") or _input(source),
+        utterance=text(response, "userInput") or next(asked, ""),
         verdict=read_case_verdict(text(own, "verdict"), results, broken=generated is None),
         started=started,
         ended=from_timestamp(text(own, "endTime")) or started,
@@ -161,11 +143,6 @@ def _read_case(source: JsonObject, place: int) -> CaseResult:
         generated=generated,
         error=optional_text(own, "errorMessage"),
     )
-
-
-def _input(source: JsonObject) -> str:
-    inputs = list_of_objects(source, "inputs")
-    return next((text(each, "value") for each in inputs if text(each, "name") == "utterance"), "")
 
 
 def _read_response(response: JsonObject) -> GeneratedData | None:
@@ -178,15 +155,15 @@ def _read_response(response: JsonObject) -> GeneratedData | None:
 
 
 def _read_result(source: JsonObject) -> TestResult:
-    response = _from_text(value_at(source, "scorerResponse"))
+    response = _from_text(source.get("scorerResponse"))
     return TestResult(
         name=text(source, "scorerName"),
         verdict=read_verdict(text(response, "status")),
         expected=text(response, "expectedValue"),
         actual=text(response, "actualValue"),
-        score=optional_number(response, "score"),
+        score=number(response, "score", None),
         explanation=text(response, "reasoning"),
-        detail=optional_number(response, "partialScore"),
+        detail=number(response, "partialScore", None),
         rater=optional_text(response, "rater"),
         error=optional_text(response, "errorMessage"),
     )

@@ -12,7 +12,7 @@ from evalmeta.engine.subjects.conversation import context_of, parse_arguments, p
 from evalmeta.engine.subjects.http import fill_headers
 from evalmeta.errors import SettingsError, SubjectError
 from evalmeta.model.redaction import redacted
-from evalmeta.protocol.json_fields import list_of_objects, object_at, optional_integer, optional_text
+from evalmeta.protocol.json_fields import integer, list_of_objects, object_at, optional_text
 
 if TYPE_CHECKING:
     from evalmeta.engine.interfaces import Session, Subject
@@ -90,7 +90,7 @@ def _read(reply: JsonValue) -> GeneratedData:
     if outcome is None and not actions:
         raise SubjectError(f"the agent's message has neither content nor tool_calls (finish_reason: {ended})")
     usage = object_at(reply, "usage") if isinstance(reply, dict) else {}
-    tokens = {"input": optional_integer(usage, "prompt_tokens"), "output": optional_integer(usage, "completion_tokens")}
+    tokens = {"input": integer(usage, "prompt_tokens", None), "output": integer(usage, "completion_tokens", None)}
     return generated_data({"outcome": outcome or "", "actions": actions, "tokens": tokens if usage else None})
 
 
