@@ -25,13 +25,9 @@ _FILE: Final = "server.json"
 
 @dataclass(frozen=True, slots=True)
 class Server:
-    """A running server.
+    """A running server; `started` is in seconds since the epoch.
 
-    Attributes:
-        url: its address without a trailing slash.
-        pid: its process id.
-        started: its start time in seconds since the epoch.
-        process: its worker name, which distinguishes it from a later process with the same id.
+    `process` is its worker name, which distinguishes it from a later process with the same id.
     """
 
     url: str
@@ -54,9 +50,7 @@ def read_server(state_dir: Path) -> Server | None:
 def claim_server_file(state_dir: Path, url: str, *, now: float) -> Server:
     """Write the file that names this process as the server; call it in a transaction to exclude other processes.
 
-    Raises:
-        UsageError: another server is already running.
-        ProjectError: the folder cannot be written.
+    Raise UsageError if another server is already running.
     """
     running = read_server(state_dir)
     if running:
