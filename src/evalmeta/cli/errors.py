@@ -7,7 +7,7 @@ import os
 import sys
 import tempfile
 import traceback
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 import click
 
@@ -17,11 +17,6 @@ from evalmeta.cli.suggestions import completed
 from evalmeta.errors import EXIT_FAILED, EvalmetaError, Interrupted, UsageError
 from evalmeta.model.redaction import redacted
 from evalmeta.report.problems import problem_json
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from evalmeta.model.problem import Problem
 
 _SHOWN_PROBLEMS: Final = 20
 # Errors of a stream that cannot be written; errors of files have their name.
@@ -56,7 +51,7 @@ def report_error(error: BaseException, *, as_json: bool) -> int:
 
 def print_error(error: EvalmetaError, *, as_json: bool) -> None:
     """Print an error: what happened, where, and what to do next. Secrets in it are redacted."""
-    problems: Sequence[Problem] = getattr(error, "problems", ())
+    problems = error.problems
     message: str = getattr(error, "message", None) or str(error)
     if as_json:
         actions = [redacted(completed(action)) for action in error.actions]

@@ -235,7 +235,11 @@ class Comparison:
         """
         if fail_on == "broken":
             return bool(self.of(Standing.BROKEN))
-        return self._is_worse() or any(_has_slipped(each) for each in self.cases)
+        return self._is_worse() or any(
+            (case.after.pass_rate or 0.0) < (case.before.pass_rate or 0.0)
+            for case in self.cases
+            if case.is_significant and case.before and case.after
+        )
 
     def _is_worse(self) -> bool:
         if self.significance is None or not self.significance.is_significant:
@@ -256,9 +260,3 @@ def flips(cases: Iterable[CaseComparison]) -> tuple[int, int]:
 def _share(sides: Iterable[CaseCounts | None]) -> float | None:
     passes = [each.passes for each in sides if each is not None and each.passes is not None]
     return sum(passes) / len(passes) if passes else None
-
-
-def _has_slipped(case: CaseComparison) -> bool:
-    if not case.is_significant or case.before is None or case.after is None:
-        return False
-    return (case.after.pass_rate or 0.0) < (case.before.pass_rate or 0.0)

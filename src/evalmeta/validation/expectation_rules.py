@@ -22,7 +22,7 @@ from evalmeta.plugins import plugin_names
 from evalmeta.validation.finding import Finding, nearest
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Iterator
 
     from evalmeta.model.definition import Expectation, Parameter
     from evalmeta.xmlio.reader import Step
@@ -144,16 +144,12 @@ def find_operator_unknown(expectation: Expectation) -> Iterator[Finding]:
         hint = f"Known: {', '.join(operators)}."
     else:
         message = f"{quote(operator)} is not an operator of {expectation.name}"
-        hint = _operator_hint(operator, operators)
+        same = _OTHER_OPERATORS.get(operator.lower())
+        hint = f"Did you mean {same}?" if same in operators else nearest(operator, operators)
+        # The nearest operator would mean the opposite.
+        if _NEGATION.match(operator):
+            hint = f"Write what is expected instead: no operator negates. Known: {', '.join(operators)}."
     yield Finding((("parameter", index), ("value", 0)), message, hint)
-
-
-def _operator_hint(operator: str, known: Sequence[str]) -> str:
-    """Return the hint with the operator that was probably meant; never one that means the opposite."""
-    if _NEGATION.match(operator):
-        return f"Write what is expected instead: no operator negates. Known: {', '.join(known)}."
-    same = _OTHER_OPERATORS.get(operator.lower())
-    return f"Did you mean {same}?" if same in known else nearest(operator, known)
 
 
 def find_number_invalid(expectation: Expectation) -> Iterator[Finding]:

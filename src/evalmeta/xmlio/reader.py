@@ -72,10 +72,13 @@ def read_xml(
     Raises:
         InvalidMetadata: the file is not safe, well-formed XML; the error has one problem.
     """
-    _check_size(data, label, max_bytes)
+    if len(data) > max_bytes:
+        message = f"the file has {len(data):,} bytes; at most {max_bytes:,} are allowed"
+        raise _refuse("xml-too-large", Location(label), message, "Split the test cases into several definitions.")
     # Every element has at least four bytes.
-    if len(data) > 4 * max_elements:
-        _check_elements(data, label, max_elements)
+    if len(data) > 4 * max_elements and (count := data.count(b"</") + data.count(b"/>")) > max_elements:
+        message = f"the file has {count:,} elements; at most {max_elements:,} are allowed"
+        raise _refuse("xml-too-large", Location(label), message, "Split it into several files.")
     _check_encoding(data, label)
     _check_doctype(data, label)
     if len(data) > _HARMLESS_BYTES:
@@ -162,19 +165,6 @@ def _parser(*, keep_comments: bool) -> etree.XMLParser:
         remove_comments=not keep_comments,
         remove_pis=not keep_comments,
     )
-
-
-def _check_size(data: bytes, label: str, max_bytes: int) -> None:
-    if len(data) > max_bytes:
-        message = f"the file has {len(data):,} bytes; at most {max_bytes:,} are allowed"
-        raise _refuse("xml-too-large", Location(label), message, "Split the test cases into several definitions.")
-
-
-def _check_elements(data: bytes, label: str, max_elements: int) -> None:
-    count = data.count(b"</") + data.count(b"/>")
-    if count > max_elements:
-        message = f"the file has {count:,} elements; at most {max_elements:,} are allowed"
-        raise _refuse("xml-too-large", Location(label), message, "Split it into several files.")
 
 
 def _check_encoding(data: bytes, label: str) -> None:

@@ -191,7 +191,11 @@ def _unknown_element(document: Document, child: Element, parent: Element, known:
         hint = f'Put xmlns="{NAMESPACE}" on the root element only.'
     else:
         message = f"<{name}> is not a known element of <{local_name(parent)}>"
-        hint = _unwrap(child, parent, known) or _nearest_element(name, sorted(known))
+        hint = _unwrap(child, parent, known)
+    if not hint:
+        mistake = _COMMON_MISTAKES.get(name)
+        near = [mistake] if mistake in known else get_close_matches(name, sorted(known), n=1)
+        hint = f"Did you mean <{near[0]}>?" if near else f"Known elements: {', '.join(sorted(known))}."
     return _problem(document, child, "element-unknown", message, hint, unreadable=parent)
 
 
@@ -202,12 +206,6 @@ def _unwrap(child: Element, parent: Element, known: Collection[str]) -> str:
     if only not in known or not any(len(each) for each in child):
         return ""
     return f"Remove <{local_name(child)}> and keep its contents: <{only}> belongs directly in <{local_name(parent)}>."
-
-
-def _nearest_element(name: str, known: Sequence[str]) -> str:
-    mistake = _COMMON_MISTAKES.get(name)
-    near = [mistake] if mistake in known else get_close_matches(name, known, n=1)
-    return f"Did you mean <{near[0]}>?" if near else f"Known elements: {', '.join(known)}."
 
 
 def _find_missing(document: Document, parents: _Declared) -> Iterator[StructureProblem]:
