@@ -58,7 +58,7 @@ def test_a_second_conversion_touches_nothing(project: Project) -> None:
 def test_files_with_other_content_are_listed_and_left_alone(project: Project) -> None:
     (OUT / OUTAGE).parent.mkdir(parents=True)
     (OUT / OUTAGE).write_bytes(b"mine")
-    with pytest.raises(UsageError, match=f"other content.*\n  out/{OUTAGE}"):
+    with pytest.raises(UsageError, match=f"different content.*\n  out/{OUTAGE}"):
         convert_source(project, Selection(), OUT)
     assert list(contents(OUT)) == [OUTAGE]
     done = convert_source(project, Selection(), OUT, overwrite=True)
@@ -96,7 +96,7 @@ def test_a_retrieved_folder_may_be_nested(project: Project) -> None:
 
 def test_a_folder_without_components_is_named(project: Project) -> None:
     OUT.mkdir()
-    for folder, why in ((OUT, "out has no components"), (Path("gone"), "gone: there is no such folder")):
+    for folder, why in ((OUT, "out has no components"), (Path("gone"), "gone does not exist or is not a folder")):
         with pytest.raises(NotFound, match=why):
             convert_metadata(folder, Selection())
     shutil.rmtree("force-app/main")
@@ -119,7 +119,7 @@ def test_the_same_name_twice_is_refused(project: Project) -> None:
 
 def test_a_plain_folder_takes_no_source_format_by_itself(copy_samples: Callable[..., Path]) -> None:
     copy_samples()
-    with pytest.raises(ProjectError, match="metadata format, which takes no source format"):
+    with pytest.raises(ProjectError, match="in metadata format, so files in source format cannot be added"):
         convert_metadata(Path("aiEvaluationDefinitions"), Selection())
 
 

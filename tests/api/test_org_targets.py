@@ -69,7 +69,7 @@ def test_an_access_token_in_the_orgs_variable_is_taken_with_its_address(
     project: Project, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("SF_TARGET_ORG", "00D000000000001!secret")
-    with pytest.raises(UsageError, match="SF_TARGET_ORG holds an access token"):
+    with pytest.raises(UsageError, match="SF_TARGET_ORG contains an access token"):
         choose_target(project)
     monkeypatch.setenv("SF_ORG_INSTANCE_URL", "http://127.0.0.1:8160/")
     found = choose_target(project)
@@ -119,7 +119,7 @@ def test_a_broken_choice_is_named(project: Project) -> None:
 @pytest.mark.parametrize("token", ["00D000000000001!canary.canary", "eyJcanary.eyJcanary.canary"])
 def test_a_token_in_the_place_of_a_name_is_refused_unseen(project: Project, token: str) -> None:
     for use in (choose_target, set_default):
-        with pytest.raises(UsageError, match="an access token was given as the org's name") as raised:
+        with pytest.raises(UsageError, match="an access token was given as the name of an org") as raised:
             use(project, token)
         assert "canary" not in str(raised.value)
 
@@ -209,7 +209,7 @@ def test_the_lower_version_is_used_and_a_lowered_one_is_told(
 
 def test_an_org_that_is_too_old_is_refused(project: Project, org: OAuthServer, monkeypatch: pytest.MonkeyPatch) -> None:
     target, org.newest = Target(Login("", org.url), Secrets(org.new_session())), "62.0"
-    with pytest.raises(UsageError, match=r"the org has API version 62\.0 at most"):
+    with pytest.raises(UsageError, match=r"the org has API version 62\.0; agent tests require"):
         names(project, target, [])
     monkeypatch.setenv("SF_ORG_API_VERSION", "newest")
     with pytest.raises(UsageError, match="SF_ORG_API_VERSION is 'newest'"):
@@ -220,7 +220,7 @@ def test_an_orgs_login_is_found_by_its_address_and_best_by_its_name(logins: Logi
     logins.save(Login("ci@desk.example", DESK.url, alias="ci"), Secrets("canary-ci"))
     assert find_target(DESK.url, "ci").login.alias == "ci"
     assert find_target(SHOP.url, "an alias of yore").login == SHOP
-    with pytest.raises(NotFound, match=r"no login at https://gone\.example is known here any more"):
+    with pytest.raises(NotFound, match=r"there is no login at https://gone\.example any more"):
         find_target("https://gone.example", "gone")
 
 

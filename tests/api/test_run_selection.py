@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from evalmeta.api.agent_tests import AgentTest
-from evalmeta.api.run_selection import Choice, by_tags
+from evalmeta.api.run_selection import CaseChoice, by_tags
 from evalmeta.errors import SettingsError, UsageError
 from evalmeta.model.evaluation import CaseList
 from evalmeta.model.registry import EVALUATION_DEFINITION, TESTING_DEFINITION
@@ -35,27 +35,27 @@ def cases(name: str, *numbers: int) -> CaseList:
 
 
 def test_without_lists_every_case_is_chosen() -> None:
-    assert Choice().narrowed([]).numbers(ORDERS) is None
+    assert CaseChoice().narrowed([]).numbers(ORDERS) is None
 
 
 def test_one_of_several_lists_is_enough() -> None:
-    choice = Choice().narrowed([cases("Orders", 1), cases("", 3), cases("Visits", 9)])
+    choice = CaseChoice().narrowed([cases("Orders", 1), cases("", 3), cases("Visits", 9)])
     assert (choice.names, choice.numbers(ORDERS), choice.numbers(VISITS)) == ((), (1, 3), (3, 9))
 
 
 def test_what_is_narrowed_twice_must_be_in_both() -> None:
-    choice = Choice().narrowed([cases("Orders", 1, 2, 3), cases("Visits")]).narrowed([cases("", 2, 3, 4)])
+    choice = CaseChoice().narrowed([cases("Orders", 1, 2, 3), cases("Visits")]).narrowed([cases("", 2, 3, 4)])
     assert (choice.names, choice.numbers(ORDERS), choice.numbers(VISITS)) == (("Orders", "Visits"), (2, 3), (2, 3, 4))
     assert choice.narrowed([cases("Visits")]).numbers(VISITS) == (2, 3, 4)
 
 
 def test_tests_that_were_chosen_by_name_stay_chosen() -> None:
-    choice = Choice(("Orders",)).narrowed([cases("Visits", 1)])
+    choice = CaseChoice(("Orders",)).narrowed([cases("Visits", 1)])
     assert (choice.names, choice.numbers(ORDERS)) == (("Orders",), ())
 
 
 def test_a_name_can_say_of_which_type_it_is() -> None:
-    choice = Choice().narrowed([cases("AiEvaluationDefinition:Orders", 1)])
+    choice = CaseChoice().narrowed([cases("AiEvaluationDefinition:Orders", 1)])
     assert choice.numbers(ORDERS) == (1,)
     assert choice.numbers(AgentTest(TESTING_DEFINITION, "Orders")) == ()
 
@@ -69,7 +69,7 @@ def test_a_tag_stands_for_its_lists(project: Project) -> None:
     [
         ("smok", UsageError, "no tag 'smok'"),
         ("other", UsageError, "no tag 'other'"),
-        ("unnamed", SettingsError, "'3' names no definition; write NAME:3"),
+        ("unnamed", SettingsError, "'3' does not name a definition; write NAME:3"),
         ("broken", SettingsError, "tags.broken: 'Orders:first' is not a valid list of cases"),
     ],
 )

@@ -1,4 +1,4 @@
-"""Conversions between source format and metadata format: names and folders change, contents never."""
+"""Converting between source format and metadata format, which changes names and folders but not contents."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ _SOURCE_FOLDER: Final = Path("main/default")
 
 @dataclass(frozen=True, slots=True)
 class ConvertedFile:
-    """A file of a conversion: what writing it did, the component's full name (empty for a manifest), its path."""
+    """A converted file: what writing it did, the component's full name (empty for a manifest), and its path."""
 
     state: FileState
     full_name: str
@@ -46,11 +46,11 @@ def convert_source(
     api_version: ApiVersion | None = None,
     overwrite: bool = False,
 ) -> tuple[ConvertedFile, ...]:
-    """Write a selection as a folder in metadata format, with a package.xml that names it.
+    """Write the selected components to a folder in metadata format, with a package.xml.
 
     Raises:
         NotFound: the project has no components.
-        UsageError: files there have other content, and `overwrite` is not set; nothing was written.
+        UsageError: files there have different content, and `overwrite` is not set; nothing was written.
         EvalmetaError: as `selections.resolve`.
         ProjectError: a file cannot be written.
     """
@@ -65,15 +65,15 @@ def convert_source(
 def convert_metadata(
     root_dir: Path, selection: Selection, output_dir: Path | None = None, *, overwrite: bool = False
 ) -> tuple[ConvertedFile, ...]:
-    """Write what stands in a folder in metadata format, at any depth, as source format.
+    """Write the components of a folder in metadata format, at any depth, in source format.
 
-    A component that the project around the output folder has in it already keeps its
-    place; any other goes to `main/default`. Without an output folder it is the DX project
-    around the current folder that takes the files.
+    A component that the project has already in the output folder keeps its path; others go
+    to `main/default`. Without an output folder, the files are written to the DX project
+    around the current folder.
 
     Raises:
-        NotFound: there is no such folder, or no component in it.
-        UsageError: files there have other content, and `overwrite` is not set; nothing was written.
+        NotFound: the folder does not exist, or has no components.
+        UsageError: files there have different content, and `overwrite` is not set; nothing was written.
         EvalmetaError: as `selections.resolve`.
         ProjectError: there is no DX project to write to, or a file cannot be written.
     """
@@ -85,9 +85,9 @@ def convert_metadata(
         output_dir, default = project.root, project.package_directories[0].relative_to(project.root)
     else:
         default = Path()
-    places = _places(output_dir)
+    paths = _existing_paths(output_dir)
     targets: dict[Path, Component | bytes] = {
-        places.get(each.key.casefold(), default / _source_path(each)): each for each in chosen
+        paths.get(each.key.casefold(), default / _source_path(each)): each for each in chosen
     }
     return _write(output_dir, targets, overwrite=overwrite)
 
@@ -96,7 +96,7 @@ def _dx_project() -> Project:
     project = find_project(Path.cwd())
     if not project.is_dx:
         raise ProjectError(
-            f"{shown(project.root)} is a folder in metadata format, which takes no source format.",
+            f"{shown(project.root)} is in metadata format, so files in source format cannot be added",
             actions=("Name the folder to write to: --output-dir.",),
         )
     return project
@@ -104,9 +104,9 @@ def _dx_project() -> Project:
 
 def _opened(root_dir: Path) -> Project:
     if not root_dir.is_dir():
-        raise NotFound(f"{root_dir}: there is no such folder.")
+        raise NotFound(f"{root_dir} does not exist or is not a folder")
     root = Path(os.path.realpath(root_dir))
-    # As in a DX project components are found by their suffix, at any depth: retrieved folders are nested.
+    # A DX project finds components at any depth, by their suffix: retrieved folders are nested.
     return Project(root, is_dx=True, package_directories=(root,), api_version=None)
 
 
@@ -114,10 +114,10 @@ def _source_path(component: Component) -> Path:
     return _SOURCE_FOLDER / f"{entry_name(component)}{META_XML_SUFFIX}"
 
 
-def _places(output_dir: Path) -> Mapping[str, Path]:
-    """Return where the project around a folder has its components, as far as they are in the folder.
+def _existing_paths(output_dir: Path) -> Mapping[str, Path]:
+    """Return the paths of the components in a folder, according to the project around it.
 
-    Keys are in small letters: full names are the same in any case.
+    Keys are in lower case, because full names ignore case.
     """
     folder = Path(os.path.realpath(output_dir))
     if not folder.is_dir():
@@ -159,6 +159,6 @@ def _refused(files: list[str]) -> UsageError:
     more = [f"and {len(files) - _SHOWN:,} more"] if len(files) > _SHOWN else []
     listed = "".join(f"\n  {line}" for line in (*files[:_SHOWN], *more))
     return UsageError(
-        f"These files have other content, and nothing was written:{listed}",
+        f"These files have different content; nothing was written:{listed}",
         actions=("Choose another folder with --output-dir, or overwrite them with --force.",),
     )

@@ -1,4 +1,4 @@
-"""Logging in to orgs, and the logins that are kept."""
+"""Logging in to orgs, and the saved logins."""
 
 from __future__ import annotations
 
@@ -21,12 +21,12 @@ if TYPE_CHECKING:
 
 
 async def log_in_with_token(url: str, access_token: str, *, alias: str = "") -> Login:
-    """Keep an access token as a login, once the org has told whose it is; it cannot be renewed.
+    """Save an access token as a login, with the user that the org returns for it; it cannot be renewed.
 
     Raises:
-        LoginFailed: the org does not take the token.
-        OrgError: the org cannot be reached, or answers as no org does.
-        UsageError: the address is none, or the login cannot be kept.
+        LoginFailed: the org does not accept the token.
+        OrgError: the org cannot be reached, or its reply is not valid.
+        UsageError: the address is not valid, or the login cannot be saved.
     """
     return await _keep(TokenReply(access_token, org_url(url)), None, alias=alias)
 
@@ -36,8 +36,8 @@ async def log_in_with_key(
 ) -> Login:
     """Log in with a private key (JWT bearer); the login keeps the file's absolute path, not the key.
 
-    `url` is where people log in, Salesforce's own login host when empty; `audience` is
-    worked out from it. Raises like `log_in_with_token`, and UsageError for the key.
+    `url` is the login page, Salesforce's own by default; `audience` is derived from it by
+    default. Raises like `log_in_with_token`, and UsageError for the key.
     """
     login_url = org_url(url or PRODUCTION_URL)
     renewal = ByKey(client_id, login_url, audience or audience_of(login_url), str(key_file))
@@ -46,7 +46,7 @@ async def log_in_with_key(
 
 
 async def log_in_with_auth_url(auth_url: str, *, alias: str = "") -> Login:
-    """Log in with what an sfdx auth URL says; raises like `log_in_with_token`, and UsageError for the URL."""
+    """Log in with an sfdx auth URL; raises like `log_in_with_token`, and UsageError for the URL."""
     parts = read_auth_url(auth_url)
     renewal = ByRefreshToken(parts.client_id, parts.instance_url)
     secrets = Secrets("", parts.refresh_token, parts.client_secret)
@@ -64,7 +64,7 @@ async def log_in_with_web(
     port: int = CALLBACK_PORT,
     alias: str = "",
 ) -> Login:
-    """Log in with a browser; `show` is given the address to open. Raises like `log_in_with_token`."""
+    """Log in with a browser; `show` receives the address to open. Raises like `log_in_with_token`."""
     login_url, client = org_url(url or PRODUCTION_URL), client_id or DEFAULT_CLIENT_ID
     reply = await log_in_with_browser(login_url, client, show=show, client_secret=client_secret, port=port)
     renewal = ByRefreshToken(client, login_url) if reply.refresh_token else None
@@ -72,7 +72,7 @@ async def log_in_with_web(
 
 
 async def log_in_with_sf(org: str, *, alias: str = "") -> Login:
-    """Take over the session that an installed sf CLI has with an org; a new one is asked of sf again.
+    """Use the session of an installed sf CLI with an org; sf renews it.
 
     Raises like `log_in_with_token`, and UsageError when no sf is installed.
     """
@@ -82,7 +82,7 @@ async def log_in_with_sf(org: str, *, alias: str = "") -> Login:
 
 
 def auth_url_in(content: str) -> str:
-    """Return the sfdx auth URL that a text holds: itself, or a value of the JSON that the sf CLI prints."""
+    """Return the sfdx auth URL in a text, which is the URL or the JSON output of the sf CLI."""
     try:
         document = read_object(content.encode())
     except MessageUnreadable:
@@ -91,10 +91,10 @@ def auth_url_in(content: str) -> str:
 
 
 def list_logins() -> list[Login]:
-    """Return all logins, by name.
+    """Return all logins in order of their names.
 
     Raises:
-        UsageError: others may read them, or a file among them is none.
+        UsageError: other users can read them, or a file is not a valid login.
     """
     return user_logins().list_logins()
 
@@ -108,19 +108,17 @@ def find_login(name: str) -> Login:
     """
     refuse_token(name)
     if name == EMBEDDED:
-        raise UsageError(
-            "the project's own org has no login and needs none", actions=["Look at it: evalmeta org status"]
-        )
+        raise UsageError("the project's own org needs no login", actions=["See its status: evalmeta org status"])
     return user_logins().find(name)
 
 
 def log_out(login: Login) -> None:
-    """Forget a login and its secrets; the org is not asked to end the session."""
+    """Delete a login and its secrets; the session in the org does not end."""
     user_logins().delete(login)
 
 
 async def status_of(login: Login) -> str:
-    """Ask the org whether a login still works, and renews its session if need be: `Connected`, or why not."""
+    """Return `Connected` if a login works, after renewing its session if necessary; otherwise the error."""
     logins = user_logins()
     try:
         target = Target(login, logins.secrets_of(login), logins)
@@ -135,19 +133,19 @@ async def status_of(login: Login) -> str:
 
 
 def check_alias(alias: str) -> None:
-    """Refuse an alias that could be taken for something else.
+    """Refuse an alias that could be confused with something else.
 
     Raises:
-        UsageError: it is the embedded org's, looks like a username, has blanks or a leading dash, or is a token.
+        UsageError: it is the embedded org's, looks like a username, has spaces or a leading dash, or is a token.
     """
     refuse_token(alias)
     if alias == EMBEDDED or "@" in alias or alias.startswith("-") or not alias.isprintable() or " " in alias:
         raise UsageError(
-            f"{alias!r} cannot be an alias", actions=[f"Choose a word without blanks and @ that is not {EMBEDDED!r}."]
+            f"{alias!r} cannot be an alias", actions=[f"Choose a word without spaces or @ that is not {EMBEDDED!r}."]
         )
 
 
 async def _keep(reply: TokenReply, renewal: Renewal | None, *, alias: str, client_secret: str = "") -> Login:
-    met = await fetch_identity(reply.instance_url, reply.access_token)
-    login = replace(met, alias=alias, renewal=renewal)
+    identified = await fetch_identity(reply.instance_url, reply.access_token)
+    login = replace(identified, alias=alias, renewal=renewal)
     return user_logins().save(login, Secrets(reply.access_token, reply.refresh_token, client_secret))

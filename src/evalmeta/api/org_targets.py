@@ -1,7 +1,4 @@
-"""Which org a command talks to: the one that was named, the environment's, the project's default, the embedded one.
-
-Connecting to an org: the embedded one, or one that a login or the environment names.
-"""
+"""Choosing the org of a command, and connecting to it."""
 
 from __future__ import annotations
 
@@ -45,10 +42,10 @@ _TOKEN: Final = re.compile(r"00D\w{12,15}!.*|eyJ[\w-]+\..*", re.DOTALL)
 
 @dataclass(frozen=True, slots=True)
 class Target:
-    """An org that is not the embedded one, and what it takes to talk to it.
+    """An org other than the embedded one, with the login for it.
 
     Attributes:
-        logins: where the login is kept; None when it comes from the environment.
+        logins: where the login is saved; None if it comes from the environment.
     """
 
     login: Login
@@ -57,17 +54,16 @@ class Target:
 
 
 def choose_target(project: Project, name: str | None = None) -> Target | None:
-    """Return the org to talk to; None is the project's embedded org.
+    """Return the org to use; None is the project's embedded org.
 
-    In this order: `name`; SF_TARGET_ORG; SF_ACCESS_TOKEN with SF_ORG_INSTANCE_URL, where
-    SF_TARGET_ORG may hold the token as it may for the sf CLI; the
-    default that was chosen for the project's state folder; `[org] default` of
-    `evalmeta.toml`; the embedded org.
+    The first of these: `name`; SF_TARGET_ORG; SF_ACCESS_TOKEN with SF_ORG_INSTANCE_URL
+    (SF_TARGET_ORG may contain the token, as for the sf CLI); the default of the project's
+    state folder; `[org] default` of `evalmeta.toml`; the embedded org.
 
     Raises:
         NotFound: no login has that alias or username.
-        UsageError: the name is an access token, or stored logins are open to others.
-        LoginFailed: the keyring does not give the login's secrets.
+        UsageError: the name is an access token, or other users can read the saved logins.
+        LoginFailed: the keyring does not return the login's secrets.
     """
     named = is_named(name)
     if not named and (target := _from_environment()):
@@ -80,21 +76,21 @@ def choose_target(project: Project, name: str | None = None) -> Target | None:
     try:
         login = logins.find(chosen)
     except NotFound as error:
-        hints = () if named else ("It is the project's default. Choose another: evalmeta org default --help",)
+        hints = () if named else ("It is the project's default. To choose another, see: evalmeta org default --help",)
         raise NotFound(str(error), actions=[*error.actions, *hints]) from None
     return Target(login, logins.secrets_of(login), logins)
 
 
 def is_named(name: str | None) -> str:
-    """Return the org that was asked for by name, here or in SF_TARGET_ORG; empty when none was."""
+    """Return the name that was given for an org, as an argument or in SF_TARGET_ORG; empty if none was."""
     return name or ("" if token_variable() == _TARGET_ORG else os.environ.get(_TARGET_ORG, ""))
 
 
 def org_of_environment() -> str:
-    """Return the org that environment variables choose: a name, or an address with a token; empty when they do not.
+    """Return the org that environment variables select: its name, or its address if there is a token; else empty.
 
     Raises:
-        UsageError: the address is none, or is missing.
+        UsageError: the address is missing or not valid.
     """
     if named := is_named(None):
         return named
@@ -103,7 +99,7 @@ def org_of_environment() -> str:
 
 
 def token_variable() -> str:
-    """Name the variable that holds the environment's access token: SF_TARGET_ORG if it is one, or SF_ACCESS_TOKEN."""
+    """Return the name of the variable for access tokens: SF_TARGET_ORG if it contains one, or else SF_ACCESS_TOKEN."""
     return _TARGET_ORG if _TOKEN.fullmatch(os.environ.get(_TARGET_ORG, "")) else "SF_ACCESS_TOKEN"
 
 
@@ -113,12 +109,12 @@ def address_of(target: Target | None) -> str:
 
 
 def find_target(url: str, name: str) -> Target:
-    """Return a target at an address, best the one that had this name, from the environment or the logins.
+    """Return a target with an address, preferably with this name, from the environment or the logins.
 
     Raises:
         NotFound: there is none.
-        UsageError: stored logins are open to others.
-        LoginFailed: the keyring does not give the login's secrets.
+        UsageError: other users can read the saved logins.
+        LoginFailed: the keyring does not return the login's secrets.
     """
     if (target := _from_environment()) and target.login.url == url:
         return target
@@ -126,15 +122,14 @@ def find_target(url: str, name: str) -> Target:
     there = [each for each in logins.list_logins() if each.url == url]
     if not there:
         raise NotFound(
-            f"no login at {url} is known here any more",
-            actions=[f"Log in again: evalmeta org login --instance-url {url}"],
+            f"there is no login at {url} any more", actions=[f"Log in again: evalmeta org login --instance-url {url}"]
         )
     login = next((each for each in there if name in (each.alias, each.username)), there[0])
     return Target(login, logins.secrets_of(login), logins)
 
 
 def default_of(project: Project) -> str:
-    """Return the alias or username that is the project's default; empty when it is the embedded org.
+    """Return the alias or username that is the project's default; empty for the embedded org.
 
     Raises:
         SettingsError: the file with the default cannot be read.
@@ -150,11 +145,11 @@ def default_of(project: Project) -> str:
 
 
 def set_default(project: Project, name: str) -> None:
-    """Make a login, or `EMBEDDED`, the default of the project's state folder; an empty name takes the choice back.
+    """Make a login, or `EMBEDDED`, the default of the project's state folder; an empty name removes the default.
 
     Raises:
         NotFound: no login has that alias or username.
-        StoreError: the state folder cannot be made.
+        StoreError: the state folder cannot be created.
     """
     if name and name != EMBEDDED:
         refuse_token(name)
@@ -167,23 +162,23 @@ def set_default(project: Project, name: str) -> None:
 
 
 def refuse_token(name: str) -> None:
-    """Refuse an access token where a name belongs, without repeating it.
+    """Refuse an access token instead of a name, without repeating it.
 
     Raises:
-        UsageError: it is one.
+        UsageError: the name is an access token.
     """
     if _TOKEN.fullmatch(name):
         raise UsageError(
-            "an access token was given as the org's name, where others on this machine can see it",
+            "an access token was given as the name of an org, where other users of this machine can see it",
             actions=["Set SF_ACCESS_TOKEN and SF_ORG_INSTANCE_URL instead, and revoke this token."],
         )
 
 
 async def renew(target: Target) -> Target:
-    """Get a new session for a target and keeps it; one that another program has just got is taken.
+    """Renew the session of a target and save it, or use the session that another program has just renewed.
 
     Raises:
-        LoginFailed: there is no way to get one, or the org refuses.
+        LoginFailed: the login cannot be renewed, or the org refuses.
     """
     login, logins = target.login, target.logins
     if login.renewal is None or logins is None:
@@ -196,7 +191,7 @@ async def renew(target: Target) -> Target:
 
 
 def login_again(login: Login) -> str:
-    """Says how to log in again."""
+    """Return how to log in again, as a suggestion for users."""
     if not login.username:
         return f"Set {token_variable()} to a new token."
     alias = f" --alias {login.alias}" if login.alias else ""
@@ -208,8 +203,8 @@ def _from_environment() -> Target | None:
     token, url = os.environ.get(variable, ""), os.environ.get("SF_ORG_INSTANCE_URL", "")
     if variable == _TARGET_ORG and not url:
         raise UsageError(
-            "SF_TARGET_ORG holds an access token, and nothing says of which org",
-            actions=["Set SF_ORG_INSTANCE_URL to that org's address."],
+            "SF_TARGET_ORG contains an access token, but SF_ORG_INSTANCE_URL is not set",
+            actions=["Set SF_ORG_INSTANCE_URL to the org's address."],
         )
     if not (token and url):
         return None
@@ -237,33 +232,33 @@ async def connect(
     """Open a connection to an org.
 
     Args:
-        project: whose embedded org it is, and whose API version is asked for.
+        project: the project with the embedded org and the API version.
         target: another org; None is the embedded one.
-        api_version: the version asked for; by default that of SF_ORG_API_VERSION, or
-            the project's. The org's own is used when it is lower.
-        detached: let runs of the embedded org go on after this process.
-        remark: is told when a version that was asked for by hand is lowered.
+        api_version: the version to use; that of SF_ORG_API_VERSION or the project if None.
+            The org's own is used if it is older.
+        detached: let runs of the embedded org continue after this process ends.
+        remark: called if an older version than that of the caller or the environment is used.
 
     Raises:
         StoreError: the embedded org's database cannot be used.
         OrgUnreachable: the org does not answer.
         LoginFailed: the session has ended and cannot be renewed.
-        UsageError: the org's API is too old.
+        UsageError: the org's API version is too old.
     """
     if target is None:
         async with _embedded(project, detached=detached) as connection:
             yield connection
         return
     async with _remote(target) as connection:
-        by_hand = api_version or _version_of_environment()
+        explicit = api_version or _version_of_environment()
         newest = await connection.newest_version()
-        connection.api_version = _common_version(by_hand or project.api_version or NEWEST_API_VERSION, newest)
-        if by_hand and by_hand > connection.api_version:
-            remark(f"API version {connection.api_version} is used instead of {by_hand}: the org has no newer one")
+        connection.api_version = _common_version(explicit or project.api_version or NEWEST_API_VERSION, newest)
+        if explicit and explicit > connection.api_version:
+            remark(f"API version {connection.api_version} is used instead of {explicit}: the org has no newer one")
         try:
             yield connection
         except OrgFault as fault:
-            raise _with_way_out(fault, target) from fault
+            raise _with_login_hint(fault, target) from fault
 
 
 @asynccontextmanager
@@ -305,20 +300,22 @@ def _version_of_environment() -> ApiVersion | None:
         return None
     version = parse_api_version(text)
     if version is None:
-        raise UsageError(f"SF_ORG_API_VERSION is {text!r}, which is no API version such as {NEWEST_API_VERSION}")
+        raise UsageError(
+            f"SF_ORG_API_VERSION is {text!r}, which is not a valid API version, such as {NEWEST_API_VERSION}"
+        )
     return version
 
 
 def _common_version(asked: ApiVersion, newest: ApiVersion) -> ApiVersion:
-    """Return the lower one; a version before agent tests were there is asked by projects with other metadata only."""
+    """Return the lower version; projects with only other metadata may ask for one that is too old for agent tests."""
     if newest < OLDEST_API_VERSION:
-        raise UsageError(f"the org has API version {newest} at most; agent tests need {OLDEST_API_VERSION}")
+        raise UsageError(f"the org has API version {newest}; agent tests require {OLDEST_API_VERSION} or newer")
     return min(max(asked, OLDEST_API_VERSION), newest, NEWEST_API_VERSION)
 
 
-def _with_way_out(fault: OrgFault, target: Target) -> OrgFault:
+def _with_login_hint(fault: OrgFault, target: Target) -> OrgFault:
     if fault.code != "INVALID_SESSION_ID":
         return fault
     whose = f"the session of {target.login.name}" if target.login.username else f"the token in {token_variable()}"
-    message = f"{target.login.url} does not take {whose}: it is wrong, has expired or was revoked"
+    message = f"{target.login.url} does not accept {whose}: it is wrong, has expired or was revoked"
     return OrgFault(message, code=fault.code, status=fault.status, actions=[*fault.actions, login_again(target.login)])

@@ -1,9 +1,4 @@
-"""Which tests, and which of their cases, a run is about: by name, number, label, tag, by what failed before.
-
-What runs would ask: the tests, their cases, the agent and who judges, without asking anything.
-
-Going on from earlier runs: more iterations, answers judged again, and no mixing of two definitions.
-"""
+"""Selecting the cases of a run by name, number, label, tag or earlier failure, and planning a run."""
 
 from __future__ import annotations
 
@@ -38,39 +33,39 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, slots=True)
-class Choice:
-    """Which cases are chosen; a case is chosen when every list that was given has it.
+class CaseChoice:
+    """The selected cases: those that are in every group of lists; a case is in a group if one of its lists has it.
 
     Attributes:
-        lists: alternatives, of which one must have the case; none choose every case.
-        names: the definitions that are chosen, as `select_tests` takes them; empty for all.
+        names: the selected definitions, as for `select_tests`; empty for all.
+        lists: the groups of lists; empty for all cases.
     """
 
     names: tuple[str, ...] = ()
     lists: tuple[tuple[CaseList, ...], ...] = ()
 
     def numbers(self, test: AgentTest) -> tuple[int, ...] | None:
-        """Return the numbers of the chosen cases of a test, None for all of them."""
+        """Return the numbers of the selected cases of a test, None for all of them."""
         chosen: frozenset[int] | None = None
         for alternatives in self.lists:
             one = _union(each.numbers for each in alternatives if each.name in {"", test.full_name, test.key})
             chosen = one if chosen is None else chosen if one is None else chosen & one
         return None if chosen is None else tuple(sorted(chosen))
 
-    def narrowed(self, lists: Sequence[CaseList]) -> Choice:
-        """Return a choice that has only those cases that are in one of these lists, too; no lists change nothing.
+    def narrowed(self, lists: Sequence[CaseList]) -> CaseChoice:
+        """Return a choice with only the cases that are also in one of these lists; no lists change nothing.
 
-        Where no definition was chosen yet, those are that the lists name.
+        If no definition was selected, the definitions in the lists are.
         """
         if not lists:
             return self
         named = tuple(dict.fromkeys(each.name for each in lists))
         names = self.names or (() if "" in named else named)
-        return Choice(names, (*self.lists, tuple(lists)))
+        return CaseChoice(names, (*self.lists, tuple(lists)))
 
 
 class Failures(NamedTuple):
-    """A run that is over, and the numbers of its cases of which an iteration failed or ended in an error."""
+    """A run that is over, and the numbers of its cases that failed or ended in an error in any iteration."""
 
     run: Run
     numbers: frozenset[int]
@@ -83,10 +78,10 @@ class Failures(NamedTuple):
 
 
 def by_tags(project: Project, tags: Iterable[str]) -> list[CaseList]:
-    """Return the cases that the project's settings have under tags.
+    """Return the cases with these tags in the project's settings.
 
     Raises:
-        UsageError: there is no such tag.
+        UsageError: a tag does not exist.
         SettingsError: the value of a tag is not a valid list of cases.
     """
     lists: list[CaseList] = []
@@ -100,20 +95,20 @@ def by_tags(project: Project, tags: Iterable[str]) -> list[CaseList]:
 
 
 def in_files(lists: Sequence[CaseList], files: Sequence[FileTest]) -> tuple[CaseList, ...]:
-    """Return lists with the numbers of cases that were named by their labels, and with the files' own names.
+    """Return lists with the numbers of cases instead of labels, and with the names of the files.
 
     Raises:
-        UsageError: no case has the label; names the one that is most like it.
+        UsageError: no case has a label; the error suggests the most similar one.
     """
     return tuple(found for each in lists for found in _in_files(each, files))
 
 
 def failed_in(project: Project, run_ids: Iterable[str]) -> list[Failures]:
-    """Return for each run what failed or ended in an error in it.
+    """Return for each run its cases that failed or ended in an error.
 
     Raises:
-        NotFound: no such run is known here.
-        UsageError: it is not over.
+        NotFound: a run is not known here.
+        UsageError: a run is not over.
         StoreError: the project's database cannot be used.
     """
     runs = [load_run(project, run_id) for run_id in run_ids]
@@ -129,7 +124,7 @@ def _in_files(chosen: CaseList, files: Sequence[FileTest]) -> Iterator[CaseList]
     if not files:
         raise UsageError(f"{chosen.label!r} is not a valid list of cases, such as 3, 1,4-7 or Order_Desk:3")
     if not found:
-        message = f"{chosen.label!r} is neither a list of cases such as 3, 1,4-7 or NAME:3 nor the label of a case"
+        message = f"{chosen.label!r} is neither a list of cases, such as 3, 1,4-7 or NAME:3, nor the label of a case"
         near = get_close_matches(chosen.label, {case.label for each in files for case in each.evaluation.cases}, n=1)
         raise UsageError(message, actions=[f"Did you mean {near[0]!r}?"] if near else [])
     yield from found
@@ -141,7 +136,7 @@ def _labelled(label: str, file: FileTest) -> frozenset[int]:
 
 
 def _names(file: FileTest) -> set[str]:
-    """Return what people call a file: its path in the project or from here, its name, and that without suffixes."""
+    """Return the names of a file: its path in the project and from here, its name, and that without suffixes."""
     return {file.name, shown(file.path), file.path.name, file.path.name.split(".", 1)[0]}
 
 
@@ -151,7 +146,7 @@ def _tagged(tag: str, entry: str) -> CaseList:
     except ValueError as error:
         raise SettingsError(f"evalmeta.toml: tags.{tag}: {error}") from None
     if not found.name:
-        raise SettingsError(f"evalmeta.toml: tags.{tag}: {entry!r} names no definition; write NAME:{entry}")
+        raise SettingsError(f"evalmeta.toml: tags.{tag}: {entry!r} does not name a definition; write NAME:{entry}")
     return found
 
 
@@ -171,12 +166,12 @@ def _union(sets: Iterable[frozenset[int] | None]) -> frozenset[int] | None:
 
 @dataclass(frozen=True, slots=True)
 class PlannedRun:
-    """What a run would ask.
+    """What a run would do.
 
     Attributes:
-        cases: those that would be asked, in each iteration.
-        left_out: how many other cases the definition has.
-        expectations: how often each name is judged in one iteration.
+        cases: the cases of each iteration.
+        left_out: the number of other cases in the definition.
+        expectations: the number of expectations in one iteration, by name.
     """
 
     definition: str
@@ -188,15 +183,15 @@ class PlannedRun:
     expectations: Mapping[str, int]
 
     @property
-    def questions(self) -> int:
-        """Return how many questions the agent would be asked, nothing tried again."""
+    def utterances(self) -> int:
+        """Return the number of utterances, without retries."""
         return sum(len(case.turns) for case in self.cases) * self.iterations
 
 
 async def plan_runs(
-    connection: Connection, tests: Sequence[AgentTest], choice: Choice, options: RunOptions
+    connection: Connection, tests: Sequence[AgentTest], choice: CaseChoice, options: RunOptions
 ) -> list[PlannedRun]:
-    """Return what a run of each test would ask, by the definitions in the org.
+    """Return what a run of each test would do, according to the definitions in the org.
 
     Raises:
         OrgError: the org cannot be reached or refuses a call.

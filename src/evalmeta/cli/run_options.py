@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from evalmeta.api.agent_tests import FileTest
-    from evalmeta.api.run_selection import Choice
+    from evalmeta.api.run_selection import CaseChoice
     from evalmeta.cli.options import Decorator
     from evalmeta.package.project import Project
 
@@ -38,10 +38,10 @@ class CaseSelection(NamedTuple):
         """Whether it is not a mistake if no case is left to run."""
         return bool(self.shard or self.failed_from)
 
-    def choose(self, project: Project, names: tuple[str, ...], files: Sequence[FileTest] = ()) -> Choice | None:
+    def choose(self, project: Project, names: tuple[str, ...], files: Sequence[FileTest] = ()) -> CaseChoice | None:
         """Return the chosen cases; None if nothing failed in the runs of --failed-from, as is then printed."""
         selection = api.run_selection
-        choice = selection.Choice(names).narrowed(selection.by_tags(project, self.tags))
+        choice = selection.CaseChoice(names).narrowed(selection.by_tags(project, self.tags))
         runs = selection.failed_in(project, self.failed_from)
         for run, numbers in ((each.run, each.numbers) for each in runs):
             if not numbers:

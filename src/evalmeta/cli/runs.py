@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from evalmeta.api.agent_tests import AgentTest, FileTest
     from evalmeta.api.finished_runs import FinishedRun
     from evalmeta.api.org_targets import Target
-    from evalmeta.api.run_selection import Choice, PlannedRun
+    from evalmeta.api.run_selection import CaseChoice, PlannedRun
     from evalmeta.api.runs import RunOrg, StartedRun
     from evalmeta.client.connection import Connection
     from evalmeta.client.runs import Progress as RunProgress
@@ -42,7 +42,7 @@ class RunRequest(NamedTuple):
     `wait` is seconds; None starts runs without waiting for them. `is_quiet` reserves stdout for the report.
     """
 
-    choice: Choice
+    choice: CaseChoice
     options: RunOptions
     wait: float | None
     is_quiet: bool = False
@@ -257,7 +257,7 @@ def _lines(planned: PlannedRun, adapter: str) -> Iterator[str]:
 
 def _total(planned: Sequence[PlannedRun], options: RunOptions) -> str:
     cases = sum(len(each.cases) for each in planned)
-    questions = sum(each.questions for each in planned)
+    questions = sum(each.utterances for each in planned)
     iterations = f" in {options.iterations:,} iterations" if options.iterations > 1 else ""
     scoring = f"scoring {options.scoring.profile}, rater {options.scoring.rater}"
     return (
@@ -271,7 +271,7 @@ def _plan_json(planned: PlannedRun) -> JsonObject:
         "type": planned.type,
         "subjectName": planned.subject_name,
         "iterations": planned.iterations,
-        "questions": planned.questions,
+        "questions": planned.utterances,
         "cases": [
             {"number": case.number, "name": case.label, "utterances": [turn.utterance for turn in case.turns]}
             for case in planned.cases
