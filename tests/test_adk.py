@@ -404,7 +404,7 @@ def test_an_agent_that_cannot_be_called_is_an_error(write: Callable[..., Path]) 
     class LlmAgent:
         async def run_async(self) -> None: ...
 
-    with pytest.raises(UsageError, match="names no app, and there is no agent"):
+    with pytest.raises(UsageError, match="does not name an app, and no agent was passed"):
         adk.evaluate(None, write(FULL))
     with pytest.raises(UsageError, match="the agent is LlmAgent, which only google-adk's Runner can call"):
         adk.evaluate(LlmAgent(), write(FULL))

@@ -27,11 +27,7 @@ def plugin_names(group: Group) -> list[str]:
 
 
 def load_plugin(group: Group, name: str) -> object:
-    """Import the object of an entry point.
-
-    Raises:
-        SettingsError: No package has an entry point of this name, or it cannot be imported.
-    """
+    """Import the object of an entry point; raise SettingsError if there is none or it cannot be imported."""
     found = _found(group).get(name)
     if found is None:
         raise unknown_plugin(group, name)
@@ -48,11 +44,9 @@ def load_plugin(group: Group, name: str) -> object:
 def call_plugin(
     group: Group, settings: PluginSubject | PluginRater, *, root: Path, known: Iterable[str] = ()
 ) -> object:
-    """Return what `make(settings, *, root)` of a package returns; `settings.model_extra` has the table's other keys.
+    """Return what `make(settings, *, root)` of a package returns; raise SettingsError if it cannot be called.
 
-    Raises:
-        SettingsError: No package has this entry point, or it cannot be imported or called.
-        EvalmetaError: The function raised it.
+    `settings.model_extra` has the table's other keys. An EvalmetaError of the function passes through.
     """
     name = settings.adapter
     if name not in _found(group):

@@ -208,7 +208,7 @@ def _arguments(
     elif agent is None and (
         unnamed := [source.label for source in sources if not source.document.evaluation.subject_name]
     ):
-        raise UsageError(f"{unnamed[0]} names no app, and there is no agent", actions=["Pass the agent."])
+        raise UsageError(f"{unnamed[0]} does not name an app, and no agent was passed", actions=["Pass the agent."])
     else:
         called = agent if isinstance(agent, str) else str(getattr(agent, "__name__", type(agent).__name__))
         asked = [replace(each, subject_name=each.subject_name or called) for each in asked]

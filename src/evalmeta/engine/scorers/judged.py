@@ -315,10 +315,8 @@ def _explanation(question: _Question, ratings: Sequence[Rating], answers: Sequen
     """Return the rationale, with one line for each part if there are parts."""
     if not question.metric.parts:
         return f"{ratings[0].explanation}{question.remark}"
-    parts = [
-        JudgedPart("yes" if is_yes else "no", part.name, rating.explanation)
-        for part, rating, is_yes in zip(question.parts, ratings, answers, strict=True)
-    ]
+    judged = zip(question.parts, ratings, answers, strict=True)
+    parts = [JudgedPart("yes" if yes else "no", part.name, rating.explanation) for part, rating, yes in judged]
     return write_parts(parts, remark=question.remark)
 
 

@@ -223,8 +223,8 @@ def _validated(model: type[_Model], value: JsonValue) -> _Model | None:
 def read_reply(text: str, check: Callable[[JsonValue], _T | None]) -> _T | None:
     """Return what `check` returns for the JSON object in a model's text, with or without other words around it.
 
-    Return None if there is no such object, if there are several different ones or it follows a malformed
-    object (it may be quoted from the answer), or if the text is longer than `MAX_JUDGEMENT_CHARS`.
+    Return None if there is no such object, if several differ, if a malformed one precedes it (it may be quoted
+    from the answer), or if the text is longer than `MAX_JUDGEMENT_CHARS`.
     """
     if len(text) > limits.MAX_JUDGEMENT_CHARS:
         return None

@@ -61,11 +61,7 @@ class _Span(NamedTuple):
 
 
 def doubts(expected: str, actual: str) -> tuple[str, ...]:
-    """Return why an answer may not mean what was expected; nothing if it has all words and no others that matter.
-
-    Numbers and synonyms are unified. Other words between and before the expected ones,
-    negations, conditions, opposites, another tense and a question are doubts.
-    """
+    """Return why an answer may not mean what was expected; nothing if it has all words and no others that matter."""
     expected, actual = _OPENING.sub("", expected), _OPENING.sub("", actual)
     expected, actual, verb = _without_agent(expected, actual)
     expected_words = content_words(_plain(expected))
@@ -109,13 +105,9 @@ def _plain(text: str) -> str:
 
 def _find(expected_words: list[str], found: list[str]) -> _Span | None:
     """Find the shortest span that has the expected words in order."""
-    best: _Span | None = None
     starts = [place for place, word in enumerate(found) if expected_words[:1] == [word]]
-    for start in starts[:_MAX_TRIES]:
-        span = _match(expected_words, found, start)
-        if span and (best is None or span.end - span.start < best.end - best.start):
-            best = span
-    return best
+    spans = (_match(expected_words, found, start) for start in starts[:_MAX_TRIES])
+    return min((span for span in spans if span), key=lambda span: span.end - span.start, default=None)
 
 
 def _match(expected_words: list[str], found: list[str], start: int) -> _Span | None:
@@ -162,9 +154,8 @@ def _around(span: _Span, tokens: list[str], expected: str) -> Iterator[str]:
 
 
 def _after(tail: list[str], known: frozenset[str]) -> Iterator[str]:
-    own = [
-        token for token in tail if token[0].isalnum() and token not in NEUTRAL | HARMLESS | known and is_content(token)
-    ]
+    plain = NEUTRAL | HARMLESS | known
+    own = [token for token in tail if token[0].isalnum() and token not in plain and is_content(token)]
     if not own:
         return
     if "and" in tail[:2]:
@@ -224,18 +215,14 @@ def contraries(some: Iterable[str], others: Iterable[str]) -> list[str]:
 
 
 def _bare(word: str) -> set[str]:
-    return {
-        word.removeprefix(prefix)
-        for prefix in _PREFIXES
-        if word.startswith(prefix) and len(word) >= _MIN_PREFIXED + len(prefix)
-    }
+    bare = {word.removeprefix(prefix) for prefix in _PREFIXES if word.startswith(prefix)}
+    return {each for each in bare if len(each) >= _MIN_PREFIXED}
 
 
 def contrary_words(expected: str, actual: str) -> str:
-    """Return the word with which a sentence of the answer reverses the expected meaning; else an empty text.
+    """Return the word with which an otherwise equal sentence reverses the expected meaning; else an empty text.
 
-    All other words must be the same. A double negation, as in `not unavailable`, is no
-    reversal; a negation alone never decides.
+    A double negation, as in `not unavailable`, reverses nothing; a negation alone never decides.
     """
     expected_words = _content_words(expected)
     for sentence in _SENTENCE.split(actual):
@@ -258,10 +245,7 @@ def _content_words(text: str) -> list[str]:
 
 
 def swapped_roles(expected: str, actual: str) -> str:
-    """Return the two words that changed places in an otherwise equal sentence; else an empty text.
-
-    Passives, adjacent words and symmetric relations are ignored.
-    """
+    """Return two words that changed places in an otherwise equal text; empty if adjacent, or the relation symmetric."""
     expected_words, actual_words = _roles(expected), _roles(actual)
     if len(expected_words) != len(actual_words) or Counter(expected_words) != Counter(actual_words):
         return ""

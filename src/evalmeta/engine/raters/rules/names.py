@@ -47,10 +47,9 @@ _EXCEPTION: Final = re.compile(
 
 
 def find_names(text: str) -> tuple[Name, ...]:
-    """Return the names in a text, as words in lower case: e-mail addresses, and sequences of capitalised words.
+    """Return the names in a text, in lower case: e-mail addresses, and sequences of capitalised words but no days.
 
-    The first word of a sentence counts only after a title or before another capitalised
-    word. Weekdays and months are not names.
+    The first word of a sentence counts only after a title or before another capitalised word.
     """
     names: list[Name] = [(address.lower(),) for address in _EMAIL.findall(text)]
     # A comma instead of a title makes sure that the name is never the first word of a sentence.
@@ -77,10 +76,9 @@ def _is_capital(word: str) -> bool:
 
 
 def compare_names(expected: str, actual: str, *, known: str) -> tuple[list[Name], list[Name]]:
-    """Return the names that are missing in the actual text, and those that it has instead.
+    """Return the names that are missing in the actual text, and those that it has instead, without words of `known`.
 
-    A part of a name is enough, unless it is next to a different word, as in `Mario Lopez` for
-    `Maria Lopez`. Words of `known` are ignored.
+    A part of a name is enough, unless it is next to a different word, as in `Mario Lopez` for `Maria Lopez`.
     """
     actual_words, expected_words = frozenset(words(actual)), frozenset(words(expected))
     known_words = expected_words.union(words(known))
@@ -160,9 +158,8 @@ def contradicted_none(one: str, other: str) -> str:
 
 def contradicting_days(expected: str, actual: str, known: str) -> tuple[list[str], list[str]]:
     """Return the missing weekdays and months, and those that the answer has instead; none if there is a range."""
-    if has_range_of_days(expected) != has_range_of_days(actual) or bool(_EXCEPTION.search(expected)) != bool(
-        _EXCEPTION.search(actual)
-    ):
+    has_exception = [_EXCEPTION.search(text) is not None for text in (expected, actual)]
+    if has_range_of_days(expected) != has_range_of_days(actual) or has_exception[0] != has_exception[1]:
         return [], []
     expected_days, actual_days, known_days = find_days(expected), find_days(actual), find_days(known)
     missing = {key: day for key, day in expected_days.items() if key not in actual_days | known_days}
@@ -180,13 +177,12 @@ def contradicting_names(expected: str, actual: str, known: str, *, described: bo
     if not (is_english(expected) and is_english(actual)):
         return [], []
     missing, extra = compare_names(expected, actual, known=known)
-    asked = frozenset(words(known))
     if described and len(missing) < len(find_names(expected)):
         return [], []
     if not described:
-        missing = [name for name in missing if not asked.issuperset(word for part in name for word in words(part))]
+        missing = [name for name in missing if not _parts(name).issubset(words(known))]
     return [_capitalised(name) for name in missing], [_capitalised(name) for name in extra]
 
 
-def _capitalised(name: tuple[str, ...]) -> str:
+def _capitalised(name: Name) -> str:
     return " ".join(word if "@" in word else word.capitalize() for word in name)

@@ -83,10 +83,9 @@ def is_terse(texts: Texts, expected_words: list[str], actual_words: list[str]) -
 
 
 def fills_in(texts: Texts, expected_words: list[str], actual_words: list[str]) -> bool:
-    """Say whether an answer has what the question asks for, and otherwise only words of the question.
+    """Say whether an answer has what the question asks for, and otherwise only words of the question, in order.
 
-    The expected answer and the answer must have their common words in the same order. The
-    words of the question are trusted only if it asks for one thing, such as `When ...?`.
+    The words of the question are trusted only if it asks for one thing, such as `When ...?`.
     """
     if not _OPEN.match(texts.utterance) or _CHOICE.search(texts.utterance) or "?" in texts.actual:
         return False
@@ -96,9 +95,8 @@ def fills_in(texts: Texts, expected_words: list[str], actual_words: list[str]) -
     if not _BEING.match(texts.utterance) and any(word.isalpha() for word in new):
         return False
     known = {*expected_words, *content_words(with_plain_numbers(texts.utterance)), *HARMLESS, *NEUTRAL, "in", "on"}
-    in_order = [word for word in expected_words if word in actual_words] == [
-        word for word in actual_words if word in expected_words
-    ]
+    common = [word for word in expected_words if word in actual_words]
+    in_order = common == [word for word in actual_words if word in expected_words]
     return in_order and known.issuperset(actual_words) and not changes(texts.expected, texts.actual)
 
 

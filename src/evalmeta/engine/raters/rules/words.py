@@ -87,10 +87,7 @@ def missing_words(expected: Sequence[str], actual: Sequence[str]) -> list[str]:
 
 
 def cosine(expected: str, actual: str) -> float:
-    """Return the cosine of the TF-IDF vectors of both texts' character n-grams (2 to 5), 0 to 1.
-
-    The document frequencies are those of the two texts, smoothed: idf = ln(3 / (1 + df)) + 1.
-    """
+    """Return the cosine of both texts' TF-IDF vectors of 2- to 5-grams, 0 to 1; idf = ln(3 / (1 + df)) + 1."""
     left, right = _grams(expected), _grams(actual)
     common = left.keys() & right.keys()
     shared = sum(left[gram] * right[gram] for gram in common)
@@ -168,8 +165,7 @@ _PHRASES: Final = (
 def with_digits(text: str) -> str:
     """Return a text with its numbers in digits: cardinals, ordinals after an article, noon, midnight and durations.
 
-    In German, Spanish and French only plain cardinals are converted. `one` is converted only
-    before a unit, because it can be an article.
+    In German, Spanish and French only cardinals are converted; `one` only before a unit, as it can be an article.
     """
     if not _NAMES.isdisjoint(raw_words(text.replace("-", " "))):
         text = _in_digits(text)
