@@ -235,7 +235,7 @@ def _start(project: Project, output: Path, arguments: Sequence[str]) -> subproce
         output.parent.mkdir(exist_ok=True)
         with output.open("wb") as log:
             # -P: a file of the project that is named like a module of Python's must not take its place.
-            return subprocess.Popen(  # noqa: S603 - our own module
+            return subprocess.Popen(
                 [sys.executable, "-P", "-m", "evalmeta.org.server", str(project.root), *arguments],
                 stdin=subprocess.DEVNULL,
                 stdout=log,

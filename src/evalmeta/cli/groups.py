@@ -30,11 +30,11 @@ class LazyGroup(click.Group):
         self.rows = rows
         self._unknown = unknown
 
-    def list_commands(self, ctx: click.Context) -> list[str]:  # noqa: ARG002 - click's signature
+    def list_commands(self, ctx: click.Context) -> list[str]:
         """Return the names of the commands in the order of their table."""
         return list(self.rows)
 
-    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:  # noqa: ARG002 - likewise
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
         """Import a command; return None if it does not exist."""
         if cmd_name not in self.rows:
             return None
@@ -42,7 +42,7 @@ class LazyGroup(click.Group):
         command: click.Command = getattr(import_module(f"{self._module}.{module}"), attribute)
         return command
 
-    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:  # noqa: ARG002 - likewise
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         """Write the summaries of the commands, which the table has so that no command is imported."""
         with formatter.section("Commands"):
             formatter.write_dl([(name, summary) for name, (_, summary) in self.rows.items()])

@@ -145,7 +145,7 @@ def _print_address(address: str) -> None:
 def _open_address(address: str) -> None:
     _print_address(address)
     # Not waited for: some browsers run in the terminal and return only when the user quits them.
-    _BROWSERS.append(subprocess.Popen([*_OPENER, address], env=child_environment()))  # noqa: S603 - our own words
+    _BROWSERS.append(subprocess.Popen([*_OPENER, address], env=child_environment()))
 
 
 def _read_secret(what: str) -> str:

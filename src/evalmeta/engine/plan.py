@@ -31,7 +31,7 @@ def work_items(
         cases = select_cases(evaluation, options)
         if options.seed is not None:
             shuffled = list(cases)
-            random.Random(f"{options.seed}:{iteration}").shuffle(shuffled)  # noqa: S311 - not for cryptography
+            random.Random(f"{options.seed}:{iteration}").shuffle(shuffled)
             cases = iter(shuffled)
         yield from (WorkItem(iteration, case) for case in cases if (iteration, case.number) not in finished)
 

@@ -89,7 +89,7 @@ def read_testing_center_csv(
     return definition
 
 
-def read_file(path: Path, *, label: str, name: str, reading: Reading) -> Document:  # noqa: ARG001 - as every format
+def read_file(path: Path, *, label: str, name: str, reading: Reading) -> Document:
     """Read a table as `files.read_document` does."""
     data = read_bytes(path, limits.MAX_SPEC_BYTES)
     table = read_testing_center_csv(data, label=label, name=path.stem, subject_name="")

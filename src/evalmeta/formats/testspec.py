@@ -83,7 +83,7 @@ def read_testspec(data: bytes, *, label: str) -> Definition:
     return definition
 
 
-def read_file(path: Path, *, label: str, name: str, reading: Reading) -> Document:  # noqa: ARG001 - as every format
+def read_file(path: Path, *, label: str, name: str, reading: Reading) -> Document:
     """Read a test spec as `files.read_document` does."""
     return Document(evaluation_of(read_testspec(read_bytes(path, limits.MAX_SPEC_BYTES), label=label), name=name))
 

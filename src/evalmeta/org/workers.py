@@ -165,7 +165,7 @@ def _start(project_root: Path, state_dir: Path, run_ids: Sequence[str]) -> subpr
     logs.mkdir(exist_ok=True)
     with (logs / f"{run_ids[0]}.log").open("ab") as log:
         # -P: a file of the project must not replace a module of the standard library with the same name.
-        return subprocess.Popen(  # noqa: S603 - our own module
+        return subprocess.Popen(
             [sys.executable, "-P", "-m", "evalmeta.org.run_worker", str(project_root), *run_ids],
             stdin=subprocess.DEVNULL,
             stdout=log,

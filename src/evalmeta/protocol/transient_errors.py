@@ -103,4 +103,4 @@ def retry_pause(attempt: int, *, first: float | None = None, longest: float | No
     longest = limits.MAX_RETRY_PAUSE_SECONDS if longest is None else longest
     pause = min(first * 2 ** (attempt - 1), longest)
     # Clients that failed together must not come back together.
-    return random.uniform(pause / 2, pause)  # noqa: S311 - not for cryptography
+    return random.uniform(pause / 2, pause)

@@ -70,7 +70,7 @@ def convert() -> None:
 @names_options
 @_force_option
 @json_option
-def file(  # noqa: PLR0913 - one for each option
+def file(
     path: Path,
     *,
     target: TargetFormat,

@@ -112,7 +112,7 @@ def manifest() -> None:
 @api_version_option
 @target_org_option
 @json_option
-def generate(  # noqa: PLR0913 - one parameter for each option
+def generate(
     selection: Selection,
     *,
     from_org: bool,

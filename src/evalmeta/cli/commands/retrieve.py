@@ -44,7 +44,7 @@ if TYPE_CHECKING:
 @api_version_option
 @target_org_option
 @json_option
-def retrieve(  # noqa: PLR0913 - one parameter for each option
+def retrieve(
     selection: Selection,
     *,
     ignore_conflicts: bool,

@@ -52,10 +52,10 @@ def bind_command(settings: CommandSubject, *, root: Path) -> Subject:
 
 def _find_program(name: str, root: Path, path: str | None) -> str:
     """Return the absolute path of a program: a path from the project's root, or a name on the PATH."""
-    file = root.absolute() / name if os.path.dirname(name) else None  # noqa: PTH120 - "./run" is a path, "run" is not
+    file = root.absolute() / name if os.path.dirname(name) else None
     found = shutil.which(name, path=path) if file is None else shutil.which(file)
     if found is not None:
-        return os.path.abspath(found)  # noqa: PTH100 - Python finds its environment by unresolved links
+        return os.path.abspath(found)
     if file is not None and file.is_file():
         raise SettingsError(
             f"the subject's program {name} is not executable", actions=(f"Make it executable: chmod +x {file}",)
@@ -104,7 +104,7 @@ class _Command:
         except (OSError, ValueError) as error:
             reason = getattr(error, "strerror", None) or error
             hint = "; begin a script with a line like #!/bin/sh" if getattr(error, "errno", 0) == errno.ENOEXEC else ""
-            name = os.path.basename(self._command[0])  # noqa: PTH119 - reports show no paths of this machine
+            name = os.path.basename(self._command[0])
             raise SubjectError(f"the program {name} cannot be started: {reason}{hint}") from error
         return process
 
@@ -251,7 +251,7 @@ class Process(asyncio.SubprocessProtocol):
         elif end >= 0:
             self._deliver(end)
 
-    def pipe_connection_lost(self, fd: int, exc: Exception | None) -> None:  # noqa: ARG002 - the event loop's signature
+    def pipe_connection_lost(self, fd: int, exc: Exception | None) -> None:
         """Kill a program that has closed stdin or stdout, unless it exits in time."""
         if fd != _STDERR:
             self._is_over = True
@@ -263,7 +263,7 @@ class Process(asyncio.SubprocessProtocol):
         self._is_over = self._has_exited = True
         asyncio.get_running_loop().call_later(limits.PROGRAM_END_SECONDS, self._transport.close)
 
-    def connection_lost(self, exc: Exception | None) -> None:  # noqa: ARG002 - the event loop's signature
+    def connection_lost(self, exc: Exception | None) -> None:
         """Report the exit, after all output has been received."""
         self._transport.close()
         self._gone.set_result(None)

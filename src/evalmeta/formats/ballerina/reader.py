@@ -54,7 +54,7 @@ def read_ballerina(data: bytes, *, label: str, name: str) -> Document:
     return _dataset(file, diagnostics, name)
 
 
-def read_file(path: Path, *, label: str, name: str, reading: Reading) -> Document:  # noqa: ARG001 - as every format
+def read_file(path: Path, *, label: str, name: str, reading: Reading) -> Document:
     """Read a file as `files.read_document` does."""
     return read_ballerina(read_bytes(path), label=label, name=name)
 

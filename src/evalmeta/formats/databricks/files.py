@@ -40,7 +40,7 @@ class ValueRow(JsonFile):
     def __init__(self, label: str, value: JsonObject, *, line: int = 0) -> None:
         super().__init__(label, value, b"", first_line=line)
 
-    def place(self, path: Sequence[str | int]) -> tuple[int, int]:  # noqa: ARG002 - as `JsonFile` has it
+    def place(self, path: Sequence[str | int]) -> tuple[int, int]:
         """Return the row's line."""
         return self.first_line, 0
 

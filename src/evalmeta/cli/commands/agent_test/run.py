@@ -66,7 +66,7 @@ if TYPE_CHECKING:
 @target_org_option
 @baseline_option
 @report_options
-def run(  # noqa: PLR0913 - one parameter for each option, or group of them
+def run(
     paths: tuple[Path, ...],
     names: tuple[str, ...],
     *,
