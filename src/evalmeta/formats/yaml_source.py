@@ -13,14 +13,15 @@ from dataclasses import dataclass
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Final, NoReturn, TypeAlias, cast
 
+import yaml
+from yaml import events
+
 from evalmeta import limits
 from evalmeta.formats.diagnostics import Diagnostics, foreign_character
 from evalmeta.formats.records import Record
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
-
-    from yaml.events import Event
 
     from evalmeta.model.json_value import JsonValue
 
@@ -132,8 +133,6 @@ def read_yaml(data: bytes, *, label: str) -> YamlFile:
         FormatError: it is not UTF-8 or not YAML, has several documents, tags or a repeated key, or exceeds `limits`:
             with line and column.
     """
-    import yaml  # noqa: PLC0415 - slow to import
-
     diagnostics = Diagnostics(label)
     builder = _Builder(diagnostics)
     try:
@@ -198,9 +197,7 @@ class _Builder:
         [root, *_] = self._open[0].children or [YamlScalar(1, 1, "", is_plain=True)]
         return root
 
-    def take(self, event: Event) -> None:
-        from yaml import events  # noqa: PLC0415 - as in `read_yaml`
-
+    def take(self, event: events.Event) -> None:
         match event:
             case events.DocumentStartEvent() if self._open[0].children:
                 self._refuse(event, "yaml-documents", "a second document begins here", "One file has one test.")
@@ -240,7 +237,7 @@ class _Builder:
             seen.add(key.text)
             yield key, value
 
-    def _add(self, node: YamlNode, event: Event, anchor: str | None) -> None:
+    def _add(self, node: YamlNode, event: events.Event, anchor: str | None) -> None:
         parent = self._open[-1]
         parent.size += node.size
         if parent.size > limits.MAX_SPEC_VALUES:
@@ -250,15 +247,15 @@ class _Builder:
         if anchor:
             self._anchors[anchor] = node
 
-    def _check_tag(self, event: Event, tag: str | None) -> None:
+    def _check_tag(self, event: events.Event, tag: str | None) -> None:
         if tag not in {None, "!", _TEXT_TAG}:
             self._refuse(event, "yaml-tag", f"the tag {tag!r} is not read", "Leave it out.")
 
-    def _refuse(self, event: Event, code: str, message: str, hint: str = "") -> NoReturn:
+    def _refuse(self, event: events.Event, code: str, message: str, hint: str = "") -> NoReturn:
         _refuse(self._diagnostics, code, message, _place(event), hint=hint)
 
 
-def _place(event: Event) -> tuple[int, int]:
+def _place(event: events.Event) -> tuple[int, int]:
     mark = event.start_mark
     return (mark.line + 1, mark.column + 1) if mark else (0, 0)
 

@@ -248,11 +248,10 @@ def _declared(project: Project) -> ApiVersion | None:
     path = project.root / PACKAGE_FILE
     if project.is_dx or not path.is_file():
         return None
-    from evalmeta.xmlio.manifests import read_manifest  # noqa: PLC0415 - lxml, which DX projects do not need here
-    from evalmeta.xmlio.reader import read_xml  # noqa: PLC0415 - likewise
+    from evalmeta.xmlio import manifests, reader  # noqa: PLC0415 - lxml, which DX projects do not need here
 
     try:
-        manifest = read_manifest(read_xml(read_file(path), label=PACKAGE_FILE))
+        manifest = manifests.read_manifest(reader.read_xml(read_file(path), label=PACKAGE_FILE))
     except EvalmetaError:
         return None
     return parse_api_version(manifest.version or "")

@@ -145,7 +145,9 @@ def _compare_strings(operator: str, actual: JsonValue, expected: JsonValue) -> _
     actual_text, expected_text = _text(actual), _text(expected)
     if actual is None:
         return _Comparison(False, actual_text, f"the actual value is null, expected {_short(expected_text)}")
-    return _comparison(_STRING_OPERATORS[operator](actual_text, expected_text), operator, actual_text, expected_text)
+    return _comparison(
+        operator, actual_text, expected_text, holds=_STRING_OPERATORS[operator](actual_text, expected_text)
+    )
 
 
 def _compare_numbers(operator: str, actual: JsonValue, expected: JsonValue) -> _Comparison:
@@ -155,10 +157,10 @@ def _compare_numbers(operator: str, actual: JsonValue, expected: JsonValue) -> _
     if actual_number is None:
         return _Comparison(False, _text(actual), f"the actual value is not a number: {_short(_text(actual))}")
     holds = _NUMBER_OPERATORS[operator](actual_number, expected_number)
-    return _comparison(holds, operator, _text(actual), _text(expected))
+    return _comparison(operator, _text(actual), _text(expected), holds=holds)
 
 
-def _comparison(holds: bool, operator: str, actual: str, expected: str) -> _Comparison:  # noqa: FBT001
+def _comparison(operator: str, actual: str, expected: str, *, holds: bool) -> _Comparison:
     phrase = _PHRASES[operator][0 if holds else 1]
     return _Comparison(holds, actual, f"{_short(actual)} {phrase} {_short(expected)}")
 
