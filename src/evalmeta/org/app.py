@@ -31,7 +31,7 @@ from evalmeta.org.handlers.login import (
     get_user,
     get_versions,
 )
-from evalmeta.org.handlers.rest import fault_reply, json_reply, refusal_reply
+from evalmeta.org.handlers.rest import fault_reply, refusal_reply
 from evalmeta.org.handlers.soap import get_deploy_request, handle_soap, patch_deploy_request, post_deploy_request
 from evalmeta.org.jobs import JobQueue
 from evalmeta.org.organization import Organization
@@ -103,18 +103,14 @@ class _CollapseSlashes:
 
 async def _refuse(request: Request, error: Exception) -> Response:
     if not isinstance(error, HTTPException) or error.status_code == HTTPStatus.NOT_FOUND:
-        return _rest_error(404, "NOT_FOUND", "The requested resource does not exist")
+        return fault_reply("", "NOT_FOUND", "The requested resource does not exist", status=404)
     if error.status_code == HTTPStatus.METHOD_NOT_ALLOWED:
-        return _rest_error(405, "METHOD_NOT_ALLOWED", f"HTTP method {request.method} is not allowed")
+        return fault_reply("", "METHOD_NOT_ALLOWED", f"HTTP method {request.method} is not allowed", status=405)
     return refusal_reply(request.url.path, error)
 
 
 async def _server_error(request: Request, _: Exception) -> Response:
     return fault_reply(request.url.path, "UNKNOWN_EXCEPTION", "An unexpected error occurred", status=500)
-
-
-def _rest_error(status: int, code: str, message: str) -> Response:
-    return json_reply([{"message": message, "errorCode": code}], status=status)
 
 
 @asynccontextmanager

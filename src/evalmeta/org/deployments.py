@@ -185,7 +185,9 @@ def _save(org: Organization, accepted: Sequence[Candidate], now: float, *, by: s
 
 
 def _saved(candidate: Candidate, change: Change, most: int) -> DeployMessage:
-    warning = _joined([problem.message for problem in candidate.problems], most) or None
+    warnings = [problem.message for problem in candidate.problems]
+    more = [f"... and {len(warnings) - most:,} more"] if len(warnings) > most else []
+    warning = "; ".join([*warnings[:most], *more]) or None
     return DeployMessage(
         candidate.type.name,
         candidate.full_name,
@@ -197,11 +199,6 @@ def _saved(candidate: Candidate, change: Change, most: int) -> DeployMessage:
         problem=warning,
         problem_type="Warning" if warning else None,
     )
-
-
-def _joined(warnings: Sequence[str], most: int) -> str:
-    more = [f"... and {len(warnings) - most:,} more"] if len(warnings) > most else []
-    return "; ".join([*warnings[:most], *more])
 
 
 def _delete(org: Organization, deletions: Iterable[Deletion]) -> Iterator[DeployMessage]:
@@ -283,7 +280,11 @@ def unpack(zip_file: bytes, options: DeployOptions) -> Package:
     Without `single_package`, every folder with a package.xml is a package.
     """
     entries = read_zip(zip_file)
-    packages = [_unpack(_below(prefix, entries), options) for prefix in _prefixes(entries)]
+    manifests = [name for name in entries if name.count("/") == 1 and name.endswith(f"/{MANIFEST}")]
+    packages = []
+    for prefix in [""] if MANIFEST in entries else [name.removesuffix(MANIFEST) for name in manifests]:
+        own = {name.removeprefix(prefix): content for name, content in entries.items() if name.startswith(prefix)}
+        packages.append(_unpack(own, options))
     if not packages:
         return Package(failures=(deploy_message("", MANIFEST, MANIFEST, problem="No package.xml found"),))
     candidates, repeated = _without_duplicates([each for package in packages for each in package.candidates])
@@ -305,17 +306,6 @@ def problem_message(type_name: str, full_name: str, file_name: str, problem: Pro
     text = f"{problem.message} [{problem.code}] {problem.hint}".strip()
     message = deploy_message(type_name, full_name, file_name, problem=text)
     return replace(message, line_number=problem.location.line or None, column_number=problem.location.column or None)
-
-
-def _prefixes(entries: Mapping[str, bytes]) -> list[str]:
-    """Return the folders that are packages: the zip itself, or its top folders."""
-    if MANIFEST in entries:
-        return [""]
-    return [name.removesuffix(MANIFEST) for name in entries if name.count("/") == 1 and name.endswith(f"/{MANIFEST}")]
-
-
-def _below(prefix: str, entries: Mapping[str, bytes]) -> Mapping[str, bytes]:
-    return {name.removeprefix(prefix): content for name, content in entries.items() if name.startswith(prefix)}
 
 
 def _without_duplicates(candidates: Iterable[Candidate]) -> tuple[tuple[Candidate, ...], list[DeployMessage]]:
@@ -341,7 +331,9 @@ def _unpack(entries: Mapping[str, bytes], options: DeployOptions) -> Package:
             continue
         found = _component_of(file_name)
         if found is None or named.get(found[0], frozenset()).isdisjoint((WILDCARD, found[1])):
-            failures.append(_unnamed(found, file_name))
+            type_name, name = (found[0].name, found[1]) if found else ("", file_name)
+            problem = f"The file {file_name} is in the package but not named in package.xml"
+            failures.append(deploy_message(type_name, name, file_name, problem=problem))
         else:
             candidates.append(_candidate(*found, file_name, content, manifest))
     deletions, refused = _deletions(entries)
@@ -365,12 +357,6 @@ def _named(manifest: Manifest) -> dict[MetadataType, frozenset[str]]:
         if kind := metadata_type(types.name):
             named[kind] = named.get(kind, frozenset()).union(types.members)
     return named
-
-
-def _unnamed(found: tuple[MetadataType, str] | None, file_name: str) -> DeployMessage:
-    type_name, name = (found[0].name, found[1]) if found else ("", file_name)
-    problem = f"The file {file_name} is in the package but not named in package.xml"
-    return deploy_message(type_name, name, file_name, problem=problem)
 
 
 def _candidate(kind: MetadataType, full_name: str, file_name: str, content: bytes, manifest: Manifest) -> Candidate:

@@ -53,20 +53,21 @@ def run_retrieve(org: Organization, job: Job) -> None:
     folder = "" if read_object(job.options).get("singlePackage") else _FOLDER
     with org.database.transaction():
         found, messages = _find(org, manifest, folder)
-        entries = [(each.file_name, _content(org, kind, each)) for kind, each in found]
+        entries = [(each.file_name, org.components.content(kind.name, each.full_name) or b"") for kind, each in found]
     entries.append((f"{folder}{_MANIFEST}", write_manifest(_manifest_of(found, manifest.version))))
     try:
         zip_file = build_zip(entries)
     except ArchiveError as error:
         fail_retrieve(org, job, f"{error} {' '.join(error.actions)}", code="LIMIT_EXCEEDED")
         return
-    properties = (*(each for _, each in found), _manifest_properties(folder, now))
+    name, moment = f"{folder}{_MANIFEST}", to_timestamp(now)
+    listed = FileProperties("Package", name, name, created_date=moment, last_modified_date=moment)
     result = replace(
         retrieve_status(job),
         status="Succeeded",
         done=True,
         success=True,
-        file_properties=properties,
+        file_properties=(*(each for _, each in found), listed),
         messages=(*messages, *_unknown(manifest, folder)),
         zip_file=zip_file,
     )
@@ -130,10 +131,6 @@ def _selected(manifest: Manifest) -> Iterator[tuple[MetadataType, list[str]]]:
         yield kind, list(members)
 
 
-def _content(org: Organization, kind: MetadataType, properties: FileProperties) -> bytes:
-    return org.components.content(kind.name, properties.full_name) or b""
-
-
 def _manifest_of(found: list[tuple[MetadataType, FileProperties]], version: str | None) -> Manifest:
     members: dict[str, list[str]] = {}
     for kind, properties in found:
@@ -155,11 +152,6 @@ def _properties(kind: MetadataType, stored: StoredComponent, folder: str, names:
         last_modified_by_name=names[stored.modified_by],
         last_modified_date=to_timestamp(stored.modified),
     )
-
-
-def _manifest_properties(folder: str, now: float) -> FileProperties:
-    name, moment = f"{folder}{_MANIFEST}", to_timestamp(now)
-    return FileProperties("Package", name, name, created_date=moment, last_modified_date=moment)
 
 
 def _not_found(kind: MetadataType, name: str, folder: str) -> RetrieveMessage:

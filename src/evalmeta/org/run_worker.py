@@ -46,7 +46,10 @@ async def work(org: Organization, run_id: str) -> None:
     """
     run = org.runs.get(run_id)
     worker = new_worker()
-    if run is None or not _claim(org, run_id, worker):
+    if run is None:
+        return
+    lease, until = org.runs.lease(run_id), time.time() + limits.RUN_LEASE_SECONDS
+    if not is_free(lease) or not org.runs.claim(run_id, worker, taken_from=lease, until=until):
         return
     # Before the claim, it may have ended and been extended.
     run = org.runs.get(run_id) or run
@@ -71,12 +74,6 @@ def main(root: str, *run_ids: str) -> int:
         org = Organization(database, project.root, settings.subjects, lambda _: None, raters=settings.raters)
         succeeded = [_work_to_end(org, run_id) for run_id in run_ids]
     return EXIT_PASSED if all(succeeded) else EXIT_ORG
-
-
-def _claim(org: Organization, run_id: str, worker: str) -> bool:
-    lease = org.runs.lease(run_id)
-    until = time.time() + limits.RUN_LEASE_SECONDS
-    return is_free(lease) and org.runs.claim(run_id, worker, taken_from=lease, until=until)
 
 
 def _work_to_end(org: Organization, run_id: str) -> bool:

@@ -85,7 +85,7 @@ async def serve(
     with listen(host, port) as listening:
         port = listening.getsockname()[1]
         async with _opened(project) as org:
-            _open_log(project, to_stderr=logs_to_stderr)
+            open_log(project.state_dir / "logs" / "server.log", to_stderr=logs_to_stderr)
 
             def claim() -> Server:
                 with org.database.transaction():
@@ -149,14 +149,6 @@ async def _opened(project: Project) -> AsyncIterator[Organization]:
             with suppress(asyncio.CancelledError):
                 await watching
             await asyncio.to_thread(queue.close, at_once=True)
-
-
-def _open_log(project: Project, *, to_stderr: bool) -> None:
-    path = project.state_dir / "logs" / "server.log"
-    try:
-        open_log(path, to_stderr=to_stderr)
-    except OSError as error:
-        raise StoreError(f"{path} cannot be written: {error.strerror}") from None
 
 
 def _url(host: str, port: int) -> str:
@@ -228,11 +220,13 @@ class _Formatter(logging.Formatter):
 
 
 def open_log(path: Path, *, to_stderr: bool) -> None:
-    """Open the log of this process, with two older files of the same maximum size; raise OSError."""
-    path.parent.mkdir(exist_ok=True)
-    handlers: list[logging.Handler] = [
-        RotatingFileHandler(path, maxBytes=limits.MAX_LOG_BYTES, backupCount=2, encoding="utf-8")
-    ]
+    """Open the log of this process, with two older files of the same maximum size; raise StoreError."""
+    try:
+        path.parent.mkdir(exist_ok=True)
+        file = RotatingFileHandler(path, maxBytes=limits.MAX_LOG_BYTES, backupCount=2, encoding="utf-8")
+    except OSError as error:
+        raise StoreError(f"{path} cannot be written: {error.strerror}") from None
+    handlers: list[logging.Handler] = [file]
     if to_stderr:
         handlers.append(logging.StreamHandler(sys.stderr))
     formatter = _Formatter("%(asctime)s %(message)s")

@@ -44,7 +44,7 @@ if TYPE_CHECKING:
     from evalmeta.model.json_value import JsonObject
     from evalmeta.model.login import User
     from evalmeta.model.registry import MetadataType
-    from evalmeta.model.run import CaseResult, Run, TestResult
+    from evalmeta.model.run import CaseResult, Run
     from evalmeta.org.organization import Organization
 
 
@@ -201,12 +201,13 @@ def _with_cases(org: Organization, run: Run, cases: Iterable[CaseResult]) -> Run
 
 
 def _cleaned_case(org: Organization, case: CaseResult) -> CaseResult:
-    results = tuple(_cleaned_result(org, each) if each.error else each for each in case.results)
+    results = tuple(
+        each._replace(error=_without_paths(org, each.error), explanation=org.without_paths(each.explanation))
+        if each.error
+        else each
+        for each in case.results
+    )
     return replace(case, error=_without_paths(org, case.error), results=results)
-
-
-def _cleaned_result(org: Organization, result: TestResult) -> TestResult:
-    return result._replace(error=_without_paths(org, result.error), explanation=org.without_paths(result.explanation))
 
 
 def _without_paths(org: Organization, error: str | None) -> str | None:

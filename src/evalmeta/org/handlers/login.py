@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 
 _SEASONS: Final = ("Spring", "Summer", "Winter")
-# The sf CLI asks for the user, and whether the org is a Dev Hub, with this version, whatever the org supports.
+# The sf CLI always uses this version to ask for the user, and whether the org is a Dev Hub.
 _LOGIN_API_VERSION: Final = ApiVersion(51)
 
 
@@ -142,10 +142,6 @@ def _organization_rows(_: Organization) -> Sequence[JsonObject]:
     ]
 
 
-def _user_rows(org: Organization) -> Sequence[JsonObject]:
-    return [_user_row(user) for user in org.users.all_users()]
-
-
 def _user_row(user: User) -> JsonObject:
     return {"Id": user.id, "Username": user.username, "Name": user.name, "Email": user.username, "IsActive": True}
 
@@ -172,7 +168,7 @@ def _agent_version_rows(org: Organization) -> Sequence[JsonObject]:
 
 _OBJECTS: Final[dict[str, tuple[str, Callable[[Organization], Sequence[JsonObject]]]]] = {
     "organization": ("Organization", _organization_rows),
-    "user": ("User", _user_rows),
+    "user": ("User", lambda org: [_user_row(user) for user in org.users.all_users()]),
     "botdefinition": ("BotDefinition", _agent_rows),
     "botversion": ("BotVersion", _agent_version_rows),
 }

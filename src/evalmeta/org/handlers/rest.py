@@ -73,7 +73,9 @@ async def respond(
     """
     org: Organization = request.app.state.org
     try:
-        user = org.user_of(_token_of(request.headers.get("authorization", "")))
+        header = request.headers.get("authorization", "")
+        scheme, _, token = header.partition(" ")
+        user = org.user_of(token.strip() if scheme.lower() in _SCHEMES else header)
         if user is None:
             raise OrgFault("Session expired or invalid", code="INVALID_SESSION_ID")
         if not org.supports(request.path_params.get("version", str(oldest)), oldest=oldest):
@@ -90,11 +92,6 @@ def _status(error: EvalmetaError, code: str) -> int:
     # A retry helps only if the database is locked.
     is_broken = isinstance(error, StoreError) and not isinstance(error, StoreLocked)
     return _BROKEN if is_broken else _STATUS_CODES.get(code, 400)
-
-
-def _token_of(header: str) -> str:
-    scheme, _, token = header.partition(" ")
-    return token.strip() if scheme.lower() in _SCHEMES else header
 
 
 def json_reply(content: JsonValue, *, status: int = 200) -> Response:
@@ -144,8 +141,7 @@ def fault_reply(path: str, code: str, message: str, *, status: int) -> Response:
     """Return the error reply for a path: a SOAP fault, or Salesforce's list of errors over REST."""
     if "/services/Soap/" in path:
         return Response(write_fault(code, message), status_code=status, media_type="text/xml;charset=UTF-8")
-    body = orjson.dumps([{"message": message, "errorCode": code}])
-    return Response(body, status_code=status, media_type="application/json;charset=UTF-8")
+    return json_reply([{"message": message, "errorCode": code}], status=status)
 
 
 def refusal_reply(path: str, refusal: HTTPException) -> Response:

@@ -61,7 +61,6 @@ if TYPE_CHECKING:
     from evalmeta.model.registry import MetadataType
     from evalmeta.org.organization import Organization
     from evalmeta.protocol.soap import Call
-    from evalmeta.xmlio.writer import Node
 
 
 _STATUS_OPERATIONS: Final = frozenset({"checkDeployStatus", "checkRetrieveStatus"})
@@ -121,12 +120,9 @@ def _read(org: Organization, _: User, call: Call) -> bytes:
     if len(names) > limits.MAX_READ_NAMES:
         text = f"{len(names)} names; at most {limits.MAX_READ_NAMES} are allowed in one call"
         raise OrgFault(text, code="EXCEEDED_ID_LIMIT")
-    return write_records(kind.name, [_record(org, kind, name) for name in names])
-
-
-def _record(org: Organization, kind: MetadataType, name: str) -> tuple[str, Node] | None:
-    content = org.components.content(kind.name, name)
-    return None if content is None else (name, read_node(content, label=name))
+    found = [(name, org.components.content(kind.name, name)) for name in names]
+    records = [None if content is None else (name, read_node(content, label=name)) for name, content in found]
+    return write_records(kind.name, records)
 
 
 def _deploy(org: Organization, user: User, call: Call) -> bytes:
@@ -135,11 +131,8 @@ def _deploy(org: Organization, user: User, call: Call) -> bytes:
 
 
 def _check_deploy(org: Organization, user: User, call: Call) -> bytes:
-    return check_deployment(org, user, read_job_id(call), details=_wants_details(call))
-
-
-def _wants_details(call: Call) -> bool:
-    return read_boolean("includeDetails", call.text("includeDetails"), otherwise=True)
+    details = read_boolean("includeDetails", call.text("includeDetails"), otherwise=True)
+    return check_deployment(org, user, read_job_id(call), details=details)
 
 
 def _cancel_deploy(org: Organization, user: User, call: Call) -> bytes:
