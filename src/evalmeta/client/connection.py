@@ -21,11 +21,10 @@ from evalmeta.client.http import (
 )
 from evalmeta.errors import MessageUnreadable, NotFound, OrgFault, SettingsError, StoreError, SubjectNotBound
 from evalmeta.model.redaction import redacted_bytes
-from evalmeta.protocol.http_logging import redacted_logs
+from evalmeta.protocol.http import failure_of_status, redacted_logs, retry_after
 from evalmeta.protocol.json_fields import org_url, read_object, text
 from evalmeta.protocol.oauth import is_evalmeta, read_newest_version
 from evalmeta.protocol.soap import read_results, read_text_result, write_call
-from evalmeta.protocol.transient_errors import failure_of_status, retry_after
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable

@@ -12,9 +12,15 @@ import httpx
 
 from evalmeta import limits
 from evalmeta.errors import MessageUnreadable, OrgBusy, OrgUnreachable, UsageError, WaitRanOut
-from evalmeta.protocol.http_logging import error_reason, redacted_logs
+from evalmeta.protocol.http import (
+    error_reason,
+    failure_of_error,
+    failure_of_status,
+    is_too_long,
+    redacted_logs,
+    retry_pause,
+)
 from evalmeta.protocol.json_fields import host_of, is_loopback, org_url
-from evalmeta.protocol.transient_errors import failure_of_error, failure_of_status, is_too_long, retry_pause
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Mapping

@@ -20,7 +20,7 @@ from evalmeta.errors import SubjectBusy, SubjectUnreachable
 from evalmeta.model.aggregation import case_verdict
 from evalmeta.model.redaction import error_text
 from evalmeta.model.run import CaseResult, EarlierTurn, TestResult, Verdict
-from evalmeta.protocol.transient_errors import is_too_long, retry_pause
+from evalmeta.protocol.http import is_too_long, retry_pause
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Coroutine, Generator, Iterator, Mapping, Sequence

@@ -18,9 +18,8 @@ from evalmeta import limits
 from evalmeta.errors import SettingsError, SubjectBusy, SubjectError, SubjectRefused, SubjectUnreachable
 from evalmeta.model.json_value import is_too_deep
 from evalmeta.model.redaction import redacted, redacted_bytes
-from evalmeta.protocol.http_logging import error_reason, redacted_logs
+from evalmeta.protocol.http import error_reason, failure_of_error, failure_of_status, redacted_logs, retry_after
 from evalmeta.protocol.json_fields import host_of, is_loopback
-from evalmeta.protocol.transient_errors import failure_of_error, failure_of_status, retry_after
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
@@ -119,7 +118,7 @@ class Endpoint:
         `path` is appended to the URL; `headers` are sent in addition to the endpoint's, and `secrets` are in them.
 
         Raises:
-            SubjectBusy: the endpoint is busy and has not processed the request; see `protocol.transient_errors`.
+            SubjectBusy: the endpoint is busy and has not processed the request; see `protocol.http`.
             SubjectUnreachable: another transient error.
             SubjectError: any other status than 2xx, a redirect, or an answer that is not JSON or is too large.
             SettingsError: a secret would be sent over plain http to another machine.

@@ -8,7 +8,7 @@ from collections import deque
 from typing import TYPE_CHECKING
 
 from evalmeta import limits
-from evalmeta.protocol.transient_errors import retry_pause
+from evalmeta.protocol.http import retry_pause
 
 if TYPE_CHECKING:
     from evalmeta.errors import SubjectBusy

@@ -1,19 +1,19 @@
-"""Rules about definitions, about their test cases, and about all definitions of a project together."""
+"""Rules about definitions, their test cases, and all definitions of a project together, and what rules find."""
 
 from __future__ import annotations
 
 import re
 from dataclasses import dataclass
+from difflib import get_close_matches
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 from evalmeta import limits
 from evalmeta.model.expectations import expectation_kind, scorer_kind, scorer_names
 from evalmeta.model.problem import quote
 from evalmeta.model.registry import PARAMETER_API_VERSION
-from evalmeta.validation.finding import Finding, nearest
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Iterable, Iterator, Sequence
 
     from evalmeta.model.definition import Definition, TestCase
     from evalmeta.model.problem import Location
@@ -292,3 +292,23 @@ def find_history_index(case: TestCase) -> Iterator[Finding]:
 
 def _about(index: int, field: str, message: str, hint: str) -> Finding:
     return Finding((("inputs", 0), ("conversationHistory", index), (field, 0)), message, hint)
+
+
+class Finding(NamedTuple):
+    """One finding of a rule.
+
+    Attributes:
+        steps: the path from the rule's scope to the faulty element, as pairs of local name and index. The path of
+            a missing element is valid too: its parent is shown.
+    """
+
+    steps: tuple[Step, ...]
+    message: str
+    hint: str
+
+
+def nearest(word: str, known: Iterable[str]) -> str:
+    """Return a sentence with the known word that was probably meant, or with all known words."""
+    options = list(known)
+    close = get_close_matches(word[:80].lower(), options, n=1, cutoff=0.6)
+    return f"Did you mean {close[0]}?" if close else f"Known: {', '.join(options)}."

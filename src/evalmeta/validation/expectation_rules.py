@@ -19,7 +19,7 @@ from evalmeta.model.expectations import (
 )
 from evalmeta.model.problem import quote
 from evalmeta.plugins import plugin_names
-from evalmeta.validation.finding import Finding, nearest
+from evalmeta.validation.definition_rules import Finding, nearest
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

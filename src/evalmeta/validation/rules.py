@@ -24,8 +24,7 @@ if TYPE_CHECKING:
     from evalmeta.model.definition import Definition, Expectation, TestCase
     from evalmeta.model.registry import MetadataType
     from evalmeta.model.settings import Profile, RuleSetting, Settings
-    from evalmeta.validation.definition_rules import DefinitionScope, NamedFile
-    from evalmeta.validation.finding import Finding
+    from evalmeta.validation.definition_rules import DefinitionScope, Finding, NamedFile
 
 
 _ERROR: Final = Severity.ERROR

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from collections.abc import Container, Iterable, Iterator, Sequence
 
     from evalmeta.model.registry import ApiVersion, MetadataType
-    from evalmeta.validation.finding import Finding
+    from evalmeta.validation.definition_rules import Finding
     from evalmeta.validation.rules import Rule
     from evalmeta.xmlio.reader import Document
 

@@ -17,7 +17,7 @@ from evalmeta import limits
 from evalmeta.engine.raters.llm.providers import refusal
 from evalmeta.errors import SettingsError, SubjectBusy, SubjectError, SubjectUnreachable
 from evalmeta.model.redaction import redacted, redacted_bytes
-from evalmeta.protocol.transient_errors import failure_of_status
+from evalmeta.protocol.http import failure_of_status
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -20,7 +20,7 @@ from evalmeta.engine.raters.llm.questions import QUESTIONS, item_count
 from evalmeta.engine.raters.llm.replies import opinion_of, read_judgement, read_ruling, weigh
 from evalmeta.errors import EvalmetaError, RaterError, SettingsError, SubjectBusy, SubjectError, SubjectUnreachable
 from evalmeta.model.run import Verdict
-from evalmeta.protocol.transient_errors import is_too_long, retry_pause
+from evalmeta.protocol.http import is_too_long, retry_pause
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable

@@ -9,14 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from evalmeta import limits
-from evalmeta.protocol.transient_errors import (
-    Failure,
-    failure_of_error,
-    failure_of_status,
-    is_too_long,
-    retry_after,
-    retry_pause,
-)
+from evalmeta.protocol.http import Failure, failure_of_error, failure_of_status, is_too_long, retry_after, retry_pause
 
 UNPROCESSED = Failure(is_transient=True, is_unprocessed=True)
 UNKNOWN = Failure(is_transient=True, is_unprocessed=False)

@@ -9,7 +9,7 @@ import pytest
 from client.servers import http_reply, replying_with
 from evalmeta.client.http import bearer, open_http, request
 from evalmeta.errors import UsageError
-from evalmeta.protocol.http_logging import error_reason, redacted_logs
+from evalmeta.protocol.http import error_reason, redacted_logs
 
 ANSWER = http_reply(200, b"{}", "Set-Cookie: sid=canary")
 
