@@ -61,7 +61,7 @@ def org() -> Iterator[OAuthServer]:
 
 
 def failing(failure: Callable[[str], bytes]) -> Callable[[bytes], bytes]:
-    """Lists API versions to anybody, and answers everything else with a failure that repeats the secrets."""
+    """List API versions to everyone, and answer other requests with an error that repeats the secrets."""
     return lambda request: VERSIONS if request.startswith(b"GET /services/data HTTP") else failure(echo(request))
 
 
@@ -76,7 +76,7 @@ def with_key(machine: Machine, url: str) -> tuple[str, ...]:
 
 
 def log_in_and_work(machine: Machine, url: str) -> None:
-    """Runs a command for every secret that is sent."""
+    """Run a command for every secret that is sent."""
     machine.keep_login(url)
     machine.run("org", "login", "-r", url, stdin=TOKEN)
     machine.run("org", "login", "--sfdx-url-stdin", stdin=CANARIES["auth URL"] + url.removeprefix("http://"))
@@ -336,7 +336,7 @@ def test_a_served_org_shows_its_tokens_once(machine: Machine, served: str) -> No
 
 
 def held() -> list[object]:
-    """Gives the objects that hold secrets."""
+    """Return the objects that contain secrets."""
     login = Login("ci", "https://desk.example", renewal=ByRefreshToken("id", "https://desk.example"))
     secrets = Secrets(TOKEN, CANARIES["refresh token"], CANARIES["client secret"])
     call = write_call(node("describeMetadata"), session=TOKEN, client="c")

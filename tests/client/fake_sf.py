@@ -28,7 +28,7 @@ print(json.dumps({"status": 0, "result": result, "warnings": []}))
 def install(
     folder: Path, monkeypatch: pytest.MonkeyPatch, replies: Mapping[str, object], *, code: str = _ANSWER
 ) -> Callable[[], list[list[str]]]:
-    """Puts it first on the path; `replies` are the results by the second word. Gives what tells how it was called."""
+    """Put a fake sf first on the PATH; `replies` are its results by second word. Return the log of its calls."""
     calls = folder / "calls.jsonl"
     script = folder / "bin" / "sf"
     script.parent.mkdir()

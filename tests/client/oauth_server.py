@@ -31,7 +31,7 @@ USERNAME = "ci@example.com"
 
 @cache
 def key_pair() -> RSAKey:
-    """Makes one key for all tests: making it takes a while."""
+    """Create one key for all tests, because creating it is slow."""
     return RSAKey.generate_key(2048)
 
 
@@ -64,19 +64,19 @@ class OAuthServer:
         self.leads_to = ""
 
     def new_session(self) -> str:
-        """Makes an access token."""
+        """Create an access token."""
         token = f"00D000000000001!{secrets.token_hex(20)}"
         self.access_tokens.add(token)
         return token
 
     def new_refresh_token(self) -> str:
-        """Makes a refresh token."""
+        """Create a refresh token."""
         token = f"5Aep.{secrets.token_hex(20)}"
         self.refresh_tokens.add(token)
         return token
 
     def grant(self, form: dict[str, str]) -> dict[str, str] | None:
-        """Gives a session for a grant that is good."""
+        """Return a session for a valid grant."""
         session = {"access_token": self.new_session(), "instance_url": self.url + "/"}
         match form.get("grant_type"):
             case "urn:ietf:params:oauth:grant-type:jwt-bearer" if self._is_signed(form["assertion"]):
@@ -89,7 +89,7 @@ class OAuthServer:
                 return None
 
     def authorize(self, query: dict[str, str]) -> str:
-        """Gives the address that the browser is sent back to."""
+        """Return the address to which the browser is redirected."""
         answer = {"state": query["state"]}
         if self.denies:
             answer |= {"error": "access_denied", "error_description": "end-user denied authorization"}
@@ -119,7 +119,7 @@ class OAuthServer:
 
 @contextmanager
 def running() -> Iterator[OAuthServer]:
-    """Runs an org of its own on a free port."""
+    """Serve a new org on a free port."""
     with ThreadingHTTPServer(("127.0.0.1", 0), _Handler) as server:
         server.org = OAuthServer(f"http://127.0.0.1:{server.server_port}")
         thread = Thread(target=server.serve_forever, kwargs={"poll_interval": 0.01})

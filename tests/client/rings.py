@@ -16,7 +16,7 @@ __all__ = ["Ring", "installed"]
 
 
 class Ring(KeyringBackend):
-    """Keeps secrets until the test ends; a broken one is locked for good."""
+    """A keyring that keeps secrets until the test ends; a broken one stays locked."""
 
     priority = 9
 
@@ -44,7 +44,7 @@ class Ring(KeyringBackend):
 
 @contextmanager
 def installed(*, broken: bool = False) -> Iterator[Ring]:
-    """Makes a ring the one that is used."""
+    """Install a keyring, which evalmeta then uses."""
     before, ring = keyring.get_keyring(), Ring(broken=broken)
     keyring.set_keyring(ring)
     try:

@@ -33,7 +33,7 @@ class Scene(NamedTuple):
 
 
 def result(verdict: str | None = "PASS", **fields: object) -> dict[str, object]:
-    """Gives one result of a case."""
+    """Return one result of a case."""
     return {
         "name": "topic_assertion",
         "actualValue": "Orders",
@@ -52,7 +52,7 @@ def result(verdict: str | None = "PASS", **fields: object) -> dict[str, object]:
 
 
 def case(number: int, *results: dict[str, object], status: str = "COMPLETED", **fields: object) -> dict[str, object]:
-    """Gives one case as Testing Center sends it: lists and JSON in text, HTML-escaped."""
+    """Return one case as Testing Center sends it: lists and JSON in text, HTML-escaped."""
     data = {
         "actionsSequence": "[&#39;Find&#39;]",
         "invokedActions": '[[{"function":{"name":"Find"},"executionLatency":12}]]'.replace('"', "&quot;"),
@@ -73,7 +73,7 @@ def case(number: int, *results: dict[str, object], status: str = "COMPLETED", **
 
 
 def studio_case(number: int, status: str = "PASS") -> dict[str, object]:
-    """Gives one case as Agentforce Studio sends it."""
+    """Return one case as Agentforce Studio sends it."""
     scored = orjson.dumps({"status": status, "score": 92, "actualValue": "a", "expectedValue": "b"}).decode()
     return {
         "testNumber": number,
@@ -83,7 +83,7 @@ def studio_case(number: int, status: str = "PASS") -> dict[str, object]:
 
 
 def done(*cases: dict[str, object], status: str = "COMPLETED", **fields: object) -> dict[str, object]:
-    """Gives a results object."""
+    """Return a results object."""
     return {
         "status": status,
         "startTime": STARTED,
@@ -120,7 +120,7 @@ class Salesforce:
         self._scenes: dict[str, list[Scene]] = {}
 
     def answer(self, request: bytes) -> bytes:
-        """Answers a request."""
+        """Answer a request."""
         self.questions += 1
         head, _, body = request.partition(b"\r\n\r\n")
         path = head.split()[1].decode()
@@ -163,7 +163,7 @@ class Salesforce:
 
 @contextmanager
 def salesforce(*scripts: Sequence[Scene], definition: str = "Orders") -> Iterator[Salesforce]:
-    """Listens on loopback and gives the org, which says what `Salesforce` says."""
+    """Listen on loopback and yield the org, which answers as `Salesforce` does."""
     org = Salesforce(scripts, definition)
     with listening(org.answer) as server:
         org.url = server.url

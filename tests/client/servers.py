@@ -24,7 +24,7 @@ URL = "https://desk.example.invalid"
 
 
 def connect(transport: httpx.AsyncBaseTransport, do: Callable[[Connection], Awaitable[T]], *, token: str = TOKEN) -> T:
-    """Opens a connection by way of a transport, does something, and gives what came of it."""
+    """Open a connection over a transport, use it, and return the result."""
 
     async def go() -> T:
         version = ApiVersion(66)
@@ -37,7 +37,7 @@ def connect(transport: httpx.AsyncBaseTransport, do: Callable[[Connection], Awai
 
 
 def answering(*replies: tuple[int, bytes]) -> tuple[httpx.MockTransport, list[httpx.Request]]:
-    """Gives a transport that answers with these statuses and bodies in turn, and the requests it gets."""
+    """Return a transport that answers with these statuses and bodies in turn, and the requests that it receives."""
     requests: list[httpx.Request] = []
 
     def answer(request: httpx.Request) -> httpx.Response:
@@ -49,7 +49,7 @@ def answering(*replies: tuple[int, bytes]) -> tuple[httpx.MockTransport, list[ht
 
 
 def failing(error: Exception) -> httpx.MockTransport:
-    """Gives a transport that raises."""
+    """Return a transport that raises."""
 
     def answer(_: httpx.Request) -> httpx.Response:
         raise error
@@ -59,7 +59,7 @@ def failing(error: Exception) -> httpx.MockTransport:
 
 @asynccontextmanager
 async def replying(*bodies: bytes) -> AsyncIterator[str]:
-    """Listens on loopback, answers with these bodies in turn, whatever is asked, and gives the address."""
+    """Listen on loopback, answer any request with these bodies in turn, and yield the address."""
     waiting = list(bodies)
 
     async def answer(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
@@ -88,14 +88,14 @@ class Loopback(NamedTuple):
 
 
 def http_reply(status: int, body: bytes, *headers: str) -> bytes:
-    """Writes a whole reply."""
+    """Write a whole reply."""
     head = [f"HTTP/1.1 {status} Said", f"Content-Length: {len(body)}", "Connection: close", *headers]
     return "\r\n".join([*head, "", ""]).encode() + body
 
 
 @contextmanager
 def listening(answer: Callable[[bytes], bytes]) -> Iterator[Loopback]:
-    """Listens on loopback in a thread, writes what `answer` makes of each request, byte for byte, and hangs up."""
+    """Listen on loopback in a thread, write the bytes that `answer` returns for each request, and disconnect."""
     requests: list[bytes] = []
 
     class Handler(socketserver.StreamRequestHandler):
@@ -117,14 +117,14 @@ def listening(answer: Callable[[bytes], bytes]) -> Iterator[Loopback]:
 
 @contextmanager
 def replying_with(*replies: bytes) -> Iterator[Loopback]:
-    """Listens like `listening` and gives these replies in turn, the last one again and again."""
+    """Listen like `listening` and send these replies in turn, then repeat the last one."""
     waiting = list(replies)
     with listening(lambda _: waiting.pop(0) if len(waiting) > 1 else waiting[0]) as server:
         yield server
 
 
 def visit(server: _HasAddress, do: Callable[[Connection], Awaitable[T]]) -> T:
-    """Connects to a server on loopback, does something, and gives what came of it."""
+    """Connect to a server on loopback, use the connection, and return the result."""
 
     async def go() -> T:
         async with Connection(

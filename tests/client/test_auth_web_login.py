@@ -30,7 +30,7 @@ def browse(url: str) -> httpx.Response:
 
 
 def log_in(org: OAuthServer, visit: Callable[[str], object] = browse, *, wait: float = 60.0) -> TokenReply:
-    """Logs in with a browser that does this with the address."""
+    """Log in with a browser; `visit` opens the address."""
 
     def show(url: str) -> None:
         Thread(target=visit, args=(url,)).start()

@@ -83,7 +83,7 @@ def test_a_connection_follows_no_redirect() -> None:
 
 
 def limits_of(url: str, tokens: list[str]) -> list[str]:
-    """Asks twice; the first token is the connection's, others are given out for the ones that ended."""
+    """Send two requests; the first token is the connection's, the others replace expired ones."""
 
     async def renew() -> str:
         return tokens.pop(0)

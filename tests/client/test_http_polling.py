@@ -25,7 +25,7 @@ DONE = http_reply(200, write_results("checkDeployStatus", [DeployResult("0Af1", 
 
 
 def ask_until(last: int, *, wait: float | None = None, every: float = 0.001, errors: Sequence[object] = ()) -> int:
-    """Polls a job whose questions bring these errors first, or answers 1, 2, 3...; gives the number of questions."""
+    """Poll a job whose checks first raise these errors, then return 1, 2, 3...; return the number of checks."""
     seen: list[object] = []
 
     async def check() -> int:

@@ -51,7 +51,7 @@ class Outcome:
 
     @property
     def reply(self) -> SimpleNamespace:
-        """Gives what `--json` prints."""
+        """Return the parsed output of `--json`."""
         found = json.loads(self.out, object_hook=lambda members: SimpleNamespace(**members))
         assert isinstance(found, SimpleNamespace), self.out
         return found
@@ -65,12 +65,12 @@ class Sf:
     org: Org
 
     def __call__(self, *arguments: str, cwd: Path | None = None, env: Mapping[str, str] | None = None) -> Outcome:
-        """Runs a command, by default in the home folder."""
+        """Run a command, by default in the home folder."""
         return _run([str(_SF), *arguments], home=self.home, cwd=cwd or self.home, env=env or {})
 
 
 def run_script(script: str, org: Org, folder: Path, **names: str) -> SimpleNamespace:
-    """Runs a script of `clients/` against an org, tells it names, and gives what it says of each thing it did."""
+    """Run a script of `clients/` against an org with these names, and return its report of each step."""
     env = {"ORG_URL": org.url, "ORG_TOKEN": org.token, **names}
     outcome = _run([str(_SCRIPTS / script)], home=folder, cwd=folder, env=env)
     assert outcome.code == 0, outcome.err

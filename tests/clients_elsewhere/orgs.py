@@ -71,7 +71,7 @@ class Org:
     folder: Path
 
     def have(self, **definitions: bytes) -> None:
-        """Sees to it that definitions are deployed."""
+        """Deploy definitions."""
 
         async def send(connection: Connection) -> bool:
             return (await deploy(connection, package(definitions))).success
@@ -79,7 +79,7 @@ class Org:
         assert self._ask(send)
 
     def start(self, name: str) -> str:
-        """Starts a run and gives its id."""
+        """Start a run and return its id."""
 
         async def begin(connection: Connection) -> str:
             return await start_run(connection, name)
@@ -87,7 +87,7 @@ class Org:
         return self._ask(begin)
 
     def run(self, name: str) -> str:
-        """Runs a definition to the end and gives the run's id."""
+        """Run a definition to the end and return the run's id."""
 
         async def finish(connection: Connection) -> str:
             run_id = await start_run(connection, name)
@@ -97,11 +97,11 @@ class Org:
         return self._ask(finish)
 
     def release(self, word: str) -> None:
-        """Lets the agent answer utterances that wait for this word, their last."""
+        """Let the agent answer the utterances that end with this word."""
         (self.folder / word).touch()
 
     def submit(self, name: str) -> str:
-        """Hands in a deployment of one definition and gives its id."""
+        """Submit a deployment of one definition and return its id."""
 
         async def send(connection: Connection) -> str:
             call = deploy_call(package({name: definition(name)}), DeployOptions())
@@ -110,7 +110,7 @@ class Org:
         return self._ask(send)
 
     def run_jobs(self, *, once: str = "Pending") -> None:
-        """Carries out the jobs of an idle org as soon as one has a status."""
+        """Run the jobs of an idle org as soon as one has a status."""
         with open_database(self.folder / ".evalmeta") as database:
             org = Organization(database, self.folder, {}, lambda _: None)
             until = time.monotonic() + _DEADLINE_SECONDS
@@ -132,7 +132,7 @@ class Org:
 
 @contextmanager
 def served_org(folder: Path) -> Iterator[Org]:
-    """Serves an org as users do."""
+    """Serve an org as users do."""
     _make_project(folder)
     started = json.loads(_evalmeta(folder, "org", "start", "--detach", "--port", "0", "--json"))
     try:
@@ -144,7 +144,7 @@ def served_org(folder: Path) -> Iterator[Org]:
 
 @contextmanager
 def idle_org(folder: Path) -> Iterator[Org]:
-    """Serves an org whose jobs wait until `run_jobs`."""
+    """Serve an org whose jobs wait until `run_jobs`."""
     _make_project(folder)
     words = [sys.executable, str(Path(__file__).with_name("idle_server.py")), str(folder)]
     with subprocess.Popen(words, stdout=subprocess.PIPE, text=True) as server:

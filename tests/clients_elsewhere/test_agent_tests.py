@@ -132,14 +132,14 @@ def test_a_run_is_canceled(workspace: Workspace) -> None:
 
 
 def asked(workspace: Workspace, *utterances: str) -> str:
-    """Has a definition with these utterances in the org and gives its name."""
+    """Deploy a definition with these utterances and return its name."""
     name = new_name("Asked")
     workspace.org.have(**{name: asking(name, *utterances)})
     return name
 
 
 def results(workspace: Workspace, run_id: str, style: str) -> Outcome:
-    """Has sf write the results of a run to stdout."""
+    """Let sf write the results of a run to stdout."""
     done = workspace.sf(RESULTS, "--job-id", run_id, "--result-format", style)
     assert done.code == 0, done
     return done

@@ -13,7 +13,7 @@ USED = "INVALID_ID_FIELD: The validation was already deployed; validate again"
 
 
 def validate(workspace: Workspace) -> str:
-    """Validates a definition in the shared org and gives the job's id."""
+    """Validate a definition in the shared org and return the job's id."""
     name = workspace.write("Validated")
     done = workspace.sf("project deploy validate --json", "-m", f"{KIND.name}:{name}")
     assert (done.code, done.reply.result.checkOnly) == (0, True), done

@@ -25,7 +25,7 @@ CREATE = "agent test create --json --preview --spec spec.yaml --test-runner"
 
 
 def evaluation(definition: Definition) -> Evaluation:
-    """Gives what the engine runs, actions in one spelling."""
+    """Return what the engine runs, with actions in one spelling."""
     cases = tuple(
         replace(case, expectations=tuple(map(one_spelling, case.expectations))) for case in definition.test_cases
     )

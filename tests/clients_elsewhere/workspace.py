@@ -33,12 +33,12 @@ _WITHOUT_TARGET = ("project deploy resume", "project generate manifest")
 
 
 def new_name(word: str) -> str:
-    """Gives an API name that no other test has."""
+    """Return an API name that no other test uses."""
     return f"{word}_{uuid.uuid4().hex[:8]}"
 
 
 def asking(name: str, *utterances: str) -> bytes:
-    """Gives a definition with these utterances; of each the topic Orders is expected."""
+    """Return a definition with these utterances; each expects the topic Orders."""
     content = definition(name, cases=len(utterances)).decode()
     for number, utterance in enumerate(utterances, start=1):
         content = content.replace(f"<utterance>{name} {number}<", f"<utterance>{escape(utterance)}<")
@@ -46,7 +46,7 @@ def asking(name: str, *utterances: str) -> bytes:
 
 
 class Workspace:
-    """Writes definitions and manifests, and runs sf commands there."""
+    """A folder with definitions and manifests, in which sf commands run."""
 
     def __init__(self, folder: Path, sf: Sf) -> None:
         self.folder = folder
@@ -56,17 +56,17 @@ class Workspace:
         (folder / "sfdx-project.json").write_text(json.dumps(_PROJECT))
 
     def write(self, word: str, content: bytes | None = None) -> str:
-        """Writes a definition with a name of its own, which it gives."""
+        """Write a definition with a unique name, and return the name."""
         name = new_name(word)
         self.path(name).write_bytes(definition(name) if content is None else content)
         return name
 
     def path(self, name: str) -> Path:
-        """Gives the file of a definition."""
+        """Return the file of a definition."""
         return self.folder / _FOLDER / f"{name}.{KIND.suffix}-meta.xml"
 
     def manifest(self, *members: str, file: str = "package.xml") -> str:
-        """Writes a manifest of these members, none if there are none, and gives its name."""
+        """Write a manifest of these members, which may be empty, and return its name."""
         types = (ManifestTypes(KIND.name, members),) if members else ()
         (self.folder / file).write_bytes(write_manifest(Manifest(types, "66.0")))
         return file
@@ -86,7 +86,7 @@ class Workspace:
         return sf(*words, cwd=self.folder, env=variables)
 
     def deployed(self, word: str) -> tuple[str, bytes]:
-        """Has a definition in the shared org that is not here; gives its name and bytes."""
+        """Deploy a definition to the shared org that is not in this folder; return its name and bytes."""
         name = new_name(word)
         content = definition(name)
         self.org.have(**{name: content})

@@ -49,7 +49,7 @@ def main(folder: str, kills: str) -> None:
 
 
 def kill_while_deploying(project: Project, token: str, word: str) -> str | None:
-    """Starts a server, sends it a deployment, kills it, and gives the job's id if it was accepted before."""
+    """Start a server, send a deployment, kill the server, and return the job's id if it was accepted before."""
     reading, writing = os.pipe()
     child = os.fork()
     if child == 0:

@@ -58,7 +58,7 @@ class Watch:
         self.lost = self.repeated = self.unreported = 0
 
     def look(self) -> None:
-        """Reads what is committed: all that was there before is there, and the same."""
+        """Read the committed results, and check that all earlier ones are unchanged."""
         sql = "SELECT iteration, number, body FROM case_result WHERE run_id = ?"
         with open_database(self.project.state_dir) as database:
             now = {(iteration, number): body for iteration, number, body in database.query(sql, (self.run_id,))}
@@ -66,7 +66,7 @@ class Watch:
         self.seen = now
 
     def live(self, chance: random.Random | None) -> bool:
-        """Lets a worker live, killed at a random moment or to its end; tells whether it was killed."""
+        """Run a worker to its end or kill it at a random moment; return whether it was killed."""
         self.look()
         due = {f"Orders {number}": ITERATIONS for number in range(1, CASES + 1)}
         for _, number in self.seen:
@@ -102,7 +102,7 @@ def _live(project: Project, run_id: str, look: object, chance: random.Random | N
 
 
 def _wait_in(project: Project, child: int, chance: random.Random) -> None:
-    """Waits for a random moment: of the worker's beginning, or after some questions, around a commit."""
+    """Wait for a random moment: during the worker's start, or around a commit after some utterances."""
     if chance.random() < 0.8:
         log = project.root / "asked.txt"
         wanted = (log.stat().st_size if log.exists() else 0) + 10 * chance.randrange(1, 20)

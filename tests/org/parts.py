@@ -61,12 +61,12 @@ URL = "http://org.invalid"
 
 
 def xml_of(name: str) -> str:
-    """Gives a definition's name in a zip."""
+    """Return a definition's file name in a zip."""
     return f"{KIND.directory}/{name}.{KIND.suffix}"
 
 
 def definition(name: str, *, cases: int = 1, subject: str = "Desk", extra: str = "") -> bytes:
-    """Gives a definition whose utterances are `NAME 1`, `NAME 2` and so on; `extra` stands in line 7."""
+    """Return a definition whose utterances are `NAME 1`, `NAME 2` and so on; `extra` is in line 7."""
     numbers = "\n".join(
         f"<testCase><expectation><name>topic_assertion</name><expectedValue>Orders</expectedValue></expectation>"
         f"<inputs><utterance>{name} {number}</utterance></inputs><number>{number}</number></testCase>"
@@ -81,19 +81,19 @@ def definition(name: str, *, cases: int = 1, subject: str = "Desk", extra: str =
 
 
 def everything(*members: str) -> Manifest:
-    """Gives a manifest of these members, or of all."""
+    """Return a manifest of these members, or of all."""
     return Manifest((ManifestTypes(KIND.name, members or ("*",)),), "64.0")
 
 
 def package(files: dict[str, bytes], *, manifest: bytes | None = None) -> bytes:
-    """Gives a zip of definitions by name, with a manifest that names everything unless another is given."""
+    """Return a zip of definitions by name, by default with a manifest that names all of them."""
     manifest = write_manifest(everything()) if manifest is None else manifest
     return build_zip([("package.xml", manifest), *((xml_of(name), content) for name, content in files.items())])
 
 
 @contextmanager
 def opened(folder: Path, *, launch: Callable[[str], None] = lambda _: None) -> Iterator[Organization]:
-    """Opens an org of its own in a folder."""
+    """Open a new org in a folder."""
     with _opened(folder / "state", folder, {}, launch) as org:
         yield org
 
@@ -122,7 +122,7 @@ async def connected(org: Organization, *, token: str | None = None) -> AsyncIter
 
 
 def ask(org: Organization, do: Callable[[Connection], Awaitable[T]], *, token: str | None = None) -> T:
-    """Connects to an org over ASGI, does something, and gives what came of it."""
+    """Connect to an org over ASGI, use the connection, and return the result."""
 
     async def connect() -> T:
         async with connected(org, token=token) as connection:
@@ -147,7 +147,7 @@ SETTINGS = '[subjects.Desk]\nadapter = "python"\ntarget = "desk:answer"\n'
 
 
 def make_project(root: Path, *, agent: str = AGENT, settings: str = SETTINGS, seconds: float = 0) -> Project:
-    """Makes a project whose agent Desk notes every utterance and answers after some seconds."""
+    """Create a project whose agent Desk records every utterance and answers after some seconds."""
     root.mkdir()
     (root / "desk.py").write_text(agent.replace("SECONDS", str(seconds)))
     (root / "evalmeta.toml").write_text(settings)
@@ -155,34 +155,34 @@ def make_project(root: Path, *, agent: str = AGENT, settings: str = SETTINGS, se
 
 
 def asked(project: Project) -> list[str]:
-    """Gives the utterances that the agent was asked, in order."""
+    """Return the utterances that the agent received, in order."""
     file = project.root / "asked.txt"
     return file.read_text().splitlines() if file.exists() else []
 
 
 @contextmanager
 def opened_of(project: Project) -> Iterator[Organization]:
-    """Opens a project's org without a worker."""
+    """Open a project's org without a worker."""
     with _opened(project.state_dir, project.root, project.settings.subjects, lambda _: None) as org:
         yield org
 
 
 def deploy(org: Organization, zip_file: bytes, options: DeployOptions = DeployOptions()) -> str:  # noqa: B008
-    """Deploys a zip, waits for the outcome, and gives the job's id."""
+    """Deploy a zip, wait for the outcome, and return the job's id."""
     job_id = submit_deployment(replace(org, wake=lambda: None), ADMIN, zip_file, options)
     run_jobs(org)
     return job_id
 
 
 def started(project: Project, *, cases: int, options: RunOptions = RunOptions()) -> str:  # noqa: B008 - immutable
-    """Deploys a definition Orders, starts a run of it that nobody works on yet, and gives its id."""
+    """Deploy a definition Orders, start a run of it without a worker, and return its id."""
     with opened_of(project) as org:
         deploy(org, package({"Orders": definition("Orders", cases=cases)}))
         return start_run(org, EVALUATION_DEFINITION, "Orders", options)
 
 
 def embedded(project: Project, do: Callable[[Connection], Awaitable[T]], *, detached: bool = False) -> T:
-    """Opens a project's own org, does something, and gives what came of it."""
+    """Open a project's embedded org, use it, and return the result."""
 
     async def connect() -> T:
         async with embedded_org(project, detached=detached) as (app, token):
@@ -201,17 +201,17 @@ def embedded(project: Project, do: Callable[[Connection], Awaitable[T]], *, deta
 
 
 async def follow_up(connection: Connection, run_id: str) -> Run:
-    """Waits for a run and gives it with its results."""
+    """Wait for a run and return it with its results."""
     await poll_run(connection, run_id, wait=120, on_progress=lambda _: None)
     return await fetch_results(connection, run_id)
 
 
 def numbers(run: Run) -> list[tuple[int, int]]:
-    """Gives iteration and number of every case that a run has."""
+    """Return the iteration and number of every case of a run."""
     return [(case.iteration, case.number) for case in run.cases]
 
 
 def snapshot(org: Organization) -> str:
-    """Gives a hash of all that is deployed."""
+    """Return a hash of everything that is deployed."""
     rows = org.database.query("SELECT * FROM component ORDER BY type, full_name")
     return hashlib.sha256(repr(rows).encode()).hexdigest()

@@ -43,7 +43,7 @@ def wait_for(what: object) -> object:
 
 
 def begin(project: Project, *, host: str = "127.0.0.1", **limits: float) -> tuple[subprocess.Popen[bytes], Server]:
-    """Starts a server with limits of its own, and waits until it listens."""
+    """Start a server with these limits, and wait until it listens."""
     command = [sys.executable, "-c", SCRIPT, json.dumps(limits), str(project.root), host, "0"]
     process = subprocess.Popen(command)
 
@@ -56,7 +56,7 @@ def begin(project: Project, *, host: str = "127.0.0.1", **limits: float) -> tupl
 
 @contextmanager
 def served(project: Project, **limits: float) -> Iterator[str]:
-    """Serves a project's org and gives the address."""
+    """Serve a project's org and yield the address."""
     process, server = begin(project, **limits)
     try:
         yield server.url
@@ -66,7 +66,7 @@ def served(project: Project, **limits: float) -> Iterator[str]:
 
 
 def get(project: Project, url: str, path: str, **headers: str) -> httpx.Response:
-    """Gets something with a token of the admin's."""
+    """Send a GET request with a token of the admin."""
     return send("GET", url + path, authorization=f"Bearer {make_token(project)}", **headers)
 
 

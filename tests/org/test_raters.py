@@ -61,7 +61,7 @@ def test_a_rater_that_is_not_bound_is_named(org: Organization) -> None:
 
 @pytest.fixture
 def added(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable[[str], None]]:
-    """Installs a package with a rater `acme`, whose `close` does what is said."""
+    """Install a package with a rater `acme` and this `close`."""
     monkeypatch.syspath_prepend(tmp_path)
     monkeypatch.delitem(sys.modules, "acme", raising=False)
 

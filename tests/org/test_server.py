@@ -67,7 +67,7 @@ def connected(url: str) -> socket.socket:
 
 
 def talk(url: str, sent: bytes) -> bytes:
-    """Sends bytes and gives what comes until the server closes."""
+    """Send bytes and return the reply until the server closes the connection."""
     with connected(url) as connection:
         connection.sendall(sent)
         return rest_of(connection)

@@ -34,7 +34,7 @@ KILLER = Path(__file__).parent / "killed_server.py"
 
 @contextmanager
 def served(project: Project) -> Iterator[tuple[str, str]]:
-    """Serves a project's org in a process of its own and gives its address and a token."""
+    """Serve a project's org in a separate process and yield its address and a token."""
     with opened_of(project) as org:
         token = org.new_token(ADMIN, now=time.time(), expires=time.time() + 3600)
     command = [sys.executable, "-m", "evalmeta.org.server", str(project.root), "127.0.0.1", "0"]

@@ -9,7 +9,7 @@ _SOAP = "http://schemas.xmlsoap.org/soap/envelope/"
 
 
 def jsforce_call(operation: str, *, session: str = "S") -> bytes:
-    """Gives a call whose default namespace is declared on Header and Body."""
+    """Return a call whose default namespace is declared on Header and Body."""
     header = (
         f"<SessionHeader><sessionId>{session}</sessionId></SessionHeader><CallOptions><client>x</client></CallOptions>"
     )
@@ -21,7 +21,7 @@ def jsforce_call(operation: str, *, session: str = "S") -> bytes:
 
 
 def wsdl_call(operation: str, *, session: str = "S") -> bytes:
-    """Gives a call in which every element has a prefix, with blanks between and no declaration."""
+    """Return a call in which every element has a prefix, with spaces between them and no XML declaration."""
     header = f"<met:SessionHeader>\n  <met:sessionId>{session}</met:sessionId>\n</met:SessionHeader>"
     return (
         f'<env:Envelope\n  xmlns:env="{_SOAP}" xmlns:met="{_METADATA}">\n<env:Header>\n{header}\n</env:Header>\n'

@@ -42,7 +42,7 @@ texts = st.text(st.characters(exclude_categories=["Cs"]).filter(_is_xml)) | st.s
 
 
 def made(kind: type[T]) -> SearchStrategy[T]:
-    """Gives values of a message's class with anything in its fields."""
+    """Return a strategy for values of a message class with any field values."""
     return st.builds(kind, **{name: _of(hint) for name, hint in get_type_hints(kind).items()})
 
 
