@@ -206,9 +206,11 @@ class _Loader:
 
     def _root_of(self, folder: Path | None = None, *, may_be_none: bool = False) -> _Root:
         """Return the given root, or the project around a folder; raises like `find_project`."""
-        return self._find(self._root or folder or Path.cwd(), self._subject_name is None and not may_be_none)
+        return self._find(
+            self._root or folder or Path.cwd(), needs_project=self._subject_name is None and not may_be_none
+        )
 
-    def _find_root(self, start: Path, needs_project: bool) -> _Root:  # noqa: FBT001 - an argument of a cached function
+    def _find_root(self, start: Path, *, needs_project: bool) -> _Root:
         try:
             project = find_project(start)
         except ProjectError:
