@@ -101,7 +101,7 @@ def test_a_deployment_of_somebody_elses_is_not_remembered(project: Project) -> N
     assert remembered(project) == 0
 
 
-def test_what_is_over_cannot_be_canceled_and_says_how_to_see_the_end(project: Project) -> None:
+def test_a_finished_deployment_cannot_be_canceled_and_the_error_suggests_its_report(project: Project) -> None:
     job_id = started(project)
     with pytest.raises(EvalmetaError, match="Deployment already completed") as raised:
         within(project, lambda connection: deployments.cancel(connection, job_id))
@@ -111,7 +111,7 @@ def test_what_is_over_cannot_be_canceled_and_says_how_to_see_the_end(project: Pr
 @pytest.mark.parametrize(
     ("job_id", "kind"), [("0Af", UsageError), ("4KB000000000001", UsageError), ("0Af000000000099XXX", NotFound)]
 )
-def test_a_job_that_is_none_is_told_from_one_that_the_org_does_not_have(
+def test_an_invalid_job_id_and_an_unknown_one_are_different_errors(
     project: Project, job_id: str, kind: type[Exception]
 ) -> None:
     for call in (deployments.fetch, deployments.finish):
@@ -119,13 +119,13 @@ def test_a_job_that_is_none_is_told_from_one_that_the_org_does_not_have(
             within(project, lambda connection, call=call: call(connection, project, job_id))
 
 
-def test_a_deployment_is_no_validation(project: Project) -> None:
+def test_a_deployment_is_not_a_validation(project: Project) -> None:
     job_id = started(project)
     with pytest.raises(EvalmetaError, match=f"deployment {job_id}: .*not a successful validation"):
         within(project, lambda connection: deployments.quick_deploy(connection, project, job_id))
 
 
-def test_without_any_there_is_no_most_recent_one(project: Project) -> None:
+def test_without_deployments_there_is_no_most_recent_one(project: Project) -> None:
     async def recent(connection: Connection) -> str:
         return deployments.most_recent(connection, project, validation=True)
 

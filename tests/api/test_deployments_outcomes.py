@@ -42,19 +42,19 @@ def told(*successes: DeployMessage, failures: tuple[DeployMessage, ...] = ()) ->
         ({"changed": True, "deleted": True}, "Deleted"),
     ],
 )
-def test_what_was_done_to_a_component_is_told_with_the_projects_file(
+def test_changes_to_a_component_are_reported_with_the_projects_file(
     project: Project, change: dict[str, bool], state: str
 ) -> None:
     [component] = outcome_of(told(replace(DONE, **change)), project).components
     assert (component.state, component.full_name, component.file) == (state, NAME, FILE)
 
 
-def test_what_the_project_does_not_have_is_told_with_the_orgs_file(project: Project) -> None:
+def test_components_that_the_project_does_not_have_are_reported_with_the_orgs_file(project: Project) -> None:
     [component] = outcome_of(told(replace(DONE, full_name="Other")), project).components
     assert component.file == f"zip/{FILE}"
 
 
-def test_the_manifests_own_message_is_no_component(project: Project) -> None:
+def test_the_message_about_the_manifest_is_not_a_component(project: Project) -> None:
     manifest = DeployMessage("", "package.xml", "package.xml", success=True)
     assert outcome_of(told(manifest), project).components == ()
 
@@ -65,7 +65,7 @@ def test_a_refused_component_is_a_problem_with_its_place(project: Project) -> No
     assert (str(problem.location), problem.message, problem.component) == (f"{FILE}:6:5", "no", f"{KIND}:{NAME}")
 
 
-def test_a_warning_of_the_orgs_is_told_unless_it_was_known(project: Project) -> None:
+def test_a_warning_of_the_org_is_reported_unless_it_is_known(project: Project) -> None:
     warned = told(replace(DONE, problem="odd", problem_type="Warning"))
     known = Problem("odd", Severity.WARNING, Location(FILE), "odd")
     package = DeployPackage(b"", find_components(project), warnings=(known,))

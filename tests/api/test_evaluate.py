@@ -153,7 +153,7 @@ def test_an_evaluation_may_stream_its_cases() -> None:
 
 
 @pytest.mark.parametrize("make", [iter, list])
-def test_cases_alone_are_named_after_what_is_asked(make: Callable[[Iterator[Case]], Iterator[Case]]) -> None:
+def test_plain_cases_are_named_after_the_subject(make: Callable[[Iterator[Case]], Iterator[Case]]) -> None:
     run = evaluate(make(cases(3)), answer).run
     assert (run.definition, run.subject_name, run.total) == ("evaluation", "answer", 3)
 
@@ -215,18 +215,18 @@ def test_a_subject_is_closed_once_after_all_runs() -> None:
         ({"adapter": "htpp"}, "there are no subjects called 'htpp'"),
     ],
 )
-def test_what_is_no_subject_is_refused(subject: object, message: str) -> None:
+def test_an_invalid_subject_is_refused(subject: object, message: str) -> None:
     with pytest.raises(SettingsError, match=message):
         evaluate(twenty(), subject)
 
 
-def test_wrong_settings_are_told_without_their_values() -> None:
+def test_invalid_settings_are_reported_without_their_values() -> None:
     with pytest.raises(SettingsError) as raised:
         evaluate(twenty(), {"adapter": "http", "url": "http://localhost", "headers": "Bearer 00Dxx"})
     assert "00Dxx" not in str(raised.value)
 
 
-def test_an_agent_that_no_one_binds_is_an_error_before_anything_is_asked(project: Project) -> None:
+def test_an_unbound_agent_is_an_error_before_anything_is_run(project: Project) -> None:
     write(project, "C", cases=1, subject="Nobody")
     with pytest.raises(SubjectNotBound, match="Nobody"):
         evaluate([project.root])
@@ -282,7 +282,7 @@ def test_a_rater_may_be_settings(rater: object) -> None:
         ({"adapter": "llm"}, "the rater's settings are not valid: model: Field required"),
     ],
 )
-def test_what_is_no_rater_is_refused(rater: object, message: str) -> None:
+def test_an_invalid_rater_is_refused(rater: object, message: str) -> None:
     with pytest.raises(SettingsError, match=message):
         evaluate(twenty(), answer, rater=rater)
 
@@ -301,7 +301,7 @@ def test_the_options_are_those_of_the_project_unless_others_are_given(project: P
         evaluate(twenty(), answer, root=project.root, options=replace(mine, scoring=Scoring(rater="theirs")))
 
 
-def test_too_many_errors_end_a_run_which_tells_so() -> None:
+def test_too_many_errors_end_a_run_with_a_reason() -> None:
     agent = Recorder("question 1", "question 2")
     finished = evaluate(twenty(), agent, options=RunOptions(concurrency=1, max_errors=2))
     assert (finished.run.status, len(finished.run.cases), finished.run.total) == (RunStatus.ERROR, 2, 20)
@@ -311,7 +311,7 @@ def test_too_many_errors_end_a_run_which_tells_so() -> None:
     assert (streamed.run.total, streamed.run.status) == (1, RunStatus.ERROR)
 
 
-def test_what_failed_is_reported_with_its_place_in_the_file(project: Project) -> None:
+def test_failures_are_reported_with_their_lines_in_the_file(project: Project) -> None:
     file = project.root / FOLDER / "B.aiEvaluationDefinition"
     finished = evaluate(file, lambda _: "Hello.")
     assert not finished.succeeded
@@ -338,7 +338,7 @@ def test_what_failed_is_reported_with_its_place_in_the_file(project: Project) ->
         (list(cases(3)), RunOptions(concurrency=0), "options: concurrency is 0; 1 to "),
     ],
 )
-def test_what_cannot_be_evaluated_is_refused(what: object, options: RunOptions, message: str) -> None:
+def test_invalid_inputs_are_refused(what: object, options: RunOptions, message: str) -> None:
     with pytest.raises(UsageError, match=message):
         evaluate(what, answer, options=options)
 
@@ -348,12 +348,12 @@ def test_a_list_has_no_name() -> None:
         evaluate([twenty()], answer, name="Mine")
 
 
-def test_a_folder_without_definitions_is_no_success(tmp_path: Path) -> None:
+def test_a_folder_without_definitions_is_an_error(tmp_path: Path) -> None:
     with pytest.raises(NotFound, match="there are no tests in"):
         evaluate([tmp_path], answer)
 
 
-def test_errors_in_files_are_told_by_their_lines_and_nothing_is_asked(project: Project) -> None:
+def test_errors_in_files_are_reported_with_their_lines_and_nothing_is_run(project: Project) -> None:
     file = write(project, "C", cases=1)
     file.write_text(file.read_text().replace("topic_assertion", "topic_asertion"))
     agent = Recorder()
@@ -363,7 +363,7 @@ def test_errors_in_files_are_told_by_their_lines_and_nothing_is_asked(project: P
     assert agent.asked == []
 
 
-def test_errors_in_definitions_are_told_too() -> None:
+def test_errors_in_definitions_are_reported() -> None:
     wrong = replace(twenty(), name="no name", test_cases=twenty("").test_cases * 2)
     with pytest.raises(InvalidMetadata, match=r"no name:\d+:\d+: error: .*\n.*and \d+ more$"):
         evaluate(replace(wrong, test_cases=wrong.test_cases), answer)
@@ -381,7 +381,7 @@ def test_a_definition_is_judged_as_the_project_says(project: Project) -> None:
 # What is kept.
 
 
-def test_a_journal_asks_only_what_is_missing(tmp_path: Path) -> None:
+def test_a_journal_runs_only_the_missing_cases(tmp_path: Path) -> None:
     journal, agent, again = tmp_path / "journal", Recorder("question 3"), Recorder()
     first = evaluate(twenty(), agent, journal=journal, options=RunOptions(concurrency=1, max_errors=1))
     finished = evaluate(twenty(), again, journal=journal)
@@ -399,7 +399,7 @@ def test_a_new_run_can_be_begun_beside_the_earlier_one(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("ending", [signal.SIGKILL, signal.SIGINT])
-def test_what_an_ended_process_has_kept_is_not_asked_again(tmp_path: Path, ending: signal.Signals) -> None:
+def test_results_of_a_killed_process_are_not_run_again(tmp_path: Path, ending: signal.Signals) -> None:
     journal, noted = tmp_path / "journal", tmp_path / "asked.txt"
     command = [sys.executable, str(INTERRUPTED), str(journal), str(noted)]
     env = {**os.environ, "PYTHONPATH": str(Path(evalmeta.__file__).parent.parent)}
@@ -430,7 +430,7 @@ def test_a_definition_that_changed_is_refused_with_the_difference(tmp_path: Path
     assert evaluate(changed, answer, journal=journal, resume=False).summary.total == 19
 
 
-def test_another_form_of_the_same_definition_is_no_change(tmp_path: Path, project: Project) -> None:
+def test_reformatting_a_definition_is_not_a_change(tmp_path: Path, project: Project) -> None:
     file, agent = project.root / FOLDER / "A.aiEvaluationDefinition", Recorder()
     evaluate(file, answer, journal=tmp_path / "journal")
     file.write_text(file.read_text().replace("\n\n", "\n"))
@@ -453,7 +453,7 @@ def test_other_cases_and_options_are_refused(tmp_path: Path, what: object, optio
         evaluate(what, answer, journal=tmp_path, options=options)
 
 
-def test_a_run_that_someone_works_on_is_left_alone(tmp_path: Path) -> None:
+def test_a_run_that_another_process_works_on_is_refused(tmp_path: Path) -> None:
     async def twice() -> list[object]:
         async def slow(utterance: str) -> GeneratedData:
             await asyncio.sleep(0.01)
@@ -475,12 +475,12 @@ def test_a_run_that_someone_works_on_is_left_alone(tmp_path: Path) -> None:
         ([replace(evaluation(0), cases=[])], "there is nothing to run"),
     ],
 )
-def test_what_no_journal_can_keep_is_refused(tmp_path: Path, what: object, message: str) -> None:
+def test_evaluations_that_a_journal_cannot_keep_are_refused(tmp_path: Path, what: object, message: str) -> None:
     with pytest.raises(UsageError, match=message):
         evaluate(what, answer, journal=tmp_path)
 
 
-def test_a_run_that_is_taken_out_of_its_journal_is_an_error(tmp_path: Path) -> None:
+def test_a_run_that_is_deleted_from_its_journal_is_an_error(tmp_path: Path) -> None:
     def take_out(_results: object) -> None:
         with open_database(tmp_path) as database:
             database.execute("DELETE FROM case_result")
@@ -490,6 +490,6 @@ def test_a_run_that_is_taken_out_of_its_journal_is_an_error(tmp_path: Path) -> N
         evaluate([case()], answer, journal=tmp_path, on_results=take_out)
 
 
-def test_the_projects_own_state_is_no_journal(project: Project) -> None:
+def test_the_projects_state_folder_cannot_be_a_journal(project: Project) -> None:
     with pytest.raises(UsageError, match="is the project's own state folder"):
         evaluate([project.root], journal=project.state_dir)

@@ -55,7 +55,7 @@ def test_a_write_that_fails_leaves_the_file_as_it_was(
     assert SAMPLE.read_bytes() == before
 
 
-def test_reading_what_is_not_there_says_so(tmp_path: Path) -> None:
+def test_reading_a_missing_file_is_an_error(tmp_path: Path) -> None:
     with pytest.raises(NotFound, match=r"absent\.xml"):
         files.read(tmp_path / "absent.xml")
 
@@ -128,7 +128,7 @@ def test_a_file_named_twice_counts_once(copy_samples: Callable[..., Path]) -> No
 
 
 @pytest.mark.parametrize("name", ["a:b", "A\n::error::B", "a\udcff"])
-def test_a_definition_with_an_impossible_name_is_told(copy_samples: Callable[..., Path], name: str) -> None:
+def test_a_definition_with_an_invalid_name_is_reported(copy_samples: Callable[..., Path], name: str) -> None:
     copy_samples()
     SAMPLE.rename(SAMPLE.with_name(f"{name}.aiEvaluationDefinition"))
 
@@ -143,7 +143,7 @@ def test_a_pipe_is_refused_and_not_waited_for(tmp_path: Path, name: str) -> None
         files.validate([tmp_path / name])
 
 
-def test_a_manifest_that_names_nothing_is_told(copy_samples: Callable[..., Path]) -> None:
+def test_an_empty_manifest_is_reported(copy_samples: Callable[..., Path]) -> None:
     copy_samples("invalid/manifest_selects_nothing")
 
     assert [each.code for each in files.validate().problems] == ["manifest-selects-nothing"]

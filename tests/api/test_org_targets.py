@@ -78,7 +78,7 @@ def test_an_access_token_in_the_orgs_variable_is_taken_with_its_address(
 
 
 @pytest.mark.usefixtures("logins")
-def test_what_is_nearer_to_the_call_decides(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_arguments_override_the_environment_and_settings(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     assert chosen(project_with(tmp_path, "")) == EMBEDDED
     project = project_with(tmp_path, '[org]\ndefault = "desk"')
     assert chosen(project) == "desk"
@@ -193,7 +193,7 @@ def test_an_ended_session_without_renewal_says_how_to_log_in_again(project: Proj
         assert (raised.value.code, raised.value.actions) == ("INVALID_SESSION_ID", (way_out,))
 
 
-def test_the_lower_version_is_used_and_a_lowered_one_is_told(
+def test_the_lower_version_is_used_and_reported(
     project: Project, org: OAuthServer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     target, remarks = Target(Login("", org.url), Secrets(org.new_session())), list[str]()

@@ -104,7 +104,7 @@ def test_other_types_are_left_out_with_a_warning(project: Project) -> None:
     assert not any(b"Apex" in content for content in read_zip(ZIP.read_bytes()).values())
 
 
-def test_nothing_is_no_package(project: Project) -> None:
+def test_an_empty_project_cannot_be_packed(project: Project) -> None:
     shutil.rmtree("force-app/main")
     with pytest.raises(NotFound, match="has no components"):
         build_package(project, Selection(), ZIP)

@@ -53,25 +53,25 @@ def test_a_package_without_a_manifest_is_not_found(tmp_path: Path, entries: list
             pack_folder(path)
 
 
-def test_what_is_no_zip_is_refused(tmp_path: Path) -> None:
+def test_an_invalid_zip_is_refused(tmp_path: Path) -> None:
     (tmp_path / "made.zip").write_bytes(b"no zip")
     with pytest.raises(ArchiveError):
         pack_folder(tmp_path / "made.zip")
 
 
-def test_a_parcel_near_the_limits_says_so(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_package_near_the_limits_has_a_message(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(limits, "MAX_ZIP_ENTRIES", 2)
     assert "2 files, 100% of the 2" in pack_folder(folder).messages[0]
 
 
-def test_a_newer_version_than_the_orgs_is_lowered_with_a_remark(copy_samples: Copy) -> None:
+def test_a_newer_version_than_the_orgs_is_lowered_with_a_message(copy_samples: Copy) -> None:
     project = find_project(copy_samples("dx-project"))
     package = pack_project(project, resolve(project), newest=ApiVersion(63))
     assert "API version 63.0 is used" in package.messages[0]
     assert b"<version>63.0</version>" in read_zip(package.zip_file)["package.xml"]
 
 
-def test_what_the_check_refuses_is_not_packed(copy_samples: Copy) -> None:
+def test_invalid_components_are_not_packed(copy_samples: Copy) -> None:
     root = copy_samples("dx-project")
     [file] = root.rglob("Tariff_Criteria*")
     file.write_text(file.read_text().replace("AGENT", "BOT"))

@@ -100,7 +100,7 @@ def test_files_do_not_select_from_the_org(project: Project) -> None:
         (entries("Outage*", "Not_Here"), ("Not_Here", "Outage_Desk")),
     ],
 )
-def test_what_is_retrieved_follows_the_selection(
+def test_the_manifest_to_retrieve_follows_the_selection(
     project: Project, selection: Selection, members: tuple[str, ...]
 ) -> None:
     assert from_org(project, selection, "Outage_Desk", retrieve=True) == manifest(*members)

@@ -56,20 +56,20 @@ def test_a_run_is_looked_for_in_the_default_org_first(project: Project) -> None:
     assert locate(find_project(project.root), ID).org_url == URLS["desk"]
 
 
-def test_else_a_run_is_in_the_org_that_has_it_and_the_latest_wins(project: Project) -> None:
+def test_otherwise_a_run_is_in_the_org_that_has_it_and_the_latest_wins(project: Project) -> None:
     keep(project, "desk", "shop")
     place = locate(project, ID)
     assert (place.org_url, place.remote.org_name, target_of(place).login.alias) == (URLS["shop"], "shop", "shop")
 
 
-def test_a_run_of_the_projects_own_org_is_there_although_others_have_its_id(project: Project) -> None:
+def test_the_projects_own_org_comes_before_others_with_the_same_run_id(project: Project) -> None:
     assert started(project, cases=1) == ID
     keep(project, "desk")
     place = locate(project, ID)
     assert (place.org_url, target_of(place), place.remote) == (EMBEDDED_URL, None, None)
 
 
-def test_a_run_that_nobody_knows_is_asked_for_in_the_default_org(project: Project) -> None:
+def test_an_unknown_run_is_searched_in_the_default_org(project: Project) -> None:
     place = locate(project, ID)
     assert (place.org_url, target_of(place)) == (EMBEDDED_URL, None)
 

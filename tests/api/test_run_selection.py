@@ -43,7 +43,7 @@ def test_one_of_several_lists_is_enough() -> None:
     assert (choice.names, choice.numbers(ORDERS), choice.numbers(VISITS)) == ((), (1, 3), (3, 9))
 
 
-def test_what_is_narrowed_twice_must_be_in_both() -> None:
+def test_a_choice_that_is_narrowed_twice_has_the_cases_of_both() -> None:
     choice = CaseChoice().narrowed([cases("Orders", 1, 2, 3), cases("Visits")]).narrowed([cases("", 2, 3, 4)])
     assert (choice.names, choice.numbers(ORDERS), choice.numbers(VISITS)) == (("Orders", "Visits"), (2, 3), (2, 3, 4))
     assert choice.narrowed([cases("Visits")]).numbers(VISITS) == (2, 3, 4)
@@ -73,7 +73,7 @@ def test_a_tag_stands_for_its_lists(project: Project) -> None:
         ("broken", SettingsError, "tags.broken: 'Orders:first' is not a valid list of cases"),
     ],
 )
-def test_a_tag_that_is_none_is_told(project: Project, tag: str, kind: type[UsageError], told: str) -> None:
+def test_an_invalid_tag_is_reported(project: Project, tag: str, kind: type[UsageError], told: str) -> None:
     with pytest.raises(kind, match=told):
         by_tags(project, [tag])
 

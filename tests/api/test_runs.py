@@ -120,7 +120,7 @@ def test_a_name_that_two_types_have_must_say_which(project: Project) -> None:
     assert chosen == [VISITS]
 
 
-def test_what_is_retrieved_is_what_was_deployed(project: Project) -> None:
+def test_a_retrieve_returns_the_deployed_components(project: Project) -> None:
     files = sorted((project.root / TESTING_DEFINITION.directory).iterdir())
     before = [path.read_bytes() for path in files]
 

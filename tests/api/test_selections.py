@@ -79,7 +79,7 @@ def test_destructive_changes_are_checked_by_their_name(project: Path, content: s
     assert validate_selection(Selection(manifest=path)).is_valid
 
 
-def test_a_name_that_nothing_has_is_no_finding(project: Path) -> None:
+def test_an_unknown_name_is_an_error_instead_of_a_problem(project: Path) -> None:
     with pytest.raises(NotFound):
         validate_selection(Selection(metadata=(f"{TYPE}:Absent",)), start=project)
 
@@ -92,7 +92,7 @@ def test_a_selection_is_checked_in_the_version_of_its_manifest(project: Path) ->
 
 
 @pytest.mark.parametrize("types", ["", f"<types><name>{TYPE}</name></types>", ALL.replace("AiEv", "AiTest", 1)])
-def test_a_manifest_that_selects_nothing_is_told(project: Path, types: str) -> None:
+def test_a_manifest_that_selects_nothing_is_reported(project: Path, types: str) -> None:
     path = project / "package.xml"
     path.write_text(PACKAGE.format(f"{types.replace('AiTestaluation', 'AiTesting')}<version>66.0</version>"))
     found = validate_selection(Selection(manifest=path), start=project)
