@@ -5,7 +5,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from evalmeta import limits
-from evalmeta.model.jsonpath import Everything, Names, Positions, Range, check_reference, parse_reference
+from evalmeta.model.jsonpath import Everything, Names, Positions, Range
+from evalmeta.model.jsonpath_parser import check_reference, parse_reference
 
 
 def test_a_reference_is_read_into_steps() -> None:

@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING
 
 from evalmeta.model.run import Verdict
 from evalmeta.report.details import case_title, why_not_passed
 from evalmeta.report.report import decision, has_passed, verdict_of
-from evalmeta.report.text import clean, count, one_line
+from evalmeta.report.text import clean, count, one_line, workflow_command
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Sequence
+    from collections.abc import Iterator, Sequence
 
     from evalmeta.model.run import CaseResult
     from evalmeta.report.report import Report
@@ -55,17 +55,3 @@ def _location(report: Report, number: int | None) -> Iterator[tuple[str, str]]:
     line = report.lines.get(number) if number is not None else None
     if line:
         yield "line", f"{line}"
-
-
-# GitHub Actions, "Workflow commands": data must escape these, and properties also the colon and comma.
-_DATA: Final = str.maketrans({"%": "%25", "\r": "%0D", "\n": "%0A"})
-_PROPERTY: Final = _DATA | str.maketrans({":": "%3A", ",": "%2C"})
-
-
-def workflow_command(level: str, text: str, properties: Iterable[tuple[str, str]]) -> str:
-    """Return one command on one line, escaped so that its texts cannot add other commands.
-
-    The level is `error`, `warning` or `notice`; the properties are pairs such as `("file", path)`.
-    """
-    pairs = ",".join(f"{name}={value.translate(_PROPERTY)}" for name, value in properties)
-    return f"::{level} {pairs}::{text.translate(_DATA)}\n"

@@ -9,8 +9,7 @@ from typing import TYPE_CHECKING, Final
 from urllib.parse import quote
 
 from evalmeta import __version__
-from evalmeta.report.github import workflow_command
-from evalmeta.report.text import count, escape_unsafe, one_line
+from evalmeta.report.text import count, escape_unsafe, one_line, workflow_command
 from evalmeta.xmlio.writer import node
 from evalmeta.xmlio.writer import render as render_xml
 

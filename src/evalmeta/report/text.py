@@ -9,7 +9,7 @@ import textwrap
 from typing import TYPE_CHECKING, Final
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterable, Sequence
 
     from evalmeta.model.json_value import JsonValue
 
@@ -119,3 +119,17 @@ def _finite(value: JsonValue) -> JsonValue:
     if isinstance(value, dict):
         return {key: _finite(each) for key, each in value.items()}
     return [_finite(each) for each in value] if isinstance(value, list | tuple) else value
+
+
+# GitHub Actions, "Workflow commands": data must escape these, and properties also the colon and comma.
+_DATA: Final = str.maketrans({"%": "%25", "\r": "%0D", "\n": "%0A"})
+_PROPERTY: Final = _DATA | str.maketrans({":": "%3A", ",": "%2C"})
+
+
+def workflow_command(level: str, text: str, properties: Iterable[tuple[str, str]]) -> str:
+    """Return one command on one line, escaped so that its texts cannot add other commands.
+
+    The level is `error`, `warning` or `notice`; the properties are pairs such as `("file", path)`.
+    """
+    pairs = ",".join(f"{name}={value.translate(_PROPERTY)}" for name, value in properties)
+    return f"::{level} {pairs}::{text.translate(_DATA)}\n"

@@ -195,10 +195,10 @@ def _references(expectation: Expectation) -> Iterator[tuple[tuple[Step, ...], st
     """Yield path, text and syntax error of each reference, and whether it starts at generatedData."""
     for index, parameter in enumerate(expectation.parameters):
         if parameter.is_reference:
-            from evalmeta.model import jsonpath  # noqa: PLC0415 - 30 ms, and most files have no reference
+            from evalmeta.model import jsonpath_parser  # noqa: PLC0415 - 30 ms, and most files have no reference
 
-            error = jsonpath.check_reference(parameter.value)
-            starts_right = not error and jsonpath.starts_at_generated_data(jsonpath.parse_reference(parameter.value))
+            error = jsonpath_parser.check_reference(parameter.value)
+            starts_right = not error and jsonpath_parser.starts_at_generated_data(parameter.value)
             yield (("parameter", index), ("value", 0)), parameter.value, error, starts_right
 
 
