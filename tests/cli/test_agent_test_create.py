@@ -76,7 +76,7 @@ def test_other_content_is_overwritten_only_by_force(evalmeta: Program, project: 
     (project / "spec.yaml").write_text(GOOD.replace("Refund me", "Return it"))
 
     refused = evalmeta(*CREATE)
-    assert (refused.code, "has other content" in refused.err) == (2, True)
+    assert (refused.code, "has different content" in refused.err) == (2, True)
 
     assert evalmeta(*CREATE, "--force").code == 0
     assert "Return it" in (project / FILE).read_text()

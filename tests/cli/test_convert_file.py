@@ -72,7 +72,7 @@ def test_other_content_is_overwritten_only_by_force(evalmeta: Program, folder: P
     refused = evalmeta("convert", "spec.yaml", "--to", "definition", "-o", "d.xml")
     forced = evalmeta("convert", "spec.yaml", "--to", "definition", "-o", "d.xml", "--force")
 
-    assert (refused.code, "d.xml has other content" in refused.err) == (2, True)
+    assert (refused.code, "d.xml has different content" in refused.err) == (2, True)
     assert (forced.code, forced.out) == (0, "Changed d.xml\n")
 
 
@@ -124,7 +124,7 @@ def test_an_eval_set_gets_the_criteria_that_it_needs_beside_it(evalmeta: Program
     (folder / "test_config.json").write_text("{}")
     kept = evalmeta("convert", "actions.yaml", "--to", "adk", "-o", "a.test.json")
     assert (kept.code, (folder / "test_config.json").read_text()) == (0, "{}")
-    assert "Kept test_config.json, which has other content" in kept.err
+    assert "Kept test_config.json, which has different content" in kept.err
 
 
 THREADS = """{"id": "desk", "name": "Desk", "description": "", "threads": [{"id": "t", "description": "", "traces": [

@@ -189,12 +189,12 @@ def write_converted(path: Path, content: bytes, *, overwrite: bool) -> FileState
     """Write a file, unless it has the content already.
 
     Raises:
-        UsageError: it has other content, and `overwrite` is not set.
+        UsageError: it has different content, and `overwrite` is not set.
         ProjectError: it cannot be written.
     """
     if state_of(path, content) == "Changed" and not overwrite:
         raise UsageError(
-            f"{shown(path)} has other content, and nothing was written.", actions=["Overwrite it with --force."]
+            f"{shown(path)} has different content, and nothing was written.", actions=["Overwrite it with --force."]
         )
     return put_file(path, content)
 
@@ -234,7 +234,7 @@ def save_draft(draft: Draft, *, overwrite: bool) -> FileState:
 
     Raises:
         InvalidMetadata: the draft has errors.
-        UsageError: the file has other content, and `overwrite` is not set.
+        UsageError: the file has different content, and `overwrite` is not set.
         ProjectError: the file cannot be written.
     """
     if any(problem.is_error for problem in draft.problems):

@@ -29,7 +29,7 @@ Exit codes
 
 # The summaries are here so that `evalmeta --help` imports no command.
 _COMMANDS: Final = {
-    "completion": ("completion:completion", "Print the script that completes evalmeta's commands in your shell."),
+    "completion": ("generate:completion", "Print the script that completes evalmeta's commands in your shell."),
     "convert": ("convert:convert", "Convert a project between source and metadata format, or a file between formats."),
     "deploy": ("deploy:deploy", "Check definitions and deploy them to the org: all of them, or none."),
     "diff": ("changes:diff", "Show how definitions differ between the project and the org."),

@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 
 
 _DEFAULT_FOLDER: Final = "metadataPackage"
-_force_option = click.option("--force", is_flag=True, help="Overwrite files that have other content.")
+_force_option = click.option("--force", is_flag=True, help="Overwrite files that have different content.")
 
 
 class _FileGroup(click.Group):
@@ -101,7 +101,7 @@ def file(
         try:
             note(f"{api.specs.write_converted(config, written.config, overwrite=force)} {config}")
         except UsageError:
-            note(f"Kept {config}, which has other content; replace it with --force.")
+            note(f"Kept {config}, which has different content; replace it with --force.")
     if as_json:
         print_json(_conversion_json(written, output_file, state))
     elif output_file is None:
@@ -130,7 +130,7 @@ def source(
 ) -> None:
     """Convert the project from source format to metadata format: a folder with package.xml.
 
-    If files exist with other content, they are listed and nothing is written.
+    If files exist with different content, they are listed and nothing is written.
 
     \b
     evalmeta convert source

@@ -1,4 +1,4 @@
-"""`evalmeta generate`: write test specs and their JSON Schema."""
+"""`evalmeta generate` and `evalmeta completion`: write test specs, their JSON Schema, and shell completion."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ from importlib import resources
 from typing import TYPE_CHECKING, Final
 
 import click
+from click.shell_completion import get_completion_class
 
 from evalmeta import api
 from evalmeta.cli.options import PATH, option_group
@@ -18,10 +19,11 @@ if TYPE_CHECKING:
     from evalmeta.api.specs import SpecTemplate
     from evalmeta.cli.options import Decorator
 
+
 _RUNNERS: Final = ("testing-center", "agentforce-studio")
 _output_option = click.option("-o", "--output-file", type=PATH, help="The file to write.  [default: stdout]")
 _force_option = click.option(
-    "--force", "--force-overwrite", "force", is_flag=True, help="Overwrite a file that has other content."
+    "--force", "--force-overwrite", "force", is_flag=True, help="Overwrite a file that has different content."
 )
 
 
@@ -105,3 +107,24 @@ def _put(content: bytes, output_file: Path | None, *, force: bool, as_json: bool
         print_json({"file": str(output_file), "state": state})
     else:
         click.echo(f"{state} {output_file}")
+
+
+_SHELLS: Final = ("bash", "zsh", "fish")
+
+
+@click.command()
+@click.argument("shell", type=click.Choice(_SHELLS))
+@click.pass_context
+def completion(context: click.Context, shell: str) -> None:
+    """Print the script that completes evalmeta's commands in your shell.
+
+    \b
+    evalmeta completion bash >> ~/.bashrc
+    evalmeta completion zsh >> ~/.zshrc
+    evalmeta completion fish > ~/.config/fish/completions/evalmeta.fish
+    """
+    program = context.find_root()
+    kind = get_completion_class(shell)
+    if kind is None:
+        raise click.UsageError(f"click has no completion for {shell}.")
+    click.echo(kind(program.command, {}, "evalmeta", "_EVALMETA_COMPLETE").source())

@@ -100,9 +100,8 @@ def _json_rows(source: BinaryIO, label: str, diagnostics: Diagnostics) -> Iterat
 def _lines(file: BinaryIO, label: str, diagnostics: Diagnostics) -> Iterator[Row]:
     """Yield the rows of JSON Lines; a malformed line is reported, and the next one is read."""
     number = 0
-    for line_number, line in enumerate(_bounded_lines(file), 1):
-        if line_number == 1:
-            line = line.removeprefix(_UTF8_MARK)  # noqa: PLW2901 - the mark is not part of the line
+    for line_number, bounded in enumerate(_bounded_lines(file), 1):
+        line = bounded.removeprefix(_UTF8_MARK) if line_number == 1 else bounded
         if not line.strip():
             continue
         number += 1
