@@ -70,7 +70,7 @@ def test_the_most_recent_complete_run_of_each_test_is_taken(project: Project) ->
 def test_the_run_before_one_is_of_the_same_test(project: Project) -> None:
     keep(project, run(1, PASS), run(2, PASS, name="Returns"), run(3, PASS, prefix="3A2"), run(4, FAILURE))
     assert comparisons.previous_run(project, run(4)).started == 1.0
-    with pytest.raises(NotFound, match="no complete run of Orders before run"):
+    with pytest.raises(NotFound, match="there is no earlier complete run of Orders to compare"):
         comparisons.previous_run(project, run(1))
 
 

@@ -80,7 +80,7 @@ def test_the_samples_pass(evalmeta: Program, copy_samples: Copy) -> None:
     done = evalmeta("test", "run", "--wait")
 
     assert done.code == 0
-    assert "7 runs with 21 cases: 7 runs passed, 0 not" in done.out
+    assert "7 runs with 21 cases: 7 passed, 0 did not pass" in done.out
     assert "conciseness needs an LLM rater" in done.out
 
 
@@ -407,7 +407,7 @@ def test_a_run_that_is_over_cannot_be_canceled(evalmeta: Program, copy_samples: 
 
     done = evalmeta("test", "cancel", "-r", "--json")
 
-    assert (done.code, "is already over" in json.loads(done.out)["message"]) == (1, True)
+    assert (done.code, "has already finished" in json.loads(done.out)["message"]) == (1, True)
 
 
 @pytest.mark.parametrize("command", ["resume", "results", "cancel"])

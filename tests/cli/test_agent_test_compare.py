@@ -44,7 +44,7 @@ def test_two_runs_are_compared_and_a_broken_case_exits_100(evalmeta: Program) ->
         "  broken           1  1/1 -> 0/1       How long may I return what I bought?",
         "  fixed            2  0/1 -> 1/1       I want to return a lamp, it came broken",
         "  1 broken, 1 fixed, 2 still failing, 0 still passing",
-        "  25 % of the cases passed, now 25 %: could be noise (McNemar's exact test of 4 cases, p = 1)",
+        "  pass rate: 25 % before, 25 % now: could be noise (McNemar's exact test of 4 cases, p = 1)",
     ]
     assert evalmeta("test", "compare", FIRST, SECOND, "--fail-on", "significant").code == 0
 

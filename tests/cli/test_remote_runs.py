@@ -235,7 +235,7 @@ def test_a_cancel_finds_the_org_and_begins_no_more_iterations(evalmeta: Program)
         again = evalmeta("test", "cancel", "--job-id", ID)
         assert (org.canceled, len(org.starts)) == ([ID], 1)
     assert (canceled.code, canceled.out) == (0, f"Canceled run {ID}; 1 of 2 case results are kept.\n")
-    assert (again.code, "is already over" in again.err) == (1, True)
+    assert (again.code, "has already finished" in again.err) == (1, True)
 
 
 @pytest.mark.usefixtures("project")

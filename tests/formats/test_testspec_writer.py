@@ -109,7 +109,7 @@ def test_a_spec_is_written_for_people() -> None:
         ),
         (
             of_case(Expectation("coherence"), Expectation("topic_sequence_match", "x")),
-            "test case 1: the order of the expectations; they come as custom ones, topic, actions, outcome, metrics",
+            "test case 1: the order of the expectations; they are written as custom, topic, actions, outcome, metrics",
         ),
         (
             of_case(inputs=Inputs("u", conversation_history=(HistoryMessage(message="m"),))),

@@ -211,7 +211,7 @@ def test_a_run_is_canceled_once_and_names_the_user(tmp_path: Path) -> None:
         status = rest(org, "GET", f"{RUNS}/{run_id}").json()
     assert (canceled.status_code, canceled.json()) == (200, {"success": True})
     assert (status["status"], status["errorMessage"]) == ("TERMINATED", "canceled by Local Admin")
-    assert again == (400, "INVALID_STATUS", f"Run {run_id} is already over")
+    assert again == (400, "INVALID_STATUS", f"Run {run_id} has already finished")
 
 
 def test_a_run_that_does_not_exist_cannot_be_canceled(org: Organization) -> None:

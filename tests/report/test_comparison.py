@@ -44,21 +44,21 @@ def test_regressions_come_first_and_unchanged_cases_are_counted() -> None:
         "  gone             9  1/1 -> -         Question 9",
         "  still passing    3  10/10 -> 8/10    (p = 0.47)  Question 3",
         "  1 broken, 1 fixed, 0 still failing, 2 still passing, 1 new, 2 gone, 1 error, 1 undecided",
-        "  87.5 % of the cases passed, now 60 %: could be noise (McNemar's exact test of 4 cases, p = 1)",
+        "  pass rate: 87.5 % before, 60 % now: could be noise (McNemar's exact test of 4 cases, p = 1)",
     ]
 
 
 def test_significant_changes_are_named_significant() -> None:
     numbers = range(1, 21)
     found = lines([case(number) for number in numbers], [other(number, 0, 1) for number in numbers])
-    assert found[-1].endswith("now 0 %: significant at p < 0.05 (Fisher's exact test of 40 cases, p < 0.001)")
+    assert found[-1].endswith("0 % now: significant at p < 0.05 (Fisher's exact test of 40 cases, p < 0.001)")
 
 
 def test_one_significant_case_is_named_at_the_end() -> None:
     others = [case(number, 20) for number in range(2, 6)]
     found = lines([case(1, 20), *others], [case(1, 0, 20), *others])
     assert found[-1] == (
-        "  100 % of the cases passed, now 80 %: case 1 changed significantly, "
+        "  pass rate: 100 % before, 80 % now: case 1 changed significantly, "
         "but the cases together did not (McNemar's exact test of 5 cases, p = 1)"
     )
     found = lines(
@@ -73,7 +73,7 @@ def test_flaky_cases_are_shown_when_their_rate_changed() -> None:
     assert lines([case(1, 3, 2), case(2, 3, 2)], [case(1, 2, 3), case(2, 3, 2)])[1:] == [
         "  flaky            1  3/5 -> 2/5       (p = 1)  Question 1",
         "  0 broken, 0 fixed, 0 still failing, 0 still passing, 2 flaky",
-        "  100 % of the cases passed, now 50 %: could be noise (McNemar's exact test of 2 cases, p = 1)",
+        "  pass rate: 100 % before, 50 % now: could be noise (McNemar's exact test of 2 cases, p = 1)",
     ]
 
 

@@ -92,7 +92,7 @@ def test_a_pipe_gets_plain_lines(pipe: Console) -> None:
 @pytest.mark.parametrize("total", [1, 2])
 def test_the_last_line_counts_runs_if_there_are_several(total: int) -> None:
     runs = [replace(make.mixed())] * total
-    assert ("2 runs with 10 cases: 0 runs passed, 2 not\n" in render(runs)) == (total == 2)
+    assert ("2 runs with 10 cases: 0 passed, 2 did not pass\n" in render(runs)) == (total == 2)
 
 
 def _printed(console: Console) -> str:

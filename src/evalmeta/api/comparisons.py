@@ -94,7 +94,10 @@ def previous_run(project: Project, run: Run) -> Run:
     for past in reversed(_complete_runs(project)):
         if past.started < run.started and _name(past.id, past.definition) == name:
             return _find(project, past.id, org_url=past.org_url)
-    raise NotFound(f"no complete run of {name} before run {run.id} is known", actions=["Name two runs."])
+    raise NotFound(
+        f"there is no earlier complete run of {name} to compare run {run.id} with",
+        actions=[Suggestion("Name two runs; list them", "test", "history")],
+    )
 
 
 def open_baseline(project: Project, path: Path) -> Baseline:
@@ -109,7 +112,7 @@ def open_baseline(project: Project, path: Path) -> Baseline:
         return Baseline(str(path), read_baseline(path))
     if type_of_run(path.name) is not None and path.name == str(path):
         return baseline_of(load_run(project, path.name))
-    create = Suggestion("Create one from the most recent runs", "test", "baseline")
+    create = Suggestion("Create one from the most recent runs", "test", "baseline", "-o", str(path))
     raise NotFound(f"there is no baseline {str(path)!r}", actions=[create])
 
 

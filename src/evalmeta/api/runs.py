@@ -266,7 +266,7 @@ class RunOrg(NamedTuple):
             return await self.fetch(started)
         seen = (await self.fetch(started)).run
         if seen.status.is_over:
-            raise EvalmetaError(f"run {seen.id} is already over: its status is {seen.status}")
+            raise EvalmetaError(f"run {seen.id} has already finished: its status is {seen.status}")
         last = await client.fetch_run(self.connection, remote.jobs[-1])
         # Between two iterations, the org has nothing to cancel.
         if not last.status.is_over:

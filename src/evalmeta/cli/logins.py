@@ -37,7 +37,7 @@ _OPTIONS: tuple[Decorator, ...] = (
     click.option("--web", is_flag=True, help="Log in with a browser."),
     click.option("--no-browser", is_flag=True, help="With --web: print the URL instead of opening a browser."),
     click.option("--callback-port", type=click.IntRange(0, 65535), metavar="PORT", help="With --web.  [default: 1717]"),
-    click.option("--from-sf", metavar="NAME_OR_ALIAS", help="Use a session of an installed sf CLI."),
+    click.option("--from-sf", metavar="NAME_OR_ALIAS", help="Reuse a session of the sf CLI."),
 )
 # The option that selects each method, and the options that it allows; an access token needs no option.
 _METHODS: Final = {

@@ -186,7 +186,10 @@ class Comparator(NamedTuple):
 def baseline_option(command: Command) -> Command:
     """Add --baseline and --fail-on, as the parameter `baseline`: None without --baseline."""
     option = click.option(
-        "--baseline", type=FILE, metavar="FILE|RUN", help="Compare with it, and ignore what already failed there."
+        "--baseline",
+        type=FILE,
+        metavar="FILE|RUN",
+        help="Compare with this baseline; failures that it has already do not count.",
     )
 
     def build(*, baseline: Path | None, fail_on: FailOn) -> BaselineOption | None:

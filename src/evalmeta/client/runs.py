@@ -178,7 +178,7 @@ async def fetch_results(connection: Connection, run_id: str, *, definition: str 
 async def cancel_run(connection: Connection, run_id: str) -> None:
     """Cancel a run; finished cases stay.
 
-    Raise NotFound, EvalmetaError if it is already over, or OrgError if the org does not cancel it.
+    Raise NotFound, EvalmetaError if it has already finished, or OrgError if the org does not cancel it.
     """
     see = Suggestion("See its results", "test", "results", "--job-id", run_id)
     try:
@@ -186,7 +186,7 @@ async def cancel_run(connection: Connection, run_id: str) -> None:
     except OrgFault as fault:
         if fault.code != "INVALID_STATUS":
             raise
-        raise EvalmetaError(f"run {run_id} is already over", actions=[see]) from None
+        raise EvalmetaError(f"run {run_id} has already finished", actions=[see]) from None
     if reply.get("success") is False:
         raise OrgError(f"the org did not cancel run {run_id}", actions=[see])
 

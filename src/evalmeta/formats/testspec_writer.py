@@ -76,7 +76,7 @@ class _Sorted:
         self._metrics: list[Yaml] = []
         ranks = [rank for each in expectations if (rank := self._take(each)) is not None]
         if ranks != sorted(ranks):
-            self._lose("the order of the expectations; they come as custom ones, topic, actions, outcome, metrics")
+            self._lose("the order of the expectations; they are written as custom, topic, actions, outcome, metrics")
 
     def spec(self) -> dict[str, Yaml]:
         return {**self._standard, **_given(customEvaluations=self._custom, metrics=self._metrics)}

@@ -116,7 +116,7 @@ def _conclusion(comparison: Comparison) -> str:
     if before == after and not comparison.of(Standing.BROKEN):
         return f"{after} of the cases pass, as before{f', but {changed}' if changed else ''}"
     test = f"{_TESTS[significance.test]} of {count(significance.cases, 'case')}, {p_text(significance.p_value)}"
-    rates = f"{before} of the cases passed, now {after}"
+    rates = f"pass rate: {before} before, {after} now"
     if significance.is_significant:
         return f"{rates}: significant at p < 0.05 ({test})"
     if changed:

@@ -79,7 +79,7 @@ def totals(reports: Sequence[Report]) -> str:
     cases = sum(report.summary.total for report in reports)
     return (
         f"{count(len(reports), 'run')} with {count(cases, 'case')}: "
-        f"{count(passed, 'run')} passed, {len(reports) - passed:,} not"
+        f"{passed:,} passed, {len(reports) - passed:,} did not pass"
     )
 
 

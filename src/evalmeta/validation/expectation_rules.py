@@ -46,7 +46,7 @@ _NUMBER: Final = re.compile(r"[+-]?(?:\d+(?:\.\d*)?|\.\d+)(?:[eE][+-]?\d+)?", re
 
 
 def find_unknown_name(expectation: Expectation) -> Iterator[Finding]:
-    """The expectation's name is listed in the reference, or is a later name of a listed one."""
+    """The expectation's name is listed in the reference, or is a newer name of a listed one."""
     name = expectation.name
     if expectation_kind(name) is None and name not in plugin_names("scorers"):
         yield Finding((("name", 0),), f"{quote(name)} is not a known expectation", nearest(name, known_names()))
@@ -129,7 +129,7 @@ def find_parameter_twice(expectation: Expectation) -> Iterator[Finding]:
 
 
 def find_operator_unknown(expectation: Expectation) -> Iterator[Finding]:
-    """The operator exists for the comparison."""
+    """The comparison supports the operator."""
     operators = OPERATORS.get(expectation.name)
     found = _parameter(expectation, "operator")
     if operators is None or found is None:

@@ -45,7 +45,8 @@ def status(*, target_org: str | None, as_json: bool) -> None:
     rows = [(each.state.value, each.full_name, each.file) for each in found.components]
     print_table(["State", "Name", "File"], rows)
     if found.components:
-        differing = f"{len(found.components):,} of {count(found.total, 'component')} differ"
+        verb = "differs" if found.total == 1 else "differ"
+        differing = f"{len(found.components):,} of {count(found.total, 'component')} {verb}"
         note(Suggestion(f"{differing}. See how", "diff"))
     else:
         click.echo(f"Project and org are the same ({count(found.total, 'component')}).")

@@ -12,7 +12,7 @@ _COMMANDS: Final = {
     "default": ("org_logins:default", "Choose or show the org that the project's commands use."),
     "display": ("org_logins:display", "Show a login, and whether the org still accepts it."),
     "list": ("org_logins:list_", "List the saved logins, without their secrets."),
-    "login": ("org_logins:login", "Log in to an org and save the login, for --target-org of other commands."),
+    "login": ("org_logins:login", "Log in to an org and save the login for use with --target-org."),
     "logout": ("org_logins:logout", "Delete a login and its secrets."),
     "reset": ("org_server:reset", "Delete everything in the project's org except users and tokens."),
     "start": ("org_server:start", "Serve the project's org to other programs, such as the sf CLI."),

@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 @click.option("-s", "--set-default", is_flag=True, help="Make it the project's default org.")
 @json_option
 def login(options: LoginOptions, *, alias: str, set_default: bool, as_json: bool) -> None:
-    """Log in to an org and save the login, for --target-org of other commands.
+    """Log in to an org and save the login for use with --target-org.
 
     By default, the access token is read from SF_ACCESS_TOKEN or from standard input.
     There is no option for a token, because other users could read it. Secrets are saved

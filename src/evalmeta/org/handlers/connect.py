@@ -144,7 +144,7 @@ async def post_cancel(call: _Call) -> Response:
     """Cancel a run; its finished cases stay."""
     run, error = call.run(), f"canceled by {call.user.name}"
     if not await run_in_thread(call.org, lambda org: org.runs.cancel(run.id, error=error, now=time.time())):
-        raise OrgFault(f"Run {run.id} is already over", code="INVALID_STATUS")
+        raise OrgFault(f"Run {run.id} has already finished", code="INVALID_STATUS")
     return json_reply({"success": True})
 
 

@@ -16,7 +16,7 @@ _COMMANDS: Final = {
     "results": ("jobs:results", "Show the results that a run has so far."),
     "cancel": ("jobs:cancel", "Cancel a run; its finished results are kept."),
     "compare": ("compare:compare", "Compare the cases of a run with those of an earlier run."),
-    "history": ("compare:history", "List past runs, here and in other orgs, the latest last."),
+    "history": ("compare:history", "List past runs, here and in other orgs, newest last."),
     "baseline": ("compare:baseline", "Save the results of runs as a baseline to commit and compare with."),
     "rescore": ("jobs:rescore", "Score the answers of a run again with other rules, without asking the agent."),
 }

@@ -101,9 +101,9 @@ _HEADERS: Final = (
 @click.option("--limit", type=click.IntRange(1), default=_RUNS, show_default=True, help="Number of runs to list.")
 @json_option
 def history(*, name: str | None, limit: int, as_json: bool) -> None:
-    """List past runs, here and in other orgs, the latest last.
+    """List past runs, here and in other orgs, newest last.
 
-    The trend is the change of the pass rate, in percentage points, since the previous run
+    The trend is the change in the pass rate, in percentage points, since the previous run
     of the same test. Runs that did not complete, runs of some of the cases ("part") and
     runs that scored earlier answers again ("rescored") have no trend.
     """
