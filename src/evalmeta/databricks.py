@@ -40,6 +40,7 @@ if TYPE_CHECKING:
     from evalmeta.model.problem import Problem
     from evalmeta.model.run import CaseResult, RunOptions
 
+__all__ = ["EvaluationResult", "evaluate", "evaluate_async"]
 
 _EVALUATOR: Final = "databricks-agent"
 _MODEL_TYPES: Final = (_EVALUATOR, "databricks-rag")

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from client.servers import TOKEN, URL, answering, connect, failing
 from evalmeta import limits
-from evalmeta.client.connection import Connection
+from evalmeta.client.connection import Connection, _rest_error
 from evalmeta.client.metadata import deploy, describe, list_components, retrieve
 from evalmeta.client.runs import fetch_results, poll_run, start_run
 from evalmeta.errors import (
@@ -25,6 +25,7 @@ from evalmeta.errors import (
     SettingsError,
     StoreError,
     SubjectNotBound,
+    Suggestion,
     UsageError,
     WaitRanOut,
 )
@@ -238,3 +239,15 @@ def test_an_answer_that_repeats_the_token_has_it_hidden() -> None:
 
 def test_a_connection_keeps_no_query_of_its_address() -> None:
     assert "canary" not in repr(Connection(url=f"{URL}/?sid=canary", token=TOKEN, api_version=NEWEST_API_VERSION))
+
+
+def test_a_command_that_an_org_suggests_can_repeat_the_call_s_options() -> None:
+    error = _rest_error(b'[{"errorCode": "LOST", "message": "lost\\nResume it: evalmeta test resume --job-id X"}]')
+
+    assert error
+    [action] = error.actions
+    assert isinstance(action, Suggestion)
+    assert (str(action), action.command) == (
+        "Resume it: evalmeta test resume --job-id X",
+        ("test", "resume", "--job-id", "X"),
+    )

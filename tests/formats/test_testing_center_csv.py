@@ -70,9 +70,10 @@ def test_a_table_is_read_whole() -> None:
     )
 
 
-@pytest.mark.parametrize("delimiter", [";", "\t"])
-def test_what_spreadsheets_write_is_read(delimiter: str) -> None:
-    table = f"\ufeffEXPECTED  subagent{delimiter}utterance\r\nOrders{delimiter}Hi\r\n".encode()
+@pytest.mark.parametrize("newline", ["\r\n", "\r"])
+@pytest.mark.parametrize("delimiter", [",", ";", "\t"])
+def test_what_spreadsheets_write_is_read(delimiter: str, newline: str) -> None:
+    table = f"\ufeffEXPECTED  subagent{delimiter}utterance{newline}Orders{delimiter}Hi{newline}".encode()
 
     assert recognise(table) == "csv"
     assert read(table).test_cases == (TestCase(Inputs("Hi"), (Expectation("topic_sequence_match", "Orders"),), 1),)

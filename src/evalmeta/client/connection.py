@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import shlex
 from asyncio import Lock, timeout
+from contextlib import suppress
 from typing import TYPE_CHECKING, Final, TypeVar
 
 import httpx
@@ -19,7 +21,15 @@ from evalmeta.client.http import (
     send_with_retries,
     unreachable_error,
 )
-from evalmeta.errors import MessageUnreadable, NotFound, OrgFault, SettingsError, StoreError, SubjectNotBound
+from evalmeta.errors import (
+    MessageUnreadable,
+    NotFound,
+    OrgFault,
+    SettingsError,
+    StoreError,
+    SubjectNotBound,
+    Suggestion,
+)
 from evalmeta.model.redaction import redacted_bytes
 from evalmeta.protocol.http import failure_of_status, redacted_logs, retry_after
 from evalmeta.protocol.json_fields import org_url, read_object, text
@@ -222,7 +232,16 @@ def _rest_error(reply: bytes, status: int = 0) -> EvalmetaError | None:
         return None
     code, message = text(errors[0], "errorCode"), text(errors[0], "message")
     head, _, action = message.partition("\n")
-    return _specific_error(OrgFault(f"{code}: {head}", code=code, status=status, actions=[action] if action else []))
+    return _specific_error(OrgFault(f"{code}: {head}", code=code, status=status, actions=_suggested(action)))
+
+
+def _suggested(action: str) -> list[str]:
+    """Return the action of an org's error; a command in it is a `Suggestion` again."""
+    purpose, found, command = action.partition(": evalmeta ")
+    if found and "\n" not in command:
+        with suppress(ValueError):
+            return [Suggestion(purpose, *shlex.split(command))]
+    return [action] if action else []
 
 
 def _error_text(reply: bytes) -> str:

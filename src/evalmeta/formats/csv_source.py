@@ -26,7 +26,7 @@ class CsvRow(NamedTuple):
 
 def titles_of(head: str) -> list[list[str]]:
     """Return the cells of a text's first line, with each delimiter."""
-    first = head.lstrip("\ufeff").split("\n", 1)[0]
+    first = next(iter(head.lstrip("\ufeff").splitlines()), "")
     return [_cells(first, delimiter) for delimiter in _DELIMITERS]
 
 
