@@ -81,6 +81,27 @@ def test_the_full_example_passes(write: Callable[..., Path]) -> None:
     assert runs[0].summary.total == 2
 
 
+def test_an_agent_that_calls_a_tool_fails_where_adk_left_out_that_none_are_expected(write: Callable[..., Path]) -> None:
+    greeting = {**turn("Hello!", "Hello!"), "intermediate_data": {}}
+
+    def reckless(utterance: str) -> dict[str, object]:
+        return {"outcome": utterance, "actions": ["delete_everything"]}
+
+    error = failure(reckless, write(eval_set(case("greeting", greeting))))
+
+    assert "unexpected: delete_everything()" in str(error)
+    assert adk.evaluate(lambda utterance: {"outcome": utterance, "actions": []}, error.runs[0].run.definition).succeeded
+
+
+def test_calls_that_the_file_does_not_mention_are_undecided_by_default(write: Callable[..., Path]) -> None:
+    [run] = adk.evaluate(agent, write(eval_set(GREETING)), 1)
+
+    assert {each.name: each.verdict for each in run.run.cases[0].results} == {
+        "tool_trajectory_avg_score": Verdict.UNDECIDED,
+        "response_match_score": Verdict.PASS,
+    }
+
+
 def test_an_answer_alone_is_compared(write: Callable[..., Path]) -> None:
     assert averages(adk.evaluate(agent, write(eval_set(GREETING)))) == {
         ("greeting-test", "response_match_score"): (1.0, "PASS")

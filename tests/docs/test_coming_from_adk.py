@@ -40,7 +40,7 @@ def test_the_eval_set_of_the_page_is_read_without_a_warning() -> None:
     document = read_adk(blocks("json")[0].encode(), label="page", name="page")
 
     [case] = document.evaluation.cases
-    assert (case.label, [len(turn.expectations) for turn in case.turns], document.notes) == ("two-cities", [2, 1], ())
+    assert (case.label, [len(turn.expectations) for turn in case.turns], document.notes) == ("two-cities", [2, 2], ())
 
 
 def test_the_runner_of_the_page_is_python() -> None:

@@ -148,13 +148,13 @@ def test_only_some_missing_words_are_shown() -> None:
 def test_without_a_reference_nothing_is_decided() -> None:
     result = judge(None, "anything")
     assert (result.verdict, result.score, result.threshold) == (Verdict.UNDECIDED, None, None)
-    assert result.explanation == "the case has no reference to compare the answer with"
+    assert result.explanation == "the turn does not say which answer is expected"
 
 
 def test_a_missing_reference_counts_as_0_where_the_terms_say_so() -> None:
     result = judge(None, "anything", missing="zero")
     assert (result.verdict, result.score) == (Verdict.FAILURE, 0.0)
-    assert "no reference" in result.explanation
+    assert "no expected answer" in result.explanation
 
 
 @pytest.mark.parametrize("tokens", ["latin", 3, None])

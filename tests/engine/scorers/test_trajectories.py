@@ -148,7 +148,7 @@ def test_the_mean_of_a_case_decides() -> None:
 def test_without_expected_calls_nothing_is_decided() -> None:
     result = judge(None, ("A", {}))
     assert (result.verdict, result.score, result.threshold) == (Verdict.UNDECIDED, None, None)
-    assert (result.explanation, result.actual) == ("the case has no expected calls", "[A()]")
+    assert (result.explanation, result.actual) == ("the turn does not say which calls are expected", "[A()]")
 
 
 def test_missing_calls_count_as_none_where_the_terms_say_so() -> None:

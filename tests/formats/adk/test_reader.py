@@ -85,16 +85,17 @@ def test_both_spellings_read_to_the_same(data: bytes) -> None:
     assert cases(snake_case(data)) == cases(data)
 
 
-def test_an_answer_alone_is_not_judged_by_calls() -> None:
-    [found] = cases(eval_set(GREETING))
+def expected(found: Case, turn: int = 0) -> tuple[object, object]:
+    """Returns the calls and the answer that a turn expects; None for what the file does not say."""
+    calls, answer = found.turns[turn].expectations
+    return calls.terms["calls"], answer.expected_value
 
-    assert [each.name for each in found.turns[0].expectations] == ["response_match_score"]
 
+def test_every_default_criterion_has_a_result_even_if_the_turn_does_not_say_what_is_expected() -> None:
+    greeting, search = cases(eval_set(GREETING, SEARCH))
 
-def test_calls_alone_are_not_judged_by_an_answer() -> None:
-    [found] = cases(eval_set(SEARCH))
-
-    assert [each.name for each in found.turns[0].expectations] == ["tool_trajectory_avg_score"]
+    assert expected(greeting) == (None, "Hello! How can I help you today?")
+    assert expected(search) == ([{"name": "web_search", "args": {"query": "TypeScript tutorials"}}], None)
 
 
 def test_a_conversation_is_one_case_with_its_turns() -> None:
@@ -139,15 +140,41 @@ def test_calls_are_read_from_events_too() -> None:
     assert found.turns[0].expectations[0].expected_value == "look(at=1)"
 
 
-def test_no_calls_are_an_expectation_and_missing_ones_are_none() -> None:
-    none = turn("Hi", "Hello", [])
-    null = {**turn("Hi", "Hello"), "intermediateData": {"toolUses": None, "intermediateResponses": []}}
-    [empty, missing] = cases(eval_set(case("a", none), case("b", null)))
+def test_an_empty_list_of_tool_uses_expects_no_calls() -> None:
+    [empty] = cases(eval_set(case("a", turn("Hi", "Hello", []))))
 
     assert empty.turns[0].expectations[0] == Expectation(
         "tool_trajectory_avg_score", "no calls", terms={**TRAJECTORY, "calls": []}
     )
-    assert [each.name for each in missing.turns[0].expectations] == ["response_match_score"]
+
+
+@pytest.mark.parametrize(
+    "data",
+    [
+        {},
+        {"intermediate_responses": [["agent", [{"text": "One moment."}]]]},
+        {"toolUses": None, "intermediateResponses": []},
+        {"invocation_events": []},
+        {"invocationEvents": [{"author": "agent"}]},
+    ],
+)
+def test_intermediate_data_without_calls_expects_no_calls(data: object) -> None:
+    [found] = cases(eval_set(case("a", {**turn("Hi", "Hello"), "intermediate_data": data})))
+
+    assert expected(found) == ([], "Hello")
+
+
+def test_without_intermediate_data_the_expected_calls_are_unknown() -> None:
+    without, null = turn("Hi", "Hello"), {**turn("Hi", "Hello"), "intermediateData": None}
+
+    assert [expected(each) for each in cases(eval_set(case("a", without), case("b", null)))] == [(None, "Hello")] * 2
+
+
+def test_everything_that_adk_writes_into_an_event_is_known() -> None:
+    event = {"author": "a", "usage_metadata": {"total_token_count": 3}, "model_version": "m", "grounding_metadata": {}}
+    measured = {**turn("Hi"), "duration": 1, "model_duration": 0.5, "tool_duration": 0.1}
+
+    assert read(eval_set(case("a", {**measured, "intermediate_data": {"invocation_events": [event]}}))).notes == ()
 
 
 def test_texts_of_parts_are_lines_and_thoughts_are_left_out() -> None:
@@ -171,14 +198,14 @@ def test_keys_with_null_are_as_if_they_were_not_there() -> None:
     document = read(eval_set(case("n", turn("a", "b"), spoken, session_input=None, conversation_scenario=None)))
 
     assert document.notes == ()
-    assert list(document.evaluation.cases)[0].turns[1].expectations == ()  # noqa: RUF015 - cases are an iterable
+    assert expected(next(iter(document.evaluation.cases)), turn=1) == (None, None)
 
 
 def test_an_answer_without_a_text_is_no_answer_and_told() -> None:
     silent = {**turn("Hi"), "finalResponse": {"parts": [{"functionCall": {"name": "a"}}]}}
     document = read(eval_set(case("c", silent, turn("b", "B"), finalSessionState={"a": 1})))
 
-    assert next(iter(document.evaluation.cases)).turns[0].expectations == ()
+    assert expected(next(iter(document.evaluation.cases))) == (None, None)
     assert [each.message for each in document.notes] == [
         "the final response has functionCall and no text; no answer is compared with it",
         "'finalSessionState' is ignored: no metric uses it",
@@ -218,8 +245,10 @@ def test_rows_of_python_are_turns_of_one_case() -> None:
     [found] = document.evaluation.cases
 
     assert (found.label, [each.utterance for each in found.turns]) == ("a.test.json", ["Turn on the lamp", "And off"])
-    assert found.turns[0].expectations[0].terms["calls"] == [{"name": "switch", "args": {"on": True}}]
-    assert [each.name for each in found.turns[0].expectations] == ["tool_trajectory_avg_score"]
+    assert [expected(found, turn) for turn in (0, 1)] == [
+        ([{"name": "switch", "args": {"on": True}}], None),
+        ([], "It is off."),
+    ]
     assert notes(document) == [
         "a.test.json:1:1 the format of this file is deprecated; its rows are the turns of one case, as in Python"
     ]

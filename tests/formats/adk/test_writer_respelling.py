@@ -41,3 +41,12 @@ def test_an_array_of_the_form_before_becomes_an_eval_set() -> None:
     assert [str(each) for each in written.losses] == [
         "line 1: 'mock_tool_output' is ignored: evalmeta does not replace tools"
     ]
+
+
+def test_messages_before_the_answer_are_lost_where_they_would_mean_that_no_calls_are_expected() -> None:
+    said = [{"author": "home", "text": "One moment."}]
+    rows = [{"query": "a", "expected_intermediate_agent_responses": said}]
+    written = respell(json.dumps(rows).encode(), label="old", name="old", dialect="python")
+
+    assert [turn.calls for case in read_adk_file(written.content, label="new").cases for turn in case.turns] == [None]
+    assert [str(each).partition(";")[0] for each in written.losses] == ["turn 1 of 'old': its intermediate responses"]

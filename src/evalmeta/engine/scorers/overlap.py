@@ -61,7 +61,7 @@ def score_response_match(expectation: Expectation, exchange: Exchange) -> TestRe
         return broken(expectation, reason, actual=actual)
     reference = expectation.expected_value
     if reference is None and expectation.terms.get("missing") != "zero":
-        return undecided(expectation, "the case has no reference to compare the answer with", actual=actual)
+        return undecided(expectation, "the turn does not say which answer is expected", actual=actual)
     found, missing = _compare(reference or "", actual, tokenizer)
     explanation = f"ROUGE-1 is {found.score:.3f}: precision {found.precision:.3f}, recall {found.recall:.3f}"
     if missing:
@@ -71,7 +71,7 @@ def score_response_match(expectation: Expectation, exchange: Exchange) -> TestRe
         score=found.score,
         expected=reference or "",
         actual=actual,
-        explanation="the case has no reference, which counts as 0" if reference is None else explanation,
+        explanation="the turn has no expected answer, which counts as 0" if reference is None else explanation,
     )
 
 

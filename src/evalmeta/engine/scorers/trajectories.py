@@ -65,7 +65,7 @@ def score_trajectory(expectation: Expectation, exchange: Exchange) -> TestResult
         reason = f"{match_type!r:.50} is not a valid match_type; use one of {', '.join(_RULES)}"
         return broken(expectation, reason, actual=_list(actual))
     if calls is None and terms.get("missing") != "empty":
-        return undecided(expectation, "the case has no expected calls", actual=_list(actual))
+        return undecided(expectation, "the turn does not say which calls are expected", actual=_list(actual))
     expected = _calls([] if calls is None else calls, names_only=names_only)
     if expected is None:
         reason = f'the expected calls are not a list of objects with "name" and "args": {_text(calls)}'

@@ -37,8 +37,9 @@ _SESSION: Final = ("appName", "userId", "sessionId", "state")
 _RUBRIC: Final = ("rubricId", "rubricContent", "description", "type")
 _TURN: Final = (
     *("invocationId", "userContent", "finalResponse", "intermediateData", "creationTimestamp", "rubrics"),
-    *("duration", "appDetails"),
+    *("duration", "modelDuration", "toolDuration", "appDetails"),
 )
+_EVENT: Final = ("author", "content", "groundingMetadata", "usageMetadata", "modelVersion")
 _INTERMEDIATE: Final = ("toolUses", "toolResponses", "intermediateResponses", "invocationEvents")
 _MEDIA: Final = (
     *("inlineData", "fileData", "functionCall", "functionResponse", "executableCode", "codeExecutionResult"),
@@ -47,7 +48,7 @@ _MEDIA: Final = (
 _PART: Final = ("text", "thought", "thoughtSignature", "videoMetadata", "mediaResolution", "partMetadata", *_MEDIA)
 _CALL: Final = ("id", "name", "args", "partialArgs", "willContinue")
 KEYS: Final = (
-    *(*_SET, *_CASE, *_SESSION, *_RUBRIC, *_TURN, *_INTERMEDIATE, *_PART, *_CALL),
+    *(*_SET, *_CASE, *_SESSION, *_RUBRIC, *_TURN, *_INTERMEDIATE, *_EVENT, *_PART, *_CALL),
     *("textProperty", "mimeType", "fileUri", "displayName", "startOffset", "endOffset"),
 )
 """The keys of an eval set in camelCase."""
@@ -91,7 +92,7 @@ class AdkTurn:
 
     Attributes:
         reference: the expected answer; None when the file has none.
-        calls: the expected tool calls; None when the file has none, which is not the same as an empty list.
+        calls: the expected tool calls; empty if no calls are expected, None if the file does not say.
     """
 
     utterance: str
@@ -278,20 +279,23 @@ def _content(record: AdkRecord) -> tuple[str | None, str]:
     return "\n".join(texts) if texts else None, " and ".join(media)
 
 
-def _intermediate_calls(record: AdkRecord) -> tuple[Call, ...] | None:
-    """Read the tool calls of intermediate data, in both forms; None when it has none of them."""
+def _intermediate_calls(record: AdkRecord) -> tuple[Call, ...]:
+    """Read the tool calls of intermediate data, in both forms.
+
+    Intermediate data without calls expects none: adk-python leaves empty lists out when it writes a file.
+    """
     record.check_keys(*_INTERMEDIATE)
     if record.has("invocationEvents"):
         if record.has("toolUses"):
             message = "the expected tool calls are given twice, in 'toolUses' and in 'invocationEvents'"
             record.error("adk-form", message, "invocationEvents", hint="Keep one of them.")
         return tuple(_event_calls(record))
-    return tuple(map(_call, record.records("toolUses", called="a tool use"))) if record.has("toolUses") else None
+    return tuple(map(_call, record.records("toolUses", called="a tool use")))
 
 
 def _event_calls(record: AdkRecord) -> Iterator[Call]:
     for event in record.records("invocationEvents", called="an event"):
-        event.check_keys("author", "content")
+        event.check_keys(*_EVENT)
         content = event.record("content", called="an event's content")
         for part in content.records("parts", called="a part") if content else ():
             part.check_keys(*_PART)

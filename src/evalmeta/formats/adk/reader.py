@@ -186,12 +186,11 @@ def _case(number: int, case: AdkCase, config: AdkConfig) -> Case:
 
 
 def _expectations(case: AdkCase, turn: AdkTurn, config: AdkConfig, *, is_last: bool) -> Iterator[Expectation]:
-    takes_missing = not config.is_default or config.missing == "adk"
     for criterion in config.criteria:
         if "function" in criterion.terms:
             if is_last:
                 yield Expectation(criterion.name, terms={**criterion.terms, **_whole(case)})
-        elif takes_missing or _has_data(criterion, case, turn):
+        else:
             yield _expectation(criterion, case, turn, config)
 
 

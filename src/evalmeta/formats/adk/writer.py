@@ -155,11 +155,22 @@ def _turn_json(turn: AdkTurn) -> JsonObject:
     found: dict[str, JsonValue] = {"creationTimestamp": 0, "userContent": _content("user", turn.utterance)}
     if turn.reference is not None:
         found["finalResponse"] = _content("model", turn.reference)
-    if turn.calls is not None or turn.replies:
-        uses: JsonObject = {} if turn.calls is None else {"toolUses": [each.as_json() for each in turn.calls]}
+    # Intermediate data without calls would expect no calls.
+    if turn.calls is not None:
         replies: list[JsonValue] = [[each.author, [{"text": each.text}]] for each in turn.replies]
-        found["intermediateData"] = {**uses, "intermediateResponses": replies}
+        uses: list[JsonValue] = [each.as_json() for each in turn.calls]
+        found["intermediateData"] = {"toolUses": uses, "intermediateResponses": replies}
     return found
+
+
+def _lost_replies(cases: Sequence[AdkCase]) -> Iterator[Loss]:
+    for case in cases:
+        for place, turn in enumerate(case.turns, 1):
+            if turn.replies and turn.calls is None:
+                where = f"turn {place} of {case.eval_id!r}"
+                yield Loss(
+                    where, "its intermediate responses; beside them, missing calls would mean that none are expected"
+                )
 
 
 def _content(role: str, text: str) -> JsonObject:
@@ -185,7 +196,8 @@ def respell(data: bytes, *, label: str, name: str, dialect: Dialect) -> Written:
         spelt = _respelt(orjson.loads(data.removeprefix(b"\xef\xbb\xbf")), _SPELLINGS[dialect])
         return Written(_pretty(spelt))
     losses = (Loss(f"line {each.location.line}", each.message) for each in file.notes if each.code != LEGACY)
-    return Written(write_adk_cases(file.cases, name=name, dialect=dialect), tuple(losses))
+    written = write_adk_cases(file.cases, name=name, dialect=dialect)
+    return Written(written, (*losses, *_lost_replies(file.cases)))
 
 
 def _respelt(value: JsonValue, spellings: dict[str, str], *, is_answer: bool = False) -> JsonValue:
