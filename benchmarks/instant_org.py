@@ -14,6 +14,7 @@ import uvicorn
 from starlette.requests import Request
 from starlette.responses import Response
 
+from evalmeta.model.settings import Settings
 from evalmeta.org.app import create_app
 from evalmeta.org.organization import Organization
 from evalmeta.org.server import listen
@@ -50,7 +51,7 @@ class Instant:
 
 def main(folder: Path) -> None:
     with open_database(folder) as database, listen("127.0.0.1", 0) as listening:
-        org = Organization(database, folder, {}, lambda _: None)
+        org = Organization(database, folder, Settings, lambda _: None)
         print(f"http://127.0.0.1:{listening.getsockname()[1]} {org.token}", flush=True)
         app = Instant(create_app(org))
         asyncio.run(uvicorn.Server(uvicorn.Config(app, log_config=None, lifespan="off")).serve([listening]))

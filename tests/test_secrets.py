@@ -26,6 +26,7 @@ from evalmeta.client.connection import Connection
 from evalmeta.client.http import Reply
 from evalmeta.model.login import ByRefreshToken, Login, Secrets
 from evalmeta.model.registry import NEWEST_API_VERSION
+from evalmeta.model.settings import Settings
 from evalmeta.org.app import create_app
 from evalmeta.org.organization import Organization
 from evalmeta.org.server_file import read_server
@@ -348,7 +349,7 @@ def held() -> list[object]:
     return [
         *held,
         auth_url,
-        Organization(None, Path(), {}, print, token=TOKEN),
+        Organization(None, Path(), Settings, print, token=TOKEN),
         httpx.Headers({"Authorization": TOKEN}),
     ]
 

@@ -11,6 +11,7 @@ from pathlib import Path
 
 import uvicorn
 
+from evalmeta.model.settings import Settings
 from evalmeta.org.app import create_app
 from evalmeta.org.organization import Organization
 from evalmeta.org.server import listen
@@ -19,7 +20,7 @@ from evalmeta.store.database import open_database
 
 def main(folder: Path) -> None:
     with open_database(folder / ".evalmeta") as database, listen("127.0.0.1", 0) as listening:
-        org = Organization(database, folder, {}, lambda _: None)
+        org = Organization(database, folder, Settings, lambda _: None)
         sys.stdout.write(f"http://127.0.0.1:{listening.getsockname()[1]} {org.token}\n")
         sys.stdout.flush()
         asyncio.run(uvicorn.Server(uvicorn.Config(create_app(org), log_config=None, lifespan="off")).serve([listening]))

@@ -17,6 +17,7 @@ from evalmeta.client.connection import Connection
 from evalmeta.client.metadata import deploy
 from evalmeta.client.runs import poll_run, start_run
 from evalmeta.model.registry import NEWEST_API_VERSION
+from evalmeta.model.settings import Settings
 from evalmeta.org.jobs import run_jobs
 from evalmeta.org.organization import Organization
 from evalmeta.protocol.metadata_api import AsyncResult, DeployOptions
@@ -112,7 +113,7 @@ class Org:
     def run_jobs(self, *, once: str = "Pending") -> None:
         """Run the jobs of an idle org as soon as one has a status."""
         with open_database(self.folder / ".evalmeta") as database:
-            org = Organization(database, self.folder, {}, lambda _: None)
+            org = Organization(database, self.folder, Settings, lambda _: None)
             until = time.monotonic() + _DEADLINE_SECONDS
             while once not in {job.status for job, _ in org.jobs.unfinished()}:
                 assert time.monotonic() < until

@@ -21,6 +21,7 @@ from evalmeta.client.connection import Connection
 from evalmeta.errors import EvalmetaError
 from evalmeta.model.login import ADMIN
 from evalmeta.model.registry import NEWEST_API_VERSION
+from evalmeta.model.settings import Settings
 from evalmeta.org.jobs import run_jobs
 from evalmeta.org.organization import Organization
 from evalmeta.org.server import serve
@@ -41,7 +42,7 @@ def main(folder: str, kills: str) -> None:
     (root / "evalmeta.toml").touch()
     project = find_project(root)
     with open_database(project.state_dir) as database:
-        org = Organization(database, root, {}, lambda _: None)
+        org = Organization(database, root, Settings, lambda _: None)
         token = org.new_token(ADMIN, now=time.time(), expires=time.time() + 3600)
     for number in range(int(kills)):
         accepted = kill_while_deploying(project, token, ("old", "new")[number % 2])
@@ -86,7 +87,7 @@ async def _kill(child: int, *, after: float) -> None:
 
 def state(project: Project, accepted: str | None) -> str:
     with open_database(project.state_dir) as database:
-        org = Organization(database, project.root, {}, lambda _: None)
+        org = Organization(database, project.root, Settings, lambda _: None)
         before = _version(org)
         run_jobs(org)
         job = org.jobs.get("deploy", accepted) if accepted else None

@@ -16,6 +16,7 @@ from evalmeta.model.component import Manifest, ManifestTypes
 from evalmeta.model.login import ADMIN
 from evalmeta.model.registry import EVALUATION_DEFINITION, NEWEST_API_VERSION, TYPES
 from evalmeta.model.run import RunOptions
+from evalmeta.model.settings import Settings
 from evalmeta.org.app import create_app, embedded_org
 from evalmeta.org.jobs import JobQueue, run_jobs, submit_deployment
 from evalmeta.org.organization import Organization
@@ -27,11 +28,10 @@ from evalmeta.store.database import open_database
 from evalmeta.xmlio.manifests import write_manifest
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Mapping
+    from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
     from pathlib import Path
 
     from evalmeta.model.run import Run
-    from evalmeta.model.settings import SubjectSettings
     from evalmeta.package.project import Project
 
 __all__ = [
@@ -94,16 +94,16 @@ def package(files: dict[str, bytes], *, manifest: bytes | None = None) -> bytes:
 @contextmanager
 def opened(folder: Path, *, launch: Callable[[str], None] = lambda _: None) -> Iterator[Organization]:
     """Open a new org in a folder."""
-    with _opened(folder / "state", folder, {}, launch) as org:
+    with _opened(folder / "state", folder, Settings, launch) as org:
         yield org
 
 
 @contextmanager
 def _opened(
-    state_dir: Path, root: Path, subjects: Mapping[str, SubjectSettings], launch: Callable[[str], None]
+    state_dir: Path, root: Path, settings: Callable[[], Settings], launch: Callable[[str], None]
 ) -> Iterator[Organization]:
     database, queue = open_database(state_dir), JobQueue()
-    queue.org = Organization(database, root, subjects, launch, queue.wake)
+    queue.org = Organization(database, root, settings, launch, queue.wake)
     try:
         yield queue.org
     finally:
@@ -163,7 +163,7 @@ def asked(project: Project) -> list[str]:
 @contextmanager
 def opened_of(project: Project) -> Iterator[Organization]:
     """Open a project's org without a worker."""
-    with _opened(project.state_dir, project.root, project.settings.subjects, lambda _: None) as org:
+    with _opened(project.state_dir, project.root, lambda: project.settings, lambda _: None) as org:
         yield org
 
 

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 from evalmeta import limits
 from evalmeta.model.login import ADMIN
+from evalmeta.model.settings import Settings
 from evalmeta.org.jobs import JobQueue, submit_deployment
 from evalmeta.org.organization import Organization
 from evalmeta.protocol.metadata_api import DeployOptions
@@ -23,7 +24,7 @@ ZIP = package({"A": definition("A")})
 
 def submitted(folder: Path, count: int, queue: JobQueue | None = None) -> None:
     with open_database(folder) as database:
-        org = Organization(database, folder, {}, lambda _: None, queue.wake if queue else lambda: None)
+        org = Organization(database, folder, Settings, lambda _: None, queue.wake if queue else lambda: None)
         if queue:
             queue.org = org
         for _ in range(count):
@@ -34,7 +35,7 @@ def submitted(folder: Path, count: int, queue: JobQueue | None = None) -> None:
 
 def unfinished(folder: Path) -> int:
     with open_database(folder) as database:
-        return Organization(database, folder, {}, lambda _: None).jobs.count_unfinished()
+        return Organization(database, folder, Settings, lambda _: None).jobs.count_unfinished()
 
 
 def test_a_queue_that_is_closed_has_done_all_its_work(tmp_path: Path) -> None:
@@ -46,7 +47,7 @@ def test_a_queue_that_is_closed_at_once_leaves_the_rest_for_later(tmp_path: Path
     submitted(tmp_path, 50)
     queue = JobQueue()
     with open_database(tmp_path) as database:
-        queue.org = Organization(database, tmp_path, {}, lambda _: None)
+        queue.org = Organization(database, tmp_path, Settings, lambda _: None)
         queue.wake()
         queue.close(at_once=True)
     assert unfinished(tmp_path) > 0
@@ -67,7 +68,7 @@ def test_queues_of_one_database_carry_out_each_job_once(tmp_path: Path) -> None:
     for thread in threads:
         thread.join()
     with open_database(tmp_path) as database:
-        org = Organization(database, tmp_path, {}, lambda _: None)
+        org = Organization(database, tmp_path, Settings, lambda _: None)
         assert [job.status for job in org.jobs.history()] == ["Succeeded"] * 40
         assert [each.full_name for each in org.components.list(KIND.name)] == ["A"]
 
@@ -78,7 +79,7 @@ def test_a_job_that_breaks_the_org_ends_and_the_next_one_is_carried_out(tmp_path
         database.execute("UPDATE job SET request = 'text, which no zip is'")
     submitted(tmp_path, 1, JobQueue())
     with open_database(tmp_path) as database:
-        jobs = Organization(database, tmp_path, {}, lambda _: None).jobs
+        jobs = Organization(database, tmp_path, Settings, lambda _: None).jobs
         assert {job.status for job in jobs.history()} == {"Failed", "Succeeded"}
 
 
@@ -89,7 +90,7 @@ def test_a_job_delayed_by_a_locked_database_runs_without_a_request(
     monkeypatch.setattr(limits, "STORE_BUSY_SECONDS", 0.01)
     queue = JobQueue()
     with open_database(tmp_path) as database, open_database(tmp_path) as other:
-        queue.org = Organization(database, tmp_path, {}, lambda _: None)
+        queue.org = Organization(database, tmp_path, Settings, lambda _: None)
         with other.transaction():
             queue.wake()
             time.sleep(0.2)
@@ -104,7 +105,7 @@ def test_a_queue_that_is_closed_does_not_wait_for_a_busy_database(
     monkeypatch.setattr(limits, "STORE_BUSY_SECONDS", 0.01)
     with open_database(tmp_path) as other, other.transaction():
         queue = JobQueue()
-        queue.org = Organization(other, tmp_path, {}, lambda _: None)
+        queue.org = Organization(other, tmp_path, Settings, lambda _: None)
         queue.wake()
         queue.close()
     assert unfinished(tmp_path) == 1

@@ -10,6 +10,7 @@ import orjson
 import pytest
 
 from evalmeta.model.login import ADMIN
+from evalmeta.model.settings import PythonSubject, Settings
 from evalmeta.org.app import create_app
 from evalmeta.org.organization import ORG_ID
 from org.parts import URL
@@ -139,7 +140,8 @@ def test_users_are_found(org: Organization) -> None:
 
 
 def test_agents_are_those_that_are_bound_each_with_one_version(org: Organization) -> None:
-    bound = replace(org, subjects={"Service_Agent": None, "Desk": None})
+    desk = PythonSubject(adapter="python", target="desk:answer")
+    bound = replace(org, settings=lambda: Settings(subjects={"Service_Agent": desk, "Desk": desk}))
     [agent] = records(bound, "SELECT Id FROM BotDefinition WHERE DeveloperName = 'Service_Agent'")
     assert agent["Id"] == "0Xx000000000002CAA"
     where = f"WHERE BotDefinitionId = '{agent['Id']}' ORDER BY VersionNumber DESC LIMIT 1"

@@ -12,7 +12,7 @@ from evalmeta import limits, plugins
 from evalmeta.engine.raters.judge import Rating, Rubric
 from evalmeta.errors import SettingsError
 from evalmeta.model.run import RunOptions, Scoring, Verdict
-from evalmeta.model.settings import LlmRater, PluginRater
+from evalmeta.model.settings import LlmRater, PluginRater, Settings
 from evalmeta.org.run_worker import rater_of
 from installed import install
 
@@ -34,6 +34,7 @@ class Acme:
         CLOSE
 """
 JUDGED = RunOptions(scoring=Scoring(rater="judge"))
+ACME = Settings(raters={"judge": PluginRater(adapter="acme")})
 RUBRIC = Rubric("coherence", "Where is it?", "It is on its way.")
 
 
@@ -44,7 +45,9 @@ def test_ratings_of_a_model_are_reused_in_the_next_run(org: Organization) -> Non
 
     with model_serving(judging(4)) as server:
         judge = LlmRater(adapter="llm", model="judge-1", url=server.url)
-        ratings = [asyncio.run(rate(replace(org, raters={"judge": judge}))) for _ in range(2)]
+        ratings = [
+            asyncio.run(rate(replace(org, settings=lambda: Settings(raters={"judge": judge})))) for _ in range(2)
+        ]
 
     assert ratings == [Rating(4, Verdict.PASS, "2 of 2 samples: It deserves 4.", "llm:judge-1 (prompt v1)")] * 2
     assert len(server.bodies) == 2
@@ -79,7 +82,7 @@ def test_a_rater_that_cannot_be_closed_spoils_nothing(
     org: Organization, added: Callable[[str], None], monkeypatch: pytest.MonkeyPatch, close: str
 ) -> None:
     async def rate() -> str:
-        async with rater_of(replace(org, raters={"judge": PluginRater(adapter="acme")}), JUDGED) as rater:
+        async with rater_of(replace(org, settings=lambda: ACME), JUDGED) as rater:
             return rater(RUBRIC)
 
     added(close)

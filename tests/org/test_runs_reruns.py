@@ -10,6 +10,7 @@ from evalmeta.api.runs import check_unchanged
 from evalmeta.client.runs import extend_run, fetch_definition, rescore_run
 from evalmeta.errors import EvalmetaError, NotFound, OrgFault, SettingsError, SubjectNotBound
 from evalmeta.model.run import Run, RunOptions, RunStatus, Scoring, Verdict
+from evalmeta.model.settings import Settings
 from evalmeta.org import runs as reruns
 from evalmeta.org.run_worker import work
 from evalmeta.store.runs import Runs
@@ -105,7 +106,7 @@ def test_a_run_of_an_agent_that_is_no_longer_bound_is_not_extended(project: Proj
     run_id = finished(project)
     (project.root / "evalmeta.toml").write_text("")
     with opened_of(project) as org:
-        bare = replace(org, subjects={})
+        bare = replace(org, settings=Settings)
         with pytest.raises(SubjectNotBound):
             reruns.extend_run(bare, org.runs.get(run_id), iterations=2)
         assert org.runs.get(run_id).status is RunStatus.COMPLETED

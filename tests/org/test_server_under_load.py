@@ -18,6 +18,7 @@ from evalmeta.client.connection import Connection
 from evalmeta.client.metadata import deploy
 from evalmeta.model.login import ADMIN
 from evalmeta.model.registry import NEWEST_API_VERSION
+from evalmeta.model.settings import Settings
 from evalmeta.org.organization import Organization
 from evalmeta.org.server_file import read_server
 from evalmeta.store.database import open_database
@@ -92,7 +93,7 @@ def test_many_clients_at_once_are_all_served_once_and_one_after_the_other(
     with served(project) as (url, token):
         answers = asyncio.run(everybody(url, token))
     with open_database(project.state_dir) as database:
-        org = Organization(database, project.root, {}, lambda _: None)
+        org = Organization(database, project.root, Settings, lambda _: None)
         history = org.jobs.history()
         final = org.components.content(KIND.name, "Shared")
         there = [each.full_name for each in org.components.list(KIND.name)]

@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from evalmeta.errors import SettingsError
-from evalmeta.org.subjects import live_subjects
+from evalmeta.org.subjects import live_settings
 from org.parts import SETTINGS
 
 if TYPE_CHECKING:
@@ -13,19 +13,19 @@ if TYPE_CHECKING:
 
 
 def test_subjects_are_those_of_the_file_as_it_is_now(tmp_path: Path) -> None:
-    subjects, file = live_subjects(tmp_path), tmp_path / "evalmeta.toml"
-    assert list(subjects) == []
+    settings, file = live_settings(tmp_path), tmp_path / "evalmeta.toml"
+    assert settings().subjects == {}
     file.write_text(SETTINGS)
-    assert (list(subjects), len(subjects), subjects["Desk"].adapter) == (["Desk"], 1, "python")
+    assert [(name, each.adapter) for name, each in settings().subjects.items()] == [("Desk", "python")]
     file.unlink()
-    assert "Desk" not in subjects
+    assert settings().subjects == {}
 
 
 def test_an_invalid_settings_file_is_reported_until_it_is_fixed(tmp_path: Path) -> None:
-    subjects, file = live_subjects(tmp_path), tmp_path / "evalmeta.toml"
+    settings, file = live_settings(tmp_path), tmp_path / "evalmeta.toml"
     file.write_text("[subjects")
     for _ in range(2):
         with pytest.raises(SettingsError, match="is not valid TOML"):
-            len(subjects)
+            settings()
     file.write_text(SETTINGS)
-    assert list(subjects) == ["Desk"]
+    assert list(settings().subjects) == ["Desk"]

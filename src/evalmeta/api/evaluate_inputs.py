@@ -23,7 +23,6 @@ from evalmeta.formats.files import read_document
 from evalmeta.model.definition import Definition
 from evalmeta.model.evaluation import Case, Evaluation, evaluation_of
 from evalmeta.model.registry import EVALUATION_DEFINITION, NEWEST_API_VERSION
-from evalmeta.model.run import RunOptions
 from evalmeta.model.settings import (
     RATER_ADAPTERS,
     SUBJECT_ADAPTERS,
@@ -50,6 +49,7 @@ if TYPE_CHECKING:
     from evalmeta.engine.raters.judge import Rater, Rating, RatingCache, Rubric
     from evalmeta.formats.document import Document
     from evalmeta.model.registry import MetadataType
+    from evalmeta.model.run import RunOptions
     from evalmeta.model.settings import RaterSettings, SubjectSettings
     from evalmeta.package.project import Project
 
@@ -82,7 +82,7 @@ class LoadedEvaluation(NamedTuple):
     @property
     def options(self) -> RunOptions:
         """Return the options that the file says, and [run] and [score] of the project's settings."""
-        options = RunOptions(**self.settings.run.model_dump(), scoring=self.settings.score.scoring())
+        options = self.settings.run_options()
         return options if self.document is None else with_document(options, self.document)
 
 

@@ -225,9 +225,7 @@ def _server_module() -> ModuleType:
 
 
 def _org(project: Project, database: Database) -> Organization:
-    return Organization(
-        database, project.root, project.settings.subjects, lambda _: None, raters=project.settings.raters
-    )
+    return Organization(database, project.root, lambda: project.settings, lambda _: None)
 
 
 def _start(project: Project, output: Path, arguments: Sequence[str]) -> subprocess.Popen[bytes]:

@@ -9,7 +9,7 @@ from typing import Annotated, Final, Literal
 from pydantic import AliasChoices, BaseModel, BeforeValidator, ConfigDict, Discriminator, Field, JsonValue, Tag
 
 from evalmeta import limits
-from evalmeta.model.run import ActionMatch, Matches, Scoring, ScoringProfile, TopicMatch
+from evalmeta.model.run import ActionMatch, Matches, RunOptions, Scoring, ScoringProfile, TopicMatch
 
 Profile = Literal["documented", "orgs"]
 AdkDialect = Literal["auto", "python", "typescript"]
@@ -272,3 +272,7 @@ class Settings(_Table):
     subjects: dict[str, SubjectSettings] = Field(default_factory=dict)
     raters: dict[str, RaterSettings] = Field(default_factory=dict)
     tags: dict[str, tuple[str, ...]] = Field(default_factory=dict)
+
+    def run_options(self) -> RunOptions:
+        """Return [run] and [score] as the options of a run."""
+        return RunOptions(**self.run.model_dump(), scoring=self.score.scoring())

@@ -122,9 +122,8 @@ async def embedded_org(project: Project, *, detached: bool = False) -> AsyncIter
     with open_database(project.state_dir) as database:
         workers = DetachedWorker(project.root, project.state_dir) if detached else InProcessWorkers()
         queue = JobQueue()
-        subjects, raters = project.settings.subjects, project.settings.raters
         org = Organization(
-            database, project.root, subjects, workers.launch, queue.wake, raters=raters, reads_files=True
+            database, project.root, lambda: project.settings, workers.launch, queue.wake, reads_files=True
         )
         queue.org = org
         if isinstance(workers, InProcessWorkers):

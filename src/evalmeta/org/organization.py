@@ -1,4 +1,4 @@
-"""An org: its database, its subjects and raters, and how it launches workers."""
+"""An org: its database, its project's settings, and how it launches workers."""
 
 from __future__ import annotations
 
@@ -21,12 +21,12 @@ from evalmeta.store.runs import Runs
 from evalmeta.store.users import Users, new_secret
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Callable
     from pathlib import Path
 
     from evalmeta.model.login import User
     from evalmeta.model.registry import ApiVersion
-    from evalmeta.model.settings import RaterSettings, SubjectSettings
+    from evalmeta.model.settings import Settings
     from evalmeta.store.database import Database
 
 
@@ -45,22 +45,22 @@ class Organization:
 
     Attributes:
         root: the folder from which subjects are loaded.
-        subjects: the settings of subjects, by the agent's API name.
-        raters: the settings of raters besides `rules`, by name.
+        settings: returns the project's settings as they are now; SettingsError if they are not valid.
         launch: launches a worker for a run; called with the run's id.
         wake: wakes the job queue; called when a job waits.
         settings_name: the settings file's name in messages.
+        is_served: whether this process serves other programs, for longer than one command.
         reads_files: whether runs may read files on this machine; only for the embedded org.
         token: the admin's token, new for every process; tokens of other users are in the database.
     """
 
     database: Database
     root: Path
-    subjects: Mapping[str, SubjectSettings]
+    settings: Callable[[], Settings]
     launch: Callable[[str], None]
     wake: Callable[[], None] = lambda: None
     settings_name: str = SETTINGS_FILE
-    raters: Mapping[str, RaterSettings] = field(default_factory=dict)
+    is_served: bool = False
     reads_files: bool = False
     token: str = field(default_factory=_new_token, repr=False)
 

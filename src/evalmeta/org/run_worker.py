@@ -69,9 +69,8 @@ async def work(org: Organization, run_id: str) -> None:
 def main(root: str, *run_ids: str) -> int:
     """Execute runs of the project in `root` and return the exit code; skip a run that another worker has."""
     project = find_project(Path(root))
-    settings = project.settings
     with open_database(project.state_dir) as database:
-        org = Organization(database, project.root, settings.subjects, lambda _: None, raters=settings.raters)
+        org = Organization(database, project.root, lambda: project.settings, lambda _: None)
         succeeded = [_work_to_end(org, run_id) for run_id in run_ids]
     return EXIT_PASSED if all(succeeded) else EXIT_ORG
 
@@ -114,7 +113,7 @@ async def rater_of(org: Organization, options: RunOptions) -> AsyncIterator[Rate
 
 def _subject_of(org: Organization, run: Run) -> Subject:
     try:
-        subjects = subjects_of_run(org.subjects, run.subject_name, org.runs.content(run.id))
+        subjects = subjects_of_run(org.settings().subjects, run.subject_name, org.runs.content(run.id))
         return bind_subject(subjects, run.subject_name, root=org.root)
     except EvalmetaError as error:
         return _UnusableSubject(org.without_paths(str(error)))

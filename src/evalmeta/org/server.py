@@ -36,7 +36,7 @@ from evalmeta.org.server_file import (
     remove_server_file,
     renew_server_file,
 )
-from evalmeta.org.subjects import live_raters, live_subjects
+from evalmeta.org.subjects import live_settings
 from evalmeta.org.workers import ServedWorkers
 from evalmeta.package.project import find_project
 from evalmeta.store.database import open_database
@@ -133,11 +133,11 @@ async def _opened(project: Project) -> AsyncIterator[Organization]:
         org = Organization(
             database,
             project.root,
-            live_subjects(project.root),
+            live_settings(project.root),
             workers.launch,
             queue.wake,
             settings_name=_SETTINGS_NAME,
-            raters=live_raters(project.root),
+            is_served=True,
         )
         queue.org = org
         watching = asyncio.create_task(workers.watch(org))

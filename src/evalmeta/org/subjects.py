@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from contextlib import suppress
-from typing import TYPE_CHECKING, TypeVar
+from typing import TYPE_CHECKING
 
 from evalmeta.client.logins import user_logins
 from evalmeta.engine.subjects.registry import bind
@@ -17,7 +16,7 @@ from evalmeta.package.project import SETTINGS_FILE
 from evalmeta.package.settings import load_settings
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable, Mapping
     from pathlib import Path
 
     from evalmeta.engine.interfaces import Subject
@@ -27,13 +26,10 @@ if TYPE_CHECKING:
     from evalmeta.org.organization import Organization
 
 
-_T = TypeVar("_T")
-
-
 def check_subject(org: Organization, evaluation: Evaluation, content: bytes) -> None:
     """Check that the agent of an evaluation can be used; `content` is what its run stores; see `bind_subject`."""
     bind_subject(
-        subjects_of_run(org.subjects, evaluation.subject_name, content),
+        subjects_of_run(org.settings().subjects, evaluation.subject_name, content),
         evaluation.subject_name,
         root=org.root,
         subject_type=evaluation.subject_type,
@@ -82,7 +78,7 @@ def rater_settings(
 
 def rater_settings_of(org: Organization, options: RunOptions) -> RaterSettings:
     """Return the settings of the rater that a run uses; raise like `rater_settings`."""
-    return rater_settings(org.raters, options.scoring.rater, settings_name=org.settings_name)
+    return rater_settings(org.settings().raters, options.scoring.rater, settings_name=org.settings_name)
 
 
 def check_login(org: str) -> None:
@@ -109,41 +105,31 @@ async def sign_in(org: str, *, instead_of: str = "") -> SignedIn:
     return SignedIn(login.url, secrets.access_token)
 
 
-def live_subjects(root: Path) -> Mapping[str, SubjectSettings]:
-    """Return the subjects in a folder's `evalmeta.toml`; the file is read again whenever it has changed.
+def live_settings(root: Path) -> Callable[[], Settings]:
+    """Return what returns the settings of a served project; `evalmeta.toml` is read again when it has changed.
 
-    Any access may raise SettingsError: the file cannot be read, or has unknown keys.
+    Any call may raise SettingsError: the file cannot be read, or is not valid.
     """
-    return _LiveSettings(root, lambda settings: settings.subjects)
+    file = root / SETTINGS_FILE
+    current: tuple[tuple[int, int, int] | None, Settings] = (None, Settings())
 
-
-def live_raters(root: Path) -> Mapping[str, RaterSettings]:
-    """Return the raters in a folder's `evalmeta.toml`, as `live_subjects` does."""
-    return _LiveSettings(root, lambda settings: settings.raters)
-
-
-class _LiveSettings(Mapping[str, _T]):
-    def __init__(self, root: Path, select: Callable[[Settings], Mapping[str, _T]]) -> None:
-        self._file = root / SETTINGS_FILE
-        self._select = select
-        self._current: Mapping[str, _T] = {}
-        self._version: tuple[int, int, int] | None = None
-
-    def __getitem__(self, name: str) -> _T:
-        return self._read()[name]
-
-    def __iter__(self) -> Iterator[str]:
-        return iter(self._read())
-
-    def __len__(self) -> int:
-        return len(self._read())
-
-    def _read(self) -> Mapping[str, _T]:
+    def read() -> Settings:
+        nonlocal current
         version = None
         with suppress(FileNotFoundError):
-            found = self._file.stat()
+            found = file.stat()
             version = found.st_mtime_ns, found.st_size, found.st_ino
-        if version != self._version:
-            self._current = self._select(Settings() if version is None else load_settings(self._file))
-            self._version = version
-        return self._current
+        if version != current[0]:
+            current = version, Settings() if version is None else _load(file)
+        return current[1]
+
+    return read
+
+
+def _load(file: Path) -> Settings:
+    try:
+        return load_settings(file)
+    except SettingsError as error:
+        # Whoever starts a run has an evalmeta.toml of their own.
+        what = f"the settings of the project that serves the org are not valid: {error}"
+        raise SettingsError(what, actions=error.actions) from None

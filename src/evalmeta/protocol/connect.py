@@ -391,8 +391,10 @@ def write_options(options: RunOptions) -> JsonObject:
     }
 
 
-def read_options(source: JsonObject) -> RunOptions:
-    """Read run options; missing and unknown values get the default."""
+def read_options(source: JsonObject, *, default: RunOptions = _DEFAULT) -> RunOptions:
+    """Read run options; missing keys have the values of `default`, and unknown values those of evalmeta."""
+    missing = write_options(default)
+    source = {**missing, **source, "scoring": {**object_at(missing, "scoring"), **object_at(source, "scoring")}}
     shard = _integers(source.get("shard"))
     return RunOptions(
         iterations=integer(source, "iterations", _DEFAULT.iterations),

@@ -88,7 +88,9 @@ def _endpoint(handler: Callable[[_Call], Awaitable[Response]]) -> Callable[[Requ
 async def post_run(call: _Call) -> Response:
     """Start a run of a definition, named under the key of its type, or of an `evaluationFile`."""
     body = await call.body()
-    options, file = read_options(object_at(body, "runOptions")), object_at(body, "evaluationFile")
+    # Other clients than evalmeta's send no options.
+    options = read_options(object_at(body, "runOptions"), default=call.org.settings().run_options())
+    file = object_at(body, "evaluationFile")
 
     def start(org: Organization) -> str:
         if not file:
@@ -128,7 +130,8 @@ async def post_extend(call: _Call) -> Response:
 async def post_rescore(call: _Call) -> Response:
     """Start a run that scores the answers of another run again, with `runOptions`."""
     body, run = await call.body(), call.run()
-    options, as_deployed = read_options(object_at(body, "runOptions")), body.get("asDeployed") is True
+    options = read_options(object_at(body, "runOptions"), default=run.options)
+    as_deployed = body.get("asDeployed") is True
     return await _launched(call, lambda org: rescore_run(org, run, options, as_deployed=as_deployed, user=call.user))
 
 

@@ -149,7 +149,7 @@ def _user_row(user: User) -> JsonObject:
 def _agent_rows(org: Organization) -> Sequence[JsonObject]:
     return [
         {"Id": with_checksum(f"0Xx{number:012d}"), "DeveloperName": name, "MasterLabel": name}
-        for number, name in enumerate(sorted(org.subjects), start=1)
+        for number, name in enumerate(sorted(org.settings().subjects), start=1)
     ]
 
 

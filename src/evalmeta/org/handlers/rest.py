@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 from functools import partial, wraps
 from http import HTTPStatus
 from typing import TYPE_CHECKING, Final
@@ -25,6 +26,7 @@ if TYPE_CHECKING:
     from evalmeta.org.organization import Organization
 
 
+_LOG: Final = logging.getLogger(__name__)
 # Orgs accept `OAuth` for `Bearer` (REST API Developer Guide, "Set Up Authorization"); RFC 9110: in any case.
 _SCHEMES: Final = frozenset({"bearer", "oauth"})
 _STATUS_CODES: Final = {
@@ -82,6 +84,9 @@ async def respond(
             raise OrgFault("The requested resource does not exist", code="NOT_FOUND")
         return await answer(org, user)
     except EvalmetaError as error:
+        if org.is_served and isinstance(error, SettingsError | SubjectNotBound):
+            # Only the people who serve the org can mend this.
+            _LOG.warning("%s %s refused: %s", request.method, request.url.path, error)
         code = code_of(error, otherwise="JSON_PARSER_ERROR")
         return json_reply([{"message": message_of(error, org), "errorCode": code}], status=_status(error, code))
 
