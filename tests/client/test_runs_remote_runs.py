@@ -157,6 +157,14 @@ def test_a_rating_that_nothing_was_expected_of_decides_nothing() -> None:
     assert verdicts(result(), nothing) == (Verdict.PASS, Verdict.UNDECIDED, Verdict.PASS)
 
 
+@pytest.mark.parametrize("word", ["PASS", None])
+def test_an_orgs_latency_without_an_expected_value_never_makes_a_case_pass(word: str | None) -> None:
+    latency = result(word, name="output_latency_milliseconds", expectedValue="", score=812)
+    [case_result] = watched(Scene("COMPLETED", done(case(1, latency))))[0].cases
+    assert (case_result.verdict, case_result.results[0].is_measured) == (Verdict.UNDECIDED, True)
+    assert case_result.results[0].score == 812
+
+
 def test_agentforce_studios_words_and_shape_are_read_likewise() -> None:
     going = {"status": "IN_PROGRESS", "testCases": [studio_case(1), {"testNumber": 2}]}
     over = {"status": "SUCCESS", "testCases": [studio_case(1), studio_case(2, "fail")]}

@@ -55,6 +55,20 @@ def test_what_the_agent_does_to_its_objects_later_changes_nothing() -> None:
     assert data.actions[0].input == {"to": ["a"]}
 
 
+@pytest.mark.parametrize(
+    ("key", "message"),
+    [
+        ("outcom", "the agent returned a mapping with the unknown key 'outcom'; did you mean 'outcome'? Known keys: "),
+        ("wxyz", "the agent returned a mapping with the unknown key 'wxyz'; known keys: 'outcome', 'answer', "),
+    ],
+)
+def test_an_unknown_key_names_the_nearest_one(key: str, message: str) -> None:
+    with pytest.raises(SubjectError) as raised:
+        generated_data({key: "Shipped."})
+    assert str(raised.value).startswith(message)
+    assert str(raised.value).endswith("'retrieved_context'")
+
+
 def _action(**parts: object) -> dict[str, object]:
     return {"outcome": "x", "actions": [{"name": "A", **parts}]}
 
@@ -66,7 +80,7 @@ def _action(**parts: object) -> dict[str, object]:
         (42, "a value of type int"),
         (b"bytes", "a value of type bytes"),
         ({"topic": "Orders"}, "expected 'outcome'"),
-        ({"outcome": "x", "topc": "Orders"}, "'topc'; known keys"),
+        ({"outcome": "x", "topc": "Orders"}, "'topc'; did you mean 'topic'"),
         ({"outcome": 1}, "answer is a value of type int; expected text"),
         ({"outcome": "x", "topic": ["Orders"]}, "topic is a value of type list"),
         ({"outcome": "x", "actions": "Find"}, "actions are a value of type str"),

@@ -23,6 +23,14 @@ def test_the_worst_result_is_the_verdict_of_the_case(verdicts: list[Verdict], ex
     assert case_verdict(result(verdict) for verdict in verdicts) is expected
 
 
+@pytest.mark.parametrize("verdict", [PASS, FAILURE, UNDECIDED])
+def test_a_measured_result_never_decides_a_case(verdict: Verdict) -> None:
+    measured = result(verdict)._replace(is_measured=True)
+    assert case_verdict([measured]) is UNDECIDED
+    assert case_verdict([measured, result(UNDECIDED)]) is UNDECIDED
+    assert case_verdict([measured, result(PASS)]) is PASS
+
+
 def averaged(score: float | None, verdict: Verdict, *, threshold: float = 0.5, name: str = "overlap") -> TestResult:
     return TestResult(name, verdict, score=score, threshold=threshold)
 

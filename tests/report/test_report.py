@@ -46,8 +46,11 @@ def test_cases_and_their_failures_are_counted_separately() -> None:
     failed = [make.case(number, Verdict.FAILURE, make.TOPIC_FAILED, iteration=i) for number, i in ((1, 1), (1, 2))]
     options = RunOptions(iterations=2)
     assert decision(make.report(*failed, options=options)) == "not passed: 1 case failed in 2 of 2 iterations"
-    failed.append(make.case(2, Verdict.FAILURE, make.TOPIC_FAILED))
-    assert decision(make.report(*failed, options=options)) == "not passed: 2 cases failed, 3 times in 2 iterations"
+    failed += [make.case(2, Verdict.FAILURE, make.TOPIC_FAILED), make.case(2, Verdict.PASS, iteration=2)]
+    some = "not passed: 2 cases failed in at least one iteration (3 of their 4 results)"
+    assert decision(make.report(*failed, options=options)) == some
+    failed[-1] = replace(failed[-1], verdict=Verdict.FAILURE)
+    assert decision(make.report(*failed, options=options)) == "not passed: 2 cases failed in all 2 iterations"
 
 
 def test_cases_without_expectations_need_no_rater() -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import sys
 from collections.abc import Mapping
+from difflib import get_close_matches
 from typing import TYPE_CHECKING, Final
 
 import orjson
@@ -28,6 +29,7 @@ _ACTION_KEYS: Final = ("name", "input", "output", "latency_ms")
 _TOKEN_KEYS: Final = ("input", "output")
 # The largest integer that orjson writes.
 _MAX_TOKENS: Final = 2**63 - 1
+_SHOWN_KEYS: Final = 12
 
 
 def generated_data(answer: object, *, measured_ms: float | None = None) -> GeneratedData:
@@ -207,13 +209,18 @@ def _check_length(length: int, what: str) -> None:
 def _check_keys(mapping: Mapping[object, object], known: tuple[str, ...], what: str) -> None:
     unknown = [key for key in mapping if key not in known]
     if unknown:
+        keys = "key" if len(unknown) == 1 else "keys"
+        nearest = dict.fromkeys(near for key in unknown for near in get_close_matches(f"{key}", known, n=1))
+        hint = f"did you mean {_quoted(nearest)}? Known" if nearest else "known"
         raise SubjectError(
-            f"the agent returned {what} with the unknown keys {_quoted(unknown)}; known keys: {_quoted(known)}"
+            f"the agent returned {what} with the unknown {keys} {_quoted(unknown)}; {hint} keys: {_quoted(known)}"
         )
 
 
 def _quoted(keys: Iterable[object]) -> str:
-    return ", ".join(repr(key) for key in list(keys)[:10]) or "no keys"
+    names = [repr(key) for key in keys]
+    shown = ", ".join(names[:_SHOWN_KEYS])
+    return f"{shown} and {len(names) - _SHOWN_KEYS} more" if len(names) > _SHOWN_KEYS else shown or "no keys"
 
 
 def _kind(value: object) -> str:

@@ -72,9 +72,10 @@ def means_of(results: Iterable[TestResult]) -> dict[str, Mean]:
 def case_verdict(results: Iterable[TestResult]) -> Verdict:
     """Return the verdict of a case: the worst of FAILURE, ERROR, PASS and UNDECIDED, in this order.
 
-    Results with a threshold count by their mean. A case without results is UNDECIDED.
+    Results with a threshold count by their mean. Measured results cannot fail, so they cannot make a case pass either.
+    A case without other results is UNDECIDED.
     """
-    results = list(results)
+    results = [result for result in results if not result.is_measured or result.verdict is Verdict.ERROR]
     verdicts = {result.verdict for result in results}
     if len(verdicts) > 1 and any(result.threshold is not None for result in results):
         verdicts = {each.verdict for each in results if each.threshold is None or each.verdict is Verdict.ERROR}

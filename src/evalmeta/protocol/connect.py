@@ -55,6 +55,7 @@ if TYPE_CHECKING:
 _ESCAPED_TEXTS: Final = ("actualValue", "expectedValue", "metricExplainability")
 STANDS_FOR: Final = "standsFor"
 """The key that marks a placeholder case."""
+_LATENCY: Final = "output_latency_milliseconds"
 _RESULTS: Final = {Verdict.PASS: "PASS", Verdict.FAILURE: "FAILURE"}
 # The error of a rating without an expected value; the sf CLI requests such a rating for every case.
 _SKIPPED: Final = "missing expected input"
@@ -248,7 +249,7 @@ def _read_generated_if_any(source: JsonObject, results: tuple[TestResult, ...]) 
     generated = read_generated(source)
     if generated.latency_ms is None:
         # Salesforce's orgs report the latency as a result of its own.
-        measured = (each.score for each in results if each.name == "output_latency_milliseconds")
+        measured = (each.score for each in results if each.name == _LATENCY)
         generated = replace(generated, latency_ms=next(measured, None))
     return generated if has_answer or generated.actions else None
 
@@ -290,7 +291,9 @@ def _read_result(source: JsonObject) -> TestResult:
     is_error, expected = text(source, "status").upper() == "ERROR", text(source, "expectedValue")
     was_skipped = is_error and _SKIPPED in (message or "") and not expected.strip()
     verdict = Verdict.ERROR if is_error else read_verdict(text(source, "result") or text(source, "metricScore"))
-    if was_skipped:
+    # Orgs pass every latency that has no expected value: a measurement.
+    is_latency = name == _LATENCY and "partialScore" not in source and not is_error and not expected.strip()
+    if was_skipped or is_latency:
         verdict = Verdict.UNDECIDED
     return TestResult(
         name=name,
@@ -305,7 +308,7 @@ def _read_result(source: JsonObject) -> TestResult:
         error=message if verdict is Verdict.ERROR else None,
         threshold=number(source, "threshold", None),
         turn=integer(source, "turn", 0),
-        is_measured=source.get("measured") is True,
+        is_measured=is_latency or source.get("measured") is True,
     )
 
 

@@ -46,7 +46,7 @@ def comparison_lines(comparison: Comparison, *, fail_on: FailOn = "broken") -> I
             if standing in _SHOWN or case.rate_changed:
                 yield _case_line(case)
     numbers = [(standing, len(comparison.of(standing))) for standing in Standing]
-    counts = [f"{number:,} {standing}" for standing, number in numbers if number or standing in _ALWAYS_COUNTED]
+    counts = [_counted(number, standing) for standing, number in numbers if number or standing in _ALWAYS_COUNTED]
     yield StyledLine("plain", f"  {', '.join(counts)}")
     for number, when in zip(comparison.not_asked, (" before", ""), strict=True):
         if number:
@@ -95,6 +95,10 @@ def _case_line(case: CaseComparison) -> StyledLine:
     style = "worse" if case.is_new_failure else _STYLES.get(case.standing, "plain")
     text = f"  {case.standing:{_STANDING_CHARS}} {case.number:>4}  {rates:15}{chance}  {one_line(case.utterance)}"
     return StyledLine(style, text.rstrip())
+
+
+def _counted(number: int, standing: Standing) -> str:
+    return count(number, "error") if standing is Standing.ERROR else f"{number:,} {standing}"
 
 
 def _rate(case: CaseCounts | None) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final
 
@@ -124,12 +125,14 @@ def _why_undecided(report: Report) -> str:
 
 
 def _times(report: Report, verdict: Verdict, what: str) -> str:
-    """Return `1 case failed`, and with several iterations `1 case failed in 2 of 3 iterations`."""
-    numbers = [case.number for case in report.run.cases if verdict_of(report, case) is verdict]
-    cases, iterations = len(set(numbers)), report.run.options.iterations
-    text = f"{count(cases, 'case')} {what}"
+    """Return `1 case failed`; with several iterations `1 case failed in 2 of 3 iterations`, or all of them."""
+    found = Counter(case.number for case in report.run.cases if verdict_of(report, case) is verdict)
+    of_cases = sum(case.number in found for case in report.run.cases)
+    text, iterations = f"{count(len(found), 'case')} {what}", report.run.options.iterations
     if iterations == 1:
         return text
-    if cases == 1:
-        return f"{text} in {len(numbers):,} of {count(iterations, 'iteration')}"
-    return f"{text}, {count(len(numbers), 'time')} in {count(iterations, 'iteration')}"
+    if len(found) == 1:
+        return f"{text} in {found.total():,} of {count(iterations, 'iteration')}"
+    if found.total() == of_cases:
+        return f"{text} in all {count(iterations, 'iteration')}"
+    return f"{text} in at least one iteration ({found.total():,} of their {count(of_cases, 'result')})"

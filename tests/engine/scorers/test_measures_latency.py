@@ -14,10 +14,10 @@ def judge(expected: str | None, latency_ms: float | None) -> TestResult:
     return latency_scorer()(expectation, exchange(GeneratedData("", latency_ms=latency_ms)))
 
 
-def test_without_a_threshold_a_latency_passes_and_says_so() -> None:
+def test_without_a_threshold_a_latency_is_only_measured() -> None:
     result = judge(None, 1500.4)
-    assert (result.verdict, result.score, result.actual) == (Verdict.PASS, 1500.4, "1500")
-    assert result.explanation == "1500 ms; no threshold is set"
+    assert (result.verdict, result.is_measured, result.score) == (Verdict.UNDECIDED, True, 1500.4)
+    assert result.explanation == "1500 ms; reported, not judged"
 
 
 @pytest.mark.parametrize(("latency", "verdict"), [(100.0, Verdict.PASS), (100.1, Verdict.FAILURE)])
@@ -33,6 +33,8 @@ def test_a_threshold_that_is_not_a_number_is_an_error() -> None:
 
 def test_a_latency_that_nobody_measured_is_undecided() -> None:
     assert judge("100", None).verdict is Verdict.UNDECIDED
+    assert not judge("100", None).is_measured
+    assert judge(None, None).is_measured
 
 
 @pytest.mark.parametrize("expected", [None, "100", "fast"])

@@ -50,22 +50,21 @@ def _measure_scorer(measure: Callable[[GeneratedData], float | None], unit: str,
 def latency_scorer(*, judges: bool = True) -> Scorer:
     """Return the scorer of latency; the score is the latency in milliseconds.
 
-    The answer passes if it took at most the expectedValue, in milliseconds, or if there is
-    none. With `judges=False`, and if the latency is unknown, the result is UNDECIDED.
+    The answer passes if it took at most the expectedValue, in milliseconds. Without one, and with `judges=False`, the
+    latency is measured and not judged. An unknown latency is UNDECIDED.
     """
 
     def score_latency(expectation: Expectation, exchange: Exchange) -> TestResult:
         latency = exchange.generated.latency_ms
         expected = (expectation.expected_value or "").strip()
+        is_judged = judges and bool(expected)
         if latency is None:
-            return undecided(expectation, "no latency was measured", expected=expected)
+            result = undecided(expectation, "no latency was measured", expected=expected)
+            return result._replace(is_measured=not is_judged)
         actual = f"{latency:.0f}" if latency >= 1 else f"{latency:.3f}"
-        if not judges:
+        if not is_judged:
             explanation = f"{actual} ms; reported, not judged"
             return measured(expectation, latency, explanation, expected=expected, actual=actual)
-        if not expected:
-            explanation = f"{actual} ms; no threshold is set"
-            return judged(expectation, passed=True, expected="", actual=actual, explanation=explanation, score=latency)
         threshold = _milliseconds(expected)
         if threshold is None:
             reason = f"the expectedValue is not a number of milliseconds: {expected!r}"
