@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import time
 from concurrent.futures import ThreadPoolExecutor
 from typing import TYPE_CHECKING
@@ -38,6 +39,16 @@ testCases:
     expectedTopic: {topic}
 """
 SUBJECT = ("--subject", "desk:answer")
+DEFINITION = """\
+<AiEvaluationDefinition xmlns="http://soap.sforce.com/2006/04/metadata">
+    <name>Desk</name><subjectName>Order_Desk</subjectName><subjectType>AGENT</subjectType>
+    <testCase>
+        <number>1</number>
+        <inputs><utterance>Where?</utterance></inputs>
+        <expectation><name>topic_sequence_match</name><expectedValue>Returns</expectedValue></expectation>
+    </testCase>
+</AiEvaluationDefinition>
+"""
 
 
 @pytest.fixture(autouse=True)
@@ -196,6 +207,42 @@ def test_reports_name_the_line_of_a_case(evalmeta: Program, folder: Path) -> Non
     assert evalmeta("test", "run", "set.json", *SUBJECT, "--wait").out.count("set.json\n") == 0
 
 
+TABLE = 'Utterance,Expected Topic\n"Two\nlines",Orders\n\nWhere?,Returns\n'
+JSON_SPEC = """\
+{"name": "O", "subjectType": "AGENT", "subjectName": "Order_Desk", "testCases": [
+  {"utterance": "Where?", "expectedTopic": "Returns"}]}
+"""
+STUDIO_SPEC = """\
+name: Orders
+subjectType: AGENT
+subjectName: Order_Desk
+testCases:
+  - inputs:
+      - utterance: Hello
+      - utterance: Where?
+    scorers: [{name: topic_sequence_match, expected: Returns}]
+"""
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "lines"),
+    [
+        ("spec.yaml", SPEC.format(topic="Returns"), [5]),
+        ("spec.json", JSON_SPEC, [2]),
+        ("studio.yaml", STUDIO_SPEC, [6, 7]),
+        ("table.csv", TABLE, [5]),
+        ("Desk.aiEvaluationDefinition", DEFINITION, [3]),
+    ],
+)
+def test_every_format_reports_the_lines_of_its_cases(
+    evalmeta: Program, folder: Path, name: str, content: str, lines: list[int]
+) -> None:
+    (folder / name).write_text(content)
+    run = ("test", "run", name, *SUBJECT, "--wait", "--result-format")
+    assert [int(line) for line in re.findall(r"line=(\d+)", evalmeta(*run, "github").out)] == lines
+    assert all(f'file="{name}" line="{line}"' in evalmeta(*run, "junit").out for line in lines)
+
+
 def test_history_and_more_iterations_know_runs_of_files(evalmeta: Program, folder: Path) -> None:
     evalmeta("test", "run", "orders.yaml", *SUBJECT, "--wait")
     assert "orders.yaml" in evalmeta("test", "history").out
@@ -302,3 +349,38 @@ def test_many_problems_are_printed_once_each_up_to_a_limit(evalmeta: Program, tm
     told = evalmeta("test", "run", "set.jsonl", "--wait").err
 
     assert (told.count("'guidelines' is a number"), "and 10 more, which --json lists" in told) == (20, True)
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        ("--output-dir", "results"),
+        ("--result-format", "junit"),
+        ("--baseline", "baseline.json"),
+        ("--fail-on", "broken"),
+        ("--min-pass-rate", "0.5"),
+        ("--undecided", "fail"),
+    ],
+)
+@pytest.mark.parametrize("run", [("orders.yaml", *SUBJECT), ("--extend", "4KB000000000001GAA", "--iterations", "2")])
+def test_options_that_need_results_are_refused_without_wait(
+    evalmeta: Program, folder: Path, options: tuple[str, str], run: tuple[str, ...]
+) -> None:
+    refused = evalmeta("test", "run", *run, *options)
+    assert (refused.code, f"{options[0]} needs --wait" in refused.err, refused.out) == (2, True, "")
+    assert not (folder / ".evalmeta").exists()
+    assert not (folder / "results").exists()
+
+
+def test_several_options_that_need_results_are_refused_together(evalmeta: Program) -> None:
+    refused = evalmeta(
+        "test", "run", "orders.yaml", *SUBJECT, "-d", "results", "--min-pass-rate", "1", "--fail-on", "broken"
+    )
+    assert "--min-pass-rate, --fail-on and --output-dir need --wait" in refused.err
+
+
+def test_a_dry_run_and_settings_need_no_wait(evalmeta: Program, folder: Path) -> None:
+    assert evalmeta("test", "run", "orders.yaml", *SUBJECT, "--min-pass-rate", "0.5", "--dry-run").code == 0
+    (folder / "evalmeta.toml").write_text("[run]\nmin_pass_rate = 0.5\nundecided = 'fail'\n")
+    assert evalmeta("test", "run", "orders.yaml", *SUBJECT).code == 0
+    evalmeta("test", "resume", "-r")

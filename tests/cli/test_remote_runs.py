@@ -140,7 +140,7 @@ def test_iterations_are_runs_one_after_the_other_with_one_result(evalmeta: Progr
     found = results_of(ran)
     assert (ran.code, found["status"], found["evalmeta"]["runId"]) == (0, "COMPLETED", ID)
     assert [each["iteration"] for each in found["testCases"]] == [1, 1, 2, 2, 3, 3]
-    assert "finished, 6 of 6 cases, 1 not passed" in ran.err
+    assert "finished, 6 of 6 case results, 1 not passed" in ran.err
 
 
 @pytest.mark.usefixtures("project")

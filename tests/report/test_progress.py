@@ -6,21 +6,29 @@ from contextlib import suppress
 import pytest
 from rich.console import Console
 
-from evalmeta.report.progress import Progress
+from evalmeta.report.progress import JobProgress, Progress
+
+RUN = "4KB000000000001GAA"
 
 
 def test_a_pipe_gets_a_first_and_a_last_line(pipe: Console) -> None:
     _show(pipe)
-    assert _printed(pipe) == "Orders: started, 20 cases\nOrders: finished, 20 of 20 cases, 2 not passed\n"
+    assert _printed(pipe) == (
+        "Orders (run 4KB000000000001GAA): started, 20 cases\n"
+        "Orders (run 4KB000000000001GAA): finished, 20 of 20 cases, 2 not passed\n"
+    )
 
 
 def test_the_number_of_cases_may_become_known_later(pipe: Console, terminal: Console) -> None:
     for console in (pipe, terminal):
         with Progress(console, enabled=True) as progress:
-            progress.start("a", 0, "Orders")
-            progress.update("a", 2, total=2)
-            progress.finish("a")
-    assert _printed(pipe) == "Orders: started\nOrders: finished, 2 of 2 cases, 0 not passed\n"
+            progress.start(RUN, 0, "Orders")
+            progress.update(RUN, 2, total=2)
+            progress.finish(RUN)
+    assert _printed(pipe) == (
+        "Orders (run 4KB000000000001GAA): started\n"
+        "Orders (run 4KB000000000001GAA): finished, 2 of 2 cases, 0 not passed\n"
+    )
 
 
 def test_a_terminal_gets_a_bar(terminal: Console) -> None:
@@ -39,7 +47,7 @@ def test_nothing_is_shown_when_it_is_not_enabled(*, is_terminal: bool) -> None:
 def test_a_dumb_terminal_gets_plain_lines() -> None:
     console = Console(file=io.StringIO(), force_terminal=True, _environ={"TERM": "dumb"})
     _show(console)
-    assert _printed(console).startswith("Orders: started")
+    assert _printed(console).startswith("Orders (run 4KB000000000001GAA): started")
 
 
 def test_labels_are_cleaned(pipe: Console, terminal: Console) -> None:
@@ -48,19 +56,52 @@ def test_labels_are_cleaned(pipe: Console, terminal: Console) -> None:
         assert "\x1b[2J" not in _printed(console)
 
 
+def test_a_run_in_several_iterations_counts_cases_at_the_start_and_results_at_the_end(pipe: Console) -> None:
+    with Progress(pipe, enabled=True) as progress:
+        progress.start(RUN, 12, "Orders", iterations=3)
+        progress.update(RUN, 12, failed=1)
+        progress.finish(RUN)
+    assert _printed(pipe) == (
+        "Orders (run 4KB000000000001GAA): started, 4 cases x 3 iterations\n"
+        "Orders (run 4KB000000000001GAA): finished, 12 of 12 case results, 1 not passed\n"
+    )
+
+
+@pytest.mark.parametrize("width", [40, 60, 80, 100, 120, 200])
+@pytest.mark.parametrize("total", [1, 99_999])
+@pytest.mark.parametrize("is_terminal", [True, False])
+def test_a_long_name_is_shortened_and_never_the_id(width: int, total: int, *, is_terminal: bool) -> None:
+    console = Console(file=io.StringIO(), force_terminal=is_terminal, width=width, color_system=None, _environ={})
+    with Progress(console, enabled=True) as progress:
+        progress.start(RUN, total, "Orders_of_the_desk_" * 20)
+        progress.update(RUN, total, failed=total)
+        progress.finish(RUN)
+    printed = _printed(console)
+    assert printed.count(f"… (run {RUN})") >= 1
+    assert printed.count("(run ") == printed.count(f"(run {RUN})")
+
+
+@pytest.mark.parametrize("width", [40, 80, 200])
+def test_the_id_of_a_job_is_never_cut_off(width: int) -> None:
+    console = Console(file=io.StringIO(), force_terminal=True, width=width, color_system=None, _environ={})
+    with JobProgress(console, "Deployment 0Af000000000001AAA", enabled=True) as progress:
+        progress.update("InProgress", 3, 20)
+    assert "Deployment 0Af000000000001AAA" in _printed(console)
+
+
 def test_the_bars_go_away_when_the_run_is_interrupted(terminal: Console) -> None:
     with suppress(KeyboardInterrupt), Progress(terminal, enabled=True) as progress:
-        progress.start("a", 3, "Orders")
+        progress.start(RUN, 3, "Orders")
         raise KeyboardInterrupt
     assert "\x1b[?25h" in _printed(terminal)
 
 
 def _show(console: Console, *, enabled: bool = True, label: str = "Orders") -> None:
     with Progress(console, enabled=enabled) as progress:
-        progress.start("a", 20, label)
-        progress.update("a", 10)
-        progress.update("a", 20, failed=2)
-        progress.finish("a")
+        progress.start(RUN, 20, label)
+        progress.update(RUN, 10)
+        progress.update(RUN, 20, failed=2)
+        progress.finish(RUN)
 
 
 def _printed(console: Console) -> str:

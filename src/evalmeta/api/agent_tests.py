@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 from evalmeta import limits
-from evalmeta.api.files import files_to_check, validate
+from evalmeta.api.files import case_lines, files_to_check, validate
 from evalmeta.errors import EvalmetaError, InvalidMetadata, NotFound, ProjectError, SubjectNotBound, UsageError
 from evalmeta.formats.document import Reading, reading_of
 from evalmeta.formats.files import is_test_file, read_document
@@ -221,6 +221,8 @@ def place_of_run(project: Project, definition: str) -> tuple[Path, Mapping[int, 
     path = project.root / definition
     if "." not in definition or not path.is_file():
         return None
+    if parse_file_name(path.name):
+        return path, case_lines(path)
     try:
         small = path.stat().st_size <= limits.MAX_SPEC_BYTES
         return path, read_document(path, label=definition, name=definition).lines if small else {}

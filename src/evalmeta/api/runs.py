@@ -61,6 +61,7 @@ class StartedRun(NamedTuple):
     id: str
     definition: str
     remote: RemoteRun | None = None
+    iterations: int = 1
 
 
 async def list_tests(connection: Connection) -> list[FileProperties]:
@@ -169,7 +170,7 @@ class RunOrg(NamedTuple):
             run = Run(run_id, test.full_name, "", RunStatus.NEW, time.time(), 0, options=options)
             remote = self._save(RemoteRun(self.other.login.url, self.other.login.name, run, (run_id,)))
         self._remember(run_id)
-        return StartedRun(run_id, test.full_name, remote)
+        return StartedRun(run_id, test.full_name, remote, options.iterations)
 
     def find(self, location: RunLocation) -> StartedRun:
         """Return a run that was started before; the definition's name is known if the run was saved."""
@@ -315,7 +316,7 @@ class RunOrg(NamedTuple):
         started = self.find(location)
         seen = (await self.fetch(started)).run
         remote = replace(started.remote, run=seen) if started.remote else None
-        return StartedRun(started.id, seen.definition, remote)
+        return StartedRun(started.id, seen.definition, remote, seen.options.iterations)
 
     def _refuse_salesforce(self) -> None:
         if not self.connection.is_ours:

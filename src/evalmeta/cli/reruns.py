@@ -86,7 +86,7 @@ async def _resume(run: EarlierRun, target: Target | None, *, wait: float | None,
                 note(Suggestion(f"{not_over} Wait for it", "test", "resume", "--job-id", started.id))
                 return seen
             await org.check_resumable(seen.run, ignore_changes=ignore_changes)
-            started = started._replace(definition=seen.run.definition)
+            started = started._replace(definition=seen.run.definition, iterations=seen.run.options.iterations)
             with run_progress() as progress:
                 return await finish_run(org, started, progress, wait=wait)
     except WaitRanOut as timed_out:

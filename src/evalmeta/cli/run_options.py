@@ -2,22 +2,25 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, NamedTuple, TypeAlias
+from functools import wraps
+from typing import TYPE_CHECKING, Final, NamedTuple, TypeAlias
 
 import click
+from click.core import ParameterSource
 
 from evalmeta import api, limits
 from evalmeta.cli.options import option_group
 from evalmeta.cli.output import note, warn
+from evalmeta.errors import UsageError
 from evalmeta.model.evaluation import CaseList, parse_case_list, parse_shard
 from evalmeta.model.run import ACTION_MATCHES, SCORING_PROFILES, RunOptions
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Collection, Mapping, Sequence
 
     from evalmeta.api.agent_tests import FileTest
     from evalmeta.api.run_selection import CaseChoice
-    from evalmeta.cli.options import Decorator
+    from evalmeta.cli.options import Command, Decorator
     from evalmeta.package.project import Project
 
 Values: TypeAlias = "Mapping[str, object]"
@@ -170,3 +173,32 @@ policy_options = option_group("policy", _given, _POLICY)
 running_options = option_group("running", _given, _RUNNING)
 scoring_options = option_group("scoring", _given, _SCORING)
 case_options = option_group("selection", CaseSelection, _SELECTION)
+
+
+# Their effect is on what is reported of finished runs, or on the exit code.
+_NEED_RESULTS: Final = frozenset({"output_dir", "result_format", "baseline", "fail_on", "min_pass_rate", "undecided"})
+
+
+def results_need_wait(command: Command) -> Command:
+    """Refuse options that need the results of a run if the command does not wait for them."""
+
+    @wraps(command)
+    def run(*args: object, **values: object) -> object:
+        if values["wait"] is None and not values["dry_run"] and (options := _given_options(_NEED_RESULTS)):
+            *others, last = options
+            named, verb = (f"{', '.join(others)} and {last}", "need") if others else (last, "needs")
+            raise UsageError(
+                f"{named} {verb} --wait: without it, runs continue in the background; nothing was started",
+                actions=["Add --wait.", "Or report runs later: `evalmeta test resume --job-id ID --output-dir DIR`"],
+            )
+        return command(*args, **values)
+
+    return run
+
+
+def _given_options(names: Collection[str]) -> list[str]:
+    """Return the options of the current command with these parameter names that the command line has."""
+    context = click.get_current_context()
+    given = [each for each in context.command.params if each.name in names]
+    typed = ParameterSource.COMMANDLINE
+    return [each.opts[-1] for each in given if context.get_parameter_source(each.name or "") is typed]

@@ -69,7 +69,7 @@ async def finish_run(
     def show(now: RunProgress) -> None:
         nonlocal is_shown
         if not is_shown:
-            progress.start(run_id, now.total, f"{started.definition} (run {run_id})")
+            progress.start(run_id, now.total, started.definition, iterations=started.iterations)
             is_shown = True
         progress.update(run_id, now.done, now.not_passed, total=now.total)
 

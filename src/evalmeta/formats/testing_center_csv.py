@@ -75,6 +75,19 @@ def read_testing_center_csv(
     Raises:
         FormatError: it does not fit the format; `problems` has every reason with its line.
     """
+    cases = _read_cases(data, label).values()
+    return Definition(name, subject_name, subject_version=subject_version, test_cases=tuple(cases))
+
+
+def read_file(path: Path, *, label: str, name: str, reading: Reading) -> Document:
+    """Read a table as `files.read_document` does."""
+    cases = _read_cases(read_bytes(path, limits.MAX_SPEC_BYTES), label)
+    table = Definition(path.stem, "", test_cases=tuple(cases.values()))
+    return Document(evaluation_of(table, name=name), lines=dict(enumerate(cases, 1)))
+
+
+def _read_cases(data: bytes, label: str) -> dict[int, TestCase]:
+    """Return the test cases by their lines."""
     diagnostics = Diagnostics(label)
     rows = list(read_csv(data, diagnostics, max_bytes=limits.MAX_SPEC_BYTES, max_cells=limits.MAX_SPEC_VALUES))
     diagnostics.check()
@@ -83,17 +96,9 @@ def read_testing_center_csv(
     diagnostics.check()
     titles = _titles(rows[0], diagnostics)
     diagnostics.check()
-    cases = (_Row(number, row, titles, diagnostics).case() for number, row in enumerate(rows[1:], 1))
-    definition = Definition(name, subject_name, subject_version=subject_version, test_cases=tuple(cases))
+    cases = {row.line: _Row(number, row, titles, diagnostics).case() for number, row in enumerate(rows[1:], 1)}
     diagnostics.check()
-    return definition
-
-
-def read_file(path: Path, *, label: str, name: str, reading: Reading) -> Document:
-    """Read a table as `files.read_document` does."""
-    data = read_bytes(path, limits.MAX_SPEC_BYTES)
-    table = read_testing_center_csv(data, label=label, name=path.stem, subject_name="")
-    return Document(evaluation_of(table, name=name))
+    return cases
 
 
 def _titles(head: CsvRow, diagnostics: Diagnostics) -> list[str]:

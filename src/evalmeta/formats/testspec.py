@@ -57,6 +57,18 @@ def read_testspec(data: bytes, *, label: str) -> Definition:
     Raises:
         FormatError: it is not valid YAML, or does not fit the format; `problems` has every reason with line and column.
     """
+    return _read(data, label)[0]
+
+
+def read_file(path: Path, *, label: str, name: str, reading: Reading) -> Document:
+    """Read a test spec as `files.read_document` does."""
+    definition, records = _read(read_bytes(path, limits.MAX_SPEC_BYTES), label)
+    lines = {number: each.source.place(each.path)[0] for number, each in enumerate(records, 1)}
+    return Document(evaluation_of(definition, name=name), lines=lines)
+
+
+def _read(data: bytes, label: str) -> tuple[Definition, Iterator[YamlRecord]]:
+    """Return a definition, and the records of its test cases in the file."""
     diagnostics = Diagnostics(label)
     file = read_yaml(data, label=label)
     root = YamlRecord(file, (), file.value, diagnostics, called="a test spec")
@@ -80,12 +92,10 @@ def read_testspec(data: bytes, *, label: str) -> Definition:
         type=kind,
     )
     diagnostics.check()
-    return definition
-
-
-def read_file(path: Path, *, label: str, name: str, reading: Reading) -> Document:
-    """Read a test spec as `files.read_document` does."""
-    return Document(evaluation_of(read_testspec(read_bytes(path, limits.MAX_SPEC_BYTES), label=label), name=name))
+    cases = root.records("testCases", called="a test case")
+    if kind == TESTING_DEFINITION:
+        return definition, (each for case in cases for each in case.records("inputs", called="an input"))
+    return definition, cases
 
 
 def _kind(cases: Sequence[JsonValue], subject_type: str) -> MetadataType:

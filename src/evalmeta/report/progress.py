@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
-from evalmeta.report.text import count, one_line
+from evalmeta.report.text import LINE_CHARS, count, one_line
 
 if TYPE_CHECKING:
     from types import TracebackType
@@ -19,15 +19,15 @@ if TYPE_CHECKING:
 class _Display:
     """Bars that are shown inside a `with` statement, if they are enabled and the console is a terminal."""
 
-    def __init__(self, console: Console, *, enabled: bool, counts_cases: bool) -> None:
+    def __init__(self, console: Console, *, enabled: bool, counts_results: bool) -> None:
         self._console = console
         self._enabled = enabled
-        self._counts_cases = counts_cases
+        self._counts_results = counts_results
         self._bars: Bars | None = None
 
     def __enter__(self) -> Self:
         if self._enabled and self._console.is_terminal and not self._console.is_dumb_terminal:
-            self._bars = _bars(self._console, counts_cases=self._counts_cases)
+            self._bars = _bars(self._console, counts_results=self._counts_results)
             self._bars.start()
         return self
 
@@ -39,33 +39,37 @@ class _Display:
 
 
 class Progress(_Display):
-    """The progress of runs, each known by its key: `start`, then `update`, then `finish`."""
+    """The progress of runs, each known by its id: `start`, then `update`, then `finish`."""
 
     def __init__(self, console: Console, *, enabled: bool) -> None:
-        super().__init__(console, enabled=enabled, counts_cases=True)
+        super().__init__(console, enabled=enabled, counts_results=True)
         self._rows: dict[str, _Row] = {}
 
-    def start(self, key: str, total: int, label: str) -> None:
-        """Begin a run of `total` cases; 0 if the number is not known yet."""
-        label = one_line(label)
-        bar = self._bars.add_task(label, total=total or None, passed=0, failed=0) if self._bars else None
-        self._rows[key] = _Row(label, total, bar)
-        self._write_line(f"{label}: started, {count(total, 'case')}" if total else f"{label}: started")
+    def start(self, run_id: str, total: int, name: str, *, iterations: int = 1) -> None:
+        """Begin a run with `total` case results in all iterations; 0 if the number is not known yet."""
+        row = self._rows[run_id] = _Row(f" (run {run_id})" if name else f"run {run_id}", name, total, iterations)
+        if self._bars:
+            label = row.label(self._console.width)
+            row.bar = self._bars.add_task(label, total=total or None, passed=0, failed=0)
+        self._write_line(f"{row.label()}: started{row.cases()}")
 
-    def update(self, key: str, done: int, failed: int = 0, *, total: int = 0) -> None:
-        """Set the numbers of cases that are done and that did not pass, and the total unless it is 0."""
-        row = self._rows[key]
+    def update(self, run_id: str, done: int, failed: int = 0, *, total: int = 0) -> None:
+        """Set the numbers of case results that are done and that did not pass, and the total unless it is 0."""
+        row = self._rows[run_id]
         row.done, row.failed, row.total = done, failed, total or row.total
         if self._bars and row.bar is not None:
-            self._bars.update(row.bar, completed=done, total=row.total or None, passed=done - failed, failed=failed)
+            label, total_or_none, passed = row.label(self._console.width), row.total or None, done - failed
+            self._bars.update(
+                row.bar, description=label, completed=done, total=total_or_none, passed=passed, failed=failed
+            )
 
-    def finish(self, key: str) -> None:
+    def finish(self, run_id: str) -> None:
         """End a run."""
-        row = self._rows.pop(key)
+        row = self._rows.pop(run_id)
         if self._bars and row.bar is not None:
             self._bars.stop_task(row.bar)
-        cases = f"{row.done:,} of {count(row.total, 'case')}"
-        self._write_line(f"{row.label}: finished, {cases}, {row.failed:,} not passed")
+        results = count(row.total, "case result" if row.iterations > 1 else "case")
+        self._write_line(f"{row.label()}: finished, {row.done:,} of {results}, {row.failed:,} not passed")
 
     def _write_line(self, line: str) -> None:
         if self._enabled and not self._bars:
@@ -77,7 +81,7 @@ class JobProgress(_Display):
     """The progress of one deployment or retrieve; the label names the bar, such as `Deploy`."""
 
     def __init__(self, console: Console, label: str, *, enabled: bool) -> None:
-        super().__init__(console, enabled=enabled, counts_cases=False)
+        super().__init__(console, enabled=enabled, counts_results=False)
         self._label = one_line(label)
 
     def __enter__(self) -> Self:
@@ -96,21 +100,62 @@ class JobProgress(_Display):
 
 @dataclass(slots=True)
 class _Row:
-    label: str
+    id: str
+    name: str
     total: int
-    bar: TaskID | None
+    iterations: int
+    bar: TaskID | None = None
     done: int = 0
     failed: int = 0
 
+    def label(self, width: int | None = None) -> str:
+        """Return the name and the id; only the name is shortened, on a terminal to the width that is left."""
+        others = 0 if width is None else _columns_width(width, len(str(self.total)))
+        chars = (LINE_CHARS if width is None else width) - len(self.id) - others
+        return f"{one_line(self.name, chars=max(1, chars))}{self.id}"
 
-def _bars(console: Console, *, counts_cases: bool) -> Bars:
+    def cases(self) -> str:
+        """Return the number of cases, of which each iteration runs all."""
+        if not self.total:
+            return ""
+        cases = count(self.total // self.iterations, "case")
+        return f", {cases} x {self.iterations:,} iterations" if self.iterations > 1 else f", {cases}"
+
+
+_BAR_CHARS: Final = 20
+# The narrowest terminals that show a column.
+_BAR_FROM: Final = 120
+_JOB_BAR_FROM: Final = 80
+_PASSED_FROM: Final = 100
+_FAILED_FROM: Final = 80
+_TIME_FROM: Final = 60
+
+
+def _columns_width(width: int, digits: int) -> int:
+    """Return the width of a run's columns but the first one on a terminal, with the blanks between them."""
+    columns = (
+        (0, 2 * digits + 1),
+        (_BAR_FROM, _BAR_CHARS),
+        (_PASSED_FROM, digits + len(" passed")),
+        (_FAILED_FROM, digits + len(" not passed")),
+        (_TIME_FROM, len("0:00:00")),
+    )
+    return sum(chars + 1 for narrowest, chars in columns if width >= narrowest)
+
+
+def _bars(console: Console, *, counts_results: bool) -> Bars:
     from rich import progress  # noqa: PLC0415 - only terminals need it
 
-    columns = [progress.TextColumn("{task.description}", markup=False), progress.BarColumn()]
-    if counts_cases:
+    columns: list[tuple[int, progress.ProgressColumn]] = [
+        (0, progress.TextColumn("{task.description}", markup=False)),
+        (_BAR_FROM if counts_results else _JOB_BAR_FROM, progress.BarColumn(bar_width=_BAR_CHARS)),
+    ]
+    if counts_results:
         columns += [
-            progress.MofNCompleteColumn(),
-            progress.TextColumn("{task.fields[passed]} passed", style="green"),
-            progress.TextColumn("{task.fields[failed]} not passed", style="red"),
+            (0, progress.MofNCompleteColumn()),
+            (_PASSED_FROM, progress.TextColumn("{task.fields[passed]} passed", style="green")),
+            (_FAILED_FROM, progress.TextColumn("{task.fields[failed]} not passed", style="red")),
         ]
-    return progress.Progress(*columns, progress.TimeElapsedColumn(), console=console, transient=True)
+    columns.append((_TIME_FROM, progress.TimeElapsedColumn()))
+    shown = (column for narrowest, column in columns if console.width >= narrowest)
+    return progress.Progress(*shown, console=console, transient=True)

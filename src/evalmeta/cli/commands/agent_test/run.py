@@ -20,6 +20,7 @@ from evalmeta.cli.run_options import (
     CaseSelection,
     case_options,
     policy_options,
+    results_need_wait,
     run_options,
     running_options,
     scoring_options,
@@ -40,6 +41,7 @@ if TYPE_CHECKING:
 
 
 @click.command("run", cls=RenamedOptionsCommand, renamed={"--num-runs": "--iterations", "--runs": "--iterations"})
+@results_need_wait
 @click.argument("paths", nargs=-1, metavar="[PATH]...", type=PATH)
 @click.option(
     "-n",
