@@ -27,6 +27,7 @@ class EvalStatus(enum.Enum):
     PASSED = 1
     FAILED = 2
     NOT_EVALUATED = 3
+    INFORMATIONAL = 4
 
 @dataclass
 class EvaluationResult:
@@ -147,6 +148,8 @@ def test_numbers_truth_values_and_results_are_read(
         (0.6, "FAILED", Verdict.FAILURE),
         (0.6, "NOT_EVALUATED", Verdict.PASS),
         (None, "NOT_EVALUATED", Verdict.UNDECIDED),
+        (0.4, "INFORMATIONAL", Verdict.UNDECIDED),
+        (0.6, "INFORMATIONAL", Verdict.UNDECIDED),
     ],
 )
 def test_a_status_decides_before_the_threshold_does(

@@ -119,14 +119,8 @@ def test_our_own_choices_stand_under_a_key_that_adk_passes_over() -> None:
             {"criteria": {"response_match_score": {"treshold": 1}}},
             "the criterion 'response_match_score' needs 'threshold' There is 'treshold'; write 'threshold'.",
         ),
-        (
-            {"criteria": {"response_match_score": "1.0"}},
-            "the criterion 'response_match_score' is a text, not a number or an object Write 1.0 without quotes.",
-        ),
-        (
-            {"criteria": {"response_match_score": {"threshold": "1.0"}}},
-            "'threshold' of the criterion 'response_match_score' is a text, not a number Write 1.0 without quotes.",
-        ),
+        ({"criteria": {"response_match_score": "inf"}}, "the criterion 'response_match_score' is a text, not a number"),
+        ({"criteria": {"safety_v1": {"threshold": [1]}}}, "the threshold of 'safety_v1' is a list, not a number"),
         ({"criteria": {}}, "'criteria' of test_config.json is empty: add at least one metric"),
         ({"criteria": []}, "'criteria' is a list, not an object"),
         (
@@ -145,21 +139,12 @@ def test_our_own_choices_stand_under_a_key_that_adk_passes_over() -> None:
             "the threshold of 'response_match_score' is 1.2; its scores go from 0 to 1",
         ),
         (
-            {"criteria": {"response_evaluation_score": 0.8}},
-            "the threshold of 'response_evaluation_score' is 0.8; its scores go from 1 to 5",
-        ),
-        (
             {"criteria": {"response_evaluation_score": {"threshold": 6}}},
             "the threshold of 'response_evaluation_score' is 6; its scores go from 1 to 5",
         ),
         ({"criteria": {"safety_v1": "high"}}, "the criterion 'safety_v1' is a text, not a number or an object"),
         ({"criteria": {"safety_v1": None}}, "the criterion 'safety_v1' is null, not a number or an object"),
-        ({"criteria": {"safety_v1": True}}, "the criterion 'safety_v1' is true, not a number or an object"),
         ({"criteria": {"safety_v1": {}}}, "the criterion 'safety_v1' needs 'threshold'"),
-        (
-            {"criteria": {"safety_v1": {"threshold": "1"}}},
-            "'threshold' of the criterion 'safety_v1' is a text, not a number",
-        ),
         (
             {"criteria": {"tool_trajectory_avg_score": {"threshold": 1, "match_type": "STRICT"}}},
             "'match_type' is 'STRICT', not EXACT, IN_ORDER, ANY_ORDER or a number from 0 to 2",
@@ -182,11 +167,11 @@ def test_our_own_choices_stand_under_a_key_that_adk_passes_over() -> None:
         ),
         (
             {"criteria": {"token_usage_v1": 100}},
-            "'token_usage_v1' is measured and not judged: it has no threshold Write null.",
+            "'token_usage_v1' is measured and not judged: it has no threshold Write null, or remove it and write ",
         ),
         (
             {"criteria": {"token_usage_v1": {"threshold": 1}}},
-            "'token_usage_v1' is measured and not judged: it has no threshold Write null.",
+            "'token_usage_v1' is measured and not judged: it has no threshold Write null, or remove it and write ",
         ),
         (
             {"criteria": {"tone": 1}, "custom_metrics": {"tone": {"code_config": {"name": "tone"}}}},
@@ -219,6 +204,36 @@ def test_our_own_choices_stand_under_a_key_that_adk_passes_over() -> None:
 )
 def test_what_adk_would_pass_over_or_stumble_on_is_an_error(value: object, found: str) -> None:
     assert any(each.startswith(found) for each in problems(value)), problems(value)
+
+
+@pytest.mark.parametrize(
+    ("value", "threshold", "shown"),
+    [("0.8", 0.8, "'0.8', read as 0.8"), (" 1 ", 1.0, "' 1 ', read as 1"), (True, 1.0, "true, read as 1")],
+)
+def test_thresholds_are_read_as_adk_reads_them(value: object, threshold: float, shown: str) -> None:
+    for criterion in (value, {"threshold": value}):
+        found = read({"criteria": {"response_match_score": criterion}})
+
+        assert found.criteria[0].terms["threshold"] == threshold
+        assert [each.message for each in found.notes] == [f"the threshold of 'response_match_score' is {shown}"]
+
+
+def test_a_threshold_below_the_scale_is_a_warning() -> None:
+    found = read({"criteria": {"response_evaluation_score": 0.5}})
+
+    assert [each.message for each in found.notes] == [
+        "the threshold of 'response_evaluation_score' is 0.5; its scores go from 1 to 5, so that it always passes"
+    ]
+
+
+def test_what_is_measured_can_be_named_where_adk_passes_over_it() -> None:
+    found = read({"criteria": {"safety_v1": 1}, "evalmeta": {"measure": ["token_usage_v1"]}})
+
+    assert found.criteria[1:] == (Criterion("token_usage_v1", {}),)
+    assert [
+        each.removeprefix("test_config.json:1:63 ")
+        for each in problems({"criteria": {"safety_v1": 1}, "evalmeta": {"measure": ["token_usage"]}})
+    ] == ["'token_usage' is not a metric that is measured Did you mean 'token_usage_v1'?"]
 
 
 def test_errors_have_line_and_column() -> None:

@@ -8,12 +8,12 @@ import sys
 import threading
 from collections.abc import Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field
 from functools import lru_cache, partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Final, NamedTuple, cast
 
-from evalmeta.engine.scorers.results import averaged, broken, threshold_of, undecided
+from evalmeta.engine.scorers import adk_objects
+from evalmeta.engine.scorers.results import averaged, broken, measured, threshold_of, undecided
 from evalmeta.engine.subjects.python import Calls
 from evalmeta.errors import EvalmetaError, SettingsError
 from evalmeta.model.redaction import error_text
@@ -24,105 +24,47 @@ if TYPE_CHECKING:
     from types import ModuleType
 
     from evalmeta.engine.interfaces import Exchange
+    from evalmeta.engine.scorers.adk_objects import AdkObject
     from evalmeta.engine.subjects.python import Function
     from evalmeta.model.definition import Expectation
-    from evalmeta.model.json_value import JsonObject, JsonValue
+    from evalmeta.model.json_value import JsonObject
 
 
 # Terms that are not part of the criterion.
 _OWN_TERMS: Final = frozenset({"function", "invocations", "conversation", "calls"})
-_STATUSES: Final = {1: "PASSED", 2: "FAILED", 3: "NOT_EVALUATED"}
+_STATUSES: Final = {1: "PASSED", 2: "FAILED", 3: "NOT_EVALUATED", 4: "INFORMATIONAL"}
 _VERDICTS: Final = {"PASSED": Verdict.PASS, "FAILED": Verdict.FAILURE}
 _lock: Final = threading.Lock()
 
 
-class Criterion(dict[str, "JsonValue"]):
-    """The terms that say how to judge, such as the threshold, as keys and as attributes."""
-
-    def __getattr__(self, name: str) -> JsonValue:
-        try:
-            return self[name]
-        except KeyError:
-            raise AttributeError(name) from None
-
-
-@dataclass(slots=True)
-class Metric:
-    """The metric to compute; the threshold is in the criterion."""
-
-    metric_name: str
-    criterion: Criterion
-    threshold: float | None = None
-
-
-@dataclass(slots=True)
-class Part:
-    """A text."""
-
-    text: str
-
-
-@dataclass(slots=True)
-class Content:
-    """The text of the user or of the model."""
-
-    parts: list[Part]
-    role: str
-
-
-@dataclass(slots=True)
-class ToolUse:
-    """A call that was made or is expected; it has no id."""
-
-    name: str
-    args: JsonObject
-    id: str | None = None
-
-
-@dataclass(slots=True)
-class IntermediateData:
-    """The agent's calls before its answer."""
-
-    tool_uses: list[ToolUse]
-    tool_responses: list[JsonValue] = field(default_factory=list)
-    intermediate_responses: list[JsonValue] = field(default_factory=list)
-
-
-@dataclass(slots=True)
-class Invocation:
-    """One turn; None for what is unknown or not expected."""
-
-    invocation_id: str
-    user_content: Content
-    final_response: Content | None = None
-    intermediate_data: IntermediateData | None = None
-
-
 class _Judgement(NamedTuple):
-    """What a function returned: a score, a verdict, both or neither."""
+    """What a function returned: a score, a verdict, both or neither; a score that is only reported is informational."""
 
     score: float | None
     verdict: Verdict | None = None
+    is_informational: bool = False
 
 
 async def score_by_function(expectation: Expectation, exchange: Exchange) -> TestResult:
     """Judge by the function that the terms name (`"function": "package.module.function"`).
 
-    evalmeta calls it with a `Metric`, the actual `Invocation`s, the expected ones, and None.
-    If the terms have `invocations`, these are all turns of the case up to this one; otherwise
+    evalmeta calls it with the metric, the actual invocations, the expected ones, and None: ADK's
+    own objects if the function's module imports google-adk, else mappings that ADK's models
+    accept. If the terms have `invocations`, these are all turns of the case up to this one; otherwise
     only this turn, expected with the expectedValue and the `calls` of the terms. Functions
     that are not coroutine functions run in a thread.
 
     The function returns a number, a truth value, or an object or mapping with `overall_score`
-    and optionally `overall_eval_status` and `per_invocation_results`. A status decides;
-    without one, the threshold of the terms does; without both, the number is reported. A
+    and optionally `overall_eval_status` and `per_invocation_results`, such as ADK's
+    EvaluationResult. The status PASSED or FAILED decides; INFORMATIONAL only reports the number;
+    with any other, the threshold of the terms decides; without both, the number is reported. A
     function that cannot be found, raises, or returns something else makes the result ERROR.
     """
     name, actual = expectation.terms["function"], exchange.generated.outcome
-    criterion = Criterion({key: value for key, value in expectation.terms.items() if key not in _OWN_TERMS})
+    criterion = {key: value for key, value in expectation.terms.items() if key not in _OWN_TERMS}
     try:
         invocations = _actual(expectation, exchange), _expected(expectation, exchange)
-        call = partial(_call, str(name), Metric(expectation.name, criterion), *invocations, None)
+        call = partial(_call, str(name), adk_objects.metric(expectation.name, criterion), *invocations)
         judgement = _judgement(await Calls(Path.cwd()).call(call))
     except EvalmetaError as error:
         why = " ".join((error_text(error), *error.actions))
@@ -130,9 +72,10 @@ async def score_by_function(expectation: Expectation, exchange: Exchange) -> Tes
     return _result(expectation, actual, judgement, str(name))
 
 
-def _call(name: str, *arguments: object) -> object:
+def _call(name: str, metric: AdkObject, *invocations: list[AdkObject]) -> object:
     """Find the function and call it; both can block, so both run in the thread."""
-    return _function(name)(*arguments)
+    function = _function(name)
+    return function(*adk_objects.as_adk_has_them(metric, *invocations), None)
 
 
 @lru_cache(maxsize=256)
@@ -178,22 +121,19 @@ def _current_directory() -> Iterator[None]:
         sys.path.remove(directory)
 
 
-def _actual(expectation: Expectation, exchange: Exchange) -> list[Invocation]:
+def _actual(expectation: Expectation, exchange: Exchange) -> list[AdkObject]:
     turns = [(exchange.utterance, exchange.generated)]
     if "invocations" in expectation.terms:
         turns = [*exchange.earlier, *turns]
     return [
-        Invocation(
-            str(number),
-            _content(utterance, "user"),
-            _content(generated.outcome, "model"),
-            IntermediateData([ToolUse(action.name, action.input) for action in generated.actions]),
+        adk_objects.invocation(
+            number, utterance, generated.outcome, [(action.name, action.input) for action in generated.actions]
         )
         for number, (utterance, generated) in enumerate(turns, 1)
     ]
 
 
-def _expected(expectation: Expectation, exchange: Exchange) -> list[Invocation]:
+def _expected(expectation: Expectation, exchange: Exchange) -> list[AdkObject]:
     calls = expectation.terms.get("calls")
     this_turn = {"utterance": exchange.utterance, "reference": expectation.expected_value, "calls": calls}
     turns = expectation.terms.get("invocations", [this_turn])
@@ -202,23 +142,19 @@ def _expected(expectation: Expectation, exchange: Exchange) -> list[Invocation]:
     return [_expected_turn(number, turn if isinstance(turn, Mapping) else {}) for number, turn in enumerate(turns, 1)]
 
 
-def _expected_turn(number: int, turn: JsonObject) -> Invocation:
+def _expected_turn(number: int, turn: JsonObject) -> AdkObject:
     utterance, reference, calls = (turn.get(name) for name in ("utterance", "reference", "calls"))
     uses = [
-        ToolUse(str(call.get("name", "")), args if isinstance(args := call.get("args"), Mapping) else {})
+        (str(call.get("name", "")), args if isinstance(args := call.get("args"), Mapping) else {})
         for call in (calls if isinstance(calls, Sequence) else ())
         if isinstance(call, Mapping)
     ]
-    return Invocation(
-        str(number),
-        _content(utterance if isinstance(utterance, str) else "", "user"),
-        _content(reference, "model") if isinstance(reference, str) else None,
-        IntermediateData(uses) if isinstance(calls, Sequence) else None,
+    return adk_objects.invocation(
+        number,
+        utterance if isinstance(utterance, str) else "",
+        reference if isinstance(reference, str) else None,
+        uses if isinstance(calls, Sequence) else None,
     )
-
-
-def _content(text: str, role: str) -> Content:
-    return Content([Part(text)], role)
 
 
 def _judgement(returned: object) -> _Judgement:
@@ -240,8 +176,8 @@ def _judgement(returned: object) -> _Judgement:
         score = sum(known) / len(known) if known else None
     # A status is an enumeration member, ADK's number, or a text.
     status = _part(returned, "overall_eval_status")
-    name = getattr(status, "name", _STATUSES.get(status) if isinstance(status, int) else status)
-    return _Judgement(score, _VERDICTS.get(str(name).upper()))
+    name = str(getattr(status, "name", _STATUSES.get(status) if isinstance(status, int) else status)).upper()
+    return _Judgement(score, _VERDICTS.get(name), is_informational=name == "INFORMATIONAL")
 
 
 def _part(whole: object, name: str) -> object:
@@ -258,8 +194,10 @@ def _number(value: object) -> float | None:
 
 def _result(expectation: Expectation, actual: str, judgement: _Judgement, function: str) -> TestResult:
     expected, threshold = expectation.expected_value or "", threshold_of(expectation)
-    score, verdict = judgement
+    score, verdict, is_informational = judgement
     explanation = f"{function} returned {'no score' if score is None else f'{score:g}'}"
+    if is_informational:
+        return measured(expectation, score, f"{explanation}: informational", expected=expected, actual=actual)
     if verdict:
         explanation += f": {verdict.lower()}"
     if threshold is not None:

@@ -6,6 +6,7 @@ A file that cannot be read is an error; ADK-TS uses the defaults instead.
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final, NamedTuple
 
@@ -14,13 +15,13 @@ from evalmeta.formats.adk.cases import RUBRIC_TYPES, AdkRecord, read_rubrics
 from evalmeta.formats.diagnostics import Diagnostics
 from evalmeta.formats.document import ADK_CONFIG
 from evalmeta.formats.json_source import read_json
-from evalmeta.formats.records import kind_of, unquoted
+from evalmeta.formats.records import kind_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
     from evalmeta.formats.adk.cases import Rubric
-    from evalmeta.model.json_value import JsonObject
+    from evalmeta.model.json_value import JsonObject, JsonValue
     from evalmeta.model.problem import Problem
     from evalmeta.model.settings import MissingData
 
@@ -98,6 +99,7 @@ class _Extension(NamedTuple):
     missing: MissingData = "undecided"
     tokens: str = "unicode"
     aggregate: str = "majority"
+    measure: tuple[str, ...] = ()
 
 
 DEFAULT_CONFIG: Final = AdkConfig(
@@ -128,16 +130,37 @@ def read_test_config(data: bytes, *, label: str) -> AdkConfig:
     return AdkConfig(criteria, missing=extension.missing, notes=diagnostics.notes)
 
 
+def _as_number(value: JsonValue) -> float | None:
+    """Return what EvalConfig, a model of pydantic, reads as a number; None for anything else."""
+    try:
+        number = float(value) if isinstance(value, str | bool | int | float) else math.nan
+    except (ValueError, OverflowError):
+        return None
+    return number if math.isfinite(number) else None
+
+
 def _extension(root: AdkRecord) -> _Extension:
     record = root.record("evalmeta", called="the key 'evalmeta'")
     if record is None:
         return _Extension()
-    record.check_keys("missing", "tokens", "aggregate")
+    record.check_keys("missing", "tokens", "aggregate", "measure")
     return _Extension(
         "adk" if _chosen(record, "missing", ("undecided", "adk")) == "adk" else "undecided",
         _chosen(record, "tokens", ("unicode", "ascii", "typescript")),
         _chosen(record, "aggregate", ("majority", "share")),
+        tuple(_measured(record)),
     )
+
+
+def _measured(record: AdkRecord) -> Iterator[str]:
+    """Yield the metrics to measure; ADK measures all of them, and refuses a file whose criteria name one."""
+    known = [name for name in _EFFICIENCY if name != _NOT_MEASURED]
+    for place, name in record.texts("measure"):
+        if name in known:
+            yield name
+        else:
+            message = f"{name!r} is not a metric that is measured"
+            record.error("adk-metric", message, "measure", place, hint=record.diagnostics.suggest(name, known))
 
 
 def _chosen(record: AdkRecord, name: str, known: tuple[str, ...]) -> str:
@@ -185,6 +208,7 @@ def _criteria(root: AdkRecord, customs: Mapping[str, str], extension: _Extension
             yield from reader.measured()
         else:
             reader.report_unknown([*_METRICS, *_EFFICIENCY, *customs])
+    yield from (Criterion(name, {}) for name in extension.measure if name not in criteria.values)
     for name in customs:
         if name not in criteria.values:
             message = f"the custom metric {name!r} is not used: no criterion names it"
@@ -205,9 +229,7 @@ class _CriterionReader:
     def metric(self, metric: _Metric) -> Criterion:
         """Return a criterion of one of ADK's metrics; a problem when its threshold is beyond the metric's scale."""
         threshold = self._threshold()
-        if not metric.least <= threshold <= metric.most:
-            scale = f"its scores go from {metric.least:g} to {metric.most:g}"
-            self._error(f"the threshold of {self._name!r} is {threshold:g}; {scale}")
+        self._check_scale(threshold, metric)
         self._object.check_keys("threshold", *metric.keys)
         rubrics = read_rubrics(self._object) if "rubrics" in metric.keys else ()
         return Criterion(self._name, {"threshold": threshold, **self._terms()}, rubrics)
@@ -220,7 +242,8 @@ class _CriterionReader:
     def measured(self) -> Iterator[Criterion]:
         """Yield the criterion of a metric that is measured and never judged."""
         if (self._object.raw("threshold") if self._is_object else self._value) is not None:
-            self._error(f"{self._name!r} is measured and not judged: it has no threshold", hint="Write null.")
+            hint = f'Write null, or remove it and write "evalmeta": {{"measure": ["{self._name}"]}}, which ADK accepts.'
+            self._error(f"{self._name!r} is measured and not judged: it has no threshold", hint=hint)
         elif self._name == _NOT_MEASURED:
             message = f"{self._name!r} is ignored: agents do not report how often they call a model"
             self._criteria.warn("adk-config", message, self._name)
@@ -236,15 +259,31 @@ class _CriterionReader:
             nearest = self._criteria.diagnostics.suggest(self._name, known)
             self._error(f"{self._name!r} is not a known metric", hint=nearest, code="adk-metric")
 
+    def _check_scale(self, threshold: float, metric: _Metric) -> None:
+        found = (
+            f"the threshold of {self._name!r} is {threshold:g}; its scores go from {metric.least:g} to {metric.most:g}"
+        )
+        if threshold > metric.most:
+            self._error(f"{found}, so that it never passes")
+        elif threshold < metric.least:
+            self._criteria.warn("adk-config", f"{found}, so that it always passes", self._name)
+
     def _threshold(self) -> float:
-        value = self._value
-        if self._is_object:
-            return self._object.number("threshold") or 0.0 if self._object.require("threshold") else 1.0
-        if value is None or isinstance(value, str | bool | list):
-            message = f"{self._object.called} is {kind_of(value)}, not a number or an object"
-            self._error(message, hint=unquoted(value))
+        """Return the threshold; like ADK, accept numbers in quotes, and true and false as 1 and 0."""
+        if self._is_object and not self._object.require("threshold"):
             return 1.0
-        return self._criteria.number(self._name) or 0.0
+        value = self._object.raw("threshold") if self._is_object else self._value
+        number = _as_number(value)
+        if number is None:
+            what = f"the threshold of {self._name!r}" if self._is_object else self._object.called
+            self._error(f"{what} is {kind_of(value)}, not a number{'' if self._is_object else ' or an object'}")
+            return 1.0
+        if isinstance(value, str | bool):
+            shown = f"{value!r:.40}" if isinstance(value, str) else kind_of(value)
+            self._criteria.warn(
+                "adk-config", f"the threshold of {self._name!r} is {shown}, read as {number:g}", self._name
+            )
+        return number
 
     def _terms(self) -> JsonObject:
         if self._name == TRAJECTORY:
