@@ -56,12 +56,6 @@ def test_the_criteria_of_the_page_are_read_without_a_warning() -> None:
     config = read_test_config(blocks("json")[1].encode(), label="page")
 
     assert ([each.name for each in config.criteria], config.notes) == (
-        [
-            "tool_trajectory_avg_score",
-            "response_match_score",
-            "final_response_match_v2",
-            "brevity",
-            "tool_call_count_v1",
-        ],
+        ["tool_trajectory_avg_score", "response_match_score", "final_response_match_v2", "brevity", "token_usage_v1"],
         (),
     )
