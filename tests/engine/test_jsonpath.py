@@ -92,7 +92,17 @@ def test_text_that_is_no_json_is_only_text() -> None:
         ("@.t == true", [1]),
         ("@.t == null", [2]),
         ("@.n == $.best", [2]),
-        ("@.n == '1'", []),
+        ("@.n == '1'", [1]),
+        ("@.n == '1.0'", [1]),
+        ("@.n != '1'", [2, 3]),
+        ("@.n == 'one'", []),
+        ("@.t == '1'", []),
+        ("@.n == 1e0", [1]),
+        ("@.n < 2.5E+0", [1, 2]),
+        ("@.n in [1, '3']", [1, 3]),
+        ("@.n nin [1, 3e0] && @.n", [2]),
+        ("@.t in [null, 'in []']", [2]),
+        ("@.n in []", []),
         ("@.n == true", []),
         ("@.n > 'a'", []),
     ],
@@ -100,6 +110,28 @@ def test_text_that_is_no_json_is_only_text() -> None:
 def test_filters_compare_by_kind(test: str, found: list[int]) -> None:
     root = {"best": 2, "items": [{"n": 1, "t": True}, {"n": 2, "t": None}, {"n": 3}]}
     assert find(f"$.items[?({test})].n", root) == found
+
+
+@pytest.mark.parametrize(
+    ("text", "found"),
+    [
+        ("$..n", [1, 2, 3]),
+        ("$.a..n", [1, 2]),
+        ("$..[?(@.n > 1)].n", [2, 3]),
+        ("$.a.length()", [2]),
+        ("$.b.size()", [1]),
+        ("$.text.length()", [4]),
+        ("$.b.n.length()", []),
+        ("$[?(@.a.length() == 2)].b.n", [3]),
+    ],
+)
+def test_descendants_and_lengths(text: str, found: list[int]) -> None:
+    assert find(text, {"a": [{"n": 1}, {"n": 2}], "b": {"n": 3}, "text": "four"}) == found
+
+
+def test_descendants_of_too_many_values_are_stopped() -> None:
+    with pytest.raises(TooManyMatches):
+        find("$..n", {"a": [[0] * 1000] * 20})
 
 
 def test_unions_and_slices_give_each_node_once() -> None:

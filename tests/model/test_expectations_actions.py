@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import html
+import json
 
 import pytest
 from hypothesis import given
@@ -88,3 +89,13 @@ def test_any_text_is_a_list_or_none(text: str) -> None:
 )
 def test_a_long_invalid_list_is_parsed_in_linear_time(text: str) -> None:
     assert parse_actions(text) is None
+
+
+@given(st.lists(st.text().map(str.strip)))
+def test_a_list_written_by_json_or_python_is_read_back(names: list[str]) -> None:
+    for text in (json.dumps(names), json.dumps(names, ensure_ascii=False), repr(names), ascii(names)):
+        assert parse_actions(text) == tuple(names)
+
+
+def test_escaped_names_match_themselves() -> None:
+    assert parse_actions(json.dumps(["Prüfen"])) == parse_actions("['Prüfen']") == ("Prüfen",)

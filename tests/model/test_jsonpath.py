@@ -5,8 +5,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from evalmeta import limits
-from evalmeta.model.jsonpath import Everything, Names, Positions, Range
-from evalmeta.model.jsonpath_parser import check_reference, parse_reference
+from evalmeta.model.jsonpath import Descendants, Everything, Length, Names, Positions, Range
+from evalmeta.model.jsonpath_parser import parse_reference, read_reference
 
 
 def test_a_reference_is_read_into_steps() -> None:
@@ -23,7 +23,17 @@ def test_blanks_and_line_breaks_between_the_parts_do_not_matter() -> None:
     ("text", "complaint"),
     [
         ("a.b", "does not start with `$`"),
-        ("$..a", "uses `..`"),
+        ("$.a[?(@.b in @.c)]", "uses `in` without a list"),
+        ("$.a[?(@.b contains 'x')]", "uses `contains` in a filter"),
+        ("$.a[?(@.b empty true)]", "uses `empty` in a filter"),
+        ("$.a[?(!(@.b == 1))]", "negates a group"),
+        ("$.a.max()", "uses the function `.max()`"),
+        ("$.a[?length(@.b) == 1]", "uses the function `length()`"),
+        ("$.a.length().b", "after `.length()`"),
+        (r"$['\ud83d']", "half a surrogate pair"),
+        ("$['a', 1]", "is not a supported JSONPath near 1"),
+        ("$.a['é' 'b']", "is not a supported JSONPath near 'b'"),
+        ("$.€", "unexpected character €"),
         ("$.a[?(@.b =~ '(a+)+$')]", "regular expression"),
         ("$.a.`sub(/(a+)+/, x)`", "function"),
         ("$.a.`split(a, 0, -1)`", "function"),
@@ -38,22 +48,34 @@ def test_blanks_and_line_breaks_between_the_parts_do_not_matter() -> None:
         ("$.a[?(@[?(@.b)])]", "filter inside a filter"),
         ("$.a[?(b == 1)]", "does not start with `@`"),
         ("$.a.$.b", "`$` inside the path"),
-        ("$.a[?(@.b == {x})]", "is not a valid JSONPath"),
-        ("$.a[", "is not a valid JSONPath"),
+        ("$.a[?(@.b == {x})]", "is not a supported JSONPath"),
+        ("$.a[", "is not a supported JSONPath"),
         ("$." + "a" * limits.MAX_REFERENCE_CHARS, "characters long"),
         ("$[?" + "(" * 30 + "@.a" + ")" * 30 + "]", "parentheses"),
     ],
 )
 def test_what_cannot_be_followed_is_refused_with_the_reason(text: str, complaint: str) -> None:
-    assert complaint in (check_reference(text) or "")
+    found = read_reference(text)
+    assert isinstance(found, str)
+    assert complaint in found
+
+
+def test_escapes_descendants_and_lengths_are_read() -> None:
+    assert parse_reference(r"$['\u00e9\ud83d\ude00\'']..b.length()").steps == (
+        Names(("é😀'",)),
+        Descendants(),
+        Names(("b",)),
+        Length(),
+    )
+    assert parse_reference("$.straße.名前").steps == (Names(("straße",)), Names(("名前",)))
 
 
 @pytest.mark.parametrize("text", ["$.a[?(@.b == 'a..b =~ `x` & y')]", '$["a|b"]', "$.a[?(@.b == true && @.c != null)]"])
 def test_quoted_text_may_hold_anything(text: str) -> None:
-    assert check_reference(text) is None
+    assert not isinstance(read_reference(text), str)
 
 
 @given(st.text(alphabet="$.@[]()?*'\"=<>!&|,:0123ab \n\\`/{}-", max_size=60))
 def test_any_text_is_read_or_refused(text: str) -> None:
-    complaint = check_reference("$" + text)
-    assert complaint is None or complaint.startswith("the reference")
+    found = read_reference("$" + text)
+    assert not isinstance(found, str) or found.startswith("the reference")

@@ -12,6 +12,7 @@ from evalmeta.model.definition import Expectation, Parameter
 from evalmeta.model.expectations import NUMERIC_OPERATORS, OPERATORS, STRING_OPERATORS, known_names
 from evalmeta.validation.expectation_rules import (
     find_actions_unreadable,
+    find_expected_blank,
     find_number_invalid,
     find_operator_unknown,
     find_parameter_missing,
@@ -19,6 +20,7 @@ from evalmeta.validation.expectation_rules import (
     find_parameter_unknown,
     find_parameter_unused,
     find_reference_invalid,
+    find_reference_unreachable,
     find_unknown_name,
     find_value_missing,
     find_value_unused,
@@ -190,7 +192,9 @@ def test_no_operator_is_suggested_for_its_opposite(name: str, operator: str) -> 
         ("string_comparison", "starts_with", "Did you mean startswith?"),
         ("numeric_comparison", ">=", "Did you mean greater_than_or_equal?"),
         ("numeric_comparison", "lessThan", "Did you mean less_than?"),
-        ("string_comparison", ">", "Known: equals, "),
+        ("string_comparison", ">", "Use numeric_comparison with greater_than, or one of equals, "),
+        ("numeric_comparison", "contains", "Use string_comparison with contains, or one of equals, "),
+        ("string_comparison", "matches", "Known: equals, "),
     ],
 )
 def test_an_operator_of_another_language_leads_to_ours(name: str, operator: str, right: str) -> None:
@@ -227,15 +231,31 @@ def test_the_rule_and_the_engine_read_the_same_numbers(text: str) -> None:
 
 
 def test_only_references_are_read_as_references() -> None:
-    assert said(find_reference_invalid, custom("string_comparison", ("actual", "$..a"))) == []
-    assert said(find_reference_invalid, custom("string_comparison", ("actual", "$..a"), by_reference=False)) == []
+    assert said(find_reference_invalid, custom("string_comparison", ("actual", "$.a["))) == []
+    assert said(find_reference_invalid, custom("string_comparison", ("actual", "$.a["), by_reference=False)) == []
 
 
-@pytest.mark.parametrize("reference", ["", "outcome", "{gs.response}", "$..a", "$.a[?(@.b =~ 'x')]", "$.a["])
+@pytest.mark.parametrize("reference", ["", "outcome", "{gs.response}", "$.a.max()", "$.a[?(@.b =~ 'x')]", "$.a["])
 def test_a_reference_that_cannot_be_followed_is_reported_at_its_value(reference: str) -> None:
     pairs = (("actual", "$.generatedData.outcome"), ("expected", reference))
     (finding,) = find_reference_invalid(custom("string_comparison", *pairs, by_reference=True))
     assert finding.steps == (("parameter", 1), ("value", 0))
+
+
+@pytest.mark.parametrize("operator", ["contains", "startswith", "endswith", "equals"])
+@pytest.mark.parametrize("expected", ["", "x"])
+def test_an_operator_that_always_holds_is_reported(operator: str, expected: str) -> None:
+    found = said(find_expected_blank, custom("string_comparison", ("operator", operator), ("expected", expected)))
+    always = operator != "equals" and not expected
+    assert found == [f"{operator} with an empty expected value always passes"] * always
+
+
+def test_a_reference_that_can_never_match_is_reported_with_the_wrong_step() -> None:
+    wrong = custom("string_comparison", ("actual", "$.generatedData.latencyMs"), by_reference=True)
+    (message,) = said(find_reference_unreachable, wrong)
+    assert message.startswith("the reference can never match: $.generatedData has no member latencyMs; it has ")
+    for other in ("$.generatedData.outcome", "$.outcome", "$.a["):
+        assert said(find_reference_unreachable, custom("string_comparison", ("actual", other), by_reference=True)) == []
 
 
 def test_names_of_scorers_that_packages_add_are_known(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -1,7 +1,7 @@
 """Follow references through what the agent returned, and read the numbers that they match.
 
-Two rules of Jayway JsonPath, the documented dialect, differ from other libraries: a filter on an object tests the
-object itself, and JSON inside text is parsed.
+Three rules of Jayway JsonPath, the documented dialect, differ from other libraries: a filter on an object tests the
+object itself, JSON inside text is parsed, and in filters a number equals text that contains the same number.
 """
 
 from __future__ import annotations
@@ -10,14 +10,24 @@ import math
 import re
 from collections.abc import Mapping
 from decimal import Decimal, InvalidOperation
-from functools import lru_cache
 from typing import TYPE_CHECKING, Final
 
 import orjson
 
 from evalmeta import limits
 from evalmeta.model.json_value import is_too_deep
-from evalmeta.model.jsonpath import Comparison, Everything, Filter, Names, Path, Positions, Range, Reference
+from evalmeta.model.jsonpath import (
+    Comparison,
+    Descendants,
+    Everything,
+    Filter,
+    Length,
+    Names,
+    Path,
+    Positions,
+    Range,
+    Reference,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -32,9 +42,8 @@ class TooManyMatches(ValueError):
     """A reference matches more than `MAX_REFERENCE_MATCHES` values, including those of its intermediate steps."""
 
 
-@lru_cache(maxsize=1024)
 def compile_reference(text: str) -> Reference:
-    """Parse a reference, once for each text; raise ReferenceSyntax if evalmeta does not support it."""
+    """Parse a reference; raise ReferenceSyntax if evalmeta does not support it."""
     from evalmeta.model.jsonpath_parser import parse_reference  # noqa: PLC0415 - 30 ms, and most runs have no reference
 
     return parse_reference(text)
@@ -56,10 +65,13 @@ class _Resolver:
         self._parsed: dict[str, JsonValue] = {}
 
     def follow(self, steps: Iterable[Step], start: JsonValue) -> list[JsonValue]:
-        nodes = [start]
+        nodes, is_scan = [start], False
         for step in steps:
             nodes = [match for node in nodes for match in self._apply(step, self._parse(node))]
+            if is_scan and isinstance(step, Filter):
+                nodes = _without_repeated_objects(nodes)
             self._spend(len(nodes))
+            is_scan = isinstance(step, Descendants)
         return nodes
 
     def _spend(self, nodes: int) -> None:
@@ -81,16 +93,26 @@ class _Resolver:
 
     def _apply(self, step: Step, node: JsonValue) -> Iterable[JsonValue]:
         if isinstance(step, Filter):
-            if isinstance(node, Mapping):
-                return (node,) if self._passes(step.test, node) else ()
-            if isinstance(node, list | tuple):
-                return (item for item in node if self._passes(step.test, item))
-            return ()
+            tested = (node,) if isinstance(node, Mapping) else node if isinstance(node, list | tuple) else ()
+            return (item for item in tested if self._passes(step.test, item))
+        if isinstance(step, Descendants):
+            return self._descendants(node)
+        if isinstance(step, Length):
+            return (len(node),) if isinstance(node, Mapping | list | tuple | str) else ()
         if isinstance(node, Mapping):
             if isinstance(step, Names):
                 return [node[name] for name in step.names if name in node]
             return node.values() if isinstance(step, Everything) else ()
         return _items(step, node) if isinstance(node, list | tuple) else ()
+
+    def _descendants(self, node: JsonValue) -> Iterable[JsonValue]:
+        pending = [node]
+        while pending:
+            self._spend(1)
+            found = pending.pop()
+            yield found
+            inner = found.values() if isinstance(found, Mapping) else found if isinstance(found, list | tuple) else ()
+            pending += reversed(tuple(inner))
 
     def _passes(self, test: Test, node: JsonValue) -> bool:
         if isinstance(test, Comparison):
@@ -103,13 +125,26 @@ class _Resolver:
         left = self._values(test.left, node)
         if test.operator in {"exists", "missing"}:
             return bool(left) == (test.operator == "exists")
-        right = self._values(test.right, node) if isinstance(test.right, Path) else [test.right]
-        if test.operator == "!=":
+        right = self._right(test, node)
+        if test.operator in {"!=", "nin"}:
             return not any(_equal(one, other) for one in left for other in right)
         return any(_holds(test.operator, one, other) for one in left for other in right)
 
+    def _right(self, test: Comparison, node: JsonValue) -> Sequence[JsonValue]:
+        if isinstance(test.right, Path):
+            return self._values(test.right, node)
+        return test.right if isinstance(test.right, tuple) else [test.right]
+
     def _values(self, path: Path, node: JsonValue) -> list[JsonValue]:
         return self.follow(path.steps, self._root if path.from_root else node)
+
+
+def _without_repeated_objects(nodes: Iterable[JsonValue]) -> list[JsonValue]:
+    """Return the nodes of `..[?()]`, which tests an object as itself and as an item of its list, each once."""
+    distinct: dict[int, JsonValue] = {}
+    for index, node in enumerate(nodes):
+        distinct.setdefault(id(node) if isinstance(node, Mapping) else -index, node)
+    return list(distinct.values())
 
 
 def _items(step: Step, node: Sequence[JsonValue]) -> Iterable[JsonValue]:
@@ -129,6 +164,10 @@ def _holds(operator: str, left: JsonValue, right: JsonValue) -> bool:
 
 
 def _equal(left: JsonValue, right: JsonValue) -> bool:
+    if isinstance(left, str) != isinstance(right, str):
+        text, other = (left, right) if isinstance(left, str) else (right, left)
+        number = parse_number(other)
+        return number is not None and parse_number(text) == number
     return left == right and isinstance(left, bool) == isinstance(right, bool)
 
 

@@ -10,8 +10,11 @@ from __future__ import annotations
 import html
 import re
 from dataclasses import dataclass
+from difflib import get_close_matches
 from functools import lru_cache
 from typing import TYPE_CHECKING, Final, Literal
+
+from evalmeta.model.quoted_text import unquote
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -77,6 +80,36 @@ NUMERIC_OPERATORS: Final = ("equals", "greater_than_or_equal", "greater_than", "
 OPERATORS: Final = {"string_comparison": STRING_OPERATORS, "numeric_comparison": NUMERIC_OPERATORS}
 PARAMETER_NAMES: Final = ("operator", "actual", "expected")
 
+# Operators of programming languages and test tools, with the documented operator of the same meaning.
+_SAME_OPERATORS: Final = {
+    **dict.fromkeys(("=", "==", "===", "eq", "is", "equal", "equal_to"), "equals"),
+    **dict.fromkeys((">", "gt", "greater", "more_than"), "greater_than"),
+    **dict.fromkeys((">=", "=>", "≥", "gte", "ge", "at_least"), "greater_than_or_equal"),
+    **dict.fromkeys(("<", "lt", "less", "fewer_than"), "less_than"),
+    **dict.fromkeys(("<=", "=<", "≤", "lte", "le", "at_most"), "less_than_or_equal"),
+    **dict.fromkeys(("include", "includes"), "contains"),
+    **dict.fromkeys(("starts_with", "begins_with"), "startswith"),
+    "ends_with": "endswith",
+}
+_NEGATION: Final = re.compile(r"!|<>|≠|.*(?:not|n't|snt)|unequal|neq?$|nin$", re.IGNORECASE)
+
+
+def suggest_operator(comparison: str, operator: str) -> str:
+    """Return a sentence with the operator of a comparison that was probably meant, or with all its operators."""
+    operators = OPERATORS[comparison]
+    if _NEGATION.match(operator):
+        # The nearest operator would mean the opposite.
+        return f"Write what is expected instead: no operator negates. Known: {', '.join(operators)}."
+    lowered = operator.lower()
+    same = _SAME_OPERATORS.get(lowered, lowered)
+    if same in operators:
+        return f"Did you mean {same}?"
+    other = next((name for name, theirs in OPERATORS.items() if same in theirs), None)
+    if other:
+        return f"Use {other} with {same}, or one of {', '.join(operators)}."
+    close = get_close_matches(lowered[:80], operators, n=1, cutoff=0.6)
+    return f"Did you mean {close[0]}?" if close else f"Known: {', '.join(operators)}."
+
 
 def expectation_kind(name: str) -> ExpectationKind | None:
     """Return the kind of an expectation or scorer by name or alias, None for an unknown name."""
@@ -112,7 +145,6 @@ def scorer_names(subject_type: str) -> tuple[str, ...]:
 _ITEM: Final = r"""'(?:[^'\\]++|\\.)*+'|"(?:[^"\\]++|\\.)*+\""""
 _ITEMS: Final = re.compile(_ITEM, re.DOTALL)
 _LIST: Final = re.compile(rf"\[\s*+(?:(?:{_ITEM})(?:\s*+,\s*+(?:{_ITEM}))*+\s*+(?:,\s*+)?)?\]", re.DOTALL)
-_ESCAPED: Final = re.compile(r"\\(.)", re.DOTALL)
 
 
 @lru_cache(maxsize=1_024)
@@ -125,7 +157,7 @@ def parse_actions(text: str) -> tuple[str, ...] | None:
     found = _unescape(text)
     if found is None:
         return None
-    return tuple(_ESCAPED.sub(r"\1", item[0][1:-1]).strip() for item in _ITEMS.finditer(found))
+    return tuple(unquote(item[0]).strip() for item in _ITEMS.finditer(found))
 
 
 def is_action_list(text: str) -> bool:

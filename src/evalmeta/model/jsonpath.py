@@ -1,7 +1,7 @@
 """References: the JSONPath of a custom criterion, as steps.
 
 The dialect is the documented one (Testing API Developer Guide, "Custom Evaluation Criteria", which refers to Jayway
-JsonPath), without features that can hang the engine or that only one library has.
+JsonPath), without features that can hang a run, such as regular expressions, or that only one library has.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 REFERENCE_ROOT: Final = "generatedData"
 """The only member of `$` with which a reference may start."""
 
-Operator = Literal["exists", "missing", "==", "!=", "<", "<=", ">", ">="]
+Operator = Literal["exists", "missing", "==", "!=", "<", "<=", ">", ">=", "in", "nin"]
 
 
 class ReferenceSyntax(ValueError):
@@ -52,6 +52,16 @@ class Everything:
 
 
 @dataclass(frozen=True, slots=True)
+class Descendants:
+    """The value itself and every value inside it, parents first: `..`."""
+
+
+@dataclass(frozen=True, slots=True)
+class Length:
+    """The number of items, members or characters: `.length()`, `.size()`."""
+
+
+@dataclass(frozen=True, slots=True)
 class Path:
     """Steps from the root (`$`) or from the node under test (`@`)."""
 
@@ -61,11 +71,11 @@ class Path:
 
 @dataclass(frozen=True, slots=True)
 class Comparison:
-    """One test of a filter; `exists` and `missing` have no right operand."""
+    """One test of a filter; `exists` and `missing` have no right operand, that of `in` and `nin` is a tuple."""
 
     left: Path
     operator: Operator
-    right: Path | JsonValue = None
+    right: Path | JsonValue | tuple[JsonValue, ...] = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,7 +93,7 @@ class Filter:
     test: Test
 
 
-Step: TypeAlias = Names | Positions | Range | Everything | Filter
+Step: TypeAlias = Names | Positions | Range | Everything | Descendants | Length | Filter
 Test: TypeAlias = Comparison | Junction
 
 
@@ -93,3 +103,8 @@ class Reference:
 
     text: str
     steps: tuple[Step, ...]
+
+    @property
+    def starts_at_generated_data(self) -> bool:
+        """Return whether the first step is `generatedData`, the only member of `$`."""
+        return self.steps[:1] == (Names((REFERENCE_ROOT,)),)

@@ -1,23 +1,32 @@
-"""Parsing and checking references with jsonpath-ng, which is slow to import."""
+"""Parsing and checking references with jsonpath-ng, which is slow to import.
+
+jsonpath-ng knows no escapes such as `\\u00e9`, no exponents, no `in` and no `.length()`. They are replaced by quoted
+placeholders before it parses the text, and put back into its tree.
+"""
 
 from __future__ import annotations
 
 import re
-from typing import TYPE_CHECKING, Final, cast
+from dataclasses import dataclass
+from functools import cache, lru_cache
+from typing import TYPE_CHECKING, Final, TypeAlias, cast
 
+import orjson
 from jsonpath_ng.exceptions import JSONPathError
 from jsonpath_ng.ext.filter import And, Expression, Or
 from jsonpath_ng.ext.filter import Filter as ParsedFilter
-from jsonpath_ng.ext.parser import parse
+from jsonpath_ng.ext.parser import ExtendedJsonPathParser
 from jsonpath_ng.jsonpath import Child, Fields, Index, JSONPath, Root, Slice, This, Wildcard
+from jsonpath_ng.jsonpath import Descendants as ParsedDescendants
 
 from evalmeta import limits
 from evalmeta.model.jsonpath import (
-    REFERENCE_ROOT,
     Comparison,
+    Descendants,
     Everything,
     Filter,
     Junction,
+    Length,
     Names,
     Path,
     Positions,
@@ -25,6 +34,7 @@ from evalmeta.model.jsonpath import (
     Reference,
     ReferenceSyntax,
 )
+from evalmeta.model.quoted_text import unquote
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -33,14 +43,48 @@ if TYPE_CHECKING:
     from evalmeta.model.jsonpath import Operator, Step, Test
 
 
+@dataclass(frozen=True, slots=True)
+class _OneOf:
+    """The list of `in` or `nin`."""
+
+    operator: Operator
+    values: tuple[JsonValue, ...]
+
+
+_Replaced: TypeAlias = "str | float | _OneOf | Length"
+
 _QUOTED: Final = r"""'(?:[^'\\]|\\.)*'|"(?:[^"\\]|\\.)*\""""
-_TOKENS: Final = re.compile(rf"({_QUOTED})|\s+", re.DOTALL)
+_SCALAR: Final = rf"(?:{_QUOTED}|true|false|null|-?\d+(?:\.\d+)?(?:[eE][+-]?\d+)?)"
+_SCALARS: Final = re.compile(_SCALAR, re.DOTALL)
+_TOKENS: Final = re.compile(
+    rf"""(?P<one_of>(?<=\s)n?in\s*\[\s*(?:{_SCALAR}(?:\s*,\s*{_SCALAR})*\s*)?\])
+    |(?P<quoted>{_QUOTED})
+    |\.\s*(?P<name>\w*[^\W\x00-\x7f]\w*)
+    |(?P<number>(?<![\w.])-?\d+(?:\.\d+)?[eE][+-]?\d+(?!\w))
+    |(?P<length>\.\s*(?:length|size)\s*\(\s*\))
+    |(?P<blank>\s+)""",
+    re.DOTALL | re.VERBOSE,
+)
 _STRINGS: Final = re.compile(_QUOTED, re.DOTALL)
+_PLACEHOLDER: Final = re.compile(r"~(\d+)~")
 _MAX_PARENTHESES: Final = 20
 _FORBIDDEN: Final = (
-    (re.compile(r"\.\."), "uses `..`; name every step"),
-    (re.compile(r"=~"), "uses a regular expression (`=~`); compare with `==`"),
+    (
+        re.compile(r"=~"),
+        "uses a regular expression (`=~`), which can take very long; use `==`, `in`, or an operator such as contains",
+    ),
     (re.compile(r"`"), "uses a function in backquotes"),
+    (re.compile(r"\.\s*(?!(?:length|size)\b)(\w+)\s*\("), r"uses the function `.\1()`; only `.length()` is supported"),
+    (
+        re.compile(r"(?<![\w.])(length|count|match|search|value)\s*\("),
+        r"uses the function `\1()`; only `.length()` after a path is supported",
+    ),
+    (re.compile(r"!\s*\(\s*(?![\s@$.\w\[\]]*\))"), "negates a group; negate each comparison, for example with `!=`"),
+    (
+        re.compile(r"\s(contains|size|empty|subsetof|anyof|noneof|type)\s+[^\s\]&|]"),
+        r"uses `\1` in a filter, which is not supported; use `==`, `in` or `.length()`",
+    ),
+    (re.compile(r"(?<=\s)n?in\b"), "uses `in` without a list of values; write a list such as `in ['a', 'b']`"),
     (re.compile(r"\b(?:where|wherenot)\b(?=\s)"), "uses `where`; use a filter `[?(...)]`"),
     (re.compile(r"(?<!&)&(?!&)"), "uses a single `&`; write `&&`"),
     (re.compile(r"(?<!\|)\|(?!\|)"), "uses a single `|`; write `||`"),
@@ -52,29 +96,25 @@ _FORBIDDEN: Final = (
 )
 
 
+# Each expectation's references are read by several rules, and by each run.
+@lru_cache(maxsize=1024)
 def parse_reference(text: str) -> Reference:
     """Parse a reference, without blanks and line breaks between its parts; raise ReferenceSyntax if it is unsupported.
 
-    Unsupported are long texts, `..`, `=~`, functions, arithmetic, sorting, and filters inside filters.
+    Unsupported are long texts, `=~`, functions but `.length()`, arithmetic, sorting, and filters inside filters.
     """
     error = _error_before_parsing(text)
     if error:
         raise ReferenceSyntax(error)
-    return Reference(text, _parse_steps(_TOKENS.sub(lambda token: token[1] or " ", text.strip())))
+    return Reference(text, _Parser(text.strip()).steps())
 
 
-def starts_at_generated_data(text: str) -> bool:
-    """Return whether the first step of a reference is `generatedData`, the only member of `$`."""
-    return parse_reference(text).steps[:1] == (Names((REFERENCE_ROOT,)),)
-
-
-def check_reference(text: str) -> str | None:
-    """Return what is wrong with a reference in one sentence, None if it is supported."""
+def read_reference(text: str) -> Reference | str:
+    """Parse a reference, or return what is wrong with it in one sentence."""
     try:
-        parse_reference(text)
+        return parse_reference(text)
     except ReferenceSyntax as error:
         return str(error)
-    return None
 
 
 def _error_before_parsing(text: str) -> str | None:
@@ -82,10 +122,12 @@ def _error_before_parsing(text: str) -> str | None:
         return f"the reference is {len(text)} characters long; at most {limits.MAX_REFERENCE_CHARS} are allowed"
     if not text.lstrip().startswith("$"):
         return "the reference does not start with `$`"
-    bare = _STRINGS.sub("''", text)
+    bare = _TOKENS.sub(lambda token: "" if token["one_of"] else token[0], text)
+    bare = _STRINGS.sub("''", bare)
     if bare.count("(") > _MAX_PARENTHESES:
         return f"the reference has more than {_MAX_PARENTHESES} parentheses"
-    return next((f"the reference {what}" for pattern, what in _FORBIDDEN if pattern.search(bare)), None)
+    found = ((pattern.search(bare), reason) for pattern, reason in _FORBIDDEN)
+    return next((f"the reference {match.expand(reason)}" for match, reason in found if match), None)
 
 
 _OPERATORS: Final[dict[str | None, Operator]] = {
@@ -99,7 +141,6 @@ _OPERATORS: Final[dict[str | None, Operator]] = {
     ">=": ">=",
 }
 _NAMES_OF_NODES: Final = {
-    "Descendants": "`..`",
     "Operation": "arithmetic",
     "SortedThis": "sorting",
     "Root": "`$` inside the path",
@@ -107,35 +148,135 @@ _NAMES_OF_NODES: Final = {
 }
 
 
-def _parse_steps(text: str) -> tuple[Step, ...]:
-    """Parse a path into its steps after `$`; raise ReferenceSyntax if it is not a supported JSONPath."""
-    root, *others = _flattened(_tree(text))
-    if not isinstance(root, Root):
-        raise _refusal(root)
-    return tuple(_step(node, in_filter=False) for node in others)
+class _Parser:
+    """Parse one reference; `replaced` holds what the placeholders stand for."""
+
+    __slots__ = ("_replaced", "_sources", "_text")
+
+    def __init__(self, text: str) -> None:
+        self._replaced: list[_Replaced] = []
+        self._sources: list[str] = []
+        self._text = _TOKENS.sub(self._replace, text)
+
+    def steps(self) -> tuple[Step, ...]:
+        """Return the steps after `$`; raise ReferenceSyntax if the text is not a supported JSONPath."""
+        root, *others = _flattened(self._tree())
+        if not isinstance(root, Root):
+            raise _refusal(root)
+        return self._steps(others, in_filter=False)
+
+    def _replace(self, token: re.Match[str]) -> str:
+        source = token[0]
+        match token.lastgroup:
+            case "one_of":
+                operator: Operator = "nin" if source.startswith("n") else "in"
+                values = tuple(_scalar(each) for each in _SCALARS.findall(source[source.index("[") :]))
+                return "==" + self._placeholder(_OneOf(operator, values), source)
+            case "quoted":
+                return self._placeholder(_unquoted(source), source)
+            case "name":
+                return f"[{self._placeholder(token['name'], source)}]"
+            case "number":
+                return self._placeholder(float(source), source)
+            case "length":
+                return f"[{self._placeholder(Length(), source)}]"
+            case _:
+                return " "
+
+    def _placeholder(self, value: _Replaced, source: str) -> str:
+        self._replaced.append(value)
+        self._sources.append(source)
+        return f"'~{len(self._replaced) - 1}~'"
+
+    def _value(self, placeholder: object) -> _Replaced | JsonValue:
+        """Return what a name or a literal of the tree stands for."""
+        found = _PLACEHOLDER.fullmatch(placeholder) if isinstance(placeholder, str) else None
+        return self._replaced[int(found[1])] if found else cast("JsonValue", placeholder)
+
+    def _tree(self) -> JSONPath:
+        try:
+            return _parser().parse(self._text)
+        # On invalid input, the parser raises other errors besides its own.
+        except (
+            JSONPathError,
+            ArithmeticError,
+            AssertionError,
+            AttributeError,
+            LookupError,
+            TypeError,
+            ValueError,
+        ) as error:
+            raise ReferenceSyntax(f"the reference is not a supported JSONPath{self._place(str(error))}") from error
+
+    def _place(self, message: str) -> str:
+        """Return where the parser stopped, in the text of the reference."""
+        token = re.search(r"near token (.+) \(|Unexpected character: (\S)", message)
+        if token is None:
+            return "; it ends too early" if "near the end" in message else f": {message.strip()}"
+        if token[2]:
+            return f": unexpected character {token[2]}"
+        found = _PLACEHOLDER.fullmatch(token[1])
+        return f" near {self._sources[int(found[1])] if found else token[1]}"
+
+    def _steps(self, nodes: Sequence[JSONPath], *, in_filter: bool) -> tuple[Step, ...]:
+        steps = tuple(self._step(node, in_filter=in_filter) for node in nodes)
+        if Length() in steps[:-1]:
+            raise ReferenceSyntax("the reference goes on after `.length()`, which must be its last step")
+        return steps
+
+    def _step(self, node: JSONPath, *, in_filter: bool) -> Step:
+        match node:
+            case Fields():
+                names = tuple(dict.fromkeys(self._value(field) for field in node.fields))
+                return Length() if Length() in names else Names(cast("tuple[str, ...]", names))
+            case Index():
+                return Positions(tuple(dict.fromkeys(node.indices)))
+            case Slice():
+                return Range(node.start, node.end, node.step)
+            case Wildcard():
+                return Everything()
+            case ParsedDescendants():
+                return Descendants()
+            case ParsedFilter() if not in_filter:
+                return Filter(self._junction(node.expressions, every=True))
+            case ParsedFilter():
+                raise ReferenceSyntax("the reference has a filter inside a filter")
+            case _:
+                raise _refusal(node)
+
+    def _junction(self, nodes: Sequence[JSONPath], *, every: bool) -> Test:
+        tests = tuple(self._test(node) for node in nodes)
+        return tests[0] if len(tests) == 1 else Junction(every, tests)
+
+    def _test(self, node: JSONPath) -> Test:
+        match node:
+            case And() | Or():
+                return self._junction(node.operands, every=isinstance(node, And))
+            case Expression() if node.op in _OPERATORS:
+                left, operator = self._path_in_filter(node.target), _OPERATORS[node.op]
+                if isinstance(node.value, JSONPath):
+                    return Comparison(left, operator, self._path_in_filter(node.value))
+                value = self._value(node.value)
+                if isinstance(value, _OneOf):
+                    return Comparison(left, value.operator, value.values)
+                return Comparison(left, operator, cast("JsonValue", value))
+            case _:
+                raise _refusal(node)
+
+    def _path_in_filter(self, tree: JSONPath) -> Path:
+        first, *others = _flattened(tree)
+        if not isinstance(first, Root | This):
+            raise ReferenceSyntax("the reference has a path in its filter that does not start with `@` or `$`")
+        return Path(self._steps(others, in_filter=True), from_root=isinstance(first, Root))
 
 
-def _tree(text: str) -> JSONPath:
-    try:
-        return parse(text)
-    # On invalid input, the parser raises other errors besides its own.
-    except (
-        JSONPathError,
-        ArithmeticError,
-        AssertionError,
-        AttributeError,
-        LookupError,
-        TypeError,
-        ValueError,
-    ) as error:
-        raise ReferenceSyntax(f"the reference is not a valid JSONPath: {error}") from error
+# The step of `..`, between the steps on its left and on its right.
+_DESCENDANTS: Final = ParsedDescendants(This(), This())
 
 
-def _path_in_filter(tree: JSONPath) -> Path:
-    first, *others = _flattened(tree)
-    if not isinstance(first, Root | This):
-        raise ReferenceSyntax("the reference has a path in its filter that does not start with `@` or `$`")
-    return Path(tuple(_step(node, in_filter=True) for node in others), from_root=isinstance(first, Root))
+@cache
+def _parser() -> ExtendedJsonPathParser:
+    return ExtendedJsonPathParser()
 
 
 def _flattened(tree: JSONPath) -> Iterator[JSONPath]:
@@ -144,42 +285,21 @@ def _flattened(tree: JSONPath) -> Iterator[JSONPath]:
         node = pending.pop()
         if isinstance(node, Child):
             pending += (node.right, node.left)
+        elif isinstance(node, ParsedDescendants) and node is not _DESCENDANTS:
+            pending += (node.right, _DESCENDANTS, node.left)
         else:
             yield node
 
 
-def _step(node: JSONPath, *, in_filter: bool) -> Step:
-    match node:
-        case Fields():
-            return Names(tuple(dict.fromkeys(node.fields)))
-        case Index():
-            return Positions(tuple(dict.fromkeys(node.indices)))
-        case Slice():
-            return Range(node.start, node.end, node.step)
-        case Wildcard():
-            return Everything()
-        case ParsedFilter() if not in_filter:
-            return Filter(_junction(node.expressions, every=True))
-        case ParsedFilter():
-            raise ReferenceSyntax("the reference has a filter inside a filter")
-        case _:
-            raise _refusal(node)
+def _scalar(source: str) -> JsonValue:
+    return _unquoted(source) if source[0] in "'\"" else cast("JsonValue", orjson.loads(source))
 
 
-def _junction(nodes: Sequence[JSONPath], *, every: bool) -> Test:
-    tests = tuple(_test(node) for node in nodes)
-    return tests[0] if len(tests) == 1 else Junction(every, tests)
-
-
-def _test(node: JSONPath) -> Test:
-    match node:
-        case And() | Or():
-            return _junction(node.operands, every=isinstance(node, And))
-        case Expression() if node.op in _OPERATORS:
-            value = _path_in_filter(node.value) if isinstance(node.value, JSONPath) else cast("JsonValue", node.value)
-            return Comparison(_path_in_filter(node.target), _OPERATORS[node.op], value)
-        case _:
-            raise _refusal(node)
+def _unquoted(source: str) -> str:
+    text = unquote(source)
+    if any("\ud800" <= each <= "\udfff" for each in text):
+        raise ReferenceSyntax(f"the reference has half a surrogate pair in {source}")
+    return text
 
 
 def _refusal(node: JSONPath) -> ReferenceSyntax:

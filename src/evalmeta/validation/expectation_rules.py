@@ -16,8 +16,10 @@ from evalmeta.model.expectations import (
     known_names,
     scorer_kind,
     scorer_names,
+    suggest_operator,
 )
 from evalmeta.model.problem import quote
+from evalmeta.model.reachability import why_unreachable
 from evalmeta.plugins import plugin_names
 from evalmeta.validation.definition_rules import Finding, nearest
 
@@ -25,22 +27,10 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from evalmeta.model.definition import Expectation, Parameter
+    from evalmeta.model.jsonpath import Reference
     from evalmeta.xmlio.reader import Step
 
 
-# Operators of programming languages and test tools, with the documented operator of the same meaning.
-_OTHER_OPERATORS: Final = {
-    **dict.fromkeys(("=", "==", "===", "eq", "is", "equal", "equal_to"), "equals"),
-    **dict.fromkeys((">", "gt", "greater", "more_than"), "greater_than"),
-    **dict.fromkeys((">=", "gte", "ge", "at_least"), "greater_than_or_equal"),
-    **dict.fromkeys(("<", "lt", "less", "fewer_than"), "less_than"),
-    **dict.fromkeys(("<=", "lte", "le", "at_most"), "less_than_or_equal"),
-    "include": "contains",
-    "includes": "contains",
-    "starts_with": "startswith",
-    "ends_with": "endswith",
-}
-_NEGATION: Final = re.compile(r"!|<>|.*(?:not|n't|snt)|unequal|neq?$|nin$", re.IGNORECASE)
 # The numbers that the engine accepts.
 _NUMBER: Final = re.compile(r"[+-]?(?:\d+(?:\.\d*)?|\.\d+)(?:[eE][+-]?\d+)?", re.ASCII)
 
@@ -139,17 +129,21 @@ def find_operator_unknown(expectation: Expectation) -> Iterator[Finding]:
     if operator in operators:
         return
     other = next((name for name, theirs in OPERATORS.items() if operator in theirs), None)
-    if other:
-        message = f"{quote(operator)} is an operator of {other}, not {expectation.name}"
-        hint = f"Known: {', '.join(operators)}."
-    else:
-        message = f"{quote(operator)} is not an operator of {expectation.name}"
-        same = _OTHER_OPERATORS.get(operator.lower())
-        hint = f"Did you mean {same}?" if same in operators else nearest(operator, operators)
-        # The nearest operator would mean the opposite.
-        if _NEGATION.match(operator):
-            hint = f"Write what is expected instead: no operator negates. Known: {', '.join(operators)}."
-    yield Finding((("parameter", index), ("value", 0)), message, hint)
+    place = f"an operator of {other}, not {expectation.name}" if other else f"not an operator of {expectation.name}"
+    hint = suggest_operator(expectation.name, operator)
+    yield Finding((("parameter", index), ("value", 0)), f"{quote(operator)} is {place}", hint)
+
+
+def find_expected_blank(expectation: Expectation) -> Iterator[Finding]:
+    """The operators contains, startswith and endswith compare with a text that is not empty."""
+    operator, expected = _parameter(expectation, "operator"), _parameter(expectation, "expected")
+    if expectation.name != "string_comparison" or operator is None or expected is None:
+        return
+    name, value = operator[1].value.strip(), expected[1]
+    if name in {"contains", "startswith", "endswith"} and not value.value and not value.is_reference:
+        message = f"{name} with an empty expected value always passes"
+        hint = "Write the expected text; to expect an empty text, use the operator equals."
+        yield Finding((("parameter", expected[0]), ("value", 0)), message, hint)
 
 
 def find_number_invalid(expectation: Expectation) -> Iterator[Finding]:
@@ -165,19 +159,28 @@ def find_number_invalid(expectation: Expectation) -> Iterator[Finding]:
 
 def find_reference_invalid(expectation: Expectation) -> Iterator[Finding]:
     """A reference is a supported JSONPath over generatedData."""
-    for steps, _, error, _ in _references(expectation):
-        if error:
-            yield Finding(
-                steps, error, "Write a JSONPath such as $.generatedData.outcome, or set isReference to false."
-            )
+    for steps, _, found in _references(expectation):
+        if isinstance(found, str):
+            hint = "Write a JSONPath such as $.generatedData.outcome, or set isReference to false."
+            yield Finding(steps, found, hint)
 
 
 def find_reference_elsewhere(expectation: Expectation) -> Iterator[Finding]:
     """A reference starts at `$.generatedData`."""
-    for steps, text, error, starts_right in _references(expectation):
-        if not error and not starts_right:
+    for steps, text, found in _references(expectation):
+        if not isinstance(found, str) and not found.starts_at_generated_data:
             message = f"the reference {text.strip()!r} does not start at $.generatedData"
             yield Finding(steps, message, "Begin with $.generatedData: a reference cannot use anything else.")
+
+
+def find_reference_unreachable(expectation: Expectation) -> Iterator[Finding]:
+    """A reference can match a value that evalmeta records. Orgs may record more."""
+    for steps, _, found in _references(expectation):
+        if isinstance(found, str) or not found.starts_at_generated_data:
+            continue
+        reason = why_unreachable(found)
+        if reason:
+            yield Finding(steps, f"the reference can never match: {reason}", "Correct the reference.")
 
 
 def find_parameter_too_long(expectation: Expectation) -> Iterator[Finding]:
@@ -191,15 +194,14 @@ def find_parameter_too_long(expectation: Expectation) -> Iterator[Finding]:
             yield Finding((("parameter", index), ("value", 0)), message, hint)
 
 
-def _references(expectation: Expectation) -> Iterator[tuple[tuple[Step, ...], str, str | None, bool]]:
-    """Yield path, text and syntax error of each reference, and whether it starts at generatedData."""
+def _references(expectation: Expectation) -> Iterator[tuple[tuple[Step, ...], str, Reference | str]]:
+    """Yield place and text of each reference, and the parsed reference or what is wrong with it."""
     for index, parameter in enumerate(expectation.parameters):
         if parameter.is_reference:
             from evalmeta.model import jsonpath_parser  # noqa: PLC0415 - 30 ms, and most files have no reference
 
-            error = jsonpath_parser.check_reference(parameter.value)
-            starts_right = not error and jsonpath_parser.starts_at_generated_data(parameter.value)
-            yield (("parameter", index), ("value", 0)), parameter.value, error, starts_right
+            found = jsonpath_parser.read_reference(parameter.value)
+            yield (("parameter", index), ("value", 0)), parameter.value, found
 
 
 def _parameter(expectation: Expectation, name: str) -> tuple[int, Parameter] | None:

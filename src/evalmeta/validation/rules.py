@@ -84,9 +84,11 @@ EXPECTATION_RULES: Final[tuple[tuple[Rule, Callable[[Expectation], Iterator[Find
     (Rule("parameter-unknown", _ERROR, _ERROR), expectation_rules.find_parameter_unknown),
     (Rule("parameter-twice", _ERROR, _ERROR), expectation_rules.find_parameter_twice),
     (Rule("operator-unknown", _ERROR, _ERROR), expectation_rules.find_operator_unknown),
+    (Rule("expected-blank", _WARNING, _WARNING), expectation_rules.find_expected_blank),
     (Rule("number-invalid", _ERROR, _ERROR), expectation_rules.find_number_invalid),
     (Rule("reference-invalid", _ERROR, _ERROR), expectation_rules.find_reference_invalid),
     (Rule("reference-root", _ERROR, _ERROR), expectation_rules.find_reference_elsewhere),
+    (Rule("reference-unreachable", _WARNING, _WARNING), expectation_rules.find_reference_unreachable),
     (Rule("parameter-too-long", _ERROR, _WARNING), expectation_rules.find_parameter_too_long),
 )
 

@@ -84,10 +84,11 @@ def test_other_values_compare_as_canonical_json() -> None:
     assert judge("string_comparison", "equals", f"{FIRST}.function.output.rows", "[1,2,2]").score == 1.0
 
 
-def test_a_reference_that_matches_nothing_is_an_error_that_names_it() -> None:
+def test_a_reference_that_can_never_match_is_an_error_that_says_why() -> None:
     result = judge("string_comparison", "equals", "$.generatedData.latencyMs", "1")
     assert result.verdict is Verdict.ERROR
-    assert result.error == "the reference of actual matches nothing: $.generatedData.latencyMs"
+    reason = "actual: the reference can never match: $.generatedData has no member latencyMs; it has type, "
+    assert (result.error or "").startswith(reason)
 
 
 SEVERAL = "; the reference of actual has 2 matches: "
@@ -140,24 +141,78 @@ def test_a_null_fails_and_is_shown() -> None:
     assert (result.verdict, result.explanation) == (Verdict.FAILURE, "the actual value is null, expected 'ul'")
 
 
-def test_nothing_compares_with_an_expected_null() -> None:
+def expected_by_reference(reference: str, name: str = "string_comparison") -> Expectation:
     parameters = (
         Parameter("operator", "equals"),
         Parameter("actual", OUTCOME, True),
-        Parameter("expected", "$.generatedData.sessionId", True),
+        Parameter("expected", reference, True),
     )
-    result = comparison_scorer()(Expectation("string_comparison", parameters=parameters), EXCHANGE)
-    assert result.error == "the expected value is null: there is nothing to compare with"
+    return Expectation(name, parameters=parameters)
 
 
 @pytest.mark.parametrize(
-    ("actions", "hint"), [(ACTIONS, "the agent took Find"), ((), "the agent took no action")], ids=["some", "none"]
+    ("name", "reference", "explanation"),
+    [
+        ("string_comparison", f"{FIRST}.function.input.flags.a", "the expected value is null: there is nothing "),
+        ("numeric_comparison", f"{FIRST}.function.input.id", "the expected value is not a number: '001xx'"),
+        ("string_comparison", f"{FIRST}.function.input.total", "the reference of expected matches nothing: "),
+    ],
 )
-def test_an_unmatched_action_reference_lists_the_actions(actions: tuple[Action, ...], hint: str) -> None:
-    reference = "$.generatedData.invokedActions[*][?(@.function.name == 'Send')].function.input.to"
+def test_an_expected_value_that_the_agent_did_not_supply_is_a_failure(
+    name: str, reference: str, explanation: str
+) -> None:
+    result = comparison_scorer()(expected_by_reference(reference, name), EXCHANGE)
+    assert result.verdict is Verdict.FAILURE
+    assert result.explanation.startswith(explanation)
+
+
+SEND = "$.generatedData.invokedActions[*][?(@.function.name == 'Send')].function"
+NAMED = (Action("Send"), Action("Find"))
+
+
+@pytest.mark.parametrize(
+    ("reference", "actions", "verdict", "explanation"),
+    [
+        (f"{SEND}.input.to", (), Verdict.FAILURE, f"{SEND}.input.to; the agent took no action"),
+        (f"{SEND}.input.to", ACTIONS, Verdict.FAILURE, f"{SEND}.input.to; the agent took Find"),
+        (f"{SEND}.input.to", (Action("Send", {"cc": "x"}),), Verdict.FAILURE, "; the agent took Send"),
+        ("$.generatedData.actionsSequence[2]", NAMED, Verdict.FAILURE, "; the agent took Send, Find"),
+        (f"{SEND}.input.to", NAMED, Verdict.UNDECIDED, "does not report more than the names of its actions"),
+        (
+            f"{SEND}.output.id",
+            (Action("Send", {"to": "x"}),),
+            Verdict.UNDECIDED,
+            "not report the output of its actions",
+        ),
+        (f"{SEND}.output.id", (Action("Send", {}, {"a": 1}),), Verdict.FAILURE, "; the agent took Send"),
+        (f"{FIRST}.executionLatency", NAMED, Verdict.UNDECIDED, "does not report the latency of its actions"),
+        (f"{FIRST}.executionLatency", (), Verdict.FAILURE, "; the agent took no action"),
+    ],
+)
+def test_a_reference_that_matches_nothing_fails_unless_the_agent_does_not_report_it(
+    reference: str, actions: tuple[Action, ...], verdict: Verdict, explanation: str
+) -> None:
     expectation = criterion("string_comparison", "equals", reference, "me")
     result = comparison_scorer()(expectation, exchange(GeneratedData("", actions=actions)))
-    assert result.error == f"the reference of actual matches nothing: {reference}; {hint}"
+    assert (result.verdict, result.expected, result.error) == (verdict, "me", None)
+    assert result.explanation.endswith(explanation)
+
+
+@pytest.mark.parametrize(("member", "words"), [("topic", "its topic"), ("sessionId", "its session id")])
+def test_a_member_that_the_agent_does_not_report_is_undecided(member: str, words: str) -> None:
+    expectation = criterion("string_comparison", "equals", f"$.generatedData.{member}", "x")
+    result = comparison_scorer()(expectation, exchange(GeneratedData("")))
+    assert (result.verdict, result.explanation) == (Verdict.UNDECIDED, f"the agent does not report {words}")
+
+
+@pytest.mark.parametrize(("actions", "text"), [((), "[]"), (NAMED, "['Send', 'Find']")])
+def test_the_list_of_actions_compares_as_the_text_that_orgs_return(actions: tuple[Action, ...], text: str) -> None:
+    expectation = criterion("string_comparison", "equals", "$.generatedData.actionsSequence", text)
+    assert comparison_scorer()(expectation, exchange(GeneratedData("", actions=actions))).verdict is Verdict.PASS
+
+
+def test_actions_can_be_counted() -> None:
+    assert judge("numeric_comparison", "equals", "$.generatedData.actionsSequence.length()", "2").score == 1.0
 
 
 def test_a_reference_that_matches_too_much_is_an_error() -> None:
@@ -167,7 +222,7 @@ def test_a_reference_that_matches_too_much_is_an_error() -> None:
     assert (result.error or "").startswith("actual: the reference matches more than")
 
 
-@given(st.builds(GeneratedData, st.text(), st.none() | st.text(), session_id=st.none() | st.text()))
+@given(st.builds(GeneratedData, st.text(), st.text(), session_id=st.text()))
 def test_members_that_are_read_directly_are_what_the_reference_matches(generated: GeneratedData) -> None:
     for member in ("outcome", "generatedResponse", "topic", "sessionId"):
         text = f"$.generatedData.{member}"
@@ -188,8 +243,12 @@ def test_an_actual_value_that_is_not_a_number_fails_and_is_shown(reference: str)
     [
         ("numeric_comparison", "equals", OUTCOME, "many", "the expected value is not a number: 'many'"),
         ("numeric_comparison", "contains", OUTCOME, "1", "'contains' is not a valid operator of numeric_comparison"),
-        ("string_comparison", "startsWith", OUTCOME, "x", "the nearest is startswith"),
-        ("string_comparison", "equals", "$..outcome", "x", "actual: the reference uses `..`"),
+        ("string_comparison", "startsWith", OUTCOME, "x", "Did you mean startswith?"),
+        ("numeric_comparison", ">=", OUTCOME, "1", "Did you mean greater_than_or_equal?"),
+        ("string_comparison", "==", OUTCOME, "x", "Did you mean equals?"),
+        ("string_comparison", "not_equals", OUTCOME, "x", "Write what is expected instead: no operator negates."),
+        ("string_comparison", "!=", OUTCOME, "x", "Write what is expected instead: no operator negates."),
+        ("string_comparison", "equals", "$.outcome.max()", "x", "actual: the reference uses the function `.max()`"),
     ],
 )
 def test_an_invalid_criterion_is_an_error(name: str, operator: str, actual: str, expected: str, complaint: str) -> None:

@@ -201,7 +201,7 @@ def test_nonsense_makes_its_case_an_error_and_spoils_no_other() -> None:
         ({"request": {"a": "{{}}"}}, "{{}}", "Known: {{utterance}}"),
         ({"request": {"a": "{{context.}}"}}, "{{context.}}", "{{context.NAME}}"),
         ({"answer": "answer"}, "answer 'answer' is not a valid JSONPath", "$.reply.answer"),
-        ({"topic": "$..topic"}, "topic", "$.reply.topic"),
+        ({"topic": "$.topic.max()"}, "topic", "$.reply.topic"),
         ({"answer": ""}, "answer is empty", "$.answer"),
         ({"action_name": ""}, "action_name is empty", "$.action_name"),
         ({"headers": {"Authorization": "Bearer ${NOT_SET_ANYWHERE}"}}, "NOT_SET_ANYWHERE", "Set NOT_SET_ANYWHERE"),

@@ -2,31 +2,26 @@
 
 from __future__ import annotations
 
-from difflib import get_close_matches
 from functools import lru_cache
-from operator import attrgetter, contains, eq, ge, gt, le, lt
+from operator import contains, eq, ge, gt, le, lt
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 import orjson
 
-from evalmeta.engine.jsonpath import TooManyMatches, compile_reference, parse_number, resolve
-from evalmeta.engine.scorers.results import broken, judged
-from evalmeta.model.expectations import OPERATORS, PARAMETER_NAMES, canonical_name
-from evalmeta.model.generated_data import reference_root
-from evalmeta.model.jsonpath import REFERENCE_ROOT, Names, ReferenceSyntax
+from evalmeta.engine.jsonpath import parse_number
+from evalmeta.engine.scorers.operands import NoMatch, NotReported, NoValue, operand_reader
+from evalmeta.engine.scorers.results import broken, judged, undecided
+from evalmeta.model.expectations import OPERATORS, PARAMETER_NAMES, canonical_name, suggest_operator
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
     from decimal import Decimal
 
     from evalmeta.engine.interfaces import Exchange, Scorer
+    from evalmeta.engine.scorers.operands import Read
     from evalmeta.model.definition import Expectation, Parameter
-    from evalmeta.model.generated_data import GeneratedData
     from evalmeta.model.json_value import JsonValue
-    from evalmeta.model.jsonpath import Reference
     from evalmeta.model.run import Matches, TestResult
-
-    Read = Callable[[GeneratedData], Sequence[JsonValue]]
 
 
 _MAX_CACHED: Final = 1_024
@@ -55,21 +50,10 @@ _PHRASES: Final[Mapping[str, tuple[str, str]]] = {
     "less_than": ("is less than", "is not less than"),
     "less_than_or_equal": ("is at most", "is not at most"),
 }
-# Members that can be read without building the whole object that `$` stands for.
-_DIRECT_MEMBERS: Final[Mapping[str, Callable[[GeneratedData], JsonValue]]] = {
-    "outcome": attrgetter("outcome"),
-    "generatedResponse": attrgetter("outcome"),
-    "topic": attrgetter("topic"),
-    "sessionId": attrgetter("session_id"),
-}
-
-
-class Unusable(Exception):
-    """A criterion that cannot be judged; the message becomes the result's error."""
 
 
 class Criterion(NamedTuple):
-    """A criterion that is ready to be judged; `actual` and `expected` return at least one value or raise Unusable."""
+    """A criterion that is ready to be judged; `actual` and `expected` return at least one value."""
 
     operator: str
     actual: Read
@@ -88,9 +72,11 @@ def comparison_scorer(matches: Matches = "first") -> Scorer:
     """Return the scorer of custom criteria: it passes if the operator holds; the score is 1 or 0.
 
     If the reference of `actual` matches several values, the `first`, `any` one or `all` must
-    hold; if that of `expected` does, the first counts. An actual value that is null, or not a
-    number in a numeric comparison, is a FAILURE. An unknown operator, a missing parameter, a
-    reference that matches nothing and an expected value that cannot be compared are ERRORs.
+    hold; if that of `expected` does, the first counts. A reference that matches nothing because
+    of what the agent did is a FAILURE, and so is a value that is null, or not a number in a
+    numeric comparison. If the agent does not report what a reference reads, the result is
+    UNDECIDED. An unknown operator, a missing parameter, a reference that can never match and a
+    literal that cannot be compared are ERRORs.
     """
     # Keyed by identity: hashing the parameters takes longer than comparing.
     cache: dict[int, tuple[Expectation, Criterion | str]] = {}
@@ -115,8 +101,8 @@ def comparison_scorer(matches: Matches = "first") -> Scorer:
             actual, expected = criterion.actual(exchange.generated), criterion.expected(exchange.generated)
             counted = actual[:1] if matches == "first" else actual
             comparisons = [compare(criterion.operator, value, expected[0]) for value in counted]
-        except Unusable as error:
-            return broken(expectation, str(error))
+        except NoValue as error:
+            return _without_value(expectation, error)
         # With `any` the first value that holds decides, with `all` the first that does not.
         decisive = next((each for each in comparisons if each.passed is (matches == "any")), comparisons[0])
         return judged(
@@ -130,6 +116,15 @@ def comparison_scorer(matches: Matches = "first") -> Scorer:
     return score_comparison
 
 
+def _without_value(expectation: Expectation, error: NoValue) -> TestResult:
+    expected = next((each.value for each in expectation.parameters if each.name == "expected"), "")
+    if isinstance(error, NotReported):
+        return undecided(expectation, str(error), expected=expected)
+    if isinstance(error, NoMatch):
+        return judged(expectation, passed=False, expected=expected, actual="", explanation=str(error))
+    return broken(expectation, str(error))
+
+
 def _match_counts(comparisons: Sequence[_Comparison], actual: int, expected: int, matches: Matches) -> str:
     text = ""
     if actual > 1:
@@ -140,9 +135,9 @@ def _match_counts(comparisons: Sequence[_Comparison], actual: int, expected: int
 
 
 def _compare_strings(operator: str, actual: JsonValue, expected: JsonValue) -> _Comparison:
-    if expected is None:
-        raise Unusable("the expected value is null: there is nothing to compare with")
     actual_text, expected_text = _text(actual), _text(expected)
+    if expected is None:
+        return _Comparison(False, actual_text, "the expected value is null: there is nothing to compare with")
     if actual is None:
         return _Comparison(False, actual_text, f"the actual value is null, expected {_short(expected_text)}")
     return _comparison(
@@ -153,7 +148,7 @@ def _compare_strings(operator: str, actual: JsonValue, expected: JsonValue) -> _
 def _compare_numbers(operator: str, actual: JsonValue, expected: JsonValue) -> _Comparison:
     expected_number, actual_number = parse_number(expected), parse_number(actual)
     if expected_number is None:
-        raise Unusable(f"the expected value is not a number: {_short(_text(expected))}")
+        return _Comparison(False, _text(actual), f"the expected value is not a number: {_short(_text(expected))}")
     if actual_number is None:
         return _Comparison(False, _text(actual), f"the actual value is not a number: {_short(_text(actual))}")
     holds = _NUMBER_OPERATORS[operator](actual_number, expected_number)
@@ -182,39 +177,12 @@ def criterion_of(name: str, parameters: tuple[Parameter, ...]) -> Criterion | st
         return f"the parameter {' and '.join(missing)} is missing"
     operator = by_name["operator"].value.strip()
     if operator not in OPERATORS[name]:
-        nearest = get_close_matches(operator.lower(), OPERATORS[name], n=1, cutoff=0)
-        return f"{operator!r} is not a valid operator of {name}; the nearest is {nearest[0]}"
+        return f"{operator!r} is not a valid operator of {name}. {suggest_operator(name, operator)}"
+    if name == "numeric_comparison":
+        for parameter in (by_name["actual"], by_name["expected"]):
+            if not parameter.is_reference and parse_number(parameter.value) is None:
+                return f"the {parameter.name} value is not a number: {_short(parameter.value)}"
     try:
-        return Criterion(operator, _reader(by_name["actual"]), _reader(by_name["expected"]))
-    except Unusable as error:
+        return Criterion(operator, operand_reader(by_name["actual"]), operand_reader(by_name["expected"]))
+    except NoValue as error:
         return str(error)
-
-
-def _reader(parameter: Parameter) -> Read:
-    if not parameter.is_reference:
-        literal = (parameter.value,)
-        return lambda _: literal
-    try:
-        reference = compile_reference(parameter.value)
-    except ReferenceSyntax as error:
-        raise Unusable(f"{parameter.name}: {error}") from error
-    match reference.steps:
-        case (Names((root,)), Names((name,))) if root == REFERENCE_ROOT and name in _DIRECT_MEMBERS:
-            direct = _DIRECT_MEMBERS[name]
-            return lambda generated: (direct(generated),)
-        case _:
-            return lambda generated: _resolve(parameter, reference, generated)
-
-
-def _resolve(parameter: Parameter, reference: Reference, generated: GeneratedData) -> Sequence[JsonValue]:
-    try:
-        matches = resolve(reference, reference_root(generated))
-    except TooManyMatches as error:
-        raise Unusable(f"{parameter.name}: {error}") from error
-    if not matches:
-        hint = ""
-        if "invokedActions" in reference.text:
-            actions = ", ".join(dict.fromkeys(action.name for action in generated.actions))
-            hint = f"; the agent took {actions or 'no action'}"
-        raise Unusable(f"the reference of {parameter.name} matches nothing: {parameter.value}{hint}")
-    return matches
