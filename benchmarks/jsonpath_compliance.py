@@ -2,8 +2,8 @@
 
     python benchmarks/jsonpath_compliance.py cts.json
 
-`cts.json` is the file of that name in the repository jsonpath-standard/jsonpath-compliance-test-suite. The script prints
-how many selectors have the same result, are refused or have another result, and every one with another result. The
+`cts.json` is a file of the repository jsonpath-standard/jsonpath-compliance-test-suite. The script prints how many
+selectors have the same result, are refused or have another result, and lists those with another result. The
 differences are intended; docs/definitions.md explains them.
 """
 
