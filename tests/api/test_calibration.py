@@ -5,8 +5,8 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from evalmeta.api.calibration import check_rater, read_pairs
-from evalmeta.engine.raters.calibration import Pair
+from evalmeta.api.calibration import check_rater
+from evalmeta.engine.raters.labels import Pair, read_pairs
 from evalmeta.errors import ProjectError, SettingsError, UsageError
 
 if TYPE_CHECKING:
@@ -44,7 +44,8 @@ def test_pairs_are_read_from_csv(tmp_path: Path) -> None:
         ("p.jsonl", "[1]", r"p\.jsonl:1: is not a JSON object"),
         ("p.jsonl", '{"actual": "b", "right": true}', "1: 'expected' is missing"),
         ("p.jsonl", '{"expected": 5, "actual": "b", "right": true}', "1: 'expected' is 5"),
-        ("p.jsonl", '{"expected": "a", "actual": "b", "right": 1}', "1: 'right' is 1"),
+        ("p.jsonl", '{"expected": "a", "actual": "b", "right": [1]}', r"1: 'right' is \[1\]"),
+        ("p.jsonl", '{"expected": "a", "actual": "b", "score": 4}', "1: 'score' is the score 4; add --threshold"),
         ("p.jsonl", "", "has no labelled pairs"),
         ("p.csv", "expected,actual,right\na,b,maybe\n", "2: 'right' is 'maybe'"),
         ("p.csv", "expected,actual,right\na,b,true,c\n", "2: has more fields"),

@@ -279,7 +279,7 @@ def test_a_rater_may_be_settings(rater: object) -> None:
     ("rater", "message"),
     [
         (3, "the rater must be a function or settings, not int"),
-        ({"adapter": "llm"}, "the rater's settings are not valid: model: Field required"),
+        ({"adapter": "llm"}, "the rater's settings are not valid: the key 'model' is missing"),
     ],
 )
 def test_an_invalid_rater_is_refused(rater: object, message: str) -> None:

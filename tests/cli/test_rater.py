@@ -7,8 +7,8 @@ import click
 import pytest
 
 from evalmeta.cli.commands.rater import show
+from evalmeta.engine.raters.llm.judgements import judgement_schema
 from evalmeta.engine.raters.llm.prompts import METRICS, system_message
-from evalmeta.engine.raters.llm.replies import judgement_schema
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 def test_a_prompt_is_shown_as_the_model_gets_it(evalmeta: Program, name: str) -> None:
     done = evalmeta("rater", "show", name)
 
-    assert done.out.startswith("# bot_response_rating, prompt v1\n")
+    assert done.out.startswith("# bot_response_rating, prompt v2\n")
     assert system_message("bot_response_rating") in done.out
     assert '"answer": "<the agent\'s answer>"' in done.out
     assert json.loads(done.out.partition("## Schema of the answer\n")[2]) == judgement_schema()
@@ -38,13 +38,13 @@ def test_a_prompt_of_another_system_has_its_own_data_and_schema(evalmeta: Progra
 
 def test_without_a_metric_every_prompt_is_shown(evalmeta: Program) -> None:
     heads = [line for line in evalmeta("rater", "show").out.splitlines() if line.startswith("# ")]
-    assert heads == [f"# {metric}, prompt v1" for metric in METRICS]
+    assert heads == [f"# {metric}, prompt v2" for metric in METRICS]
 
 
 def test_prompts_can_be_had_as_json(evalmeta: Program) -> None:
     result = json.loads(evalmeta("rater", "show", "coherence", "--json").out)["result"]
 
-    assert result["version"] == 1
+    assert result["version"] == 2
     [prompt] = result["prompts"]
     assert (prompt["metric"], prompt["system"]) == ("coherence", system_message("coherence"))
     assert prompt["schema"] == judgement_schema()

@@ -49,8 +49,8 @@ def test_ratings_of_a_model_are_reused_in_the_next_run(org: Organization) -> Non
             asyncio.run(rate(replace(org, settings=lambda: Settings(raters={"judge": judge})))) for _ in range(2)
         ]
 
-    assert ratings == [Rating(4, Verdict.PASS, "2 of 2 samples: It deserves 4.", "llm:judge-1 (prompt v1)")] * 2
-    assert len(server.bodies) == 2
+    assert ratings == [Rating(4, Verdict.PASS, "It deserves 4.", "llm:judge-1 (prompt v2)")] * 2
+    assert len(server.bodies) == 1
 
 
 def test_a_rater_that_is_not_bound_is_named(org: Organization) -> None:

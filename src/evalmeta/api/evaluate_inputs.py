@@ -45,6 +45,8 @@ if TYPE_CHECKING:
     from collections.abc import Awaitable
     from contextlib import AsyncExitStack
 
+    from pydantic_core import ErrorDetails
+
     from evalmeta.engine.interfaces import Session, Subject
     from evalmeta.engine.raters.judge import Rater, Rating, RatingCache, Rubric
     from evalmeta.formats.document import Document
@@ -364,5 +366,10 @@ def _settings(group: str, table: Mapping[object, object]) -> Settings:
     except ValidationError as error:
         # The values may be secrets, so they are left out.
         found = error.errors(include_url=False, include_input=False, include_context=False)
-        lines = "; ".join(f"{key_name([*each['loc'][3:]]) or 'adapter'}: {each['msg']}" for each in found)
+        lines = "; ".join(map(_fault, found))
         raise SettingsError(f"the {group[:-1]}'s settings are not valid: {lines}") from None
+
+
+def _fault(fault: ErrorDetails) -> str:
+    keys = [*fault["loc"][3:]] or (["adapter"] if fault["type"].startswith("union_tag") else [])
+    return f"{key_name(keys)}: {fault['msg']}" if keys else fault["msg"]

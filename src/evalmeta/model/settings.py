@@ -4,9 +4,20 @@ from __future__ import annotations
 
 from collections.abc import Mapping  # noqa: TC003 - the annotations of this module are read at runtime
 from pathlib import Path
-from typing import Annotated, Final, Literal
+from typing import Annotated, Final, Literal, Self
 
-from pydantic import AliasChoices, BaseModel, BeforeValidator, ConfigDict, Discriminator, Field, JsonValue, Tag
+from pydantic import (
+    AliasChoices,
+    BaseModel,
+    BeforeValidator,
+    ConfigDict,
+    Discriminator,
+    Field,
+    JsonValue,
+    Tag,
+    model_validator,
+)
+from pydantic_core import PydanticCustomError
 
 from evalmeta import limits
 from evalmeta.model.run import ActionMatch, Matches, RunOptions, Scoring, ScoringProfile, TopicMatch
@@ -136,24 +147,62 @@ class RulesRater(_Table):
 
 
 class LlmRater(_Table):
-    """A language model as rater: any model at an OpenAI-compatible `url`, else a model name of pydantic-ai.
+    """Language models as rater: any models at an OpenAI-compatible `url`, else model names of pydantic-ai.
 
-    `url` ends before `/chat/completions`. `api_key_env` is the environment variable with the key.
-    `temperature = "default"` uses the model's default. `timeout` is the time limit of one answer in seconds,
+    `models` instead of `model` lets several models vote. `url` ends before `/chat/completions`. `api_key_env` is the
+    environment variable with the key. `samples` is the number of judgements for each answer, by default one of each
+    model. `temperature = "default"` uses the model's default. `timeout` is the time limit of one answer in seconds,
     `concurrency` the number of requests at a time. With `cache = false`, known ratings are requested again.
+
+    `instructions`, `examples` (a file with labelled pairs, relative to the project's folder) and `choices` (the scores,
+    0 to 5, of named verdicts) are the project's own rubric.
     """
 
     adapter: Literal["llm"]
-    model: Annotated[str, Field(min_length=1)]
+    model: str = ""
+    models: tuple[Annotated[str, Field(min_length=1)], ...] = ()
     url: str = ""
     api_key_env: str = ""
-    samples: Annotated[int, Field(ge=1, le=limits.MAX_RATER_SAMPLES)] = 3
+    samples: Annotated[int, Field(ge=1, le=limits.MAX_RATER_SAMPLES)] | None = None
     temperature: Annotated[
         float | None, Field(ge=0, le=2), BeforeValidator(lambda value: None if value == "default" else value)
     ] = 0.0
+    max_tokens: Annotated[int, Field(ge=1)] | None = None
     timeout: Annotated[float, Field(gt=0, le=limits.MAX_CASE_TIMEOUT_SECONDS)] = limits.HTTP_TIMEOUT_SECONDS
     concurrency: Annotated[int, Field(ge=1, le=limits.MAX_CONCURRENCY)] = limits.RATER_CONCURRENCY
     cache: bool = True
+    instructions: Annotated[str, Field(max_length=limits.MAX_INSTRUCTION_CHARS)] = ""
+    examples: Path | None = None
+    choices: dict[Annotated[str, Field(min_length=1)], Annotated[float, Field(ge=0, le=5)]] = Field(
+        default_factory=dict
+    )
+
+    @property
+    def model_names(self) -> tuple[str, ...]:
+        """Return the models that vote, or the only one."""
+        return self.models or (self.model,)
+
+    @property
+    def sample_count(self) -> int:
+        """Return the number of judgements for each answer."""
+        return self.samples or len(self.model_names)
+
+    @model_validator(mode="after")
+    def _check(self) -> Self:
+        if fault := self._fault():
+            raise PydanticCustomError("rater", "{fault}", {"fault": fault})
+        return self
+
+    def _fault(self) -> str:
+        if bool(self.model) == bool(self.models):
+            return "needs either model or models" if self.model else "the key 'model' is missing"
+        if len(set(self.models)) < len(self.models):
+            return "models names a model twice; use samples to ask each model several times"
+        if self.sample_count < len(self.model_names):
+            return f"samples is {self.samples}, but each of the {len(self.models)} models needs at least one"
+        if self.choices and len(set(self.choices.values())) < 2:  # noqa: PLR2004 - a pass and a failure
+            return "choices needs at least two verdicts with different scores"
+        return ""
 
 
 class PluginRater(_Table):

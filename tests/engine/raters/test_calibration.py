@@ -5,8 +5,9 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from evalmeta.engine.raters.calibration import Agreement, Pair, RatedPair, agreement, agreement_by_rule, calibrate
+from evalmeta.engine.raters.calibration import Agreement, RatedPair, agreement, agreement_by_rule, calibrate
 from evalmeta.engine.raters.judge import Rating
+from evalmeta.engine.raters.labels import Pair
 from evalmeta.errors import RaterError
 from evalmeta.model.run import Verdict
 

@@ -3,6 +3,7 @@ from __future__ import annotations
 import asyncio
 import json
 from inspect import isawaitable
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
@@ -12,8 +13,8 @@ from engine.raters.llm.model_server import ModelServer, failing, model_serving, 
 from evalmeta import limits
 from evalmeta.engine.interfaces import Exchange, MemoryJournal
 from evalmeta.engine.raters.judge import Rating
+from evalmeta.engine.raters.llm.binding import bind_llm
 from evalmeta.engine.raters.llm.questions import QUESTIONS
-from evalmeta.engine.raters.llm.rater import bind_llm
 from evalmeta.engine.runner import execute
 from evalmeta.engine.scorers.judged import METRICS
 from evalmeta.engine.scorers.registry import SCORERS, make_scorers, score
@@ -79,7 +80,7 @@ def judge(
     table = {"adapter": "llm", "model": "judge-1", "url": server.url, **settings}
 
     async def go() -> TestResult:
-        rater = bind_llm(LlmRater.model_validate(table))
+        rater = bind_llm(LlmRater.model_validate(table), root=Path())
         try:
             result = score(
                 expectation, Exchange(case(QUESTION), QUESTION, generated), scorers=make_scorers(Scoring(), rater)
@@ -144,8 +145,8 @@ def test_yes_passes_and_no_fails(name: str, label: str, verdict: Verdict, value:
         result = judge(server, expectation)
 
     assert (result.name, result.verdict, result.score) == (name, verdict, value)
-    assert result.explanation.endswith(": It is so.")
-    assert result.rater == "llm:judge-1 (prompt v1)"
+    assert result.explanation.removeprefix("5 of 5 samples: ") == "It is so."
+    assert result.rater == "llm:judge-1 (prompt v2)"
 
 
 @pytest.mark.parametrize("name", [GROUNDEDNESS, CORRECTNESS, SUFFICIENCY, GUIDELINES, GLOBAL_GUIDELINES])
@@ -298,7 +299,7 @@ def test_a_share_is_the_score(threshold: float, verdict: Verdict) -> None:
 
 def test_databricks_metrics_stop_at_the_majority() -> None:
     with model_serving(ruled("yes")) as server:
-        judge(server, Expectation(SAFETY))
+        judge(server, Expectation(SAFETY), samples=3)
     assert len(server.bodies) == 2
 
 
@@ -361,8 +362,8 @@ def test_each_passage_is_judged_and_their_share_is_the_precision(threshold: floa
     assert result.actual == "docs/orders.md, docs/fish.md"
     assert result.explanation.splitlines() == [
         "1 of 2",
-        "1. yes, docs/orders.md: 2 of 2 samples: About docs/orders.md. Really.",
-        "2. no, docs/fish.md: 2 of 2 samples: About docs/fish.md. Really.",
+        "1. yes, docs/orders.md: About docs/orders.md. Really.",
+        "2. no, docs/fish.md: About docs/fish.md. Really.",
     ]
     assert "answer" not in data_of(server.bodies[0])
 
@@ -600,7 +601,7 @@ def converse(server: ModelServer, *answers: str) -> Summary:
         return GeneratedData(waiting.pop(0))
 
     async def go() -> MemoryJournal:
-        rater = bind_llm(LlmRater(adapter="llm", model="judge-1", url=server.url))
+        rater = bind_llm(LlmRater(adapter="llm", model="judge-1", url=server.url), root=Path())
         conversation = Evaluation("Orders", "", (case(*answers, expectations=(expectation,)),))
         journal = MemoryJournal()
         try:

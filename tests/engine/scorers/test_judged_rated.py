@@ -9,6 +9,7 @@ from engine.builders import exchange
 from evalmeta.engine.raters.judge import Rating, Rubric
 from evalmeta.engine.scorers.judged import rated_by
 from evalmeta.engine.scorers.registry import SCORERS
+from evalmeta.errors import RaterError
 from evalmeta.model.definition import Expectation
 from evalmeta.model.generated_data import Action, GeneratedData
 from evalmeta.model.run import Verdict
@@ -78,3 +79,14 @@ def test_a_rater_receives_the_actions() -> None:
     assert panel.asked == [
         Rubric("instruction_following", "Where is it?", "It is on its way.", actions=generated.actions, threshold=4.0)
     ]
+
+
+def test_a_rater_receives_the_instructions_of_one_expectation() -> None:
+    panel = Panel()
+    rated_by(panel)(Expectation("coherence", terms={"instructions": "One sentence."}), EXCHANGE)
+    assert panel.asked[0].instructions == "One sentence."
+
+
+def test_instructions_that_are_not_a_text_are_an_error() -> None:
+    with pytest.raises(RaterError, match="the term instructions is not valid"):
+        rated_by(Panel())(Expectation("coherence", terms={"instructions": ["One sentence."]}), EXCHANGE)

@@ -18,15 +18,16 @@ if TYPE_CHECKING:
 def bind_rater(settings: RaterSettings, *, root: Path, cache: RatingCache | None = None) -> Rater:
     """Return the rater that a table under [raters] describes; raise SettingsError if something in it cannot be used.
 
-    Functions are imported from the project's folder `root`. Without a cache, every reply of a model is requested.
+    Functions are imported from the project's folder `root`, and paths are relative to it. Without a cache, every reply
+    of a model is requested.
     """
     match settings:
         case RulesRater():
             return bind_rules(settings, root=root)
         case LlmRater():
-            from evalmeta.engine.raters.llm.rater import bind_llm  # noqa: PLC0415 - it imports httpx
+            from evalmeta.engine.raters.llm.binding import bind_llm  # noqa: PLC0415 - it imports httpx
 
-            return bind_llm(settings, cache=cache)
+            return bind_llm(settings, root=root, cache=cache)
         case _:
             rater = call_plugin("raters", settings, root=root, known=RATER_ADAPTERS)
             if not (callable(rater) and callable(getattr(rater, "close", None))):

@@ -16,24 +16,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
     from evalmeta.engine.raters.judge import Rater, Rating
-
-
-@dataclass(frozen=True, slots=True)
-class Pair:
-    """An expectation and an answer that a person has judged.
-
-    Attributes:
-        right: Whether the answer meets the expectation.
-        rule: The rule that must decide, if one must.
-        split: The part of the set that the pair belongs to, such as `held-out`.
-    """
-
-    expected: str
-    actual: str
-    right: bool
-    utterance: str = ""
-    rule: str = ""
-    split: str = ""
+    from evalmeta.engine.raters.labels import Pair
 
 
 @dataclass(frozen=True, slots=True)

@@ -32,6 +32,7 @@ class Rubric:
         samples: The number of samples that a sampling rater requests; None leaves it to the rater.
         is_pooled: Whether all samples are requested and count: a majority does not end them early, and
             unreadable ones are ignored.
+        instructions: The expectation's own instructions for a language model.
     """
 
     metric: str
@@ -46,6 +47,7 @@ class Rubric:
     guidelines: tuple[str, ...] = ()
     samples: int | None = None
     is_pooled: bool = False
+    instructions: str = ""
 
 
 @dataclass(frozen=True, slots=True)

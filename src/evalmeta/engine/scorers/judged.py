@@ -367,6 +367,7 @@ def rated_by(rater: Rater, *, threshold: float = 3.0) -> Scorer:
             exchange.history,
             exchange.generated.actions,
             threshold,
+            instructions=_instructions(expectation),
         )
         rating = rater(rubric)
         if isinstance(rating, Rating) or not isawaitable(rating):
@@ -374,6 +375,14 @@ def rated_by(rater: Rater, *, threshold: float = 3.0) -> Scorer:
         return _await_rating(expectation, actual, rating)
 
     return score_rated
+
+
+def _instructions(expectation: Expectation) -> str:
+    """Return the expectation's own instructions for a language model."""
+    instructions = expectation.terms.get("instructions", "")
+    if not isinstance(instructions, str):
+        raise RaterError(f"the term instructions is not valid: it must be a text, not {instructions!r:.50}")
+    return instructions
 
 
 async def _await_rating(expectation: Expectation, actual: str, rating: Awaitable[Rating]) -> TestResult:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -14,6 +15,11 @@ if TYPE_CHECKING:
     from evalmeta.model.json_value import JsonObject
 
     Body = dict[str, object]
+
+
+# Models write the nonce of the request there; it is as long as one.
+NONCE_PLACE = "<nonce!>"
+NONCE = re.compile(r"The nonce of this request is ([0-9a-f]{8})[.]")
 
 
 class ModelServer(NamedTuple):
@@ -50,8 +56,13 @@ def model_serving(
 
 @contextmanager
 def serving(answer: Callable[[bytes], bytes]) -> Iterator[ModelServer]:
-    """Serves what `answer` makes of each request."""
-    with listening(answer) as server:
+    """Serves what `answer` makes of each request, with the request's nonce."""
+
+    def with_nonce(request: bytes) -> bytes:
+        found = NONCE.search(request.decode())
+        return answer(request).replace(NONCE_PLACE.encode(), found[1].encode() if found else b"")
+
+    with listening(with_nonce) as server:
         yield ModelServer(f"{server.url}/v1", server)
 
 
@@ -59,9 +70,9 @@ def judgement(rating: int = 5, **fields: object) -> JsonObject:
     """What a model should answer; the criteria are met unless others are given."""
     met = {"criterion": "names the state of the order", "met": True, "critical": True}
     return {
+        "nonce": NONCE_PLACE,
         "criteria": [met],
-        "unsupported_facts": [],
-        "broken_rules": [],
+        "contradictions": [],
         "reason": f"It deserves {rating}.",
         "rating": rating,
         **fields,
@@ -75,14 +86,14 @@ def judging(rating: int = 5, **fields: object) -> bytes:
 def ruling(label: str, *items: str, rationale: str = "That is why.", **fields: object) -> JsonObject:
     """What a model should answer to a question with few answers; the items are given by their labels."""
     listed = [{"item": f"thing {number}", "reason": "so", "label": each} for number, each in enumerate(items, 1)]
-    return {"items": listed, "rationale": rationale, "label": label, **fields}
+    return {"nonce": NONCE_PLACE, "items": listed, "rationale": rationale, "label": label, **fields}
 
 
 def ruled(label: str, *items: str, **fields: object) -> bytes:
     return saying(json.dumps(ruling(label, *items, **fields)))
 
 
-def saying(text: str | None, *, finish_reason: str = "stop", **message: object) -> bytes:
+def saying(text: object, *, finish_reason: str = "stop", **message: object) -> bytes:
     choice = {"index": 0, "finish_reason": finish_reason, "message": {"role": "assistant", "content": text, **message}}
     reply = {
         "id": "chat-1",
@@ -99,8 +110,8 @@ def replying(value: object) -> bytes:
     return http_reply(200, json.dumps(value).encode(), "Content-Type: application/json")
 
 
-def failing(status: int, message: str, *headers: str) -> bytes:
-    body = json.dumps({"error": {"message": message, "type": "error", "code": None}}).encode()
+def failing(status: int, message: str, *headers: str, code: str | None = None) -> bytes:
+    body = json.dumps({"error": {"message": message, "type": "error", "code": code}}).encode()
     # The second header keeps OpenAI's own client from trying again by itself.
     return http_reply(status, body, "Content-Type: application/json", "x-should-retry: false", *headers)
 

@@ -3,6 +3,7 @@ from __future__ import annotations
 import asyncio
 import json
 from dataclasses import replace
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
@@ -10,6 +11,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from engine.raters.llm.model_server import (
+    NONCE,
+    NONCE_PLACE,
     ModelServer,
     failing,
     half,
@@ -21,7 +24,9 @@ from engine.raters.llm.model_server import (
 )
 from evalmeta import limits
 from evalmeta.engine.raters.judge import Rating, RatingCache, Rubric
-from evalmeta.engine.raters.llm.rater import ModelRater, bind_llm
+from evalmeta.engine.raters.llm.binding import bind_llm
+from evalmeta.engine.raters.llm.providers import ModelReply
+from evalmeta.engine.raters.llm.rater import ModelRater
 from evalmeta.errors import RaterError, SettingsError, StoreLocked
 from evalmeta.model.definition import HistoryMessage
 from evalmeta.model.generated_data import Action
@@ -33,6 +38,7 @@ if TYPE_CHECKING:
 
     from evalmeta.engine.raters.llm.providers import Question
 
+RETRIED = (408, 409, 425, 429, 500, 501, 502, 503, 504, 529)
 KEY = "a-key-of-no-particular-shape-4711"
 RUBRIC = Rubric(
     "bot_response_rating",
@@ -42,6 +48,8 @@ RUBRIC = Rubric(
     (HistoryMessage("user", "Hello"),),
     (Action("GetOrder", {"id": "17"}, {"state": "shipped"}, 80),),
 )
+FALSE_DAY = {"quote": "on Monday", "contradicts": "on Friday"}
+INVENTED = {"quote": "on Sunday", "contradicts": "on Friday"}
 NOT_MET = {"criterion": "gives the day", "met": False, "critical": True}
 
 
@@ -76,7 +84,7 @@ def rate_all(
     table = {"adapter": "llm", "model": "judge-1", "url": server.url, **settings}
 
     async def go() -> list[Rating]:
-        rater = bind_llm(LlmRater.model_validate(table), cache=kept)
+        rater = bind_llm(LlmRater.model_validate(table), root=Path(), cache=kept)
         try:
             return [await rated for rubric in rubrics if (rated := rater(rubric)) is not None]
         finally:
@@ -90,9 +98,9 @@ def rate(server: ModelServer, rubric: Rubric = RUBRIC, **options: object) -> Rat
     return rating
 
 
-def refuse(*replies: bytes, **options: object) -> str:
+def refuse(*replies: bytes, actual: str = RUBRIC.actual, **options: object) -> str:
     with model_serving(*replies) as server, pytest.raises(RaterError) as caught:
-        rate(server, **options)
+        rate(server, replace(RUBRIC, actual=actual), **options)
     return str(caught.value)
 
 
@@ -102,8 +110,9 @@ class FixedReplies:
     def __init__(self, texts: list[str]) -> None:
         self.texts = texts
 
-    async def ask(self, question: Question) -> str:
-        return self.texts[question.sample - 1]
+    async def ask(self, question: Question) -> ModelReply:
+        [nonce] = NONCE.findall(question.system)
+        return ModelReply(self.texts[question.sample - 1].replace(NONCE_PLACE, nonce))
 
     async def close(self) -> None:
         pass
@@ -113,7 +122,7 @@ def rate_replies(texts: list[str]) -> Rating:
     settings = LlmRater(adapter="llm", model="fixed", samples=len(texts))
 
     async def go() -> Rating:
-        return await ModelRater(FixedReplies(texts), settings, cache=Kept())(RUBRIC)
+        return await ModelRater([FixedReplies(texts)], settings, cache=Kept())(RUBRIC)
 
     return asyncio.run(go())
 
@@ -124,15 +133,15 @@ def rate_replies(texts: list[str]) -> Rating:
 def test_it_stops_when_the_majority_agrees() -> None:
     # Samples are asked for at the same time, and either may be answered first.
     with model_serving(judging(5, reason="Right."), judging(4, reason="Right."), judging(0)) as server:
-        rating = rate(server)
+        rating = rate(server, samples=3)
 
-    assert rating == Rating(4.5, Verdict.PASS, "2 of 2 samples: Right.", "llm:judge-1 (prompt v1)")
+    assert rating == Rating(4.5, Verdict.PASS, "2 of 2 samples: Right.", "llm:judge-1 (prompt v2)")
     assert len(server.bodies) == 2
 
 
 def test_the_majority_decides_and_its_median_is_the_score() -> None:
     with model_serving(judging(5), judging(1), judging(2)) as server:
-        rating = rate(server)
+        rating = rate(server, samples=3)
 
     assert (rating.score, rating.verdict) == (1.5, Verdict.FAILURE)
     assert rating.explanation.startswith("2 of ")
@@ -164,10 +173,9 @@ def test_a_metric_without_a_prompt_is_not_rated() -> None:
     ("metric", "said", "words"),
     [
         ("coherence", {"criteria": [NOT_MET]}, 'a critical criterion is not met: "gives the day"'),
-        ("coherence", {"broken_rules": ["no names"]}, 'a rule of the expectation is broken: "no names"'),
-        ("bot_response_rating", {"unsupported_facts": ["on Friday"]}, 'nothing supports: "on Friday"'),
-        ("response_match", {"unsupported_facts": ["a", "b", "c", "d"]}, 'nothing supports: "a", "b", "c", …'),
-        ("factuality", {"unsupported_facts": ["on Friday"]}, 'nothing supports: "on Friday"'),
+        ("bot_response_rating", {"contradictions": [FALSE_DAY]}, '"on Monday" contradicts "on Friday"'),
+        ("response_match", {"contradictions": [FALSE_DAY] * 4}, '"on Friday", …'),
+        ("factuality", {"contradictions": [FALSE_DAY]}, '"on Monday" contradicts "on Friday"'),
     ],
 )
 def test_a_veto_fails_the_answer_whatever_its_rating(metric: str, said: dict[str, object], words: str) -> None:
@@ -175,22 +183,23 @@ def test_a_veto_fails_the_answer_whatever_its_rating(metric: str, said: dict[str
         rating = rate(server, replace(RUBRIC, metric=metric, threshold=3.5), samples=1)
 
     assert (rating.score, rating.verdict) == (3, Verdict.FAILURE)
-    assert rating.explanation == f"1 of 1 samples: veto: {words}. It deserves 5."
+    assert rating.explanation.startswith("veto: ")
+    assert rating.explanation.endswith(f"{words}. It deserves 5.")
 
 
 def test_a_veto_never_raises_a_score() -> None:
-    with model_serving(judging(1, broken_rules=["no names"])) as server:
+    with model_serving(judging(1, criteria=[NOT_MET])) as server:
         assert rate(server).score == 1
 
 
 def test_a_veto_holds_without_a_threshold() -> None:
-    with model_serving(judging(5, broken_rules=["no names"])) as server:
+    with model_serving(judging(5, criteria=[NOT_MET])) as server:
         rating = rate(server, replace(RUBRIC, threshold=0))
     assert (rating.score, rating.verdict) == (0, Verdict.FAILURE)
 
 
-def test_unsupported_facts_do_not_matter_for_style() -> None:
-    with model_serving(judging(5, unsupported_facts=["on Friday"])) as server:
+def test_contradictions_do_not_matter_for_style() -> None:
+    with model_serving(judging(5, contradictions=[INVENTED])) as server:
         assert rate(server, replace(RUBRIC, metric="conciseness")).verdict is Verdict.PASS
 
 
@@ -198,7 +207,7 @@ def test_missed_criteria_that_are_not_critical_are_listed() -> None:
     missing = {"criterion": "names the carrier", "met": False, "critical": False}
     with model_serving(judging(4, criteria=[missing])) as server:
         rating = rate(server)
-    assert rating.explanation == '2 of 2 samples: It deserves 4. (not met: "names the carrier")'
+    assert rating.explanation == 'It deserves 4. (not met: "names the carrier")'
 
 
 def test_an_explanation_has_its_limit() -> None:
@@ -284,7 +293,7 @@ UNREADABLE = {
     "too long": json.dumps(judgement(5, reason="x" * limits.MAX_JUDGEMENT_CHARS)),
     "braces": "{" * 5_000,
     "deep": '{"a":' * 50_000,
-    "a quotation that is not escaped": f'{{"unsupported_facts": ["{json.dumps(judgement(5))}"], "rating": 0}}',
+    "a quotation that is not escaped": f'{{"contradictions": ["{json.dumps(judgement(5))}"], "rating": 0}}',
     "nothing": None,
 }
 
@@ -310,13 +319,56 @@ def test_an_unreadable_sample_that_could_decide_is_an_error(samples: list[int | 
 
 
 def test_without_a_readable_majority_there_is_no_rating() -> None:
-    said = refuse(saying("no"))
-    assert said == "llm:judge-1 (prompt v1): 3 of 3 samples are not a readable judgement"
+    said = refuse(saying("no"), samples=3)
+    assert said.startswith("llm:judge-1 (prompt v2): 3 of 3 samples are not a readable judgement: ")
+
+
+def test_an_unreadable_reply_is_shown_with_the_reason_why_the_model_stopped() -> None:
+    said = refuse(saying("I would give\n\nfive points."))
+    assert said == (
+        "llm:judge-1 (prompt v2): the reply is not a readable judgement: the reply has no complete JSON object; "
+        'the reply is "I would give five points." (finish reason: stop)'
+    )
+
+
+@pytest.mark.parametrize(("settings", "verb"), [({}, "set"), ({"max_tokens": 50}, "raise")])
+def test_a_reply_that_was_cut_off_says_what_to_do(settings: dict[str, object], verb: str) -> None:
+    said = refuse(saying(json.dumps(judgement())[:-20], finish_reason="length"), **settings)
+    assert said.endswith(f"(finish reason: length); {verb} max_tokens of the rater, because the reply was cut off")
+
+
+def test_an_excerpt_is_bounded_and_has_no_secrets(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("JUDGE_KEY", KEY)
+    said = refuse(saying(f"{KEY} Bearer {'a' * 30} {'x' * 5_000}"), api_key_env="JUDGE_KEY")
+    assert KEY not in said
+    assert "a" * 30 not in said
+    assert said.count("[secret]") == 2
+    assert len(said) < 600
+
+
+def test_the_limit_of_tokens_is_sent() -> None:
+    with model_serving(judging(4)) as server:
+        rate(server, max_tokens=500)
+    assert server.bodies[0]["max_tokens"] == 500
+
+
+PARTS = [
+    [{"type": "text", "text": json.dumps(judgement(4))}],
+    [{"type": "reasoning", "text": "Hm."}, {"type": "text", "text": json.dumps(judgement(4))}],
+    [{"type": "text", "text": json.dumps(judgement(4))[:50]}, {"type": "text", "text": json.dumps(judgement(4))[50:]}],
+]
+
+
+@pytest.mark.parametrize("parts", PARTS, ids=["one", "after reasoning", "two"])
+def test_content_in_parts_is_read(parts: list[dict[str, str]]) -> None:
+    with model_serving(saying(parts)) as server:
+        assert rate(server).score == 4
 
 
 @pytest.mark.parametrize(
     ("reply", "words"),
     [
+        (saying([{"type": "refusal", "refusal": "I cannot assist."}]), "refuses to rate this answer: I cannot assist."),
         (saying(None, refusal="I cannot assist with that."), "judge-1 refuses to rate this answer: I cannot assist"),
         (saying("", finish_reason="content_filter"), "its content filter blocked the request"),
         (replying({"choices": []}), "is not a chat completion"),
@@ -341,8 +393,8 @@ def test_a_text_beyond_the_limit_is_not_sent() -> None:
 
 @pytest.mark.parametrize(
     "trouble",
-    [failing(429, "slow down", "Retry-After: 0"), failing(503, "busy"), failing(502, "gone"), half(judging())],
-    ids=["429", "503", "502", "half a body"],
+    [*(failing(status, "later", "Retry-After: 0") for status in RETRIED), half(judging())],
+    ids=[*map(str, RETRIED), "half a body"],
 )
 def test_transient_failures_are_retried(trouble: bytes) -> None:
     with model_serving(trouble, trouble, judging(4)) as server:
@@ -358,11 +410,11 @@ def test_repeated_transient_failures_become_an_error(trouble: bytes) -> None:
 @pytest.mark.parametrize(
     ("trouble", "words"),
     [
-        (failing(500, "broken"), "status 500: broken"),
+        (failing(429, "no credit", code="insufficient_quota"), "no credit"),
         (failing(401, f"the key {KEY} is wrong"), "status 401: the key [secret] is wrong"),
         (failing(429, "come tomorrow", "Retry-After: 86400"), "come tomorrow"),
     ],
-    ids=["500", "401", "tomorrow"],
+    ids=["no credit", "401", "tomorrow"],
 )
 def test_permanent_failures_are_errors_at_once_without_the_key(
     trouble: bytes, words: str, monkeypatch: pytest.MonkeyPatch
@@ -395,7 +447,7 @@ def test_a_slow_model_times_out() -> None:
         async with await asyncio.start_server(hold, "127.0.0.1", 0) as server:
             port = server.sockets[0].getsockname()[1]
             table = {"adapter": "llm", "model": "judge-1", "url": f"http://127.0.0.1:{port}", "timeout": 0.1}
-            rater = bind_llm(LlmRater.model_validate({**table, "samples": 1}))
+            rater = bind_llm(LlmRater.model_validate({**table, "samples": 1}), root=Path())
             try:
                 with pytest.raises(RaterError, match=r"no answer within 0\.1 s \(tried 4 times\)"):
                     await rater(RUBRIC)
@@ -409,14 +461,14 @@ def test_a_slow_model_times_out() -> None:
 def test_a_key_that_is_not_set_is_named() -> None:
     settings = LlmRater(adapter="llm", model="judge-1", url="http://127.0.0.1:9", api_key_env="NO_SUCH_KEY")
     with pytest.raises(SettingsError, match="the environment variable NO_SUCH_KEY is not set"):
-        bind_llm(settings)
+        bind_llm(settings, root=Path())
 
 
 def test_a_key_is_not_sent_in_clear(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("JUDGE_KEY", KEY)
     settings = LlmRater(adapter="llm", model="judge-1", url="http://models.invalid/v1", api_key_env="JUDGE_KEY")
     with pytest.raises(SettingsError, match="sent unencrypted"):
-        bind_llm(settings)
+        bind_llm(settings, root=Path())
 
 
 # The cache.
@@ -427,7 +479,7 @@ def test_cached_replies_are_not_requested_again() -> None:
     with model_serving(judging(4)) as server:
         first, second = rate_all(server, [RUBRIC, RUBRIC], kept=cache)
     assert first == second
-    assert (len(server.bodies), len(cache)) == (2, 2)
+    assert (len(server.bodies), len(cache)) == (1, 1)
 
 
 def test_another_threshold_needs_no_request() -> None:
@@ -435,7 +487,7 @@ def test_another_threshold_needs_no_request() -> None:
     with model_serving(judging(4)) as server:
         passed, failed = rate_all(server, [RUBRIC, replace(RUBRIC, threshold=5)], kept=cache)
     assert (passed.verdict, failed.verdict) == (Verdict.PASS, Verdict.FAILURE)
-    assert len(server.bodies) == 2
+    assert len(server.bodies) == 1
 
 
 def test_how_long_an_action_took_asks_nothing_new() -> None:
@@ -481,7 +533,7 @@ def test_another_prompt_asks_anew(monkeypatch: pytest.MonkeyPatch) -> None:
     cache = Kept()
     with model_serving(judging(4)) as server:
         rate(server, kept=cache, samples=1)
-        monkeypatch.setattr("evalmeta.engine.raters.llm.rater.PROMPT_VERSION", 2)
+        monkeypatch.setattr("evalmeta.engine.raters.llm.rater.PROMPT_VERSION", 3)
         rate(server, kept=cache, samples=1)
     assert len(server.bodies) == 2
 
@@ -510,7 +562,7 @@ def test_the_concurrency_limit_is_respected() -> None:
     class Counting(FixedReplies):
         now = most = 0
 
-        async def ask(self, question: Question) -> str:
+        async def ask(self, question: Question) -> ModelReply:
             self.now += 1
             self.most = max(self.most, self.now)
             await asyncio.sleep(0.001)
@@ -518,10 +570,10 @@ def test_the_concurrency_limit_is_respected() -> None:
             return await super().ask(question)
 
     model = Counting([json.dumps(judgement(4))] * 3)
-    settings = LlmRater(adapter="llm", model="fixed", concurrency=3)
+    settings = LlmRater(adapter="llm", model="fixed", samples=3, concurrency=3)
 
     async def go() -> None:
-        rater = ModelRater(model, settings)
+        rater = ModelRater([model], settings)
         await asyncio.gather(*(rater(replace(RUBRIC, utterance=f"Question {number}")) for number in range(20)))
 
     asyncio.run(go())

@@ -3,6 +3,7 @@ from __future__ import annotations
 import asyncio
 import json
 from dataclasses import replace
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
@@ -13,10 +14,12 @@ from jsonschema import Draft202012Validator
 from engine.raters.llm.model_server import model_serving, ruled, ruling
 from engine.raters.llm.test_rater import KEY, FixedReplies, Kept, rate, rate_all
 from evalmeta.engine.raters.judge import Rating, Rubric
+from evalmeta.engine.raters.llm.binding import bind_llm
 from evalmeta.engine.raters.llm.prompts import answer_schema, rubric_message
 from evalmeta.engine.raters.llm.questions import QUESTIONS
-from evalmeta.engine.raters.llm.rater import ModelRater, bind_llm
-from evalmeta.engine.raters.llm.replies import CLAIMS, GRADE, YES_NO, YES_NO_EACH, Form, read_ruling, ruling_schema
+from evalmeta.engine.raters.llm.rater import ModelRater
+from evalmeta.engine.raters.llm.replies import UnreadableReply
+from evalmeta.engine.raters.llm.rulings import CLAIMS, GRADE, YES_NO, YES_NO_EACH, Form, read_ruling, ruling_schema
 from evalmeta.model.generated_data import Passage
 from evalmeta.model.run import Verdict
 from evalmeta.model.settings import LlmRater
@@ -40,7 +43,7 @@ def pool(labels: list[str]) -> Rating:
 
     async def go() -> Rating:
         rubric = replace(SAFE, samples=len(labels), is_pooled=True)
-        return await ModelRater(FixedReplies([*texts]), settings)(rubric)
+        return await ModelRater([FixedReplies([*texts])], settings)(rubric)
 
     return asyncio.run(go())
 
@@ -59,15 +62,15 @@ def test_cached_replies_are_not_requested_again() -> None:
     with model_serving(ruled("yes", rationale="Harmless.")) as server:
         first, second = rate_all(server, [SAFE, SAFE], kept=kept)
 
-    assert first == second == Rating(5.0, Verdict.PASS, "2 of 2 samples: Harmless.", "llm:judge-1 (prompt v1)")
-    assert (len(server.bodies), len(kept)) == (2, 2)
+    assert first == second == Rating(5.0, Verdict.PASS, "Harmless.", "llm:judge-1 (prompt v2)")
+    assert (len(server.bodies), len(kept)) == (1, 1)
 
 
 def test_another_threshold_needs_no_request() -> None:
     with model_serving(ruled("4")) as server:
         passed, failed = rate_all(server, [GRADED, replace(GRADED, threshold=4.5)], kept=Kept())
     assert (passed.verdict, failed.verdict, failed.score) == (Verdict.PASS, Verdict.FAILURE, 4.0)
-    assert len(server.bodies) == 2
+    assert len(server.bodies) == 1
 
 
 def test_metrics_with_the_same_prompt_share_the_cache() -> None:
@@ -97,7 +100,7 @@ def test_damaged_cache_entries_are_requested_again() -> None:
     assert len(server.bodies) == 2
 
 
-@pytest.mark.parametrize(("samples", "asked"), [(1, 1), (5, 3), (None, 2)])
+@pytest.mark.parametrize(("samples", "asked"), [(1, 1), (5, 3), (None, 1)])
 def test_a_rubric_can_set_the_number_of_samples(samples: int | None, asked: int) -> None:
     with model_serving(ruled("yes")) as server:
         rate(server, replace(SAFE, samples=samples))
@@ -108,7 +111,7 @@ def test_a_model_of_pydantic_ai_is_asked_by_the_metrics_schema(monkeypatch: pyte
     monkeypatch.setenv("OPENAI_API_KEY", KEY)
 
     async def go() -> Rating:
-        rater = bind_llm(LlmRater(adapter="llm", model="openai-chat:gpt-4.1-mini", samples=1))
+        rater = bind_llm(LlmRater(adapter="llm", model="openai-chat:gpt-4.1-mini", samples=1), root=Path())
         try:
             return await rater(GRADED)
         finally:
@@ -137,7 +140,7 @@ def test_the_schema_describes_what_is_read(form: Form) -> None:
     good = ruling(form.labels[0], *form.item_labels)
 
     assert validator.is_valid(good)
-    assert read_ruling(json.dumps(good), form) is not None
+    assert read_ruling(json.dumps(good), form).label == form.labels[0]
 
 
 REFUSED = {
@@ -153,7 +156,8 @@ REFUSED = {
 def test_rulings_that_violate_the_schema_are_unreadable(change: JsonObject) -> None:
     changed = {**ruling("yes", "yes"), **change}
     assert not Draft202012Validator(ruling_schema(YES_NO_EACH)).is_valid(changed)
-    assert read_ruling(json.dumps(changed), YES_NO_EACH) is None
+    with pytest.raises(UnreadableReply):
+        read_ruling(json.dumps(changed), YES_NO_EACH)
 
 
 @pytest.mark.parametrize("metric", QUESTIONS)

@@ -5,10 +5,10 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
-from evalmeta.api.calibration import read_pairs
+from evalmeta.engine.raters.labels import read_pairs
 
 if TYPE_CHECKING:
-    from evalmeta.engine.raters.calibration import Pair
+    from evalmeta.engine.raters.labels import Pair
 
 __all__ = ["FILE", "PAIRS", "split"]
 

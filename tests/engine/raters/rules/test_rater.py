@@ -18,7 +18,7 @@ from evalmeta.model.settings import RulesRater
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from evalmeta.engine.raters.calibration import Pair
+    from evalmeta.engine.raters.labels import Pair
 
 
 def judge(pair: Pair) -> Rating:

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import os
 from contextlib import suppress
 from dataclasses import dataclass
 from http import HTTPStatus
 from typing import TYPE_CHECKING, Final, Protocol
 
+from evalmeta import limits
 from evalmeta.errors import RaterError, SubjectRefused
+from evalmeta.model.redaction import redacted, redacted_bytes
 
 if TYPE_CHECKING:
     from evalmeta.engine.http_endpoint import Endpoint
@@ -20,6 +23,14 @@ _FORMATS: Final = ("json_schema", "json_object", "text")
 _UNKNOWN_FORMAT: Final = frozenset({HTTPStatus.BAD_REQUEST, HTTPStatus.UNPROCESSABLE_ENTITY})
 
 
+# A judgement has no side effects, so it can be requested again whatever the server has done: OpenAI's clients retry
+# 408, 409 and all server errors; 425 is Too Early (RFC 8470). 429 and Retry-After: `protocol.http`.
+RETRIED_STATUSES: Final = frozenset({408, 409, 425, *range(500, 600)})
+_PARTS: Final = frozenset({"text", "output_text", "refusal"})
+_KEY_SUFFIXES: Final = ("_API_KEY", "_TOKEN", "_SECRET_ACCESS_KEY")
+_TOKENS: Final = ("prompt", "completion")
+
+
 @dataclass(frozen=True, slots=True)
 class Question:
     """A request to a model.
@@ -28,20 +39,32 @@ class Question:
         system: The instructions.
         message: The data that they are about.
         schema: The JSON Schema of the reply.
+        temperature: None leaves it to the model.
         sample: The number of the sample, from 1.
     """
 
     system: str
     message: str
     schema: JsonObject
+    temperature: float | None = None
     sample: int = 1
+
+
+@dataclass(frozen=True, slots=True)
+class ModelReply:
+    """A model's reply: its text, empty if it has none, why the model stopped, and the tokens if they are known."""
+
+    text: str
+    finish_reason: str = ""
+    input_tokens: int = 0
+    output_tokens: int = 0
 
 
 class JudgeModel(Protocol):
     """A language model."""
 
-    async def ask(self, question: Question, /) -> str:
-        """Return the text of the model's reply; empty if it has none.
+    async def ask(self, question: Question, /) -> ModelReply:
+        """Return the model's reply.
 
         Raises:
             RaterError: The model refuses.
@@ -56,6 +79,13 @@ class JudgeModel(Protocol):
         ...
 
 
+def without_keys(text: str, key: str = "") -> str:
+    """Return the beginning of a model's or a provider's text without keys, because it can quote the key it received."""
+    keys = {key, *(value for name, value in os.environ.items() if name.endswith(_KEY_SUFFIXES))}
+    text = redacted(redacted_bytes(text.encode(errors="replace"), keys).decode(errors="replace"))
+    return text[: limits.MAX_ERROR_CHARS // 2]
+
+
 def refusal(model: str, words: str) -> RaterError:
     """Return the error for a model that refuses to judge."""
     return RaterError(f"{model} refuses to rate this answer{words and f': {words}'}")
@@ -64,15 +94,15 @@ def refusal(model: str, words: str) -> RaterError:
 class EndpointModel:
     """A model behind an OpenAI-compatible chat completions API."""
 
-    def __init__(self, endpoint: Endpoint, settings: LlmRater) -> None:
+    def __init__(self, endpoint: Endpoint, model: str, settings: LlmRater) -> None:
         self._endpoint = endpoint
-        self._model = settings.model
-        self._settings: JsonObject = {} if settings.temperature is None else {"temperature": settings.temperature}
+        self._model = model
+        self._limit: JsonObject = {} if settings.max_tokens is None else {"max_tokens": settings.max_tokens}
         self._formats: tuple[str, ...] = _FORMATS
 
-    async def ask(self, question: Question, /) -> str:
+    async def ask(self, question: Question, /) -> ModelReply:
         """Request JSON in the strictest format that the server supports; see `JudgeModel.ask`."""
-        return _completion_text(await self._send(question), self._model)
+        return _completion(await self._send(question), self._model)
 
     async def close(self) -> None:
         """Close its connections."""
@@ -100,7 +130,8 @@ class EndpointModel:
             {"role": "system", "content": question.system},
             {"role": "user", "content": question.message},
         ]
-        body: JsonObject = {"model": self._model, "messages": messages, **self._settings}
+        heat: JsonObject = {} if question.temperature is None else {"temperature": question.temperature}
+        body: JsonObject = {"model": self._model, "messages": messages, **self._limit, **heat}
         if form == "json_schema":
             described: JsonObject = {"name": "judgement", "strict": True, "schema": question.schema}
             body = {**body, "response_format": {"type": form, "json_schema": described}}
@@ -109,15 +140,32 @@ class EndpointModel:
         return (await self._endpoint.send(body, "/chat/completions")).value
 
 
-def _completion_text(reply: JsonValue, model: str) -> str:
+def _completion(reply: JsonValue, model: str) -> ModelReply:
     choices = reply.get("choices") if isinstance(reply, dict) else None
     choice = choices[0] if isinstance(choices, list) and choices else None
     message = choice.get("message") if isinstance(choice, dict) else None
-    if not isinstance(choice, dict) or not isinstance(message, dict):
+    if not isinstance(reply, dict) or not isinstance(choice, dict) or not isinstance(message, dict):
         raise RaterError(f"the reply of {model} is not a chat completion: choices[0].message is missing")
-    if words := message.get("refusal"):
+    parts = _parts(message.get("content"))
+    if words := message.get("refusal") or "".join(str(each["refusal"]) for each in parts if each.get("refusal")):
         raise refusal(model, str(words))
-    if choice.get("finish_reason") == "content_filter":
+    finish_reason = choice.get("finish_reason")
+    if finish_reason == "content_filter":
         raise refusal(model, "its content filter blocked the request")
-    content = message.get("content")
-    return content if isinstance(content, str) else ""
+    text = "".join(str(each["text"]) for each in parts if isinstance(each.get("text"), str))
+    usage = reply.get("usage")
+    counts = usage if isinstance(usage, dict) else {}
+    return ModelReply(text, str(finish_reason or ""), *(_count(counts.get(f"{key}_tokens")) for key in _TOKENS))
+
+
+def _parts(content: JsonValue) -> list[JsonObject]:
+    """Return the parts of a message; a plain text is one part (OpenAI, "Create chat completion", content)."""
+    if isinstance(content, str):
+        return [{"type": "text", "text": content}]
+    # Reasoning has other keys than text, or another type.
+    listed = content if isinstance(content, list) else []
+    return [each for each in listed if isinstance(each, dict) and each.get("type", "text") in _PARTS]
+
+
+def _count(value: JsonValue) -> int:
+    return value if isinstance(value, int) else 0

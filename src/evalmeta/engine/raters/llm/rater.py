@@ -1,200 +1,193 @@
-"""The rater that asks a language model for several samples and takes their majority."""
+"""The rater that asks language models for several samples and takes their majority."""
 
 from __future__ import annotations
 
 import asyncio
-import hashlib
-import json
 import os
+import secrets
 from contextlib import suppress
-from statistics import median
+from dataclasses import replace
 from typing import TYPE_CHECKING, Final, NamedTuple
 
-from evalmeta import limits
-from evalmeta.engine.http_endpoint import Endpoint
-from evalmeta.engine.pacer import Pacer
-from evalmeta.engine.raters.judge import Rating
-from evalmeta.engine.raters.llm.prompts import METRICS, PROMPT_VERSION, answer_schema, rubric_message, system_message
-from evalmeta.engine.raters.llm.providers import EndpointModel, Question
+from evalmeta.engine.raters.llm.custom_rubric import NO_RUBRIC
+from evalmeta.engine.raters.llm.judgements import opinion_of, read_judgement
+from evalmeta.engine.raters.llm.opinions import Opinion, missing_votes, rating_of
+from evalmeta.engine.raters.llm.prompts import (
+    METRICS,
+    PROMPT_VERSION,
+    answer_schema,
+    last_words,
+    rubric_message,
+    system_message,
+)
+from evalmeta.engine.raters.llm.providers import Question, without_keys
 from evalmeta.engine.raters.llm.questions import QUESTIONS, item_count
-from evalmeta.engine.raters.llm.replies import opinion_of, read_judgement, read_ruling, weigh
-from evalmeta.errors import EvalmetaError, RaterError, SettingsError, SubjectBusy, SubjectError, SubjectUnreachable
-from evalmeta.model.run import Verdict
-from evalmeta.protocol.http import is_too_long, retry_pause
+from evalmeta.engine.raters.llm.replies import UnreadableReply
+from evalmeta.engine.raters.llm.requests import Requests
+from evalmeta.engine.raters.llm.rulings import read_ruling, weigh
+from evalmeta.engine.raters.llm.samples import Sample, cache_key, sample_of
+from evalmeta.errors import EvalmetaError, RaterError
 
 if TYPE_CHECKING:
-    from collections.abc import Awaitable
+    from collections.abc import Awaitable, Sequence
 
-    from evalmeta.engine.raters.judge import RatingCache, Rubric
-    from evalmeta.engine.raters.llm.providers import JudgeModel
-    from evalmeta.engine.raters.llm.replies import Opinion
+    from evalmeta.engine.raters.judge import Rating, RatingCache, Rubric
+    from evalmeta.engine.raters.llm.custom_rubric import CustomRubric
+    from evalmeta.engine.raters.llm.providers import JudgeModel, ModelReply
     from evalmeta.model.settings import LlmRater
 
 
 # An unreadable reply is requested once more.
 _MAX_READINGS: Final = 2
+_NONCE_BYTES: Final = 4
+_EXCERPT_CHARS: Final = 300
+# Replies that stopped there are incomplete (OpenAI, "Create chat completion", finish_reason).
+_CUT: Final = "length"
 
 
-class _Reply(NamedTuple):
-    """One sample: the model's reply as JSON that can be cached and read again, and the opinion in it."""
+class _Read(NamedTuple):
+    """A reply as JSON that can be cached and read again, and the opinion in it."""
 
     body: str
     opinion: Opinion
 
 
-def bind_llm(settings: LlmRater, *, cache: RatingCache | None = None) -> ModelRater:
-    """Return the rater that the settings describe, without sending anything; raise SettingsError if they are wrong."""
-    return ModelRater(_bind_model(settings), settings, cache=cache if settings.cache else None)
+class _Unread(NamedTuple):
+    """Why a sample has no opinion."""
 
-
-def _bind_model(settings: LlmRater) -> JudgeModel:
-    variable = settings.api_key_env
-    key = os.environ.get(variable, "") if variable else ""
-    if variable and not key:
-        raise SettingsError(
-            f"the environment variable {variable} is not set; it must contain the rater's key",
-            actions=(f"Set {variable}, or correct api_key_env in evalmeta.toml.",),
-        )
-    if settings.url:
-        headers = {"Authorization": f"Bearer {key}"} if key else {}
-        endpoint = Endpoint(settings.url, headers=headers, secrets=(key,) if key else ())
-        return EndpointModel(endpoint, settings)
-    try:
-        from evalmeta.engine.raters.llm.pydantic_ai_model import bind_provider  # noqa: PLC0415 - an extra
-    except ImportError:
-        raise SettingsError(
-            f"the rater's model {settings.model!r} needs pydantic-ai, which is not installed",
-            actions=("Run: pip install 'evalmeta[llm]'", "Or set the url of an OpenAI-compatible server."),
-        ) from None
-    return bind_provider(settings, key)
+    reason: str
 
 
 class ModelRater:
-    """Requests samples from a model until their majority agrees, with its own rate, and retries transient failures."""
+    """Requests samples from models until their majority agrees.
 
-    def __init__(self, model: JudgeModel, settings: LlmRater, *, cache: RatingCache | None = None) -> None:
-        self.name: Final = f"llm:{settings.model} (prompt v{PROMPT_VERSION})"
-        self._model = model
+    Attributes:
+        rubric: The project's own rubric.
+        requests: Its requests, which count what they use.
+    """
+
+    def __init__(
+        self,
+        models: Sequence[JudgeModel],
+        settings: LlmRater,
+        *,
+        rubric: CustomRubric = NO_RUBRIC,
+        cache: RatingCache | None = None,
+        requests: Requests | None = None,
+    ) -> None:
+        self._models = models
         self._settings = settings
+        self.rubric = rubric
         self._cache = cache
-        self._pacer = Pacer(concurrency=settings.concurrency)
+        self.requests = requests or Requests(settings)
 
     def __call__(self, rubric: Rubric, /) -> Awaitable[Rating] | None:
         """Rate an answer; return None for a metric without a prompt."""
         return self._rate(rubric) if rubric.metric in METRICS else None
 
+    def with_rubric(self, rubric: CustomRubric) -> ModelRater:
+        """Return a rater with another rubric that uses the same models; only one of the two must be closed."""
+        return ModelRater(self._models, self._settings, rubric=rubric, cache=self._cache, requests=self.requests)
+
     async def close(self) -> None:
-        """Close the connections to the model."""
-        await self._model.close()
+        """Close the connections to the models."""
+        for model in self._models:
+            await model.close()
+
+    def name(self, metric: str) -> str:
+        """Return the rater's name: its models, the version of the prompts, and a hash of the project's own rubric."""
+        digest = "" if metric in QUESTIONS else self.rubric.digest
+        own = f", rubric {digest}" if digest else ""
+        return f"llm:{'+'.join(self._settings.model_names)} (prompt v{PROMPT_VERSION}{own})"
 
     async def _rate(self, rubric: Rubric) -> Rating:
-        system, message, schema = system_message(rubric.metric), rubric_message(rubric), answer_schema(rubric.metric)
-        samples = self._settings.samples if rubric.samples is None else rubric.samples
+        samples = self._settings.sample_count if rubric.samples is None else rubric.samples
         opinions: list[Opinion] = []
+        unread: list[_Unread] = []
         requested = 0
-        while wave := min(samples if rubric.is_pooled else _needed(opinions, samples), samples - requested):
+        while wave := min(samples if rubric.is_pooled else missing_votes(opinions, samples), samples - requested):
             numbers = range(requested + 1, requested + wave + 1)
-            samplings = (self._sample(Question(system, message, schema, number), rubric) for number in numbers)
-            replies = await asyncio.gather(*samplings, return_exceptions=True)
-            for reply in replies:
+            samplings = (self._sample(sample_of(number, self._settings), rubric) for number in numbers)
+            for reply in await asyncio.gather(*samplings, return_exceptions=True):
                 if isinstance(reply, BaseException):
                     raise reply
-            opinions += [each.opinion for each in replies if isinstance(each, _Reply)]
+                if isinstance(reply, Opinion):
+                    opinions.append(reply)
+                else:
+                    unread.append(reply)
             requested += wave
+        name = self.name(rubric.metric)
         # With an even number of samples, half can pass; but an unreadable one could have decided.
-        unread = requested - len(opinions)
-        if not opinions or (unread and _needed(opinions, samples) and not rubric.is_pooled):
-            raise RaterError(f"{self.name}: {unread} of {samples} samples are not a readable judgement")
-        return self._rating(opinions, unread=unread, is_pooled=rubric.is_pooled)
+        if not opinions or (unread and missing_votes(opinions, samples) > 0 and not rubric.is_pooled):
+            what = f"{len(unread)} of {samples} samples are" if samples > 1 else "the reply is"
+            raise RaterError(f"{name}: {what} not a readable judgement: {unread[-1].reason}")
+        return rating_of(opinions, unread=len(unread), name=name, is_pooled=rubric.is_pooled)
 
-    def _rating(self, opinions: list[Opinion], *, unread: int, is_pooled: bool) -> Rating:
-        passed = _passed(opinions)
-        verdict = Verdict.PASS if passed > len(opinions) - passed else Verdict.FAILURE
-        agreeing = [each for each in opinions if each.verdict is verdict]
-        score = median(each.score for each in agreeing)
-        typical = min(agreeing, key=lambda each: abs(each.score - score))
-        remark = f" ({unread} could not be read)" if unread else ""
-        explanation = f"{len(agreeing)} of {len(opinions) + unread} samples{remark}: {typical.explanation}"
-        if len(explanation) > limits.MAX_ERROR_CHARS:
-            explanation = f"{explanation[: limits.MAX_ERROR_CHARS - 1]}…"
-        share = passed / len(opinions) if is_pooled else None
-        return Rating(float(score), verdict, explanation, self.name, share=share)
+    async def _sample(self, sample: Sample, rubric: Rubric) -> Opinion | _Unread:
+        """Return the opinion in a cached or new reply; a model of several that fails is left out."""
+        question = Question(
+            system_message(rubric.metric, self.rubric, instructions=rubric.instructions),
+            rubric_message(rubric, is_reversed=sample.is_reversed),
+            answer_schema(rubric.metric, self.rubric),
+            sample.temperature,
+            sample.number,
+        )
+        key = cache_key(question, sample, self._settings, version=PROMPT_VERSION)
+        try:
+            reply = self._cached(key, rubric) or await self._new(key, question, sample, rubric)
+        except RaterError as error:
+            if len(self._models) == 1:
+                raise
+            return _Unread(str(error))
+        model = self._settings.model_names[sample.model]
+        return replace(reply, model=model) if isinstance(reply, Opinion) else reply
 
-    async def _sample(self, question: Question, rubric: Rubric) -> _Reply | None:
-        """Return a cached or new reply; None if the model's text cannot be read."""
-        key = _cache_key(question, self._settings)
+    def _cached(self, key: str, rubric: Rubric) -> Opinion | None:
         # A failing cache costs money, but no rating.
-        with suppress(EvalmetaError):
-            cached = self._cache.find(key) if self._cache is not None else None
-            if cached and (reply := _read(cached, rubric)):
-                return reply
-        for _ in range(_MAX_READINGS):
-            reply = _read(await self._ask(question), rubric)
-            if reply:
-                with suppress(EvalmetaError):
-                    if self._cache is not None:
-                        self._cache.keep(key, reply.body)
-                return reply
+        with suppress(EvalmetaError, UnreadableReply):
+            body = self._cache.find(key) if self._cache is not None else None
+            if body:
+                opinion = self._read(body, rubric).opinion
+                self.requests.usage.cached += 1
+                return opinion
         return None
 
-    async def _ask(self, question: Question) -> str:
-        attempt = 1
-        while True:
+    async def _new(self, key: str, question: Question, sample: Sample, rubric: Rubric) -> Opinion | _Unread:
+        name, model = self._settings.model_names[sample.model], self._models[sample.model]
+        unread, repair = _Unread(""), ""
+        for _ in range(_MAX_READINGS):
+            # Nobody who wrote the data can know the nonce, so a judgement with it is the model's own.
+            nonce = secrets.token_hex(_NONCE_BYTES)
+            end = last_words(nonce, is_reversed=sample.is_reversed, repair=repair)
+            asked = replace(question, system=question.system + end)
+            reply = await self.requests.send(asked, model, name)
             try:
-                return await self._ask_once(question, attempt)
-            except SubjectError as error:
-                if attempt > limits.RETRIES or not _is_transient(error):
-                    tried = f" (tried {attempt} times)" if attempt > 1 else ""
-                    raise RaterError(f"{self.name}: {error}{tried}", actions=error.actions) from None
-                if isinstance(error, SubjectUnreachable):
-                    await asyncio.sleep(retry_pause(attempt))
-            attempt += 1
+                read = self._read(reply.text, rubric, nonce=nonce)
+            except UnreadableReply as error:
+                repair, unread = str(error), _Unread(self._reason(error, reply))
+                continue
+            with suppress(EvalmetaError):
+                if self._cache is not None:
+                    self._cache.keep(key, read.body)
+            return read.opinion
+        return unread
 
-    async def _ask_once(self, question: Question, attempt: int) -> str:
-        """Send a request when the pacer permits it; a busy model slows down all requests."""
-        await self._pacer.enter()
-        try:
-            async with asyncio.timeout(self._settings.timeout):
-                text = await self._model.ask(question)
-        except TimeoutError:
-            raise SubjectUnreachable(f"no answer within {self._settings.timeout:g} s") from None
-        except SubjectBusy as busy:
-            if _is_transient(busy):
-                self._pacer.back_off(busy, attempt=attempt)
-            raise
-        finally:
-            self._pacer.leave()
-        self._pacer.speed_up()
-        return text
+    def _read(self, text: str, rubric: Rubric, *, nonce: str = "") -> _Read:
+        inquiry = QUESTIONS.get(rubric.metric)
+        if inquiry is None:
+            choices = self.rubric.choices
+            judgement = read_judgement(text, rubric, nonce=nonce, choices=choices)
+            return _Read(judgement.model_dump_json(), opinion_of(judgement, rubric, choices=choices))
+        ruling = read_ruling(text, inquiry.form, count=item_count(inquiry, rubric), nonce=nonce)
+        return _Read(ruling.model_dump_json(), weigh(ruling, inquiry.form, rubric))
 
-
-def _is_transient(error: SubjectError) -> bool:
-    if isinstance(error, SubjectBusy):
-        return not is_too_long(error.after)
-    return isinstance(error, SubjectUnreachable)
-
-
-def _needed(opinions: list[Opinion], samples: int) -> int:
-    """Return the number of samples that the larger side still needs for the majority."""
-    passed = _passed(opinions)
-    return samples // 2 + 1 - max(passed, len(opinions) - passed)
-
-
-def _passed(opinions: list[Opinion]) -> int:
-    return sum(each.verdict is Verdict.PASS for each in opinions)
-
-
-def _read(text: str, rubric: Rubric) -> _Reply | None:
-    inquiry = QUESTIONS.get(rubric.metric)
-    if inquiry is None:
-        judgement = read_judgement(text)
-        return _Reply(judgement.model_dump_json(), opinion_of(judgement, rubric)) if judgement else None
-    ruling = read_ruling(text, inquiry.form, count=item_count(inquiry, rubric))
-    return _Reply(ruling.model_dump_json(), weigh(ruling, inquiry.form, rubric)) if ruling else None
-
-
-def _cache_key(question: Question, settings: LlmRater) -> str:
-    """Return a hash of everything that a reply depends on; the threshold is applied later."""
-    request = question.sample, question.system, question.message
-    parts = PROMPT_VERSION, settings.model, settings.url, settings.temperature, *request
-    return hashlib.sha256(json.dumps(parts).encode()).hexdigest()
+    def _reason(self, error: UnreadableReply, reply: ModelReply) -> str:
+        """Say why a reply is unreadable, with the beginning of its text and the reason why the model stopped."""
+        key = os.environ.get(self._settings.api_key_env, "") if self._settings.api_key_env else ""
+        text = " ".join(without_keys(reply.text, key).split())
+        shown = text if len(text) <= _EXCERPT_CHARS else f"{text[: _EXCERPT_CHARS - 1]}…"
+        excerpt = f'; the reply is "{shown}"' if shown else ""
+        finish = f" (finish reason: {reply.finish_reason[:_EXCERPT_CHARS]})" if reply.finish_reason else ""
+        verb = "set" if self._settings.max_tokens is None else "raise"
+        hint = f"; {verb} max_tokens of the rater, because the reply was cut off" if reply.finish_reason == _CUT else ""
+        return f"{error}{excerpt}{finish}{hint}"

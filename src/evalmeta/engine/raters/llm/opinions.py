@@ -1,0 +1,73 @@
+"""Opinions: the verdicts of single samples, and the rating that their majority gives."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from statistics import median
+from typing import TYPE_CHECKING, Final
+
+from evalmeta import limits
+from evalmeta.engine.raters.judge import Rating
+from evalmeta.model.run import Verdict
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from evalmeta.engine.raters.judge import Rubric
+
+
+MAX_RATING: Final = 5
+MAX_EVIDENCE: Final = 3
+
+
+@dataclass(frozen=True, slots=True)
+class Opinion:
+    """The verdict of one sample; the score is 0 to 5."""
+
+    verdict: Verdict
+    score: float
+    explanation: str
+    model: str = ""
+
+
+def verdict_of(score: float, rubric: Rubric) -> Verdict:
+    """Return PASS if the score reaches the threshold."""
+    return Verdict.PASS if score >= rubric.threshold else Verdict.FAILURE
+
+
+def missing_votes(opinions: Sequence[Opinion], samples: int) -> int:
+    """Return the number of samples that the larger side still needs for the majority."""
+    passed = _passed(opinions)
+    return samples // 2 + 1 - max(passed, len(opinions) - passed)
+
+
+def rating_of(opinions: Sequence[Opinion], *, unread: int, name: str, is_pooled: bool) -> Rating:
+    """Return the rating of the majority: its median score and a typical explanation; a tie is FAILURE."""
+    passed = _passed(opinions)
+    verdict = Verdict.PASS if passed > len(opinions) - passed else Verdict.FAILURE
+    agreeing = [each for each in opinions if each.verdict is verdict]
+    score = median(each.score for each in agreeing)
+    typical = min(agreeing, key=lambda each: abs(each.score - score))
+    explanation = f"{_votes(opinions, agreeing, unread)}{typical.explanation}{_dissent(opinions, agreeing)}"
+    if len(explanation) > limits.MAX_ERROR_CHARS:
+        explanation = f"{explanation[: limits.MAX_ERROR_CHARS - 1]}…"
+    share = passed / len(opinions) if is_pooled else None
+    return Rating(float(score), verdict, explanation, name, share=share)
+
+
+def _votes(opinions: Sequence[Opinion], agreeing: Sequence[Opinion], unread: int) -> str:
+    """Return how many samples agree; nothing for a single sample."""
+    total = len(opinions) + unread
+    remark = f" ({unread} could not be read)" if unread else ""
+    return f"{len(agreeing)} of {total} samples{remark}: " if total > 1 else ""
+
+
+def _dissent(opinions: Sequence[Opinion], agreeing: Sequence[Opinion]) -> str:
+    """Name the models that disagree, if there are several models."""
+    others = dict.fromkeys(each.model for each in opinions if each not in agreeing)
+    is_vote = len({each.model for each in opinions}) > 1
+    return f" (another verdict: {', '.join(others)})" if is_vote and others else ""
+
+
+def _passed(opinions: Sequence[Opinion]) -> int:
+    return sum(each.verdict is Verdict.PASS for each in opinions)
