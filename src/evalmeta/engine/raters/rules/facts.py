@@ -1,4 +1,4 @@
-"""Facts that can be compared exactly: numbers with their units, times, dates and codes."""
+"""Facts that can be compared exactly: numbers with their units, times, dates, codes and addresses."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from evalmeta.engine.raters.rules.vocabulary import MONTHS
 from evalmeta.engine.raters.rules.words import with_digits
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterator, Sequence
 
 
 _CACHED_TEXTS: Final = 32  # a rating asks several times for the facts of its three texts
@@ -26,6 +26,11 @@ _ALL_SCALES: Final = {**_SCALES, **_BIG_SCALES, "milliarden": 9, "milliards": 9}
 
 _MONTH: Final = "|".join(sorted(map(re.escape, MONTHS), key=len, reverse=True))
 _SCALE: Final = "|".join(sorted((scale for scale in _ALL_SCALES if len(scale) > 1), key=len, reverse=True))
+# Capital words before a number that do not make it a code.
+_NO_CODES: Final = (
+    r"USD|EUR|GBP|CHF|JPY|INR|CAD|AUD|ID|NO|NR|AM|PM|AT|ON|IN|OF|TO|BY|IS|UP|FOR|AND|OR|THE|DAY|YOU|ARE|WAS|ALL|NOT|GET"
+    r"|PAY|BUT|MON|TUE|WED|THU|FRI|SAT|SUN|JAN|FEB|MAR|APR|MAY|JUN|JUL|AUG|SEP|OCT|NOV|DEC|US|CA|A"
+)
 _MONEY: Final = r"(?:\b(?:US|CA|A))?\$|[€£¥₹]|\b(?:USD|EUR|GBP|CHF|JPY|INR|CAD|AUD)\b"
 
 
@@ -124,7 +129,8 @@ _FACT: Final = re.compile(
     r"|(?<![\w.])(?P<phone>\+\d[\d\s()./-]{6,18}\d|\d{3}[\s.-]\d{4}"
     r"|\(?\d{3}\)?[\s.-]\d{3}[\s.-]\d{4})(?![\w.,]\d)(?!\d)"
     rf"|(?P<code>(?<!\w)(?!\d+(?:{UNIT_PATTERN})\b)"
-    r"(?:(?:(?!EUR|USD|GBP|CHF)[A-Za-z]+)[-_#]?\d[\w-]*|\d+[A-Za-z]\w{4,}|\d{1,4}(?:\.\d{1,2}){2,5}(?!\.?\d)|\d{1,3}(?:\.\d{1,3}){3}(?!\.?\d)|(?-i:\d{1,4}[A-FHJLP-SU-Z]))\b)"
+    rf"(?:(?-i:(?!(?:{_NO_CODES})\b)[A-Z]{{2,3}})\s\d{{2,6}}(?![\w%]|[.,:]\d)|"
+    r"(?:(?!EUR|USD|GBP|CHF)[A-Za-z]+)[-_#]?\d[\w-]*|\d+[A-Za-z]\w{4,}|\d{1,4}(?:\.\d{1,2}){2,5}(?!\.?\d)|\d{1,3}(?:\.\d{1,3}){3}(?!\.?\d)|(?-i:\d{1,4}[A-FHJLP-SU-Z]))\b)"
     rf"|(?P<minus>(?<![\w.,)%€$£])(?:-|\N{{MINUS SIGN}}\s?))?(?:(?P<money>{_MONEY})\s?)?"
     r"(?P<figure>\d{1,3}(?:,\d{2,3}){0,5},\d{3}(?:\.\d+)?(?!\d)|\d{1,3}(?:'\d{3}){1,6}(?:\.\d+)?"
     r"|\d{1,3}(?:\.\d{3}){1,6}(?:,\d+)?(?!\d)"
@@ -134,15 +140,27 @@ _FACT: Final = re.compile(
     rf"(?P<unit>{UNIT_PATTERN}|per\s?cent|por\s?ciento|pour\s?cent|degrees\s(?:celsius|fahrenheit))(?!\w))?",
     re.IGNORECASE,
 )
+_END: Final = r"(?:com|org|net|info|io|dev|app|gov|edu|co|example|de|fr|es|uk|eu)\b"
+_ADDRESS_SIGN: Final = re.compile(rf"@|www\.|://|\w/|\.{_END}", re.IGNORECASE)
+_FACT_OR_ADDRESS: Final = re.compile(
+    r"(?<![\w.+@/-])(?P<address>[\w.+-]{1,64}@[\w-]{1,64}(?:\.[\w-]{1,64}){1,4}|(?:https?://|www\.)[^\s<>\"')\]]{3,300}"
+    r"|(?:[a-z][\w-]{0,60}\.){1,4}(?:[a-z]{2,10}/[^\s<>\"')\]]{0,300}"
+    rf"|{_END}))|{_FACT.pattern}",
+    re.IGNORECASE,
+)
+_SCHEME: Final = re.compile(r"^(?:https?://)?(?:www\.)?", re.IGNORECASE)
+_VERSION: Final = re.compile(r"\bv(?:er\.?\s?)?(?=\d+\.\d)", re.IGNORECASE)
 _LIST_NUMBER: Final = re.compile(
     rf"(?:^|\n)[ \t]*[*_]{{0,2}}\d{{1,2}}[.)][*_]{{0,2}}[ \t]+(?!(?:{_MONTH})\b)", re.IGNORECASE
 )
 _DIGIT: Final = re.compile(r"\d")
 _LABELLED: Final = re.compile(
-    r"(?:order|case|ticket|invoice|reference|number|no\.?|nr\.?|id|version|step|page|room|gate|carrier|tracking)"
-    r"(?:\s(?:number|no\.?|id))?\s?[#:]?\s?$|#$",
+    r"(?P<label>order|case|ticket|invoice|reference|number|no|nr|id|version|release|step|page|room|gate|carrier"
+    r"|tracking|booking|claim|policy|flight)\.?(?:\s(?:number|no\.?|id))?\s?[#:]?\s?$|#$",
     re.IGNORECASE,
 )
+# Labels that any number can have.
+_ANY_LABEL: Final = frozenset({"reference", "number", "no", "nr", "id", "#"})
 _BOUND: Final = re.compile(
     r"(?P<bound>\bat (?:least|most)|\b(?:more|less|fewer|greater|later|earlier) than|\b(?:up to|over|under|above|below"
     r"|between|around|about|approximately|roughly|before|after|by|until|within|(?:min|max)imum(?: of)?)|~)\s?"
@@ -150,22 +168,28 @@ _BOUND: Final = re.compile(
     re.IGNORECASE,
 )
 _MIN_PHONE_DIGITS: Final = 7
+_MIN_CODE_DIGITS: Final = 3
+_MIN_ID_DIGITS: Final = 5
 _MAX_COUNTRY_DIGITS: Final = 3
 _SHAPES: Final = ("iso", "dotted", "slashed")
+_REACH: Final = 80  # characters before and after a fact that show its place in the sentence
+_LETTERS: Final = re.compile(r"[^\W\d_]+")
+_US_PHONE: Final = re.compile(r"^1(?=\d{10}$)")
+_SEPARATOR: Final = re.compile(r"[-_#\s]")
 
 
-_Kind = Literal["number", "time", "date", "code"]
+_Kind = Literal["number", "time", "date", "code", "address"]
 _Day = tuple[int | None, int, int]
 
 
 @dataclass(frozen=True, slots=True)
 class Fact:
-    """A number, time, date or code in one spelling.
+    """A number, time, date, code or address in one spelling.
 
     Attributes:
         values: The possible meanings, usually one; `1.250` is 1250 or 1.25.
         days: The possible meanings of a date: year or None, month, day or 0.
-        is_label: Whether it numbers something, such as an order, and is not an amount.
+        label: What it numbers, such as an order; empty for an amount.
     """
 
     kind: _Kind
@@ -174,7 +198,7 @@ class Fact:
     unit: Unit | None = None
     days: tuple[_Day, ...] = ()
     sort: str = ""
-    is_label: bool = False
+    label: str = ""
 
     @property
     def full_text(self) -> str:
@@ -185,37 +209,61 @@ class Fact:
     def plain_text(self) -> str:
         """Return a word that equal facts share, such as 2 weeks and 14 days, or 19 % and 19 percent."""
         unit = self.unit
+        if self.kind == "code":
+            return _US_PHONE.sub("", next(iter(self.values)))
         if unit is None or unit.dimension in {"currency", "share"}:
             return self.text
         if not unit.base:
             return f"{self.text}{unit.name}"
-        base = find_unit(unit.base)
-        amount = float(self.text) * unit.factor / (base or unit).factor
-        return f"{self.sort}{round(amount, 4):g}{unit.base}"
+        base = _UNITS[unit.base]
+        amount = float(self.text) * unit.factor / base.factor
+        day = _UNITS["day"]
+        if base.factor == 1 and amount and not amount % day.factor:
+            base, amount = day, amount / day.factor
+        return f"{self.sort}{round(amount, 4):g}{base.name}"
 
 
 @lru_cache(_CACHED_TEXTS)
 def find_facts(text: str) -> tuple[Fact, ...]:
-    """Return the distinct numbers, times, dates and codes of a text in order.
+    """Return the distinct numbers, times, dates, codes and addresses of a text in order.
 
     `1,250`, `1250.00` and `1.250,00` are 1250, `2k` is 2000, `three` is 3, `3:30 pm` and `15:30`
     are 15:30, `14 May 2024` and `2024-05-14` are one day; codes such as `ORD-17` are upper case.
     """
-    text = _without_list_numbers(with_digits(text))
-    if not _DIGIT.search(text):
-        return ()
-    return tuple(dict.fromkeys(map(_fact, _FACT.finditer(text))))
+    return tuple(dict.fromkeys(fact for fact, _, _ in locate_facts(text)))
+
+
+def locate_facts(text: str) -> Iterator[tuple[Fact, str, str]]:
+    """Yield each fact of a text with the parts of the text before and after it."""
+    text = _prepared(text)
+    for found in _matches(text):
+        yield (
+            _fact(found),
+            text[max(0, found.start() - _REACH) : found.start()],
+            text[found.end() : found.end() + _REACH],
+        )
 
 
 @lru_cache(_CACHED_TEXTS)
 def with_plain_numbers(text: str) -> str:
     """Return a text with one spelling for equal facts, so that its words can be compared."""
-    text = _without_list_numbers(with_digits(text))
-    return _FACT.sub(lambda found: f" {_fact(found).plain_text} ", text) if _DIGIT.search(text) else text
+    text = _prepared(text)
+    parts, end = [], 0
+    for found in _matches(text):
+        parts += [text[end : found.start()], f" {_fact(found).plain_text} "]
+        end = found.end()
+    return "".join((*parts, text[end:]))
 
 
-def _without_list_numbers(text: str) -> str:
+def _prepared(text: str) -> str:
+    text = _VERSION.sub("version ", with_digits(text))
     return _LIST_NUMBER.sub("\n", text) if "\n" in text else text
+
+
+def _matches(text: str) -> Iterator[re.Match[str]]:
+    if _ADDRESS_SIGN.search(text):
+        return _FACT_OR_ADDRESS.finditer(text)
+    return _FACT.finditer(text) if _DIGIT.search(text) else iter(())
 
 
 def without_bounds(text: str, other: str) -> str:
@@ -233,11 +281,37 @@ def are_comparable(left: Fact, right: Fact) -> bool:
     """Say whether two facts can answer the same question, so that different ones contradict each other."""
     if left.kind != right.kind:
         return False
+    if left.kind in {"code", "address"}:
+        return _form(left) == _form(right) and not _is_part(left, right)
     if left.kind != "number":
         return True
     if left.unit and right.unit:
         return left.unit.dimension == right.unit.dimension or bool(left.values & right.values)
-    return left.is_label == right.is_label
+    labels = {left.label, right.label}
+    return len(labels - _ANY_LABEL) <= 1 and ("" not in labels or len(labels) == 1 or are_alike(left, right))
+
+
+def are_alike(left: Fact, right: Fact) -> bool:
+    """Say whether two facts look like identifiers of one kind: `10045` and `10046`, or `ORD-12` and `ORD-13`."""
+    if left.kind != right.kind or left.unit or right.unit or len(left.text) != len(right.text):
+        return False
+    if left.kind == "code":
+        return _LETTERS.findall(left.text) == _LETTERS.findall(right.text)
+    return left.kind == "number" and left.text.isdigit() and right.text.isdigit() and len(left.text) >= _MIN_ID_DIGITS
+
+
+def _form(fact: Fact) -> str:
+    """Return what distinguishes e-mail addresses, links, telephone numbers, versions and other codes."""
+    if fact.kind == "address":
+        return "mail" if "@" in fact.text else "link"
+    text = next(iter(fact.values))
+    return "digits" if text.isdigit() else "dots" if "." in text else "starts with a digit" * text[0].isdigit()
+
+
+def _is_part(left: Fact, right: Fact) -> bool:
+    """Say whether one of two links is the start of the other, such as a site and one of its pages."""
+    short, long = sorted((left.text, right.text), key=len)
+    return left.kind == "address" and long.startswith(short)
 
 
 def _same(left: Fact, right: Fact) -> bool:
@@ -248,13 +322,19 @@ def _same(left: Fact, right: Fact) -> bool:
         return _same_amount(left, right)
     if left.kind == right.kind:
         return bool(left.values & right.values) or _same_phone(left.text, right.text)
-    kinds = {left.kind: left, right.kind: right}
-    number = kinds.get("number")
-    if number is None or "code" in kinds:
+    if "number" not in {left.kind, right.kind}:
         return False
-    if "time" in kinds:
-        return any(f"{value}:00" in kinds["time"].values for value in number.values)
-    return any(value in {str(part) for day in kinds["date"].days for part in day} for value in number.values)
+    return _is_number_in(left, right) if left.kind == "number" else _is_number_in(right, left)
+
+
+def _is_number_in(number: Fact, other: Fact) -> bool:
+    """Say whether a number can mean the hour of a time, the day of a date, or the digits of a code."""
+    if other.kind == "time":
+        return any(f"{value}:00" in other.values for value in number.values)
+    if other.kind == "date":
+        return any(value in {str(part) for day in other.days for part in day} for value in number.values)
+    digits = _LETTERS.sub("", next(iter(other.values))).lstrip("0")
+    return number.unit is None and len(digits) >= _MIN_CODE_DIGITS and digits in number.values
 
 
 def _same_phone(left: str, right: str) -> bool:
@@ -291,13 +371,18 @@ def _fact(found: re.Match[str]) -> Fact:
         hour_text, minute = re.split(r"\s?[:hH]\s?", groups["clock"] or f"{groups['full']}:00")
         # 05:30 is never used for the afternoon.
         return _time(int(hour_text), minute, is_sure=hour_text.startswith("0"))
+    return _number(found) if groups["figure"] else _identifier(groups)
+
+
+def _identifier(groups: dict[str, str | None]) -> Fact:
     if groups["phone"]:
-        return _code(re.sub(r"\(0\)|\D", "", groups["phone"]))
-    return _code(groups["code"].upper()) if groups["code"] else _number(found)
-
-
-def _code(text: str) -> Fact:
-    return Fact("code", text, frozenset({text}))
+        number = re.sub(r"\(0\)|\D", "", groups["phone"])
+        return Fact("code", number, frozenset({number}))
+    if groups["code"]:
+        code = groups["code"].upper()
+        return Fact("code", code, frozenset({_SEPARATOR.sub("", code)}))
+    address = _SCHEME.sub("", (groups["address"] or "").lower()).rstrip("/.,;:!?*_")
+    return Fact("address", address, frozenset({address}))
 
 
 def _time(hour: int, minute: str, *, is_sure: bool) -> Fact:
@@ -334,8 +419,9 @@ def _number(found: re.Match[str]) -> Fact:
     values = [sign + _figure(text, scale) for text in _readings(found["figure"])]
     spelling = (found["money"] or found["unit"] or "").lower().removeprefix("degrees").lstrip()
     unit = find_unit(spelling) or find_unit(_LONG_UNITS.get(spelling[:4], ""))
-    is_label = unit is None and _LABELLED.search(found.string, max(0, found.start() - 24), found.start()) is not None
-    return Fact("number", values[0], frozenset(values), unit, sort=(found["sort"] or "").lower(), is_label=is_label)
+    labelled = None if unit else _LABELLED.search(found.string, max(0, found.start() - 24), found.start())
+    label = (labelled["label"] or "#").lower() if labelled else ""
+    return Fact("number", values[0], frozenset(values), unit, sort=(found["sort"] or "").lower(), label=label)
 
 
 _LONG_UNITS: Final = {"per ": "%", "por ": "%", "pour": "%", "perc": "%", "porc": "%"}

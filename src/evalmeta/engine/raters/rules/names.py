@@ -72,7 +72,8 @@ def _names_in(found: list[str]) -> list[Name]:
 
 def _is_capital(word: str) -> bool:
     plain = word.removesuffix("'s").lower()
-    return word[0].isupper() and plain not in _NO_NAMES and plain not in _DAY_NAMES
+    is_code = any(map(str.isdigit, word))
+    return word[0].isupper() and not is_code and plain not in _NO_NAMES and plain not in _DAY_NAMES
 
 
 def compare_names(expected: str, actual: str, *, known: str) -> tuple[list[Name], list[Name]]:

@@ -15,6 +15,8 @@ _ACTS: Final = (
     r"|request"
     r"|advis|direct|escalat|transfer|hand|cit|nam|compar|calculat|indicat|present|welcom|encourag|point|redirect"
 )
+# "Thanks for waiting" is said to the user; "Thanks the user" describes the answer.
+_THANKS: Final = r"thanks(?:\W*$|[,.!]| (?:for|to|a|so|very|again|in|and)\b)"
 _DESCRIBED: Final = re.compile(
     r"^\W*(?:it (?:should|must|shall)\b|(?:(?:the |an? )?(?:ai )?(?:agent|assistant|bot|chatbot|copilot|response|reply"
     r"|answer)|the model)\b[^.!?]{0,30}?\b(?:should|must|will|shall|can|cannot|would|could|needs?|(?!is\b|was\b"
@@ -24,8 +26,8 @@ _DESCRIBED: Final = re.compile(
     r"|confirmation|greeting|details?|information|recommendations?|draft|suggestions?|comparison|apology|answer|reply"
     r"|response|mention|acknowledge?ment|welcome|request|explanations?|instructions|steps|table|breakdown|outline"
     r"|analysis|question) (?:of|about|for|that|which|with|on|to|from|regarding|asking|listing|explaining)\b"
-    rf"|^\W*(?:(?:polite|friendly|correct|clear|brief|short|concise)(?:ly)? )?(?:(?:{_ACTS})(?:s|es|ies|ing|ying)"
-    r"|should|must)\b"
+    rf"|^\W*(?:(?:polite|friendly|correct|clear|brief|short|concise)(?:ly)? )?(?!{_THANKS})"
+    rf"(?:(?:{_ACTS})(?:s|es|ies|ing|ying)|should|must)\b"
     r"|^\W*summari[sz]e\b|^\W*(?:der|die|el|la|l')\s?(?:agente?|assistente?|antwort|respuesta|réponse)\b",
     re.IGNORECASE,
 )

@@ -13,9 +13,10 @@ from typing import TYPE_CHECKING, Final
 from evalmeta import limits
 from evalmeta.engine.raters.rules import containment, phrases, refusals, replies
 from evalmeta.engine.raters.rules.embedding import bind_embed
-from evalmeta.engine.raters.rules.facts import are_comparable, find_facts, is_met, with_plain_numbers, without_bounds
-from evalmeta.engine.raters.rules.names import contradicted_none, contradicting_days, contradicting_names
+from evalmeta.engine.raters.rules.facts import find_facts, with_plain_numbers
+from evalmeta.engine.raters.rules.names import contradicted_none
 from evalmeta.engine.raters.rules.ratings import BEST, Texts, difference, failed, listed, passed, rated, undecided
+from evalmeta.engine.raters.rules.replacements import missing_facts, replaced_days, replaced_facts, replaced_names
 from evalmeta.engine.raters.rules.vocabulary import word_list
 from evalmeta.engine.raters.rules.words import (
     content_words,
@@ -35,7 +36,6 @@ if TYPE_CHECKING:
 
     from evalmeta.engine.raters.judge import Rater, Rating, Rubric
     from evalmeta.engine.raters.rules.embedding import Cosine
-    from evalmeta.engine.raters.rules.facts import Fact
     from evalmeta.model.settings import RulesRater
 
 
@@ -43,7 +43,12 @@ _PASS_FROM: Final = 3.0 / BEST
 _FAIL_BELOW: Final = 0.1
 _MIN_WORDS: Final = 3
 _MAX_FACTS: Final = 300
-_MAX_LIST_LENGTH: Final = 12
+# "No." alone can be an answer before a number.
+_NUMBER_SIGN: Final = re.compile(
+    r"\b(order|case|ticket|invoice|room|claim|policy|booking|account|item|model|line|bestellung|rechnung|auftrag)"
+    r"\s(?:no|nr)\.?\s?(?=\d)",
+    re.IGNORECASE,
+)
 _METRICS: Final = frozenset(
     {"bot_response_rating", "response_match", "final_response_match_v2", "response/llm_judged/correctness/rating"}
 )
@@ -97,7 +102,8 @@ def rate(expected: str, actual: str, *, utterance: str, cosine: Cosine = cosine)
 
 
 def _plain(text: str) -> str:
-    return text.replace("\N{RIGHT SINGLE QUOTATION MARK}", "'").replace("\N{NO-BREAK SPACE}", " ")
+    text = text.replace("\N{RIGHT SINGLE QUOTATION MARK}", "'").replace("\N{NO-BREAK SPACE}", " ")
+    return _NUMBER_SIGN.sub(r"\1 #", text)
 
 
 def _texts(expected: str, actual: str, utterance: str) -> Texts:
@@ -126,11 +132,11 @@ def _numbers(texts: Texts) -> Rating | None:
     uncounted = replies.left_uncounted(texts)
     if uncounted:
         return failed("numbers", f"numbers differ: expected {uncounted}, got none")
-    missing, extra = _differing_facts(texts)
-    wrong = [fact for fact in missing if any(are_comparable(fact, other) for other in extra)]
+    wrong, found = replaced_facts(texts)
     if not wrong:
         return None
-    found = [other for other in extra if any(are_comparable(fact, other) for fact in wrong)]
+    if all(fact.kind == "address" for fact in wrong):
+        return failed("names", difference("names", [fact.text for fact in wrong], [fact.text for fact in found]))
     short = [fact.text for fact in wrong], [fact.text for fact in found]
     if frozenset(short[0]).isdisjoint(short[1]) and not any(fact.unit and fact.unit.factor for fact in wrong):
         return failed("numbers", difference("numbers", *short))
@@ -138,33 +144,15 @@ def _numbers(texts: Texts) -> Rating | None:
     return failed("numbers", difference("numbers", *full))
 
 
-def _differing_facts(texts: Texts) -> tuple[list[Fact], list[Fact]]:
-    """Return the facts that are missing, and those of the answer that are not expected; the question's do not count."""
-    asked, actual = find_facts(texts.utterance), find_facts(texts.actual)
-    required = find_facts(without_bounds(texts.expected, texts.actual))
-    if texts.described:
-        # A small number in a description can be the length of a list, which the answer need not mention.
-        required = tuple(
-            fact
-            for fact in required
-            if fact.unit or fact.kind != "number" or not fact.text.isdigit() or int(fact.text) > _MAX_LIST_LENGTH
-        )
-    missing = [fact for fact in required if not is_met(fact, actual) and not is_met(fact, asked)]
-    expected = find_facts(texts.expected)
-    return missing, [fact for fact in actual if not is_met(fact, expected) and not is_met(fact, asked)]
-
-
 def _days(texts: Texts) -> Rating | None:
-    missing, extra = contradicting_days(texts.expected, texts.actual, texts.utterance)
-    if texts.described or not missing or not extra:
-        return None
-    return failed("days", difference("days", missing, extra))
+    missing, extra = ([], []) if texts.described else replaced_days(texts)
+    return failed("days", difference("days", missing, extra)) if missing and extra else None
 
 
 def _names(texts: Texts) -> Rating | None:
     if texts.described and _NAMING.search(texts.expected):
         return None
-    missing, extra = contradicting_names(texts.expected, texts.actual, texts.utterance, described=texts.described)
+    missing, extra = replaced_names(texts)
     return failed("names", difference("names", missing, extra)) if missing and extra else None
 
 
@@ -210,7 +198,7 @@ def _by_words(texts: Texts, cosine: Cosine) -> Rating:
     if reason:
         return passed("words", reason)
     found = list(containment.doubts(expected, actual))
-    if missing := _differing_facts(texts)[0]:
+    if missing := missing_facts(texts):
         found.append(f"missing: {listed([fact.text for fact in missing])}")
     if similarity < _PASS_FROM or found:
         return undecided("; ".join((f"the words do not decide: {remark}", *found)))
@@ -223,7 +211,7 @@ def _equivalence(texts: Texts, expected_words: list[str], actual_words: list[str
         return "the answer is exactly what the question asks for"
     if containment.reversed_statement(texts.expected, texts.actual):
         return "the answer is the expected statement in reverse"
-    if replies.fills_in(texts, expected_words, actual_words) and not _differing_facts(texts)[0]:
+    if replies.fills_in(texts, expected_words, actual_words) and not missing_facts(texts):
         return "the answer has what the question asks for, in the words of the question"
     return ""
 

@@ -36,7 +36,7 @@ def words(text: str) -> list[str]:
 
 def content_words(text: str) -> list[str]:
     """Return the words that carry a fact, in order, with synonyms unified; all words if there are no such words."""
-    return [_common(word) for word in raw_words(text) if is_content(word)] or words(text)
+    return [common_word(word) for word in raw_words(text) if is_content(word)] or words(text)
 
 
 def is_content(word: str) -> bool:
@@ -47,7 +47,12 @@ def is_content(word: str) -> bool:
 @lru_cache(_CACHED_TEXTS)
 def raw_words(text: str) -> tuple[str, ...]:
     """Return the words of a text in lower case and in order."""
-    return tuple(_WORD.findall(text.lower()))
+    return tuple(find_words(text))
+
+
+def find_words(text: str) -> list[str]:
+    """Return what `raw_words` returns without remembering it, for parts of texts."""
+    return _WORD.findall(text.lower())
 
 
 @lru_cache(_CACHED_TEXTS)
@@ -115,7 +120,8 @@ def stem(word: str) -> str:
 
 
 @lru_cache(_CACHED_WORDS)
-def _common(word: str) -> str:
+def common_word(word: str) -> str:
+    """Return the stem of a word, or of the first of its synonyms."""
     plain = stem(word)
     return SYNONYMS.get(plain) or SYNONYMS.get(word.removesuffix("'s")) or plain
 

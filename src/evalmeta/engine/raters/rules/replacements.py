@@ -1,0 +1,196 @@
+"""Numbers, days and names of the expectation for which the answer has others of their kind.
+
+What the question already says may be left out, but never replaced. So a fact of the question counts only if the
+other fact stands in its place: next to the same word, as in `order 10046` for `order 10045`.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING, Final, NamedTuple
+
+from evalmeta.engine.raters.rules.facts import (
+    are_alike,
+    are_comparable,
+    find_facts,
+    is_met,
+    locate_facts,
+    without_bounds,
+)
+from evalmeta.engine.raters.rules.names import contradicting_days, contradicting_names, find_days
+from evalmeta.engine.raters.rules.vocabulary import MONTHS, WEEKDAYS, word_list
+from evalmeta.engine.raters.rules.words import common_word, find_words, is_content, negations, words
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+
+    from evalmeta.engine.raters.rules.facts import Fact
+    from evalmeta.engine.raters.rules.ratings import Texts
+
+
+_REACH: Final = 80
+_MAX_WORDS: Final = 20  # bounds the pairs of names in long texts
+_MAX_LIST_LENGTH: Final = 12
+_CLAUSE: Final = re.compile(r"[.,!?;:](?=\s)|\n|[()]")
+_SINCE: Final = frozenset(word_list("from since after"))
+_UNTIL: Final = frozenset(word_list("to until till by before through"))
+_NO_PLACE: Final = frozenset(word_list("on in at of about around yes no")) | _SINCE | _UNTIL | frozenset(MONTHS)
+_TEMPORAL: Final = frozenset({"time", "date"})
+
+
+class Place(NamedTuple):
+    """Where a fact stands in a text.
+
+    Attributes:
+        before: The nearest important word before it in its clause; empty if there is none.
+        after: The nearest important word after it.
+        direction: `from` or `to` if such a preposition stands before it.
+        is_negated: Whether the clause has a negation.
+    """
+
+    before: str
+    after: str
+    direction: str
+    is_negated: bool
+
+
+def compare_facts(texts: Texts) -> tuple[list[Fact], list[Fact]]:
+    """Return the facts that the answer does not have, and those that only the answer has."""
+    actual, expected = find_facts(texts.actual), find_facts(texts.expected)
+    required = find_facts(without_bounds(texts.expected, texts.actual))
+    if texts.described:
+        # A small number in a description can be the length of a list, which the answer need not mention.
+        required = tuple(fact for fact in required if not _may_count(fact))
+    missing = [fact for fact in required if not is_met(fact, actual)]
+    return missing, [fact for fact in actual if not is_met(fact, expected)]
+
+
+def _may_count(fact: Fact) -> bool:
+    return not fact.unit and fact.kind == "number" and fact.text.isdigit() and int(fact.text) <= _MAX_LIST_LENGTH
+
+
+def missing_facts(texts: Texts) -> list[Fact]:
+    """Return the facts that neither the answer nor the question has."""
+    asked = find_facts(texts.utterance)
+    return [fact for fact in compare_facts(texts)[0] if not is_met(fact, asked)]
+
+
+def replaced_facts(texts: Texts) -> tuple[list[Fact], list[Fact]]:
+    """Return the facts that the answer replaces, and those that it has instead."""
+    missing, extra = compare_facts(texts)
+    if not missing or not extra:
+        return [], []
+    asked = find_facts(texts.utterance)
+    own, others = _fact_places(texts.expected), _fact_places(texts.actual)
+    new = frozenset(fact for fact in (*missing, *extra) if not is_met(fact, asked))
+
+    def is_replaced(fact: Fact, other: Fact) -> bool:
+        if not are_comparable(fact, other):
+            return False
+        if other in new and (fact in new or are_alike(fact, other)):
+            return True
+        crosses = fact.kind not in _TEMPORAL and not (fact.unit and fact.unit.base)
+        return _in_same_place(own[fact], others[other], is_asked=other not in new, crosses=crosses)
+
+    pairs = [(fact, other) for fact in missing for other in extra if is_replaced(fact, other)]
+    replaced = {fact for fact, _ in pairs}
+    replacing = {other for _, other in pairs}
+    return [fact for fact in missing if fact in replaced], [other for other in extra if other in replacing]
+
+
+def _fact_places(text: str) -> dict[Fact, list[Place]]:
+    places: dict[Fact, list[Place]] = {}
+    for fact, before, after in locate_facts(text):
+        places.setdefault(fact, []).append(_place(before, after))
+    return places
+
+
+def _place(before: str, after: str) -> Place:
+    left, right = _CLAUSE.split(before)[-1], _CLAUSE.split(after, maxsplit=1)[0]
+    left_words = find_words(left)
+    last = left_words[-1] if left_words else ""
+    direction = "from" if last in _SINCE else "to" if last in _UNTIL else ""
+    return Place(_nearest(reversed(left_words)), _nearest(find_words(right)), direction, negations(left + right) > 0)
+
+
+def _nearest(found: Iterable[str]) -> str:
+    plain = (word for word in found if is_content(word) and not word[0].isdigit())
+    return next((common_word(word) for word in plain if word not in _NO_PLACE and word not in WEEKDAYS), "")
+
+
+def _in_same_place(own: Sequence[Place], others: Sequence[Place], *, is_asked: bool, crosses: bool) -> bool:
+    """Say whether a fact of the answer stands where the expectation has its own.
+
+    Args:
+        own: The places of the expected fact.
+        others: The places of the fact of the answer.
+        is_asked: Whether the question has the fact of the answer, so that `not at 3 pm` may only repeat it.
+        crosses: Whether the same word may stand on the other side, as in `paid $5` and `$5 was paid`.
+    """
+    return any(
+        _are_same(place, other, crosses=crosses)
+        for place in own
+        for other in others
+        if not (is_asked and other.is_negated and not place.is_negated)
+    )
+
+
+def _are_same(place: Place, other: Place, *, crosses: bool) -> bool:
+    if place.direction and other.direction and place.direction != other.direction:
+        return False
+    sides = [(place.before, other.before), (place.after, other.after)]
+    if crosses:
+        sides += [(place.before, other.after), (place.after, other.before)]
+    return any(one and one == two for one, two in sides) or not (other.before or other.after)
+
+
+def replaced_days(texts: Texts) -> tuple[list[str], list[str]]:
+    """Return the weekdays and months that the answer replaces, and those that it has instead."""
+    found = contradicting_days(texts.expected, texts.actual, texts.utterance)
+    if all(found):
+        return found
+    found = _in_place(*contradicting_days(texts.expected, texts.actual, ""), texts)
+    return found if all(found) else _other_months(texts)
+
+
+def _other_months(texts: Texts) -> tuple[list[str], list[str]]:
+    """Return a month and a day of another month in its place, or the other way round."""
+    for is_reversed, (one, other) in enumerate(((texts.expected, texts.actual), (texts.actual, texts.expected))):
+        months = {int(key.split()[1]): word for key, word in find_days(one).items() if key.startswith("month")}
+        dates = [(fact, place) for fact, places in _fact_places(other).items() if fact.days for place in places]
+        if not months or not dates or any(months.keys() & {day[1] for day in fact.days} for fact, _ in dates):
+            continue
+        word = next(iter(months.values()))
+        for fact, place in dates:
+            if _in_same_place(_places(word, one), [place], is_asked=place.is_negated, crosses=False):
+                return ([fact.text], [word]) if is_reversed else ([word], [fact.text])
+    return [], []
+
+
+def replaced_names(texts: Texts) -> tuple[list[str], list[str]]:
+    """Return the names that the answer replaces, and those that it has instead; English texts only."""
+    found = contradicting_names(texts.expected, texts.actual, texts.utterance, described=texts.described)
+    if all(found) or texts.described:
+        return found
+    return _in_place(*contradicting_names(texts.expected, texts.actual, "", described=False), texts)
+
+
+def _in_place(missing: list[str], extra: list[str], texts: Texts) -> tuple[list[str], list[str]]:
+    """Return the first pair of words of which the answer has one in the place of the other."""
+    asked = frozenset(words(texts.utterance))
+    for one in missing[:_MAX_WORDS]:
+        own = _places(one, texts.expected)
+        for other in extra[:_MAX_WORDS]:
+            is_asked = asked.issuperset(words(other))
+            if _in_same_place(own, _places(other, texts.actual), is_asked=is_asked, crosses=True):
+                return [one], [other]
+    return [], []
+
+
+def _places(phrase: str, text: str) -> list[Place]:
+    pattern = r"\W{1,3}".join(map(re.escape, phrase.split()))
+    found = re.finditer(rf"(?<!\w){pattern}(?!\w)", text, re.IGNORECASE)
+    return [
+        _place(text[max(0, each.start() - _REACH) : each.start()], text[each.end() : each.end() + _REACH])
+        for each in found
+    ]

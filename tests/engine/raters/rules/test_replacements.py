@@ -1,0 +1,76 @@
+from __future__ import annotations
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from engine.raters.rules.restatements import FRAMES, Restated, restated_facts
+from evalmeta.engine.raters.rules.rater import rate
+from evalmeta.model.run import Verdict
+
+
+@settings(max_examples=300)
+@given(restated_facts(), st.sampled_from(FRAMES))
+def test_a_replaced_fact_fails_whatever_the_question_says(fact: Restated, frame: tuple[str, str]) -> None:
+    question, answer = frame
+    for asked in (fact.value, fact.other, "this"):
+        expected = answer.format(fact.sentence.format(fact.value))
+        actual = answer.format(fact.sentence.format(fact.other))
+        rating = rate(expected, actual, utterance=question.format(asked))
+        assert rating.verdict is Verdict.FAILURE, (expected, actual, rating.explanation)
+
+
+@settings(max_examples=300)
+@given(restated_facts(), st.sampled_from(FRAMES), st.data())
+def test_a_fact_in_another_notation_never_fails(fact: Restated, frame: tuple[str, str], data: st.DataObject) -> None:
+    question, answer = frame
+    expected = answer.format(fact.sentence.format(fact.value))
+    actual = answer.format(fact.sentence.format(data.draw(st.sampled_from(fact.notations))))
+    for asked in (fact.value, "this"):
+        rating = rate(expected, actual, utterance=question.format(asked))
+        assert rating.verdict is not Verdict.FAILURE, (expected, actual, rating.explanation)
+
+
+@pytest.mark.parametrize(
+    ("utterance", "expected", "actual"),
+    [
+        ("Where is order 10045?", "Order 10045 was sent on Friday.", "Order 10046 was sent on Friday."),
+        ("Is it at 3 pm?", "No, your appointment is at 4 pm.", "Your appointment is at 3 pm."),
+        ("Do you open at 9 or at 10?", "We open at 9.", "We open at 10."),
+        ("Is it open on Sunday?", "It is open on Sunday from 10 to 4.", "It is open on Saturday from 10 to 4."),
+        ("Who is Maria Lopez?", "Maria Lopez is the head of sales.", "Mario Lopez is the head of sales."),
+        ("Is Tom Reed my manager?", "No, your manager is Ada King.", "Tom Reed is your manager."),
+        ("Send $50 to Ann.", "I have sent $50 to Ann.", "$60 has been sent to Ann."),
+        ("Does BA 454 leave at 9?", "BA 454 leaves at 9:00.", "Your plane, BA455, departs at 9:00."),
+        ("When is the party?", "The party is on March 3.", "The party is in April."),
+        ("When is the party?", "The party is in April.", "It is on 3 March."),
+        ("Where?", "Go to https://example.com/help.", "Go to www.example.com/billing."),
+        ("Wohin?", "Schreiben Sie an a@example.com.", "Schreiben Sie an b@example.com."),
+        ("Is it fixed in 4.2.1?", "It is fixed in version 4.2.1.", "It is fixed in v4.2.2."),
+        ("Summary of order 10045", "The agent explains the status of order 10045", "Order 10046 was sent."),
+    ],
+)
+def test_a_fact_of_the_question_must_not_be_replaced(utterance: str, expected: str, actual: str) -> None:
+    assert rate(expected, actual, utterance=utterance).verdict is Verdict.FAILURE
+
+
+@pytest.mark.parametrize(
+    ("utterance", "expected", "actual"),
+    [
+        ("When does my order of 1 May arrive?", "Your order of 1 May arrives in 2 days.", "It arrives in 2 days."),
+        ("When?", "It arrives in 2 days.", "It was ordered on 3 May, arrives in 2 days."),
+        ("My order of 1 May?", "Your order of 1 May arrives in 2 days.", "It was sent on 3 May, arrives in 2 days."),
+        ("From 3 May to 5 May?", "Your flight was moved to 5 May.", "I moved your flight from 3 May."),
+        ("Is it at 3 pm?", "Your appointment is at 4 pm.", "Your appointment is not at 3 pm."),
+        ("When does order 1234 ship?", "Order 1234 ships in 2 days.", "It ships in 2 days by carrier 99."),
+        ("Who is Maria Lopez?", "Maria Lopez is the head of sales.", "She is the head of sales and reports to Ann."),
+        ("Where?", "Go to https://example.com/help.", "Go to example.com."),
+        ("When?", "The party is in March.", "The party is on March 3."),
+        ("When?", "The party is on March 3.", "The party is in March."),
+        ("Which version?", "Use version 4.2.", "Use v4.2, which 30 people tested."),
+        ("Which ticket?", "It is ticket ORD-1234.", "It is order 1234."),
+        ("Which ticket?", "It is ticket ORD-1234.", "It is ord1234."),
+    ],
+)
+def test_omitted_and_added_facts_are_not_replaced(utterance: str, expected: str, actual: str) -> None:
+    assert rate(expected, actual, utterance=utterance).verdict is not Verdict.FAILURE
