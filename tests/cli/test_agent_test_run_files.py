@@ -102,6 +102,33 @@ def test_an_unbound_agent_is_reported(evalmeta: Program) -> None:
     assert "orders.yaml is for the agent 'Order_Desk', to which no adapter is bound" in done.err
 
 
+def test_a_recorded_conversation_is_never_compared_with_itself(evalmeta: Program, folder: Path) -> None:
+    said = {"userMessage": {"role": "user", "content": "Where?"}, "output": {"role": "assistant", "content": "Here."}}
+    (folder / "talks.evalset.json").write_text(json.dumps({"threads": [{"id": "t", "traces": [said]}]}))
+    alone = evalmeta("test", "run", "talks.evalset.json", "--wait")
+    assert alone.code == 2
+    assert (
+        "talks.evalset.json does not name an agent, and its expected answers are its recorded answers, "
+        "so an agent must be asked"
+    ) in " ".join(alone.err.split())
+    assert "[subjects.My_Agent]" in alone.err
+    asked = evalmeta("test", "run", "talks.evalset.json", *SUBJECT, "--wait", "--json")
+    assert json.loads(asked.out)["result"][0]["testCases"][0]["generatedData"]["outcome"] == "It is on its way."
+
+
+def test_a_trace_in_state_error_is_an_error_with_its_exception(evalmeta: Program, folder: Path) -> None:
+    event = {"name": "exception", "attributes": {"exception.type": "KeyError", "exception.message": "'order 0'"}}
+    inputs = {"mlflow.spanInputs": '{"question": "Where?"}'}
+    root = {"name": "agent", "status": {"code": "STATUS_CODE_ERROR"}, "events": [event], "attributes": inputs}
+    (folder / "set.jsonl").write_text(
+        json.dumps({"trace": {"info": {"state": "ERROR"}, "data": {"spans": [root]}}, "expected_response": "Here."})
+    )
+    done = evalmeta("test", "run", "set.jsonl", "--wait", "--json")
+    [case] = json.loads(done.out)["result"][0]["testCases"]
+    assert (done.code, case["status"], case["testResults"]) == (1, "ERROR", [])
+    assert "the recorded agent ended in an error: KeyError: 'order 0'" in json.dumps(case)
+
+
 def test_answers_of_a_file_do_not_matter_where_an_agent_is_asked(evalmeta: Program, folder: Path) -> None:
     (folder / "set.jsonl").write_text('{"request": "Where?", "response": "Nowhere."}\n')
     for subject, outcome in (((), "Nowhere."), (SUBJECT, "It is on its way.")):

@@ -138,7 +138,7 @@ def test_a_set_of_another_system_becomes_a_definition_and_says_what_is_lost(eval
     assert (nameless.code, "does not name an agent" in nameless.err) == (2, True)
 
     done = evalmeta("convert", "desk.evalset.json", "--to", "definition", "--subject-name", "Desk", "-o", "d.xml")
-    assert (done.code, "Lost: test case 1: its recorded answer" in done.err) == (0, True)
+    assert (done.code, "Lost: test case 1: its name" in done.err) == (0, True)
     back = evalmeta("convert", "d.xml", "--to", "adk", "--dialect", "typescript")
     [case] = json.loads(back.out)["evalCases"]
     assert case["conversation"][0]["finalResponse"]["parts"] == [{"text": "Here."}]

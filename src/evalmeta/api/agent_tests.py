@@ -156,7 +156,7 @@ def read_test(project: Project, path: Path, *, subject: str | None = None, is_as
     document = read_document(path, label=shown(path), name=name, reading=reading)
     subject_name, settings = _subject(project, document, subject)
     if is_asked and settings is None and subject_name not in project.settings.subjects:
-        raise _unbound(shown(path), subject_name, tuple(project.settings.subjects), document.notes)
+        raise _unbound(shown(path), subject_name, tuple(project.settings.subjects), document)
     evaluation = replace(document.evaluation, subject_name=subject_name)
     return FileTest(real, name, replace(document, evaluation=evaluation), subject_name, settings, reading)
 
@@ -202,15 +202,17 @@ def _has_module(folder: Path, module: str) -> bool:
     return (folder / f"{module}.py").is_file() or (folder / module).is_dir()
 
 
-def _unbound(label: str, name: str, bound: tuple[str, ...], notes: tuple[Problem, ...]) -> SubjectNotBound:
+def _unbound(label: str, name: str, bound: tuple[str, ...], document: Document) -> SubjectNotBound:
     table = key_name(["subjects", name or "My_Agent"])
     lines = f'[{table}]\nadapter = "python"\ntarget = "my_agent:answer"'
     default = "" if name else "; a single agent is the default"
     bind = f"Or add these lines to {SETTINGS_FILE}{default}:\n\n{lines}"
     known = f"Or use an agent of {SETTINGS_FILE}: --subject {' or '.join(bound)}" if bound else bind
     what = f"is for the agent {name!r}, to which no adapter is bound" if name else "does not name an agent"
+    if document.why_asked:
+        what = f"{what}, and {document.why_asked}"
     actions = ["Name a Python function: --subject my_agent:answer", known]
-    return SubjectNotBound(f"{label} {what}", problems=notes, actions=actions)
+    return SubjectNotBound(f"{label} {what}", problems=document.notes, actions=actions)
 
 
 def place_of_run(project: Project, definition: str) -> tuple[Path, Mapping[int, int]] | None:

@@ -33,6 +33,7 @@ class Document:
         iterations: how often all cases run; None when the file does not say.
         min_pass_rate: the share of cases that must pass, 0 to 1; None when the file does not say.
         is_answered: whether every turn has a recorded answer, so that no agent is needed.
+        why_asked: why an agent must be called although the file has recorded answers; empty if it has none.
         notes: warnings, such as an outdated form or an unknown key.
         lines: the line of each case by its number; empty when lines are not known.
     """
@@ -41,6 +42,7 @@ class Document:
     iterations: int | None = None
     min_pass_rate: float | None = None
     is_answered: bool = False
+    why_asked: str = ""
     notes: tuple[Problem, ...] = ()
     lines: Mapping[int, int] = field(default_factory=dict)
 

@@ -25,11 +25,13 @@ class Turn:
 
     Attributes:
         recorded: the answer that the file already contains; None if there is none.
+        recorded_error: the error in which the recorded agent ended instead of answering; empty if it answered.
     """
 
     utterance: str
     expectations: tuple[Expectation, ...] = ()
     recorded: GeneratedData | None = None
+    recorded_error: str = ""
 
 
 @dataclass(frozen=True, slots=True)

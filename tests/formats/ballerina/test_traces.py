@@ -23,7 +23,6 @@ from evalmeta.formats.ballerina.traces import (
     errors_of,
     execution_seconds,
     final_answer,
-    tool_results,
 )
 from evalmeta.formats.diagnostics import Diagnostics
 from evalmeta.formats.json_source import read_json
@@ -106,13 +105,6 @@ def test_results_of_an_iteration_show_the_calls_that_its_history_has() -> None:
 def test_an_agent_without_tools_made_no_calls() -> None:
     [found] = read(trace("q", assistant("a"), iteration(assistant("a"))))
     assert all_tool_calls(found) == ()
-    assert tool_results(found) == ()
-
-
-def test_results_of_earlier_messages_are_not_those_of_this_one() -> None:
-    history = [user("1"), result("add", "old"), assistant("x"), user("2"), assistant(None, ADD), result("add", "new")]
-    [found] = read(trace("2", assistant("a"), iteration(assistant("a"), *history)))
-    assert [each.content for each in tool_results(found)] == ["new"]
 
 
 @pytest.mark.parametrize(

@@ -465,7 +465,7 @@ def test_a_row_of_mlflow_3_is_read_whole() -> None:
     assert by_name[GUIDELINES].terms == {"guidelines": ["be kind"]}
     assert by_name[DOCUMENT_RECALL].terms == {"uris": ["u"]}
     assert [each.message for each in document.notes] == [
-        "row 1: no metric judges by 'mood' of 'expectations'; it is ignored"
+        "row 1: no metric judges by the expectation 'mood'; it is ignored"
     ]
 
 
@@ -755,3 +755,46 @@ def test_an_id_may_be_a_number_and_one_that_stands_twice_is_warned_of() -> None:
 
     assert [case.label for case in document.evaluation.cases] == ["1", "1"]
     assert [each.message for each in document.notes] == ["row 2: an earlier row has the 'request_id' '1' too"]
+
+
+def searched(**info: JsonValue) -> dict[str, JsonValue]:
+    """Gives a row of `mlflow.search_traces`, whose columns repeat the trace."""
+    found = {**TRACE, "info": {**TRACE["info"], **info}}
+    repeated = {"trace_id": "tr-1", "state": "OK", "request": {"question": "q", "mode": "x"}, "response": None}
+    return {
+        "trace": json.dumps(found),
+        **repeated,
+        "trace_metadata": {},
+        "tags": {"a": "b"},
+        "spans": [],
+        "assessments": [],
+    }
+
+
+def test_the_table_of_search_traces_is_read_by_its_traces() -> None:
+    document = read(searched())
+    assert (document.notes, document.is_answered) == ((), True)
+    assert list(document.evaluation.cases) == list(read({"trace": TRACE}).evaluation.cases)
+
+
+def test_expectations_noted_in_a_trace_are_expected_unless_the_row_has_its_own() -> None:
+    noted: JsonValue = [{"assessment_name": "expected_response", "expectation": {"value": "noted"}}]
+    own = {"expectations": {"expected_response": "own"}}
+    for row, wanted in ((searched(assessments=noted), "noted"), ({**searched(assessments=noted), **own}, "own")):
+        by_name = {each.name: each.expected_value for each in case_of(row).turns[0].expectations}
+        assert by_name[CORRECTNESS] == wanted
+
+
+def test_a_trace_that_ended_in_an_error_is_recorded_as_one() -> None:
+    row: JsonValue = {"trace": {**TRACE, "info": {**TRACE["info"], "state": "ERROR"}}}
+    error = "the recorded agent ended in an error: the trace does not say which"
+    assert case_of(row).turns[0].recorded_error == error
+    assert case_of(row, is_asked=True).turns[0].recorded_error == ""
+
+
+def test_a_step_that_failed_is_a_warning_once_in_a_file() -> None:
+    step = {"name": "find", "span_id": "f", "parent_span_id": "r", "status": {"code": "ERROR", "message": "Timeout"}}
+    row: JsonValue = {"trace": {**TRACE, "data": {**TRACE["data"], "spans": [*TRACE["data"]["spans"], step]}}}
+    assert [each.message for each in read(row, row).notes if each.code == "databricks-trace"] == [
+        "row 1: the step 'find' of the trace ended in an error, and the agent went on: Timeout"
+    ]

@@ -84,7 +84,7 @@ def test_both_schemas_say_the_same(schema: int) -> None:
 
     read = read_trace(json.dumps(value))
 
-    assert (read.id, read.is_error) == ("tr-1", False)
+    assert (read.id, read.error) == ("tr-1", "")
     assert read.request == {"messages": [{"role": "user", "content": "What is Spark?"}]}
     generated = read.generated
     assert generated.outcome == "An engine."
@@ -177,8 +177,61 @@ def test_nothing_retrieved_is_told_apart_from_no_retriever() -> None:
     assert read_trace(trace(span("r", spanType="RETRIEVER", spanOutputs=[]))).generated.retrieved == ()
 
 
-def test_a_trace_that_ended_with_an_error_says_so() -> None:
-    assert read_trace(trace(state="ERROR")).is_error
+ENDED = "the recorded agent ended in an error: "
+
+
+def failed(each: dict[str, JsonValue], kind: str = "KeyError", message: str = "'order 0'") -> dict[str, JsonValue]:
+    """Gives the span with an exception as MLflow records it, in either schema."""
+    attributes = {"exception.type": kind, "exception.message": message, "exception.stacktrace": "File secret.py"}
+    status = {"status_code": "ERROR"} if "context" in each else {"status": {"code": "STATUS_CODE_ERROR"}}
+    return {**each, **status, "events": [{"name": "exception", "attributes": attributes}]}
+
+
+@pytest.mark.parametrize("form", [dict, older])
+@pytest.mark.parametrize("key", ["state", "status"])
+def test_a_trace_in_state_error_has_the_exception_of_its_root(form: object, key: str) -> None:
+    root, tool = failed(form(span("root"))), failed(form(span("tool", "root")), "ValueError", "inner")  # type: ignore[operator]
+    found = read_trace(trace(root, tool, **{"state": None, key: "ERROR"}))
+    assert (found.error, found.step_errors) == (f"{ENDED}KeyError: 'order 0'", {})
+
+
+@pytest.mark.parametrize(
+    ("spans", "error"),
+    [
+        ((), "the trace does not say which"),
+        ((ROOT, failed(span("tool", "root"))), "tool: KeyError: 'order 0'"),
+        (({**span("root"), "status": {"code": "STATUS_CODE_ERROR", "message": "Timeout"}},), "Timeout"),
+        (({**older(span("root")), "status_code": "ERROR", "status_message": "Timeout"},), "Timeout"),
+        ((failed(span("root"), "Error", "token sk-proj-abcdefghijklmnopqrstuvwxyz012345"),), "Error: token [secret]"),
+    ],
+)
+def test_the_error_of_a_trace_is_the_best_that_its_spans_say(spans: tuple[JsonObject, ...], error: str) -> None:
+    assert read_trace(trace(*map(dict, spans), state="ERROR")).error == ENDED + error
+
+
+def test_an_error_in_a_step_is_not_the_agents_if_it_answered() -> None:
+    found = read_trace(trace(ROOT, failed(span("tool", "root"))))
+    assert (found.error, found.step_errors) == ("", {"tool": "KeyError: 'order 0'"})
+
+
+def test_a_trace_without_an_answer_that_is_in_progress_is_an_error() -> None:
+    unfinished = trace(span("root"), state="IN_PROGRESS")
+    assert read_trace(unfinished).error == "the trace was recorded before the agent had answered"
+    assert read_trace(trace(ROOT, state="IN_PROGRESS")).error == ""
+
+
+def test_expectations_that_people_noted_are_read() -> None:
+    noted: list[JsonValue] = [
+        {"assessment_name": "expected_response", "expectation": {"value": "It is shipped"}},
+        {"assessment_name": "expected_facts", "expectation": {"serialized_value": {"value": '["shipped"]'}}},
+        {"assessment_name": "guidelines", "expectation": {"value": "old"}, "valid": False},
+        {"assessment_name": "good", "feedback": {"value": True}},
+        "damaged",
+    ]
+    assert read_trace(trace(ROOT, assessments=noted)).expectations == {
+        "expected_response": "It is shipped",
+        "expected_facts": ["shipped"],
+    }
 
 
 def test_spans_around_each_other_end() -> None:

@@ -73,6 +73,8 @@ class _RecordedSession(NothingToClose):
         turn = next(self._turns, None)
         if turn is None or turn.recorded is None:
             raise SubjectError(f"case {self._case.number} has no recorded answer to {utterance[:100]!r}")
+        if turn.recorded_error:
+            raise SubjectError(turn.recorded_error)
         return turn.recorded
 
 

@@ -1,6 +1,7 @@
 """Files of Ballerina's agent tests as evaluations: recorded conversations, and datasets of a data provider.
 
-Each turn of a conversation (`*.evalset.json`) expects the calls and the answer of its trace. Each entry of a dataset is
+Each turn of a conversation (`*.evalset.json`) expects the calls and the answer of its trace; the same answer is not
+recorded as the agent's, because comparing a recording with itself proves nothing. Each entry of a dataset is
 a case. `confidence` and `iterations` are the words of the proposal, `minPassRate` and `runs` those of Ballerina's test
 framework.
 """
@@ -11,7 +12,7 @@ from typing import TYPE_CHECKING, Final
 
 from evalmeta import limits
 from evalmeta.formats.ballerina.threads import read_threads
-from evalmeta.formats.ballerina.traces import TraceError, all_tool_calls, execution_seconds, tool_results
+from evalmeta.formats.ballerina.traces import TraceError, all_tool_calls
 from evalmeta.formats.diagnostics import Diagnostics
 from evalmeta.formats.document import Document, Reading, read_bytes
 from evalmeta.formats.json_source import read_json
@@ -19,7 +20,6 @@ from evalmeta.formats.records import Record
 from evalmeta.model.definition import Expectation
 from evalmeta.model.evaluation import Case, Evaluation, Turn
 from evalmeta.model.expectations import ACTIONS, OUTCOME, render_actions
-from evalmeta.model.generated_data import Action, GeneratedData
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -27,9 +27,9 @@ if TYPE_CHECKING:
 
     from evalmeta.formats.ballerina.traces import Trace
     from evalmeta.formats.json_source import JsonFile
-    from evalmeta.model.json_value import JsonValue
 
 
+_WHY_ASKED: Final = "its expected answers are its recorded answers, so an agent must be asked"
 _QUERY: Final = "query"
 _RATE: Final = ("confidence", "minPassRate", "min_pass_rate")
 _RUNS: Final = ("iterations", "runs")
@@ -70,20 +70,14 @@ def _conversations(file: JsonFile, diagnostics: Diagnostics, name: str) -> Docum
             message = f"the thread {thread.id!r} has no traces; it is ignored"
             diagnostics.warn("ballerina-thread", message, line=lines[place], column=1)
             continue
-        turns = (
-            Turn(
-                trace.user_message.content,
-                tuple(_recorded_expectations(trace)),
-                _recorded(trace, file.at(("threads", place, "traces", index))),
-            )
-            for index, trace in enumerate(thread.traces)
-        )
+        turns = (Turn(trace.user_message.content, tuple(_recorded_expectations(trace))) for trace in thread.traces)
         cases.append(Case(len(cases) + 1, tuple(turns), label=thread.id))
         case_lines[len(cases)] = lines[place]
     if not cases:
         diagnostics.error("ballerina-empty", "no thread has a trace", line=1, column=1)
     diagnostics.check()
-    return Document(Evaluation(name, "", tuple(cases)), is_answered=True, notes=diagnostics.notes, lines=case_lines)
+    evaluation = Evaluation(name, "", tuple(cases))
+    return Document(evaluation, why_asked=_WHY_ASKED, notes=diagnostics.notes, lines=case_lines)
 
 
 def _recorded_expectations(trace: Trace) -> Iterator[Expectation]:
@@ -92,30 +86,6 @@ def _recorded_expectations(trace: Trace) -> Iterator[Expectation]:
         yield Expectation(ACTIONS, render_actions(each.name for each in calls))
     if not isinstance(trace.output, TraceError) and trace.output.content:
         yield Expectation(OUTCOME, trace.output.content)
-
-
-def _recorded(trace: Trace, source: JsonValue) -> GeneratedData:
-    """Return the recorded answer; the error's message when the agent ended in an error."""
-    output = trace.output
-    is_timed = isinstance(source, dict) and None not in (source.get("startTime"), source.get("endTime"))
-    return GeneratedData(
-        output.message if isinstance(output, TraceError) else output.content or "",
-        actions=tuple(_actions(trace)),
-        latency_ms=execution_seconds(trace) * 1_000 if is_timed else None,
-        trace=source,
-    )
-
-
-def _actions(trace: Trace) -> Iterator[Action]:
-    waiting = list(tool_results(trace))
-    for call in all_tool_calls(trace):
-        result = next(
-            (each for each in waiting if each.name == call.name and (None in (each.id, call.id) or each.id == call.id)),
-            None,
-        )
-        if result:
-            waiting.remove(result)
-        yield Action(call.name, call.arguments, result.content if result else None)
 
 
 def _dataset(file: JsonFile, diagnostics: Diagnostics, name: str) -> Document:

@@ -133,14 +133,6 @@ def all_tool_calls(trace: Trace) -> tuple[FunctionCall, ...]:
     return trace.tool_calls or tuple(call for each in trace.iterations for call in _calls_of(each))
 
 
-def tool_results(trace: Trace) -> tuple[ChatFunctionMessage, ...]:
-    """Return the results of tools in order: the outputs of iterations, or else those in the last history."""
-    results = tuple(out for each in trace.iterations for out in each.output if isinstance(out, ChatFunctionMessage))
-    if results or not trace.iterations:
-        return results
-    return tuple(each for each in _latest(trace.iterations[-1].history) if isinstance(each, ChatFunctionMessage))
-
-
 def call_difference(actual: FunctionCall, expected: FunctionCall) -> str | None:
     """Describe how a call differs from the expected one in name and arguments; None when it does not."""
     if actual.name != expected.name:

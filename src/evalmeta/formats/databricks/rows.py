@@ -57,6 +57,12 @@ GENAI_COLUMNS: Final = ("inputs", "outputs", "expectations", "tags", "trace")
 
 _KNOWN: Final = tuple(dict.fromkeys((*COLUMNS, *GENAI_COLUMNS)))
 _EXPECTATIONS: Final = ("expected_response", "expected_facts", "guidelines", "expected_retrieved_context")
+# `mlflow.search_traces` returns the trace, and columns that repeat what is in it; only its tables have the first ones.
+_SEARCHED: Final = frozenset(("trace_metadata", "request_metadata", "spans"))
+_REPEATED: Final = _SEARCHED | {
+    *("trace_id", "client_request_id", "request_id", "state", "status", "request_time", "timestamp_ms"),
+    *("execution_duration", "execution_time_ms", "request", "response", "tags", "assessments"),
+}
 _ROW_HINT: Final = "A row has 'request', and 'response' or 'trace' when its answer is given."
 
 
@@ -176,6 +182,8 @@ def read_row(row: Row, context: RowContext, diagnostics: Diagnostics) -> Case:
     value = row.file.at(row.path)
     if isinstance(value, dict) and {"info", "data"} <= value.keys() and {*_KNOWN}.isdisjoint(value):
         value = {"trace": value}
+    if isinstance(value, dict) and value.get("trace") is not None and not _SEARCHED.isdisjoint(value):
+        value = {column: each for column, each in value.items() if column not in _REPEATED}
     record = _RowRecord(row, (), value, diagnostics, called="it")
     return _RowReader(record, context).case() if record.is_object else Case(row.number, ())
 
@@ -204,10 +212,20 @@ class _RowReader:
                 record.error("databricks-trace", f"'trace': {error}", "trace", hint=error.actions[0])
         asked = self._request()
         recorded = None if self._context.is_asked else self._recorded()
-        turn = Turn(asked.utterance, expectations_of(self._expected(recorded), self._context.wanted), recorded)
+        ended = self._trace.error if self._trace and recorded else ""
+        self._note_step_errors()
+        expectations = expectations_of(self._expected(recorded), self._context.wanted)
+        turn = Turn(asked.utterance, expectations, recorded, ended)
         tags = tuple(f"{key}={each}" for key, each in record.decoded_object("tags").values.items())
         label = self._label() or (self._trace.id if self._trace else "")
         return Case(record.source.number, (turn,), asked.history, tags=tags, label=label, state=asked.state)
+
+    def _note_step_errors(self) -> None:
+        """Warn of steps that ended in an error although the agent answered, once for each step of a file."""
+        for step, error in self._trace.step_errors.items() if self._trace and not self._context.is_asked else ():
+            if self._record.diagnostics.is_first("a step with an error", step):
+                message = f"the step {step!r:.60} of the trace ended in an error, and the agent went on: {error:.200}"
+                self._record.warn("databricks-trace", message, "trace")
 
     def _label(self) -> str:
         """Return the id of a row, which may be a number; warn of one that an earlier row has."""
@@ -261,13 +279,22 @@ class _RowReader:
             return value if text is None else text
         return None if value is None else response_text(value)
 
-    def _expected(self, recorded: GeneratedData | None) -> RowExpectations:
+    def _expecting(self) -> _RowRecord:
+        """Return the object with the expectations: the row's, or else those that people noted in the trace."""
         record = self._record.decoded_object("expectations") if self._is_genai else self._record
-        for key in record.values if self._is_genai else ():
+        noted = self._trace.expectations if self._trace else {}
+        if noted and not record.has(*_EXPECTATIONS):
+            return record.at(noted, "trace", called="the trace")
+        return record
+
+    def _expected(self, recorded: GeneratedData | None) -> RowExpectations:
+        record = self._expecting()
+        are_apart = record is not self._record
+        for key in record.values if are_apart else ():
             if key not in _EXPECTATIONS and record.diagnostics.is_first("expectations", key):
-                record.warn(_CODE, f"no metric judges by {key!r} of 'expectations'; it is ignored", key)
+                record.warn(_CODE, f"no metric judges by the expectation {key!r}; it is ignored", key)
         facts, response = record.texts_of("expected_facts"), record.text("expected_response")
-        if facts and response is not None and not self._is_genai:
+        if facts and response is not None and not are_apart:
             record.error(
                 "databricks-expected",
                 "it has both 'expected_facts' and 'expected_response', and at most one may be there",

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final
 
 from evalmeta import limits
@@ -16,9 +16,10 @@ from evalmeta.errors import FormatError
 from evalmeta.formats.databricks.texts import decoded, response_text
 from evalmeta.formats.records import kind_of
 from evalmeta.model.generated_data import Action, GeneratedData, Passage, Tokens
+from evalmeta.model.redaction import redacted
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Iterator, Mapping, Sequence
 
     from evalmeta.model.json_value import JsonObject, JsonValue
 
@@ -36,13 +37,17 @@ class MlflowTrace:
         id: the trace's id; empty when it has none.
         request: the question, from the root span or the trace; None when neither has it.
         generated: the answer, which is empty when the trace has none, and the actions.
-        is_error: whether the agent ended with an error.
+        error: the error in which the agent ended; empty if it answered.
+        step_errors: the errors of steps by the names of their spans, if the agent answered all the same.
+        expectations: the values of its expectations by their names, such as `expected_response`.
     """
 
     id: str
     request: JsonValue
     generated: GeneratedData
-    is_error: bool = False
+    error: str = ""
+    step_errors: Mapping[str, str] = field(default_factory=dict)
+    expectations: JsonObject = field(default_factory=dict)
 
 
 def read_trace(value: JsonValue) -> MlflowTrace:
@@ -85,6 +90,7 @@ class _Span:
         self.type = _text(self.attribute("mlflow.spanType"))
         self.inputs = self.attribute("mlflow.spanInputs")
         self.outputs = self.attribute("mlflow.spanOutputs")
+        self.error = _span_error(value)
 
     def attribute(self, name: str) -> JsonValue:
         return decoded(self._attributes.get(name))
@@ -127,10 +133,33 @@ class _Reader:
         self._metadata: JsonObject = next((each for each in found if isinstance(each, dict)), {})
 
     def trace(self) -> MlflowTrace:
-        state = self._info.get("state", self._info.get("status"))
         trace_id = _text(self._info.get("trace_id") or self._info.get("request_id"))
         request = self._first(self._root.inputs if self._root else None, "request", "mlflow.traceInputs")
-        return MlflowTrace(trace_id, request, self._generated(), is_error=state == "ERROR")
+        generated = self._generated()
+        error = self._error(generated)
+        steps = {} if error else {span.own_name: span.error for span in self._spans if span.error}
+        return MlflowTrace(trace_id, request, generated, error, steps, dict(self._expectations()))
+
+    def _error(self, generated: GeneratedData) -> str:
+        found = (place.get(key) for place in (self._info, self._value) for key in ("state", "status"))
+        state = next((each for each in found if isinstance(each, str)), "").upper()
+        if state.endswith("IN_PROGRESS") and not generated.outcome:
+            return "the trace was recorded before the agent had answered"
+        if not state.endswith("ERROR"):
+            return ""
+        root = self._root.error if self._root else ""
+        step = next((f"{span.own_name}: {span.error}" for span in self._spans if span.error), "")
+        return f"the recorded agent ended in an error: {root or step or 'the trace does not say which'}"
+
+    def _expectations(self) -> Iterator[tuple[str, JsonValue]]:
+        """Yield what people noted as expected (`mlflow.log_expectation`); values other than texts may be serialised."""
+        assessments = self._info.get("assessments")
+        for each in assessments if isinstance(assessments, list) else ():
+            noted = each.get("expectation") if isinstance(each, dict) else None
+            if isinstance(each, dict) and isinstance(noted, dict) and each.get("valid") is not False:
+                serialised = noted.get("serialized_value")
+                value = decoded(serialised.get("value")) if isinstance(serialised, dict) else noted.get("value")
+                yield _text(each.get("assessment_name") or each.get("name")), value
 
     def _first(self, of_root: JsonValue, name: str, in_metadata: str) -> JsonValue:
         """Return the first that exists: the value of the root span, of the data, of the metadata, or the preview."""
@@ -188,6 +217,25 @@ class _Reader:
             return None
         chunks = found[-1].outputs
         return tuple(_passage(each) for each in chunks if isinstance(each, dict)) if isinstance(chunks, list) else ()
+
+
+def _span_error(span: JsonObject) -> str:
+    """Return the exception or the status of a span that ended in an error, without the stack; else an empty text."""
+    status = span.get("status")
+    code, message = (status.get("code"), status.get("message")) if isinstance(status, dict) else (status, None)
+    if not _text(span.get("status_code") or code).upper().endswith("ERROR"):
+        return ""
+    events = span.get("events")
+    for event in reversed(events) if isinstance(events, list) else ():
+        attributes = event.get("attributes") if isinstance(event, dict) else None
+        if isinstance(attributes, dict) and (text := _exception(attributes)):
+            return text
+    return redacted(_text(message or span.get("status_message"))) or "it does not say which"
+
+
+def _exception(attributes: JsonObject) -> str:
+    parts = (_text(attributes.get(f"exception.{name}")) for name in ("type", "message"))
+    return redacted(": ".join(part for part in parts if part))
 
 
 def _passage(chunk: JsonObject) -> Passage:
