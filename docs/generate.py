@@ -100,10 +100,10 @@ def _help(command: click.Command, name: str, parent: click.Context | None = None
 
 
 def _rules() -> Iterator[str]:
-    yield "| code | documented | orgs | what it demands |\n|---|---|---|---|\n"
+    yield "| code | orgs | documented | what it demands |\n|---|---|---|---|\n"
     for rule in list_rules():
         if not rule.is_fixed:
-            yield f"| {_link(rule.code)} | {rule.documented} | {rule.orgs} | {rule.demand} |\n"
+            yield f"| {_link(rule.code)} | {rule.orgs} | {rule.documented} | {rule.demand} |\n"
     yield "\nNo profile and no setting changes these:\n\n| code | severity | what it demands |\n|---|---|---|\n"
     for rule in list_rules():
         if rule.is_fixed:

@@ -370,12 +370,12 @@ def test_errors_in_definitions_are_reported() -> None:
 
 
 def test_a_definition_is_judged_as_the_project_says(project: Project) -> None:
-    settings = f'{SETTINGS}[validate]\nprofile = "orgs"\n'
+    settings = f'{SETTINGS}[validate]\nprofile = "documented"\n'
     (project.root / "evalmeta.toml").write_text(settings)
     labelled = replace(twenty(), name="A label")
-    assert evaluate(labelled, answer, name="A_Label", root=project.root).run.definition == "A_Label"
+    assert evaluate(labelled, answer, name="A_Label").run.definition == "A_Label"
     with pytest.raises(InvalidMetadata, match="name-format"):
-        evaluate(labelled, answer, name="A_Label")
+        evaluate(labelled, answer, name="A_Label", root=project.root)
 
 
 # What is kept.

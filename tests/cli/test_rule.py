@@ -34,10 +34,10 @@ def test_a_page_is_rendered_where_colour_is_wanted(evalmeta: Program, monkeypatc
 def test_without_a_code_every_rule_is_listed(evalmeta: Program) -> None:
     head, *rows = evalmeta("rule").out.splitlines()
 
-    assert head.split() == ["Code", "Documented", "Orgs", "Demand"]
+    assert head.split() == ["Code", "Orgs", "Documented", "Demand"]
     assert [row.split()[0] for row in rows] == [entry.code for entry in list_rules()]
     assert (
-        "name-format               error       warning  `name` is a valid API name. Orgs also accept a label." in rows
+        "name-format               warning  error       `name` is a valid API name. Orgs also accept a label." in rows
     )
 
 

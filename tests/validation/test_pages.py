@@ -165,7 +165,7 @@ def test_a_page_shows_wrong_and_right(entry: RuleEntry) -> None:
 
 @ENTRIES
 def test_a_page_begins_with_code_demand_and_severities_of_the_table(entry: RuleEntry) -> None:
-    severity = f"Severity: {entry.documented} under `documented`, {entry.orgs} under `orgs`."
+    severity = f"Severity: {entry.orgs} under `orgs`, {entry.documented} under `documented`."
     assert PAGES[entry.code].startswith(f"# {entry.code}\n\n{entry.demand}\n\n{severity}\n\n**Why.** ")
 
 

@@ -69,11 +69,34 @@ def test_an_error_that_orgs_accept_says_so_and_shows_the_setting() -> None:
     assert 'To accept it, as orgs do, set name-format = "warning" under [validate.rules]' in problem.hint
 
 
+def test_an_error_that_a_project_chose_itself_does_not_say_how_to_accept_it() -> None:
+    (problem,) = check(LABELLED, rules={"name-format": "error"})
+    assert "as orgs do" not in problem.hint
+
+
 @pytest.mark.parametrize("setting", ["error", "warning"])
 @pytest.mark.parametrize("profile", ["documented", "orgs"])
 def test_a_setting_wins_over_the_profile(profile: Profile, setting: RuleSetting) -> None:
     (problem,) = check(LABELLED, profile=profile, rules={"name-format": setting})
     assert (problem.code, problem.severity) == ("name-format", Severity(setting))
+
+
+def test_orgs_is_the_profile_that_nobody_chose() -> None:
+    assert RulePolicy() == rule_policy(None) == rule_policy(Settings()) == RulePolicy("orgs")
+    assert rule_policy(Settings(), profile="documented") == RulePolicy("documented")
+
+
+@pytest.mark.parametrize("value", ["", "<variableValue/>"])
+@pytest.mark.parametrize(("profile", "severity"), [("documented", "error"), ("orgs", "warning")])
+def test_a_context_variable_may_have_no_value_in_orgs(value: str, profile: Profile, severity: str) -> None:
+    variable = f"<contextVariable><variableName>Tier</variableName>{value}</contextVariable>"
+    body = HEAD + GOOD.replace("<utterance>", f"{variable}<utterance>")
+    (problem,) = check(body, profile=profile)
+    assert (problem.code, problem.severity, problem.message) == (
+        "context-variable-empty",
+        severity,
+        "the context variable 'Tier' has no value",
+    )
 
 
 def test_a_rule_can_be_switched_off() -> None:
@@ -94,7 +117,7 @@ def settings_of(**rules: str) -> Settings:
 
 def test_settings_become_a_policy() -> None:
     policy = rule_policy(settings_of(name_format="off"))
-    assert (policy.profile, policy.rules) == ("documented", {"name-format": "off"})
+    assert (policy.profile, policy.rules) == ("orgs", {"name-format": "off"})
 
 
 @pytest.mark.parametrize(

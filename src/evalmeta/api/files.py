@@ -20,7 +20,7 @@ from evalmeta.package.forceignore import FORCEIGNORE_FILE, read_forceignore
 from evalmeta.package.project import find_project
 from evalmeta.package.resolver import list_files, name_problems, version_in_force
 from evalmeta.validation.manifests import validate_manifest
-from evalmeta.validation.rules import RulePolicy, rule_policy
+from evalmeta.validation.rules import rule_policy
 from evalmeta.validation.validator import CheckedFile, check_component, remember_clean, validate_together
 from evalmeta.xmlio.definitions import read_definition, read_leniently, write_definition
 from evalmeta.xmlio.formatter import format_definition, format_manifest
@@ -32,8 +32,10 @@ if TYPE_CHECKING:
     from evalmeta.model.component import ComponentSet
     from evalmeta.model.definition import Definition
     from evalmeta.model.registry import ApiVersion
+    from evalmeta.model.settings import Profile
     from evalmeta.package.project import Project
     from evalmeta.validation.definition_rules import NamedFile
+    from evalmeta.validation.rules import RulePolicy
 
 
 _MANIFEST_FOLDERS: Final = (".", "manifest")
@@ -86,7 +88,7 @@ def write(definition: Definition, path: Path) -> None:
     put_file(path, write_definition(definition))
 
 
-def validate(paths: Sequence[Path] = (), *, start: Path | None = None) -> Validation:
+def validate(paths: Sequence[Path] = (), *, start: Path | None = None, profile: Profile | None = None) -> Validation:
     """Validate files, or those of a project, and return all problems.
 
     Args:
@@ -94,13 +96,14 @@ def validate(paths: Sequence[Path] = (), *, start: Path | None = None) -> Valida
             Without paths, the project around `start` is validated: its definitions, and the
             manifests in its root and in its folder `manifest`.
         start: where to look for the project; the current folder if None.
+        profile: how strict the rules are; by default, as the project of each file says, or else `orgs`.
 
     Raises:
         NotFound: a path does not exist, or is neither a definition nor a manifest.
         ProjectError: there is no project, and no path was given; or a package directory does not exist.
         SettingsError: the project's settings are not valid.
     """
-    found = _validate_files(files_to_check(paths, start=start))
+    found = _validate_files(files_to_check(paths, start=start), profile)
     if paths:
         return found
     project = find_project(start or Path.cwd())
@@ -172,9 +175,9 @@ def check_components(project: Project, components: ComponentSet) -> tuple[Proble
     return (*ignore_problems(project), *found)
 
 
-def problems_of(project: Project, components: ComponentSet) -> list[Problem]:
+def problems_of(project: Project, components: ComponentSet, *, profile: Profile | None = None) -> list[Problem]:
     """Return all problems of components, alone and together, in the API version in force."""
-    policy = rule_policy(project.declared)
+    policy = rule_policy(project.declared, profile=profile)
     checked = map_chunks(partial(_check_some, policy=policy, version=components.api_version), components.components)
     remember_clean(each.clean for each in checked if each.clean)
     found = [problem for each in checked for problem in each.problems]
@@ -224,17 +227,17 @@ class _InForce(NamedTuple):
     api_version: ApiVersion
 
 
-def _in_force(folder: Path) -> _InForce:
+def _in_force(profile: Profile | None, folder: Path) -> _InForce:
     try:
         project = find_project(folder)
     except ProjectError:
-        return _InForce(None, RulePolicy(), NEWEST_API_VERSION)
-    return _InForce(project.root, rule_policy(project.declared), version_in_force(project))
+        return _InForce(None, rule_policy(None, profile=profile), NEWEST_API_VERSION)
+    return _InForce(project.root, rule_policy(project.declared, profile=profile), version_in_force(project))
 
 
-def _validate_files(files: Sequence[Path]) -> Validation:
-    checked = map_chunks(_check_files, files)
-    in_force = cache(_in_force)
+def _validate_files(files: Sequence[Path], profile: Profile | None) -> Validation:
+    checked = map_chunks(partial(_check_files, profile), files)
+    in_force = cache(partial(_in_force, profile))
     problems = [problem for each in checked for problem in each.problems]
     files_of: dict[Path | None, tuple[RulePolicy, list[NamedFile]]] = {}
     components_of: dict[Path | None, list[Component]] = {}
@@ -251,8 +254,8 @@ def _validate_files(files: Sequence[Path]) -> Validation:
     return Validation((*names, *problems, *together), len(files))
 
 
-def _check_files(files: Sequence[Path]) -> list[CheckedFile]:
-    in_force = cache(_in_force)
+def _check_files(profile: Profile | None, files: Sequence[Path]) -> list[CheckedFile]:
+    in_force = cache(partial(_in_force, profile))
     return [_check_file(path, in_force) for path in files]
 
 

@@ -32,6 +32,7 @@ if TYPE_CHECKING:
     from evalmeta.model.component import Component, Manifest
     from evalmeta.model.problem import Problem
     from evalmeta.model.registry import ApiVersion
+    from evalmeta.model.settings import Profile
     from evalmeta.package.project import Project
 
 
@@ -92,8 +93,10 @@ def refuse_destructive(path: Path) -> None:
         raise UsageError(f"{shown(path)} says what to delete, not what to take.", actions=("Name a package.xml.",))
 
 
-def validate_selection(selection: Selection, *, start: Path | None = None) -> Validation:
-    """Validate the selected components, and the manifest that selects them.
+def validate_selection(
+    selection: Selection, *, start: Path | None = None, profile: Profile | None = None
+) -> Validation:
+    """Validate the selected components, and the manifest that selects them; `profile` is as in `validate`.
 
     Raises:
         NotFound: a file, a folder or a name does not exist.
@@ -101,7 +104,7 @@ def validate_selection(selection: Selection, *, start: Path | None = None) -> Va
             or a path is outside its package directories.
     """
     if selection.manifest is not None and selection.manifest.name in DESTRUCTIVE_FILES:
-        return validate([selection.manifest])
+        return validate([selection.manifest], profile=profile)
     project = find_project(start or Path.cwd())
     files = list_files(project)
     found: list[Problem] = []
@@ -109,7 +112,7 @@ def validate_selection(selection: Selection, *, start: Path | None = None) -> Va
         chosen = ComponentSet(_chosen(project, files, selection), version_in_force(project))
     else:
         chosen, found = _chosen_by(project, files, selection.manifest)
-    problems = dict.fromkeys((*found, *name_problems(files), *problems_of(project, chosen)))
+    problems = dict.fromkeys((*found, *name_problems(files), *problems_of(project, chosen, profile=profile)))
     return Validation(tuple(problems), len(chosen.components) + int(selection.manifest is not None))
 
 

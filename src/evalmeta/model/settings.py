@@ -22,7 +22,7 @@ from pydantic_core import PydanticCustomError
 from evalmeta import limits
 from evalmeta.model.run import ActionMatch, Matches, RunOptions, Scoring, ScoringProfile, TopicMatch
 
-Profile = Literal["documented", "orgs"]
+Profile = Literal["orgs", "documented"]
 AdkDialect = Literal["auto", "python", "typescript"]
 MissingData = Literal["undecided", "adk"]
 RuleSetting = Literal["error", "warning", "off"]
@@ -255,7 +255,7 @@ RaterSettings = Annotated[
 class ValidateSettings(_Table):
     """The profile of validation, and the severity of single rules by code."""
 
-    profile: Profile = "documented"
+    profile: Profile = "orgs"
     rules: dict[str, RuleSetting] = Field(default_factory=dict)
 
 

@@ -227,6 +227,15 @@ def find_context_variables_twice(case: TestCase) -> Iterator[Finding]:
         seen.add(variable.name)
 
 
+def find_context_variables_without_value(case: TestCase) -> Iterator[Finding]:
+    """A context variable has a value."""
+    for index, variable in enumerate(case.inputs.context_variables):
+        if not variable.value:
+            steps = (("inputs", 0), ("contextVariable", index), ("variableValue", 0))
+            message = f"the context variable {quote(variable.name)} has no value"
+            yield Finding(steps, message, "Write its value in <variableValue>; agents receive an empty text.")
+
+
 def find_expectations_twice(case: TestCase) -> Iterator[Finding]:
     """A standard expectation occurs once per test case."""
     seen: set[str] = set()

@@ -1,7 +1,8 @@
 """The table of rules: every code with its severities, what checks it, and the page that explains it.
 
-The profile `documented` enforces the metadata reference; `orgs` enforces what real orgs are known to refuse. The first
-line of a check's docstring says what the rule demands.
+The profile `orgs`, the default, reports as errors what orgs refuse and what no run can judge. It only warns about what
+orgs are known to accept, and about what runs can judge and no org is known to refuse. The profile `documented` enforces
+the whole metadata reference. The first line of a check's docstring says what the rule demands.
 """
 
 from __future__ import annotations
@@ -26,6 +27,8 @@ if TYPE_CHECKING:
     from evalmeta.model.settings import Profile, RuleSetting, Settings
     from evalmeta.validation.definition_rules import DefinitionScope, Finding, NamedFile
 
+
+PROFILES: Final[tuple[Profile, ...]] = ("orgs", "documented")
 
 _ERROR: Final = Severity.ERROR
 _WARNING: Final = Severity.WARNING
@@ -67,21 +70,22 @@ CASE_RULES: Final[tuple[tuple[Rule, Callable[[TestCase], Iterator[Finding]]], ..
     (Rule("utterance-empty", _ERROR, _ERROR), definition_rules.find_empty_utterance),
     (Rule("expectations-missing", _WARNING, _WARNING), definition_rules.find_no_expectations),
     (Rule("expectation-twice", _WARNING, _WARNING), definition_rules.find_expectations_twice),
-    (Rule("context-variable-twice", _ERROR, _ERROR), definition_rules.find_context_variables_twice),
+    (Rule("context-variable-twice", _ERROR, _WARNING), definition_rules.find_context_variables_twice),
+    (Rule("context-variable-empty", _ERROR, _WARNING), definition_rules.find_context_variables_without_value),
     (Rule("history-role", _ERROR, _ERROR), definition_rules.find_history_role),
     (Rule("history-order", _ERROR, _ERROR), definition_rules.find_history_order),
     (Rule("history-topic", _ERROR, _WARNING), definition_rules.find_history_topic),
-    (Rule("history-index", _ERROR, _ERROR), definition_rules.find_history_index),
+    (Rule("history-index", _ERROR, _WARNING), definition_rules.find_history_index),
 )
 
 EXPECTATION_RULES: Final[tuple[tuple[Rule, Callable[[Expectation], Iterator[Finding]]], ...]] = (
     (Rule("expectation-unknown", _ERROR, _ERROR), expectation_rules.find_unknown_name),
     (Rule("expected-value-missing", _ERROR, _WARNING), expectation_rules.find_value_missing),
     (Rule("expected-value-unused", _WARNING, _WARNING), expectation_rules.find_value_unused),
-    (Rule("actions-unreadable", _ERROR, _ERROR), expectation_rules.find_actions_unreadable),
+    (Rule("actions-unreadable", _ERROR, _WARNING), expectation_rules.find_actions_unreadable),
     (Rule("parameter-missing", _ERROR, _ERROR), expectation_rules.find_parameter_missing),
-    (Rule("parameter-unused", _ERROR, _ERROR), expectation_rules.find_parameter_unused),
-    (Rule("parameter-unknown", _ERROR, _ERROR), expectation_rules.find_parameter_unknown),
+    (Rule("parameter-unused", _ERROR, _WARNING), expectation_rules.find_parameter_unused),
+    (Rule("parameter-unknown", _ERROR, _WARNING), expectation_rules.find_parameter_unknown),
     (Rule("parameter-twice", _ERROR, _ERROR), expectation_rules.find_parameter_twice),
     (Rule("operator-unknown", _ERROR, _ERROR), expectation_rules.find_operator_unknown),
     (Rule("expected-blank", _WARNING, _WARNING), expectation_rules.find_expected_blank),
@@ -154,7 +158,7 @@ CODES: Final = frozenset(rule.code for rule, _ in all_rules())
 class RulePolicy:
     """The severity of each rule: a profile, and severities of single rules that override it."""
 
-    profile: Profile = "documented"
+    profile: Profile = "orgs"
     rules: Mapping[str, RuleSetting] = field(default_factory=dict)
 
     @property
@@ -170,10 +174,13 @@ class RulePolicy:
         return Severity(setting) if setting else rule.severity(self.profile)
 
 
-def rule_policy(settings: Settings | None) -> RulePolicy:
-    """Return the policy of a project's settings; raise SettingsError if a code is unknown or cannot be set."""
+def rule_policy(settings: Settings | None, *, profile: Profile | None = None) -> RulePolicy:
+    """Return the policy of a project's settings; raise SettingsError if a code is unknown or cannot be set.
+
+    `profile` overrides the profile of the settings.
+    """
     if settings is None:
-        return RulePolicy()
+        return RulePolicy(profile or "orgs")
     for code in settings.validate_.rules:
         if code in FIXED_CODES:
             message = f"evalmeta.toml: [validate.rules] sets {code!r}, whose severity is fixed"
@@ -182,7 +189,7 @@ def rule_policy(settings: Settings | None) -> RulePolicy:
             close = get_close_matches(code, CODES, n=1)
             action = f"Did you mean {close[0]!r}?" if close else f"Known: {', '.join(sorted(CODES))}."
             raise SettingsError(f"evalmeta.toml: [validate.rules] sets an unknown rule, {code!r}", actions=[action])
-    return RulePolicy(settings.validate_.profile, settings.validate_.rules)
+    return RulePolicy(profile or settings.validate_.profile, settings.validate_.rules)
 
 
 @dataclass(frozen=True, slots=True)

@@ -166,7 +166,7 @@ def _rule_problems(
             continue
         location = document.location(document.find(finding.steps))
         if not finding.steps or location not in unreadable:
-            yield Problem(rule.code, severity, location, finding.message, _hint(rule, finding, severity))
+            yield Problem(rule.code, severity, location, finding.message, _hint(rule, finding, severity, policy))
 
 
 def _findings(scope: DefinitionScope) -> Iterator[tuple[Rule, Finding]]:
@@ -188,8 +188,9 @@ def _findings(scope: DefinitionScope) -> Iterator[tuple[Rule, Finding]]:
                     yield expectation_rule, finding._replace(steps=steps)
 
 
-def _hint(rule: Rule, finding: Finding, severity: Severity) -> str:
-    if rule.documented is rule.orgs or severity is Severity.WARNING:
+def _hint(rule: Rule, finding: Finding, severity: Severity, policy: RulePolicy) -> str:
+    is_by_profile = policy.profile == "documented" and rule.code not in policy.rules
+    if not is_by_profile or severity is rule.orgs:
         return finding.hint
     setting = f'{rule.code} = "warning"'
     return f"{finding.hint} To accept it, as orgs do, set {setting} under [validate.rules] in evalmeta.toml."

@@ -42,8 +42,8 @@ def rule(*, code: str | None, as_json: bool) -> None:
         if as_json:
             print_json([_rule_json(each) for each in entries])
             return
-        rows = [(each.code, each.documented, each.orgs, each.demand) for each in entries]
-        print_table(["Code", "Documented", "Orgs", "Demand"], rows)
+        rows = [(each.code, each.orgs, each.documented, each.demand) for each in entries]
+        print_table(["Code", "Orgs", "Documented", "Demand"], rows)
         return
     entry = rules.find_rule(code)
     if as_json:

@@ -11,19 +11,29 @@ from evalmeta.cli.options import PATH, selection_options
 from evalmeta.cli.output import json_option, print_json, print_problems
 from evalmeta.errors import EXIT_FAILED, EXIT_PASSED
 from evalmeta.report.problems import FORMATS, problem_json, render
+from evalmeta.validation.rules import PROFILES
 
 if TYPE_CHECKING:
     from pathlib import Path
 
+    from evalmeta.model.settings import Profile
     from evalmeta.package.selection import Selection
 
 
 @click.command()
 @click.argument("paths", nargs=-1, type=PATH, metavar="[PATH]...")
 @selection_options()
+@click.option(
+    "--profile",
+    type=click.Choice(PROFILES),
+    help="orgs: errors for what orgs refuse, warnings for what they accept. documented: errors for"
+    " everything that the metadata reference forbids.  [default: evalmeta.toml, or else orgs]",
+)
 @click.option("--result-format", type=click.Choice(FORMATS), default="human", show_default=True, help="Output format.")
 @json_option
-def validate(paths: tuple[Path, ...], *, selection: Selection, result_format: str, as_json: bool) -> int:
+def validate(
+    paths: tuple[Path, ...], *, selection: Selection, profile: Profile | None, result_format: str, as_json: bool
+) -> int:
     """Check definitions and manifests without an org.
 
     PATH is a definition, a package.xml, destructive changes or a folder to search. By
@@ -34,6 +44,7 @@ def validate(paths: tuple[Path, ...], *, selection: Selection, result_format: st
     evalmeta validate
     evalmeta validate force-app manifest/package.xml
     evalmeta validate --manifest manifest/package.xml
+    evalmeta validate --profile documented
     evalmeta validate --result-format sarif > evalmeta.sarif
 
     `evalmeta rule CODE` explains the rule behind a problem.
@@ -41,7 +52,10 @@ def validate(paths: tuple[Path, ...], *, selection: Selection, result_format: st
     if paths and not selection.is_everything:
         raise click.UsageError("PATH cannot be combined with --source-dir, --manifest and --metadata.")
 
-    found = api.files.validate(paths) if selection.is_everything else api.selections.validate_selection(selection)
+    if selection.is_everything:
+        found = api.files.validate(paths, profile=profile)
+    else:
+        found = api.selections.validate_selection(selection, profile=profile)
     status = EXIT_PASSED if found.is_valid else EXIT_FAILED
     if as_json:
         problems = [problem_json(each) for each in found.problems]

@@ -1,0 +1,119 @@
+"""What orgs accept is validated, deployed and run with the defaults, each peculiarity of real files by itself."""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING
+
+import pytest
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from pathlib import Path
+
+    from conftest import Outcome
+
+    Program = Callable[..., Outcome]
+
+VARIABLE = "<contextVariable><variableName>Tier</variableName>{}</contextVariable>"
+HISTORY = (
+    "<conversationHistory><role>user</role><message>Hello</message></conversationHistory>"
+    "<conversationHistory><message>Welcome</message>{}<role>agent</role></conversationHistory>"
+)
+TOPIC = "<expectation><expectedValue>Opening_Hours</expectedValue><name>topic_sequence_match</name></expectation>"
+LONG = f"<parameter><name>expected</name><value>{'a' * 101}</value></parameter>"
+CRITERION = (
+    "<expectation><label>Hours</label><name>string_comparison</name>"
+    "<parameter><name>operator</name><value>contains</value></parameter>"
+    "<parameter><isReference>true</isReference><name>actual</name><value>$.generatedData.outcome</value></parameter>"
+    f"{LONG}</expectation>"
+)
+PECULIARITIES = {
+    "name-format": {"name": "Opening hours, of the desk"},
+    "context-variable-empty": {"inputs": VARIABLE.format("")},
+    "context-variable-twice": {"inputs": VARIABLE.format("<variableValue>Gold</variableValue>") * 2},
+    "history-topic": {"inputs": HISTORY.format("")},
+    "history-index": {"inputs": HISTORY.format("<topic>Opening_Hours</topic><index>4</index>")},
+    "expected-value-missing": {"expectations": "<expectation><name>bot_response_rating</name></expectation>"},
+    "actions-unreadable": {
+        "expectations": "<expectation><expectedValue>Find, Book</expectedValue><name>actions_assertion</name>"
+        "</expectation>"
+    },
+    "expected-value-unused": {
+        "expectations": "<expectation><expectedValue>yes</expectedValue><name>coherence</name></expectation>"
+    },
+    "parameter-unused": {"expectations": f"<expectation><name>conciseness</name>{LONG}</expectation>"},
+    "parameter-too-long": {"expectations": CRITERION},
+    "parameter-unknown": {
+        "expectations": CRITERION.replace("a" * 101, "9").replace(
+            "</expectation>", "<parameter><name>tolerance</name><value>1</value></parameter></expectation>"
+        )
+    },
+    "expectations-missing": {"topic": ""},
+}
+
+
+def definition(
+    name: str = "Desk_Hours", *, inputs: str = "", expectations: str = "", topic: str = TOPIC, after: str = ""
+) -> str:
+    # The elements are in an order of their own, as in real files.
+    return (
+        "<?xml version='1.0' encoding='UTF-8' ?>\n"
+        '<AiEvaluationDefinition xmlns="http://soap.sforce.com/2006/04/metadata">\n'
+        f"<!-- written by hand -->\n<subjectVersion>v2</subjectVersion><name>{name}</name>"
+        "<subjectType>AGENT</subjectType><subjectName>Desk</subjectName>\n"
+        f"<testCase>{expectations}{topic}<number>3</number>"
+        f"<inputs>{inputs}<utterance\n>When do you open?</utterance></inputs></testCase>{after}\n"
+        "</AiEvaluationDefinition>\n"
+    )
+
+
+@pytest.fixture
+def dx_project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """Gives the folder for definitions of a plain DX project without evalmeta.toml, which is the current folder."""
+    (tmp_path / "sfdx-project.json").write_text(
+        json.dumps({"packageDirectories": [{"path": "force-app", "default": True}], "sourceApiVersion": "66.0"})
+    )
+    monkeypatch.chdir(tmp_path)
+    folder = tmp_path / "force-app/main/default/aiEvaluationDefinitions"
+    folder.mkdir(parents=True)
+    return folder
+
+
+@pytest.mark.parametrize("code", PECULIARITIES)
+def test_what_orgs_accept_is_validated_with_a_warning_and_deployed(
+    code: str, evalmeta: Program, dx_project: Path
+) -> None:
+    (dx_project / "Hours.aiEvaluationDefinition-meta.xml").write_text(definition(**PECULIARITIES[code]))
+
+    checked = evalmeta("validate", "--json")
+    deployed = evalmeta("deploy", "--json")
+
+    problems = json.loads(checked.out)["result"]["problems"]
+    assert {(each["code"], each["severity"]) for each in problems} == {(code, "warning")}
+    assert (checked.code, deployed.code) == (0, 0)
+
+
+@pytest.mark.parametrize("code", PECULIARITIES)
+def test_what_orgs_accept_runs_as_a_file(code: str, evalmeta: Program, dx_project: Path) -> None:
+    file = dx_project / "Hours.aiEvaluationDefinition-meta.xml"
+    file.write_text(definition(**PECULIARITIES[code]))
+    (dx_project.parents[3] / "desk.py").write_text("def answer(utterance):\n    return 'At nine.'\n")
+
+    done = evalmeta("test", "run", str(file), "--subject", "desk:answer", "--wait", "--json")
+
+    (case,) = json.loads(done.out)["result"][0]["testCases"]
+    assert case["generatedData"]["outcome"] == "At nine."
+
+
+@pytest.mark.parametrize("code", sorted(set(PECULIARITIES) - {"expected-value-unused", "expectations-missing"}))
+def test_the_strict_profile_refuses_what_only_orgs_accept(code: str, evalmeta: Program, dx_project: Path) -> None:
+    (dx_project / "Hours.aiEvaluationDefinition-meta.xml").write_text(definition(**PECULIARITIES[code]))
+
+    by_option = evalmeta("validate", "--profile", "documented")
+    (dx_project.parents[3] / "evalmeta.toml").write_text('[validate]\nprofile = "documented"\n')
+    by_settings = evalmeta("deploy")
+
+    assert by_option.code == by_settings.code == 1
+    assert f"[{code}]" in by_option.out
+    assert f"[{code}]" in by_settings.err
