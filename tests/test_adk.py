@@ -251,7 +251,7 @@ def test_scores_of_all_turns_and_runs_are_pooled(write: Callable[..., Path]) -> 
 
 def test_each_metric_has_a_verdict_and_all_failures_are_listed(write: Callable[..., Path]) -> None:
     path = write(eval_set(case("one", LONDON), GREETING, SEARCH))
-    error = failure(lambda _: "Hello! How can I help you today?", path)
+    error = failure(lambda _: {"outcome": "Hello! How can I help you today?", "actions": []}, path)
 
     assert re.findall(r"^  (\S+ for \S+ failed: .*)$", str(error), re.MULTILINE) == [
         "tool_trajectory_avg_score for one failed: expected 1, got 0",

@@ -162,8 +162,9 @@ def get_total_execution_time(trace: Trace | Iteration) -> float:
 
 
 def _trace(generated: GeneratedData, question: ChatUserMessage) -> Trace:
-    calls = tuple(FunctionCall(each.name, each.input) for each in generated.actions)
-    results = tuple(ChatFunctionMessage(each.name, _text(each.output)) for each in generated.actions)
+    actions = generated.actions or ()
+    calls = tuple(FunctionCall(each.name, each.input) for each in actions)
+    results = tuple(ChatFunctionMessage(each.name, _text(each.output)) for each in actions)
     asked: tuple[ChatMessage, ...] = (ChatAssistantMessage(tool_calls=calls),) if calls else ()
     output = ChatAssistantMessage(generated.outcome)
     end = _EPOCH + timedelta(milliseconds=generated.latency_ms or 0)

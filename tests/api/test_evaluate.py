@@ -313,11 +313,11 @@ def test_too_many_errors_end_a_run_with_a_reason() -> None:
 
 def test_failures_are_reported_with_their_lines_in_the_file(project: Project) -> None:
     file = project.root / FOLDER / "B.aiEvaluationDefinition"
-    finished = evaluate(file, lambda _: "Hello.")
+    finished = evaluate(file, lambda _: {"outcome": "Hello.", "topic": ""})
     assert not finished.succeeded
     assert f"{FOLDER}/B.aiEvaluationDefinition:9" in str(finished)
     assert repr(finished) == "<FinishedRun B not passed: 2 cases failed>"
-    several = evaluate([file], lambda _: "Hello.")
+    several = evaluate([file], lambda _: {"outcome": "Hello.", "topic": ""})
     assert not several.succeeded
     assert str(several) == several.report().rstrip()
     assert several.report("junit").count("<failure") == 2

@@ -29,7 +29,7 @@ async def answer(utterance):
     await asyncio.sleep({seconds})
     while int(utterance.split()[1]) > {answered} and pathlib.Path("held").exists():
         await asyncio.sleep(0.01)
-    return "Understood."
+    return {{"outcome": "Understood.", "actions": []}}
 """
 
 

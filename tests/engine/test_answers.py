@@ -29,6 +29,17 @@ def test_a_mapping_tells_everything() -> None:
     assert generated_data(FULL) == GeneratedData("Shipped.", "Orders", actions, 40.0, "s-1")
 
 
+@pytest.mark.parametrize("reply", ["Shipped.", {"outcome": "Shipped."}, {**FULL, "topic": None, "actions": None}])
+def test_what_the_agent_does_not_report_is_unknown(reply: object) -> None:
+    data = generated_data(reply)
+    assert (data.topic, data.actions) == (None, None)
+
+
+def test_an_agent_reports_that_it_chose_no_topic_and_took_no_action() -> None:
+    data = generated_data({"outcome": "Shipped.", "topic": "", "actions": []})
+    assert (data.topic, data.actions) == ("", ())
+
+
 def test_answer_is_another_name_for_outcome() -> None:
     assert generated_data({"answer": "Shipped."}).outcome == "Shipped."
 

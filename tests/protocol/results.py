@@ -29,7 +29,7 @@ answers = st.builds(
     GeneratedData,
     outcome=texts,
     topic=st.none() | texts,
-    actions=st.lists(actions, max_size=3).map(tuple),
+    actions=st.none() | st.lists(actions, max_size=3).map(tuple),
     latency_ms=st.none() | numbers,
     session_id=st.none() | texts,
     tokens=st.none() | st.builds(Tokens, st.none() | counts, counts),

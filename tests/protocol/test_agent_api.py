@@ -171,7 +171,7 @@ def test_a_trace_that_is_too_deep_is_not_kept() -> None:
     deep: object = 1
     for _ in range(limits.MAX_JSON_DEPTH + 1):
         deep = [deep]
-    assert read_plan({"topic": "T", "plan": [], "deep": deep}) == Plan("T")
+    assert read_plan({"topic": "T", "plan": [], "deep": deep}) == Plan("T", ())
 
 
 def test_only_a_jwt_is_a_token_for_the_api() -> None:

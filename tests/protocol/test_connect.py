@@ -14,7 +14,7 @@ from evalmeta.errors import MessageUnreadable
 from evalmeta.model.generated_data import Action, GeneratedData
 from evalmeta.model.run import CaseResult, Run, RunOptions, RunStatus, TestResult, Verdict
 from evalmeta.protocol.connect import read_case, read_options, read_run, write_case, write_options, write_run
-from evalmeta.protocol.generated_data import read_generated
+from evalmeta.protocol.generated_data import read_generated, write_generated
 from evalmeta.protocol.json_fields import read_object
 from protocol.results import cases, json_values, options, runs
 
@@ -208,8 +208,25 @@ def test_actions_sequence_decides_which_actions_ran_and_in_which_order() -> None
 
 
 @pytest.mark.parametrize("sequence", ["", "Find", "None", None, {"a": 1}])
-def test_a_sequence_that_is_not_a_list_has_no_actions(sequence: object) -> None:
-    assert read_generated({"actionsSequence": sequence}).actions == ()
+def test_a_sequence_that_is_not_a_list_leaves_the_actions_unknown(sequence: object) -> None:
+    assert read_generated({"actionsSequence": sequence}).actions is None
+    assert read_generated({"actionsSequence": sequence, "invokedActions": "[]"}).actions == ()
+
+
+@pytest.mark.parametrize("actions", [None, (), (Action("Find"),)])
+@pytest.mark.parametrize("topic", [None, "", "Orders"])
+def test_unknown_actions_and_topics_are_not_empty_ones(actions: tuple[Action, ...] | None, topic: str | None) -> None:
+    generated = GeneratedData("Sent.", topic, actions)
+    assert read_generated(write_generated(generated)) == generated
+
+
+def test_an_org_that_reports_no_actions_is_believed() -> None:
+    assert read_generated({"outcome": "Sent.", "actionsSequence": "[]", "invokedActions": "[[]]"}).actions == ()
+
+
+def test_clients_that_decode_actions_as_text_find_text() -> None:
+    written = write_generated(GeneratedData("Sent."))
+    assert (written["actionsSequence"], written["invokedActions"]) == ("", "")
 
 
 def test_items_of_a_sequence_that_are_not_names_are_ignored() -> None:

@@ -24,9 +24,7 @@ def of_a_definition(run: Run) -> Run:
     cases = (
         replace(
             case,
-            results=tuple(
-                each._replace(label=None, threshold=None, turn=0, is_measured=False) for each in case.results
-            ),
+            results=tuple(each._replace(label=None, threshold=None, turn=0) for each in case.results),
             label="",
             earlier=(),
         )

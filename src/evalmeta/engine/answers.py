@@ -39,7 +39,8 @@ def generated_data(answer: object, *, measured_ms: float | None = None) -> Gener
         answer: the answer's text, GeneratedData, or a mapping with `outcome` (or `answer`, or `response`). Optional
             keys: `topic`, `actions` (names, or mappings with `name`, `input`, `output`, `latency_ms`), `latency_ms`,
             `session_id`, `tokens` (a mapping with `input` and `output`), `trace` (any JSON), and `retrieved` or
-            `retrieved_context` (mappings with `uri` or `doc_uri`, and `content`).
+            `retrieved_context` (mappings with `uri` or `doc_uri`, and `content`). A missing key and None mean
+            unknown; `actions: []` means that no action was taken, `topic: ""` that no topic was chosen.
         measured_ms: the latency if the answer has none.
 
     Raises:
@@ -89,9 +90,9 @@ def _first(answer: Mapping[object, object], *keys: str) -> object:
     return next((answer[key] for key in keys if answer.get(key) is not None), None)
 
 
-def _actions(actions: object) -> tuple[Action, ...]:
+def _actions(actions: object) -> tuple[Action, ...] | None:
     if actions is None:
-        return ()
+        return None
     if not isinstance(actions, list | tuple):
         raise SubjectError(f"the agent's actions are {_kind(actions)}; expected a list of names or mappings")
     return tuple(map(_action, actions))

@@ -6,6 +6,8 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from evalmeta.model.json_value import JsonObject, JsonValue
 
 
@@ -51,8 +53,8 @@ class GeneratedData:
 
     Attributes:
         outcome: the answer's text.
-        topic: the API name of the chosen topic, if the agent reports it.
-        actions: the actions, in order.
+        topic: the API name of the chosen topic; empty if the agent chose none, None if it was not reported.
+        actions: the actions, in order; empty if the agent took none, None if they were not reported.
         latency_ms: the time until the answer in milliseconds; the runner measures it if the subject does not.
         session_id: the agent's id of the conversation.
         tokens: the tokens that the answer used.
@@ -62,7 +64,7 @@ class GeneratedData:
 
     outcome: str
     topic: str | None = None
-    actions: tuple[Action, ...] = ()
+    actions: tuple[Action, ...] | None = None
     latency_ms: float | None = None
     session_id: str | None = None
     tokens: Tokens | None = None
@@ -70,13 +72,13 @@ class GeneratedData:
     retrieved: tuple[Passage, ...] | None = None
 
 
-def invoked_actions(generated: GeneratedData) -> JsonValue:
+def invoked_actions(actions: Sequence[Action]) -> JsonValue:
     """Return the calls as the Testing API nests them: one inner list for each step of the planner.
 
     Subjects report one step, so there is one inner list, or none without calls.
     """
     calls = []
-    for action in generated.actions:
+    for action in actions:
         output = {} if action.output is None else action.output
         call: dict[str, JsonValue] = {"function": {"name": action.name, "input": action.input, "output": output}}
         if action.latency_ms is not None:
@@ -86,13 +88,14 @@ def invoked_actions(generated: GeneratedData) -> JsonValue:
 
 
 def reference_root(generated: GeneratedData) -> JsonObject:
-    """Return the object that is `$` in a reference: `{"generatedData": {...}}`."""
+    """Return the object that is `$` in a reference: `{"generatedData": {...}}`; unknown actions are null."""
+    actions = generated.actions
     return {
         "generatedData": {
             "type": "AGENT",
             "topic": generated.topic,
-            "actionsSequence": [action.name for action in generated.actions],
-            "invokedActions": invoked_actions(generated),
+            "actionsSequence": None if actions is None else [action.name for action in actions],
+            "invokedActions": None if actions is None else invoked_actions(actions),
             "outcome": generated.outcome,
             "generatedResponse": generated.outcome,
             "sessionId": generated.session_id,

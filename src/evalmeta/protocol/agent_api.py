@@ -66,10 +66,13 @@ class AgentReply:
 
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """The selected topic and the actions of a plan, in order, and the trace in the form that is stored."""
+    """The selected topic and the actions of a plan, in order, and the trace in the form that is stored.
+
+    None means unknown: some orgs return an empty trace.
+    """
 
     topic: str | None = None
-    actions: tuple[Action, ...] = ()
+    actions: tuple[Action, ...] | None = None
     trace: JsonValue = None
 
 
@@ -143,7 +146,7 @@ def read_plan(trace: JsonObject) -> Plan:
     topics = [text(each, "topic") for each in steps if text(each, "type") == "UpdateTopicStep"]
     topic = text(trace, "topic") or next(filter(None, reversed(topics)), "")
     actions = tuple(_action(each) for each in steps if text(each, "type") == "FunctionStep" and _function_name(each))
-    return Plan(topic or None, actions, _storable(trace))
+    return Plan(topic or None, actions if isinstance(trace.get("plan"), list) else None, _storable(trace))
 
 
 def read_token(reply: JsonObject) -> str:

@@ -291,8 +291,7 @@ def _read_result(source: JsonObject) -> TestResult:
     is_error, expected = text(source, "status").upper() == "ERROR", text(source, "expectedValue")
     was_skipped = is_error and _SKIPPED in (message or "") and not expected.strip()
     verdict = Verdict.ERROR if is_error else read_verdict(text(source, "result") or text(source, "metricScore"))
-    # Orgs pass every latency that has no expected value: a measurement.
-    is_latency = name == _LATENCY and "partialScore" not in source and not is_error and not expected.strip()
+    is_latency = is_only_latency(name, source) and not is_error
     if was_skipped or is_latency:
         verdict = Verdict.UNDECIDED
     return TestResult(
@@ -310,6 +309,12 @@ def _read_result(source: JsonObject) -> TestResult:
         turn=integer(source, "turn", 0),
         is_measured=is_latency or source.get("measured") is True,
     )
+
+
+def is_only_latency(name: str, source: JsonObject) -> bool:
+    """Return whether an org's result is a latency without an expected value, a measurement that always passes there."""
+    is_own = "partialScore" in source
+    return name == _LATENCY and not is_own and not text(source, "expectedValue").strip()
 
 
 def _score(source: JsonObject) -> float | None:

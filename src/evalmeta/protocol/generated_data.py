@@ -18,11 +18,17 @@ if TYPE_CHECKING:
 
 
 def read_generated(source: JsonObject) -> GeneratedData:
-    """Read generatedData: actionsSequence names the actions taken, and invokedActions has their details."""
-    invoked = [_read_action(each) for each in _flatten(_parsed(source.get("invokedActions")))]
+    """Read generatedData: actionsSequence names the actions taken, and invokedActions has their details.
+
+    If neither is a list, the actions are unknown.
+    """
+    calls = _parsed(source.get("invokedActions"))
+    invoked = [_read_action(each) for each in _flatten(calls)]
     sequence = source.get("actionsSequence")
     is_same = sequence == render_actions(each.name for each in invoked)
     names = None if is_same else _action_names(sequence)
+    is_reported = is_same or names is not None or isinstance(calls, list | dict)
+    actions = tuple(invoked) if names is None else tuple(_take(invoked, name) for name in names)
     tokens, trace = object_at(source, "tokens"), source.get("trace")
     spent = [integer(tokens, key, None) for key in ("input", "output")]
     found = list_of_objects(source, "retrieved")
@@ -32,7 +38,7 @@ def read_generated(source: JsonObject) -> GeneratedData:
     return GeneratedData(
         outcome=text(source, "outcome") or text(source, "generatedResponse"),
         topic=optional_text(source, "topic"),
-        actions=tuple(invoked) if names is None else tuple(_take(invoked, name) for name in names),
+        actions=actions if is_reported else None,
         latency_ms=number(source, "latencyMilliseconds", None),
         session_id=optional_text(source, "sessionId"),
         tokens=None if spent == [None, None] else Tokens(*spent),
@@ -42,13 +48,13 @@ def read_generated(source: JsonObject) -> GeneratedData:
 
 
 def write_generated(generated: GeneratedData) -> JsonObject:
-    """Write generatedData."""
-    tokens, passages = generated.tokens, generated.retrieved
+    """Write generatedData; unknown actions are empty texts, because Salesforce's clients decode both as text."""
+    tokens, passages, actions = generated.tokens, generated.retrieved, generated.actions
     return {
         "type": "AGENT",
         "topic": generated.topic,
-        "actionsSequence": render_actions(action.name for action in generated.actions),
-        "invokedActions": orjson.dumps(invoked_actions(generated)).decode(),
+        "actionsSequence": "" if actions is None else render_actions(action.name for action in actions),
+        "invokedActions": "" if actions is None else orjson.dumps(invoked_actions(actions)).decode(),
         "outcome": generated.outcome,
         "sessionId": generated.session_id,
         "latencyMilliseconds": generated.latency_ms,

@@ -14,7 +14,15 @@ import orjson
 
 from evalmeta.errors import MessageUnreadable
 from evalmeta.model.run import CaseResult, RunStatus, TestResult, Verdict
-from evalmeta.protocol.connect import escape_html, read_case_verdict, read_verdict, run_of, run_status, write_options
+from evalmeta.protocol.connect import (
+    escape_html,
+    is_only_latency,
+    read_case_verdict,
+    read_verdict,
+    run_of,
+    run_status,
+    write_options,
+)
 from evalmeta.protocol.generated_data import read_generated, write_generated
 from evalmeta.protocol.json_fields import (
     from_timestamp,
@@ -123,6 +131,7 @@ def _write_result(result: TestResult) -> dict[str, object]:
         "partialScore": result.detail,
         "rater": result.rater,
         "errorMessage": result.error,
+        **({"measured": True} if result.is_measured else {}),
     }
 
 
@@ -155,10 +164,12 @@ def _read_response(response: JsonObject) -> GeneratedData | None:
 
 
 def _read_result(source: JsonObject) -> TestResult:
-    response = _from_text(source.get("scorerResponse"))
+    name, response = text(source, "scorerName"), _from_text(source.get("scorerResponse"))
+    verdict = read_verdict(text(response, "status"))
+    is_latency = is_only_latency(name, response) and verdict is not Verdict.ERROR
     return TestResult(
-        name=text(source, "scorerName"),
-        verdict=read_verdict(text(response, "status")),
+        name=name,
+        verdict=Verdict.UNDECIDED if is_latency else verdict,
         expected=text(response, "expectedValue"),
         actual=text(response, "actualValue"),
         score=number(response, "score", None),
@@ -166,6 +177,7 @@ def _read_result(source: JsonObject) -> TestResult:
         detail=number(response, "partialScore", None),
         rater=optional_text(response, "rater"),
         error=optional_text(response, "errorMessage"),
+        is_measured=is_latency or response.get("measured") is True,
     )
 
 

@@ -69,14 +69,16 @@ def _case(report: Report, case: CaseResult) -> JsonObject:
 
 def _answer(generated: GeneratedData | None) -> JsonObject:
     if generated is None:
-        return {"outcome": None, "topic": None, "actions": [], "latency_ms": None, "tokens": None}
-    tokens = generated.tokens
+        return {"outcome": None, "topic": None, "actions": None, "latency_ms": None, "tokens": None}
+    tokens, actions = generated.tokens, generated.actions
     return {
         "outcome": generated.outcome,
         "topic": generated.topic,
-        "actions": [
+        "actions": None
+        if actions is None
+        else [
             {"name": each.name, "input": each.input, "output": each.output, "latency_ms": each.latency_ms}
-            for each in generated.actions
+            for each in actions
         ],
         "latency_ms": generated.latency_ms,
         "tokens": {"input": tokens.input, "output": tokens.output} if tokens else None,

@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     _Tokens: TypeAlias = tuple[int | None, int | None]
     _Passages: TypeAlias = list[tuple[str, str | None]]
     _Generated: TypeAlias = tuple[
-        str, str | None, list[_Action], float | None, str | None, _Tokens | None, JsonValue,
+        str, str | None, list[_Action] | None, float | None, str | None, _Tokens | None, JsonValue,
         *tuple[_Passages, ...],
     ]  # fmt: skip
     _Result: TypeAlias = tuple[str | float | bool | None, ...]
@@ -302,11 +302,11 @@ def decode_case(body: bytes) -> CaseResult:
 
 
 def _from_generated(generated: GeneratedData) -> _Generated:
-    tokens, retrieved = generated.tokens, generated.retrieved
+    tokens, retrieved, actions = generated.tokens, generated.retrieved, generated.actions
     plain = (
         generated.outcome,
         generated.topic,
-        [(each.name, each.input, each.output, each.latency_ms) for each in generated.actions],
+        None if actions is None else [(each.name, each.input, each.output, each.latency_ms) for each in actions],
         generated.latency_ms,
         generated.session_id,
         None if tokens is None else (tokens.input, tokens.output),
@@ -340,7 +340,7 @@ def _result(source: _Result) -> TestResult:
 def _generated(  # noqa: PLR0913, PLR0917 - one for each place of the array
     outcome: str,
     topic: str | None,
-    actions: list[_Action],
+    actions: list[_Action] | None,
     latency_ms: float | None,
     session_id: str | None,
     tokens: _Tokens | None,
@@ -350,7 +350,7 @@ def _generated(  # noqa: PLR0913, PLR0917 - one for each place of the array
     return GeneratedData(
         outcome,
         topic,
-        tuple(Action(*each) for each in actions),
+        None if actions is None else tuple(Action(*each) for each in actions),
         latency_ms,
         session_id,
         None if tokens is None else Tokens(*tokens),

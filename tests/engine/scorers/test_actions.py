@@ -29,6 +29,15 @@ def test_an_empty_list_means_that_none_were_taken() -> None:
     assert judge("[]", "A").verdict is Verdict.FAILURE
 
 
+@pytest.mark.parametrize("match", ACTION_MATCHES)
+@pytest.mark.parametrize("expected", ["[]", "['A']"])
+def test_actions_that_the_agent_does_not_report_are_undecided(expected: str, match: ActionMatch) -> None:
+    expectation = Expectation("action_sequence_match", expected)
+    result = action_scorer(match)(expectation, exchange(GeneratedData("Sent.")))
+    assert (result.verdict, result.expected, result.actual) == (Verdict.UNDECIDED, expected, "")
+    assert result.explanation.startswith("the agent does not report its actions")
+
+
 @pytest.mark.parametrize(
     ("taken", "explanation"),
     [

@@ -18,9 +18,14 @@ def test_the_expected_topic_passes() -> None:
     assert (result.verdict, result.score, result.expected, result.actual) == (Verdict.PASS, 1.0, "Orders", "Orders")
 
 
-@pytest.mark.parametrize("topic", ["orders", "Orders_2", None])
-def test_another_topic_fails(topic: str | None) -> None:
+@pytest.mark.parametrize("topic", ["orders", "Orders_2", ""])
+def test_another_topic_fails(topic: str) -> None:
     assert judge("Orders", topic).verdict is Verdict.FAILURE
+
+
+def test_a_topic_that_the_agent_does_not_report_is_undecided() -> None:
+    result = judge("Orders", None)
+    assert (result.verdict, result.explanation) == (Verdict.UNDECIDED, "the agent does not report its topic")
 
 
 def test_a_promoted_topic_means_its_own_name() -> None:

@@ -289,3 +289,18 @@ def test_numbers_of_any_size_are_compared_exactly(actual: int, expected: int) ->
         actual == expected,
         actual > expected,
     ]
+
+
+@pytest.mark.parametrize(
+    "reference",
+    [
+        "$.generatedData.actionsSequence",
+        "$.generatedData.invokedActions",
+        "$.generatedData.invokedActions[*][?(@.function.name == 'Find')].function.input.id",
+        "$.generatedData..executionLatency",
+    ],
+)
+def test_a_reference_into_actions_that_the_agent_does_not_report_is_undecided(reference: str) -> None:
+    expectation = criterion("string_comparison", "equals", reference, "[]")
+    result = comparison_scorer()(expectation, exchange(GeneratedData("Sent.")))
+    assert (result.verdict, result.explanation) == (Verdict.UNDECIDED, "the agent does not report its actions")

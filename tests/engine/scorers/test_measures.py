@@ -8,13 +8,18 @@ from evalmeta.model.definition import Expectation
 from evalmeta.model.generated_data import GeneratedData, Tokens
 from evalmeta.model.run import TestResult, Verdict
 
-ALL = GeneratedData("", latency_ms=1_234.5, tokens=Tokens(1_200_000, 34))
+ALL = GeneratedData("", actions=(), latency_ms=1_234.5, tokens=Tokens(1_200_000, 34))
 
 
 def judge(name: str, generated: GeneratedData) -> TestResult:
     result = score(Expectation(name, label="L"), exchange(generated))
     assert isinstance(result, TestResult)
     return result
+
+
+def test_the_calls_of_an_agent_that_does_not_report_them_are_unknown() -> None:
+    result = judge("tool_call_count_v1", GeneratedData("Sent."))
+    assert (result.score, result.explanation) == (None, "the agent did not report it")
 
 
 @pytest.mark.parametrize(

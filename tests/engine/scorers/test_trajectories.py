@@ -6,6 +6,7 @@ from hypothesis import strategies as st
 
 from engine.builders import exchange
 from evalmeta.engine.scorers.trajectories import score_trajectory
+from evalmeta.model.aggregation import case_verdict
 from evalmeta.model.definition import Expectation
 from evalmeta.model.generated_data import Action, GeneratedData
 from evalmeta.model.run import TestResult, Verdict
@@ -24,6 +25,15 @@ def judge(wanted: object, *taken: tuple[str, dict[str, object]], **terms: object
     expectation = Expectation("tool_trajectory_avg_score", terms={"calls": calls, "threshold": 1.0, **terms})
     generated = GeneratedData("", actions=tuple(Action(name, args) for name, args in taken))
     return score_trajectory(expectation, exchange(generated))
+
+
+@pytest.mark.parametrize("mode", MODES)
+def test_calls_that_the_agent_does_not_report_are_undecided_and_leave_the_mean_undecided(mode: str) -> None:
+    terms = {"calls": [], "threshold": 1.0, "match_type": mode}
+    expectation = Expectation("tool_trajectory_avg_score", terms=terms)
+    result = score_trajectory(expectation, exchange(GeneratedData("Sent.")))
+    assert (result.verdict, result.score, result.threshold) == (Verdict.UNDECIDED, None, 1.0)
+    assert case_verdict([result, judge([], mode=mode)]) is Verdict.UNDECIDED
 
 
 def named(names: str) -> list[tuple[str, dict[str, object]]]:

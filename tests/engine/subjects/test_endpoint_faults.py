@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from evalmeta.model.run import CaseResult
 
 NO_ACTIONS = Expectation("action_sequence_match", "[]")
-GOOD = says({"answer": "Yes.", "choices": [{"message": {"content": "Yes."}}]})
+GOOD = says({"answer": "Yes.", "actions": [], "choices": [{"message": {"content": "Yes.", "tool_calls": []}}]})
 HALF = b'HTTP/1.1 200 OK\r\nContent-Length: 100\r\n\r\n{"answer": '
 FAULTS: Final = {
     "429": (http_reply(429, b'{"error": {"message": "Slow down"}}', "Retry-After: 0"), "Slow down (tried 2 times)"),
@@ -62,7 +62,7 @@ def openai(url: str) -> Subject:
 
 
 def http(url: str) -> Subject:
-    return bind(HttpSubject(adapter="http", url=url), root=Path())
+    return bind(HttpSubject(adapter="http", url=url, actions="$.actions"), root=Path())
 
 
 def asked(agent: Callable[[str], Subject], url: str, **options: object) -> list[CaseResult]:

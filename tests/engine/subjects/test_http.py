@@ -115,15 +115,30 @@ def test_everything_is_found_by_its_path() -> None:
 @pytest.mark.parametrize(
     ("reply", "path", "names"),
     [
-        ({"answer": "Yes."}, "$.actions", []),
-        ({"answer": "Yes.", "actions": None}, "$.actions", []),
         ({"answer": "Yes.", "actions": []}, "$.actions", []),
+        ({"answer": "Yes.", "steps": []}, "$.steps[*].do", []),
+        ({"answer": "Yes.", "steps": [{"do": "A"}]}, "$.steps[?(@.kind == 'tool')].do", []),
         ({"answer": "Yes.", "actions": ["A"]}, "$.actions[*]", ["A"]),
         ({"answer": "Yes.", "steps": [{"do": "A"}, {"do": "B"}]}, "$.steps[*].do", ["A", "B"]),
     ],
 )
 def test_actions_are_a_list_or_each_match_of_the_path(reply: JsonValue, path: str, names: list[str]) -> None:
-    assert [action.name for action in answer(reply, actions=path).actions] == names
+    assert [action.name for action in answer(reply, actions=path).actions or ()] == names
+    assert answer(reply, actions=path).actions is not None
+
+
+@pytest.mark.parametrize(
+    ("reply", "path"),
+    [
+        ({"answer": "Yes."}, ""),
+        ({"answer": "Yes."}, "$.actions"),
+        ({"answer": "Yes.", "actions": None}, "$.actions"),
+        ({"answer": "Yes."}, "$.steps[*].do"),
+        ({"answer": "Yes.", "turns": [{}]}, "$.turns[0].actions"),
+    ],
+)
+def test_actions_that_the_reply_does_not_have_are_unknown(reply: JsonValue, path: str) -> None:
+    assert answer(reply, actions=path).actions is None
 
 
 @pytest.mark.parametrize(

@@ -189,3 +189,22 @@ def test_invalid_settings_are_reported_before_the_run(settings: dict[str, object
     with pytest.raises(SettingsError, match=words) as caught:
         agent(**({"url": "http://127.0.0.1:1"} | settings))  # type: ignore[arg-type]
     assert caught.value.actions
+
+
+@pytest.mark.parametrize(
+    ("message", "extra"),
+    [
+        ({"content": "Yes.", "tool_calls": []}, {}),
+        ({"content": "Yes."}, {"tools": [{"type": "function", "function": {"name": "GetOrder"}}]}),
+        ({"content": "Yes.", "tool_calls": None}, {"functions": [{"name": "GetOrder"}]}),
+    ],
+)
+def test_a_model_that_was_offered_tools_or_lists_its_calls_made_none(message: JsonValue, extra: JsonValue) -> None:
+    with replying_with(completion(message)) as server:
+        [given] = talk(agent(server.url, extra=extra), "And now?")
+    assert given.actions == ()
+
+
+@pytest.mark.parametrize("message", [{"content": "Yes."}, {"content": "Yes.", "tool_calls": None}])
+def test_calls_of_an_endpoint_that_was_offered_no_tools_are_unknown(message: JsonValue) -> None:
+    assert answer(message).actions is None

@@ -23,6 +23,10 @@ if TYPE_CHECKING:
     Items = Sequence[Hashable]
 
 
+ACTIONS_UNKNOWN: Final = "the agent does not report its actions; if it took none, it must return an empty list"
+"""Why actions are undecided."""
+
+
 class MatchRule(NamedTuple):
     """A way of matching two sequences, expected before actual, and the differences that it allows."""
 
@@ -46,21 +50,25 @@ def action_scorer(match: ActionMatch = "exact") -> Scorer:
     - `superset`: every expected action in any order; other actions are allowed, so `[]` always passes.
     - `subset`: only expected actions, in any order; some can be missing.
 
-    The score is 1 or 0 and the detail is `similarity`, with every rule. Without an expectedValue the
-    result is UNDECIDED; an expectedValue that is not a list of actions is an ERROR.
+    The score is 1 or 0 and the detail is `similarity`, with every rule. Without an expectedValue, and if
+    the agent does not report its actions, the result is UNDECIDED, `[]` included; an expectedValue that is
+    not a list of actions is an ERROR.
     """
     rule = MATCH_RULES[match]
 
     def score_actions(expectation: Expectation, exchange: Exchange) -> TestResult:
-        actual = tuple([action.name for action in exchange.generated.actions])
+        taken = exchange.generated.actions
+        actual = tuple([action.name for action in taken or ()])
         if expectation.expected_value is None:
             explanation = "no expectedValue: there are no actions to compare with"
-            return undecided(expectation, explanation, actual=render_actions(actual))
+            return undecided(expectation, explanation, actual="" if taken is None else render_actions(actual))
         expected = _expected(expectation.expected_value)
         if expected is None:
             value = expectation.expected_value[:100]
             reason = f"the expectedValue is not a list of actions such as ['A', 'B']: {value!r}"
             return broken(expectation, reason, actual=render_actions(actual))
+        if taken is None:
+            return undecided(expectation, ACTIONS_UNKNOWN, expected=expected.text)
         if actual == expected.names:
             explanation = "the actions are as expected" if actual else "no action was taken, as expected"
             text = expected.text
@@ -172,7 +180,8 @@ def topic_scorer(match: TopicMatch = "exact", *, aliases: bool = True) -> Scorer
 
     `exact` passes if both names are the same, `contains` if the expected name is a part of
     the actual one. With `aliases`, promoted topics are compared by their short names
-    (`plain_topic`). Without an expectedValue the result is UNDECIDED.
+    (`plain_topic`). Without an expectedValue, and if the agent does not report its topic, the
+    result is UNDECIDED.
     """
     contains, normalise = match == "contains", plain_topic if aliases else str.strip
 
@@ -181,12 +190,14 @@ def topic_scorer(match: TopicMatch = "exact", *, aliases: bool = True) -> Scorer
         expected = (expectation.expected_value or "").strip()
         if not expected:
             return undecided(expectation, "no expectedValue: there is no topic to compare with", actual=actual)
+        if exchange.generated.topic is None:
+            return undecided(expectation, "the agent does not report its topic", expected=expected)
         expected_name, actual_name = normalise(expected), normalise(actual)
         passed = expected_name in actual_name if contains else expected_name == actual_name
         if passed:
             explanation = f"the topic is {actual_name}"
         else:
-            got = f"got {actual_name}" if actual_name else "but the agent returned no topic"
+            got = f"got {actual_name}" if actual_name else "but the agent chose no topic"
             explanation = f"expected {'a topic that contains' if contains else 'the topic'} {expected_name}, {got}"
         return judged(expectation, passed=passed, expected=expected, actual=actual, explanation=explanation)
 
@@ -209,7 +220,7 @@ def score_handoff(expectation: Expectation, exchange: Exchange) -> TestResult:
     expected = (expectation.expected_value or "").strip()
     if not expected:
         return undecided(expectation, "no expectedValue: there is no agent to compare with")
-    agents = [agent for action in exchange.generated.actions if (agent := _agent_of(action))]
+    agents = [agent for action in exchange.generated.actions or () if (agent := _agent_of(action))]
     if not agents:
         explanation = "the agent reported no handoff: no action transfer_to_agent with agent_name, or transfer_to_NAME"
         return undecided(expectation, explanation, expected=expected)

@@ -127,7 +127,7 @@ def _actual(expectation: Expectation, exchange: Exchange) -> list[AdkObject]:
         turns = [*exchange.earlier, *turns]
     return [
         adk_objects.invocation(
-            number, utterance, generated.outcome, [(action.name, action.input) for action in generated.actions]
+            number, utterance, generated.outcome, [(action.name, action.input) for action in generated.actions or ()]
         )
         for number, (utterance, generated) in enumerate(turns, 1)
     ]

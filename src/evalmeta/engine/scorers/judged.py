@@ -242,7 +242,7 @@ def _rubric(expectation: Expectation, exchange: Exchange, metric: Metric, terms:
         generated.outcome,
         "" if terms.facts else (expectation.expected_value or "").strip(),
         exchange.history,
-        generated.actions,
+        generated.actions or (),
         threshold,
         tuple(each for each in generated.retrieved or () if each.content is not None),
         terms.facts,
@@ -365,7 +365,7 @@ def rated_by(rater: Rater, *, threshold: float = 3.0) -> Scorer:
             actual,
             expected,
             exchange.history,
-            exchange.generated.actions,
+            exchange.generated.actions or (),
             threshold,
             instructions=_instructions(expectation),
         )

@@ -31,7 +31,9 @@ def measure_scorers() -> Mapping[str, Scorer]:
         "agent/output_token_count": _measure_scorer(lambda each: each.tokens.output if each.tokens else None, "tokens"),
         "agent/latency_seconds": seconds,
         "token_usage_v1": total,
-        "tool_call_count_v1": _measure_scorer(lambda generated: len(generated.actions), "calls"),
+        "tool_call_count_v1": _measure_scorer(
+            lambda generated: None if generated.actions is None else len(generated.actions), "calls"
+        ),
         "invocation_duration_v1": seconds,
     }
 

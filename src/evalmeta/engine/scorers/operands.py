@@ -38,7 +38,8 @@ class NotReported(NoValue):
 
 
 def _actions_text(generated: GeneratedData) -> JsonValue:
-    return render_actions(action.name for action in generated.actions)
+    actions = generated.actions
+    return None if actions is None else render_actions(action.name for action in actions)
 
 
 # Members that can be read without building the whole object that `$` stands for. The whole list of actions is the text
@@ -51,7 +52,7 @@ _DIRECT_MEMBERS: Final[Mapping[str, Callable[[GeneratedData], JsonValue]]] = {
     "actionsSequence": _actions_text,
 }
 # Members that an agent may leave out of its answer, in the words of messages.
-_OPTIONAL: Final = {"topic": "its topic", "sessionId": "its session id"}
+_OPTIONAL: Final = {"topic": "its topic", "sessionId": "its session id", "actionsSequence": "its actions"}
 _ACTION_MEMBERS: Final = ("actionsSequence", "invokedActions")
 
 
@@ -87,6 +88,8 @@ def _member(name: str, generated: GeneratedData) -> JsonValue:
 
 def _resolve(parameter: Parameter, reference: Reference, generated: GeneratedData) -> Sequence[JsonValue]:
     root = reference_root(generated)
+    if generated.actions is None and any(member in reference.text for member in _ACTION_MEMBERS):
+        raise NotReported("the agent does not report its actions")
     try:
         matches = resolve(reference, root)
     except TooManyMatches as error:
@@ -98,17 +101,18 @@ def _resolve(parameter: Parameter, reference: Reference, generated: GeneratedDat
 
 def _no_match(parameter: Parameter, reference: Reference, generated: GeneratedData) -> NoMatch | NotReported:
     """Return why a reference matches nothing."""
-    missing = _not_reported(reference, generated)
+    actions = generated.actions
+    missing = "its actions" if actions is None else _not_reported(reference, generated, actions)
     if missing:
         return NotReported(f"the agent does not report {missing}")
     reason = f"the reference of {parameter.name} matches nothing: {parameter.value.strip()}"
     if any(member in reference.text for member in _ACTION_MEMBERS):
-        taken = ", ".join(dict.fromkeys(action.name for action in generated.actions))
+        taken = ", ".join(dict.fromkeys(action.name for action in actions or ()))
         reason += f"; the agent took {taken or 'no action'}"
     return NoMatch(reason)
 
 
-def _not_reported(reference: Reference, generated: GeneratedData) -> str | None:
+def _not_reported(reference: Reference, generated: GeneratedData, actions: Sequence[Action]) -> str | None:
     """Return what the agent would have to report for the reference to match, None if it reports everything."""
     root = reference_root(generated)
     for index, step in enumerate(reference.steps):
@@ -117,9 +121,9 @@ def _not_reported(reference: Reference, generated: GeneratedData) -> str | None:
             continue
         if "executionLatency" in step.names:
             return "the latency of its actions"
-        if "output" in step.names and any(action.output is None for action in generated.actions):
+        if "output" in step.names and any(action.output is None for action in actions):
             return "the output of its actions"
-        if "input" in step.names and not any(map(_has_details, generated.actions)):
+        if "input" in step.names and not any(map(_has_details, actions)):
             return "more than the names of its actions"
     return None
 

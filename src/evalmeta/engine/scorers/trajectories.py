@@ -8,8 +8,8 @@ from collections.abc import Hashable, Mapping, Sequence
 from itertools import chain, islice
 from typing import TYPE_CHECKING, Final, NamedTuple
 
-from evalmeta.engine.scorers.actions import MATCH_RULES, first_difference, first_misplaced, similarity
-from evalmeta.engine.scorers.results import averaged, broken, first_few, undecided
+from evalmeta.engine.scorers.actions import ACTIONS_UNKNOWN, MATCH_RULES, first_difference, first_misplaced, similarity
+from evalmeta.engine.scorers.results import averaged, broken, first_few, threshold_of, undecided
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
@@ -53,12 +53,13 @@ def score_trajectory(expectation: Expectation, exchange: Exchange) -> TestResult
 
     Calls are equal if their names are equal and, unless the terms set `ignore_args`, their
     arguments are the same JSON: 1 equals 1.0, and true does not equal 1. The detail is the F1 of
-    the longest common subsequence. Without expected calls the result is UNDECIDED; with
-    `"missing": "empty"`, no calls are expected. Malformed terms are an ERROR.
+    the longest common subsequence. Without expected calls, and if the agent does not report its
+    actions, the result is UNDECIDED; with `"missing": "empty"`, no calls are expected. Malformed terms are an ERROR.
     """
     terms = expectation.terms
     names_only = terms.get("ignore_args") is True
-    actual = [_call(action.name, action.input, names_only=names_only) for action in exchange.generated.actions]
+    made = exchange.generated.actions
+    actual = [_call(action.name, action.input, names_only=names_only) for action in made or ()]
     match_type, calls = terms.get("match_type", "EXACT"), terms.get("calls")
     rule = _RULES.get(match_type) if isinstance(match_type, str) else None
     if rule is None:
@@ -70,6 +71,9 @@ def score_trajectory(expectation: Expectation, exchange: Exchange) -> TestResult
     if expected is None:
         reason = f'the expected calls are not a list of objects with "name" and "args": {_text(calls)}'
         return broken(expectation, reason, actual=_list(actual))
+    if made is None:
+        result = undecided(expectation, ACTIONS_UNKNOWN, expected=_list(expected))
+        return result._replace(threshold=threshold_of(expectation))
     expected_keys, actual_keys = [call.key for call in expected], [call.key for call in actual]
     passed = rule.matches(expected_keys, actual_keys)
     if not passed:

@@ -15,10 +15,10 @@ from evalmeta.engine.interfaces import NothingToClose
 from evalmeta.engine.jsonpath import TooManyMatches, compile_reference, resolve
 from evalmeta.engine.subjects.conversation import context_of, history_of, parse_arguments, turn_messages
 from evalmeta.errors import SettingsError, SubjectError
-from evalmeta.model.jsonpath import ReferenceSyntax
+from evalmeta.model.jsonpath import Everything, Filter, Range, Reference, ReferenceSyntax
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Iterator, Mapping, Sequence
 
     from evalmeta.engine.interfaces import Session, Subject
     from evalmeta.model.evaluation import Case
@@ -31,6 +31,7 @@ _PATHS: Final = (
     "session", "input_tokens", "output_tokens", "trace",
 )  # fmt: skip
 _MAX_SHOWN_KEYS: Final = 20
+_SELECTIONS: Final = (Everything, Filter, Range)
 
 
 def bind_http(settings: HttpSubject) -> Subject:
@@ -108,6 +109,14 @@ class _Paths:
         except TooManyMatches as error:
             raise SubjectError(f"the reply is too large for the path {path} of {name}: {error}") from None
 
+    def matches_list(self, name: str, root: JsonValue) -> bool:
+        """Return whether the path selects among the items of an existing list, such as `$.steps[*]`."""
+        steps = compile_reference(self._paths[name]).steps if self._paths[name] else ()
+        selection = next((place for place, step in enumerate(steps) if isinstance(step, _SELECTIONS)), None)
+        if selection is None:
+            return False
+        return any(isinstance(each, list) for each in resolve(Reference("", steps[:selection]), root))
+
     def first(self, name: str, root: JsonValue) -> JsonValue:
         return next(iter(self.matches(name, root)), None)
 
@@ -127,21 +136,28 @@ def _generated(reply: JsonValue, paths: _Paths, session: JsonValue) -> Generated
             raise SubjectError(
                 f"the agent's answer is {_outline(text)}; expected text: correct answer in evalmeta.toml"
             )
-    actions = list(paths.matches("actions", reply))
-    if len(actions) == 1:
-        # The path may match the list itself, or every action in it.
-        actions = actions[0] if isinstance(actions[0], list) else [each for each in actions if each is not None]
+    actions = _actions(reply, paths)
     tokens = {"input": paths.first("input_tokens", reply), "output": paths.first("output_tokens", reply)}
     return generated_data(
         {
             "outcome": "\n".join(map(str, texts)),
             "topic": paths.first("topic", reply),
-            "actions": [_action(each, paths) for each in actions],
+            "actions": actions,
             "session_id": str(session) if isinstance(session, int) else session,
             "tokens": None if tokens == {"input": None, "output": None} else tokens,
             "trace": paths.first("trace", reply),
         }
     )
+
+
+def _actions(reply: JsonValue, paths: _Paths) -> list[JsonValue] | None:
+    """Return the actions in a reply, None if it does not report them: the path may match a list, or every action."""
+    found: Sequence[JsonValue] = paths.matches("actions", reply)
+    if len(found) == 1 and isinstance(found[0], list):
+        found = found[0]
+    elif not found or (len(found) == 1 and found[0] is None):
+        return [] if paths.matches_list("actions", reply) else None
+    return [_action(each, paths) for each in found]
 
 
 def _action(action: JsonValue, paths: _Paths) -> JsonValue:

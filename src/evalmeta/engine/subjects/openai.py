@@ -43,6 +43,7 @@ class _Agent:
     def __init__(self, settings: OpenAISubject, endpoint: Endpoint) -> None:
         self._settings = settings
         self._endpoint = endpoint
+        self.offers_tools = bool(settings.extra.get("tools") or settings.extra.get("functions"))
         self._path = "" if urlsplit(settings.url).path.rstrip("/").endswith(_PATH) else _PATH
 
     async def open(self, case: Case) -> Session:
@@ -71,24 +72,30 @@ class _Session(NothingToClose):
 
     async def ask(self, utterance: str) -> GeneratedData:
         asked: list[JsonObject] = [*self._messages, {"role": "user", "content": utterance}]
-        generated = _read(await self._agent.complete(asked))
+        generated = _read(await self._agent.complete(asked), offers_tools=self._agent.offers_tools)
         # Tool calls are left out: the API wants each one's result after it, which only the agent knows.
         answered: list[JsonObject] = [{"role": "assistant", "content": generated.outcome}] if generated.outcome else []
         self._messages = asked + answered
         return generated
 
 
-def _read(reply: JsonValue) -> GeneratedData:
+def _read(reply: JsonValue, *, offers_tools: bool) -> GeneratedData:
+    """Read the reply; without calls, the actions are only known if the reply lists them or the request offered tools.
+
+    An endpoint that was offered no tools may be an agent that calls its own and does not report them.
+    """
     choices = list_of_objects(reply, "choices") if isinstance(reply, dict) else []
     message = choices[0].get("message") if choices else None
     if not isinstance(message, dict):
         raise SubjectError(f"the agent's reply has no choices[0].message: {_shown(reply)}")
     ended = optional_text(choices[0], "finish_reason")
-    actions = _actions(message)
+    actions: list[JsonObject] | None = _actions(message)
     text = _text(message.get("content"))
     outcome = text or optional_text(message, "refusal") or text
     if outcome is None and not actions:
         raise SubjectError(f"the agent's message has neither content nor tool_calls (finish_reason: {ended})")
+    if not actions and not offers_tools and not isinstance(message.get("tool_calls"), list):
+        actions = None
     usage = object_at(reply, "usage") if isinstance(reply, dict) else {}
     tokens = {"input": integer(usage, "prompt_tokens", None), "output": integer(usage, "completion_tokens", None)}
     return generated_data({"outcome": outcome or "", "actions": actions, "tokens": tokens if usage else None})

@@ -2,6 +2,7 @@
 
 Every attribute of a span is a JSON text. Tools are the spans of type TOOL by their start; the passages are the output
 of the last RETRIEVER span that is not inside another one; request and response are the root span's inputs and outputs.
+A trace without spans does not say which tools were called.
 """
 
 from __future__ import annotations
@@ -170,7 +171,7 @@ class _Reader:
         response = self._first(self._root.outputs if self._root else None, "response", "mlflow.traceOutputs")
         return GeneratedData(
             response_text(response),
-            actions=tuple(span.action() for span in self._spans if span.type == "TOOL"),
+            actions=tuple(span.action() for span in self._spans if span.type == "TOOL") if self._spans else None,
             latency_ms=self._latency(),
             session_id=_text(self._metadata.get("mlflow.trace.session")) or None,
             tokens=self._tokens(),
