@@ -187,6 +187,34 @@ def test_files_of_other_formats_are_collected_too(desk: Callable[..., Path], run
     run("--evalmeta").stdout.fnmatch_lines(["*set.test.json has a format that evalmeta does not know*"])
 
 
+SPEC = "name: {}\nsubjectType: AGENT\nsubjectName: Desk\ntestCases:\n  - utterance: Hi\n    expectedTopic: Refunds\n"
+
+
+def test_specs_and_tables_in_folders_are_collected_at_their_lines(desk: Callable[..., Path], run: Run) -> None:
+    folder = desk(PASSING).parent / "specs"
+    folder.mkdir()
+    (folder / "orders.yaml").write_text(SPEC.format("Orders"))
+    (folder / "orders.csv").write_text("Utterance,Expected Topic\nHi,Refunds\n")
+    (folder / "ci.yml").write_text("on: push\njobs: {}\n")
+    (folder / "data.csv").write_text("a,b\n1,2\n")
+    (folder / "package.json").write_text('{"name": "x"}')
+    outcome = run("--evalmeta", "specs")
+    outcome.assert_outcomes(failed=2)
+    outcome.stdout.fnmatch_lines(["specs/orders.csv:2: case 1: FAILURE", "specs/orders.yaml:5: case 1: FAILURE"])
+    run("specs").assert_outcomes()
+
+
+def test_the_spec_of_a_collected_definition_is_deselected_unless_it_is_named(
+    desk: Callable[..., Path], run: Run
+) -> None:
+    folder = desk(PASSING).parent
+    (folder / "spec.yaml").write_text(SPEC.format(DESK.split(".", maxsplit=1)[0]))
+    outcome = run("--evalmeta")
+    outcome.assert_outcomes(passed=1, deselected=1)
+    outcome.stdout.fnmatch_lines([f"spec.yaml is not run: {DESK} is its definition. To run it, name the file."])
+    run("--evalmeta", DESK, "spec.yaml").assert_outcomes(passed=1, failed=1)
+
+
 def test_only_selected_cases_are_asked(desk: Callable[..., Path], run: Run) -> None:
     path = desk(PASSING, FAILING, BROKEN)
     other = path.with_name("other.aiEvaluationDefinition")

@@ -340,7 +340,7 @@ def test_a_dry_run_prints_the_cases(evalmeta: Program) -> None:
         (("orders.yaml", "-n", "Orders"), "files run in the embedded org"),
         (("orders.yaml", "-o", "staging"), "files run in the embedded org"),
         (("--subject", "desk:answer"), "--subject is only for files"),
-        ((".",), "there are no tests in"),
+        (("empty",), "there are no tests in"),
         (("orders.yaml", "--subject", "desk:"), "'desk:' is not a valid module:name of a Python object"),
         (("odd.json",), "odd.json has a format that evalmeta does not know"),
         (("empty.json",), "empty.json is empty"),
@@ -350,6 +350,7 @@ def test_a_dry_run_prints_the_cases(evalmeta: Program) -> None:
 def test_files_that_cannot_run_are_refused_and_leave_nothing(
     evalmeta: Program, folder: Path, arguments: tuple[str, ...], message: str
 ) -> None:
+    (folder / "empty").mkdir()
     (folder / "evalmeta.toml").touch()
     (folder / "odd.json").write_text('{"a": 1}')
     (folder / "empty.json").write_text("\n")
@@ -411,3 +412,29 @@ def test_a_dry_run_and_settings_need_no_wait(evalmeta: Program, folder: Path) ->
     (folder / "evalmeta.toml").write_text("[run]\nmin_pass_rate = 0.5\nundecided = 'fail'\n")
     assert evalmeta("test", "run", "orders.yaml", *SUBJECT).code == 0
     evalmeta("test", "resume", "-r")
+
+
+@pytest.mark.parametrize(
+    ("path", "content", "subject"),
+    [
+        ("desk.py", AGENT, "desk:answer"),
+        ("agents/desk.py", "import os\n\nasync def reply(question): ...\n", "agents.desk:reply"),
+        ("empty.py", "", "empty:answer"),
+    ],
+)
+def test_an_agent_in_the_place_of_a_test_is_refused_with_the_option(
+    evalmeta: Program, folder: Path, path: str, content: str, subject: str
+) -> None:
+    (folder / "agents").mkdir()
+    (folder / path).write_text(content)
+    refused = evalmeta("test", "run", path, "--wait")
+    assert (refused.code, f"{path} is not a test file" in refused.err) == (2, True)
+    assert f"evalmeta test run TEST_FILE --subject {subject}" in refused.err
+
+
+def test_a_spec_beside_its_definition_is_named_and_not_run(evalmeta: Program, folder: Path) -> None:
+    (folder / "returns.yaml").unlink()
+    (folder / "Orders.aiEvaluationDefinition").write_text(DEFINITION.replace("Desk", "Orders", 1))
+    planned = evalmeta("test", "run", ".", *SUBJECT, "--dry-run")
+    assert "orders.yaml is not run: Orders.aiEvaluationDefinition is its definition" in planned.err
+    assert "Would ask 1 case:" in planned.out

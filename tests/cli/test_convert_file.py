@@ -79,7 +79,7 @@ def test_other_content_is_overwritten_only_by_force(evalmeta: Program, folder: P
 @pytest.mark.parametrize(
     ("name", "content", "arguments", "message"),
     [
-        ("a.yaml", "name: x\nnmae: y\n", (), "a.yaml:2:1"),
+        ("a.yaml", "name: x\ntestCase: y\n", (), "a.yaml:2:1"),
         ("a.yaml", SPEC, ("--subject-name", "X"), "a.yaml contains its own name and agent"),
         ("a.csv", TABLE, (), "a.csv does not name an agent"),
         ("a.csv", TABLE.replace("ance,", "ance,x,"), ("--subject-name", "X"), "a.csv:1"),

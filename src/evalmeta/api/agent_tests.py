@@ -2,23 +2,21 @@
 
 from __future__ import annotations
 
-import os
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 from evalmeta import limits
-from evalmeta.api.files import case_lines, files_to_check, validate
-from evalmeta.errors import EvalmetaError, InvalidMetadata, NotFound, ProjectError, SubjectNotBound, UsageError
+from evalmeta.api.files import case_lines, validate
+from evalmeta.errors import EvalmetaError, InvalidMetadata, SubjectNotBound, UsageError
 from evalmeta.formats.document import Reading, reading_of
-from evalmeta.formats.files import is_test_file, read_document
+from evalmeta.formats.files import read_document
 from evalmeta.package.config_file import key_name
 from evalmeta.package.files import parse_file_name, shown
-from evalmeta.package.project import SETTINGS_FILE, find_project
-from evalmeta.package.resolver import find_components
+from evalmeta.package.project import SETTINGS_FILE
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
+    from collections.abc import Mapping, Sequence
 
     from evalmeta.formats.document import Document
     from evalmeta.model.evaluation import Evaluation
@@ -33,7 +31,6 @@ RECORDED_ANSWERS: Final = "recorded answers"
 """The subject name of files that contain the agent's answers."""
 
 _SHOWN_PROBLEMS: Final = 20
-_SKIPPED_FOLDERS: Final = frozenset({"node_modules", "__pycache__"})
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,56 +74,6 @@ class AgentTest(NamedTuple):
     def key(self) -> str:
         """Return `Type:FullName`, which is unique in an org."""
         return f"{self.type.name}:{self.full_name}"
-
-
-def find_tests(paths: Sequence[Path]) -> list[Path]:
-    """List the tests in files and folders, each once.
-
-    A folder stands for the definitions, the `*.test.json` and the `*.evalset.json` in it. If it
-    is a project's root, its definitions are those of the project.
-
-    Raises:
-        NotFound: a path does not exist, or a folder has no tests.
-        ProjectError: the project cannot be read.
-    """
-    found: dict[str, Path] = {}
-    for path in paths:
-        for file in _tests_in(path):
-            found.setdefault(os.path.realpath(file), file)
-    return list(found.values())
-
-
-def _tests_in(path: Path) -> list[Path]:
-    if not path.is_dir():
-        if not path.exists():
-            is_name = not (os.sep in str(path) or "." in str(path))
-            actions = [f"To run a test in the org, use -n {path}"] if is_name else []
-            raise NotFound(f"there is no file {str(path)!r}", actions=actions)
-        return [path]
-    definitions = _components_of(path)
-    if definitions is None:
-        definitions = [each for each in files_to_check([path]) if parse_file_name(each.name)]
-    files = [*definitions, *sorted(each for each in _walk(path) if is_test_file(each.name))]
-    if not files:
-        raise NotFound(
-            f"there are no tests in {str(path)!r}",
-            actions=["Name the files; folders are searched for definitions, *.test.json and *.evalset.json only."],
-        )
-    return files
-
-
-def _components_of(folder: Path) -> list[Path] | None:
-    try:
-        project = find_project(folder)
-    except ProjectError:
-        return None
-    return [each.path for each in find_components(project)] if project.root == folder.resolve() else None
-
-
-def _walk(folder: Path) -> Iterator[Path]:
-    for where, folders, files in os.walk(folder):
-        folders[:] = [each for each in folders if each not in _SKIPPED_FOLDERS and not each.startswith(".")]
-        yield from (Path(where, each) for each in files)
 
 
 def read_test(project: Project, path: Path, *, subject: str | None = None, is_asked: bool = True) -> FileTest:

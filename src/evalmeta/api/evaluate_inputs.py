@@ -11,7 +11,8 @@ from typing import TYPE_CHECKING, Final, NamedTuple, cast
 
 from pydantic import ValidationError
 
-from evalmeta.api.agent_tests import RECORDED_ANSWERS, find_tests, refuse_errors, with_document
+from evalmeta.api.agent_tests import RECORDED_ANSWERS, refuse_errors, with_document
+from evalmeta.api.discovery import find_tests
 from evalmeta.api.files import bytes_of, validate
 from evalmeta.engine.case_run import close
 from evalmeta.engine.raters import bind_rater
@@ -142,7 +143,7 @@ class _Loader:
 
     def load_one(self, what: _Source, name: str | None) -> LoadedEvaluation:
         if isinstance(what, str | Path):
-            files = find_tests([Path(what)])
+            files = find_tests([Path(what)]).paths
             if len(files) != 1:
                 raise UsageError(
                     f"{str(what)!r} has {len(files)} tests, and one is expected: pass a list, [Path({str(what)!r})]"
@@ -163,7 +164,7 @@ class _Loader:
     def load_item(self, thing: _Source) -> list[LoadedEvaluation]:
         """Load an item of a list, in which a folder stands for all tests in it."""
         if isinstance(thing, str | Path):
-            return self._load_files(find_tests([Path(thing)]))
+            return self._load_files(find_tests([Path(thing)]).paths)
         return [self.load_one(thing, None)]
 
     def _load_files(self, files: Sequence[Path], name: str | None = None) -> list[LoadedEvaluation]:

@@ -11,11 +11,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Final, NamedTuple, TypeVar
 
 from evalmeta import limits
-from evalmeta.errors import EvalmetaError, InvalidMetadata, NotFound, ProjectError, Suggestion
+from evalmeta.errors import EvalmetaError, InvalidMetadata, NotFound, ProjectError
 from evalmeta.model.component import DESTRUCTIVE_FILES, MANIFEST_FILES, WILDCARD, Component
 from evalmeta.model.problem import Location, Problem, Severity
 from evalmeta.model.registry import NEWEST_API_VERSION, TYPES
 from evalmeta.package.files import parse_file_name, put_file, shown
+from evalmeta.package.folders import files_below
 from evalmeta.package.forceignore import FORCEIGNORE_FILE, read_forceignore
 from evalmeta.package.project import find_project
 from evalmeta.package.resolver import list_files, name_problems, version_in_force
@@ -27,7 +28,7 @@ from evalmeta.xmlio.formatter import format_definition, format_manifest
 from evalmeta.xmlio.reader import read_xml
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Sequence
+    from collections.abc import Callable, Iterable, Iterator, Sequence
 
     from evalmeta.model.component import ComponentSet
     from evalmeta.model.definition import Definition
@@ -92,21 +93,23 @@ def validate(paths: Sequence[Path] = (), *, start: Path | None = None, profile: 
     """Validate files, or those of a project, and return all problems.
 
     Args:
-        paths: definition files, manifests, and folders, which are searched recursively.
-            Without paths, the project around `start` is validated: its definitions, and the
-            manifests in its root and in its folder `manifest`.
+        paths: definition files, manifests, tests in other formats, and folders, which are searched recursively.
+            Without paths, the project around `start` is validated: its definitions, the manifests in its root and in
+            its folder `manifest`, and the tests in other formats in all its folders.
         start: where to look for the project; the current folder if None.
         profile: how strict the rules are; by default, as the project of each file says, or else `orgs`.
 
     Raises:
-        NotFound: a path does not exist, or is neither a definition nor a manifest.
+        NotFound: a path does not exist, or is an XML file that is neither a definition nor a manifest.
+        FormatError: a file is not a test file.
         ProjectError: there is no project, and no path was given; or a package directory does not exist.
         SettingsError: the project's settings are not valid.
     """
-    found = _validate_files(files_to_check(paths, start=start), profile)
     if paths:
-        return found
+        return _validate_files(_each_once(_named_files(paths, takes_tests=True)), profile)
     project = find_project(start or Path.cwd())
+    tests = sorted(each for each in files_below(project.root) if not _is_checked(each) and _is_other_test(each))
+    found = _validate_files([*files_to_check(start=start), *tests], profile)
     return Validation((*ignore_problems(project), *found.problems), found.files)
 
 
@@ -140,14 +143,18 @@ def format_files(paths: Sequence[Path] = (), *, start: Path | None = None, check
 
 
 def files_to_check(paths: Sequence[Path] = (), *, start: Path | None = None) -> list[Path]:
-    """List the definitions and manifests that `validate` checks, each once; raises like it."""
+    """List the definitions and manifests in files and folders, or of a project, each once; raises like `validate`."""
     if not paths:
         project = find_project(start or Path.cwd())
         manifests = (project.root / folder / name for folder in _MANIFEST_FOLDERS for name in MANIFEST_FILES)
         return [*(each.path for each in list_files(project)), *(path for path in manifests if path.is_file())]
+    return _each_once(_named_files(paths))
+
+
+def _each_once(paths: Iterable[Path]) -> list[Path]:
     real = cache(os.path.realpath)
     files: dict[tuple[str, str], Path] = {}
-    for path in _named_files(paths):
+    for path in paths:
         files.setdefault((real(path.parent), path.name), path)
     return list(files.values())
 
@@ -262,7 +269,7 @@ def _check_files(profile: Profile | None, files: Sequence[Path]) -> list[Checked
 def _check_file(path: Path, in_force: Callable[[Path], _InForce]) -> CheckedFile:
     parsed = parse_file_name(path.name)
     if parsed is None:
-        return CheckedFile(tuple(_check_manifest(path)), None)
+        return CheckedFile(tuple(_check_manifest(path) if _is_checked(path) else _check_other_test(path)), None)
     force = in_force(path.parent)
     return _check_component(Component(*parsed, path), force.policy, force.api_version)
 
@@ -294,23 +301,34 @@ def _check_manifest(path: Path) -> Iterator[Problem]:
         )
 
 
-def _named_files(paths: Sequence[Path]) -> Iterator[Path]:
+def _named_files(paths: Sequence[Path], *, takes_tests: bool = False) -> Iterator[Path]:
     for path in paths:
         if path.is_dir():
-            yield from sorted(each for each in path.rglob("*") if each.is_file() and _is_checked(each))
+            for each in sorted(files_below(path)):
+                if (_is_checked(each) and each.is_file()) or (takes_tests and _is_other_test(each)):
+                    yield each
         elif not path.exists():
             raise NotFound(f"there is no file or folder {str(path)!r}")
-        elif not _is_checked(path):
+        elif not (_is_checked(path) or (takes_tests and _is_other_test(path, is_named=True))):
             suffixes, manifests = " or ".join(f".{row.suffix}" for row in TYPES), ", ".join(MANIFEST_FILES)
             raise NotFound(
                 f"{str(path)!r} is neither a definition nor a manifest",
-                actions=[
-                    f"Name files that end in {suffixes} (and -meta.xml), manifests ({manifests}), or folders.",
-                    Suggestion("To check files in other formats, run", "test", "run", str(path), "--dry-run"),
-                ],
+                actions=[f"Name files that end in {suffixes} (and -meta.xml), manifests ({manifests}), or folders."],
             )
         else:
             yield path
+
+
+def _is_other_test(path: Path, *, is_named: bool = False) -> bool:
+    from evalmeta.api import discovery  # noqa: PLC0415 - checking definitions does not need it
+
+    return discovery.is_other_test(path, is_named=is_named)
+
+
+def _check_other_test(path: Path) -> Sequence[Problem]:
+    from evalmeta.api import discovery  # noqa: PLC0415 - as above
+
+    return discovery.check_other_test(path)
 
 
 def _is_checked(path: Path) -> bool:

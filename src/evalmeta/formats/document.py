@@ -163,9 +163,7 @@ def recognise(data: bytes) -> SourceFormat | None:
     evaluation set of Databricks. JSON is detected from its keys, and anything else is a test spec. UTF-16 is detected
     in the same way; the reader decides whether it is allowed.
     """
-    if encoding := _UTF16.get(data[:2]):
-        data = data[2:].decode(encoding, "replace").encode()
-    begin = data.removeprefix(_UTF8_MARK).lstrip()
+    begin = without_mark(data).lstrip()
     if begin.startswith(b"<"):
         return "definition"
     if begin.startswith(b"PAR1"):
@@ -176,6 +174,13 @@ def recognise(data: bytes) -> SourceFormat | None:
     if "utterance" in {title.lower() for title in titles}:
         return "csv"
     return "testspec" if titles.isdisjoint(("request", "inputs", "trace")) else "databricks"
+
+
+def without_mark(data: bytes) -> bytes:
+    """Return the beginning of a file in UTF-8, also of one in UTF-16, without the mark of its encoding."""
+    if encoding := _UTF16.get(data[:2]):
+        data = data[2:].decode(encoding, "replace").encode()
+    return data.removeprefix(_UTF8_MARK)
 
 
 def _of_json(begin: bytes) -> SourceFormat | None:

@@ -9,6 +9,7 @@ import orjson
 
 from evalmeta import limits
 from evalmeta.errors import FormatError, NotFound
+from evalmeta.formats.discovery import may_be_spec
 from evalmeta.formats.document import ADK_CONFIG, HEAD_BYTES, Document, Reading, read_bytes, recognise
 from evalmeta.model.evaluation import evaluation_of
 from evalmeta.xmlio.definitions import read_definition
@@ -30,8 +31,8 @@ _READERS: Final[dict[SourceFormat, str]] = {
 }
 _DEFAULT_READING: Final = Reading()
 _KNOWN: Final = """\
-It can be a definition (XML), a test spec (YAML), a table of the Testing Center (CSV), an eval set of ADK (evalCases) \
-or an array from before eval sets (query), an evaluation set of Databricks (request), \
+A test file is a definition (XML), a test spec (YAML), a table of the Testing Center (CSV), \
+an eval set of ADK (evalCases) or an array from before eval sets (query), an evaluation set of Databricks (request), \
 or threads or entries of Ballerina."""
 
 
@@ -58,11 +59,6 @@ def read_document(path: Path, *, label: str, name: str, reading: Reading = _DEFA
     return read_file(path, label=label, name=name, reading=reading)
 
 
-def is_test_file(name: str) -> bool:
-    """Return whether ADK or Ballerina name tests like this file."""
-    return name.endswith((".test.json", ".evalset.json"))
-
-
 def looks_like_evaluation(path: Path) -> bool:
     """Return whether a file's content is certainly of a known format; any YAML file could be a test spec."""
     try:
@@ -82,6 +78,8 @@ def format_of(path: Path, *, label: str) -> SourceFormat:
         found = recognise(read_bytes(path))
     if found is None:
         raise _unknown(head, label)
+    if found == "testspec" and not may_be_spec(head):
+        raise FormatError(f"{label} is not a test file", actions=[_KNOWN])
     return found
 
 

@@ -22,12 +22,13 @@ if TYPE_CHECKING:
 __all__: list[str] = []
 
 _SUFFIXES: Final = (".yaml", ".yml", ".json", ".jsonl", ".csv", ".parquet")
+_SUFFIXES_IN_FOLDERS: Final = (".yaml", ".yml", ".csv", ".test.json", ".evalset.json")
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
     """Add the options and settings of the plugin."""
     group = parser.getgroup("evalmeta", "evaluations of agents")
-    group.addoption("--evalmeta", action="store_true", help="collect definitions and eval sets in folders too")
+    group.addoption("--evalmeta", action="store_true", help="collect tests of all formats in folders too")
     group.addoption("--evalmeta-subject", metavar="MODULE:NAME", help="agent under test for evaluation files")
     number, rate = partial(_checked, "iterations"), partial(_checked, "min_pass_rate")
     group.addoption("--evalmeta-iterations", metavar="N", type=number, help="number of times to run each case")
@@ -38,7 +39,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
         "--evalmeta-report-dir", metavar="DIR", help="write a report of the evaluations with a time in its name"
     )
     group.addoption("--evalmeta-baseline", metavar="FILE", help="compare evaluations with an earlier report")
-    parser.addini("evalmeta_collect", "collect definitions and eval sets in folders too", type="bool", default=False)
+    parser.addini("evalmeta_collect", "collect tests of all formats in folders too", type="bool", default=False)
     parser.addini("evalmeta_subject", "agent under test for evaluation files, as MODULE:NAME", default="")
 
 
@@ -49,12 +50,12 @@ def pytest_configure(config: pytest.Config) -> None:
 
 
 def pytest_collect_file(file_path: Path, parent: pytest.Collector) -> EvaluationFile | None:
-    """Collect files named on the command line; in folders definitions and eval sets, if that is enabled."""
+    """Collect files named on the command line; in folders those that are certainly tests, if that is enabled."""
     name, is_named = file_path.name, parent.session.isinitpath(file_path)
     if not (is_named or parent.config.getoption("evalmeta") or parent.config.getini("evalmeta_collect")):
         return None
     # Only such names are checked further, because the check imports most of evalmeta.
-    if not ("Definition" in name or name.endswith(_SUFFIXES if is_named else (".test.json", ".evalset.json"))):
+    if not ("Definition" in name or name.endswith(_SUFFIXES if is_named else _SUFFIXES_IN_FOLDERS)):
         return None
     from evalmeta.pytest_plugin.files import evaluation_file  # noqa: PLC0415 - only sessions with such files need it
 

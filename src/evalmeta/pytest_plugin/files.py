@@ -8,11 +8,13 @@ from typing import TYPE_CHECKING, Final
 
 import pytest
 
+from evalmeta.api.discovery import source_note, sources_of
 from evalmeta.api.evaluate import evaluate
 from evalmeta.api.evaluate_inputs import load_evaluations
 from evalmeta.api.files import case_lines
 from evalmeta.engine.statistics import summarise
 from evalmeta.errors import EvalmetaError, FormatError, InvalidMetadata, ProjectError, SubjectNotBound, TooManyErrors
+from evalmeta.formats.discovery import is_test
 from evalmeta.formats.files import looks_like_evaluation
 from evalmeta.model.aggregation import verdict_in
 from evalmeta.model.run import RunOptions, Verdict
@@ -49,16 +51,37 @@ _PLUGIN: Final = "evalmeta-definitions"
 def evaluation_file(path: Path, parent: pytest.Collector, *, is_named: bool) -> EvaluationFile | None:
     """Return the collector of an evaluation file; None for other files.
 
-    Files with the names of definitions, ADK tests and eval sets are collected. If the command line names a file
-    (`is_named`), its content can identify it too.
+    In folders, definitions and what is certainly a test are collected. If the command line names a file (`is_named`),
+    files of all formats are.
     """
-    has_name = path.name.endswith((".test.json", ".evalset.json")) or parse_file_name(path.name) is not None
-    if not (has_name or (is_named and looks_like_evaluation(path))):
+    is_certain = parse_file_name(path.name) is not None or is_test(path)
+    if not (is_certain or (is_named and looks_like_evaluation(path))):
         return None
     plugins = parent.config.pluginmanager
     if not plugins.has_plugin(_PLUGIN):
         plugins.register(sys.modules[__name__], _PLUGIN)
-    return EvaluationFile.from_parent(parent, path=path)
+    found: EvaluationFile = EvaluationFile.from_parent(parent, path=path)
+    found.is_named = is_named
+    return found
+
+
+_SOURCES: Final = pytest.StashKey[dict["Path", "Path"]]()
+
+
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """Deselect the cases of specs and tables in folders whose definitions are collected too."""
+    files = {each.path: each.parent for each in items if isinstance(each, CaseItem)}
+    sources = sources_of(files, searched=(path for path, file in files.items() if not file.is_named))
+    config.stash[_SOURCES] = sources
+    left_out = [each for each in items if isinstance(each, CaseItem) and each.path in sources]
+    if left_out:
+        config.hook.pytest_deselected(items=left_out)
+        items[:] = [each for each in items if not (isinstance(each, CaseItem) and each.path in sources)]
+
+
+def pytest_report_collectionfinish(config: pytest.Config) -> list[str]:
+    """Name the deselected files."""
+    return [source_note(*pair) for pair in config.stash.get(_SOURCES, {}).items()]
 
 
 @pytest.hookimpl(wrapper=True)
@@ -76,6 +99,7 @@ class EvaluationFile(pytest.File):
     """An evaluation file; its cases run together when the first of them is set up."""
 
     options: RunOptions
+    is_named: bool
     _answers: dict[int, Answers]
 
     def collect(self) -> Iterator[CaseItem]:

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 import click
 
@@ -28,6 +29,7 @@ from evalmeta.cli.run_options import (
 from evalmeta.cli.run_reports import Output, baseline_option, report_options, report_runs
 from evalmeta.cli.runs import RunRequest, RunsOutcome, make_plan, print_plan, run_tests
 from evalmeta.errors import Suggestion, UsageError
+from evalmeta.package.files import shown
 from evalmeta.package.project import find_project
 
 if TYPE_CHECKING:
@@ -38,6 +40,9 @@ if TYPE_CHECKING:
     from evalmeta.cli.run_reports import BaselineOption, Comparator
     from evalmeta.formats.document import Document
     from evalmeta.package.project import Project
+
+
+_FUNCTION: Final = re.compile(r"^(?:async )?def ([A-Za-z]\w*)\(", re.MULTILINE)
 
 
 @click.command("run", cls=RenamedOptionsCommand, renamed={"--num-runs": "--iterations", "--runs": "--iterations"})
@@ -87,8 +92,8 @@ def run(
 ) -> int:
     """Run agent tests that are in the org, or in files of any format.
 
-    A folder selects the definitions in it, and *.test.json and *.evalset.json. Files are not deployed; they run in
-    the embedded org.
+    A folder stands for the tests in it: definitions, test specs (YAML), tables of the Testing Center (CSV),
+    *.test.json and *.evalset.json. Files are not deployed; they run in the embedded org.
 
     \b
     evalmeta test run --wait
@@ -157,14 +162,31 @@ def _read_files(
     project: Project, paths: Sequence[Path], *, subject: str | None, given: Values, needs_subject: bool
 ) -> tuple[FileTest, ...]:
     """Read the tests in files and folders, and print the notes about them; options override what files say."""
-    tests = [
-        api.agent_tests.read_test(project, path, subject=subject, is_asked=needs_subject)
-        for path in (api.agent_tests.find_tests(paths) if paths else ())
-    ]
+    if not paths:
+        return ()
+    for path in paths:
+        _refuse_python(path)
+    found = api.discovery.find_tests(paths)
+    for pair in found.sources.items():
+        note(api.discovery.source_note(*pair))
+    tests = [api.agent_tests.read_test(project, path, subject=subject, is_asked=needs_subject) for path in found.paths]
     for each in tests:
         for problem in each.document.notes:
             note(f"{problem}\n  → {problem.hint}" if problem.hint else str(problem))
     return tuple(replace(each, document=_without(each.document, given)) for each in tests)
+
+
+def _refuse_python(path: Path) -> None:
+    """Refuse a Python file, which is more likely to be the agent than a test."""
+    if path.suffix != ".py" or not path.is_file():
+        return
+    functions = _FUNCTION.findall(path.read_text(encoding="utf-8", errors="replace"))
+    name = "answer" if "answer" in functions or not functions else functions[0]
+    module = ".".join(path.with_suffix("").parts)
+    raise UsageError(
+        f"{shown(path)} is not a test file",
+        actions=[f"If it is the agent, name it in an option: evalmeta test run TEST_FILE --subject {module}:{name}"],
+    )
 
 
 def _without(document: Document, given: Values) -> Document:

@@ -1,0 +1,183 @@
+"""The tests in folders, tests in other formats than a definition's, and the specs that definitions were made from."""
+
+from __future__ import annotations
+
+import os
+import re
+from typing import TYPE_CHECKING, Final, NamedTuple
+
+from evalmeta import limits
+from evalmeta.errors import EvalmetaError, FormatError, NotFound, ProjectError
+from evalmeta.formats.discovery import SPEC_NAMES, TABLE_NAMES, is_test
+from evalmeta.formats.document import Reading, read_bytes, reading_of
+from evalmeta.formats.files import format_of, looks_like_evaluation, read_document
+from evalmeta.formats.testspec import read_testspec
+from evalmeta.model.problem import Location, Problem, Severity
+from evalmeta.package.files import parse_file_name, shown
+from evalmeta.package.folders import files_below
+from evalmeta.package.project import find_project
+from evalmeta.package.resolver import find_components
+from evalmeta.xmlio.definitions import read_leniently
+from evalmeta.xmlio.reader import read_xml
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
+    from pathlib import Path
+
+    from evalmeta.model.definition import Definition
+
+
+_FOUND: Final = """\
+Name the files; folders are searched for definitions, test specs (YAML), tables of the Testing Center (CSV), \
+*.test.json and *.evalset.json only."""
+
+
+class FoundTests(NamedTuple):
+    """The tests in files and folders.
+
+    Attributes:
+        paths: the files to run, each once.
+        sources: the specs and tables in folders that are not run, because their definitions are, which are the values.
+    """
+
+    paths: list[Path]
+    sources: Mapping[Path, Path]
+
+
+def find_tests(paths: Sequence[Path]) -> FoundTests:
+    """Find the tests in files and folders.
+
+    A folder stands for its definitions, test specs (YAML), tables of the Testing Center (CSV), `*.test.json` and
+    `*.evalset.json`. If it is a project's root, its definitions are those of the project. A spec or table in a folder
+    is not run if its definition is found too.
+
+    Raises:
+        NotFound: a path does not exist, or a folder has no tests.
+        ProjectError: the project cannot be read.
+    """
+    found: dict[str, Path] = {}
+    for path in paths:
+        for file in _tests_in(path):
+            found.setdefault(os.path.realpath(file), file)
+    named = {os.path.realpath(path) for path in paths}
+    sources = sources_of(found.values(), searched=(path for real, path in found.items() if real not in named))
+    return FoundTests([path for path in found.values() if path not in sources], sources)
+
+
+def _tests_in(path: Path) -> list[Path]:
+    if not path.is_dir():
+        if not path.exists():
+            is_name = not (os.sep in str(path) or "." in str(path))
+            actions = [f"To run a test in the org, use -n {path}"] if is_name else []
+            raise NotFound(f"there is no file {str(path)!r}", actions=actions)
+        return [path]
+    below = sorted(files_below(path))
+    definitions = _components_of(path)
+    if definitions is None:
+        definitions = [each for each in below if parse_file_name(each.name) and each.is_file()]
+    if files := [*definitions, *filter(is_test, below)]:
+        return files
+    raise NotFound(f"there are no tests in {str(path)!r}", actions=[_FOUND])
+
+
+def _components_of(folder: Path) -> list[Path] | None:
+    try:
+        project = find_project(folder)
+    except ProjectError:
+        return None
+    return [each.path for each in find_components(project)] if project.root == folder.resolve() else None
+
+
+def is_other_test(path: Path, *, is_named: bool = False) -> bool:
+    """Return whether a file is a test in another format than a definition's.
+
+    In folders, JSON files must have the keys of a known format. Raise FormatError if a file that the user named
+    (`is_named`) is not a test.
+    """
+    if is_named:
+        return format_of(path, label=shown(path)) != "definition"
+    return is_test(path) and (path.suffix != ".json" or looks_like_evaluation(path))
+
+
+def check_other_test(path: Path) -> Sequence[Problem]:
+    """Return the problems of a test in another format."""
+    label = shown(path)
+    try:
+        return read_document(path, label=label, name=label, reading=_reading_of(path)).notes
+    except FormatError as error:
+        hint = " ".join(map(str, error.actions))
+        return error.problems or [Problem("file-format", Severity.ERROR, Location(label), str(error), hint)]
+
+
+def _reading_of(path: Path) -> Reading:
+    try:
+        project = find_project(path.parent)
+    except ProjectError:
+        return Reading()
+    return reading_of(project.declared, is_asked=False) if project.declared else Reading()
+
+
+_NOT_IN_NAMES: Final = re.compile(r"[\W_]+")
+# `sf agent generate test-spec` adds it to the agent's name.
+_SPEC_ENDING: Final = re.compile(r"[-_]?test-?spec$", re.IGNORECASE)
+
+
+def sources_of(tests: Iterable[Path], *, searched: Iterable[Path]) -> dict[Path, Path]:
+    """Return the specs and tables among the `searched` files with the definitions that were made from them.
+
+    A definition is made from a file that has its name, as a spec's name or as that of the file, and that names the same
+    agent or none.
+    """
+    files = [each for each in searched if each.suffix in (*SPEC_NAMES, *TABLE_NAMES)]
+    if not files:
+        return {}
+    made: dict[str, list[tuple[Path, str]]] = {}
+    for path in tests:
+        for name, subject_name in _names_of_definition(path):
+            made.setdefault(name, []).append((path, subject_name))
+    found: dict[Path, Path] = {}
+    for path in files:
+        names, subject_name = _names_of_source(path)
+        same = (each for name in names for each in made.get(name, ()))
+        definitions = (definition for definition, asked in same if subject_name in {"", asked})
+        if definition := next(definitions, None):
+            found[path] = definition
+    return found
+
+
+def source_note(source: Path, definition: Path) -> str:
+    """Return why a spec or table is not run."""
+    return f"{shown(source)} is not run: {shown(definition)} is its definition. To run it, name the file."
+
+
+def _names_of_definition(path: Path) -> Iterator[tuple[str, str]]:
+    """Yield the full name and the name of a definition, each with its agent; nothing for other files."""
+    if (parsed := parse_file_name(path.name)) is None:
+        return
+    definition = _read_definition(path)
+    names = (parsed[1], definition.name) if definition else ()
+    for name in dict.fromkeys(map(_comparable, names)):
+        yield name, definition.subject_name if definition else ""
+
+
+def _names_of_source(path: Path) -> tuple[list[str], str]:
+    """Return the names that the definition of a spec or table can have, and the agent; empty for tables."""
+    stem = _comparable(_SPEC_ENDING.sub("", path.stem))
+    if path.suffix in TABLE_NAMES:
+        return [stem], ""
+    try:
+        spec = read_testspec(read_bytes(path, limits.MAX_SPEC_BYTES), label=path.name)
+    except EvalmetaError:
+        return [], ""
+    return [_comparable(spec.name), stem], spec.subject_name
+
+
+def _read_definition(path: Path) -> Definition | None:
+    try:
+        return read_leniently(read_xml(read_bytes(path, limits.MAX_XML_BYTES), label=path.name))
+    except EvalmetaError:
+        return None
+
+
+def _comparable(name: str) -> str:
+    return _NOT_IN_NAMES.sub("_", name).strip("_").casefold()

@@ -1,0 +1,70 @@
+"""Which files in folders are tests: by their names, and by the beginning of YAML and CSV files."""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING, Final
+
+from evalmeta.errors import NotFound
+from evalmeta.formats.csv_source import titles_of
+from evalmeta.formats.document import read_bytes, without_mark
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+
+TEST_NAMES: Final = (".test.json", ".evalset.json")
+"""How ADK and Ballerina name tests."""
+
+SPEC_NAMES: Final = (".yaml", ".yml")
+TABLE_NAMES: Final = (".csv",)
+
+_PEEK_BYTES: Final = 65_536
+_KEYS_OF_SPECS: Final = 2
+_SPEC_KEY: Final = re.compile(rb"""^["']?(testCases|subjectName|subjectType)["']?[ \t]*:""", re.MULTILINE)
+# A damaged spec too, and the key that shows that a file is an agent spec.
+_LIKE_SPEC: Final = re.compile(
+    rb"""^[\s{"'-]*(?:test_?cases?|subject_?\w*|utterance|agentType)["']?[ \t]*:""", re.MULTILINE | re.IGNORECASE
+)
+_TABLE_TITLES: Final = re.compile(
+    r"expected (?:topic|subagent|actions|response)|conversation history|context variable .+", re.IGNORECASE
+)
+
+
+def is_test(path: Path) -> bool:
+    """Return whether a file in a folder is a test, or a damaged one.
+
+    A test spec has at least two of the keys testCases, subjectName and subjectType. A table of the Testing Center has
+    the column Utterance and another one of its template. At most 64 KiB of a file are read.
+    """
+    if path.name.endswith(TEST_NAMES):
+        return True
+    if path.suffix in SPEC_NAMES:
+        return is_spec(_beginning(path))
+    return path.suffix in TABLE_NAMES and is_table(_beginning(path))
+
+
+def is_spec(beginning: bytes) -> bool:
+    """Return whether this is certainly the beginning of a test spec in YAML."""
+    return len(set(_SPEC_KEY.findall(beginning))) >= _KEYS_OF_SPECS
+
+
+def may_be_spec(beginning: bytes) -> bool:
+    """Return whether this can be the beginning of a test spec that a user named, with mistakes in it."""
+    return _LIKE_SPEC.search(without_mark(beginning)) is not None
+
+
+def is_table(beginning: bytes) -> bool:
+    """Return whether this is certainly the beginning of a table of the Testing Center."""
+    for titles in titles_of(beginning.decode("utf-8", "replace")):
+        words = [" ".join(title.split()) for title in titles]
+        if "utterance" in map(str.lower, words) and any(map(_TABLE_TITLES.fullmatch, words)):
+            return True
+    return False
+
+
+def _beginning(path: Path) -> bytes:
+    try:
+        return without_mark(read_bytes(path, _PEEK_BYTES))
+    except NotFound:
+        return b""

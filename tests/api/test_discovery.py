@@ -1,0 +1,144 @@
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+
+from evalmeta import evaluate
+from evalmeta.api.discovery import find_tests
+from evalmeta.api.files import format_files, validate
+from evalmeta.errors import FormatError, NotFound
+from formats.test_discovery import FOREIGN
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+SPEC = """\
+name: {name}
+subjectType: AGENT
+subjectName: {subject}
+testCases:
+  - utterance: Where is my order?
+    expectedTopic: Orders
+"""
+TABLE = "Utterance,Expected Topic\nWhere is my order?,Orders\n"
+DEFINITION = """\
+<AiEvaluationDefinition xmlns="http://soap.sforce.com/2006/04/metadata">
+    <name>{name}</name>
+    <subjectName>Desk</subjectName>
+    <subjectType>AGENT</subjectType>
+    <testCase>
+        <number>1</number>
+        <inputs><utterance>Where is my order?</utterance></inputs>
+        <expectation><name>topic_sequence_match</name><expectedValue>Orders</expectedValue></expectation>
+    </testCase>
+</AiEvaluationDefinition>
+"""
+FOLDER = Path("force-app/main/default/aiEvaluationDefinitions")
+
+
+@pytest.fixture(autouse=True)
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
+
+
+@pytest.fixture
+def write(folder: Path) -> Callable[..., Path]:
+    def write(path: str | Path, text: str, **names: str) -> Path:
+        (folder / path).parent.mkdir(parents=True, exist_ok=True)
+        (folder / path).write_text(text.format(**names) if names else text)
+        return Path(path)
+
+    return write
+
+
+@pytest.fixture
+def project(write: Callable[..., Path]) -> None:
+    write("sfdx-project.json", json.dumps({"packageDirectories": [{"path": "force-app"}]}))
+    write(FOLDER / "Order_Desk_Test.aiEvaluationDefinition-meta.xml", DEFINITION, name="Order Desk Test")
+
+
+def found(*paths: str) -> list[str]:
+    return [each.as_posix() for each in find_tests([Path(each) for each in paths]).paths]
+
+
+def test_specs_and_tables_in_folders_are_tests_and_files_of_other_programs_are_not(write: Callable[..., Path]) -> None:
+    for name, content in FOREIGN.items():
+        write(f"{'.github/' if name == 'ci.yml' else 'other/'}{name}", content)
+    write("specs/orders.yaml", SPEC, name="Orders", subject="Desk")
+    write("tables/orders.csv", TABLE)
+    write("node_modules/x/orders.yaml", SPEC, name="Orders", subject="Desk")
+    assert found(".") == ["specs/orders.yaml", "tables/orders.csv"]
+    assert validate([Path()]).files == 2
+    with pytest.raises(NotFound, match="there are no tests in 'other'"):
+        find_tests([Path("other")])
+
+
+@pytest.mark.usefixtures("project")
+@pytest.mark.parametrize(
+    ("path", "content", "names"),
+    [
+        ("specs/desk.yaml", SPEC, {"name": "Order Desk Test", "subject": "Desk"}),
+        ("specs/desk.yaml", SPEC, {"name": "Order_Desk_Test", "subject": "Desk"}),
+        ("specs/Order_Desk_Test-testSpec.yaml", SPEC, {"name": "Other", "subject": "Desk"}),
+        ("tables/Order_Desk_Test.csv", TABLE, {}),
+    ],
+)
+def test_a_definition_and_the_file_that_it_was_made_from_run_once(
+    write: Callable[..., Path], path: str, content: str, names: dict[str, str]
+) -> None:
+    write(path, content, **names)
+    [definition] = found(".")
+    assert definition.endswith("Order_Desk_Test.aiEvaluationDefinition-meta.xml")
+    assert [*find_tests([Path()]).sources] == [Path(path)]
+    assert found(str(Path(path).parent)) == [path]
+    assert len(found(".", path)) == 2
+
+
+@pytest.mark.usefixtures("project")
+def test_a_spec_of_another_name_or_agent_runs_beside_a_definition(write: Callable[..., Path]) -> None:
+    write("specs/a.yaml", SPEC, name="Order Desk Test", subject="Other")
+    write("specs/b.yaml", SPEC, name="Returns", subject="Desk")
+    write("specs/c.yaml", "name: Order Desk Test\nsubjectName: Desk\nsubjectType: [\n")
+    assert found(".")[1:] == ["specs/a.yaml", "specs/b.yaml", "specs/c.yaml"]
+
+
+@pytest.mark.usefixtures("project")
+def test_a_project_is_validated_with_its_specs_and_tables(write: Callable[..., Path]) -> None:
+    write("specs/a.yaml", SPEC, name="A", subject="Desk")
+    write("specs/b.yaml", SPEC + "    expectedTopics: Orders\n", name="B", subject="Desk")
+    write("tables/c.csv", "Utterance,Expected Topic,Topc\nHi,Orders,\n")
+    write("tables/d.csv", "a,b\n1,2\n")
+    write("tables/e.test.json", '{"a": 1}')
+    checked = validate()
+    located = [str(each.location) for each in checked.problems if each.is_error and each.code != "name-format"]
+    assert (checked.files, located) == (4, ["specs/b.yaml:7:5", "tables/c.csv:1"])
+    assert format_files().files == 1
+
+
+def test_a_named_file_of_every_format_is_validated(write: Callable[..., Path]) -> None:
+    spec = write("a.yaml", SPEC + "    expectedTopics: Orders\n", name="A", subject="Desk")
+    rows = write("rows.jsonl", '{"request": "a", "guidelines": 1}\n')
+    assert [str(each.location) for each in validate([spec]).problems] == ["a.yaml:7:5"]
+    assert [str(each.location) for each in validate([rows]).problems] == ["rows.jsonl:1:32"]
+    for name in ("ci.yml", "docker-compose.yml", "chart.yaml", "sales.csv", "empty.csv"):
+        with pytest.raises(FormatError, match=rf"{name} is (not a test file|empty)"):
+            validate([write(name, FOREIGN[name])])
+
+
+def test_a_damaged_spec_is_an_error_of_the_whole_folder(write: Callable[..., Path]) -> None:
+    write("a.yaml", SPEC, name="A", subject="Desk")
+    write("b.yaml", "subjectName: Desk\nsubjectType: AGENT\ntestCases:\n  - utterance: [\n")
+    assert [each.location.path for each in validate([Path()]).problems] == ["b.yaml"]
+    with pytest.raises(FormatError, match=r"b\.yaml"):
+        evaluate([Path()], lambda utterance: utterance)
+
+
+def test_evaluate_runs_the_specs_in_a_folder(write: Callable[..., Path]) -> None:
+    write("specs/a.yaml", SPEC, name="A", subject="Desk")
+    write("specs/b.csv", TABLE)
+    runs = evaluate([Path("specs")], lambda utterance: {"answer": utterance, "topic": "Orders"})
+    assert [(each.run.definition, each.summary.passed) for each in runs] == [("a.yaml", 1), ("b.csv", 1)]
