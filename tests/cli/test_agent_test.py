@@ -300,17 +300,17 @@ def test_a_resume_with_a_broken_agent_is_refused_and_nothing_is_lost(
     assert "40 passed, 0 failed, 0 errors" in done.out
 
 
-def test_a_test_that_cannot_start_does_not_hide_the_others_results(evalmeta: Program, copy_samples: Copy) -> None:
+def test_no_test_is_run_if_the_agent_of_one_is_not_bound(evalmeta: Program, copy_samples: Copy) -> None:
     project = copy_samples()
     settings = project / "evalmeta.toml"
     settings.write_text(settings.read_text().replace("[subjects.Field_Service_Agent]", "[subjects.Nobody]"))
     evalmeta("deploy")
 
-    done = evalmeta("test", "run", "--wait", "-n", "my_test_n1", "-n", "Field_Service_Appointments")
-
-    assert done.code == 2
-    assert "my_test_n1 passed" in done.out
-    assert "no adapter is bound to the agent 'Field_Service_Agent'" in done.err
+    for wait in ((), ("--wait",)):
+        done = evalmeta("test", "run", *wait, "-n", "my_test_n1", "-n", "Field_Service_Appointments")
+        assert (done.code, done.out) == (2, "")
+        assert "no adapter is bound to the agent 'Field_Service_Agent' (Field_Service_Appointments)" in done.err
+    assert "no runs" in evalmeta("test", "history").out
 
 
 def test_a_folder_that_cannot_be_created_is_a_usage_error_before_cases_run(

@@ -99,7 +99,9 @@ def test_the_agent_that_the_file_names_is_asked_where_the_project_binds_it(evalm
 def test_an_unbound_agent_is_reported(evalmeta: Program) -> None:
     done = evalmeta("test", "run", "orders.yaml", "--wait")
     assert done.code == 2
-    assert "orders.yaml is for the agent 'Order_Desk', to which no adapter is bound" in done.err
+    assert "no adapter is bound to the agent 'Order_Desk'" in done.err
+    assert "[subjects.Order_Desk]" in done.err
+    assert "Or name the agent under test" in done.err
 
 
 def test_a_recorded_conversation_is_never_compared_with_itself(evalmeta: Program, folder: Path) -> None:

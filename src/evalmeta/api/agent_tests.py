@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
+from difflib import get_close_matches
 from pathlib import Path
 from typing import TYPE_CHECKING, Final, NamedTuple
 
@@ -11,7 +12,7 @@ from evalmeta.api.files import case_lines, validate
 from evalmeta.errors import EvalmetaError, InvalidMetadata, SubjectNotBound, UsageError
 from evalmeta.formats.document import Reading, reading_of
 from evalmeta.formats.files import read_document
-from evalmeta.package.config_file import key_name
+from evalmeta.org.subjects import unbound_subject
 from evalmeta.package.files import parse_file_name, shown
 from evalmeta.package.project import SETTINGS_FILE
 
@@ -31,6 +32,7 @@ RECORDED_ANSWERS: Final = "recorded answers"
 """The subject name of files that contain the agent's answers."""
 
 _SHOWN_PROBLEMS: Final = 20
+_SHOWN_AGENTS: Final = 3
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,6 +44,7 @@ class FileTest:
         subject_name: the agent's name.
         subject: the agent's settings; None if the project binds it by its name.
         reading: the project's settings for files of this format.
+        unbound: the error of a run, if the agent is not known or has no adapter.
     """
 
     path: Path
@@ -50,6 +53,7 @@ class FileTest:
     subject_name: str
     subject: JsonObject | None = None
     reading: Reading = field(default_factory=Reading)
+    unbound: SubjectNotBound | None = None
 
     @property
     def evaluation(self) -> Evaluation:
@@ -77,7 +81,7 @@ class AgentTest(NamedTuple):
 
 
 def read_test(project: Project, path: Path, *, subject: str | None = None, is_asked: bool = True) -> FileTest:
-    """Read the test in a file, and find the agent under test.
+    """Read the test in a file, and find the agent under test; see `FileTest.unbound`.
 
     Args:
         project: the project that runs it.
@@ -85,13 +89,12 @@ def read_test(project: Project, path: Path, *, subject: str | None = None, is_as
         subject: the agent: a name that the project binds, or `module:name` of a Python object. None uses
             the agent that the file names, or else the answers in the file, or else the only agent that
             the project binds.
-        is_asked: whether the agent must be known.
+        is_asked: whether the agent is asked, so that it must be known.
 
     Raises:
         NotFound: the file does not exist.
         FormatError: the file's format is unknown, or the file is not valid.
         InvalidMetadata: it is a definition with errors.
-        SubjectNotBound: the agent is not known, or the project does not bind the agent that the file names.
         UsageError: the agent is not a valid `module:name`.
     """
     # Other files of the test are next to a link, not next to the file that it leads to.
@@ -102,10 +105,11 @@ def read_test(project: Project, path: Path, *, subject: str | None = None, is_as
         refuse_errors(validate([path]).problems)
     document = read_document(path, label=shown(path), name=name, reading=reading)
     subject_name, settings = _subject(project, document, subject)
-    if is_asked and settings is None and subject_name not in project.settings.subjects:
-        raise _unbound(shown(path), subject_name, tuple(project.settings.subjects), document)
+    bound, unbound = project.settings.subjects, None
+    if is_asked and settings is None and subject_name not in bound:
+        unbound = _unbound(shown(path), subject_name, tuple(bound), document, is_chosen=subject is not None)
     evaluation = replace(document.evaluation, subject_name=subject_name)
-    return FileTest(real, name, replace(document, evaluation=evaluation), subject_name, settings, reading)
+    return FileTest(real, name, replace(document, evaluation=evaluation), subject_name, settings, reading, unbound)
 
 
 def _subject(project: Project, document: Document, chosen: str | None) -> tuple[str, JsonObject | None]:
@@ -149,17 +153,21 @@ def _has_module(folder: Path, module: str) -> bool:
     return (folder / f"{module}.py").is_file() or (folder / module).is_dir()
 
 
-def _unbound(label: str, name: str, bound: tuple[str, ...], document: Document) -> SubjectNotBound:
-    table = key_name(["subjects", name or "My_Agent"])
-    lines = f'[{table}]\nadapter = "python"\ntarget = "my_agent:answer"'
-    default = "" if name else "; a single agent is the default"
-    bind = f"Or add these lines to {SETTINGS_FILE}{default}:\n\n{lines}"
-    known = f"Or use an agent of {SETTINGS_FILE}: --subject {' or '.join(bound)}" if bound else bind
-    what = f"is for the agent {name!r}, to which no adapter is bound" if name else "does not name an agent"
+def _unbound(label: str, name: str, bound: tuple[str, ...], document: Document, *, is_chosen: bool) -> SubjectNotBound:
+    """Return the error for the agent that a file or --subject names, or for a file that names none."""
+    found = unbound_subject(bound, name or "My_Agent")
+    if is_chosen:
+        near = get_close_matches(name, bound, n=1)
+        first = f"Did you mean --subject {near[0]}?" if near else "Name a Python function: --subject my_agent:answer"
+        return SubjectNotBound(
+            f"{found}, which --subject names", problems=document.notes, actions=[first, found.actions[-1]]
+        )
+    agents = " or ".join(("my_agent:answer", *bound[:_SHOWN_AGENTS]))
+    other = f"Or name the agent under test, a Python function or a name in {SETTINGS_FILE}: --subject {agents}"
+    message = str(found) if name else f"{label} does not name an agent"
     if document.why_asked:
-        what = f"{what}, and {document.why_asked}"
-    actions = ["Name a Python function: --subject my_agent:answer", known]
-    return SubjectNotBound(f"{label} {what}", problems=document.notes, actions=actions)
+        message = f"{message}, and {document.why_asked}"
+    return SubjectNotBound(message, problems=document.notes, actions=[*found.actions[0 if name else -1 :], other])
 
 
 def place_of_run(project: Project, definition: str) -> tuple[Path, Mapping[int, int]] | None:

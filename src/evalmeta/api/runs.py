@@ -32,8 +32,7 @@ from evalmeta.errors import (
 )
 from evalmeta.model.registry import TYPES, metadata_type, types_at
 from evalmeta.model.run import Run, RunOptions, RunStatus, join
-from evalmeta.org.run_files import subjects_of_run
-from evalmeta.org.subjects import bind_subject
+from evalmeta.protocol.run_faults import RunFault, joined_error
 from evalmeta.store.database import open_database
 from evalmeta.store.history import RemoteRun, list_runs, open_remote_runs
 
@@ -45,6 +44,7 @@ if TYPE_CHECKING:
     from evalmeta.client.connection import Connection
     from evalmeta.client.runs import Progress
     from evalmeta.model.difference import Difference
+    from evalmeta.model.json_value import JsonObject
     from evalmeta.model.registry import MetadataType
     from evalmeta.package.project import Project
     from evalmeta.protocol.connect import RunDefinition
@@ -161,6 +161,23 @@ class RunOrg(NamedTuple):
             if not self.connection.is_ours and getattr(options, name) != getattr(default, name)
         ]
 
+    async def check(self, runs: Sequence[tuple[AgentTest, RunOptions]]) -> None:
+        """Check that everything that runs need can be used, before the first of them is started.
+
+        Nothing is started, and no agent is called. A Salesforce org has its agents itself.
+
+        Raises:
+            SubjectNotBound: agents have no adapter, and nothing else is missing.
+            SettingsError: other things cannot be used; the message has a line for each.
+            OrgError: the org cannot be reached or refuses the call.
+        """
+        requests = [_check_request(test, options) for test, options in runs]
+        unbound = [
+            RunFault(test.file.unbound, (n,)) for n, (test, _) in enumerate(runs) if test.file and test.file.unbound
+        ]
+        if faults := [*unbound, *await client.check_runs(self.connection, requests)]:
+            raise joined_error(faults, [test.full_name for test, _ in runs])
+
     async def start(self, test: AgentTest, options: RunOptions) -> StartedRun:
         """Start a run of a test, or the first of its iterations, and remember it as the most recent run."""
         file = test.file.request if test.file else None
@@ -243,15 +260,16 @@ class RunOrg(NamedTuple):
         Raises:
             DefinitionChanged: the run needs a new worker, its definition has changed, and changes are not ignored.
             SubjectNotBound: in the embedded org, the agent has no adapter.
-            SettingsError: the agent's adapter cannot be used.
+            SettingsError: in the embedded org, something else that the run needs cannot be used.
             OrgError: the org cannot be reached or refuses the call.
         """
         if self.connection.is_ours and not ignore_changes:
             await check_unchanged(self.connection, run)
-        if self.connection.url == EMBEDDED_URL:
-            content = (await client.fetch_definition(self.connection, run.id)).original
-            subjects = subjects_of_run(self.project.settings.subjects, run.subject_name, content)
-            bind_subject(subjects, run.subject_name, root=self.project.root)
+        # A served org continues its runs by itself.
+        if self.connection.url == EMBEDDED_URL and (
+            faults := await client.check_runs(self.connection, [{"runId": run.id}])
+        ):
+            raise joined_error(faults, [run.definition])
 
     async def cancel(self, started: StartedRun) -> FinishedRun:
         """Cancel a run, start no more iterations, and return the results that it has.
@@ -409,6 +427,14 @@ def _refuse_changes(run_id: str, found: RunDefinition) -> None:
     difference = compare_contents(("as the run started", found.original), ("deployed now", found.current))
     if difference is not None and not difference.is_form_only:
         raise DefinitionChanged(run_id, difference)
+
+
+def _check_request(test: AgentTest, options: RunOptions) -> JsonObject:
+    file = test.file.request if test.file else None
+    if test.file and test.file.unbound:
+        # Everything but the agent is still checked.
+        file = {**test.file.request, "subject": {"adapter": "recorded"}}
+    return {"type": test.type.name, **client.run_request(test.full_name, kind=test.type, options=options, file=file)}
 
 
 def _shifted(on_progress: Callable[[Progress], None], parts: list[Run], iterations: int) -> Callable[[Progress], None]:

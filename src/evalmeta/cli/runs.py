@@ -91,8 +91,9 @@ async def finish_run(
 async def run_tests(project: Project, target: Target | None, request: RunRequest) -> RunsOutcome:
     """Run tests one after the other, or start them if the request has no wait.
 
-    If waiting times out, the run continues and the remaining tests are not started. A test
-    that cannot be started does not stop the others. A test without chosen cases is skipped.
+    If something that a test needs is missing, no test is run. If waiting times out, the run continues and the
+    remaining tests are not started. A test that cannot be started does not stop the others. A test without chosen
+    cases is skipped.
     """
     outcome = RunsOutcome([], [], [])
     async with connected(project, target, detached=request.wait is None) as connection:
@@ -104,6 +105,7 @@ async def run_tests(project: Project, target: Target | None, request: RunRequest
         if ignored := org.ignored_options(request.options):
             *others, last = (name.replace("_", "-") for name in ignored)
             warn(f"this org ignores {', '.join(others)} and {last}" if others else f"this org ignores {last}")
+        await org.check([(test, _options_of(test, request)) for test in tests])
         if request.wait is None:
             await _start_all(org, tests, request, outcome)
         else:
@@ -156,15 +158,18 @@ async def _run_all(
 
 
 async def _start(org: RunOrg, test: AgentTest, request: RunRequest, outcome: RunsOutcome) -> StartedRun | None:
-    options = _with_file_options(replace(request.options, cases=request.choice.numbers(test)), test)
     try:
-        return await org.start(test, options)
+        return await org.start(test, _options_of(test, request))
     except EvalmetaError as error:
         if isinstance(error, OrgFault) and error.code == "NOTHING_TO_RUN":
             note(f"Skipped {test.full_name}: none of its cases are selected.")
         else:
             outcome.errors.append(error)
         return None
+
+
+def _options_of(test: AgentTest, request: RunRequest) -> RunOptions:
+    return _with_file_options(replace(request.options, cases=request.choice.numbers(test)), test)
 
 
 def _with_file_options(options: RunOptions, test: AgentTest) -> RunOptions:

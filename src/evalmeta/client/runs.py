@@ -30,16 +30,18 @@ from evalmeta.model.registry import EVALUATION_DEFINITION, TESTING_DEFINITION, t
 from evalmeta.model.run import Run, RunStatus, Verdict
 from evalmeta.protocol.connect import read_run, read_run_definition, run_status, write_options
 from evalmeta.protocol.json_fields import from_timestamp, integer, object_at, optional_text, text
+from evalmeta.protocol.run_faults import read_faults
 from evalmeta.protocol.testing import plain_status, read_testing_run
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Sequence
 
     from evalmeta.client.connection import Connection
     from evalmeta.model.json_value import JsonObject
     from evalmeta.model.registry import MetadataType
     from evalmeta.model.run import CaseResult, RunOptions
     from evalmeta.protocol.connect import RunDefinition
+    from evalmeta.protocol.run_faults import RunFault
 
 
 _FIRST_PAGE: Final = "0-0"
@@ -86,10 +88,9 @@ async def start_run(
         OrgBusy: Agentforce Studio is already running it.
         OrgError: the org cannot be reached or refuses the call.
     """
-    extra = {"runOptions": write_options(options)} if options is not None and connection.is_ours else {}
-    what: JsonObject = {kind.run_key: name} if file is None else {"evaluationFile": file}
+    body = run_request(name, kind=kind, options=options if connection.is_ours else None, file=file)
     path = f"/einstein/{kind.run_path}/runs"
-    reply = await connection.retry(lambda: connection.post(path, {**what, **extra}), changes=True)
+    reply = await connection.retry(lambda: connection.post(path, body), changes=True)
     run_id = text(reply, "runId")
     if run_id:
         return run_id
@@ -100,6 +101,42 @@ async def start_run(
             actions=["Start it again when that run is over."],
         )
     raise MessageUnreadable("the org started a run but returned no runId")
+
+
+def run_request(
+    name: str,
+    *,
+    kind: MetadataType = EVALUATION_DEFINITION,
+    options: RunOptions | None = None,
+    file: JsonObject | None = None,
+) -> JsonObject:
+    """Return the body of the request that `start_run` sends for the same arguments."""
+    extra = {} if options is None else {"runOptions": write_options(options)}
+    what: JsonObject = {kind.run_key: name} if file is None else {"evaluationFile": file}
+    return {**what, **extra}
+
+
+async def check_runs(connection: Connection, requests: Sequence[JsonObject]) -> list[RunFault]:
+    """Return why runs could not start in an org of evalmeta; nothing is started, and no agent is called.
+
+    Salesforce's orgs and orgs of an earlier evalmeta do not say; the list is empty then.
+
+    Args:
+        connection: the org.
+        requests: results of `run_request` with a `type`, or `runId`s of runs that are to continue.
+
+    Raises:
+        OrgError: the org cannot be reached or refuses the call.
+    """
+    if not connection.is_ours:
+        return []
+    path = f"/einstein/{EVALUATION_DEFINITION.run_path}/runs/check"
+    try:
+        return read_faults(await connection.retry(lambda: connection.post(path, {"runs": list(requests)})))
+    except (NotFound, OrgFault) as fault:
+        if isinstance(fault, NotFound) or fault.code == "UNKNOWN_EXCEPTION":
+            return []
+        raise
 
 
 async def wait_for_run(

@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from evalmeta.model.login import User
     from evalmeta.model.registry import ApiVersion
     from evalmeta.model.settings import Settings
+    from evalmeta.org.needs import Need
     from evalmeta.store.database import Database
 
 
@@ -51,6 +52,7 @@ class Organization:
         settings_name: the settings file's name in messages.
         is_served: whether this process serves other programs, for longer than one command.
         reads_files: whether runs may read files on this machine; only for the embedded org.
+        usable: what an org of one command has found to be usable, so that it is checked and imported once.
         token: the admin's token, new for every process; tokens of other users are in the database.
     """
 
@@ -62,6 +64,7 @@ class Organization:
     settings_name: str = SETTINGS_FILE
     is_served: bool = False
     reads_files: bool = False
+    usable: set[Need] = field(default_factory=set, repr=False)
     token: str = field(default_factory=_new_token, repr=False)
 
     @property

@@ -87,16 +87,18 @@ def _work_to_end(org: Organization, run_id: str) -> bool:
 async def _execute(org: Organization, run: Run, journal: RunJournal) -> None:
     # Only a worker needs the engine, and an import error must end the run.
     from evalmeta.engine.runner import execute, rescore  # noqa: PLC0415
+    from evalmeta.engine.scorers.functions import functions_of  # noqa: PLC0415
     from evalmeta.engine.scorers.registry import make_scorers  # noqa: PLC0415
 
     options, evaluation = run.options, evaluation_of_run(org, run)
     async with rater_of(org, options) as rater:
         scorers = make_scorers(options.scoring, rater)
-        if run.answers_of is None:
-            await execute(evaluation, _subject_of(org, run), journal, options=options, scorers=scorers)
-        else:
-            answers = partial(org.runs.case, run.answers_of)
-            await rescore(evaluation, answers, journal, options=options, scorers=scorers)
+        with functions_of(org.root):
+            if run.answers_of is None:
+                await execute(evaluation, _subject_of(org, run), journal, options=options, scorers=scorers)
+            else:
+                answers = partial(org.runs.case, run.answers_of)
+                await rescore(evaluation, answers, journal, options=options, scorers=scorers)
 
 
 @asynccontextmanager

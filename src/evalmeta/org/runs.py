@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from dataclasses import replace
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, NamedTuple
 
 from evalmeta import limits
 from evalmeta.engine.plan import select_cases
@@ -15,19 +15,24 @@ from evalmeta.model.login import ADMIN
 from evalmeta.model.registry import EVALUATION_DEFINITION, TESTING_DEFINITION, type_of_run
 from evalmeta.model.run import CaseResult, RunStatus, TestResult, Verdict
 from evalmeta.org.lease import is_free
+from evalmeta.org.needs import needs_of
 from evalmeta.org.run_files import current_digest, read_run_file, record_file, run_file_of
-from evalmeta.org.subjects import check_subject, rater_settings_of
 from evalmeta.protocol.connect import RunDefinition
+from evalmeta.protocol.run_faults import joined_error
 from evalmeta.xmlio.definitions import read_leniently
 from evalmeta.xmlio.reader import read_xml
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from evalmeta.model.evaluation import Case, Evaluation
     from evalmeta.model.json_value import JsonObject
     from evalmeta.model.login import User
     from evalmeta.model.registry import MetadataType
     from evalmeta.model.run import Run, RunOptions
+    from evalmeta.org.needs import Need
     from evalmeta.org.organization import Organization
+    from evalmeta.protocol.run_faults import RunFault
 
 
 # The sf CLI recognises by these words, and by "not found", that the test does not exist.
@@ -36,19 +41,42 @@ _DEFAULT_READING: Final = Reading()
 _ENDED_EARLY: Final = frozenset({RunStatus.ERROR, RunStatus.TERMINATED})
 
 
-def start_run(org: Organization, kind: MetadataType, name: str, options: RunOptions, *, user: User = ADMIN) -> str:
-    """Create a run of a deployed definition, launch a worker for it, and return its id.
+class PreparedRun(NamedTuple):
+    """A run that can be started; `content` is what it stores of its definition or file.
 
-    Raise NotFound, SubjectNotBound, SettingsError if the adapter or the rater cannot be used, or OrgFault if an option
-    is out of range.
+    `answers_of` is the id of the run whose answers it scores; None if it asks the agent.
     """
+
+    kind: MetadataType
+    evaluation: Evaluation
+    content: bytes
+    options: RunOptions
+    answers_of: str | None = None
+
+    @property
+    def total(self) -> int:
+        """Return the number of the results that it will have."""
+        return sum(1 for _ in select_cases(self.evaluation, self.options)) * self.options.iterations
+
+    @property
+    def needs(self) -> list[Need]:
+        """Return what it needs; nothing if it has no cases."""
+        if not self.total:
+            return []
+        recorded = run_file_of(self.content)
+        own = None if recorded is None else recorded.subject
+        return needs_of(self.evaluation, self.options, subject=own, asks=self.answers_of is None)
+
+
+def prepare_run(org: Organization, kind: MetadataType, name: str, options: RunOptions) -> PreparedRun:
+    """Return a run of a deployed definition; raise NotFound, or OrgFault if an option is out of range."""
     content = org.components.content(kind.name, name)
     if content is None:
         raise NotFound(f"Invalid {_IDENTIFIERS[kind]} identifier: {name} not found in this org")
-    return _create(org, kind, name, content, options, user)
+    return _prepared(org, kind, name, content, options)
 
 
-def start_file_run(
+def prepare_file_run(
     org: Organization,
     file: str,
     options: RunOptions,
@@ -56,50 +84,68 @@ def start_file_run(
     subject_name: str,
     subject: JsonObject | None = None,
     reading: Reading = _DEFAULT_READING,
-) -> str:
-    """Create a run of a file that is not deployed, launch a worker for it, and return its id.
+) -> PreparedRun:
+    """Return a run of a file that is not deployed.
 
     The file is relative to the project's folder; `subject` has the agent's settings, by default the project's. Raise
-    OrgFault if the org is served and reads no files, FormatError if the file cannot be read, or like `start_run`.
+    OrgFault if the org is served and reads no files, FormatError if the file cannot be read, or like `prepare_run`.
     """
     if not org.reads_files:
         raise OrgFault("this org runs only deployed definitions, not files", code="INVALID_API_INPUT")
     recorded = record_file(org.root, file, subject_name=subject_name, subject=subject, reading=reading)
-    return _create(org, EVALUATION_DEFINITION, file, recorded.content(), options, ADMIN)
+    return _prepared(org, EVALUATION_DEFINITION, file, recorded.content(), options)
 
 
-def _create(org: Organization, kind: MetadataType, name: str, content: bytes, options: RunOptions, user: User) -> str:
-    check_options(org, options)
-    evaluation = _evaluation_of_content(org, content, name)
-    check_subject(org, evaluation, content)
-    return _insert(org, kind, evaluation, content, options, user)
+def prepared_again(org: Organization, run: Run) -> PreparedRun:
+    """Return a run that exists, to check whether it can continue; raise like `prepare_run`."""
+    kind, content = type_of_run(run.id) or EVALUATION_DEFINITION, org.runs.content(run.id)
+    return _prepared(org, kind, run.definition, content, run.options)._replace(answers_of=run.answers_of)
 
 
-def _insert(
-    org: Organization,
-    kind: MetadataType,
-    evaluation: Evaluation,
-    content: bytes,
-    options: RunOptions,
-    user: User,
-    *,
-    answers_of: str | None = None,
-) -> str:
-    total = sum(1 for _ in select_cases(evaluation, options)) * options.iterations
-    if not total:
-        raise OrgFault(f"{evaluation.name} has none of the selected cases", code="NOTHING_TO_RUN")
+def _prepared(org: Organization, kind: MetadataType, name: str, content: bytes, options: RunOptions) -> PreparedRun:
+    if problem := invalid_option(options):
+        raise OrgFault(f"runOptions.{problem}", code="INVALID_API_INPUT")
+    return PreparedRun(kind, _evaluation_of_content(org, content, name), content, options)
+
+
+def start_run(org: Organization, kind: MetadataType, name: str, options: RunOptions, *, user: User = ADMIN) -> str:
+    """Create a run of a deployed definition, launch a worker, and return its id; raise like the two steps."""
+    return start_prepared(org, prepare_run(org, kind, name, options), user=user)
+
+
+def start_prepared(org: Organization, run: PreparedRun, *, user: User = ADMIN) -> str:
+    """Create a run, launch a worker for it, and return its id.
+
+    Raise SubjectNotBound or SettingsError if something that it needs cannot be used, or OrgFault without cases.
+    """
+    if not (total := run.total):
+        raise OrgFault(f"{run.evaluation.name} has none of the selected cases", code="NOTHING_TO_RUN")
+    check_needs(org, run)
     run_id = org.runs.start(
-        kind, evaluation, content, options, total=total, now=time.time(), user=user, answers_of=answers_of
+        run.kind,
+        run.evaluation,
+        run.content,
+        run.options,
+        total=total,
+        now=time.time(),
+        user=user,
+        answers_of=run.answers_of,
     )
     org.launch(run_id)
     return run_id
 
 
-def check_options(org: Organization, options: RunOptions) -> None:
-    """Raise OrgFault if an option is out of range, SettingsError if the rater is not configured."""
-    if problem := invalid_option(options):
-        raise OrgFault(f"runOptions.{problem}", code="INVALID_API_INPUT")
-    rater_settings_of(org, options)
+def check_needs(org: Organization, run: PreparedRun) -> None:
+    """Raise one error for all that a run needs and that cannot be used."""
+    if faults := find_run_faults(org, [run]):
+        raise joined_error(faults, [run.evaluation.name])
+
+
+def find_run_faults(org: Organization, runs: Sequence[PreparedRun]) -> list[RunFault]:
+    """Return why runs cannot start."""
+    from evalmeta.org.readiness import find_faults  # noqa: PLC0415 - the engine, which other requests do not need
+
+    return find_faults(org, [each.needs for each in runs])
 
 
 def invalid_option(options: RunOptions) -> str | None:
@@ -135,8 +181,7 @@ def extend_run(org: Organization, run: Run, *, iterations: int) -> None:
         possible = f"{run.options.iterations + 1} to {limits.MAX_ITERATIONS}"
         message = f"Run {run.id} can be extended to {possible} iterations, not to {iterations}"
         raise OrgFault(message, code="INVALID_API_INPUT")
-    check_options(org, run.options)
-    check_subject(org, evaluation_of_run(org, run), org.runs.content(run.id))
+    check_needs(org, prepared_again(org, run))
     total = run.total // run.options.iterations * iterations
     if not org.runs.extend(run.id, replace(run.options, iterations=iterations), total=total):
         raise OrgFault(f"Run {run.id} is not over", code="INVALID_STATUS")
@@ -161,9 +206,8 @@ def rescore_run(org: Organization, run: Run, options: RunOptions, *, as_deployed
     options = replace(
         options, iterations=first.iterations, cases=first.cases, shard=first.shard, seed=None, max_errors=None
     )
-    check_options(org, options)
-    evaluation = _evaluation_of_content(org, content, run.definition)
-    return _insert(org, kind, evaluation, content, options, user, answers_of=run.answers_of or run.id)
+    again = _prepared(org, kind, run.definition, content, options)
+    return start_prepared(org, again._replace(answers_of=run.answers_of or run.id), user=user)
 
 
 def _check_over(run: Run) -> None:

@@ -3,38 +3,34 @@
 from __future__ import annotations
 
 from contextlib import suppress
-from typing import TYPE_CHECKING
+from difflib import get_close_matches
+from typing import TYPE_CHECKING, Final
 
 from evalmeta.client.logins import user_logins
 from evalmeta.engine.subjects.registry import bind
 from evalmeta.errors import NotFound, SettingsError, SubjectNotBound
 from evalmeta.model.login import SignedIn
 from evalmeta.model.settings import AgentforceSubject, RulesRater, Settings
-from evalmeta.org.run_files import subjects_of_run
 from evalmeta.package.config_file import key_name
 from evalmeta.package.project import SETTINGS_FILE
 from evalmeta.package.settings import load_settings
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Callable, Iterable, Mapping
     from pathlib import Path
 
     from evalmeta.engine.interfaces import Subject
-    from evalmeta.model.evaluation import Evaluation
     from evalmeta.model.run import RunOptions
     from evalmeta.model.settings import RaterSettings, SubjectSettings
     from evalmeta.org.organization import Organization
 
 
-def check_subject(org: Organization, evaluation: Evaluation, content: bytes) -> None:
-    """Check that the agent of an evaluation can be used; `content` is what its run stores; see `bind_subject`."""
-    bind_subject(
-        subjects_of_run(org.settings().subjects, evaluation.subject_name, content),
-        evaluation.subject_name,
-        root=org.root,
-        subject_type=evaluation.subject_type,
-        settings_name=org.settings_name,
-    )
+# As in README.md; it needs no extra.
+_RATER_LINES: Final = """\
+adapter = "llm"
+model = "gpt-4.1-mini"
+url = "https://api.openai.com/v1"
+api_key_env = "OPENAI_API_KEY\""""
 
 
 def bind_subject(
@@ -51,15 +47,24 @@ def bind_subject(
     """
     settings = subjects.get(subject_name)
     if settings is None:
-        lines = f'[{key_name(["subjects", subject_name])}]\nadapter = "python"\ntarget = "my_agent:answer"'
-        kind = "prompt template" if subject_type == "PROMPT" else "agent"
-        raise SubjectNotBound(
-            f"no adapter is bound to the {kind} {subject_name!r}",
-            actions=[f"Add these lines to {settings_name}, with your agent's module and name:\n\n{lines}"],
-        )
+        raise unbound_subject(subjects, subject_name, subject_type=subject_type, settings_name=settings_name)
     if isinstance(settings, AgentforceSubject) and settings.org:
         check_login(settings.org)
     return bind(settings, root=root, sign_in=sign_in)
+
+
+def unbound_subject(
+    subjects: Iterable[str], name: str, *, subject_type: str = "AGENT", settings_name: str = SETTINGS_FILE
+) -> SubjectNotBound:
+    """Return the error for a name without an adapter, with the nearest of the bound names and the lines to add."""
+    lines = f'[{key_name(["subjects", name])}]\nadapter = "python"\ntarget = "my_agent:answer"'
+    near = get_close_matches(name, subjects, n=1)
+    kind = "prompt template" if subject_type == "PROMPT" else "agent"
+    actions = [f"Did you mean {near[0]!r} instead of {name!r}?"] if near else []
+    return SubjectNotBound(
+        f"no adapter is bound to the {kind} {name!r}",
+        actions=[*actions, f"Add these lines to {settings_name}, with your agent's module and name:\n\n{lines}"],
+    )
 
 
 def rater_settings(
@@ -70,9 +75,12 @@ def rater_settings(
         return raters[name]
     if name == "rules":
         return RulesRater(adapter="rules")
-    lines = f'[raters.{name}]\nadapter = "llm"\nmodel = "openai:gpt-4.1-mini"'
+    near = get_close_matches(name, (*raters, "rules"), n=1)
+    actions = [f"Did you mean {near[0]!r} instead of {name!r}?"] if near else []
+    lines = f"[{key_name(['raters', name])}]\n{_RATER_LINES}"
     raise SettingsError(
-        f"the rater {name!r} is not configured", actions=[f"Add these lines to {settings_name}:\n\n{lines}"]
+        f"the rater {name!r} is not configured",
+        actions=[*actions, f"Add these lines to {settings_name}, with your model and key:\n\n{lines}"],
     )
 
 

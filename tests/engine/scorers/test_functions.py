@@ -195,7 +195,7 @@ def test_a_function_that_raises_is_an_error_with_its_line(module: str) -> None:
         ("{}.inner.fn", ".inner' cannot be found"),
         (
             "no_such_package.metrics.fn",
-            "the module 'no_such_package' cannot be found. Correct the name, or run evalmeta in",
+            "the module 'no_such_package' cannot be found. Correct the name, or create it in",
         ),
         ("broken.fn", "the module 'broken' cannot be imported: SyntaxError"),
         ("incomplete.fn", "cannot be imported: ModuleNotFoundError: No module named 'no_such_thing'"),

@@ -183,7 +183,7 @@ def test_a_target_that_cannot_be_used_is_a_settings_error(
 def test_a_misspelt_target_is_answered_with_the_nearest_name(tmp_path: Path) -> None:
     with pytest.raises(SettingsError) as caught:
         subject(tmp_path, "def answer(utterance): pass", "agent:anser")
-    assert "Did you mean answer?" in caught.value.actions[0]
+    assert "Did you mean agent:answer?" in caught.value.actions[0]
 
 
 def test_blocking_answers_do_not_wait_for_each_other(tmp_path: Path) -> None:

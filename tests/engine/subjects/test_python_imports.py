@@ -22,7 +22,7 @@ def project(root: Path, **modules: str) -> Path:
 
 
 def load(root: Path, name: str = "agent") -> object:
-    return import_from(root, name, target=f"{name}:answer")
+    return import_from(root, name, called=f"the subject's target {name}:answer")
 
 
 def test_two_projects_with_modules_of_one_name_do_not_mix(tmp_path: Path) -> None:

@@ -8,13 +8,14 @@ import sys
 import threading
 from collections.abc import Mapping, Sequence
 from contextlib import contextmanager
+from contextvars import ContextVar
 from functools import lru_cache, partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Final, NamedTuple, cast
 
 from evalmeta.engine.scorers import adk_objects
 from evalmeta.engine.scorers.results import averaged, broken, measured, threshold_of, undecided
-from evalmeta.engine.subjects.python import Calls
+from evalmeta.engine.subjects.python import Calls, check_call, import_from, own_modules
 from evalmeta.errors import EvalmetaError, SettingsError
 from evalmeta.model.redaction import error_text
 from evalmeta.model.run import TestResult, Verdict
@@ -35,6 +36,7 @@ _OWN_TERMS: Final = frozenset({"function", "invocations", "conversation", "calls
 _STATUSES: Final = {1: "PASSED", 2: "FAILED", 3: "NOT_EVALUATED", 4: "INFORMATIONAL"}
 _VERDICTS: Final = {"PASSED": Verdict.PASS, "FAILED": Verdict.FAILURE}
 _lock: Final = threading.Lock()
+_root: Final[ContextVar[Path | None]] = ContextVar("root", default=None)
 
 
 class _Judgement(NamedTuple):
@@ -65,7 +67,7 @@ async def score_by_function(expectation: Expectation, exchange: Exchange) -> Tes
     try:
         invocations = _actual(expectation, exchange), _expected(expectation, exchange)
         call = partial(_call, str(name), adk_objects.metric(expectation.name, criterion), *invocations)
-        judgement = _judgement(await Calls(Path.cwd()).call(call))
+        judgement = _judgement(await Calls(_root.get() or Path.cwd()).call(call))
     except EvalmetaError as error:
         why = " ".join((error_text(error), *error.actions))
         return broken(expectation, f"the function {name!r:.200} cannot judge: {why}", actual=actual)
@@ -74,16 +76,37 @@ async def score_by_function(expectation: Expectation, exchange: Exchange) -> Tes
 
 def _call(name: str, metric: AdkObject, *invocations: list[AdkObject]) -> object:
     """Find the function and call it; both can block, so both run in the thread."""
-    function = _function(name)
+    function = _function(name, _root.get())
     return function(*adk_objects.as_adk_has_them(metric, *invocations), None)
 
 
+@contextmanager
+def functions_of(root: Path) -> Iterator[None]:
+    """Let functions be found in a project's folder too, wherever the process runs."""
+    token = _root.set(root)
+    try:
+        yield
+    finally:
+        _root.reset(token)
+
+
+def check_function(name: str, *, root: Path) -> None:
+    """Check without a call that a function can be imported and called; raise SettingsError if not."""
+    called = f"the scoring function {name!r}"
+    try:
+        function = _function(name, root)
+    except SettingsError as error:
+        raise SettingsError(f"{called} cannot be used: {str(error).rstrip('.')}", actions=error.actions) from None
+    example = "score(metric, actual_invocations, expected_invocations, conversation_scenario)"
+    check_call(function, (None,) * 4, {}, called=called, root=root, example=example)
+
+
 @lru_cache(maxsize=256)
-def _function(name: str) -> Function:
+def _function(name: str, root: Path | None) -> Function:
     module_name, _, attribute = name.rpartition(".")
     if not module_name or not attribute:
         raise SettingsError("it has no module.", actions=("Write package.module.function.",))
-    function = getattr(_module(module_name), attribute, None)
+    function = getattr(_module(module_name, root), attribute, None)
     if function is None:
         raise SettingsError(
             f"the module {module_name!r} has no {attribute!r}.", actions=("Correct the name, or define it there.",)
@@ -93,15 +116,18 @@ def _function(name: str) -> Function:
     return cast("Function", function)
 
 
-def _module(name: str) -> ModuleType:
+def _module(name: str, root: Path | None) -> ModuleType:
+    if root is not None and name.partition(".")[0] in own_modules(root):
+        # Another project may have a module of this name too.
+        return import_from(root, name, called=f"its module {name!r}")
     try:
-        with _lock, _current_directory():
+        with _lock, _search_path(root):
             return importlib.import_module(name)
     except (Exception, SystemExit) as error:
         if isinstance(error, ModuleNotFoundError) and error.name and f"{name}.".startswith(f"{error.name}."):
             raise SettingsError(
                 f"the module {error.name!r} cannot be found.",
-                actions=("Correct the name, or run evalmeta in the folder that contains it.",),
+                actions=("Correct the name, or create it in the project's folder or the current one.",),
             ) from error
         raise SettingsError(
             f"the module {name!r} cannot be imported: {error_text(error)}.",
@@ -110,15 +136,16 @@ def _module(name: str) -> ModuleType:
 
 
 @contextmanager
-def _current_directory() -> Iterator[None]:
-    """Let imports find modules in the current directory, as `python -m` does."""
-    directory = str(Path.cwd())
-    sys.path.insert(0, directory)
+def _search_path(root: Path | None) -> Iterator[None]:
+    """Let imports find modules in the project's folder and, as `python -m` does, in the current one."""
+    added = [str(each) for each in (root, Path.cwd()) if each is not None]
+    sys.path[:0] = added
     importlib.invalidate_caches()
     try:
         yield
     finally:
-        sys.path.remove(directory)
+        for each in added:
+            sys.path.remove(each)
 
 
 def _actual(expectation: Expectation, exchange: Exchange) -> list[AdkObject]:

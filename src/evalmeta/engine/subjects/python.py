@@ -8,7 +8,7 @@ import importlib
 import inspect
 import sys
 import threading
-from collections.abc import Awaitable
+from collections.abc import Awaitable, Mapping
 from contextlib import suppress
 from difflib import get_close_matches
 from functools import partial
@@ -40,20 +40,20 @@ _T = TypeVar("_T")
 def bind_python(settings: PythonSubject, *, root: Path) -> Subject:
     """Import the target `module:name` and return a subject for it; raise SettingsError if it is not an agent."""
     target = settings.target
+    called = f"the subject's target {target!r}"
     module_name, _, path = target.partition(":")
-    agent: object = import_from(root, module_name, target=target)
+    agent: object = import_from(root, module_name, called=called)
     missing = object()
     for name in path.split("."):
         owner, agent = agent, getattr(agent, name, missing)
         if agent is missing:
             near = get_close_matches(name, [known for known in dir(owner) if not known.startswith("_")], n=1)
-            hint = f"Did you mean {near[0]}? Correct" if near else "Define it, or correct"
-            where = getattr(owner, "__file__", None) or owner
-            raise SettingsError(
-                f"the subject's target {target!r} names {name}, which {where} does not define",
-                actions=(f"{hint} the target in evalmeta.toml.",),
+            correct = (
+                f"Did you mean {target.removesuffix(name)}{near[0]}?" if near else "Define it, or correct the target."
             )
-    return subject_of(agent, root=root, called=f"the subject's target {target!r}", retry_on=settings.retry_on)
+            where = getattr(owner, "__file__", None) or owner
+            raise SettingsError(f"{called} names {name}, which {where} does not define", actions=(correct,))
+    return subject_of(agent, root=root, called=called, retry_on=settings.retry_on)
 
 
 def subject_of(agent: object, *, root: Path, called: str = "the subject", retry_on: tuple[str, ...] = ()) -> Subject:
@@ -75,20 +75,61 @@ def subject_of(agent: object, *, root: Path, called: str = "the subject", retry_
     calls = Calls(root, retry_on=retry_on)
     if inspect.isclass(agent) and callable(opener):
         try:
-            return _Agent(agent(), calls)
+            agent = agent()
         except Exception as error:
             raise SettingsError(
-                f"{called} cannot be instantiated: {type(error).__name__}: {error}",
-                actions=(f"Let {agent.__name__}() work without arguments, or name an instance.",),
+                f"{definition_line(agent, root)}{called} cannot be instantiated: {type(error).__name__}: {error}",
+                actions=(f"Let {getattr(agent, '__name__', 'it')}() work without arguments, or name an instance.",),
             ) from error
+        opener = getattr(agent, "open", None)
     if callable(opener):
+        called, example = (
+            f"the method open of {called}",
+            "open(self, history, context), where history and context are optional",
+        )
+        check_call(opener, (), _accepted(opener, [], {}), called=called, root=root, example=example)
         return _Agent(agent, calls)
     if callable(agent) and not inspect.isclass(agent):
+        example = "answer(utterance, *, history, context), where history and context are optional"
+        check_call(agent, ("",), _accepted(agent, [], {}), called=called, root=root, example=example)
         return SimpleSubject(lambda case: _FunctionSession(agent, calls, case))
     raise SettingsError(
         f"{called} is neither a function nor an object with the method open: {type(agent).__name__}",
         actions=("Name a function answer(utterance), or a class with open(history, context).",),
     )
+
+
+def check_call(
+    function: Function,
+    arguments: tuple[object, ...],
+    inputs: Mapping[str, object],
+    *,
+    called: str,
+    root: Path,
+    example: str,
+) -> None:
+    """Check without a call that a function takes these arguments; raise SettingsError with its line if it does not."""
+    try:
+        # A decorator can add arguments, so what it wraps does not say how it must be called.
+        signature = inspect.signature(function, follow_wrapped=False)
+    except (TypeError, ValueError):
+        return
+    try:
+        signature.bind(*arguments, **inputs)
+    except TypeError as error:
+        what = f"{definition_line(function, root)}{called} cannot be called: {error}"
+        raise SettingsError(what, actions=(f"Define it as {example}.",)) from None
+
+
+def definition_line(defined: object, root: Path) -> str:
+    """Return `FILE:LINE: ` of a function or class, relative to `root` if it is in there; empty if it is not known."""
+    plain = inspect.unwrap(defined) if callable(defined) else defined
+    plain = plain if inspect.isroutine(plain) or inspect.isclass(plain) else getattr(type(plain), "__call__", None)  # noqa: B004
+    try:
+        file, (_, line) = Path(inspect.getfile(plain)), inspect.getsourcelines(plain)  # type: ignore[arg-type]
+    except (TypeError, OSError):
+        return ""
+    return f"{file.relative_to(root.resolve()) if _is_in(file, root.resolve()) else file}:{line or 1}: "
 
 
 class Function(Protocol):
@@ -253,9 +294,10 @@ _lock: Final = threading.Lock()
 _project_modules: Final[set[str]] = set()
 
 
-def import_from(root: Path, name: str, *, target: str) -> ModuleType:
+def import_from(root: Path, name: str, *, called: str) -> ModuleType:
     """Import a module of the project in `root`, or an installed one; raise SettingsError, with the file, if it fails.
 
+    `called` says in the error what names the module.
     `root` is on `sys.path` during the import. Modules that were imported from a project before are imported anew.
     Modules of other projects that have the same names are put back afterwards.
     """
@@ -271,7 +313,7 @@ def import_from(root: Path, name: str, *, target: str) -> ModuleType:
         try:
             return importlib.import_module(name)
         except (Exception, SystemExit) as error:
-            raise _import_failed(root, name, target, error) from error
+            raise _import_failed(root, name, called, error) from error
         finally:
             sys.path.remove(str(folder))
             new = sys.modules.keys() - known - shadowed.keys()
@@ -281,13 +323,17 @@ def import_from(root: Path, name: str, *, target: str) -> ModuleType:
 
 def _shadowed(root: Path) -> list[str]:
     """Return the loaded modules from elsewhere that have the name of a module in the project."""
-    own = {path.stem for path in root.glob("*.py")} | {path.parent.name for path in root.glob("*/__init__.py")}
-    own -= {*sys.stdlib_module_names, "evalmeta"}
+    own = own_modules(root) - {*sys.stdlib_module_names, "evalmeta"}
     return [
         name
         for name, module in sys.modules.items()
         if name.partition(".")[0] in own and not _is_in_project(module, root)
     ]
+
+
+def own_modules(root: Path) -> set[str]:
+    """Return the names of the modules and packages in a folder."""
+    return {path.stem for path in root.glob("*.py")} | {path.parent.name for path in root.glob("*/__init__.py")}
 
 
 def _is_in_project(module: ModuleType, root: Path) -> bool:
@@ -299,12 +345,15 @@ def _is_in(path: Path, root: Path) -> bool:
     return path.is_relative_to(root) and "site-packages" not in path.parts
 
 
-def _import_failed(root: Path, name: str, target: str, error: BaseException) -> SettingsError:
+def _import_failed(root: Path, name: str, called: str, error: BaseException) -> SettingsError:
     if isinstance(error, ModuleNotFoundError) and error.name and f"{name}.".startswith(f"{error.name}."):
         file = root.joinpath(*name.split(".")).with_suffix(".py")
+        near = get_close_matches(name, own_modules(root), n=1)
         return SettingsError(
-            f"the module of the subject's target {target!r} cannot be found: there is no {file}",
-            actions=(f"Create {file}, or correct the target in evalmeta.toml.",),
+            f"the module of {called} cannot be found: there is no {file}",
+            actions=(
+                f"Did you mean the module {near[0]}?" if near else f"Create {file}, or correct the module's name.",
+            ),
         )
     if isinstance(error, SyntaxError) and error.filename:
         line = f"{error.filename}:{error.lineno}: "
@@ -312,7 +361,7 @@ def _import_failed(root: Path, name: str, target: str, error: BaseException) -> 
         found = innermost_line(error, root.resolve())
         line = f"{found[0]}:{found[1]}: " if found else ""
     return SettingsError(
-        f"the subject's target {target!r} cannot be imported: {line}{type(error).__name__}: {error}",
+        f"{called} cannot be imported: {line}{type(error).__name__}: {error}",
         actions=(f'Make `python -c "import {name}"` work in {root}.',),
     )
 

@@ -1,7 +1,7 @@
 """The Connect API for agent tests: start runs, report their status, return their results.
 
-`runOptions`, `evaluationFile`, `after`, and the addresses below a run that end in `definition`, `extend` and
-`rescore` are extensions of evalmeta.
+`runOptions`, `evaluationFile`, `after`, the address `check`, and the addresses below a run that end in `definition`,
+`extend` and `rescore` are extensions of evalmeta.
 """
 
 from __future__ import annotations
@@ -16,22 +16,26 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 from starlette.exceptions import HTTPException
 
 from evalmeta import limits
-from evalmeta.errors import OrgFault
+from evalmeta.errors import EvalmetaError, OrgFault, StoreError
 from evalmeta.formats.document import reading_from
-from evalmeta.model.registry import TESTING_DEFINITION, type_at_path, type_of_run
+from evalmeta.model.registry import TESTING_DEFINITION, metadata_type, type_at_path, type_of_run
 from evalmeta.org.handlers.rest import json_reply, read_body, respond
 from evalmeta.org.organization import run_in_thread
 from evalmeta.org.runs import (
     definition_of_run,
     extend_run,
+    find_run_faults,
     is_abandoned,
     placeholders,
+    prepare_file_run,
+    prepare_run,
+    prepared_again,
     rescore_run,
-    start_file_run,
-    start_run,
+    start_prepared,
 )
 from evalmeta.protocol.connect import read_options, write_run, write_run_definition
-from evalmeta.protocol.json_fields import integer, object_at, read_object, text, to_timestamp
+from evalmeta.protocol.json_fields import integer, list_of_objects, object_at, read_object, text, to_timestamp
+from evalmeta.protocol.run_faults import RunFault, write_faults
 from evalmeta.protocol.testing import studio_status, write_testing_run
 from evalmeta.store.database import full_id
 
@@ -46,6 +50,7 @@ if TYPE_CHECKING:
     from evalmeta.model.registry import MetadataType
     from evalmeta.model.run import CaseResult, Run
     from evalmeta.org.organization import Organization
+    from evalmeta.org.runs import PreparedRun
 
 
 # The iteration and the number of the last case before a page; 0-0 is the beginning.
@@ -65,8 +70,8 @@ class _Call(NamedTuple):
     async def body(self) -> JsonObject:
         return read_object(await read_body(self.request, limit=limits.MAX_JSON_BYTES))
 
-    def run(self) -> Run:
-        run_id = full_id(self.request.path_params["run_id"])
+    def run(self, named: str = "") -> Run:
+        run_id = full_id(named or self.request.path_params["run_id"])
         run = self.org.runs.get(run_id) if type_of_run(run_id) == self.kind else None
         if run is None or not self.org.runs.is_visible_to(run.id, self.user):
             raise OrgFault(f"Run not found: {run_id}", code="NOT_FOUND")
@@ -88,23 +93,52 @@ def _endpoint(handler: Callable[[_Call], Awaitable[Response]]) -> Callable[[Requ
 async def post_run(call: _Call) -> Response:
     """Start a run of a definition, named under the key of its type, or of an `evaluationFile`."""
     body = await call.body()
+    return await _launched(call, lambda org: start_prepared(org, _prepared(org, call.kind, body), user=call.user))
+
+
+@_endpoint
+async def post_check(call: _Call) -> Response:
+    """Return why `runs` could not start: requests as for `post_run` with their `type`, or `runId`s of earlier runs."""
+    requests = list_of_objects(await call.body(), "runs")
+
+    def check(org: Organization) -> list[RunFault]:
+        prepared: dict[int, PreparedRun] = {}
+        faults: list[RunFault] = []
+        for place, request in enumerate(requests):
+            try:
+                prepared[place] = _prepared_of(org, call, request)
+            except StoreError:
+                raise
+            except EvalmetaError as error:
+                faults.append(RunFault(error, (place,)))
+        places = [*prepared]
+        found = find_run_faults(org, [*prepared.values()])
+        return [*faults, *(each._replace(runs=tuple(places[number] for number in each.runs)) for each in found)]
+
+    faults = await run_in_thread(call.org, check)
+    return json_reply(write_faults(faults, clean=call.org.without_paths))
+
+
+def _prepared_of(org: Organization, call: _Call, request: JsonObject) -> PreparedRun:
+    if run_id := text(request, "runId"):
+        return prepared_again(org, call._replace(org=org).run(run_id))
+    return _prepared(org, metadata_type(text(request, "type")) or call.kind, request)
+
+
+def _prepared(org: Organization, kind: MetadataType, body: JsonObject) -> PreparedRun:
     # Other clients than evalmeta's send no options.
-    options = read_options(object_at(body, "runOptions"), default=call.org.settings().run_options())
+    options = read_options(object_at(body, "runOptions"), default=org.settings().run_options())
     file = object_at(body, "evaluationFile")
-
-    def start(org: Organization) -> str:
-        if not file:
-            return start_run(org, call.kind, text(body, call.kind.run_key), options, user=call.user)
-        return start_file_run(
-            org,
-            text(file, "path"),
-            options,
-            subject_name=text(file, "subjectName"),
-            subject=object_at(file, "subject") or None,
-            reading=reading_from(object_at(file, "reading")),
-        )
-
-    return await _launched(call, start)
+    if not file:
+        return prepare_run(org, kind, text(body, kind.run_key), options)
+    return prepare_file_run(
+        org,
+        text(file, "path"),
+        options,
+        subject_name=text(file, "subjectName"),
+        subject=object_at(file, "subject") or None,
+        reading=reading_from(object_at(file, "reading")),
+    )
 
 
 @_endpoint

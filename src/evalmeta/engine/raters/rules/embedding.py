@@ -20,7 +20,7 @@ _Embed: TypeAlias = Callable[[list[str]], object]
 def bind_embed(target: str, *, root: Path) -> Cosine:
     """Import `module:function`, which returns a vector for each text, and return the cosine of its vectors."""
     module_name, _, path = target.partition(":")
-    found: object = import_from(root, module_name, target=target)
+    found: object = import_from(root, module_name, called=f"the rater's embed {target!r}")
     for name in path.split("."):
         found = getattr(found, name, None)
     if not callable(found):

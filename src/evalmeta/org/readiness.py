@@ -1,0 +1,132 @@
+"""Check that everything that runs need can be used, before the first question is sent to an agent.
+
+Nothing is sent for it. A served org imports the project's code in another process, which does the same check:
+`python -m evalmeta.org.readiness PROJECT` reads needs from stdin and writes faults to stdout, both as JSON.
+"""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from contextlib import redirect_stdout
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import orjson
+from pydantic import TypeAdapter
+
+from evalmeta import limits
+from evalmeta.engine.raters import bind_rater
+from evalmeta.engine.scorers.functions import check_function
+from evalmeta.errors import EvalmetaError, SettingsError
+from evalmeta.model.redaction import child_environment
+from evalmeta.model.settings import LlmRater, PluginRater, PluginSubject, PythonSubject, RulesRater, SubjectSettings
+from evalmeta.org.needs import Need
+from evalmeta.org.subjects import bind_subject, rater_settings
+from evalmeta.package.project import SETTINGS_FILE, find_project
+from evalmeta.protocol.json_fields import read_object
+from evalmeta.protocol.run_faults import RunFault, read_faults, write_faults
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+
+    from evalmeta.model.settings import Settings
+    from evalmeta.org.organization import Organization
+
+
+def find_faults(org: Organization, needs: Sequence[Iterable[Need]]) -> list[RunFault]:
+    """Return which of the runs' needs cannot be used in the org, with the places of the runs."""
+    runs: dict[Need, list[int]] = {}
+    for number, of_run in enumerate(needs):
+        for need in of_run:
+            runs.setdefault(need, []).append(number)
+    settings = org.settings()
+    wanted = [need for need in runs if need not in org.usable]
+    elsewhere = [need for need in wanted if org.is_served and _imports_code(need, settings)]
+    errors = {
+        need: fault_of(need, settings, root=org.root, settings_name=org.settings_name)
+        for need in wanted
+        if need not in elsewhere
+    }
+    errors |= _faults_elsewhere(org, elsewhere) if elsewhere else {}
+    if not org.is_served:
+        org.usable.update(need for need, error in errors.items() if error is None)
+    return [RunFault(error, tuple(runs[need])) for need, error in errors.items() if error is not None]
+
+
+def fault_of(need: Need, settings: Settings, *, root: Path, settings_name: str = SETTINGS_FILE) -> EvalmetaError | None:
+    """Return why something cannot be used, None if it can."""
+    try:
+        # What the agent prints while it is imported must not mix with a report.
+        with redirect_stdout(sys.stderr):
+            _use(need, settings, root, settings_name)
+    except EvalmetaError as error:
+        return error
+    return None
+
+
+def _use(need: Need, settings: Settings, root: Path, settings_name: str) -> None:
+    match need.kind:
+        case "subject":
+            own = TypeAdapter[SubjectSettings](SubjectSettings)
+            subjects = {need.name: own.validate_json(need.subject)} if need.subject else settings.subjects
+            bind_subject(subjects, need.name, root=root, subject_type=need.subject_type, settings_name=settings_name)
+        case "rater":
+            bind_rater(rater_settings(settings.raters, need.name, settings_name=settings_name), root=root)
+        case _:
+            check_function(need.name, root=root)
+
+
+def _imports_code(need: Need, settings: Settings) -> bool:
+    """Return whether a check imports the project's code or large packages."""
+    if need.kind == "function":
+        return True
+    if need.kind == "subject":
+        return isinstance(settings.subjects.get(need.name), PythonSubject | PluginSubject)
+    match settings.raters.get(need.name):
+        case RulesRater(embed=embed):
+            return bool(embed)
+        case LlmRater(url=url):
+            return not url
+        case found:
+            return isinstance(found, PluginRater)
+
+
+def _faults_elsewhere(org: Organization, needs: Sequence[Need]) -> dict[Need, EvalmetaError | None]:
+    """Check needs in another process: an agent that hangs, exits or fills the memory must not end the server."""
+    try:
+        # -P: a file of the project must not replace a module of the standard library with the same name.
+        checked = subprocess.run(
+            [sys.executable, "-P", "-m", "evalmeta.org.readiness", str(org.root)],
+            input=orjson.dumps([list(each) for each in needs]),
+            capture_output=True,
+            timeout=limits.READINESS_SECONDS,
+            cwd=org.root,
+            env=child_environment(EVALMETA_HOME=str(org.database.path.parent)),
+            check=False,
+        )
+    except subprocess.TimeoutExpired:
+        # The run's own process may take longer.
+        return {}
+    if checked.returncode:
+        reason = f"the process that imports it ended with exit code {checked.returncode}"
+        return {need: SettingsError(f"the {need.kind} {need.name!r} cannot be used: {reason}") for need in needs}
+    return {needs[number]: error for error, runs in read_faults(read_object(checked.stdout)) for number in runs}
+
+
+def main(root: str) -> int:
+    """Check the needs on stdin in the project in `root`, and write the faults to stdout; return the exit code."""
+    # Imported code may write to stdout in any way.
+    with os.fdopen(os.dup(1), "wb") as output:
+        os.dup2(2, 1)
+        project = find_project(Path(root))
+        needs = [Need(*each) for each in orjson.loads(sys.stdin.buffer.read())]
+        errors = (fault_of(need, project.settings, root=project.root) for need in needs)
+        faults = [RunFault(error, (number,)) for number, error in enumerate(errors) if error is not None]
+        output.write(orjson.dumps(write_faults(faults)))
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(*sys.argv[1:]))
