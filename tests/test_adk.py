@@ -156,6 +156,13 @@ def test_the_criteria_of_the_folder_apply(write: Callable[..., Path]) -> None:
     ] == (pytest.approx(5 / 6), "PASS")
 
 
+def test_the_criteria_of_a_named_file_apply_instead(write: Callable[..., Path], tmp_path: Path) -> None:
+    (tmp_path / "own.json").write_text('{"criteria": {"response_match_score": 0.1}}')
+    path = write(FULL, criteria={"tool_trajectory_avg_score": 1.0})
+
+    assert [*averages(adk.evaluate(agent, path, config=tmp_path / "own.json"))] == [("case-1", "response_match_score")]
+
+
 def test_the_defaults_apply_without_a_config(write: Callable[..., Path]) -> None:
     error = failure(
         lambda _: "The weather in London is sunny, 22°C.", write(eval_set(case("w", turn("?", LONDON_SAID))))

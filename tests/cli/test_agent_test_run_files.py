@@ -131,6 +131,54 @@ def test_a_trace_in_state_error_is_an_error_with_its_exception(evalmeta: Program
     assert "the recorded agent ended in an error: KeyError: 'order 0'" in json.dumps(case)
 
 
+ONE_CASE = {
+    "eval_set_id": "s",
+    "eval_cases": [{"eval_id": "c", "conversation": [{"user_content": {"parts": [{"text": "Where?"}]}}]}],
+}
+
+
+@pytest.fixture
+def eval_set(folder: Path) -> Path:
+    (folder / "a.evalset.json").write_text(json.dumps(ONE_CASE))
+    (folder / "eval_config.json").write_text('{"criteria": {"final_response_match_v2": 0.5}}')
+    return folder
+
+
+def metrics(done: Outcome) -> list[str]:
+    return [*json.loads(done.out)["result"][0]["expectations"]]
+
+
+def test_the_criteria_of_an_eval_set_can_be_named(evalmeta: Program, eval_set: Path) -> None:
+    dry = ("test", "run", "a.evalset.json", "--dry-run", "--json")
+    named = evalmeta(*dry, "--config", "eval_config.json")
+    assert (metrics(named), "Criteria: eval_config.json" in named.err) == (["final_response_match_v2"], True)
+    (eval_set / "evalmeta.toml").write_text('[adk]\nconfig = "eval_config.json"\n')
+    assert metrics(evalmeta(*dry)) == ["final_response_match_v2"]
+    done = evalmeta("test", "run", "a.evalset.json", *SUBJECT, "--wait", "--json")
+    assert [each["name"] for each in json.loads(done.out)["result"][0]["testCases"][0]["testResults"]] == metrics(named)
+
+
+def test_the_criteria_beside_an_eval_set_are_mentioned(evalmeta: Program, eval_set: Path) -> None:
+    (eval_set / "test_config.json").write_text('{"criteria": {"safety_v1": 1}}')
+    done = evalmeta("test", "run", "a.evalset.json", "--dry-run", "--json")
+    assert done.err.splitlines()[0] == "Criteria: test_config.json"
+
+
+@pytest.mark.usefixtures("eval_set")
+def test_criteria_that_are_not_used_are_mentioned(evalmeta: Program) -> None:
+    done = evalmeta("test", "run", "a.evalset.json", "--dry-run")
+    assert "Criteria: ADK's defaults" in done.err
+    assert "'eval_config.json' is not read" in done.err
+    assert "pass --config eval_config.json, or move it to test_config.json" in done.err
+
+
+@pytest.mark.usefixtures("eval_set")
+def test_criteria_without_an_eval_set_are_wrong_usage(evalmeta: Program) -> None:
+    done = evalmeta("test", "run", "orders.yaml", *SUBJECT, "--config", "eval_config.json")
+    assert (done.code, "--config is only for eval sets of ADK" in done.err) == (2, True)
+    assert "Use --config instead" in evalmeta("test", "run", "orders.yaml", "--config_file_path", "x").err
+
+
 def test_answers_of_a_file_do_not_matter_where_an_agent_is_asked(evalmeta: Program, folder: Path) -> None:
     (folder / "set.jsonl").write_text('{"request": "Where?", "response": "Nowhere."}\n')
     for subject, outcome in (((), "Nowhere."), (SUBJECT, "It is on its way.")):

@@ -43,6 +43,7 @@ class How(TypedDict, total=False):
         dialect: The meaning of the rows of legacy files; `auto` detects it from their keys.
         missing: How to score a turn without the data of a criterion: `undecided` ignores it, `adk` assumes no calls
             or an empty reference. The default is the setting in test_config.json.
+        config: A file with the criteria of all files, instead of the test_config.json next to each.
         initial_session_file: A JSON file with the initial sessions of legacy files.
         options: How to run; the iterations are `num_runs`.
         rater: The rater, as in `evalmeta.evaluate`.
@@ -51,6 +52,7 @@ class How(TypedDict, total=False):
 
     dialect: AdkDialect
     missing: MissingData
+    config: str | Path | None
     initial_session_file: str | Path | None
     options: RunOptions
     rater: object
@@ -189,7 +191,9 @@ def _sources(path: Path, how: How) -> list[Source]:
 
 
 def _reading(how: How) -> Reading:
-    return Reading(dialect=how.get("dialect", "auto"), missing=how.get("missing"))
+    config = how.get("config")
+    chosen = None if config is None else str(config)
+    return Reading(dialect=how.get("dialect", "auto"), missing=how.get("missing"), config=chosen)
 
 
 def _session(how: How) -> Session | None:

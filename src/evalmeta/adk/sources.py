@@ -18,7 +18,7 @@ from evalmeta import limits
 from evalmeta.errors import FormatError, NotFound, ProjectError, UsageError
 from evalmeta.formats.adk.cases import AdkRecord, read_session
 from evalmeta.formats.adk.config import DEFAULT_CONFIG, read_test_config
-from evalmeta.formats.adk.reader import LEGACY, read_adk
+from evalmeta.formats.adk.reader import LEGACY, read_adk, read_config
 from evalmeta.formats.diagnostics import Diagnostics
 from evalmeta.formats.document import ADK_CONFIG
 from evalmeta.formats.json_source import read_json
@@ -53,7 +53,8 @@ def read_folder(path: Path, reading: Reading, session: Session | None) -> list[S
 
     `session` is the initial session of legacy files; UsageError says that a file is an eval set, which has its own.
     """
-    config_in = cache(_config_in)
+    chosen = None if reading.config is None else read_config(Path(reading.config))
+    config_in = cache(lambda folder: chosen or _config_in(folder))
     found: list[Source] = []
     problems: list[Problem] = []
     for file in _files(path):
@@ -75,11 +76,14 @@ def read_object(
 ) -> Source:
     """Read an eval set that is a mapping, or an object with `model_dump_json`.
 
-    `eval_config` is the content of a test_config.json, and `criteria` its value of this name; without both, ADK's
-    defaults apply.
+    `eval_config` is the content of a test_config.json, and `criteria` its value of this name; without both, the
+    file of the reading applies, or ADK's defaults.
     """
     config = {"criteria": dict(criteria)} if criteria is not None else eval_config
-    chosen = DEFAULT_CONFIG if config is None else read_test_config(_json(config), label=ADK_CONFIG)
+    if config is None:
+        chosen = DEFAULT_CONFIG if reading.config is None else read_config(Path(reading.config))
+    else:
+        chosen = read_test_config(_json(config), label=ADK_CONFIG)
     return _read("eval set", _json(eval_set), chosen, reading, session)
 
 

@@ -80,7 +80,9 @@ class AgentTest(NamedTuple):
         return f"{self.type.name}:{self.full_name}"
 
 
-def read_test(project: Project, path: Path, *, subject: str | None = None, is_asked: bool = True) -> FileTest:
+def read_test(
+    project: Project, path: Path, *, subject: str | None = None, is_asked: bool = True, config: Path | None = None
+) -> FileTest:
     """Read the test in a file, and find the agent under test; see `FileTest.unbound`.
 
     Args:
@@ -90,6 +92,7 @@ def read_test(project: Project, path: Path, *, subject: str | None = None, is_as
             the agent that the file names, or else the answers in the file, or else the only agent that
             the project binds.
         is_asked: whether the agent is asked, so that it must be known.
+        config: the file with the criteria of ADK's eval sets; None for the project's, or test_config.json beside them.
 
     Raises:
         NotFound: the file does not exist.
@@ -100,7 +103,7 @@ def read_test(project: Project, path: Path, *, subject: str | None = None, is_as
     # Other files of the test are next to a link, not next to the file that it leads to.
     real = path.parent.resolve() / path.name
     name = real.relative_to(project.root).as_posix() if real.is_relative_to(project.root) else str(real)
-    reading = reading_of(project.settings, is_asked=subject is not None)
+    reading = reading_of(project.settings, root=project.root, is_asked=subject is not None, config=config)
     if parse_file_name(path.name):
         refuse_errors(validate([path]).problems)
     document = read_document(path, label=shown(path), name=name, reading=reading)

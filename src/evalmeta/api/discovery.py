@@ -114,7 +114,7 @@ def _reading_of(path: Path) -> Reading:
         project = find_project(path.parent)
     except ProjectError:
         return Reading()
-    return reading_of(project.declared, is_asked=False) if project.declared else Reading()
+    return reading_of(project.declared, root=project.root, is_asked=False) if project.declared else Reading()
 
 
 _NOT_IN_NAMES: Final = re.compile(r"[\W_]+")

@@ -183,7 +183,7 @@ class _Loader:
     def _load_document(self, file: Path, name: str) -> LoadedEvaluation:
         root = self._root_of(file.parent, may_be_none=True)
         settings = root.project.settings if root.project else Settings()
-        reading = reading_of(settings, is_asked=self._subject_name is not None)
+        reading = reading_of(settings, root=root.folder, is_asked=self._subject_name is not None)
         document = read_document(file, label=shown(file), name=name, reading=reading)
         if not document.is_answered:
             root = self._root_of(file.parent)

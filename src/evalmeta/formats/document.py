@@ -6,6 +6,7 @@ import re
 import stat
 from dataclasses import asdict, dataclass, field
 from hashlib import sha256
+from pathlib import Path
 from typing import TYPE_CHECKING, Final, Literal, TypeAlias, cast
 
 import orjson
@@ -16,7 +17,6 @@ from evalmeta.formats.csv_source import titles_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
-    from pathlib import Path
 
     from evalmeta.model.evaluation import Evaluation
     from evalmeta.model.json_value import JsonObject, JsonValue
@@ -33,6 +33,7 @@ class Document:
         iterations: how often all cases run; None when the file does not say.
         min_pass_rate: the share of cases that must pass, 0 to 1; None when the file does not say.
         is_answered: whether every turn has a recorded answer, so that no agent is needed.
+        criteria: the file with the criteria that judge its cases, for messages; empty if the format has none.
         why_asked: why an agent must be called although the file has recorded answers; empty if it has none.
         notes: warnings, such as an outdated form or an unknown key.
         lines: the line of each case by its number; empty when lines are not known.
@@ -42,6 +43,7 @@ class Document:
     iterations: int | None = None
     min_pass_rate: float | None = None
     is_answered: bool = False
+    criteria: str = ""
     why_asked: str = ""
     notes: tuple[Problem, ...] = ()
     lines: Mapping[int, int] = field(default_factory=dict)
@@ -54,9 +56,10 @@ class Reading:
     Attributes:
         is_asked: whether an agent is called, so that recorded answers are ignored.
         dialect: what the rows of ADK's deprecated arrays mean.
-        missing: how ADK's criteria count a turn without their data; None for what test_config.json says.
+        missing: how ADK's criteria count a turn without their data; None for what the file with the criteria says.
         global_guidelines: the guidelines for every answer to an evaluation set of Databricks.
         metrics: the metrics of Databricks to compute; None for all.
+        config: the file with ADK's criteria; None for test_config.json beside each file.
     """
 
     is_asked: bool = False
@@ -64,6 +67,7 @@ class Reading:
     missing: MissingData | None = None
     global_guidelines: tuple[str, ...] = ()
     metrics: tuple[str, ...] | None = None
+    config: str | None = None
 
     def json(self) -> JsonObject:
         """Return it as JSON for `reading_from`."""
@@ -76,10 +80,13 @@ def reading_from(source: JsonObject) -> Reading:
     return Reading(**cast("dict[str, str]", values))  # type: ignore[arg-type] # written by `json`
 
 
-def reading_of(settings: Settings, *, is_asked: bool) -> Reading:
-    """Return how a project's settings say that files are read."""
+def reading_of(settings: Settings, *, root: Path, is_asked: bool, config: Path | None = None) -> Reading:
+    """Return how the settings of the project in a folder say that files are read; `config` replaces theirs."""
     adk, databricks = settings.adk, settings.databricks
-    return Reading(is_asked, adk.dialect, adk.missing, databricks.global_guidelines, databricks.metrics)
+    if config is None and adk.config is not None:
+        config = root / adk.config
+    chosen = None if config is None else str(config.resolve())
+    return Reading(is_asked, adk.dialect, adk.missing, databricks.global_guidelines, databricks.metrics, chosen)
 
 
 _CHUNK_BYTES: Final = 1_000_000
@@ -93,12 +100,12 @@ def read_bytes(path: Path, most: int = limits.MAX_JSON_BYTES) -> bytes:
     return b"".join(_chunks(path, most + 1))
 
 
-def digest_of(path: Path) -> str:
-    """Return a hash of a file and of the criteria beside it: its cases change only with them."""
+def digest_of(path: Path, reading: Reading) -> str:
+    """Return a hash of a file and of the criteria that apply to it: its cases change only with them."""
     digest = sha256()
     for each in _chunks(path):
         digest.update(each)
-    config = path.with_name(ADK_CONFIG)
+    config = Path(reading.config) if reading.config else path.with_name(ADK_CONFIG)
     if config.is_file():
         digest.update(read_bytes(config))
     return digest.hexdigest()

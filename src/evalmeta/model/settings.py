@@ -290,10 +290,17 @@ class ScoreSettings(_Table):
 
 
 class AdkSettings(_Table):
-    """How files of ADK are read: the dialect of arrays before eval sets, and what missing data of a criterion means."""
+    """How files of ADK are read.
+
+    Attributes:
+        dialect: the dialect of arrays before eval sets.
+        missing: what missing data of a criterion means; None for what the criteria's file says.
+        config: the file with the criteria, relative to the project's folder; None for test_config.json beside a file.
+    """
 
     dialect: AdkDialect = "auto"
     missing: MissingData | None = None
+    config: Path | None = None
 
 
 class DatabricksSettings(_Table):

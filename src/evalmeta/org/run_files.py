@@ -66,7 +66,7 @@ def record_file(
     except ValidationError as error:
         message = f"the subject's settings are not valid: {error.error_count()} errors"
         raise OrgFault(message, code="INVALID_API_INPUT") from None
-    return RunFile(file, digest_of(root / file), subject_name, settings, reading)
+    return RunFile(file, digest_of(root / file, reading), subject_name, settings, reading)
 
 
 def run_file_of(content: bytes) -> RunFile | None:
@@ -86,7 +86,7 @@ def _subject_settings(source: JsonValue) -> SubjectSettings | None:
 def current_digest(root: Path, recorded: RunFile) -> str | None:
     """Return the hash of a file's current content; None if the file cannot be found."""
     try:
-        return digest_of(root / recorded.file)
+        return digest_of(root / recorded.file, recorded.reading)
     except NotFound:
         return None
 

@@ -84,12 +84,14 @@ class AdkConfig:
         is_default: whether there is no file, and ADK's defaults apply.
         missing: how a turn without the data of a criterion counts: `undecided` leaves it out of the mean, `adk`
             treats it as without tool calls, or as an empty reference, as ADK does.
+        label: the file, as messages show it, or a text about ADK's defaults.
         notes: warnings.
     """
 
     criteria: tuple[Criterion, ...]
     is_default: bool = False
     missing: MissingData = "undecided"
+    label: str = field(default="", compare=False)
     notes: tuple[Problem, ...] = field(default=(), compare=False)
 
 
@@ -108,6 +110,7 @@ DEFAULT_CONFIG: Final = AdkConfig(
         Criterion(RESPONSE_MATCH, {"threshold": 0.8, "tokens": "unicode"}),
     ),
     is_default=True,
+    label="ADK's defaults (tool_trajectory_avg_score 1, response_match_score 0.8)",
 )
 """ADK's criteria when there is no test_config.json."""
 
@@ -127,7 +130,7 @@ def read_test_config(data: bytes, *, label: str) -> AdkConfig:
     if root.require("criteria", hint=_EXAMPLE) and root.raw("criteria") == {}:
         root.error("adk-config", f"'criteria' of {ADK_CONFIG} is empty: add at least one metric", "criteria")
     diagnostics.check()
-    return AdkConfig(criteria, missing=extension.missing, notes=diagnostics.notes)
+    return AdkConfig(criteria, missing=extension.missing, label=label, notes=diagnostics.notes)
 
 
 def _as_number(value: JsonValue) -> float | None:

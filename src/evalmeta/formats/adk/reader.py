@@ -9,7 +9,8 @@ from __future__ import annotations
 import os
 import re
 from dataclasses import replace
-from pathlib import PurePath
+from itertools import islice
+from pathlib import Path, PurePath
 from typing import TYPE_CHECKING, Final, Literal, NamedTuple
 
 import orjson
@@ -35,16 +36,16 @@ from evalmeta.formats.adk.config import (
     read_test_config,
 )
 from evalmeta.formats.diagnostics import Diagnostics
-from evalmeta.formats.document import ADK_CONFIG, Document, Reading, read_bytes
+from evalmeta.formats.document import ADK_CONFIG, HEAD_BYTES, Document, Reading, read_bytes
 from evalmeta.formats.json_source import read_json
 from evalmeta.formats.records import kind_of
 from evalmeta.model.definition import Expectation
 from evalmeta.model.evaluation import Case, Evaluation, Turn
 from evalmeta.model.problem import Location, Problem, Severity
+from evalmeta.package.files import shown
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
-    from pathlib import Path
 
     from evalmeta.formats.adk.cases import Rubric
     from evalmeta.formats.adk.config import AdkConfig, Criterion
@@ -58,7 +59,7 @@ LEGACY: Final = "adk-legacy"
 _SET_KEYS: Final = {*both("evalSetId"), *both("evalCases")}
 _REFERENCES: Final = (RESPONSE_MATCH, FINAL_RESPONSE_MATCH)
 _FILE_NAME: Final = re.compile(r"[^/\\]*\Z")
-_MISSPELT: Final = ("test-config.json", "testconfig.json", "testConfig.json", "test_config.jsonc", "config.json")
+_MOST_CONFIGS: Final = 20
 _EVAL_SET: Final = 'Write {"evalSetId": "...", "evalCases": [...]}.'
 _GUESS: Final = 'Its content does not say which: with [adk] dialect = "typescript" in evalmeta.toml each row is a case.'
 _READ: Final[dict[Dialect, str]] = {
@@ -92,12 +93,12 @@ def read_adk(
     # Cases of several apps have no common subject.
     evaluation = Evaluation(name, apps.pop() if len(apps) == 1 else "", cases)
     notes = (*config.notes, *diagnostics.notes)
-    return Document(evaluation, notes=notes, lines=dict(enumerate(file.lines, 1)))
+    return Document(evaluation, criteria=config.label, notes=notes, lines=dict(enumerate(file.lines, 1)))
 
 
 def read_file(path: Path, *, label: str, name: str, reading: Reading) -> Document:
-    """Read a file, and the criteria beside it, as `files.read_document` does."""
-    config = _config_beside(path, label)
+    """Read a file, and the criteria that apply to it, as `files.read_document` does."""
+    config = _config_beside(path, label) if reading.config is None else read_config(Path(reading.config))
     if reading.missing:
         config = replace(config, missing=reading.missing)
     return read_adk(read_bytes(path), label=label, name=name, config=config, dialect=reading.dialect)
@@ -237,20 +238,31 @@ def _config_beside(path: Path, label: str) -> AdkConfig:
     if not config.exists():
         return replace(DEFAULT_CONFIG, notes=tuple(_misplaced(path, label)))
     # A path would drop the `./` of `./a.test.json`.
-    beside = _FILE_NAME.sub(ADK_CONFIG, label)
+    beside = _FILE_NAME.sub(ADK_CONFIG, label, count=1)
     return read_test_config(read_bytes(config), label=beside)
+
+
+def read_config(path: Path) -> AdkConfig:
+    """Read the criteria in a file with any name; raise NotFound if it cannot be read."""
+    return read_test_config(read_bytes(path), label=shown(path))
 
 
 def _misplaced(path: Path, label: str) -> Iterator[Problem]:
     """Yield a warning of a configuration that probably belongs to a file but has another name or folder."""
-    beside = [path.with_name(name) for name in _MISSPELT]
-    found = next((each for each in (*beside, path.parent.parent / ADK_CONFIG) if each.is_file()), None)
-    found = found or next(iter(sorted(path.parent.glob(f"*/{ADK_CONFIG}"))), None)
+    others = (path.parent.parent / ADK_CONFIG, *sorted(path.parent.glob(f"*/{ADK_CONFIG}")))
+    found = next((each for each in (*_configs_in(path.parent), *others) if each.is_file()), None)
     if found:
         where = os.path.relpath(found, path.parent)
         message = f"there is no {ADK_CONFIG} beside the file, so ADK's default criteria apply; {where!r} is not read"
-        hint = f"Move it to {ADK_CONFIG} in the folder of the file."
+        hint = f"To use it, pass --config {shown(found)}, or move it to {ADK_CONFIG} in the folder of the file."
         yield Problem("adk-config", Severity.WARNING, Location(label), message, hint)
+
+
+def _configs_in(folder: Path) -> Iterator[Path]:
+    """Yield the files in a folder that are called configurations and have criteria."""
+    for each in islice(sorted(folder.glob("*onfig*.json*")), _MOST_CONFIGS):
+        if each.is_file() and b'"criteria"' in read_bytes(each, HEAD_BYTES):
+            yield each
 
 
 Dialect = Literal["python", "typescript"]

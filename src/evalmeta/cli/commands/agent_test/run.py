@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
@@ -33,7 +34,7 @@ from evalmeta.package.files import shown
 from evalmeta.package.project import find_project
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Sequence
 
     from evalmeta.api.agent_tests import FileTest
     from evalmeta.cli.run_options import Values
@@ -45,7 +46,11 @@ if TYPE_CHECKING:
 _FUNCTION: Final = re.compile(r"^(?:async )?def ([A-Za-z]\w*)\(", re.MULTILINE)
 
 
-@click.command("run", cls=RenamedOptionsCommand, renamed={"--num-runs": "--iterations", "--runs": "--iterations"})
+@click.command(
+    "run",
+    cls=RenamedOptionsCommand,
+    renamed={"--num-runs": "--iterations", "--runs": "--iterations", "--config_file_path": "--config"},
+)
 @results_need_wait
 @click.argument("paths", nargs=-1, metavar="[PATH]...", type=PATH)
 @click.option(
@@ -59,6 +64,12 @@ _FUNCTION: Final = re.compile(r"^(?:async )?def ([A-Za-z]\w*)\(", re.MULTILINE)
     "--subject",
     metavar="NAME_OR_MODULE:NAME",
     help="Agent under test for file runs: an agent of evalmeta.toml, or a Python function.  [default: the file's]",
+)
+@click.option(
+    "--config",
+    type=PATH,
+    help="Criteria of ADK's eval sets.  [default: test_config.json beside each file]",
+    metavar="FILE",
 )
 @wait_option("do not wait; the run continues in the background")
 @case_options
@@ -78,6 +89,7 @@ def run(
     names: tuple[str, ...],
     *,
     subject: str | None,
+    config: Path | None,
     wait: float | None,
     selection: CaseSelection,
     running: Values,
@@ -120,7 +132,9 @@ def run(
         return _report(project, outcome, output, comparator)
     _check_files(paths, names, target_org, subject, ignore_changes=ignore_changes)
     target = None if paths else choose_target(project, target_org)
-    files = _read_files(project, paths, subject=subject, given={**running, **policy}, needs_subject=not dry_run)
+    read = partial(api.agent_tests.read_test, project, subject=subject, is_asked=not dry_run, config=config)
+    files = _read_files(paths, read, given={**running, **policy})
+    _note_criteria(files, config)
     choice = selection.choose(project, names, files)
     if choice is None:
         return _report(project, RunsOutcome([], [], []), output, comparator)
@@ -158,9 +172,7 @@ def _check_files(
         raise UsageError("--subject is only for files: deployed tests name their agent")
 
 
-def _read_files(
-    project: Project, paths: Sequence[Path], *, subject: str | None, given: Values, needs_subject: bool
-) -> tuple[FileTest, ...]:
+def _read_files(paths: Sequence[Path], read: Callable[[Path], FileTest], *, given: Values) -> tuple[FileTest, ...]:
     """Read the tests in files and folders, and print the notes about them; options override what files say."""
     if not paths:
         return ()
@@ -169,7 +181,7 @@ def _read_files(
     found = api.discovery.find_tests(paths)
     for pair in found.sources.items():
         note(api.discovery.source_note(*pair))
-    tests = [api.agent_tests.read_test(project, path, subject=subject, is_asked=needs_subject) for path in found.paths]
+    tests = [read(path) for path in found.paths]
     for each in tests:
         for problem in each.document.notes:
             note(f"{problem}\n  → {problem.hint}" if problem.hint else str(problem))
@@ -187,6 +199,15 @@ def _refuse_python(path: Path) -> None:
         f"{shown(path)} is not a test file",
         actions=[f"If it is the agent, name it in an option: evalmeta test run TEST_FILE --subject {module}:{name}"],
     )
+
+
+def _note_criteria(files: Sequence[FileTest], config: Path | None) -> None:
+    """Print which files' criteria apply; refuse a configuration that no file uses."""
+    used = list(dict.fromkeys(each.document.criteria for each in files if each.document.criteria))
+    if config is not None and not used:
+        raise UsageError("--config is only for eval sets of ADK, and there are none among the files")
+    if used:
+        note(f"Criteria: {', '.join(used)}")
 
 
 def _without(document: Document, given: Values) -> Document:
