@@ -175,11 +175,16 @@ RETRIES: Final = 3
 MAX_RETRIES: Final = 20
 RETRY_PAUSE_SECONDS: Final = 0.5
 MAX_RETRY_PAUSE_SECONDS: Final = 30.0
+# Ratings of a model that a process caches in memory; about 1 kB each.
+MAX_MEMORY_RATINGS: Final = 20_000
 # Requests to an LLM rater for one rating, which the majority decides.
 MAX_RATER_SAMPLES: Final = 25
 # What a project adds to every prompt of an LLM rater: its instructions, and labelled examples.
 MAX_INSTRUCTION_CHARS: Final = 20_000
 MAX_RATER_EXAMPLES: Final = 50
+# What the check of a model as rater costs by default: pairs that are rated again in other forms, and all requests.
+PROBED_PAIRS: Final = 20
+CHECK_REQUESTS: Final = 1_000
 RATER_CONCURRENCY: Final = 8
 # The text of one case that is sent to a model, about 50,000 tokens; and the model's response.
 MAX_RUBRIC_CHARS: Final = 200_000

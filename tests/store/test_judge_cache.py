@@ -4,10 +4,12 @@ from typing import TYPE_CHECKING
 
 from evalmeta import limits
 from evalmeta.store.database import open_database
-from evalmeta.store.judge_cache import Ratings
+from evalmeta.store.judge_cache import FolderRatings, MemoryRatings, Ratings
 
 if TYPE_CHECKING:
     from pathlib import Path
+
+    import pytest
 
     from evalmeta.store.database import Database
 
@@ -35,3 +37,22 @@ def test_expired_texts_are_not_found_and_are_deleted(database: Database) -> None
     assert later.find("a") is None
     later.keep("b", "said")
     assert database.query("SELECT key FROM rating") == [("b",)]
+
+
+def test_a_folder_keeps_texts_in_its_database_and_opens_it_only_if_needed(tmp_path: Path) -> None:
+    ratings = FolderRatings(tmp_path)
+    ratings.close()
+    assert [*tmp_path.iterdir()] == []
+    ratings.keep("a", "said")
+    ratings.close()
+    again = FolderRatings(tmp_path)
+    assert again.find("a") == "said"
+    again.close()
+
+
+def test_memory_drops_the_oldest_texts(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(limits, "MAX_MEMORY_RATINGS", 2)
+    ratings = MemoryRatings()
+    for key in "abc":
+        ratings.keep(key, "said")
+    assert [ratings.find(key) for key in "abc"] == [None, "said", "said"]

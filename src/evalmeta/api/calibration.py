@@ -1,51 +1,172 @@
-"""Checking a rater of the project against labelled pairs in a file."""
+"""Checking a rater of the project against pairs in a file that people have judged."""
 
 from __future__ import annotations
 
+from contextlib import AsyncExitStack
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
+from evalmeta import limits
 from evalmeta.engine.raters import bind_rater
-from evalmeta.engine.raters.calibration import calibrate
-from evalmeta.engine.raters.labels import read_pairs
-from evalmeta.errors import ProjectError
+from evalmeta.engine.raters.calibration import RatedPair, calibrate
+from evalmeta.engine.raters.example_choice import choice_ratings, choose_examples, min_pairs
+from evalmeta.engine.raters.labels import read_pairs, write_pairs
+from evalmeta.engine.raters.probes import PROBES, Probe, pick_probed, probe
+from evalmeta.errors import ProjectError, UsageError
+from evalmeta.model.settings import LlmRater
 from evalmeta.org.subjects import rater_settings
 from evalmeta.package.project import find_project
+from evalmeta.store.judge_cache import FolderRatings
 
 if TYPE_CHECKING:
-    from evalmeta.engine.raters.calibration import RatedPair
+    from collections.abc import Sequence
+
+    from evalmeta.engine.raters.example_choice import ExampleChoice
+    from evalmeta.engine.raters.judge import Rater
+    from evalmeta.engine.raters.labels import Pair
+    from evalmeta.engine.raters.llm.rater import ModelRater
+    from evalmeta.engine.raters.llm.requests import Usage
     from evalmeta.model.settings import RaterSettings
 
 
 _RULES: Final = "rules"
 
 
-async def check_rater(file: Path, *, rater: str = _RULES, start: Path | None = None) -> tuple[RatedPair, ...]:
-    """Rate the labelled pairs of a file, and return each pair with its rating.
+@dataclass(frozen=True, slots=True)
+class Checked:
+    """What the check of a rater found.
+
+    Attributes:
+        rated: Every pair with its verdict.
+        probes: The effect of other forms of the answers.
+        left_out: The number of pairs that the rater already has as examples.
+        choice: The chosen examples, if some were to be chosen.
+        usage: The requests and tokens of an LLM rater; None for other raters.
+    """
+
+    rated: tuple[RatedPair, ...]
+    probes: tuple[Probe, ...] = ()
+    left_out: int = 0
+    choice: ExampleChoice | None = None
+    usage: Usage | None = None
+
+
+async def check_rater(  # noqa: PLR0913 - as documented
+    file: Path,
+    *,
+    rater: str = _RULES,
+    start: Path | None = None,
+    threshold: float | None = None,
+    probes: int | None = None,
+    examples: int = 0,
+    seed: int = 0,
+    max_requests: int = limits.CHECK_REQUESTS,
+) -> Checked:
+    """Rate the labelled pairs of a file, and say how well the rater agrees with the labels.
 
     Args:
         file: see `read_pairs`.
         rater: a name under [raters] in evalmeta.toml, or `rules`, which is always available.
         start: where to look for the project; the current folder if None.
+        threshold: the least score that means right, if the labels are scores.
+        probes: the number of pairs to rate again in other forms; None means all for the offline rater, and
+            `limits.PROBED_PAIRS` for others.
+        examples: the number of examples to choose for an LLM rater.
+        seed: chooses the pairs for probes and examples.
+        max_requests: the limit of requests of an LLM rater.
 
     Raises:
-        UsageError: the file cannot be read, or a line is not a labelled pair.
+        UsageError: the file cannot be read, a line is not a labelled pair, there are too few pairs to choose examples,
+            or the check may need more requests than allowed.
         SettingsError: there is no rater with this name, or it cannot be used.
     """
-    pairs = read_pairs(file)
-    settings, root = _settings(rater, start or Path())
-    bound = bind_rater(settings, root=root)
-    try:
-        return await calibrate(pairs, bound)
-    finally:
-        await bound.close()
+    pairs = read_pairs(file, threshold=threshold)
+    settings, root, state_dir = _settings(rater, start)
+    if examples:
+        _check_examples(rater, settings, pairs, examples)
+    probed = limits.PROBED_PAIRS if probes is None and not _is_free(settings) else probes
+    async with AsyncExitStack() as stack:
+        cache = FolderRatings(state_dir)
+        stack.callback(cache.close)
+        bound = bind_rater(settings, root=root, cache=cache)
+        stack.push_async_callback(bound.close)
+        model = _model_rater(bound, settings)
+        fresh = _without_examples(pairs, model)
+        if isinstance(settings, LlmRater) and model is not None:
+            needed = _ratings(len(fresh), probed, examples) * settings.sample_count
+            _limit(model, needed=needed, allowed=max_requests)
+        rated = await calibrate(fresh, bound)
+        return Checked(
+            rated,
+            await probe(pick_probed(rated, probed, seed=seed), bound) if probed != 0 else (),
+            len(pairs) - len(fresh),
+            await choose_examples(rated, model, examples, seed=seed) if model is not None and examples else None,
+            model.requests.usage if model is not None else None,
+        )
 
 
-def _settings(name: str, start: Path) -> tuple[RaterSettings, Path]:
+def save_examples(choice: ExampleChoice, file: Path) -> None:
+    """Write chosen examples to a new file; raise UsageError if it exists or cannot be written."""
     try:
-        project = find_project(start)
+        with file.open("x", encoding="utf-8") as stream:
+            stream.write(write_pairs(choice.examples))
+    except OSError as error:
+        raise UsageError(f"{file}: cannot be written: {error.strerror}") from None
+
+
+def _is_free(settings: RaterSettings) -> bool:
+    return settings.adapter == _RULES
+
+
+def _model_rater(bound: Rater, settings: RaterSettings) -> ModelRater | None:
+    if not isinstance(settings, LlmRater):
+        return None
+    from evalmeta.engine.raters.llm.rater import ModelRater  # noqa: PLC0415 - it imports httpx
+
+    return bound if isinstance(bound, ModelRater) else None
+
+
+def _without_examples(pairs: Sequence[Pair], model: ModelRater | None) -> tuple[Pair, ...]:
+    """Return the pairs that the rater does not know: its own examples would be judged too well."""
+    known = {(each.expected, each.actual) for each in model.rubric.examples} if model is not None else set()
+    fresh = tuple(each for each in pairs if (each.expected, each.actual) not in known)
+    if not fresh:
+        raise UsageError("the rater has all pairs as examples: check it with pairs that it does not know")
+    return fresh
+
+
+def _check_examples(name: str, settings: RaterSettings, pairs: Sequence[Pair], count: int) -> None:
+    if not isinstance(settings, LlmRater):
+        raise UsageError(f"the rater {name!r} takes no examples; only LLM raters do")
+    needed, right = min_pairs(count), sum(each.right for each in pairs)
+    if len(pairs) < needed:
+        raise UsageError(f"{len(pairs)} labelled pairs are too few to choose {count} examples; {needed} are needed")
+    if right in {0, len(pairs)}:
+        raise UsageError("all pairs have the same label: to choose examples, right and wrong answers are needed")
+
+
+def _ratings(pairs: int, probed: int | None, examples: int) -> int:
+    """Return at most how many ratings a check needs."""
+    others = min(pairs, probed if probed is not None else pairs) * len(PROBES)
+    return pairs + others + (choice_ratings(pairs) if examples else 0)
+
+
+def _limit(model: ModelRater, *, needed: int, allowed: int) -> None:
+    if needed > allowed:
+        raise UsageError(
+            f"the check may need {needed:,} requests, and the limit is {allowed:,}; nothing was sent",
+            actions=(f"Add --max-requests {needed}, or --probes 0, or use fewer pairs.",),
+        )
+    model.requests.limit = allowed
+
+
+def _settings(name: str, start: Path | None) -> tuple[RaterSettings, Path, Path | None]:
+    """Return the rater's settings, the project's folder and its state folder; without a project, only `rules` works."""
+    try:
+        project = find_project(start or Path())
     except ProjectError:
         if name != _RULES:
             raise
-        return rater_settings({}, name), start
-    return rater_settings(project.settings.raters, name), project.root
+        return rater_settings({}, name), start or Path(), None
+    return rater_settings(project.settings.raters, name), project.root, project.state_dir

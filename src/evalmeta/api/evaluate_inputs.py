@@ -38,6 +38,7 @@ from evalmeta.package.config_file import key_name
 from evalmeta.package.files import parse_file_name, shown
 from evalmeta.package.project import find_project
 from evalmeta.package.resolver import version_in_force
+from evalmeta.store.judge_cache import FolderRatings
 from evalmeta.validation.rules import rule_policy
 from evalmeta.validation.validator import validate_component
 from evalmeta.xmlio.definitions import write_definition
@@ -257,7 +258,7 @@ class Bindings:
         stack: closes them.
         subject: an agent, a table of settings or a subject; None binds subjects by name.
         rater: a function, a table of settings or a rater; None binds the raters that options name.
-        cache: keeps the replies of language models.
+        cache: keeps the replies of language models; None uses the project's cache, or this process's without one.
     """
 
     def __init__(self, stack: AsyncExitStack, subject: object, rater: object, cache: RatingCache | None) -> None:
@@ -302,9 +303,15 @@ class Bindings:
         return bind_subject(loaded.settings.subjects, name, root=loaded.root, subject_type=kind)
 
     def _new_rater(self, loaded: LoadedEvaluation, name: str) -> Rater:
+        cache = self._cache or self._open_cache(loaded.state_dir)
         if self._rater is not None:
-            return _rater_of_argument(self._rater, loaded.root, self._cache)
-        return bind_rater(rater_settings(loaded.settings.raters, name), root=loaded.root, cache=self._cache)
+            return _rater_of_argument(self._rater, loaded.root, cache)
+        return bind_rater(rater_settings(loaded.settings.raters, name), root=loaded.root, cache=cache)
+
+    def _open_cache(self, state_dir: Path | None) -> RatingCache:
+        cache = FolderRatings(state_dir)
+        self._stack.callback(cache.close)
+        return cache
 
 
 class _SharedSubject:
@@ -340,7 +347,7 @@ def _subject_of_argument(subject: object, root: Path) -> Subject:
     return cast("Subject", subject) if _is_subject(subject) else subject_of(subject, root=root)
 
 
-def _rater_of_argument(rater: object, root: Path, cache: RatingCache | None) -> Rater:
+def _rater_of_argument(rater: object, root: Path, cache: RatingCache) -> Rater:
     settings = _settings("raters", rater).raters[_ARGUMENT] if isinstance(rater, Mapping) else rater
     if isinstance(settings, _RATER_SETTINGS):
         return bind_rater(cast("RaterSettings", settings), root=root, cache=cache)

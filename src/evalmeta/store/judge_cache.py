@@ -1,14 +1,18 @@
-"""A cache of the ratings of language models."""
+"""Caches of the ratings of language models: in a database, or in the memory of the process."""
 
 from __future__ import annotations
 
 import time
-from typing import TYPE_CHECKING
+from contextlib import suppress
+from typing import TYPE_CHECKING, Final
 
 from evalmeta import limits
+from evalmeta.errors import StoreError
+from evalmeta.store.database import open_database
 
 if TYPE_CHECKING:
     from collections.abc import Callable
+    from pathlib import Path
 
     from evalmeta.store.database import Database
 
@@ -36,3 +40,56 @@ class Ratings:
 
     def _oldest(self) -> float:
         return self._clock() - limits.RATING_KEPT_SECONDS
+
+
+class MemoryRatings:
+    """Texts by key, as long as the process runs; the oldest are dropped beyond `limits.MAX_MEMORY_RATINGS`."""
+
+    def __init__(self) -> None:
+        self._texts: dict[str, str] = {}
+
+    def find(self, key: str) -> str | None:
+        """Return the text of a key; None if there is none."""
+        return self._texts.get(key)
+
+    def keep(self, key: str, body: str) -> None:
+        """Save a text under a key."""
+        self._texts[key] = body
+        if len(self._texts) > limits.MAX_MEMORY_RATINGS:
+            self._texts.pop(next(iter(self._texts)))
+
+
+_OF_PROCESS: Final = MemoryRatings()
+
+
+class FolderRatings:
+    """The ratings in a state folder, whose database is opened when it is first needed.
+
+    Without a folder, or if the database cannot be used, the process keeps the ratings in its memory.
+    """
+
+    def __init__(self, folder: Path | None) -> None:
+        self._folder = folder
+        self._database: Database | None = None
+
+    def find(self, key: str) -> str | None:
+        """Return the text of a key; None if there is none."""
+        return self._ratings().find(key)
+
+    def keep(self, key: str, body: str) -> None:
+        """Save a text under a key."""
+        self._ratings().keep(key, body)
+
+    def close(self) -> None:
+        """Close the database, if it was opened."""
+        if self._database is not None:
+            self._database.close()
+            self._database = None
+
+    def _ratings(self) -> Ratings | MemoryRatings:
+        if self._database is None and self._folder is not None:
+            with suppress(StoreError):
+                self._database = open_database(self._folder)
+            if self._database is None:
+                self._folder = None
+        return _OF_PROCESS if self._database is None else Ratings(self._database)

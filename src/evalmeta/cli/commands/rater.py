@@ -4,32 +4,40 @@ from __future__ import annotations
 
 import json
 from difflib import get_close_matches
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, TypedDict, Unpack
 
 import click
 
-from evalmeta import api
-from evalmeta.cli.options import PATH
+from evalmeta import api, limits
+from evalmeta.cli.options import FILE, PATH
 from evalmeta.cli.orgs import run_async
-from evalmeta.cli.output import json_option, print_json, print_table
-from evalmeta.engine.raters.calibration import agreement, agreement_by_rule
+from evalmeta.cli.output import json_option, print_json, warn
+from evalmeta.cli.rater_reports import check_json, missed_minimums, print_check
+from evalmeta.engine.raters.calibration import agreement
 from evalmeta.engine.raters.judge import Rubric
 from evalmeta.engine.raters.llm.prompts import METRICS, PROMPT_VERSION, answer_schema, rubric_message, system_message
-from evalmeta.errors import EXIT_FAILED, EXIT_PASSED, NotFound
+from evalmeta.errors import EXIT_EXPECTATION_FAILED, EXIT_FAILED, EXIT_PASSED, NotFound, UsageError
 from evalmeta.model.definition import HistoryMessage
 from evalmeta.model.expectations import canonical_name
 from evalmeta.model.generated_data import Action, Passage
-from evalmeta.report.text import one_line
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
     from pathlib import Path
 
-    from evalmeta.engine.raters.calibration import Agreement, RatedPair
     from evalmeta.model.json_value import JsonObject
 
-_COLUMNS: Final = ("Decided", "Right", "Accuracy", "Wrong passes", "Wrong failures")
-_SHOWN_PAIRS: Final = 20
+_SHARE: Final = click.FloatRange(0, 1)
+
+
+class _CheckOptions(TypedDict):
+    """The options that the library takes as they are."""
+
+    threshold: float | None
+    probes: int | None
+    examples: int
+    seed: int
+    max_requests: int
 
 
 @click.group()
@@ -111,103 +119,70 @@ def _prompts_json(metrics: Sequence[str]) -> JsonObject:
 @rater.command()
 @click.argument("file", type=PATH)
 @click.option("--rater", "name", default="rules", show_default=True, metavar="NAME", help="A rater of evalmeta.toml.")
+@click.option("--threshold", type=float, metavar="SCORE", help="Least score that means right, if labels are scores.")
+@click.option(
+    "--min-agreement", type=_SHARE, metavar="SHARE", help="Exit with 100 if the agreement on decided pairs is lower."
+)
+@click.option("--min-decided", type=_SHARE, metavar="SHARE", help="Exit with 100 if fewer pairs are decided.")
+@click.option(
+    "--probes",
+    type=click.IntRange(0),
+    metavar="N",
+    help=f"Number of pairs to rate again in other forms.  [default: {limits.PROBED_PAIRS}; all for the rater rules]",
+)
+@click.option("--examples", type=click.IntRange(0), default=0, metavar="N", help="Choose N examples for an LLM rater.")
+@click.option("--save-examples", type=FILE, metavar="FILE", help="New file for the chosen examples.")
+@click.option("--seed", type=int, default=0, show_default=True, help="Chooses the pairs for probes and examples.")
+@click.option(
+    "--max-requests",
+    type=click.IntRange(1),
+    default=limits.CHECK_REQUESTS,
+    show_default=True,
+    metavar="N",
+    help="Limit of requests to a model.",
+)
 @json_option
-def check(*, file: Path, name: str, as_json: bool) -> int:
-    """Measure a rater on pairs that people have judged.
+def check(
+    *,
+    file: Path,
+    name: str,
+    min_agreement: float | None,
+    min_decided: float | None,
+    save_examples: Path | None,
+    as_json: bool,
+    **options: Unpack[_CheckOptions],
+) -> int:
+    """Measure how well a rater agrees with people.
 
-    FILE contains JSON lines, or CSV with a header, with the fields expected, actual and
-    right (true or false), and optionally utterance, rule and split. The table shows for
-    each rule how often it decided, and how often it was right. Wrong decisions are
-    listed. A rater without rules has one row. The exit code is 1 if pairs could not be
+    FILE contains JSON Lines, or CSV with a header, with the fields expected, actual and
+    right (true or false), and optionally utterance, reason, rule and split. Labels and
+    field names of other systems are read too.
+
+    The tables show agreement, Cohen's kappa and the rates of passed right answers and
+    failed wrong answers, with 95 % intervals, for each rule how often it was right, and
+    how many verdicts change with the form of an answer. Undecided pairs do not count in
+    the agreement; --min-decided limits them. The exit code is 1 if pairs could not be
     rated.
 
     \b
     evalmeta rater check pairs.jsonl
-    evalmeta rater check pairs.csv --rater panel
+    evalmeta rater check pairs.csv --rater panel --min-agreement 0.8 --min-decided 0.9
+    evalmeta rater check pairs.jsonl --rater judge --examples 4 --save-examples examples.jsonl
     """
-    judged = run_async(api.calibration.check_rater(file, rater=name))
-    errors = [one.explanation for one in judged if one.verdict.value == "ERROR"]
-    status = EXIT_FAILED if errors else EXIT_PASSED
+    if save_examples is not None and not options["examples"]:
+        raise UsageError("--save-examples needs --examples", actions=("Add --examples 4.",))
+    if save_examples is not None and save_examples.exists():
+        raise UsageError(f"{save_examples}: the file exists", actions=("Choose another name, or delete the file.",))
+    checked = run_async(api.calibration.check_rater(file, rater=name, **options))
+    if checked.choice is not None and save_examples is not None:
+        api.calibration.save_examples(checked.choice, save_examples)
+    total = agreement(checked.rated)
+    missed = [*missed_minimums(total, min_agreement=min_agreement, min_decided=min_decided)]
+    status = EXIT_FAILED if total.errors else EXIT_EXPECTATION_FAILED if missed else EXIT_PASSED
     if as_json:
-        print_json(_json(judged), status=status)
+        print_json(check_json(checked), status=status, warnings=missed)
     else:
-        _print(judged)
-        if errors:
-            click.echo(f"\n{len(errors)} pairs could not be rated; the first: {errors[0]}")
+        print_check(checked, rater=name, saved=save_examples)
+        for line in missed:
+            warn(line)
     return status
-
-
-def _splits(judged: Sequence[RatedPair]) -> dict[str, tuple[RatedPair, ...]]:
-    names = dict.fromkeys(one.pair.split for one in judged)
-    return {name: tuple(one for one in judged if one.pair.split == name) for name in names}
-
-
-def _print(judged: Sequence[RatedPair]) -> None:
-    for number, (name, part) in enumerate(_splits(judged).items()):
-        if number:
-            click.echo()
-        _print_split(name, part)
-    wrong = [one for one in judged if one.is_decided and not one.is_right]
-    if wrong:
-        click.echo("\nDecided wrongly:")
-    for one in wrong[:_SHOWN_PAIRS]:
-        click.echo(f"  {one.verdict.value}  {one_line(one.pair.expected)} | {one_line(one.pair.actual)}")
-        click.echo(f"        {one_line(one.explanation)}")
-    if len(wrong) > _SHOWN_PAIRS:
-        click.echo(f"  and {len(wrong) - _SHOWN_PAIRS} more; --json lists all")
-
-
-def _print_split(name: str, judged: Sequence[RatedPair]) -> None:
-    total = agreement(judged)
-    click.echo(
-        f"{name or 'all'}: {total.pairs} pairs, {total.decided} decided ({total.coverage:.1%}), "
-        f"{total.undecided} undecided" + (f", {total.errors} errors" if total.errors else "")
-    )
-    rows = [(rule, *_cells(each)) for rule, each in agreement_by_rule(judged).items()]
-    print_table(("Rule", *_COLUMNS), [*rows, ("all", *_cells(total))])
-
-
-def _cells(agreement: Agreement) -> tuple[str, ...]:
-    accuracy = "-" if agreement.accuracy is None else f"{agreement.accuracy:.1%}"
-    counts = (agreement.decided, agreement.right, agreement.wrong_passes, agreement.wrong_failures)
-    decided, right, *wrong = map(str, counts)
-    return (decided, right, accuracy, *wrong)
-
-
-def _json(judged: Sequence[RatedPair]) -> JsonObject:
-    return {
-        "splits": [
-            {
-                "split": name,
-                **_agreement_json(agreement(part)),
-                "rules": [{"rule": rule, **_agreement_json(each)} for rule, each in agreement_by_rule(part).items()],
-            }
-            for name, part in _splits(judged).items()
-        ],
-        "pairs": [_pair_json(one) for one in judged],
-    }
-
-
-def _agreement_json(agreement: Agreement) -> JsonObject:
-    return {
-        "pairs": agreement.pairs,
-        "decided": agreement.decided,
-        "right": agreement.right,
-        "accuracy": agreement.accuracy,
-        "wrongPasses": agreement.wrong_passes,
-        "wrongFailures": agreement.wrong_failures,
-        "undecided": agreement.undecided,
-        "errors": agreement.errors,
-    }
-
-
-def _pair_json(one: RatedPair) -> JsonObject:
-    return {
-        "expected": one.pair.expected,
-        "actual": one.pair.actual,
-        "right": one.pair.right,
-        "split": one.pair.split,
-        "verdict": one.verdict.value,
-        "rule": one.rule,
-        "explanation": one.explanation,
-    }

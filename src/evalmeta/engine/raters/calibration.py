@@ -1,14 +1,20 @@
-"""Calibration: how often a rater agrees with people about labelled pairs."""
+"""Calibration: how well a rater agrees with people about labelled pairs.
+
+Sources: J. Cohen, "A coefficient of agreement for nominal scales", Educational and Psychological Measurement 20 (1960),
+for kappa; E. B. Wilson (see `engine.statistics`) for intervals.
+"""
 
 from __future__ import annotations
 
 import asyncio
+from collections import Counter
 from collections.abc import Awaitable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from evalmeta import limits
 from evalmeta.engine.raters.judge import Rubric
+from evalmeta.engine.statistics import wilson
 from evalmeta.errors import RaterError
 from evalmeta.model.run import Verdict
 
@@ -17,6 +23,7 @@ if TYPE_CHECKING:
 
     from evalmeta.engine.raters.judge import Rater, Rating
     from evalmeta.engine.raters.labels import Pair
+    from evalmeta.model.statistics import Interval
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,21 +53,47 @@ class RatedPair:
 
 
 @dataclass(frozen=True, slots=True)
+class Share:
+    """A number of pairs out of several."""
+
+    count: int
+    total: int
+
+    @property
+    def value(self) -> float | None:
+        """Return the share, 0 to 1; None of no pairs."""
+        return self.count / self.total if self.total else None
+
+    @property
+    def interval(self) -> Interval | None:
+        """Return Wilson's 95 % interval; None of no pairs."""
+        return wilson(self.count, self.total) if self.total else None
+
+
+@dataclass(frozen=True, slots=True)
 class Agreement:
     """How often a rater agrees with people.
 
     Attributes:
         pairs: The number of all pairs; the other counts add up to it.
+        right_passes: The right answers that the rater passed.
+        right_failures: The wrong answers that the rater failed.
         wrong_passes: The wrong answers that the rater passed.
         wrong_failures: The right answers that the rater failed.
     """
 
     pairs: int
-    right: int
+    right_passes: int
+    right_failures: int
     wrong_passes: int
     wrong_failures: int
     undecided: int
     errors: int
+
+    @property
+    def right(self) -> int:
+        """Return the number of right decisions."""
+        return self.right_passes + self.right_failures
 
     @property
     def decided(self) -> int:
@@ -68,14 +101,37 @@ class Agreement:
         return self.right + self.wrong_passes + self.wrong_failures
 
     @property
-    def accuracy(self) -> float | None:
-        """Return the share of right decisions among the decided pairs, 0 to 1; None if none was decided."""
-        return self.right / self.decided if self.decided else None
+    def agreement(self) -> Share:
+        """Return the right decisions among the decided pairs."""
+        return Share(self.right, self.decided)
 
     @property
-    def coverage(self) -> float:
-        """Return the share of pairs that were decided, 0 to 1."""
-        return self.decided / max(1, self.pairs)
+    def coverage(self) -> Share:
+        """Return the decided pairs among all pairs."""
+        return Share(self.decided, self.pairs)
+
+    @property
+    def true_positives(self) -> Share:
+        """Return the passed answers among the decided right ones."""
+        return Share(self.right_passes, self.right_passes + self.wrong_failures)
+
+    @property
+    def true_negatives(self) -> Share:
+        """Return the failed answers among the decided wrong ones."""
+        return Share(self.right_failures, self.right_failures + self.wrong_passes)
+
+    @property
+    def kappa(self) -> float | None:
+        """Return Cohen's kappa of the decided pairs: 1 is perfect agreement, 0 is what chance gives.
+
+        With the observed agreement p and the agreement q that the shares of both sides' verdicts give by chance, it is
+        (p - q) / (1 - q). It is None if no pair is decided, or if both sides give everything the same verdict.
+        """
+        total = self.decided
+        passed = (self.right_passes + self.wrong_passes) * (self.right_passes + self.wrong_failures)
+        failed = (self.right_failures + self.wrong_failures) * (self.right_failures + self.wrong_passes)
+        by_chance = (passed + failed) / total**2 if total else 1.0
+        return None if by_chance == 1 else (self.right / total - by_chance) / (1 - by_chance)
 
 
 async def calibrate(pairs: Sequence[Pair], rater: Rater) -> tuple[RatedPair, ...]:
@@ -104,16 +160,15 @@ async def _rate(pair: Pair, rater: Rater) -> RatedPair:
 
 def agreement(rated: Iterable[RatedPair]) -> Agreement:
     """Count how often the rater agrees."""
-    pairs = list(rated)
-    wrong = [each.verdict for each in pairs if each.is_decided and not each.is_right]
-    verdicts = [each.verdict for each in pairs]
+    counts = Counter((each.verdict, each.pair.right) for each in rated)
     return Agreement(
-        pairs=len(pairs),
-        right=sum(each.is_right for each in pairs),
-        wrong_passes=wrong.count(Verdict.PASS),
-        wrong_failures=wrong.count(Verdict.FAILURE),
-        undecided=verdicts.count(Verdict.UNDECIDED),
-        errors=verdicts.count(Verdict.ERROR),
+        pairs=counts.total(),
+        right_passes=counts[Verdict.PASS, True],
+        right_failures=counts[Verdict.FAILURE, False],
+        wrong_passes=counts[Verdict.PASS, False],
+        wrong_failures=counts[Verdict.FAILURE, True],
+        undecided=counts[Verdict.UNDECIDED, True] + counts[Verdict.UNDECIDED, False],
+        errors=counts[Verdict.ERROR, True] + counts[Verdict.ERROR, False],
     )
 
 

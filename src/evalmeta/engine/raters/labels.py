@@ -89,19 +89,14 @@ def read_pairs(
 
 
 def write_pairs(pairs: Sequence[Pair]) -> str:
-    """Return pairs as JSON Lines that `read_pairs` reads; empty fields are left out."""
-    rows = (
-        {
-            "utterance": each.utterance,
-            "expected": each.expected,
-            "actual": each.actual,
-            "right": each.right,
-            "reason": each.reason,
-        }
-        for each in pairs
-    )
-    lines = (json.dumps({key: value for key, value in row.items() if value != ""}, ensure_ascii=False) for row in rows)
-    return "".join(f"{line}\n" for line in lines)
+    """Return pairs as JSON Lines that `read_pairs` reads; the utterance and the reason are left out if empty."""
+    return "".join(f"{json.dumps(_written(each), ensure_ascii=False)}\n" for each in pairs)
+
+
+def _written(pair: Pair) -> dict[str, str | bool]:
+    utterance = {"utterance": pair.utterance} if pair.utterance else {}
+    reason = {"reason": pair.reason} if pair.reason else {}
+    return {**utterance, "expected": pair.expected, "actual": pair.actual, "right": pair.right, **reason}
 
 
 def _json_rows(file: Path, text: str, raises: type[UsageError]) -> Iterator[_Row]:
