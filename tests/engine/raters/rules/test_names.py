@@ -13,6 +13,8 @@ from evalmeta.engine.raters.rules.names import (
     find_names,
     has_range_of_days,
 )
+from evalmeta.engine.raters.rules.rater import rate
+from evalmeta.model.run import Verdict
 
 
 def test_names_are_capitalised_words_inside_sentences() -> None:
@@ -111,3 +113,30 @@ def test_one_name_of_a_description_is_enough() -> None:
 
 def test_capital_letters_say_nothing_in_other_languages() -> None:
     assert contradicting_names("Die Bestellung ist da", "Das Paket ist da", "", described=False) == ([], [])
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "Then click Save.",
+        "Press the Reset Password button.",
+        "Go to Settings > Billing.",
+        "First open Settings and choose Payment Methods.",
+        "In the File menu, select Export As.",
+        "Order Status: it is on its way.",
+        "Refund Policy\nYou get it back.",
+    ],
+)
+def test_button_labels_and_titles_are_not_names(text: str) -> None:
+    assert find_names(text) == ()
+
+
+def test_another_button_is_not_another_name() -> None:
+    answer = "Open your Account, tap Payment Methods and add the new card."
+    rating = rate("Go to Settings > Billing and enter the new card.", answer, utterance="How do I change my card?")
+    assert rating.verdict is Verdict.UNDECIDED
+
+
+def test_a_date_is_not_off_topic_because_the_month_is_spelled_elsewhere() -> None:
+    rating = rate("The event takes place March 3.", "In March.", utterance="When is it?")
+    assert rating.verdict is Verdict.UNDECIDED

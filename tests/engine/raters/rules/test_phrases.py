@@ -5,7 +5,6 @@ import pytest
 from evalmeta.engine.raters.rules.phrases import (
     asked_part,
     asks_for,
-    does_act,
     is_asking,
     is_described,
     is_question,
@@ -51,13 +50,6 @@ def test_a_request_counts_as_a_question() -> None:
     assert is_asking("Please provide your order number.", ["order", "number"])
     assert not is_asking("Please provide your name.", ["order", "number"])
     assert not is_asking("Here it is.", [])
-
-
-def test_acts_are_done_by_their_words() -> None:
-    assert does_act("Greets the user", "Hello! How can I help?")
-    assert does_act("The agent apologizes for the delay", "We are sorry.")
-    assert not does_act("The agent greets the user by name", "Hello!")
-    assert not does_act("Greets the user", "What is it?")
 
 
 def test_texts_of_questions_only_are_recognised() -> None:

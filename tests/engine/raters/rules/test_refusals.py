@@ -2,16 +2,19 @@ from __future__ import annotations
 
 import pytest
 
+from evalmeta.engine.raters.rules.rater import rate
 from evalmeta.engine.raters.rules.refusals import (
     asks_for_more,
     continues,
     is_breakdown,
     is_deflection,
     is_expected_refusal,
+    is_non_answer,
     is_plain_refusal,
     is_refusal,
     refused_part,
 )
+from evalmeta.model.run import Verdict
 
 
 @pytest.mark.parametrize(
@@ -101,3 +104,18 @@ def test_the_refused_part_is_found() -> None:
 def test_a_deflection_is_not_plain(text: str) -> None:
     assert is_deflection(text)
     assert not is_deflection("It is 5.")
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["No idea.", "Beats me.", "Who knows?", "Not my department.", "You'll have to ask someone else.", "Keine Ahnung."],
+)
+def test_non_answers_are_known(text: str) -> None:
+    assert is_non_answer(text)
+    rating = rate("Your balance is $20.", text, utterance="What is my balance?")
+    assert (rating.verdict, rating.rule) == (Verdict.FAILURE, "refusal")
+
+
+@pytest.mark.parametrize("text", ["No idea why, but it is $20.", "It is $20.", "You need to ask for a receipt."])
+def test_answers_are_not_non_answers(text: str) -> None:
+    assert not is_non_answer(text)

@@ -64,6 +64,7 @@ def test_a_fact_of_the_question_must_not_be_replaced(utterance: str, expected: s
         ("Is it at 3 pm?", "Your appointment is at 4 pm.", "Your appointment is not at 3 pm."),
         ("When does order 1234 ship?", "Order 1234 ships in 2 days.", "It ships in 2 days by carrier 99."),
         ("Who is Maria Lopez?", "Maria Lopez is the head of sales.", "She is the head of sales and reports to Ann."),
+        ("Who is Maria Lopez?", "Maria Lopez is the head of sales.", "The head of sales. Her boss: Tom Brown."),
         ("Where?", "Go to https://example.com/help.", "Go to example.com."),
         ("When?", "The party is in March.", "The party is on March 3."),
         ("When?", "The party is on March 3.", "The party is in March."),

@@ -4,13 +4,21 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from itertools import takewhile
+from itertools import dropwhile, groupby, takewhile
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 from evalmeta.engine.raters.rules.facts import find_facts, with_plain_numbers
 from evalmeta.engine.raters.rules.names import find_days, find_names
 from evalmeta.engine.raters.rules.vocabulary import CONTRASTS, DOUBTS, HARMLESS, NEUTRAL, SYMMETRIC, WEEKDAYS, word_list
-from evalmeta.engine.raters.rules.words import content_words, is_content, missing_words, negations, raw_words, stem
+from evalmeta.engine.raters.rules.words import (
+    content_words,
+    is_content,
+    is_english,
+    missing_words,
+    negations,
+    raw_words,
+    stem,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
@@ -18,7 +26,7 @@ if TYPE_CHECKING:
 
 _TOKEN: Final = re.compile(r"\w+(?:['.,:@+-]\w+)*|[,.!?;:\N{EM DASH}\N{EN DASH}]| - ")
 # Words that can follow in the same sentence and only add information; `for`, `if`, `on` and the like restrict it.
-_ADDING: Final = frozenset(word_list(", to by at of as from and which where who so . ! ? ; :"))
+_ADDING: Final = frozenset(word_list(", to by at as from and which where who so . ! ? ; :"))
 _NARROWING: Final = frozenset(
     word_list(
         "for if when with on in during until till while unless over above below under without after before once "
@@ -51,6 +59,8 @@ _COPULA: Final = re.compile(r"^(?P<left>[^,.?!;]{1,200}?)\s(?P<verb>is|are)\s(?P
 _DEFINITE: Final = re.compile(r"\b(?:the|your|our|my|his|her|its|their)\b|'s\b", re.IGNORECASE)
 _MIN_PREFIXED: Final = 4
 _MIN_PART: Final = 2
+_MAX_REMARK: Final = 3
+_IRONIC: Final = frozenset(word_list("yes yeah sure right oh well ha lol because"))
 _AND: Final = re.compile(r"\b(?:and|as well as|plus|und|y|et)\b", re.IGNORECASE)
 
 
@@ -75,7 +85,12 @@ def doubts(expected: str, actual: str) -> tuple[str, ...]:
     if not span:
         missing = missing_words(expected_words, [word for word in found if word])
         return (f"not found in this order: {', '.join(missing[:5])}",)
-    return tuple(dict.fromkeys((*_around(span, tokens, expected), *_anywhere(expected, actual, tokens, span))))
+    found_doubts = (
+        *_around(span, tokens, expected),
+        *_anywhere(expected, actual, tokens, span),
+        *_later(tokens, span, expected),
+    )
+    return tuple(dict.fromkeys(found_doubts))
 
 
 def changes(expected: str, actual: str) -> tuple[str, ...]:
@@ -160,9 +175,23 @@ def _after(tail: list[str], known: frozenset[str]) -> Iterator[str]:
         return
     if "and" in tail[:2]:
         yield f"a statement is added: {' '.join(tail[:5])}"
+    if tail[0] == "of":
+        yield f"the answer may be about another one: {' '.join(tail[:5])}"
     has_digits = any(token[0].isdigit() for token in own)
     if has_digits or tail[0] not in _ADDING or not _NARROWING.isdisjoint(tail[:2]):
         yield f"a restriction is added: {' '.join(tail[:5])}"
+
+
+def _later(tokens: list[str], span: _Span, expected: str) -> Iterator[str]:
+    """Yield a remark after the statement that may be ironic: a short one, or any in a language without word lists."""
+    known = HARMLESS | NEUTRAL | frozenset(raw_words(expected))
+    tail = list(dropwhile(lambda token: token not in _STOPS, tokens[span.end + 1 :]))
+    for is_stop, group in groupby(tail, _STOPS.__contains__):
+        remark = [token for token in group if token[0].isalnum()]
+        own = [token for token in remark if is_content(token) and token not in known]
+        is_ironic = len(remark) <= _MAX_REMARK or remark[0] in _IRONIC or not is_english(expected)
+        if not is_stop and own and is_ironic:
+            yield f"a remark follows: {' '.join(remark[:5])}"
 
 
 def _other_words(where: str, tokens: list[str], known: frozenset[str]) -> Iterator[str]:

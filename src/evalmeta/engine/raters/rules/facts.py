@@ -6,13 +6,16 @@ import re
 from dataclasses import dataclass
 from decimal import Decimal
 from functools import lru_cache
-from typing import TYPE_CHECKING, Final, Literal, NamedTuple
+from typing import TYPE_CHECKING, Final, Literal
 
+from evalmeta.engine.raters.rules.units import UNIT_PATTERN, UNITS, find_unit
 from evalmeta.engine.raters.rules.vocabulary import MONTHS
 from evalmeta.engine.raters.rules.words import with_digits
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
+
+    from evalmeta.engine.raters.rules.units import Unit
 
 
 _CACHED_TEXTS: Final = 32  # a rating asks several times for the facts of its three texts
@@ -32,88 +35,6 @@ _NO_CODES: Final = (
     r"|PAY|BUT|MON|TUE|WED|THU|FRI|SAT|SUN|JAN|FEB|MAR|APR|MAY|JUN|JUL|AUG|SEP|OCT|NOV|DEC|US|CA|A"
 )
 _MONEY: Final = r"(?:\b(?:US|CA|A))?\$|[€£¥₹]|\b(?:USD|EUR|GBP|CHF|JPY|INR|CAD|AUD)\b"
-
-
-class Unit(NamedTuple):
-    """A unit of measure.
-
-    Attributes:
-        name: One spelling of it; units with the same name are the same.
-        dimension: The quantity; units of one dimension can be converted.
-        factor: The unit in base units of its dimension; 0 if there is no fixed factor, as between currencies.
-        base: The unit in which durations are written, empty for other dimensions.
-    """
-
-    name: str
-    dimension: str
-    factor: float
-    base: str = ""
-
-
-def _units(rows: str) -> dict[str, Unit]:
-    """Return the units of rows `dimension factor name spelling spelling ...` by their spellings."""
-    units: dict[str, Unit] = {}
-    for row in rows.strip().splitlines():
-        dimension, factor, name, *spellings = row.split()
-        unit = Unit(name, dimension, float(factor), _BASES.get(name, ""))
-        units.update(dict.fromkeys([name.lower(), *spellings], unit))
-    return units
-
-
-# Days and months cannot be converted exactly, so both are base units.
-_BASES: Final = {
-    "minute": "minute",
-    "hour": "minute",
-    "day": "day",
-    "week": "day",
-    "month": "month",
-    "quarter": "month",
-    "year": "month",
-}
-_UNITS: Final = _units(
-    """
-    currency 0 USD us$ $ dollar dollars bucks
-    currency 0 CAD ca$
-    currency 0 AUD a$
-    currency 0 EUR € euro euros
-    currency 0 GBP £
-    currency 0 JPY ¥ yen
-    currency 0 INR ₹ rupee rupees
-    currency 0 CHF francs franken
-    share 1 percent % percentage prozent
-    duration 0.0166667 second seconds sec secs sekunde sekunden secondes segundos
-    duration 1 minute minutes min mins minuten minuto minutos
-    duration 60 hour hours hr hrs h stunde stunden hora horas heure heures
-    duration 1440 day days tag tage tagen día días jour jours
-    duration 10080 week weeks woche wochen semana semanas semaine semaines
-    duration 43830 month months monat monate monaten mes meses mois
-    duration 131490 quarter quarters
-    duration 525960 year years yr yrs jahr jahre jahren año años an ans
-    mass 0.001 mg milligram milligrams
-    mass 1 g gram grams gramm
-    mass 1000 kg kilogram kilograms kilo kilos kilogramm
-    mass 1000000 ton tons tonne tonnes
-    mass 453.592 pound pounds lb lbs
-    mass 28.3495 oz ounce ounces
-    length 0.001 mm millimeter millimeters
-    length 0.01 cm centimeter centimeters
-    length 1 m meter meters metre metres
-    length 1000 km kilometer kilometers kilometre kilometres
-    length 1609.34 mile miles mi
-    length 0.3048 foot feet ft
-    length 0.0254 inch inches
-    data 0.001 KB kilobyte kilobytes
-    data 1 MB megabyte megabytes
-    data 1000 GB gigabyte gigabytes
-    data 1000000 TB terabyte terabytes
-    volume 1 liter liters litre litres l
-    volume 0.001 ml milliliter milliliters
-    volume 3.78541 gallon gallons
-    temperature 0 celsius °c
-    temperature 0 fahrenheit °f
-    """
-)
-UNIT_PATTERN: Final = "|".join(re.escape(spelling) for spelling in sorted(_UNITS, key=len, reverse=True))
 
 
 _FACT: Final = re.compile(
@@ -215,9 +136,9 @@ class Fact:
             return self.text
         if not unit.base:
             return f"{self.text}{unit.name}"
-        base = _UNITS[unit.base]
+        base = UNITS[unit.base]
         amount = float(self.text) * unit.factor / base.factor
-        day = _UNITS["day"]
+        day = UNITS["day"]
         if base.factor == 1 and amount and not amount % day.factor:
             base, amount = day, amount / day.factor
         return f"{self.sort}{round(amount, 4):g}{base.name}"
@@ -233,15 +154,14 @@ def find_facts(text: str) -> tuple[Fact, ...]:
     return tuple(dict.fromkeys(fact for fact, _, _ in locate_facts(text)))
 
 
-def locate_facts(text: str) -> Iterator[tuple[Fact, str, str]]:
-    """Yield each fact of a text with the parts of the text before and after it."""
+@lru_cache(_CACHED_TEXTS)
+def locate_facts(text: str) -> tuple[tuple[Fact, str, str], ...]:
+    """Return the facts of a text, each with the parts of the text before and after it."""
     text = _prepared(text)
-    for found in _matches(text):
-        yield (
-            _fact(found),
-            text[max(0, found.start() - _REACH) : found.start()],
-            text[found.end() : found.end() + _REACH],
-        )
+    return tuple(
+        (_fact(found), text[max(0, found.start() - _REACH) : found.start()], text[found.end() : found.end() + _REACH])
+        for found in _matches(text)
+    )
 
 
 @lru_cache(_CACHED_TEXTS)
@@ -293,11 +213,14 @@ def are_comparable(left: Fact, right: Fact) -> bool:
 
 def are_alike(left: Fact, right: Fact) -> bool:
     """Say whether two facts look like identifiers of one kind: `10045` and `10046`, or `ORD-12` and `ORD-13`."""
-    if left.kind != right.kind or left.unit or right.unit or len(left.text) != len(right.text):
+    if left.kind != right.kind or left.unit or right.unit or not left.values or not right.values:
+        return False
+    one, other = min(left.values), min(right.values)
+    if len(one) != len(other):
         return False
     if left.kind == "code":
-        return _LETTERS.findall(left.text) == _LETTERS.findall(right.text)
-    return left.kind == "number" and left.text.isdigit() and right.text.isdigit() and len(left.text) >= _MIN_ID_DIGITS
+        return _LETTERS.findall(one) == _LETTERS.findall(other)
+    return left.kind == "number" and one.isdigit() and other.isdigit() and len(one) >= _MIN_ID_DIGITS
 
 
 def _form(fact: Fact) -> str:
@@ -448,8 +371,3 @@ def _figure(text: str, scale: int) -> str:
     whole, _, fraction = text.partition(".")
     fraction = fraction.rstrip("0")
     return (whole.lstrip("0") or "0") + (f".{fraction}" if fraction else "")
-
-
-def find_unit(spelling: str) -> Unit | None:
-    """Return the unit of a spelling in upper or lower case; None if there is none."""
-    return _UNITS.get(spelling.lower())

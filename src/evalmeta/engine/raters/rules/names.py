@@ -3,19 +3,47 @@
 from __future__ import annotations
 
 import re
-from typing import Final
+from functools import lru_cache
+from typing import TYPE_CHECKING, Final
 
 from evalmeta.engine.raters.rules.facts import find_facts
 from evalmeta.engine.raters.rules.vocabulary import MONTHS, WEEKDAYS, word_list
 from evalmeta.engine.raters.rules.words import is_english, language, negations, raw_words, stem, with_digits, words
 
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+
 Name = tuple[str, ...]
+_CACHED_TEXTS: Final = 32  # a rating asks several times for the names and days of its texts
 
 
 _EMAIL: Final = re.compile(r"[\w.+-]{1,64}@[\w-]{1,64}(?:\.[\w-]{1,64}){1,4}")
 _SEGMENT: Final = re.compile(r"[.!?:;]\s+|[\n\r]+|[\"()]")
 _TITLE: Final = re.compile(r"\b(?:Mr|Mrs|Ms|Dr|Prof|St)\.\s?")
 _NAME_WORD: Final = re.compile(r"[^\W\d_][\w'&-]*|,")
+# Buttons, menus and pages: `click Save`, `the File menu`, `Settings > Billing`, `open Settings`.
+_CAPITALS: Final = r"(?-i:[A-Z][\w'+-]{0,30}(?: (?:[A-Z][\w'+-]{0,30}|&)){0,3})"
+_UI_WORDS: Final = (
+    r"(?-i:Settings|Account|Accounts|Profile|Billing|Security|Privacy|Preferences|Options|Menu|Home|Dashboard|Setup|Login"
+    r"|Tools|File|Edit|View|Help|Support|Payments?|Orders?|Notifications?|Users|Admin|General|Advanced|Details|History)"
+)
+_NEXT: Final = rf"(?: ?(?:>|->|\N{{RIGHTWARDS ARROW}}|\N{{SINGLE RIGHT-POINTING ANGLE QUOTATION MARK}}) ?{_CAPITALS})"
+_LABEL: Final = re.compile(
+    rf"\b(?:click|tap|press|hit|push|select|choose|check|tick|toggle|double-click)(?: on)?(?: the)? {_CAPITALS}{_NEXT}*"
+    rf"|\b(?:go to|open|navigate to|visit|under|in|then|enter)(?: the| your)? {_UI_WORDS}(?-i: [A-Z]\w{{0,30}}){{0,2}}"
+    rf"{_NEXT}*|{_CAPITALS}{_NEXT}+"
+    rf"|{_CAPITALS} (?:button|tab|menu|icon|link|page|screen|section|option|field|checkbox|dialog|window|panel|key)\b",
+    re.IGNORECASE,
+)
+# Titles above or before an answer: `Order Status: ...`.
+_HEADING: Final = re.compile(rf"(?:^|\n)\W*{_CAPITALS}(?=\s*(?::\s|\n))")
+_HEADING_WORD: Final = re.compile(
+    r"\b(?:status|policy|summary|details?|updates?|information|info|hours|notes?|overview|confirmation|results?|answers?"
+    r"|steps?|options?|next|orders?|refunds?|returns?|shipping|account|payments?|delivery|contact|response|instructions?"
+    r"|important|reply)\b",
+    re.IGNORECASE,
+)
 _DAY_NAMES: Final = frozenset({*MONTHS, *WEEKDAYS})
 _NO_NAMES: Final = frozenset(
     word_list(
@@ -24,7 +52,8 @@ _NO_NAMES: Final = frozenset(
         "thanks thank please sorry here there what when where which who how why can could should will would do does "
         "did has have had may might must let mr mrs ms dr good great it's that's there's you'll you're we'll we're "
         "unfortunately currently however also then all every each some only after before until since because so faq "
-        "id pdf url api ai am pm usd eur gbp"
+        "id pdf url api ai am pm usd eur gbp click tap press select choose open go enter contact call visit write ask "
+        "send see check use take type"
     )
 )
 _ABBREVIATIONS: Final = {"us": "united states", "usa": "united states", "uk": "united kingdom", "nyc": "new york"}
@@ -46,6 +75,7 @@ _EXCEPTION: Final = re.compile(
 )
 
 
+@lru_cache(_CACHED_TEXTS)
 def find_names(text: str) -> tuple[Name, ...]:
     """Return the names in a text, in lower case: e-mail addresses, and sequences of capitalised words but no days.
 
@@ -53,10 +83,16 @@ def find_names(text: str) -> tuple[Name, ...]:
     """
     names: list[Name] = [(address.lower(),) for address in _EMAIL.findall(text)]
     # A comma instead of a title makes sure that the name is never the first word of a sentence.
-    plain = _TITLE.sub(", ", _EMAIL.sub(" ", text))
+    plain = _TITLE.sub(", ", _without_labels(_EMAIL.sub(" ", text)))
     for sentence in _SEGMENT.split(plain):
         names.extend(_names_in(_NAME_WORD.findall(sentence)))
     return tuple(dict.fromkeys(names))
+
+
+def _without_labels(text: str) -> str:
+    """Return a text with button labels and titles in lower case, so that they are not taken for names."""
+    text = _HEADING.sub(lambda found: found[0].lower() if _HEADING_WORD.search(found[0]) else found[0], text)
+    return _LABEL.sub(lambda found: found[0].lower(), text)
 
 
 def _names_in(found: list[str]) -> list[Name]:
@@ -119,7 +155,8 @@ def _is_long_for(name: Name, actual: frozenset[str]) -> bool:
     return any(actual.issuperset(parts) for parts in long) or not actual.isdisjoint(short)
 
 
-def find_days(text: str) -> dict[str, str]:
+@lru_cache(_CACHED_TEXTS)
+def find_days(text: str) -> Mapping[str, str]:
     """Return the weekdays, and the months without a day, by a key that is the same for all languages."""
     if _DAY_NAMES.isdisjoint(raw_words(text.replace("-", " "))):
         return {}
@@ -159,12 +196,14 @@ def contradicted_none(one: str, other: str) -> str:
 
 def contradicting_days(expected: str, actual: str, known: str) -> tuple[list[str], list[str]]:
     """Return the missing weekdays and months, and those that the answer has instead; none if there is a range."""
+    expected_days, actual_days, known_days = find_days(expected), find_days(actual), find_days(known)
+    if not expected_days or not actual_days:
+        return [], []
     has_exception = [_EXCEPTION.search(text) is not None for text in (expected, actual)]
     if has_range_of_days(expected) != has_range_of_days(actual) or has_exception[0] != has_exception[1]:
         return [], []
-    expected_days, actual_days, known_days = find_days(expected), find_days(actual), find_days(known)
-    missing = {key: day for key, day in expected_days.items() if key not in actual_days | known_days}
-    extra = {key: day for key, day in actual_days.items() if key not in expected_days | known_days}
+    missing = {key: day for key, day in expected_days.items() if key not in actual_days and key not in known_days}
+    extra = {key: day for key, day in actual_days.items() if key not in expected_days and key not in known_days}
     kinds = {key.partition(" ")[0] for key in missing} & {key.partition(" ")[0] for key in extra}
     of_kind = [[day for key, day in days.items() if key.partition(" ")[0] in kinds] for days in (missing, extra)]
     return of_kind[0], of_kind[1]

@@ -5,8 +5,7 @@ from __future__ import annotations
 import re
 from typing import Final
 
-from evalmeta.engine.raters.rules.vocabulary import word_list
-from evalmeta.engine.raters.rules.words import content_words, raw_words
+from evalmeta.engine.raters.rules.words import content_words
 
 _AGENT: Final = r"(?:(?:ai )?(?:agent|assistant|bot|chatbot|copilot|model|response|reply|answer)|it)"
 _ACTS: Final = (
@@ -65,32 +64,17 @@ _PROMPT: Final = re.compile(
 )
 _PERSONS: Final = frozenset({"client", "guest", "only", "name's", "caller", "their", "his", "her", "they", "politely"})
 _MORE: Final = re.compile(r"\b(?:and|then|but|or|before|while|instead|if)\b|,", re.IGNORECASE)
-_PLAIN_ACT: Final = frozenset(
-    word_list(
-        "the a an agent assistant bot response reply answer should must will greet greets greeting welcome welcomes "
-        "thank thanks apologize apologizes apologise apologises apology to for user customer guest client visitor "
-        "caller them politely warmly friendly polite warm short in way with contains contain is include includes "
-        "feedback delay inconvenience wait their it"
-    )
-)
-_GREETING: Final = re.compile(
-    r"^\W*(?:hello|hi|hey|greetings|good (?:morning|afternoon|evening|day)|welcome)\b", re.IGNORECASE
-)
-_ACTS_DONE: Final = (
-    (re.compile(r"\b(?:greets?|greeting|welcomes?)\b", re.IGNORECASE), _GREETING),
-    (
-        re.compile(r"\bthank(?:s|ing)? (?:the|them|him|her)\b", re.IGNORECASE),
-        re.compile(r"\bthank(?:s| you)\b", re.IGNORECASE),
-    ),
-    (
-        re.compile(r"\bapologi[sz](?:es?|ing)\b|\bapology\b", re.IGNORECASE),
-        re.compile(r"\bapolog|\bsorry\b", re.IGNORECASE),
-    ),
+# What people give sincere thanks for; other objects, as in "thank you for nothing", are often ironic.
+KINDNESS: Final = (
+    r"(?:your|the|this|that|it|all|everything|being|reaching|contacting|calling|writing|asking|waiting|sharing|letting"
+    r"|telling|choosing|using|providing|sending|taking|helping|bringing|coming|joining|visiting|staying|giving|checking"
+    r"|pointing|understanding|confirming|getting|shopping|flying|banking|[\w-]*patience|[\w-]*feedback)\b"
 )
 _SENTENCE: Final = re.compile(r"(?<=[.!?])\s+|[\n\r]+")
 _COURTESY: Final = re.compile(
     r"^\W*(?:(?:hello|hi|hey|dear|good (?:morning|afternoon|evening|day))(?: there| [A-Z][a-z]+)?"
-    r"|thank(?:s| you)(?: (?:so|very) much)?(?: (?:for|in advance)\b.{0,60})?|you(?:'re| are) (?:very )?welcome"
+    rf"|thank(?:s| you)(?: (?:so|very) much)?(?: (?:for {KINDNESS}|in advance\b).{{0,60}})?"
+    r"|you(?:'re| are) (?:very )?welcome"
     r"|(?:great|good|excellent|nice) (?:news|question|choice)|of course|sure(?: thing)?|certainly|absolutely|no problem"
     r"|congratulations|done|all set|okay|ok|perfect|got it|i understand"
     r"|(?:please )?(?:feel free to|do(?:n't| not) hesitate to|let (?:me|us) know if|just let me know)\b.{0,90}"
@@ -98,7 +82,8 @@ _COURTESY: Final = re.compile(
     r"|more)\b.{0,60}"
     r"|(?:do you )?(?:need|want) anything else\b.{0,40}|anything else\b.{0,60}"
     r"|(?:how|what) (?:can|may|else can|could) i (?:help|assist|do)\b.{0,60}|can i help you\b.{0,40}"
-    r"|(?:i )?hope (?:this|that) helps|have a (?:great|nice|good|wonderful|lovely)\b.{0,40}|i(?:'m| am) (?:happy"
+    r"|(?:i )?hope (?:this|that) helps|enjoy\b.{0,40}|safe travels|see you\b.{0,30}|(?:best|kind) regards"
+    r"|have a (?:great|nice|good|wonderful|lovely)\b.{0,40}|i(?:'m| am) (?:happy"
     r"|glad) to help"
     r"|(?:one|just a) (?:moment|second|minute)(?:,? please)?|please (?:wait|hold on|bear with me|stand by)\b.{0,40}"
     r"|let me (?:check|look|see|find|take a look|have a look)\b.{0,60}"
@@ -151,13 +136,6 @@ def is_asking(answer: str, asked: list[str]) -> bool:
         if not asked or (_WANTS.search(sentence) and set(content_words(sentence)).issuperset(asked)):
             return True
     return False
-
-
-def does_act(expected: str, answer: str) -> bool:
-    """Say whether a description asks only for a greeting, thanks or an apology, and the answer has it."""
-    if not is_described(expected) or any(word not in _PLAIN_ACT for word in raw_words(expected)):
-        return False
-    return any(described.search(expected) and done.search(answer) for described, done in _ACTS_DONE)
 
 
 def is_question(text: str) -> bool:

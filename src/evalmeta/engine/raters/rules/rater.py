@@ -14,9 +14,10 @@ from evalmeta import limits
 from evalmeta.engine.raters.rules import containment, phrases, refusals, replies
 from evalmeta.engine.raters.rules.embedding import bind_embed
 from evalmeta.engine.raters.rules.facts import find_facts, with_plain_numbers
-from evalmeta.engine.raters.rules.names import contradicted_none
+from evalmeta.engine.raters.rules.names import contradicted_none, find_days
 from evalmeta.engine.raters.rules.ratings import BEST, Texts, difference, failed, listed, passed, rated, undecided
 from evalmeta.engine.raters.rules.replacements import missing_facts, replaced_days, replaced_facts, replaced_names
+from evalmeta.engine.raters.rules.retractions import is_taken_back, retraction
 from evalmeta.engine.raters.rules.vocabulary import word_list
 from evalmeta.engine.raters.rules.words import (
     content_words,
@@ -94,11 +95,10 @@ def rate(expected: str, actual: str, *, utterance: str, cosine: Cosine = cosine)
     texts = _texts(_plain(expected), _plain(actual), _plain(utterance))
     if max(len(find_facts(text)) for text in texts[:3]) > _MAX_FACTS:
         return undecided(f"texts with more than {_MAX_FACTS} numbers are not rated without an LLM rater")
-    for rule in _RULES:
-        rating = rule(texts)
-        if rating:
-            return rating
-    return _by_words(texts, cosine)
+    rating = next(filter(None, (rule(texts) for rule in _RULES)), None) or _by_words(texts, cosine)
+    if rating.verdict is Verdict.PASS and (words_back := retraction(expected, actual)):
+        return undecided(f"the answer may take back what it says: {words_back!r}; otherwise, {rating.explanation}")
+    return rating
 
 
 def _plain(text: str) -> str:
@@ -123,6 +123,13 @@ def _same_text(texts: Texts) -> Rating | None:
         return None
     facts = [[fact.full_text for fact in find_facts(text)] for text in texts[:2]]
     return passed("same", "the answer is the expected text") if facts[0] == facts[1] else None
+
+
+def _retraction(texts: Texts) -> Rating | None:
+    words_back = "" if texts.described else retraction(texts.expected, texts.actual)
+    if not words_back or not is_taken_back(texts.expected, texts.actual):
+        return None
+    return failed("retraction", f"the answer takes back what was expected: {words_back!r}")
 
 
 def _numbers(texts: Texts) -> Rating | None:
@@ -175,11 +182,20 @@ def _roles(texts: Texts) -> Rating | None:
 
 def _parts(texts: Texts) -> Rating | None:
     missing = "" if texts.described else containment.left_out(texts.expected, phrases.without_courtesy(texts.actual))
-    return failed("partial", f"the answer ends early; missing: {missing}") if missing else None
+    if not missing or frozenset(content_words(with_plain_numbers(texts.utterance))).issuperset(missing.split(", ")):
+        return None
+    return failed("partial", f"the answer ends early; missing: {missing}")
 
 
 _RULES: Final[tuple[Callable[[Texts], Rating | None], ...]] = (
-    *(_same_text, replies.judge_breakdown, replies.judge_refusal, replies.judge_courtesy, replies.judge_question),
+    *(
+        _same_text,
+        _retraction,
+        replies.judge_breakdown,
+        replies.judge_refusal,
+        replies.judge_courtesy,
+        replies.judge_question,
+    ),
     *(_numbers, _days, _names, _opposites, _roles, _parts),
 )
 
@@ -216,9 +232,15 @@ def _equivalence(texts: Texts, expected_words: list[str], actual_words: list[str
     return ""
 
 
+def _has_facts(text: str) -> bool:
+    return bool(find_facts(text) or find_days(text))
+
+
 def _is_off_topic(texts: Texts, expected_words: list[str], actual_words: list[str]) -> bool:
     are_english = is_english(texts.expected) and is_english(texts.actual)
     if not are_english or len(expected_words) < _MIN_WORDS or len(actual_words) < _MIN_WORDS - 1 or texts.stated:
+        return False
+    if _has_facts(texts.expected) and _has_facts(texts.actual):
         return False
     if negations(texts.expected) or negations(texts.actual) or not _POINTING.isdisjoint(raw_words(texts.actual)):
         return False

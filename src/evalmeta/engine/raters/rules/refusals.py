@@ -7,6 +7,7 @@ from typing import Final
 
 from evalmeta.engine.raters.rules.phrases import without_courtesy
 from evalmeta.engine.raters.rules.vocabulary import word_list
+from evalmeta.engine.raters.rules.words import raw_words
 
 _CANNOT: Final = (
     r"(?:can\s?not|can'?t|could ?n['o]t|(?:am|is|are|was|'m|'re|be) (?:not able|unable) to|unable to"
@@ -54,6 +55,19 @@ _REFUSAL: Final = re.compile(
     r"|wir)(?: \w+){0,4} nicht"
     r"|\b(?:ich|wir) (?:habe|haben) (?:leider )?(?:keinen zugriff|keine informationen)|\bkeine auskunft\b"
     r"|\bje ne (?:peux|suis) pas|\bje n'ai pas (?:accès|d'information)|\bnous ne pouvons pas",
+    re.IGNORECASE,
+)
+# No refusal, but no answer either: ignorance, and sending the user away.
+_NON_ANSWER: Final = re.compile(
+    r"(?:^|[.!,;]\s*)(?:(?:i have |sorry,? |i've )?(?:absolutely )?no (?:idea|clue|comment)|(?:it )?beats me"
+    r"|search me)\b"
+    r"|\bwho knows\W*$|\b(?:not|isn't) my (?:department|job|problem|responsibility|area|business)\b"
+    r"|\babove my pay ?grade"
+    r"|\byou(?:'ll| will|'d| would)? (?:have|need) to (?:ask|find|look|figure)\b"
+    r"[^.!?]{0,30}\b(?:else|yourself|another)\b"
+    r"|\b(?:figure|look|find|check|google|do) (?:it|that|this)(?: (?:out|up))? (?:for )?yourself\b|\bgoogle it\b"
+    r"|\bi(?:'d| would|'ll| will) (?:have|need) to (?:ask|check|look)\b|\bi (?:do not|don't) (?:care|remember|recall)\b"
+    r"|\b(?:keine ahnung|weiß ich nicht|weiß nicht|ni idea|no (?:lo )?sé|aucune idée|ne sais pas|sais pas)\b",
     re.IGNORECASE,
 )
 _BREAKDOWN: Final = re.compile(
@@ -119,6 +133,13 @@ def is_refusal(answer: str) -> bool:
     return _contains_any(answer, _REFUSAL_SIGNS) and _REFUSAL.search(answer) is not None
 
 
+def is_non_answer(answer: str) -> bool:
+    """Say whether an answer says that it has none, or sends the user away, and does not continue."""
+    if _NON_ANSWER_SIGNS.isdisjoint(raw_words(answer)):
+        return False
+    return _NON_ANSWER.search(answer) is not None and _TURN.search(answer) is None
+
+
 def is_breakdown(answer: str) -> bool:
     """Say whether an answer reports an error."""
     return _contains_any(answer, _BREAKDOWN_SIGNS) and _BREAKDOWN.search(answer) is not None
@@ -171,6 +192,12 @@ _REFUSAL_SIGNS: Final = word_list(
     "no ne n't n'ai unable able declin refus refrain abstain reject den pass rather prefer outside beyond scope out "
     "prohibit restrict forbid against violat guideline instruction polic nicht keine pued pode lehn weiger rechaza "
     "niega"
+)
+_NON_ANSWER_SIGNS: Final = frozenset(
+    word_list(
+        "idea clue comment beats search knows department job problem responsibility area business pay ask find look "
+        "figure google check yourself care remember recall ahnung weiß sé sais idée"
+    )
 )
 _BREAKDOWN_SIGNS: Final = word_list(
     "error wrong technical time unavailable again traceback exception null undefined none nan { [ fail connection "

@@ -18,18 +18,20 @@ from evalmeta.engine.raters.rules.facts import (
     without_bounds,
 )
 from evalmeta.engine.raters.rules.names import contradicting_days, contradicting_names, find_days
-from evalmeta.engine.raters.rules.vocabulary import MONTHS, WEEKDAYS, word_list
+from evalmeta.engine.raters.rules.vocabulary import HARMLESS, MONTHS, WEEKDAYS, word_list
 from evalmeta.engine.raters.rules.words import common_word, find_words, is_content, negations, words
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Collection, Iterable, Sequence
 
     from evalmeta.engine.raters.rules.facts import Fact
     from evalmeta.engine.raters.rules.ratings import Texts
 
 
 _REACH: Final = 80
-_MAX_WORDS: Final = 20  # bounds the pairs of names in long texts
+# Bounds of the search in long texts.
+_MAX_WORDS: Final = 20
+_MAX_PLACES: Final = 8
 _MAX_LIST_LENGTH: Final = 12
 _CLAUSE: Final = re.compile(r"[.,!?;:](?=\s)|\n|[()]")
 _SINCE: Final = frozenset(word_list("from since after"))
@@ -46,12 +48,14 @@ class Place(NamedTuple):
         after: The nearest important word after it.
         direction: `from` or `to` if such a preposition stands before it.
         is_negated: Whether the clause has a negation.
+        is_alone: Whether there are no important words around it, as in `It is at 3 pm.`
     """
 
     before: str
     after: str
     direction: str
     is_negated: bool
+    is_alone: bool
 
 
 def compare_facts(texts: Texts) -> tuple[list[Fact], list[Fact]]:
@@ -81,7 +85,7 @@ def replaced_facts(texts: Texts) -> tuple[list[Fact], list[Fact]]:
     if not missing or not extra:
         return [], []
     asked = find_facts(texts.utterance)
-    own, others = _fact_places(texts.expected), _fact_places(texts.actual)
+    own, others = _fact_places(texts.expected, missing), _fact_places(texts.actual, extra)
     new = frozenset(fact for fact in (*missing, *extra) if not is_met(fact, asked))
 
     def is_replaced(fact: Fact, other: Fact) -> bool:
@@ -98,10 +102,12 @@ def replaced_facts(texts: Texts) -> tuple[list[Fact], list[Fact]]:
     return [fact for fact in missing if fact in replaced], [other for other in extra if other in replacing]
 
 
-def _fact_places(text: str) -> dict[Fact, list[Place]]:
-    places: dict[Fact, list[Place]] = {}
+def _fact_places(text: str, facts: Collection[Fact]) -> dict[Fact, list[Place]]:
+    """Return the first places of each fact."""
+    places: dict[Fact, list[Place]] = {fact: [] for fact in facts}
     for fact, before, after in locate_facts(text):
-        places.setdefault(fact, []).append(_place(before, after))
+        if fact in places and len(places[fact]) < _MAX_PLACES:
+            places[fact].append(_place(before, after))
     return places
 
 
@@ -110,7 +116,9 @@ def _place(before: str, after: str) -> Place:
     left_words = find_words(left)
     last = left_words[-1] if left_words else ""
     direction = "from" if last in _SINCE else "to" if last in _UNTIL else ""
-    return Place(_nearest(reversed(left_words)), _nearest(find_words(right)), direction, negations(left + right) > 0)
+    near = _nearest(reversed(left_words)), _nearest(find_words(right))
+    is_alone = not any(near) and not _nearest(word for word in find_words(before + after) if word not in HARMLESS)
+    return Place(*near, direction, negations(left + right) > 0, is_alone)
 
 
 def _nearest(found: Iterable[str]) -> str:
@@ -141,7 +149,7 @@ def _are_same(place: Place, other: Place, *, crosses: bool) -> bool:
     sides = [(place.before, other.before), (place.after, other.after)]
     if crosses:
         sides += [(place.before, other.after), (place.after, other.before)]
-    return any(one and one == two for one, two in sides) or not (other.before or other.after)
+    return any(one and one == two for one, two in sides) or other.is_alone
 
 
 def replaced_days(texts: Texts) -> tuple[list[str], list[str]]:
@@ -157,12 +165,14 @@ def _other_months(texts: Texts) -> tuple[list[str], list[str]]:
     """Return a month and a day of another month in its place, or the other way round."""
     for is_reversed, (one, other) in enumerate(((texts.expected, texts.actual), (texts.actual, texts.expected))):
         months = {int(key.split()[1]): word for key, word in find_days(one).items() if key.startswith("month")}
-        dates = [(fact, place) for fact, places in _fact_places(other).items() if fact.days for place in places]
-        if not months or not dates or any(months.keys() & {day[1] for day in fact.days} for fact, _ in dates):
+        if not months:
+            continue
+        dates = [fact for fact in find_facts(other) if fact.days]
+        if any(months.keys() & {day[1] for day in fact.days} for fact in dates):
             continue
         word = next(iter(months.values()))
-        for fact, place in dates:
-            if _in_same_place(_places(word, one), [place], is_asked=place.is_negated, crosses=False):
+        for fact, places in _fact_places(other, dates).items():
+            if _in_same_place(_places(word, one), places, is_asked=True, crosses=False):
                 return ([fact.text], [word]) if is_reversed else ([word], [fact.text])
     return [], []
 

@@ -6,6 +6,7 @@ import re
 from typing import TYPE_CHECKING, Final
 
 from evalmeta.engine.raters.rules import phrases, refusals
+from evalmeta.engine.raters.rules.acts import does_act
 from evalmeta.engine.raters.rules.containment import changes
 from evalmeta.engine.raters.rules.facts import find_facts, is_met, with_plain_numbers
 from evalmeta.engine.raters.rules.ratings import failed, passed, undecided
@@ -137,12 +138,20 @@ def judge_refusal(texts: Texts) -> Rating | None:
     if refusals.is_expected_refusal(texts.expected):
         return _expected_refusal(texts, refused=refused)
     if not refused:
-        return None
+        return _non_answer(texts)
     if refusals.continues(texts.actual):
         return undecided("the answer refuses and then continues")
     if negations(texts.expected) or "unable" in texts.expected.lower():
         return undecided("the answer refuses, and the expectation is negative too")
     return failed("refusal", "refusal instead of an answer")
+
+
+def _non_answer(texts: Texts) -> Rating | None:
+    if not refusals.is_non_answer(texts.actual) or negations(texts.expected) or refusals.is_non_answer(texts.expected):
+        return None
+    if recall(content_words(texts.expected), content_words(texts.actual)) >= _SAID_FROM:
+        return None
+    return failed("refusal", "the answer says that it has no answer")
 
 
 def _expected_refusal(texts: Texts, *, refused: bool) -> Rating:
@@ -167,7 +176,7 @@ def _refuses_something_else(texts: Texts) -> bool:
 def judge_courtesy(texts: Texts) -> Rating | None:
     """Pass a greeting, thanks or an apology that was described; fail courtesy instead of an answer."""
     expected = texts.expected.lower()
-    if phrases.does_act(texts.expected, texts.actual):
+    if does_act(texts.expected, texts.actual):
         return passed("act", "the answer does what the expectation describes")
     if phrases.without_courtesy(texts.actual) or not phrases.without_courtesy(texts.expected):
         return None
