@@ -184,6 +184,7 @@ NAMED = (Action("Send"), Action("Find"))
             Verdict.UNDECIDED,
             "not report the output of its actions",
         ),
+        (f"{SEND}.input.output", (Action("Send", {"to": "x"}),), Verdict.FAILURE, "; the agent took Send"),
         (f"{SEND}.output.id", (Action("Send", {}, {"a": 1}),), Verdict.FAILURE, "; the agent took Send"),
         (f"{FIRST}.executionLatency", NAMED, Verdict.UNDECIDED, "does not report the latency of its actions"),
         (f"{FIRST}.executionLatency", (), Verdict.FAILURE, "; the agent took no action"),

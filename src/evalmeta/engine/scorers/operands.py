@@ -53,6 +53,7 @@ _DIRECT_MEMBERS: Final[Mapping[str, Callable[[GeneratedData], JsonValue]]] = {
 }
 # Members that an agent may leave out of its answer, in the words of messages.
 _OPTIONAL: Final = {"topic": "its topic", "sessionId": "its session id", "actionsSequence": "its actions"}
+_FUNCTION: Final = Names(("function",))
 _ACTION_MEMBERS: Final = ("actionsSequence", "invokedActions")
 
 
@@ -121,6 +122,8 @@ def _not_reported(reference: Reference, generated: GeneratedData, actions: Seque
             continue
         if "executionLatency" in step.names:
             return "the latency of its actions"
+        if reference.steps[index - 1] != _FUNCTION:
+            continue
         if "output" in step.names and any(action.output is None for action in actions):
             return "the output of its actions"
         if "input" in step.names and not any(map(_has_details, actions)):
