@@ -38,6 +38,13 @@ def test_the_proposals_plain_evaluation_counts_for_itself() -> None:
     assert passed / len(DATASET) == 0.5
 
 
+def test_tool_calls_that_an_agent_does_not_report_are_not_taken_for_none() -> None:
+    with pytest.raises(SubjectError, match="the agent does not report its tool calls"):
+        ballerina.get_all_tool_calls(ballerina.trace_of("We open at nine."))
+    reported = ballerina.trace_of({"outcome": "We open at nine.", "actions": []})
+    assert ballerina.get_all_tool_calls(reported) == []
+
+
 def test_threads_are_loaded_by_their_ids(tmp_path: Path) -> None:
     path = tmp_path / "sessions.evalset.json"
     path.write_bytes(evalset(maths=[trace("4+9?", assistant("13"), toolCalls=[ADD])], empty=[]))

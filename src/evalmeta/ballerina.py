@@ -20,6 +20,7 @@ import orjson
 
 from evalmeta import limits
 from evalmeta.engine.answers import generated_data
+from evalmeta.errors import SubjectError
 from evalmeta.formats.ballerina.threads import read_threads, read_trace
 from evalmeta.formats.ballerina.traces import (
     ChatAssistantMessage,
@@ -92,7 +93,7 @@ def trace_of(answer: object, utterance: str = "") -> Trace:
 
     If the answer contains a trace in Ballerina's form, return that. Otherwise the trace has one
     iteration from the start of the epoch, because the time of the question is unknown, and ends
-    after the answer's latency.
+    after the answer's latency. If the agent does not report its actions, it has no iteration.
 
     Args:
         answer: What an agent can return: a text, a mapping with `outcome`, `GeneratedData`; or the
@@ -123,7 +124,16 @@ def get_user_query(trace: Trace) -> str:
 
 
 def get_all_tool_calls(trace: Trace) -> list[FunctionCall]:
-    """Return all tool calls in order."""
+    """Return all tool calls in order.
+
+    Raises:
+        SubjectError: The trace has neither iterations nor tool calls, as that of an agent that does not report them.
+    """
+    if trace.tool_calls is None and not trace.iterations:
+        raise SubjectError(
+            "the agent does not report its tool calls",
+            actions=("Return them with the answer: {'outcome': ..., 'actions': [...]}.",),
+        )
     return list(all_tool_calls(trace))
 
 
@@ -162,12 +172,13 @@ def get_total_execution_time(trace: Trace | Iteration) -> float:
 
 
 def _trace(generated: GeneratedData, question: ChatUserMessage) -> Trace:
-    actions = generated.actions or ()
+    output = ChatAssistantMessage(generated.outcome)
+    end = _EPOCH + timedelta(milliseconds=generated.latency_ms or 0)
+    if (actions := generated.actions) is None:
+        return Trace(generated.session_id or "", question, (), output, (), _EPOCH, end)
     calls = tuple(FunctionCall(each.name, each.input) for each in actions)
     results = tuple(ChatFunctionMessage(each.name, _text(each.output)) for each in actions)
     asked: tuple[ChatMessage, ...] = (ChatAssistantMessage(tool_calls=calls),) if calls else ()
-    output = ChatAssistantMessage(generated.outcome)
-    end = _EPOCH + timedelta(milliseconds=generated.latency_ms or 0)
     iteration = Iteration((question, *asked, *results), (output,), _EPOCH, end)
     return Trace(generated.session_id or "", question, (iteration,), output, (), _EPOCH, end, calls)
 

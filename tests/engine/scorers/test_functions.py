@@ -92,11 +92,13 @@ def module(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, request: pytest.Fixt
     return name
 
 
-def judge(function: object, reference: str | None = "Shipped.", **terms: object) -> TestResult:
+def judge(
+    function: object, reference: str | None = "Shipped.", answer: GeneratedData = ANSWER, **terms: object
+) -> TestResult:
     expectation = Expectation("own", reference, "L", terms={"function": function, **terms})
 
     async def wait() -> TestResult:
-        result = score(expectation, exchange(ANSWER))
+        result = score(expectation, exchange(answer))
         return result if isinstance(result, TestResult) else await result
 
     return asyncio.run(wait())
@@ -216,6 +218,12 @@ def test_a_function_that_cannot_be_found_is_an_error_that_says_what_to_do(
 @pytest.mark.parametrize(("calls", "verdict"), [([], Verdict.PASS), (None, Verdict.FAILURE)])
 def test_no_expected_calls_differ_from_unknown_ones(module: str, calls: object, verdict: Verdict) -> None:
     assert judge(f"{module}.knows_of_calls", calls=calls).verdict is verdict
+
+
+def test_calls_that_the_agent_does_not_report_are_unknown(module: str) -> None:
+    result = judge(f"{module}.describe", answer=GeneratedData("It has shipped."), threshold=0.5)
+    assert result.verdict is Verdict.ERROR
+    assert result.explanation.endswith("(the agent does not report its actions, so intermediate_data is None)")
 
 
 def test_a_function_for_conversations_gets_all_turns(module: str) -> None:

@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     from evalmeta.engine.scorers.adk_objects import AdkObject
     from evalmeta.engine.subjects.python import Function
     from evalmeta.model.definition import Expectation
+    from evalmeta.model.generated_data import Action
     from evalmeta.model.json_value import JsonObject
 
 
@@ -70,6 +71,8 @@ async def score_by_function(expectation: Expectation, exchange: Exchange) -> Tes
         judgement = _judgement(await Calls(_root.get() or Path.cwd()).call(call))
     except EvalmetaError as error:
         why = " ".join((error_text(error), *error.actions))
+        if exchange.generated.actions is None:
+            why += " (the agent does not report its actions, so intermediate_data is None)"
         return broken(expectation, f"the function {name!r:.200} cannot judge: {why}", actual=actual)
     return _result(expectation, actual, judgement, str(name))
 
@@ -153,11 +156,14 @@ def _actual(expectation: Expectation, exchange: Exchange) -> list[AdkObject]:
     if "invocations" in expectation.terms:
         turns = [*exchange.earlier, *turns]
     return [
-        adk_objects.invocation(
-            number, utterance, generated.outcome, [(action.name, action.input) for action in generated.actions or ()]
-        )
+        adk_objects.invocation(number, utterance, generated.outcome, _calls(generated.actions))
         for number, (utterance, generated) in enumerate(turns, 1)
     ]
+
+
+def _calls(actions: Sequence[Action] | None) -> list[tuple[str, JsonObject]] | None:
+    """Return actions as calls; None if the agent does not report them."""
+    return None if actions is None else [(action.name, action.input) for action in actions]
 
 
 def _expected(expectation: Expectation, exchange: Exchange) -> list[AdkObject]:
