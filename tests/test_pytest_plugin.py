@@ -336,7 +336,7 @@ def test_a_bad_definition_is_an_error_like_that_of_validate(desk: Callable[..., 
     result = run(DESK)
 
     result.assert_outcomes(errors=1)
-    result.stdout.fnmatch_lines([f"{DESK}:9:*topic_sequence_mach*", "*topic_sequence_match*", "*1 error*"])
+    result.stdout.fnmatch_lines([DESK, "  9:22 error *topic_sequence_mach*", "*topic_sequence_match*", "*1 error*"])
 
 
 @pytest.mark.parametrize(

@@ -394,7 +394,7 @@ def test_a_dry_run_prints_the_cases(evalmeta: Program) -> None:
         (("orders.yaml", "--subject", "desk:"), "'desk:' is not a valid module:name of a Python object"),
         (("odd.json",), "odd.json has a format that evalmeta does not know"),
         (("empty.json",), "empty.json is empty"),
-        (("utf16.json",), "utf16.json:1:1  error    the file is UTF-16, not UTF-8"),
+        (("utf16.json",), "utf16.json\n  1:1 error the file is UTF-16, not UTF-8"),
     ],
 )
 def test_files_that_cannot_run_are_refused_and_leave_nothing(

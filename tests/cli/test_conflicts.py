@@ -47,7 +47,7 @@ def test_a_deploy_does_not_overwrite_what_was_changed_in_the_org(deployed: Team,
 
     assert done.code == 1
     assert "Error (Conflict): 1 component was changed in the org" in done.err
-    assert "aiEvaluationDefinitions/A.aiEvaluationDefinition  error    A was changed in the org since" in done.err
+    assert "aiEvaluationDefinitions/A.aiEvaluationDefinition\n  error A was changed in the org since" in done.err
     assert "by Local Admin" in done.err
     assert "evalmeta deploy --ignore-conflicts" in done.err
     assert deployed.jobs("deploy") == before

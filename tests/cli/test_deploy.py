@@ -99,7 +99,7 @@ def test_a_bad_manifest_is_refused_with_its_place(
     done = evalmeta("deploy", "-x", "other.xml")
 
     assert done.code == 1
-    assert "other.xml:1:" in done.err
+    assert "\nother.xml\n  " in done.err
     assert said in done.err
 
 

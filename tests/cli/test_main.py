@@ -32,7 +32,7 @@ def test_an_unknown_option_is_a_usage_error(evalmeta: Program) -> None:
 def test_a_defect_is_logged_without_a_traceback(
     evalmeta: Program, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
-    def broken(_: object) -> None:
+    def broken(*_: object, **__: object) -> None:
         raise ZeroDivisionError("boom")
 
     monkeypatch.setattr(files, "validate", broken)

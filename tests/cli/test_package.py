@@ -80,7 +80,7 @@ def test_remarks_on_files_and_limits_come_on_stderr(
 
     done = evalmeta("package", "build")
 
-    assert ".forceignore:1:3" in done.err
+    assert "1 finding of forceignore-backslash in .forceignore. Show: evalmeta validate\n" in done.err
     assert "Warning: the package has 4 files, 80% of the 5 that an org accepts" in done.err
     assert len(json.loads(evalmeta("package", "build", "--json").out)["warnings"]) == 2
     assert "Warning: the package has 4 files" in evalmeta("deploy").err

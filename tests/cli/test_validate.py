@@ -40,7 +40,7 @@ def test_a_misspelt_expectation_is_shown_with_location_and_hint(
     done = evalmeta("validate")
 
     assert done.code == 1
-    assert "aiEvaluationDefinitions/Bad.aiEvaluationDefinition:4:18" in done.out
+    assert "aiEvaluationDefinitions/Bad.aiEvaluationDefinition\n  4:18 error " in done.out
     assert "'topic_sequence_mtch' is not a known expectation" in done.out
     assert "Did you mean topic_sequence_match?" in done.out
 
@@ -145,7 +145,7 @@ def test_destructive_changes_cannot_use_wildcards(
 
     for words in ((), ("manifest",), (f"manifest/{name}",), ("-x", f"manifest/{name}")):
         done = evalmeta("validate", *words)
-        assert (done.code, f"manifest/{name}:5:9" in done.out) == (1, True)
+        assert (done.code, f"manifest/{name}\n  5:9 error " in done.out) == (1, True)
         assert "destructive changes cannot use wildcards, such as '*'" in done.out
 
 
@@ -172,4 +172,4 @@ def test_a_backslash_in_forceignore_is_a_warning(evalmeta: Program, copy_samples
     done = evalmeta("validate")
 
     assert done.code == 0
-    assert ".forceignore:1:10" in done.out
+    assert ".forceignore\n  1:10 warning " in done.out

@@ -117,3 +117,50 @@ def test_the_strict_profile_refuses_what_only_orgs_accept(code: str, evalmeta: P
     assert by_option.code == by_settings.code == 1
     assert f"[{code}]" in by_option.out
     assert f"[{code}]" in by_settings.err
+
+
+def test_deploy_and_test_run_print_one_line_for_each_code_of_warnings(evalmeta: Program, dx_project: Path) -> None:
+    for name in ("First", "Second"):
+        file = dx_project / f"{name}.aiEvaluationDefinition-meta.xml"
+        file.write_text(definition(f"{name} label", inputs=HISTORY.format("") if name == "First" else ""))
+    (dx_project.parents[3] / "desk.py").write_text("def answer(utterance):\n    return 'At nine.'\n")
+
+    deployed = evalmeta("deploy").err
+    run = evalmeta("test", "run", "force-app", "--subject", "desk:answer", "--wait").err
+
+    first = "force-app/main/default/aiEvaluationDefinitions/First.aiEvaluationDefinition-meta.xml"
+    topic = f"Warning: 1 finding of history-topic. Show: evalmeta validate {first}\n"
+    label = "Warning: 2 findings of name-format in 2 files. Show: evalmeta validate"
+    for printed, path in ((deployed, ""), (run, " force-app")):
+        assert topic in printed
+        assert f"{label}{path}\n" in printed
+        assert printed.count("Warning:") == 2
+    listed = evalmeta("validate").out
+    assert f"{first}\n  4:36  warning the name 'First label' is not a valid API name [name-format]\n    Use" in listed
+    assert listed.endswith("\n3 warnings in 2 of 2 files\n")
+
+
+def test_errors_are_shown_in_full_and_warnings_beside_them_are_counted(evalmeta: Program, dx_project: Path) -> None:
+    text = definition("A label", expectations="<expectation><name>topic_match</name></expectation>" * 2)
+    (dx_project / "Hours.aiEvaluationDefinition-meta.xml").write_text(text)
+
+    refused = evalmeta("deploy").err, evalmeta("test", "run", "force-app", "--wait").err
+
+    for printed in refused:
+        assert printed.count("error 'topic_match' is not a known expectation [expectation-unknown]") == 2
+        assert "Warning: 1 finding of name-format. Show: evalmeta validate " in printed
+        assert "'A label'" not in printed
+
+
+def test_what_an_org_warns_about_does_not_fill_the_screen(evalmeta: Program, dx_project: Path) -> None:
+    for number in range(9):
+        (dx_project / f"H{number}.aiEvaluationDefinition-meta.xml").write_text(definition("A label"))
+    (dx_project.parents[3] / "evalmeta.toml").write_text(
+        '[validate.rules]\nname-format = "off"\nname-duplicate = "off"\n'
+    )
+
+    done = evalmeta("deploy")
+
+    assert done.code == 0
+    assert done.err.count("the name 'A label'") == 5
+    assert "Warning: the org reports 4 more, which --json lists\n" in done.err

@@ -1,10 +1,12 @@
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 from hypothesis import given
 
 from evalmeta.model.problem import Location, Problem, Severity
-from evalmeta.report.problems import problem_json, render
+from evalmeta.report.problems import problem_json, render, render_human, warning_counts
 from evalmeta.report.text import clean
 from report_runs import texts
 
@@ -22,16 +24,33 @@ UNREADABLE = Problem("xml-malformed", Severity.ERROR, Location("Bad.xml"), "The 
 
 def test_problems_are_grouped_by_file_and_sorted_by_line() -> None:
     assert render("human", [MISSING, UNREADABLE, UNUSED], files=7) == (
-        "force-app/Orders.xml:20:5   warning  It is unused  [expected-value-unused]\n"
-        "force-app/Orders.xml:112:9  error    The expectation topic_sequence_match has no expectedValue"
-        "  [expected-value-missing]\n"
-        "                            → Add <expectedValue> with the API name of the topic.\n"
+        "force-app/Orders.xml\n"
+        "  20:5  warning It is unused [expected-value-unused]\n"
+        "  112:9 error   The expectation topic_sequence_match has no expectedValue [expected-value-missing]\n"
+        "    Add <expectedValue> with the API name of the topic.\n"
         "\n"
-        "Bad.xml  error    The file is no XML  [xml-malformed]\n"
-        "         → Close the element.\n"
+        "Bad.xml\n"
+        "  error The file is no XML [xml-malformed]\n"
+        "    Close the element.\n"
         "\n"
         "2 errors, 1 warning in 2 of 7 files\n"
     )
+
+
+def test_file_names_and_severities_can_be_styled() -> None:
+    text = render_human([MISSING, UNUSED], style=lambda text, name: f"<{name}>{text}</>")
+    assert "<file>force-app/Orders.xml</>\n" in text
+    assert "  20:5  <warning>warning</> It" in text
+    assert "  112:9 <error>error  </> The" in text
+
+
+def test_warnings_are_counted_by_code_with_their_files() -> None:
+    other = replace(UNUSED, location=Location("Other.xml", 3, 1))
+    label = replace(UNUSED, code="name-format")
+    assert list(warning_counts([UNUSED, MISSING, label, other, UNUSED])) == [
+        ("3 findings of expected-value-unused", ["force-app/Orders.xml", "Other.xml"]),
+        ("1 finding of name-format", ["force-app/Orders.xml"]),
+    ]
 
 
 @pytest.mark.parametrize(

@@ -45,6 +45,7 @@ class FileTest:
         subject: the agent's settings; None if the project binds it by its name.
         reading: the project's settings for files of this format.
         unbound: the error of a run, if the agent is not known or has no adapter.
+        warnings: what is wrong with a definition, but does not prevent a run.
     """
 
     path: Path
@@ -54,6 +55,7 @@ class FileTest:
     subject: JsonObject | None = None
     reading: Reading = field(default_factory=Reading)
     unbound: SubjectNotBound | None = None
+    warnings: tuple[Problem, ...] = ()
 
     @property
     def evaluation(self) -> Evaluation:
@@ -104,15 +106,17 @@ def read_test(
     real = path.parent.resolve() / path.name
     name = real.relative_to(project.root).as_posix() if real.is_relative_to(project.root) else str(real)
     reading = reading_of(project.settings, root=project.root, is_asked=subject is not None, config=config)
-    if parse_file_name(path.name):
-        refuse_errors(validate([path]).problems)
+    warnings = validate([path]).problems if parse_file_name(path.name) else ()
+    refuse_errors(warnings)
     document = read_document(path, label=shown(path), name=name, reading=reading)
     subject_name, settings = _subject(project, document, subject)
     bound, unbound = project.settings.subjects, None
     if is_asked and settings is None and subject_name not in bound:
         unbound = _unbound(shown(path), subject_name, tuple(bound), document, is_chosen=subject is not None)
     evaluation = replace(document.evaluation, subject_name=subject_name)
-    return FileTest(real, name, replace(document, evaluation=evaluation), subject_name, settings, reading, unbound)
+    return FileTest(
+        real, name, replace(document, evaluation=evaluation), subject_name, settings, reading, unbound, warnings
+    )
 
 
 def _subject(project: Project, document: Document, chosen: str | None) -> tuple[str, JsonObject | None]:

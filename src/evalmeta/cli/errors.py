@@ -12,7 +12,7 @@ from typing import Final
 import click
 
 from evalmeta import __version__
-from evalmeta.cli.output import print_envelope, print_problems, wants_colour
+from evalmeta.cli.output import print_envelope, print_problems, print_warnings, wants_colour
 from evalmeta.cli.suggestions import completed
 from evalmeta.errors import EXIT_FAILED, EvalmetaError, Interrupted, UsageError
 from evalmeta.model.redaction import redacted
@@ -65,15 +65,22 @@ def print_error(error: EvalmetaError, *, as_json: bool) -> None:
             warnings=[],
         )
         return
+    errors = [each for each in problems if each.is_error] or problems
+    first, _, rest = message.partition("\n")
+    if rest.startswith(tuple(map(str, errors[:1]))):
+        # The problems below have the location and the hint of each line.
+        message = first
     if problems and message.startswith(str(problems[0].location)):
         # The problems below say what is wrong and where.
         message = f"{problems[0].location.path} does not match its format"
     head = click.style(f"Error ({error.name}):", fg="red", bold=True)
     click.echo(f"{head} {redacted(message)}", err=True, color=wants_colour(err=True))
-    if problems:
-        print_problems(problems[:_SHOWN_PROBLEMS], err=True)
-    if len(problems) > _SHOWN_PROBLEMS:
-        click.echo(f"and {len(problems) - _SHOWN_PROBLEMS:,} more, which --json lists", err=True)
+    if errors:
+        print_problems(errors[:_SHOWN_PROBLEMS], err=True)
+    if len(errors) > _SHOWN_PROBLEMS:
+        click.echo(f"and {len(errors) - _SHOWN_PROBLEMS:,} more, which --json lists", err=True)
+    if errors is not problems:
+        print_warnings(problems)
     hints = {problem.hint for problem in problems}
     if actions := [action for action in error.actions if action not in hints]:
         click.echo("\nTry this:", err=True)

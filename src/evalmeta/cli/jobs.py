@@ -12,7 +12,7 @@ import click
 
 from evalmeta import api, limits
 from evalmeta.cli.options import option_group
-from evalmeta.cli.output import console, note, print_json, print_problems, print_table, warn
+from evalmeta.cli.output import console, note, print_json, print_problems, print_table, print_warnings, warn
 from evalmeta.errors import EXIT_PARTIAL, EXIT_PASSED, EXIT_WAIT_RAN_OUT, OrgError, Suggestion, WaitRanOut
 from evalmeta.report.problems import problem_json
 from evalmeta.report.progress import JobProgress
@@ -31,6 +31,7 @@ if TYPE_CHECKING:
 
 
 _UNTIL_DONE = "until it is done"
+_SHOWN_MESSAGES: Final = 5
 
 
 def _read_wait(_: click.Context, __: click.Parameter, text: str | None) -> float | None:
@@ -167,10 +168,11 @@ def print_deployment(outcome: Deployment, *, as_json: bool) -> int:
         warnings = [*map(str, outcome.warnings), *outcome.messages]
         print_json(deployment_json(outcome), status=code, warnings=warnings)
         return code
-    if outcome.warnings:
-        print_problems(outcome.warnings, err=True)
-    for message in outcome.messages:
+    print_warnings(outcome.warnings)
+    for message in outcome.messages[:_SHOWN_MESSAGES]:
         warn(message)
+    if len(outcome.messages) > _SHOWN_MESSAGES:
+        warn(f"the org reports {len(outcome.messages) - _SHOWN_MESSAGES:,} more, which --json lists")
     click.echo(_headline(outcome, is_partial=is_partial))
     states = _WOULD if outcome.result.check_only else {}
     ordered = sorted(outcome.components, key=lambda each: each.full_name.casefold())

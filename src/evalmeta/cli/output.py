@@ -4,13 +4,16 @@ from __future__ import annotations
 
 import os
 import sys
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 import click
 import orjson
 
 from evalmeta.cli.suggestions import completed
-from evalmeta.report.problems import render
+from evalmeta.errors import Suggestion
+from evalmeta.package.forceignore import FORCEIGNORE_FILE
+from evalmeta.report.problems import render_human, warning_counts
+from evalmeta.report.text import count
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
@@ -24,6 +27,9 @@ if TYPE_CHECKING:
 
 
 json_option = click.option("--json", "as_json", is_flag=True, help="Print the result as one JSON object.")
+
+
+_COLOURS: Final = {"error": "red", "warning": "yellow"}
 
 
 def wants_colour(*, err: bool = False) -> bool:
@@ -65,8 +71,24 @@ def print_envelope(**fields: JsonValue) -> None:
 
 def print_problems(problems: Sequence[Problem], *, files: int = 0, err: bool = False) -> None:
     """Print problems with their hints."""
-    text = render("human", problems, files=files)
+    text = render_human(problems, files=files, style=_style)
     click.echo(text, err=err, color=wants_colour(err=err), nl=False)
+
+
+def _style(text: str, name: str) -> str:
+    return click.style(text, fg=_COLOURS.get(name), underline=name == "file" or None)
+
+
+def print_warnings(problems: Sequence[Problem], *, paths: Sequence[str] = ()) -> None:
+    """Print to stderr one line for each code of warnings, with the command that lists them.
+
+    `paths` are what to check if several files have a warning; by default, the project.
+    """
+    for text, files in warning_counts(problems):
+        # Only the check of a whole project reads its .forceignore.
+        is_checked = len(files) == 1 and not files[0].endswith(FORCEIGNORE_FILE)
+        where = "" if is_checked else f" in {files[0] if len(files) == 1 else count(len(files), 'file')}"
+        note(Suggestion(f"Warning: {text}{where}. Show", "validate", *(files if is_checked else paths)))
 
 
 def print_table(headers: Sequence[str], rows: Sequence[Sequence[str]]) -> None:

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from evalmeta.xmlio.writer import Node
 
 
-_LOCATION_CHARS: Final = 400
+_PATH_CHARS: Final = 400
 _TEXT_CHARS: Final = 1_000
 _SARIF_SCHEMA: Final = "https://json.schemastore.org/sarif-2.1.0.json"
 
@@ -49,24 +49,56 @@ def problem_json(problem: Problem) -> JsonObject:
     }
 
 
-def _human(problems: Sequence[Problem], files: int) -> str:
-    """Return problems by file, files in the order of their first problem, and a last line with the numbers."""
+def render_human(
+    problems: Sequence[Problem], *, files: int = 0, style: Callable[[str, str], str] = lambda text, _: text
+) -> str:
+    """Return problems by file, files in the order of their first problem, and a last line with the numbers.
+
+    Args:
+        problems: the problems.
+        files: as for `render`.
+        style: returns a text with the style `file`, `error` or `warning`.
+    """
     by_file: dict[str, list[Problem]] = {}
     for problem in problems:
         by_file.setdefault(problem.location.path, []).append(problem)
-    groups = ["\n".join(_problem_lines(each)) for each in by_file.values()]
+    groups = [
+        "\n".join([style(one_line(path, chars=_PATH_CHARS), "file"), *_problem_lines(each, style)])
+        for path, each in by_file.items()
+    ]
     return "\n\n".join([*groups, _last_line(problems, bad_files=len(by_file), files=files)]) + "\n"
 
 
-def _problem_lines(problems: Sequence[Problem]) -> Iterator[str]:
+def warning_counts(problems: Sequence[Problem]) -> Iterator[tuple[str, Sequence[str]]]:
+    """Yield for each code of warnings a text such as `2 findings of name-format`, and the files that have them."""
+    by_code: dict[str, list[str]] = {}
+    for problem in problems:
+        if not problem.is_error:
+            by_code.setdefault(problem.code, []).append(problem.location.path)
+    for code, paths in by_code.items():
+        yield f"{count(len(paths), 'finding')} of {code}", list(dict.fromkeys(paths))
+
+
+def _human(problems: Sequence[Problem], files: int) -> str:
+    return render_human(problems, files=files)
+
+
+def _problem_lines(problems: Sequence[Problem], style: Callable[[str, str], str]) -> Iterator[str]:
     ordered = sorted(problems, key=lambda problem: problem.location)
-    locations = [one_line(f"{problem.location}", chars=_LOCATION_CHARS) for problem in ordered]
-    width = max(map(len, locations))
-    for shown, problem in zip(locations, ordered, strict=True):
+    places = [_place(problem) for problem in ordered]
+    width = max(map(len, places))
+    severity_width = max(len(problem.severity) for problem in ordered)
+    for place, problem in zip(places, ordered, strict=True):
+        severity = style(f"{problem.severity:{severity_width}}", problem.severity)
         message = one_line(problem.message, chars=_TEXT_CHARS)
-        yield f"{shown:{width}}  {problem.severity:7}  {message}  [{problem.code}]"
+        yield f"  {place:{width}}{' ' * bool(width)}{severity} {message} [{problem.code}]"
         if problem.hint:
-            yield f"{'':{width}}  → {one_line(problem.hint, chars=_TEXT_CHARS)}"
+            yield f"    {one_line(problem.hint, chars=_TEXT_CHARS)}"
+
+
+def _place(problem: Problem) -> str:
+    line, column = problem.location.line, problem.location.column
+    return f"{line}:{column}" if line and column else f"{line or ''}"
 
 
 def _last_line(problems: Sequence[Problem], *, bad_files: int, files: int) -> str:

@@ -10,7 +10,7 @@ import click
 from evalmeta import api
 from evalmeta.cli.options import FOLDER, PATH, api_version_option, selection_options, zip_name
 from evalmeta.cli.orgs import choose_target, run_in_target, target_org_option
-from evalmeta.cli.output import json_option, print_json, print_problems, warn
+from evalmeta.cli.output import json_option, print_json, print_warnings, warn
 from evalmeta.package.files import shown
 from evalmeta.package.project import find_project
 from evalmeta.report.text import count
@@ -89,8 +89,7 @@ def build(
         }
         print_json(result, warnings=[*map(str, built.warnings), *built.messages])
         return
-    if built.warnings:
-        print_problems(built.warnings, err=True)
+    print_warnings(built.warnings)
     for message in built.messages:
         warn(message)
     contents = ", ".join((count(built.components, "component"), *built.destructive))

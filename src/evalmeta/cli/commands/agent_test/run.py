@@ -16,7 +16,7 @@ from evalmeta.cli.groups import RenamedOptionsCommand
 from evalmeta.cli.jobs import wait_option
 from evalmeta.cli.options import PATH
 from evalmeta.cli.orgs import choose_target, run_async, target_org_option
-from evalmeta.cli.output import note, print_json
+from evalmeta.cli.output import note, print_json, print_warnings
 from evalmeta.cli.reruns import extend_run, find_run
 from evalmeta.cli.run_options import (
     CaseSelection,
@@ -185,6 +185,7 @@ def _read_files(paths: Sequence[Path], read: Callable[[Path], FileTest], *, give
     for each in tests:
         for problem in each.document.notes:
             note(f"{problem}\n  → {problem.hint}" if problem.hint else str(problem))
+    print_warnings([problem for each in tests for problem in each.warnings], paths=[*map(str, paths)])
     return tuple(replace(each, document=_without(each.document, given)) for each in tests)
 
 
