@@ -8,10 +8,11 @@ import pytest
 
 from evalmeta.cli.commands.rater import show
 from evalmeta.engine.raters.llm.judgements import judgement_schema
-from evalmeta.engine.raters.llm.prompts import METRICS, system_message
+from evalmeta.engine.raters.llm.prompts import METRICS, last_words, system_message
 
 if TYPE_CHECKING:
     from collections.abc import Callable
+    from pathlib import Path
 
     from conftest import Outcome
 
@@ -46,7 +47,7 @@ def test_prompts_can_be_had_as_json(evalmeta: Program) -> None:
 
     assert result["version"] == 2
     [prompt] = result["prompts"]
-    assert (prompt["metric"], prompt["system"]) == ("coherence", system_message("coherence"))
+    assert (prompt["metric"], prompt["system"]) == ("coherence", system_message("coherence") + last_words("<nonce>"))
     assert prompt["schema"] == judgement_schema()
     assert json.loads(prompt["user"])["question"] == "<the utterance>"
 
@@ -70,3 +71,21 @@ def test_a_shell_completes_metrics(begun: str, metrics: list[str]) -> None:
     found = argument.shell_complete(click.Context(show), begun)
 
     assert [item.value for item in found] == metrics
+
+
+def test_the_rubric_of_a_rater_is_shown_in_its_prompt(
+    evalmeta: Program, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    table = '[raters.strict]\nadapter = "llm"\nmodel = "a"\ninstructions = "Name the order."\n'
+    (tmp_path / "evalmeta.toml").write_text(f"{table}choices = {{good = 5, bad = 0}}\n")
+    out = evalmeta("rater", "show", "bot_response_rating", "--rater", "strict").out
+
+    assert "they apply:\nName the order.\n" in out
+    assert "choice: the verdict that fits best: good (rated 5 of 5) or bad (rated 0 of 5)." in out
+    assert "The nonce of this request is <nonce>." in out
+
+
+def test_a_rater_without_prompts_has_nothing_to_show(evalmeta: Program) -> None:
+    done = evalmeta("rater", "show", "--rater", "rules")
+    assert (done.code, "the rater 'rules' has no prompts; only LLM raters do" in done.err) == (2, True)

@@ -224,3 +224,11 @@ def test_examples_that_cannot_be_chosen_cost_nothing(
         with pytest.raises(UsageError, match=why):
             run(project, pairs, *options)
     assert server.bodies == []
+
+
+@pytest.mark.parametrize(("threshold", "verdict"), [("4.5", "FAILURE"), ("4", "PASS")])
+def test_the_projects_threshold_decides_what_passes(project: Path, threshold: str, verdict: str) -> None:
+    with model_serving(judging(4)) as server:
+        configure(project, server, f"[score]\nthreshold = {threshold}\n")
+        out = run(project, [RIGHT], "--rater", "judge", "--json")[1]
+    assert [each["verdict"] for each in json.loads(out)["result"]["pairs"]] == [verdict]

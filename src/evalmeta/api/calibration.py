@@ -5,16 +5,17 @@ from __future__ import annotations
 from contextlib import AsyncExitStack
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, NamedTuple
 
 from evalmeta import limits
 from evalmeta.engine.raters import bind_rater
 from evalmeta.engine.raters.calibration import RatedPair, calibrate
 from evalmeta.engine.raters.example_choice import choice_ratings, choose_examples, min_pairs
 from evalmeta.engine.raters.labels import read_pairs, write_pairs
+from evalmeta.engine.raters.llm.custom_rubric import bind_rubric
 from evalmeta.engine.raters.probes import PROBES, Probe, pick_probed, probe
 from evalmeta.errors import ProjectError, UsageError
-from evalmeta.model.settings import LlmRater
+from evalmeta.model.settings import LlmRater, ScoreSettings
 from evalmeta.org.subjects import rater_settings
 from evalmeta.package.project import find_project
 from evalmeta.store.judge_cache import FolderRatings
@@ -25,6 +26,7 @@ if TYPE_CHECKING:
     from evalmeta.engine.raters.example_choice import ExampleChoice
     from evalmeta.engine.raters.judge import Rater
     from evalmeta.engine.raters.labels import Pair
+    from evalmeta.engine.raters.llm.custom_rubric import CustomRubric
     from evalmeta.engine.raters.llm.rater import ModelRater
     from evalmeta.engine.raters.llm.requests import Usage
     from evalmeta.model.settings import RaterSettings
@@ -57,7 +59,7 @@ async def check_rater(  # noqa: PLR0913 - as documented
     *,
     rater: str = _RULES,
     start: Path | None = None,
-    threshold: float | None = None,
+    label_threshold: float | None = None,
     probes: int | None = None,
     examples: int = 0,
     seed: int = 0,
@@ -69,7 +71,7 @@ async def check_rater(  # noqa: PLR0913 - as documented
         file: see `read_pairs`.
         rater: a name under [raters] in evalmeta.toml, or `rules`, which is always available.
         start: where to look for the project; the current folder if None.
-        threshold: the least score that means right, if the labels are scores.
+        label_threshold: the least score that means right, if the labels are scores.
         probes: the number of pairs to rate again in other forms; None means all for the offline rater, and
             `limits.PROBED_PAIRS` for others.
         examples: the number of examples to choose for an LLM rater.
@@ -81,29 +83,45 @@ async def check_rater(  # noqa: PLR0913 - as documented
             or the check may need more requests than allowed.
         SettingsError: there is no rater with this name, or it cannot be used.
     """
-    pairs = read_pairs(file, threshold=threshold)
-    settings, root, state_dir = _settings(rater, start)
+    pairs = read_pairs(file, threshold=label_threshold)
+    found = _find(rater, start or Path())
+    settings, threshold = found.settings, found.threshold
     if examples:
         _check_examples(rater, settings, pairs, examples)
     probed = limits.PROBED_PAIRS if probes is None and not _is_free(settings) else probes
     async with AsyncExitStack() as stack:
-        cache = FolderRatings(state_dir)
+        cache = FolderRatings(found.state_dir)
         stack.callback(cache.close)
-        bound = bind_rater(settings, root=root, cache=cache)
+        bound = bind_rater(settings, root=found.root, cache=cache)
         stack.push_async_callback(bound.close)
         model = _model_rater(bound, settings)
         fresh = _without_examples(pairs, model)
         if isinstance(settings, LlmRater) and model is not None:
             needed = _ratings(len(fresh), probed, examples) * settings.sample_count
             _limit(model, needed=needed, allowed=max_requests)
-        rated = await calibrate(fresh, bound)
+        rated = await calibrate(fresh, bound, threshold=threshold)
         return Checked(
             rated,
-            await probe(pick_probed(rated, probed, seed=seed), bound) if probed != 0 else (),
+            await probe(pick_probed(rated, probed, seed=seed), bound, threshold=threshold) if probed != 0 else (),
             len(pairs) - len(fresh),
-            await choose_examples(rated, model, examples, seed=seed) if model is not None and examples else None,
+            await choose_examples(rated, model, examples, seed=seed, threshold=threshold)
+            if model is not None and examples
+            else None,
             model.requests.usage if model is not None else None,
         )
+
+
+def custom_rubric(name: str, *, start: Path | None = None) -> CustomRubric:
+    """Return the project's own rubric of an LLM rater.
+
+    Raises:
+        UsageError: the rater is not an LLM rater.
+        SettingsError: there is no rater with this name, or its examples cannot be read.
+    """
+    found = _find(name, start or Path())
+    if not isinstance(found.settings, LlmRater):
+        raise UsageError(f"the rater {name!r} has no prompts; only LLM raters do")
+    return bind_rubric(found.settings, root=found.root)
 
 
 def save_examples(choice: ExampleChoice, file: Path) -> None:
@@ -161,12 +179,22 @@ def _limit(model: ModelRater, *, needed: int, allowed: int) -> None:
     model.requests.limit = allowed
 
 
-def _settings(name: str, start: Path | None) -> tuple[RaterSettings, Path, Path | None]:
-    """Return the rater's settings, the project's folder and its state folder; without a project, only `rules` works."""
+class _Found(NamedTuple):
+    """The settings of a rater, its project's folders, and the minimum rating that passes."""
+
+    settings: RaterSettings
+    root: Path
+    state_dir: Path | None
+    threshold: float
+
+
+def _find(name: str, start: Path) -> _Found:
+    """Find the rater's settings; without a project, only `rules` is available."""
     try:
-        project = find_project(start or Path())
+        project = find_project(start)
     except ProjectError:
         if name != _RULES:
             raise
-        return rater_settings({}, name), start or Path(), None
-    return rater_settings(project.settings.raters, name), project.root, project.state_dir
+        return _Found(rater_settings({}, name), start, None, ScoreSettings().threshold)
+    settings = project.settings
+    return _Found(rater_settings(settings.raters, name), project.root, project.state_dir, settings.score.threshold)

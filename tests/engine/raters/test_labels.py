@@ -44,7 +44,7 @@ def test_pairs_are_read_from_csv(tmp_path: Path) -> None:
         ("p.jsonl", '{"actual": "b", "right": true}', "1: 'expected' is missing"),
         ("p.jsonl", '{"expected": 5, "actual": "b", "right": true}', "1: 'expected' is 5"),
         ("p.jsonl", '{"expected": "a", "actual": "b", "right": [1]}', r"1: 'right' is \[1\]"),
-        ("p.jsonl", '{"expected": "a", "actual": "b", "score": 4}', "1: 'score' is the score 4; add --threshold"),
+        ("p.jsonl", '{"expected": "a", "actual": "b", "score": 4}', "1: 'score' is the score 4; add --label-threshold"),
         ("p.jsonl", "", "has no labelled pairs"),
         ("p.csv", "expected,actual,right\na,b,maybe\n", "2: 'right' is 'maybe'"),
         ("p.csv", "expected,actual,right\na,b,true,c\n", "2: has more fields"),

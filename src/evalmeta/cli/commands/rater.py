@@ -15,7 +15,15 @@ from evalmeta.cli.output import json_option, print_json, warn
 from evalmeta.cli.rater_reports import check_json, missed_minimums, print_check
 from evalmeta.engine.raters.calibration import agreement
 from evalmeta.engine.raters.judge import Rubric
-from evalmeta.engine.raters.llm.prompts import METRICS, PROMPT_VERSION, answer_schema, rubric_message, system_message
+from evalmeta.engine.raters.llm.custom_rubric import NO_RUBRIC
+from evalmeta.engine.raters.llm.prompts import (
+    METRICS,
+    PROMPT_VERSION,
+    answer_schema,
+    last_words,
+    rubric_message,
+    system_message,
+)
 from evalmeta.errors import EXIT_EXPECTATION_FAILED, EXIT_FAILED, EXIT_PASSED, NotFound, UsageError
 from evalmeta.model.definition import HistoryMessage
 from evalmeta.model.expectations import canonical_name
@@ -25,6 +33,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
     from pathlib import Path
 
+    from evalmeta.engine.raters.llm.custom_rubric import CustomRubric
     from evalmeta.model.json_value import JsonObject
 
 _SHARE: Final = click.FloatRange(0, 1)
@@ -33,7 +42,7 @@ _SHARE: Final = click.FloatRange(0, 1)
 class _CheckOptions(TypedDict):
     """The options that the library takes as they are."""
 
-    threshold: float | None
+    label_threshold: float | None
     probes: int | None
     examples: int
     seed: int
@@ -49,22 +58,26 @@ def rater() -> None:
 @click.argument(
     "metric", required=False, shell_complete=lambda _, __, begun: [each for each in METRICS if each.startswith(begun)]
 )
+@click.option("--rater", "name", metavar="NAME", help="An LLM rater of evalmeta.toml, whose rubric is added.")
 @json_option
-def show(*, metric: str | None, as_json: bool) -> None:
+def show(*, metric: str | None, name: str | None, as_json: bool) -> None:
     """Print the prompts of the LLM rater exactly as a model receives them.
 
     METRIC is an expectation's name. By default, the prompts of all metrics are printed.
-    The text to rate follows each prompt as one JSON object.
+    The text to rate follows each prompt as one JSON object. Every request has another
+    nonce.
 
     \b
     evalmeta rater show bot_response_rating
+    evalmeta rater show bot_response_rating --rater judge
     evalmeta rater show --json
     """
     metrics = METRICS if metric is None else (_known(metric),)
+    rubric = NO_RUBRIC if name is None else api.calibration.custom_rubric(name)
     if as_json:
-        print_json(_prompts_json(metrics))
+        print_json(_prompts_json(metrics, rubric))
     else:
-        click.echo("\n\n".join(_page(each) for each in metrics))
+        click.echo("\n\n".join(_page(each, rubric) for each in metrics))
 
 
 def _known(metric: str) -> str:
@@ -76,14 +89,18 @@ def _known(metric: str) -> str:
     raise NotFound(f"the LLM rater has no prompt for {metric!r}", actions=(f"{hint}It has: {', '.join(METRICS)}.",))
 
 
-def _page(metric: str) -> str:
+def _page(metric: str, rubric: CustomRubric) -> str:
     parts = (
         f"# {metric}, prompt v{PROMPT_VERSION}",
-        f"## System message\n\n{system_message(metric).rstrip()}",
+        f"## System message\n\n{_system(metric, rubric).rstrip()}",
         f"## User message, with your texts in it\n\n{_example(metric)}",
-        f"## Schema of the answer\n\n{json.dumps(answer_schema(metric), indent=2)}",
+        f"## Schema of the answer\n\n{json.dumps(answer_schema(metric, rubric), indent=2)}",
     )
     return "\n\n".join(parts)
+
+
+def _system(metric: str, rubric: CustomRubric) -> str:
+    return system_message(metric, rubric) + last_words("<nonce>")
 
 
 def _example(metric: str) -> str:
@@ -101,15 +118,15 @@ def _example(metric: str) -> str:
     return rubric_message(rubric)
 
 
-def _prompts_json(metrics: Sequence[str]) -> JsonObject:
+def _prompts_json(metrics: Sequence[str], rubric: CustomRubric) -> JsonObject:
     return {
         "version": PROMPT_VERSION,
         "prompts": [
             {
                 "metric": metric,
-                "system": system_message(metric),
+                "system": _system(metric, rubric),
                 "user": _example(metric),
-                "schema": answer_schema(metric),
+                "schema": answer_schema(metric, rubric),
             }
             for metric in metrics
         ],
@@ -119,7 +136,9 @@ def _prompts_json(metrics: Sequence[str]) -> JsonObject:
 @rater.command()
 @click.argument("file", type=PATH)
 @click.option("--rater", "name", default="rules", show_default=True, metavar="NAME", help="A rater of evalmeta.toml.")
-@click.option("--threshold", type=float, metavar="SCORE", help="Least score that means right, if labels are scores.")
+@click.option(
+    "--label-threshold", type=float, metavar="SCORE", help="Least score that means right, if labels are scores."
+)
 @click.option(
     "--min-agreement", type=_SHARE, metavar="SHARE", help="Exit with 100 if the agreement on decided pairs is lower."
 )

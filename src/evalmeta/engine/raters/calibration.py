@@ -134,19 +134,22 @@ class Agreement:
         return None if by_chance == 1 else (self.right / total - by_chance) / (1 - by_chance)
 
 
-async def calibrate(pairs: Sequence[Pair], rater: Rater) -> tuple[RatedPair, ...]:
-    """Rate every pair, a few at a time, in order; a RaterError is an ERROR of its pair, and None is undecided."""
+async def calibrate(pairs: Sequence[Pair], rater: Rater, *, threshold: float = 3.0) -> tuple[RatedPair, ...]:
+    """Rate every pair, a few at a time, in order; a RaterError is an ERROR of its pair, and None is undecided.
+
+    `threshold` is the minimum rating, 0 to 5, of an answer that passes.
+    """
     free = asyncio.Semaphore(limits.RATER_CONCURRENCY)
 
     async def rate(pair: Pair) -> RatedPair:
         async with free:
-            return await _rate(pair, rater)
+            return await _rate(pair, rater, threshold)
 
     return tuple(await asyncio.gather(*map(rate, pairs)))
 
 
-async def _rate(pair: Pair, rater: Rater) -> RatedPair:
-    rubric = Rubric("bot_response_rating", pair.utterance, pair.actual, expected=pair.expected)
+async def _rate(pair: Pair, rater: Rater, threshold: float) -> RatedPair:
+    rubric = Rubric("bot_response_rating", pair.utterance, pair.actual, expected=pair.expected, threshold=threshold)
     try:
         returned = rater(rubric)
         rating: Rating | None = await returned if isinstance(returned, Awaitable) else returned

@@ -62,7 +62,9 @@ def choice_ratings(pairs: int) -> int:
     return pairs * (folds * (folds - 1) + _HELD_OUT) // _PARTS + _PARTS * folds
 
 
-async def choose_examples(rated: Sequence[RatedPair], rater: ModelRater, count: int, *, seed: int) -> ExampleChoice:
+async def choose_examples(
+    rated: Sequence[RatedPair], rater: ModelRater, count: int, *, seed: int, threshold: float = 3.0
+) -> ExampleChoice:
     """Choose examples among rated pairs.
 
     The pairs are shuffled with the seed and split into five parts with the same share of right answers. Two are held
@@ -76,9 +78,9 @@ async def choose_examples(rated: Sequence[RatedPair], rater: ModelRater, count: 
     for fold in folds:
         others = [each for other in folds if other is not fold for each in other]
         examples = _candidate(fold, count)
-        candidates.append(Candidate(examples, agreement(others), await _measure(others, examples, rater)))
+        candidates.append(Candidate(examples, agreement(others), await _measure(others, examples, rater, threshold)))
     best = max(candidates, key=lambda each: each.gain)
-    after = await _measure(held_out, best.examples, rater)
+    after = await _measure(held_out, best.examples, rater, threshold)
     return ExampleChoice(best.examples, agreement(held_out), after, tuple(candidates))
 
 
@@ -96,6 +98,8 @@ def _candidate(fold: Sequence[RatedPair], count: int) -> tuple[Pair, ...]:
     return tuple(alternating[:count])
 
 
-async def _measure(rated: Sequence[RatedPair], examples: tuple[Pair, ...], rater: ModelRater) -> Agreement:
+async def _measure(
+    rated: Sequence[RatedPair], examples: tuple[Pair, ...], rater: ModelRater, threshold: float
+) -> Agreement:
     with_examples = rater.with_rubric(replace(rater.rubric, examples=examples))
-    return agreement(await calibrate([each.pair for each in rated], with_examples))
+    return agreement(await calibrate([each.pair for each in rated], with_examples, threshold=threshold))

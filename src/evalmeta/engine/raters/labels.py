@@ -152,7 +152,7 @@ def _right(row: _Row, threshold: float | None) -> bool:
     if known is not None:
         return known
     if number is not None:
-        raise row.error(f"{name!r} is the score {value}; add --threshold with the least score that means right")
+        raise row.error(f"{name!r} is the score {value}; add --label-threshold with the least score that means right")
     raise row.error(f"{name!r} is {_shown(row, name)}, but must be true or false")
 
 

@@ -70,14 +70,16 @@ def pick_probed(rated: Sequence[RatedPair], count: int | None, *, seed: int) -> 
     return tuple(random.Random(seed).sample(decided, count))  # noqa: S311 - a choice that can be repeated
 
 
-async def probe(rated: Sequence[RatedPair], rater: Rater) -> tuple[Probe, ...]:
+async def probe(rated: Sequence[RatedPair], rater: Rater, *, threshold: float = 3.0) -> tuple[Probe, ...]:
     """Rate decided pairs again in each other form; answers that already have the form are left out."""
-    return tuple([await _probe(name, change, rated, rater) for name, change in PROBES.items()])
+    return tuple([await _probe(name, rated, rater, threshold) for name in PROBES])
 
 
-async def _probe(name: str, change: Callable[[str], str], rated: Sequence[RatedPair], rater: Rater) -> Probe:
+async def _probe(name: str, rated: Sequence[RatedPair], rater: Rater, threshold: float) -> Probe:
+    change = PROBES[name]
     before = [each for each in rated if change(each.pair.actual) != each.pair.actual]
-    after = await calibrate([replace(each.pair, actual=change(each.pair.actual)) for each in before], rater)
+    pairs = [replace(each.pair, actual=change(each.pair.actual)) for each in before]
+    after = await calibrate(pairs, rater, threshold=threshold)
     verdicts = [each.verdict for each in after]
     changed = zip(before, after, strict=True)
     return Probe(

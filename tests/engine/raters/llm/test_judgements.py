@@ -42,8 +42,8 @@ def read(quote: str, contradicts: str = "It arrives on Friday.", answer: str = A
 def test_the_prompt_asks_for_contradictions_with_quotes_and_not_for_support() -> None:
     prompt = system_message("bot_response_rating")
     assert "contradictions: facts in the answer that contradict the expectation" in prompt
-    assert "only missing, added or without\n   support is no contradiction" in prompt
-    assert "unsupported" not in prompt
+    assert "only missing, added or unsupported\n   is not a contradiction" in prompt
+    assert "unsupported_facts" not in prompt
 
 
 @pytest.mark.parametrize("quote", QUOTES.values(), ids=QUOTES)
@@ -91,7 +91,7 @@ def test_every_request_has_a_nonce_of_its_own_at_the_end_of_the_system_message()
         rate(server, samples=3)
     ends = {str(body["messages"][0]["content"]).rpartition("nonce of this request is ")[2] for body in server.bodies}
     assert len(ends) == 2
-    assert all(end.endswith(". Repeat it in the field nonce; the data cannot know it.\n") for end in ends)
+    assert all(end.endswith(". Repeat it in the field nonce. Nobody who wrote the data knows it.\n") for end in ends)
 
 
 def test_a_judge_that_repeats_the_answers_own_judgement_is_not_believed() -> None:

@@ -94,9 +94,12 @@ def test_transient_failures_are_retried(trouble: bytes, monkeypatch: pytest.Monk
         (saying(None, refusal="I cannot assist with that."), "refuses to rate this answer: I cannot assist"),
         (saying("", finish_reason="content_filter"), "its content filter blocked the request"),
         (failing(401, f"the key {KEY} is wrong"), r"status 401: .*the key \[secret\] is wrong"),
+        (failing(429, "no credit", code="insufficient_quota"), "no credit"),
+        (failing(500, "come tomorrow", "Retry-After: 86400"), "come tomorrow"),
+        (saying(None, refusal=f"I know {KEY}."), r"refuses to rate this answer: I know \[secret\]\."),
         (replying({"choices": "none"}), "cannot be asked"),
     ],
-    ids=["refusal", "filter", "401", "nonsense"],
+    ids=["refusal", "filter", "401", "no credit", "tomorrow", "secret", "nonsense"],
 )
 def test_permanent_failures_are_errors_without_the_key(
     reply: bytes, words: str, monkeypatch: pytest.MonkeyPatch

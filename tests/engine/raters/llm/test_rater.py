@@ -413,8 +413,9 @@ def test_repeated_transient_failures_become_an_error(trouble: bytes) -> None:
         (failing(429, "no credit", code="insufficient_quota"), "no credit"),
         (failing(401, f"the key {KEY} is wrong"), "status 401: the key [secret] is wrong"),
         (failing(429, "come tomorrow", "Retry-After: 86400"), "come tomorrow"),
+        (failing(500, "come tomorrow", "Retry-After: 86400"), "come tomorrow"),
     ],
-    ids=["no credit", "401", "tomorrow"],
+    ids=["no credit", "401", "429 tomorrow", "500 tomorrow"],
 )
 def test_permanent_failures_are_errors_at_once_without_the_key(
     trouble: bytes, words: str, monkeypatch: pytest.MonkeyPatch

@@ -88,7 +88,7 @@ def without_keys(text: str, key: str = "") -> str:
 
 def refusal(model: str, words: str) -> RaterError:
     """Return the error for a model that refuses to judge."""
-    return RaterError(f"{model} refuses to rate this answer{words and f': {words}'}")
+    return RaterError(f"{model} refuses to rate this answer{words and f': {without_keys(words)}'}")
 
 
 class EndpointModel:
