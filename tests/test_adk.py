@@ -380,7 +380,9 @@ def test_a_custom_metric_judges_the_conversation(write: Callable[..., Path], mon
 def test_a_metric_without_a_mean_fails_by_itself(write: Callable[..., Path], monkeypatch: pytest.MonkeyPatch) -> None:
     custom = {"tone": {"code_config": {"name": "adk_tones.tone"}}, "lost": {"code_config": {"name": "adk_tones.lost"}}}
     path = write(eval_set(GREETING), criteria={"tone": 1, "lost": 1}, custom_metrics=custom)
-    (path.parent / "adk_tones.py").write_text("def tone(*_):\n    return {'overall_eval_status': 'FAILED'}\n")
+    (path.parent / "adk_tones.py").write_text(
+        "def tone(*_):\n    return {'overall_eval_status': 'FAILED'}\n\ndef lost(*_):\n    raise ValueError('no idea')\n"
+    )
     monkeypatch.syspath_prepend(path.parent)
     error = str(failure(agent, path, num_runs=2))
 

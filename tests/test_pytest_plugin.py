@@ -634,3 +634,21 @@ def test_iterations_are_whole() -> None:
 def test_only_functions_can_be_decorated() -> None:
     with pytest.raises(UsageError, match="can only decorate test functions"):
         evalmeta.evaluation()(ET)
+
+
+def test_files_that_cannot_run_are_named_before_the_first_case_and_others_run(
+    pytester: pytest.Pytester, desk: Callable[..., Path], run: Run
+) -> None:
+    desk(PASSING)
+    (pytester.path / "shop.aiEvaluationDefinition").write_text(definition(PASSING, subject="Shop"))
+    outcome = run("--evalmeta", "-rE")
+    outcome.assert_outcomes(passed=1, errors=1)
+    outcome.stdout.fnmatch_lines(
+        [
+            "collected 2 items",
+            "evalmeta: shop.aiEvaluationDefinition: 1 case cannot run: no adapter is bound to the agent 'Shop'",
+            "desk.aiEvaluationDefinition .*",
+            "shop.aiEvaluationDefinition:6: no adapter is bound to the agent 'Shop'",
+        ]
+    )
+    assert "cannot run" not in run("--evalmeta", "--collect-only").stdout.str()

@@ -233,6 +233,27 @@ def test_an_unbound_agent_is_an_error_before_anything_is_run(project: Project) -
     assert asked(project) == []
 
 
+def test_all_that_a_list_needs_is_reported_at_once_before_anything_is_run(project: Project) -> None:
+    (project.root / "other.py").write_text("\n\ndef answer(question, customer): pass\n")
+    lines = '[subjects.Other]\nadapter = "python"\ntarget = "other:answer"\n'
+    (project.root / "evalmeta.toml").write_text((project.root / "evalmeta.toml").read_text() + lines)
+    paths = [
+        write(project, name, cases=1, subject=subject)
+        for name, subject in (("A", "Desk"), ("B", "Nobody"), ("C", "Other"))
+    ]
+    with pytest.raises(SettingsError) as raised:
+        evaluate(paths, options=RunOptions(scoring=Scoring(rater="judge")))
+    _, rater, nobody, other = str(raised.value).splitlines()
+    assert (rater, nobody) == (
+        "  the rater 'judge' is not configured",
+        "  no adapter is bound to the agent 'Nobody' (B)",
+    )
+    assert other.startswith("  other.py:3: the subject's target 'other:answer' cannot be called: ")
+    assert "[subjects.Nobody]" in raised.value.actions[-1]
+    assert "[raters.judge]" in raised.value.actions[-1]
+    assert asked(project) == []
+
+
 def test_without_a_project_a_subject_must_be_given() -> None:
     with pytest.raises(ProjectError):
         evaluate(twenty())

@@ -10,7 +10,7 @@ from contextlib import AsyncExitStack, contextmanager
 from dataclasses import replace
 from hashlib import sha256
 from pathlib import Path
-from typing import TYPE_CHECKING, NamedTuple, TypedDict, overload
+from typing import TYPE_CHECKING, NamedTuple, TypedDict, TypeVar, overload
 
 import orjson
 
@@ -21,12 +21,16 @@ from evalmeta.engine.event_loop import run_to_end
 from evalmeta.engine.interfaces import MemoryJournal
 from evalmeta.engine.plan import select_cases
 from evalmeta.engine.runner import execute
+from evalmeta.engine.scorers.functions import functions_of
 from evalmeta.engine.scorers.registry import make_scorers
 from evalmeta.engine.statistics import SummaryCounter
-from evalmeta.errors import StoreError, StoreLocked, TooManyErrors, UsageError
+from evalmeta.errors import EvalmetaError, StoreError, StoreLocked, TooManyErrors, UsageError
 from evalmeta.model.run import Run, RunOptions, RunStatus
 from evalmeta.org.lease import is_free, keep_lease, new_worker
+from evalmeta.org.needs import function_needs
+from evalmeta.org.readiness import fault_of
 from evalmeta.org.runs import invalid_option
+from evalmeta.protocol.run_faults import RunFault, joined_error
 from evalmeta.store.database import open_database
 from evalmeta.store.judge_cache import Ratings
 from evalmeta.store.runs import RunJournal, Runs
@@ -45,6 +49,9 @@ if TYPE_CHECKING:
     OnResults = Callable[[Sequence[CaseResult]], None]
     One = Definition | Evaluation | Path | str | Iterable[Case]
     Many = Sequence[Definition | Evaluation | Path]
+
+
+_Bound = TypeVar("_Bound")
 
 
 class EvaluateSettings(TypedDict, total=False):
@@ -94,7 +101,8 @@ def evaluate(
     Raises:
         InvalidMetadata: Definitions have errors, listed in `problems`; the agent was not called.
         SubjectNotBound: There is no subject argument, and the project does not bind the agent.
-        SettingsError: The subject, the rater or the project's settings cannot be used.
+        SettingsError: The project's settings, subjects, raters or scoring functions cannot be used; the message
+            lists all of them. No agent was called.
         NotFound: A path does not exist or has no definitions.
         UsageError: The arguments cannot be combined, the journal has a run of other cases, or an event loop is
             running: await `evaluate_async` there.
@@ -137,12 +145,22 @@ async def evaluate_async(  # noqa: PLR0913 - as documented
             _check_journal(Path(journal), loaded)
             database = stack.enter_context(open_database(Path(journal)))
         bindings = Bindings(stack, subject, rater, Ratings(database) if database else None)
-        tasks = [_bound(each, options or each.options, bindings) for each in loaded]
+        tasks = _bind_all(loaded, options, bindings)
         _check_iterators(tasks, has_journal=database is not None)
         finished = FinishedRuns(
             [await _run(each, database, on_results, resume=resume, keep_results=keep_results) for each in tasks]
         )
     return finished if is_list(what) else finished[0]
+
+
+def check_evaluation(loaded: LoadedEvaluation, subject: object = None, *, options: RunOptions) -> None:
+    """Check that everything that an evaluation needs can be used, without calling the agent; raise like `evaluate`."""
+
+    async def check() -> None:
+        async with AsyncExitStack() as stack:
+            _bind_all([loaded], options, Bindings(stack, subject, None, None))
+
+    run_to_end(check())
 
 
 class _Task(NamedTuple):
@@ -154,11 +172,39 @@ class _Task(NamedTuple):
     scorers: Mapping[str, Scorer]
 
 
-def _bound(loaded: LoadedEvaluation, options: RunOptions, bindings: Bindings) -> _Task:
+def _bind_all(loaded: Sequence[LoadedEvaluation], options: RunOptions | None, bindings: Bindings) -> list[_Task]:
+    """Return all that is needed to run the evaluations; raise one error for everything that cannot be used."""
+    tasks, faults = [], []
+    for place, each in enumerate(loaded):
+        task = _bound(each, options or each.options, bindings)
+        if isinstance(task, _Task):
+            tasks.append(task)
+        else:
+            faults += [RunFault(error, (place,)) for error in task]
+    if faults:
+        raise joined_error(faults, [each.evaluation.name for each in loaded])
+    return tasks
+
+
+def _bound(loaded: LoadedEvaluation, options: RunOptions, bindings: Bindings) -> _Task | list[EvalmetaError]:
     if fault := invalid_option(options):
         raise UsageError(f"options: {fault}")
-    subject = bindings.subject(loaded)
-    return _Task(loaded, options, subject, make_scorers(options.scoring, bindings.rater(loaded, options)))
+    subject, rater = _tried(lambda: bindings.subject(loaded)), _tried(lambda: bindings.rater(loaded, options))
+    # The cases of an iterator are available only once.
+    evaluation, needs = loaded.evaluation, []
+    if not isinstance(evaluation.cases, Iterator):
+        needs = function_needs(evaluation, options)
+    errors = [error for need in needs if (error := fault_of(need, loaded.settings, root=loaded.root))]
+    if errors or isinstance(subject, EvalmetaError) or isinstance(rater, EvalmetaError):
+        return [*(each for each in (subject, rater) if isinstance(each, EvalmetaError)), *errors]
+    return _Task(loaded, options, subject, make_scorers(options.scoring, rater))
+
+
+def _tried(bind: Callable[[], _Bound]) -> _Bound | EvalmetaError:
+    try:
+        return bind()
+    except EvalmetaError as error:
+        return error
 
 
 async def _run(
@@ -172,7 +218,10 @@ async def _run(
         if on_results:
             on_results(results)
 
-    with _open_record(database, task, resume=resume, keep_results=keep_results) as record:
+    with (
+        _open_record(database, task, resume=resume, keep_results=keep_results) as record,
+        functions_of(task.loaded.root),
+    ):
         for each in record.earlier_results():
             counter.add(each)
         if not record.is_over:

@@ -12,6 +12,7 @@ from starlette.exceptions import HTTPException
 from starlette.middleware import Middleware
 from starlette.routing import Route
 
+from evalmeta.engine.subjects.python import imports_kept
 from evalmeta.org.handlers.connect import (
     get_definition,
     get_results,
@@ -121,7 +122,7 @@ async def embedded_org(project: Project, *, detached: bool = False) -> AsyncIter
 
     With `detached`, runs continue in a separate process when the org is closed; otherwise they stop and can be resumed.
     """
-    with open_database(project.state_dir) as database:
+    with open_database(project.state_dir) as database, imports_kept():
         workers = DetachedWorker(project.root, project.state_dir) if detached else InProcessWorkers()
         queue = JobQueue()
         org = Organization(

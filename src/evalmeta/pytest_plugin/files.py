@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 import sys
+from contextlib import ExitStack
 from dataclasses import replace
 from typing import TYPE_CHECKING, Final
 
 import pytest
 
 from evalmeta.api.discovery import source_note, sources_of
-from evalmeta.api.evaluate import evaluate
+from evalmeta.api.evaluate import check_evaluation, evaluate
 from evalmeta.api.evaluate_inputs import load_evaluations
 from evalmeta.api.files import case_lines
 from evalmeta.engine.statistics import summarise
+from evalmeta.engine.subjects.python import imports_kept
 from evalmeta.errors import EvalmetaError, FormatError, InvalidMetadata, ProjectError, SubjectNotBound, TooManyErrors
 from evalmeta.formats.discovery import is_test
 from evalmeta.formats.files import looks_like_evaluation
@@ -60,6 +62,10 @@ def evaluation_file(path: Path, parent: pytest.Collector, *, is_named: bool) -> 
     plugins = parent.config.pluginmanager
     if not plugins.has_plugin(_PLUGIN):
         plugins.register(sys.modules[__name__], _PLUGIN)
+        # An agent is imported once for the check and for the cases of all files.
+        stack = ExitStack()
+        stack.enter_context(imports_kept())
+        parent.config.add_cleanup(stack.close)
     found: EvaluationFile = EvaluationFile.from_parent(parent, path=path)
     found.is_named = is_named
     return found
@@ -79,9 +85,10 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
         items[:] = [each for each in items if not (isinstance(each, CaseItem) and each.path in sources)]
 
 
-def pytest_report_collectionfinish(config: pytest.Config) -> list[str]:
-    """Name the deselected files."""
-    return [source_note(*pair) for pair in config.stash.get(_SOURCES, {}).items()]
+def pytest_report_collectionfinish(config: pytest.Config, items: Sequence[pytest.Item]) -> list[str]:
+    """Name the deselected files, and those that cannot run because something is missing."""
+    missing = [] if config.option.collectonly else _missing(items)
+    return [*(source_note(*pair) for pair in config.stash.get(_SOURCES, {}).items()), *missing]
 
 
 @pytest.hookimpl(wrapper=True)
@@ -95,23 +102,43 @@ def pytest_runtest_makereport(
     return report
 
 
+def _missing(items: Sequence[pytest.Item]) -> list[str]:
+    """Check all that the cases need, before the first of them runs; return a line for each file that cannot run."""
+    cases: dict[EvaluationFile, list[int]] = {}
+    for each in items:
+        if isinstance(each, CaseItem):
+            cases.setdefault(each.parent, []).append(each.case.number)
+    return [line for file, numbers in cases.items() if (line := file.check(numbers))]
+
+
 class EvaluationFile(pytest.File):
     """An evaluation file; its cases run together when the first of them is set up."""
 
     options: RunOptions
     is_named: bool
+    _loaded: LoadedEvaluation
     _answers: dict[int, Answers]
+    _fault: EvalmetaError | None = None
 
     def collect(self) -> Iterator[CaseItem]:
         """Yield an item for each case; errors of the file and its project are shown by `repr_failure`."""
         self._answers = {}
-        loaded = self._load()
+        self._loaded = loaded = self._load()
         self.options = self._options(loaded)
         lines = case_lines(self.path) if loaded.document is None else loaded.document.lines
         for note in loaded.document.notes if loaded.document else ():
             self.warn(pytest.PytestWarning(f"{note} {note.hint}".rstrip()))
         for case in loaded.evaluation.cases:
             yield CaseItem.from_parent(self, name=_item_name(case), case=case, line=lines.get(case.number, 1))
+
+    def check(self, numbers: Sequence[int]) -> str:
+        """Check what the cases with these numbers need; return a line if something is missing, and keep the error."""
+        try:
+            check_evaluation(self._loaded, self._subject, options=replace(self.options, cases=tuple(numbers)))
+        except EvalmetaError as error:
+            self._fault = error
+            return f"evalmeta: {shown(self.path)}: {count(len(numbers), 'case')} cannot run: {error}"
+        return ""
 
     def answers(self, item: CaseItem) -> Answers:
         """Return the results of a case, one for each iteration, or the error that prevented the run."""
@@ -170,6 +197,8 @@ class EvaluationFile(pytest.File):
         )
 
     def _ask(self, numbers: Sequence[int]) -> dict[int, Answers]:
+        if self._fault is not None:
+            return dict.fromkeys(numbers, self._fault)
         options = replace(self.options, cases=tuple(numbers))
         try:
             run = evaluate(self.path, self._subject, options=options, root=self._root).run

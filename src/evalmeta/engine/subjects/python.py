@@ -9,7 +9,7 @@ import inspect
 import sys
 import threading
 from collections.abc import Awaitable, Mapping
-from contextlib import suppress
+from contextlib import contextmanager, suppress
 from difflib import get_close_matches
 from functools import partial
 from pathlib import Path
@@ -22,7 +22,7 @@ from evalmeta.errors import EvalmetaError, SettingsError, SubjectError, SubjectU
 from evalmeta.model.redaction import error_text
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterator
     from types import ModuleType
 
     from evalmeta.engine.interfaces import Session, Subject
@@ -292,17 +292,35 @@ async def in_thread(function: Callable[[], _T]) -> _T:
 _lock: Final = threading.Lock()
 # Modules that an earlier import loaded from its own project.
 _project_modules: Final[set[str]] = set()
+# What `imports_kept` keeps, by project and name, and how many such blocks are open.
+_kept: Final[dict[tuple[Path, str], ModuleType]] = {}
+_keepers: Final[list[object]] = []
+
+
+@contextmanager
+def imports_kept() -> Iterator[None]:
+    """Import each module of a project once while this is open, instead of anew for every check and run."""
+    keeper = object()
+    _keepers.append(keeper)
+    try:
+        yield
+    finally:
+        _keepers.remove(keeper)
+        if not _keepers:
+            _kept.clear()
 
 
 def import_from(root: Path, name: str, *, called: str) -> ModuleType:
     """Import a module of the project in `root`, or an installed one; raise SettingsError, with the file, if it fails.
 
     `called` says in the error what names the module.
-    `root` is on `sys.path` during the import. Modules that were imported from a project before are imported anew.
-    Modules of other projects that have the same names are put back afterwards.
+    `root` is on `sys.path` during the import. Modules that were imported from a project before are imported anew,
+    unless `imports_kept` is open. Modules of other projects that have the same names are put back afterwards.
     """
     folder = root.resolve()
     with _lock:
+        if kept := _kept.get((folder, name)):
+            return kept
         for earlier in _project_modules:
             sys.modules.pop(earlier, None)
         _project_modules.clear()
@@ -311,9 +329,13 @@ def import_from(root: Path, name: str, *, called: str) -> ModuleType:
         sys.path.insert(0, str(folder))
         importlib.invalidate_caches()
         try:
-            return importlib.import_module(name)
+            module = importlib.import_module(name)
         except (Exception, SystemExit) as error:
             raise _import_failed(root, name, called, error) from error
+        else:
+            if _keepers:
+                _kept[folder, name] = module
+            return module
         finally:
             sys.path.remove(str(folder))
             new = sys.modules.keys() - known - shadowed.keys()
