@@ -250,11 +250,11 @@ def test_a_report_is_a_baseline_for_later_sessions(pytester: pytest.Pytester, ru
     result.stdout.fnmatch_lines(
         [
             "PASSED test_it.py::test_entry: 80 % (8 of 10); at least 80 % must pass",
-            f"  in evaluation/{baseline.name}: 90 % (9 of 10)",
-            "    broken *8  1/1 -> 0/1 *7",
-            "    broken *10  1/1 -> 0/1 *9",
-            "    fixed *4  0/1 -> 1/1 *3",
-            "    2 broken, 1 fixed, 0 still failing, 7 still passing",
+            f"  in evaluation/{baseline.name}: 90 % (9 of 10); not significantly worse, but 2 suspect",
+            "    suspect *8  1/1 -> 0/1 *7",
+            "    suspect *10  1/1 -> 0/1 *9",
+            "    maybe fixed *4  0/1 -> 1/1 *3",
+            "    0 broken, 2 suspect, 1 maybe fixed, 0 still failing, 7 still passing",
         ]
     )
 

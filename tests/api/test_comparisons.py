@@ -77,13 +77,13 @@ def test_the_run_before_one_is_of_the_same_test(project: Project) -> None:
 def test_runs_of_one_test_are_compared_by_its_name() -> None:
     found = compare_runs(run(1, PASS, FAILURE), run(2, FAILURE, PASS))
     assert (found.name, found.before, found.after) == ("Orders", run(1).id, run(2).id)
-    assert [each.standing for each in found.cases] == [Standing.BROKEN, Standing.FIXED]
+    assert [each.standing for each in found.cases] == [Standing.SUSPECT, Standing.MAYBE_FIXED]
     assert compare_runs(run(1), run(2, name="Returns")).name == "Orders and Returns"
 
 
 def test_a_strict_run_is_compared_by_its_own_counting() -> None:
     found = compare_runs(run(1, PASS), run(2, Verdict.UNDECIDED, options=RunOptions(undecided="fail")))
-    assert found.cases[0].standing is Standing.BROKEN
+    assert found.cases[0].standing is Standing.SUSPECT
 
 
 def test_a_baseline_is_a_file_or_a_run(project: Project, tmp_path: Path) -> None:
@@ -92,7 +92,7 @@ def test_a_baseline_is_a_file_or_a_run(project: Project, tmp_path: Path) -> None
     keep(project, run(1, PASS))
     file, kept = open_baseline(project, path), open_baseline(project, path.parent.relative_to(tmp_path) / run(1).id)
     assert (file.label, kept.label) == (str(path), run(1).id)
-    assert [case.standing for case in compare_with(file, run(2, FAILURE)).cases] == [Standing.BROKEN]
+    assert [case.standing for case in compare_with(file, run(2, FAILURE)).cases] == [Standing.SUSPECT]
     assert compare_with(kept, run(2, name="Returns")) is None
 
 
@@ -139,3 +139,12 @@ def test_cases_that_a_run_did_not_ask_are_left_out() -> None:
     assert compare_runs(whole, part).not_asked == (0, 2)
     assert compare_runs(part, whole).not_asked == (2, 0)
     assert compare_with(comparisons.baseline_of(part), whole).not_asked == (2, 0)
+
+
+def test_new_answers_of_several_runs_decide_about_suspect_cases() -> None:
+    again = comparisons.answers_in([run(3, FAILURE), run(4, FAILURE), *[run(5, FAILURE)] * 8])
+    assert again[1].failed == 10
+    found = compare_runs(run(1, PASS), run(2, FAILURE), again=again)
+    assert found.cases[0].standing is Standing.BROKEN
+    baseline = comparisons.baseline_of(run(1, PASS))
+    assert compare_with(baseline, run(2, FAILURE), again=again).cases == found.cases

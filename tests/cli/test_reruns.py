@@ -161,7 +161,7 @@ def test_a_rescored_run_keeps_the_policy_unless_options_change_it(evalmeta: Prog
 def test_a_run_is_compared_with_the_one_whose_answers_it_judges(evalmeta: Program) -> None:
     evalmeta("test", "run", "--wait")
     again = evalmeta("test", "rescore", FIRST, "--baseline", FIRST)
-    assert (again.code, "0 broken, 0 fixed, 0 still failing, 2 still passing" in again.out) == (0, True)
+    assert (again.code, "0 broken, 0 suspect, 0 still failing, 2 still passing" in again.out) == (0, True)
 
 
 @pytest.mark.parametrize(

@@ -1,6 +1,5 @@
 from __future__ import annotations
 
-import math
 from dataclasses import replace
 
 import pytest
@@ -8,107 +7,18 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from engine.builders import case_result, result
-from evalmeta.engine.statistics import collect, fisher, mcnemar, percentile, wilson
+from evalmeta.engine.intervals import clustered, wilson
+from evalmeta.engine.statistics import collect, percentile
 from evalmeta.model.generated_data import GeneratedData, Tokens
 from evalmeta.model.run import CaseResult, EarlierTurn, RunOptions, TestResult, Verdict
-from evalmeta.model.statistics import CaseCounts, Interval, Latency, Measure
+from evalmeta.model.statistics import CaseCounts, Latency, Measure, PassAtK
 
 PASS, FAILURE, ERROR, UNDECIDED = Verdict.PASS, Verdict.FAILURE, Verdict.ERROR, Verdict.UNDECIDED
-
-counts = st.integers(0, 60)
-trials = st.integers(1, 300).flatmap(lambda total: st.tuples(st.integers(0, total), st.just(total)))
 
 
 def answered(latency: float | None = None, *, tokens: Tokens | None = None, number: int = 1) -> CaseResult:
     generated = GeneratedData("Understood.", latency_ms=latency, tokens=tokens)
     return CaseResult(number, 1, "Where is it?", PASS, 0.0, 1.0, generated=generated)
-
-
-# R. G. Newcombe, "Two-sided confidence intervals for the single proportion", Statistics in Medicine 17
-# (1998), table I, method 3.
-@pytest.mark.parametrize(
-    ("passed", "total", "low", "high"),
-    [(81, 263, 0.2553, 0.3662), (15, 148, 0.0624, 0.1605), (0, 20, 0.0, 0.1611), (1, 29, 0.0061, 0.1718)],
-)
-def test_wilsons_interval_is_that_of_the_literature(passed: int, total: int, low: float, high: float) -> None:
-    assert wilson(passed, total) == pytest.approx((low, high), abs=5e-5)
-
-
-def test_of_no_trial_nothing_is_known() -> None:
-    assert wilson(0, 0) == Interval(0.0, 1.0)
-
-
-@given(trials)
-def test_an_interval_holds_the_share_and_stays_within_0_and_1(trial: tuple[int, int]) -> None:
-    low, high = wilson(*trial)
-    assert 0.0 <= low <= trial[0] / trial[1] <= high <= 1.0
-
-
-@given(trials)
-def test_the_interval_of_failures_mirrors_that_of_passes(trial: tuple[int, int]) -> None:
-    passed, total = trial
-    low, high = wilson(passed, total)
-    assert wilson(total - passed, total) == pytest.approx((1 - high, 1 - low))
-
-
-@given(trials)
-def test_more_confidence_is_a_wider_interval(trial: tuple[int, int]) -> None:
-    (low, high), (wider_low, wider_high) = wilson(*trial), wilson(*trial, confidence=0.99)
-    assert wider_low <= low
-    assert high <= wider_high
-
-
-# S. Siegel, "Nonparametric Statistics" (1956), table D, has the one-sided tails: 0.011 for 1 of 10, 0.004 for 0 of 8.
-# A. Agresti, "Categorical Data Analysis" (1990), p. 350, has 86 against 150, exact p by scipy (binomtest).
-@pytest.mark.parametrize(
-    ("fixed", "broken", "p"),
-    [(1, 9, 0.021484375), (0, 8, 0.0078125), (86, 150, 3.71593614e-5), (5, 5, 1.0), (0, 0, 1.0)],
-)
-def test_mcnemars_exact_test_is_the_sign_test_of_pairs_that_changed(fixed: int, broken: int, p: float) -> None:
-    assert mcnemar(fixed, broken) == pytest.approx(p, rel=1e-8)
-
-
-@given(counts, counts)
-def test_mcnemars_p_is_a_probability_and_knows_no_direction(fixed: int, broken: int) -> None:
-    assert 0.0 < mcnemar(fixed, broken) <= 1.0
-    assert mcnemar(fixed, broken) == mcnemar(broken, fixed)
-
-
-@given(counts, counts)
-def test_mcnemars_p_is_the_sum_of_exact_binomials(fixed: int, broken: int) -> None:
-    total = fixed + broken
-    exact = 2 * sum(math.comb(total, each) for each in range(min(fixed, broken) + 1)) / 2**total
-    assert mcnemar(fixed, broken) == pytest.approx(min(1.0, exact))
-
-
-# R. A. Fisher, "The Design of Experiments" (1935), the lady who tastes tea: 17/70 on one side, twice that on two.
-# The second is Fisher's of convictions among twins of criminals (1962), as in R; p by scipy (fisher_exact).
-@pytest.mark.parametrize(
-    ("first", "second", "p"),
-    [
-        ((3, 1), (1, 3), 34 / 70),
-        ((10, 2), (3, 15), 0.0005367241191),
-        ((8, 2), (1, 5), 0.03496503497),
-        ((0, 0), (3, 1), 1.0),
-    ],
-)
-def test_fishers_exact_test_is_that_of_the_literature(
-    first: tuple[int, int], second: tuple[int, int], p: float
-) -> None:
-    assert fisher(first, second) == pytest.approx(p, rel=1e-9)
-
-
-@given(counts, counts, counts, counts)
-def test_fishers_p_is_a_probability_and_knows_no_order(a: int, b: int, c: int, d: int) -> None:
-    p = fisher((a, b), (c, d))
-    assert 0.0 < p <= 1.0
-    assert fisher((c, d), (a, b)) == pytest.approx(p)
-    assert fisher((b, a), (d, c)) == pytest.approx(p)
-
-
-@given(counts, counts)
-def test_the_same_counts_differ_by_noise_alone(passed: int, failed: int) -> None:
-    assert fisher((passed, failed), (passed, failed)) == pytest.approx(1.0)
 
 
 # Hyndman and Fan's definition 1: the smallest number whose share of the sample is reached.
@@ -127,7 +37,8 @@ def test_cases_are_counted_over_iterations() -> None:
     found = collect([case_result(each, number=number) for number, each in verdicts], RunOptions(iterations=3))
     assert found.cases == (CaseCounts(1, "Where is it?", 1, 1, 1, 0), CaseCounts(2, "Where is it?", 1, 0, 0, 1))
     assert [each.number for each in found.flaky] == [1]
-    assert (found.interval, found.intervals) == (wilson(2, 3), (wilson(1, 2), wilson(1, 1)))
+    assert (found.interval, found.intervals) == (clustered(found.cases), (wilson(1, 2), wilson(1, 1)))
+    assert found.pass_at == (PassAtK(1, 0.75, 0.75, 2), PassAtK(2, 1.0, 0.0, 1))
 
 
 def test_what_nothing_could_judge_fails_where_the_run_is_strict() -> None:

@@ -7,12 +7,15 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from evalmeta.engine.comparison import compare
+from evalmeta.engine.confirmation import confirm
 from evalmeta.model.statistics import CaseCounts
 from evalmeta.report.comparison import comparison_json, comparison_lines, p_text
 from evalmeta.report.text import clean
 
 if TYPE_CHECKING:
     from evalmeta.model.statistics import FailOn
+
+    Answers = dict[int, CaseCounts]
 
 
 def case(number: int, passed: int = 1, failed: int = 0, errors: int = 0, undecided: int = 0) -> CaseCounts:
@@ -27,93 +30,117 @@ BEFORE = [case(1), case(2, 0, 1), case(3, 10), case(4), case(5), case(6), case(7
 AFTER = [case(1, 0, 1), case(2), case(3, 8, 2), case(4, 0, 0, 1), case(5, 0, 0, 0, 1), other(6, 0, 1), case(7)]
 
 
-def lines(before: list[CaseCounts], after: list[CaseCounts], *, fail_on: FailOn = "broken") -> list[str]:
-    compared = compare(before, after, name="Orders", labels=("4KB1", "4KB2"))
-    return [each.text for each in comparison_lines(compared, fail_on=fail_on)]
+def lines(
+    before: list[CaseCounts], after: list[CaseCounts], *, fail_on: FailOn = "significant", again: Answers | None = None
+) -> list[str]:
+    compared = compare(before, after, name="Orders", labels=("4KB1", "4KB2"), will_confirm=again is not None)
+    compared = confirm(compared, again) if again else compared
+    return [each.text for each in comparison_lines(compared, fail_on=fail_on, ask_again="Ask again: evalmeta ...")]
 
 
-def test_regressions_come_first_and_unchanged_cases_are_counted() -> None:
+def test_the_verdict_comes_first_then_what_changed() -> None:
     assert lines(BEFORE, AFTER) == [
-        "Orders: 4KB2 against 4KB1",
-        "  broken           1  1/1 -> 0/1       Question 1",
-        "  fixed            2  0/1 -> 1/1       Question 2",
+        "Orders: WORSE, 1 suspect, 1 passed before and ended in errors (4KB2 against 4KB1)",
+        "  pass rate 75 % before, 70 % now: chance could explain it (permutation test of 4 cases, p = 0.55)",
+        "  suspect          1  1/1 -> 0/1       Question 1",
+        "  maybe fixed      2  0/1 -> 1/1       Question 2",
         "  error            4  1/1 -> error     Question 4",
         "  undecided        5  1/1 -> undecided  Question 5",
         "  new              6  - -> 0/1         Another question",
         "  gone             6  1/1 -> -         Question 6",
         "  gone             9  1/1 -> -         Question 9",
         "  still passing    3  10/10 -> 8/10    (p = 0.47)  Question 3",
-        "  1 broken, 1 fixed, 0 still failing, 2 still passing, 1 new, 2 gone, 1 error, 1 undecided",
-        "  pass rate: 87.5 % before, 60 % now: could be noise (McNemar's exact test of 4 cases, p = 1)",
+        "  0 broken, 1 suspect, 1 maybe fixed, 0 still failing, 2 still passing, 1 new, 2 gone, 1 error, 1 undecided",
+        "  A suspect case passed before and fails now, but chance could explain it.",
+        "  Ask again: evalmeta ...",
     ]
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "verdict"),
+    [
+        ([case(1), case(2, 0, 1)], [case(1), case(2, 0, 1)], "no change"),
+        ([case(1, 5)], [case(1, 4, 1)], "no significant change"),
+        ([case(1, 0, 1), case(2)], [case(1), case(2)], "no significant change"),
+        ([case(1), case(2)], [case(1), case(2, 0, 1)], "not significantly worse, but 1 suspect"),
+        ([case(1, 9)], [case(1, 0, 9)], "WORSE, 1 broken"),
+        ([case(n) for n in range(9)], [case(n, 0, 1) for n in range(9)], "WORSE, 9 suspect"),
+        ([case(n, 0, 1) for n in range(9)], [case(n) for n in range(9)], "better"),
+        ([case(1)], [], "nothing to compare"),
+    ],
+)
+def test_the_verdict_is_short(before: list[CaseCounts], after: list[CaseCounts], verdict: str) -> None:
+    assert lines(before, after)[0] == f"Orders: {verdict} (4KB2 against 4KB1)"
+
+
+def test_a_strict_gate_calls_every_flip_worse() -> None:
+    assert lines([case(1)], [case(1, 0, 1)], fail_on="broken")[0] == "Orders: WORSE, 1 suspect (4KB2 against 4KB1)"
 
 
 def test_significant_changes_are_named_significant() -> None:
     numbers = range(1, 21)
     found = lines([case(number) for number in numbers], [other(number, 0, 1) for number in numbers])
-    assert found[-1].endswith("0 % now: significant at p < 0.05 (Fisher's exact test of 40 cases, p < 0.001)")
+    assert found[1] == "  pass rate 100 % before, 0 % now: significant (Fisher's exact test of 40 cases, p < 0.001)"
 
 
-def test_one_significant_case_is_named_at_the_end() -> None:
-    others = [case(number, 20) for number in range(2, 6)]
-    found = lines([case(1, 20), *others], [case(1, 0, 20), *others])
-    assert found[-1] == (
-        "  pass rate: 100 % before, 80 % now: case 1 changed significantly, "
-        "but the cases together did not (McNemar's exact test of 5 cases, p = 1)"
-    )
-    found = lines(
-        [case(number, 190, 10) for number in range(1, 13)], [case(number, 110, 90) for number in range(1, 13)]
-    )
-    numbers = ", ".join(map(str, range(1, 11)))
-    told = f"but cases {numbers} and 2 more changed significantly"
-    assert found[-1] == f"  100 % of the cases pass, as before, {told}"
-
-
-def test_flaky_cases_are_shown_when_their_rate_changed() -> None:
-    assert lines([case(1, 3, 2), case(2, 3, 2)], [case(1, 2, 3), case(2, 3, 2)])[1:] == [
-        "  flaky            1  3/5 -> 2/5       (p = 1)  Question 1",
-        "  0 broken, 0 fixed, 0 still failing, 0 still passing, 2 flaky",
-        "  pass rate: 100 % before, 50 % now: could be noise (McNemar's exact test of 2 cases, p = 1)",
+def test_unchanged_runs_do_not_mention_noise() -> None:
+    assert lines([case(1), case(2, 0, 1)], [case(1), case(2, 0, 1)])[1:] == [
+        "  pass rate 50 %, as before (2 cases)",
+        "  0 broken, 0 suspect, 1 still failing, 1 still passing",
     ]
 
 
-def test_too_few_iterations_are_reported_if_only_significant_changes_fail() -> None:
-    several, one = [case(number, 4) for number in range(1, 11)], [case(1)]
-    assert "  4 iterations cannot show that one case of 10 broke; run both with at least 6" in lines(
-        several, several, fail_on="significant"
-    )
-    assert "  1 iteration cannot show that a case broke; run both with at least 4" in lines(
-        one, one, fail_on="significant"
-    )
-    assert "cannot show" not in "".join(lines(several, several))
-    compared = compare(one, one, name="Orders", labels=("a", "b"))
+def test_flaky_cases_are_shown_when_their_rate_changed() -> None:
+    assert lines([case(1, 3, 2), case(2, 3, 2)], [case(1, 2, 3), case(2, 3, 2)])[2:] == [
+        "  flaky            1  3/5 -> 2/5       (p = 1)  Question 1",
+        "  0 broken, 0 suspect, 0 still failing, 0 still passing, 2 flaky",
+    ]
+
+
+def test_a_suspect_case_says_how_many_iterations_would_decide() -> None:
+    assert lines([case(1)], [case(1, 0, 1)])[-3:] == [
+        "  A suspect case passed before and fails now, but chance could explain it.",
+        "  1 iteration cannot show that a case broke; at least 4 in both runs can.",
+        "  Ask again: evalmeta ...",
+    ]
+    assert "cannot show" not in "".join(lines([case(1)], [case(1)]))
+    compared = compare([case(1)], [case(1)], name="Orders", labels=("a", "b"))
     assert comparison_json(compared, fail_on="broken")["iterationsNeeded"] == 4
+
+
+def test_a_confirmation_says_what_it_changed() -> None:
+    sides = [case(n, 5) for n in range(1, 4)], [case(n, 1, 4) for n in range(1, 4)]
+    found = lines(*sides, again={1: case(1, 0, 7), 2: case(2, 5), 3: case(3, 2, 5)})
+    assert found[0] == "Orders: WORSE, 1 broken, 1 suspect (4KB2 against 4KB1)"
+    assert found[2:5] == [
+        "  broken           1  5/5 -> 1/5, again 0/7  (p = 0.021)  Question 1",
+        "  suspect          3  5/5 -> 1/5, again 2/7  (p = 0.26)  Question 3",
+        "  back             2  5/5 -> 1/5, again 5/5  Question 2",
+    ]
+    assert "  3 cases flipped; after 5 to 7 more answers each: 1 broken, 1 back, 1 suspect" in found
+    once = lines([case(1)], [case(1, 0, 1)], again={1: case(1)})
+    assert once[-1] == "  1 case flipped; after 1 more answer: 0 broken, 1 back"
+
+
+def test_errors_beside_results_are_shown() -> None:
+    assert "1/1 + 2 errors" in lines([case(1)], [case(1, 1, 0, 2)])[2]
 
 
 def test_cases_that_were_not_asked_are_counted() -> None:
     whole, part = [case(number) for number in range(1, 4)], [case(1)]
     after = compare(whole, part, name="Orders", labels=("a", "b"), partial=(False, True))
     before = compare(part, whole[:2], name="Orders", labels=("a", "b"), partial=(True, False))
-    assert [line.text for line in comparison_lines(after)][2] == "  2 cases were not asked"
-    assert [line.text for line in comparison_lines(before)][2] == "  1 case was not asked before"
+    assert [line.text for line in comparison_lines(after)][-1] == "  2 cases were not asked"
+    assert [line.text for line in comparison_lines(before)][-1] == "  1 case was not asked before"
     assert comparison_json(after, fail_on="broken")["notAsked"] == {"before": 0, "after": 2}
-
-
-def test_unchanged_runs_do_not_mention_noise() -> None:
-    assert lines([case(1), case(2, 0, 1)], [case(1), case(2, 0, 1)])[1:] == [
-        "  0 broken, 0 fixed, 1 still failing, 1 still passing",
-        "  50 % of the cases pass, as before",
-    ]
-
-
-def test_a_run_without_judged_cases_cannot_be_compared() -> None:
-    assert lines([case(1)], [])[-1] == "  no case was judged in both runs, so there is nothing to compare"
 
 
 def test_colours_tell_worse_from_better() -> None:
     compared = compare(BEFORE, AFTER, name="Orders", labels=("a", "b"))
     styles = {line.text.split()[0]: line.style for line in comparison_lines(compared)}
-    assert [styles[word] for word in ("broken", "fixed", "new", "gone")] == ["worse", "better", "worse", "plain"]
+    assert [styles[word] for word in ("suspect", "maybe", "error", "new", "gone")] == [
+        *("worse", "better", "worse", "worse", "plain")
+    ]
 
 
 @pytest.mark.parametrize(("p", "text"), [(0.0004, "p < 0.001"), (0.0313, "p = 0.031"), (1.0, "p = 1")])
@@ -133,15 +160,22 @@ def test_json_has_every_case_with_its_counts() -> None:
     compared = compare(BEFORE, AFTER, name="Orders", labels=("4KB1", "4KB2"))
     found = comparison_json(compared, fail_on="broken")
     assert found["regression"] is True
-    assert found["passingShare"] == {"before": 0.875, "after": 0.6}
-    assert found["significance"] == {"test": "mcnemar", "pValue": 1.0, "cases": 4, "significant": False}
-    assert found["counts"]["gone"] == 2
+    assert found["significance"] == {
+        "test": "permutation",
+        "change": "worse",
+        "passRate": {"before": 0.75, "after": 0.7},
+        "pValue": pytest.approx(0.55, abs=0.01),
+        "cases": 4,
+        "significant": False,
+    }
+    assert (found["counts"]["gone"], found["counts"]["suspect"]) == (2, 1)
     assert found["cases"][0] == {
         "testNumber": 1,
         "utterance": "Question 1",
-        "standing": "broken",
+        "standing": "suspect",
         "before": {"passed": 1, "failed": 0, "errors": 0, "undecided": 0},
         "after": {"passed": 0, "failed": 1, "errors": 0, "undecided": 0},
+        "askedAgain": None,
         "pValue": None,
     }
     assert found["cases"][-1]["after"] is None

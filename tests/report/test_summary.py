@@ -37,7 +37,11 @@ def test_of_a_small_run_asked_once_nothing_is_said() -> None:
 def test_flaky_cases_are_named_with_what_they_passed() -> None:
     failed = Verdict.FAILURE
     found = lines(case(1), case(2), case(1, 2), case(2, 2, verdict=failed), options=REPEATED)
-    assert found == ["95 % confidence interval of the pass rate: 30.06 % to 95.44 %", "flaky: case 2 (passed 1 of 2)"]
+    assert found == [
+        "95 % confidence interval of the pass rate: 19.78 % to 97.33 %",
+        "of 2 answers to a case, at least one passes: 100 % (pass@2); all pass: 50 % (pass^2)",
+        "flaky: case 2 (passed 1 of 2)",
+    ]
 
 
 def test_many_flaky_cases_are_counted() -> None:
@@ -46,7 +50,7 @@ def test_many_flaky_cases_are_counted() -> None:
         for number in range(1, 23)
         for place, verdict in ((1, Verdict.PASS), (2, Verdict.FAILURE))
     ]
-    assert lines(*found, options=REPEATED)[1].endswith(", 20 (passed 1 of 2) and 2 more")
+    assert lines(*found, options=REPEATED)[2].endswith(", 20 (passed 1 of 2) and 2 more")
 
 
 def test_iterations_that_decided_nothing_have_no_interval() -> None:

@@ -6,6 +6,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, NamedTuple
 
 from evalmeta.engine.comparison import compare
+from evalmeta.engine.confirmation import confirm
 from evalmeta.engine.statistics import collect
 from evalmeta.errors import NotFound, Suggestion, UsageError
 from evalmeta.model.registry import EVALUATION_DEFINITION, type_of_run
@@ -121,30 +122,45 @@ def baseline_of(run: Run) -> Baseline:
     return Baseline(run.id, {name_of(run): statistics_of(run).cases}, is_partial(run))
 
 
-def compare_with(baseline: Baseline, run: Run) -> Comparison | None:
-    """Compare a run with a baseline; return None if its test is not in the baseline."""
+def compare_with(baseline: Baseline, run: Run, *, again: Mapping[int, CaseCounts] | None = None) -> Comparison | None:
+    """Compare a run with a baseline; return None if its test is not in the baseline.
+
+    `again` has new answers to suspect cases, by case number, or will have them; None if these are not asked again.
+    """
     before = baseline.tests.get(name_of(run))
     if before is None:
         return None
-    return compare(
+    first = compare(
         before,
         statistics_of(run).cases,
         name=name_of(run),
         labels=(baseline.label, run.id),
         partial=(baseline.is_partial, is_partial(run)),
+        will_confirm=again is not None,
     )
+    return confirm(first, again) if again else first
 
 
-def compare_runs(before: Run, after: Run) -> Comparison:
-    """Compare two runs, of the same test or of two tests."""
+def compare_runs(before: Run, after: Run, *, again: Mapping[int, CaseCounts] | None = None) -> Comparison:
+    """Compare two runs, of the same test or of two tests; `again` has new answers to suspect cases."""
     names = [name_of(each) for each in (before, after)]
-    return compare(
+    first = compare(
         statistics_of(before).cases,
         statistics_of(after).cases,
         name=" and ".join(dict.fromkeys(names)),
         labels=(before.id, after.id),
         partial=(is_partial(before), is_partial(after)),
+        will_confirm=again is not None,
     )
+    return confirm(first, again) if again else first
+
+
+def answers_in(runs: Iterable[Run]) -> dict[int, CaseCounts]:
+    """Return the counts of all answers in several runs of a test, by case number."""
+    found: dict[int, CaseCounts] = {}
+    for each in (case for run in runs for case in statistics_of(run).cases):
+        found[each.number] = each + found[each.number] if each.number in found else each
+    return found
 
 
 def save_baseline(path: Path, runs: Iterable[Run]) -> SavedBaseline:

@@ -176,7 +176,9 @@ case_options = option_group("selection", CaseSelection, _SELECTION)
 
 
 # Their effect is on what is reported of finished runs, or on the exit code.
-_NEED_RESULTS: Final = frozenset({"output_dir", "result_format", "baseline", "fail_on", "min_pass_rate", "undecided"})
+_NEED_RESULTS: Final = frozenset(
+    {"output_dir", "result_format", "baseline", "confirm", "fail_on", "min_pass_rate", "undecided"}
+)
 
 
 def results_need_wait(command: Command) -> Command:

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from statistics import fmean
 from typing import TYPE_CHECKING, Final
 
-from evalmeta.engine.statistics import fisher, mcnemar
+from evalmeta.engine.significance import CaseTests, Table, fisher_worse, permutation_worse
 from evalmeta.model.statistics import (
     SIGNIFICANCE_LEVEL,
     CaseComparison,
@@ -13,7 +14,7 @@ from evalmeta.model.statistics import (
     Shortage,
     Significance,
     Standing,
-    flips,
+    change_of,
 )
 
 if TYPE_CHECKING:
@@ -21,13 +22,18 @@ if TYPE_CHECKING:
 
     from evalmeta.model.statistics import CaseCounts
 
+# All cases together are one test, and the cases one by one are another.
+_TESTS: Final = 2
 _MIN_ITERATIONS: Final = 2
+# Means of equal rates may differ in the last digits.
+_DIGITS: Final = 12
 _STANDINGS: Final = {
     (True, True): Standing.STILL_PASSING,
-    (True, False): Standing.BROKEN,
-    (False, True): Standing.FIXED,
+    (True, False): Standing.SUSPECT,
+    (False, True): Standing.MAYBE_FIXED,
     (False, False): Standing.STILL_FAILING,
 }
+_PROVEN: Final = {"worse": Standing.BROKEN, "better": Standing.FIXED}
 
 
 def compare(
@@ -37,12 +43,14 @@ def compare(
     name: str,
     labels: tuple[str, str],
     partial: tuple[bool, bool] = (False, False),
+    will_confirm: bool = False,
 ) -> Comparison:
     """Compare the cases of two runs of the test `name`.
 
-    If at least half of the cases of the smaller run are in both runs, McNemar's test compares the pairs. Otherwise
-    Fisher's test compares how many cases passed in each run. `labels` are the names of both runs. `partial` says
+    If at least half of the cases of the smaller run are in both runs, a permutation test compares the pairs. Otherwise
+    Fisher's exact test compares how many cases passed in each run. `labels` are the names of both runs. `partial` says
     whether each run only sent some of its cases; cases with numbers that a partial run does not have are ignored.
+    With `will_confirm`, half of the significance level is left to the confirmation, so p-values are twice as large.
     """
     before, after, not_asked = _without_unsent(before, after, partial)
     cases = []
@@ -50,9 +58,11 @@ def compare(
         case = new or old
         number, utterance = (case.number, case.utterance) if case else (0, "")
         cases.append(CaseComparison(_standing(old, new), number, utterance, old, new))
-    cases = _with_p_values(cases)
-    significance = _significance(before, after, cases)
-    return Comparison(name, *labels, tuple(cases), significance, _shortage(cases), not_asked)
+    stages = 2 if will_confirm else 1
+    significance = _significance(before, after, cases, stages=stages)
+    shortage = _shortage(cases, stages=stages)
+    tested = tuple(_with_p_values(cases, stages=stages))
+    return Comparison(name, *labels, tested, significance, shortage, not_asked)
 
 
 def _without_unsent(
@@ -96,68 +106,103 @@ def pair_cases(
 def _standing(before: CaseCounts | None, after: CaseCounts | None) -> Standing:
     if before is None or after is None:
         return Standing.NEW if before is None else Standing.GONE
+    if after.has_mostly_errors:
+        return Standing.ERROR
     if before.passes is None or after.passes is None:
         has_error = any(each.passes is None and each.errors for each in (before, after))
         return Standing.ERROR if has_error else Standing.UNDECIDED
+    if before.is_flaky and after.is_flaky:
+        return Standing.FLAKY
     return _STANDINGS[before.passes, after.passes]
 
 
-def _with_p_values(cases: list[CaseComparison]) -> list[CaseComparison]:
-    """Return cases with p-values, corrected for the number of tested cases (Bonferroni).
-
-    A case is flaky if both runs have mixed iterations whose rates do not differ significantly.
-    """
-    p_values = [_p_value(each) for each in cases]
-    tested = sum(each is not None for each in p_values)
-    compared = []
-    for case, p_value in zip(cases, p_values, strict=True):
-        if p_value is None:
-            compared.append(case)
+def _with_p_values(cases: Sequence[CaseComparison], *, stages: int) -> Iterator[CaseComparison]:
+    """Yield the cases with corrected p-values; those whose rate changed significantly are broken or fixed."""
+    tables = [_table(each) for each in cases]
+    tested = [each for each in tables if each is not None]
+    worse = iter(CaseTests(tested).corrected())
+    better = iter(CaseTests(each.mirrored for each in tested).corrected())
+    for case, table in zip(cases, tables, strict=True):
+        if table is None:
+            yield case
             continue
-        corrected = replace(case, p_value=min(1.0, p_value * tested))
-        is_mixed = all(each is not None and each.is_flaky for each in (case.before, case.after))
-        is_flaky = is_mixed and not corrected.is_significant
-        compared.append(replace(corrected, standing=Standing.FLAKY) if is_flaky else corrected)
-    return compared
+        fell, rose = next(worse), next(better)
+        if not _is_repeated(case):
+            yield case
+            continue
+        p_value = min(1.0, stages * _TESTS * (rose if case.change == "better" else fell))
+        found = replace(case, p_value=1.0 if case.change == "same" else p_value)
+        yield replace(found, standing=_PROVEN[case.change]) if found.is_significant else found
 
 
-def _p_value(case: CaseComparison) -> float | None:
-    """Return the p-value of a case's iterations, None if there is only one on each side or if they are averaged."""
-    if case.before is None or case.after is None or case.before.is_averaged or case.after.is_averaged:
+def _table(case: CaseComparison) -> Table | None:
+    """Return the answers that are compared; None if a run did not decide the case.
+
+    Iterations that are averaged are one observation, so the other run counts by its majority.
+    """
+    before, after = case.before, case.after
+    if case.standing is Standing.ERROR or before is None or after is None or not (before.decided and after.decided):
         return None
-    decided = case.before.decided, case.after.decided
-    if min(decided) < 1 or max(decided) == 1:
-        return None
-    return fisher((case.before.passed, case.before.failed), (case.after.passed, case.after.failed))
+    if before.is_averaged or after.is_averaged:
+        return Table(*(int(each) for side in (before, after) for each in (side.passes is True, not side.passes)))
+    return Table(before.passed, before.failed, after.passed, after.failed)
 
 
-def _shortage(cases: Sequence[CaseComparison]) -> Shortage | None:
-    """Return how many iterations are missing to show that one case broke completely, None if they are enough."""
-    pairs = [(each.before.decided, each.after.decided) for each in cases if each.before and each.after]
-    pairs = [each for each in pairs if min(each)]
-    if not pairs or any(each.is_significant for each in cases):
+def _is_repeated(case: CaseComparison) -> bool:
+    """Return whether one of the runs has several observations of the case."""
+    sides = [each for each in (case.before, case.after) if each]
+    return not any(each.is_averaged for each in sides) and max(each.decided for each in sides) > 1
+
+
+def _shortage(cases: Sequence[CaseComparison], *, stages: int) -> Shortage | None:
+    """Return how many iterations are missing to show that one case broke completely, None if they are enough.
+
+    Cases that always passed or always failed in both runs do not add to the correction for many cases.
+    """
+    tables = [table for each in cases if (table := _table(each))]
+    if not tables:
         return None
-    tested = sum(each.p_value is not None for each in cases) or len(pairs)
+    mixed = sum(0 < each.passed_before + each.passed < sum(each) for each in tables)
+    tests = stages * _TESTS * max(1, mixed)
+    iterations = max(min(each.passed_before + each.failed_before, each.passed + each.failed) for each in tables)
     needed = _MIN_ITERATIONS
-    while fisher((needed, 0), (0, needed)) * tested >= SIGNIFICANCE_LEVEL:
+    while fisher_worse(Table(needed, 0, 0, needed)) * tests >= SIGNIFICANCE_LEVEL:
         needed += 1
-    lowest = min(fisher((first, 0), (0, second)) for first, second in set(pairs))
-    if lowest * tested < SIGNIFICANCE_LEVEL:
-        return None
-    return Shortage(max(map(min, pairs)), tested, needed)
+    return Shortage(iterations, len(tables), needed) if iterations < needed else None
 
 
 def _significance(
-    before: Sequence[CaseCounts], after: Sequence[CaseCounts], cases: Sequence[CaseComparison]
+    before: Sequence[CaseCounts], after: Sequence[CaseCounts], cases: Sequence[CaseComparison], *, stages: int
 ) -> Significance | None:
-    pairs = [(each.before, each.after) for each in cases if each.before and each.after]
+    pairs = [each for each in cases if each.before and each.after]
     if 2 * len(pairs) >= min(len(before), len(after)):
-        decided = sum(bool(old.decided and new.decided) for old, new in pairs)
-        return Significance("mcnemar", mcnemar(*flips(cases)), decided) if decided else None
-    first, second = _pass_counts(before), _pass_counts(after)
-    if not sum(first) or not sum(second):
+        return together(pairs, stages=stages)
+    table = Table(*_pass_counts(before), *_pass_counts(after))
+    if not (table.passed_before + table.failed_before and table.passed + table.failed):
         return None
-    return Significance("fisher", fisher(first, second), sum(first) + sum(second))
+    rates = _rates([table])
+    p_value = fisher_worse(table.mirrored if change_of(*rates) == "better" else table)
+    return Significance("fisher", min(1.0, stages * p_value), sum(table), rates)
+
+
+def together(cases: Sequence[CaseComparison], *, stages: int) -> Significance | None:
+    """Return the significance of the change of all cases together; None if no case was decided in both runs."""
+    tables = [table for each in cases if (table := _table(each))]
+    if not tables:
+        return None
+    rates = _rates(tables)
+    change = change_of(*rates)
+    seen = [each.mirrored for each in tables] if change == "better" else tables
+    p_value = permutation_worse(seen)
+    corrected = min(1.0, stages * (p_value + CaseTests(seen).share(p_value)))
+    return Significance("permutation", 1.0 if change == "same" else corrected, len(tables), rates)
+
+
+def _rates(tables: Sequence[Table]) -> tuple[float, float]:
+    """Return the mean of the cases' pass rates, before and now."""
+    before = fmean(each.passed_before / (each.passed_before + each.failed_before) for each in tables)
+    now = fmean(each.passed / (each.passed + each.failed) for each in tables)
+    return round(before, _DIGITS), round(now, _DIGITS)
 
 
 def _pass_counts(cases: Iterable[CaseCounts]) -> tuple[int, int]:

@@ -1,10 +1,7 @@
-"""The numbers of a run: its summary, and statistics with intervals, exact tests and percentiles.
+"""The numbers of a run: its summary, and statistics with intervals and percentiles.
 
-Sources: E. B. Wilson, "Probable inference, the law of succession, and statistical inference", JASA 22 (1927), for the
-interval; Q. McNemar, "Note on the sampling error of the difference between correlated proportions or percentages",
-Psychometrika 12 (1947), in its exact form, the sign test of the discordant pairs; R. A. Fisher, "The Design of
-Experiments" (1935), section 11, for the exact test; R. J. Hyndman and Y. Fan, "Sample quantiles in statistical
-packages", The American Statistician 50 (1996), definition 1, for percentiles.
+Source of the percentiles: R. J. Hyndman and Y. Fan, "Sample quantiles in statistical packages", The American
+Statistician 50 (1996), definition 1.
 """
 
 from __future__ import annotations
@@ -12,9 +9,9 @@ from __future__ import annotations
 import math
 from array import array
 from collections import Counter
-from statistics import NormalDist
 from typing import TYPE_CHECKING, Final
 
+from evalmeta.engine.intervals import clustered, pass_at_k, wilson
 from evalmeta.model.aggregation import AveragedCases, counted_verdict
 from evalmeta.model.generated_data import Tokens
 from evalmeta.model.run import Summary, Verdict
@@ -26,11 +23,8 @@ if TYPE_CHECKING:
     from evalmeta.model.generated_data import GeneratedData
     from evalmeta.model.run import CaseResult, RunOptions
 
-_CONFIDENCE: Final = 0.95
 _TOLERANCE: Final = 1e-9
 _INDEX: Final = {Verdict.PASS: 0, Verdict.FAILURE: 1, Verdict.ERROR: 2, Verdict.UNDECIDED: 3}
-# Equally likely tables may differ in the last digits.
-_AS_LIKELY: Final = 1 + 1e-7
 
 
 def summarise(cases: Iterable[CaseResult], options: RunOptions) -> Summary:
@@ -136,20 +130,20 @@ class _Collector:
 
     def statistics(self) -> RunStatistics:
         cases = tuple(self._cases())
-        passed, decided = sum(each.passed for each in cases), sum(each.decided for each in cases)
         latencies = array("d", sorted(self._latencies))
         return RunStatistics(
             cases=cases,
             intervals=tuple(
                 None if _is_one_observation(each) else _interval(each.passed, each.decided) for each in cases
             ),
-            interval=None if any(map(_is_one_observation, cases)) else _interval(passed, decided),
+            interval=None if any(map(_is_one_observation, cases)) else clustered(cases),
             latency=Latency(*(percentile(latencies, share) for share in (0.5, 0.9, 0.95, 0.99))) if latencies else None,
             timed=len(latencies),
             tokens=Tokens(self._input, self._output) if self._with_tokens else None,
             answers=self._answers,
             told_tokens=self._with_tokens,
             measures=tuple(Measure(name, total / count, count) for name, (total, count) in self._measures.items()),
+            pass_at=pass_at_k(cases),
         )
 
     def _cases(self) -> Iterator[CaseCounts]:
@@ -173,57 +167,6 @@ def _is_one_observation(case: CaseCounts) -> bool:
 
 def _interval(passed: int, decided: int) -> Interval | None:
     return wilson(passed, decided) if decided else None
-
-
-def wilson(passed: int, total: int, confidence: float = _CONFIDENCE) -> Interval:
-    """Return Wilson's score interval of a proportion, without continuity correction; 0 to 1 if `total` is 0.
-
-    With p = passed / total and z the normal quantile of the confidence, the centre is (p + z²/2n) / (1 + z²/n), and
-    the interval extends z √(p(1-p)/n + z²/4n²) / (1 + z²/n) to both sides.
-    """
-    if not total:
-        return Interval(0.0, 1.0)
-    share, z = passed / total, NormalDist().inv_cdf((1 + confidence) / 2)
-    spread = z * math.sqrt(share * (1 - share) / total + (z / (2 * total)) ** 2)
-    centre, scale = share + z * z / (2 * total), 1 + z * z / total
-    low = (centre - spread) / scale if passed else 0.0
-    high = (centre + spread) / scale if passed < total else 1.0
-    return Interval(max(0.0, min(low, share)), min(1.0, max(high, share)))
-
-
-def mcnemar(fixed: int, broken: int) -> float:
-    """Return the two-sided p-value of McNemar's exact test.
-
-    If changes in both directions were equally likely, `fixed` of the fixed + broken pairs would be binomial with
-    probability 1/2; p is twice its smaller tail, at most 1.
-    """
-    total = fixed + broken
-    tail = math.fsum(
-        math.exp(_log_choose(total, count) - total * math.log(2)) for count in range(min(fixed, broken) + 1)
-    )
-    return min(1.0, 2 * tail)
-
-
-def fisher(first: tuple[int, int], second: tuple[int, int]) -> float:
-    """Return the two-sided p-value of Fisher's exact test of two (passed, failed) counts.
-
-    It is the sum of the hypergeometric probabilities of all tables with the same margins that are not likelier than
-    the observed one.
-    """
-    passed, size, other = first[0] + second[0], sum(first), sum(second)
-    all_tables = _log_choose(size + other, passed)
-
-    def likelihood(count: int) -> float:
-        return math.exp(_log_choose(size, count) + _log_choose(other, passed - count) - all_tables)
-
-    observed = likelihood(first[0]) * _AS_LIKELY
-    tables = map(likelihood, range(max(0, passed - other), min(passed, size) + 1))
-    return min(1.0, math.fsum(each for each in tables if each <= observed))
-
-
-def _log_choose(total: int, count: int) -> float:
-    """Return the logarithm of a binomial coefficient, which may be too large for a float."""
-    return math.lgamma(total + 1) - math.lgamma(count + 1) - math.lgamma(total - count + 1)
 
 
 def percentile(ordered: Sequence[float], share: float) -> float:

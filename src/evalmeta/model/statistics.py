@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import StrEnum
 from typing import TYPE_CHECKING, Final, Literal, NamedTuple
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
-
     from evalmeta.model.generated_data import Tokens
 
 
@@ -17,6 +15,21 @@ class Interval(NamedTuple):
 
     low: float
     high: float
+
+
+class PassAtK(NamedTuple):
+    """The estimated chances of k answers to the same case, 0 to 1.
+
+    Attributes:
+        any_passes: at least one of k answers passes (pass@k).
+        all_pass: all k answers pass (pass^k).
+        cases: the number of cases with at least k decided answers.
+    """
+
+    k: int
+    any_passes: float
+    all_pass: float
+    cases: int
 
 
 class Latency(NamedTuple):
@@ -53,6 +66,16 @@ class CaseCounts:
     undecided: int = 0
     is_averaged: bool = False
 
+    def __add__(self, other: CaseCounts) -> CaseCounts:
+        """Return the counts of this case with those of more answers to it."""
+        return replace(
+            self,
+            passed=self.passed + other.passed,
+            failed=self.failed + other.failed,
+            errors=self.errors + other.errors,
+            undecided=self.undecided + other.undecided,
+        )
+
     @property
     def decided(self) -> int:
         """Return in how many iterations the case passed or failed."""
@@ -69,6 +92,11 @@ class CaseCounts:
         return self.passed > self.failed if self.decided else None
 
     @property
+    def has_mostly_errors(self) -> bool:
+        """Return whether the case ended in errors in more iterations than it passed or failed."""
+        return self.errors > self.decided
+
+    @property
     def is_flaky(self) -> bool:
         """Return whether the case passed in some iterations and failed in others."""
         return bool(self.passed and self.failed)
@@ -81,13 +109,15 @@ class RunStatistics:
     Attributes:
         cases: counts of each case, in order of number.
         intervals: the 95 % confidence interval of each case's pass rate, in the same order; None if it was not decided.
-        interval: the same for the run's pass rate; None if cases are averaged over several iterations.
+        interval: the same for the run's pass rate, clustered by case; None if cases are averaged over several
+            iterations.
         latency: the latency of answers; None if it is unknown.
         timed: the number of answers with a known latency.
         tokens: the sums over the answers that report tokens; None means unknown.
         answers: the number of answers.
         told_tokens: the number of answers that report tokens.
         measures: the means of results that are measured and not judged, in the order of their first results.
+        pass_at: pass@k and pass^k for k from 1 to the number of iterations; empty if every case counts by its mean.
     """
 
     cases: tuple[CaseCounts, ...]
@@ -99,6 +129,7 @@ class RunStatistics:
     answers: int
     told_tokens: int
     measures: tuple[Measure, ...] = ()
+    pass_at: tuple[PassAtK, ...] = ()
 
     @property
     def flaky(self) -> tuple[CaseCounts, ...]:
@@ -107,20 +138,27 @@ class RunStatistics:
 
 
 FailOn = Literal["broken", "significant"]
+Change = Literal["worse", "better", "same"]
 
-# A difference is significant if its p-value is lower.
+# A difference is significant if its corrected p-value is lower.
 SIGNIFICANCE_LEVEL: Final = 0.05
 
 
 class Standing(StrEnum):
     """The change of a case between two runs; a case passes if it passed in more than half of its decided iterations.
 
-    FLAKY: the case passed in some iterations and failed in others in both runs, and the rates do not differ
-    significantly. ERROR and UNDECIDED: one of the runs did not decide the case, because of errors or otherwise.
+    BROKEN and FIXED: its pass rate fell or rose significantly. SUSPECT and MAYBE_FIXED: it passed and now fails, or the
+    reverse, but chance could explain that. BACK: it was suspect, and passed when it was asked again. FLAKY: it passed
+    in some iterations and failed in others in both runs, and the rates do not differ significantly. ERROR: it ended in
+    errors in one of the runs, now in more iterations than it passed or failed. UNDECIDED: one of the runs did not
+    decide it for other reasons.
     """
 
     BROKEN = "broken"
+    SUSPECT = "suspect"
+    BACK = "back"
     FIXED = "fixed"
+    MAYBE_FIXED = "maybe fixed"
     STILL_FAILING = "still failing"
     STILL_PASSING = "still passing"
     FLAKY = "flaky"
@@ -138,8 +176,9 @@ class CaseComparison:
         number: the number now, or before if the case was removed.
         before: the counts before; None for a new case.
         after: the counts now; None for a removed case.
-        p_value: the p-value of the difference of its pass rates (Fisher's exact test), times the number of tested cases
-            (Bonferroni), at most 1; None if neither run has iterations.
+        p_value: the one-sided p-value of the change of its pass rate, corrected for the number of tests; None if
+            neither run has iterations. If the case was asked again, that of the new answers.
+        again: the counts of the answers that confirm or refute that it broke; None if it was not asked again.
     """
 
     standing: Standing
@@ -148,12 +187,13 @@ class CaseComparison:
     before: CaseCounts | None
     after: CaseCounts | None
     p_value: float | None = None
+    again: CaseCounts | None = None
 
     @property
-    def rate_changed(self) -> bool:
-        """Return whether both runs decided the case, with different pass rates."""
-        rates = [None if each is None else each.pass_rate for each in (self.before, self.after)]
-        return None not in rates and rates[0] != rates[1]
+    def change(self) -> Change:
+        """Return how its pass rate changed; `same` if one of the runs did not decide it."""
+        before, after = (None if each is None else each.pass_rate for each in (self.before, self.after))
+        return "same" if before is None or after is None else change_of(before, after)
 
     @property
     def is_significant(self) -> bool:
@@ -162,22 +202,43 @@ class CaseComparison:
 
     @property
     def is_new_failure(self) -> bool:
-        """Return whether the case is new and fails."""
-        return self.before is None and self.after is not None and self.after.passes is False
+        """Return whether the case fails, and was never judged before."""
+        known = self.before is not None and self.before.passes is not None
+        return not known and self.after is not None and self.after.passes is False
+
+    @property
+    def is_lost(self) -> bool:
+        """Return whether the case passed before and now ends in errors."""
+        if self.standing is not Standing.ERROR or self.before is None or self.after is None:
+            return False
+        return self.before.passes is True and not self.before.has_mostly_errors
+
+    @property
+    def is_unconfirmed(self) -> bool:
+        """Return whether it is suspect, and was asked again with no other result than errors."""
+        return self.standing is Standing.SUSPECT and bool(self.again and self.again.errors and not self.again.decided)
 
 
 @dataclass(frozen=True, slots=True)
 class Significance:
-    """The significance of a difference.
+    """The significance of the change of all cases together.
 
     Attributes:
-        test: `mcnemar` for the same cases before and after, `fisher` for different ones.
+        test: `permutation` for the same cases before and after, `fisher` for different ones.
+        p_value: the one-sided p-value, corrected for the tests of single cases.
         cases: the number of tested cases; of both runs together for `fisher`.
+        rates: the mean pass rate of these cases, before and after, 0 to 1.
     """
 
-    test: Literal["mcnemar", "fisher"]
+    test: Literal["permutation", "fisher"]
     p_value: float
     cases: int
+    rates: tuple[float, float]
+
+    @property
+    def change(self) -> Change:
+        """Return how the pass rate changed."""
+        return change_of(*self.rates)
 
     @property
     def is_significant(self) -> bool:
@@ -189,7 +250,6 @@ class Shortage(NamedTuple):
     """Too few iterations: a case that always passed before and always fails now would not be significant.
 
     Attributes:
-        cases: the number of cases for which p-values are corrected.
         needed: the iterations that both runs need.
     """
 
@@ -218,45 +278,35 @@ class Comparison:
     shortage: Shortage | None = None
     not_asked: tuple[int, int] = (0, 0)
 
-    def of(self, standing: Standing) -> tuple[CaseComparison, ...]:
-        """Return the cases with a standing."""
-        return tuple(each for each in self.cases if each.standing is standing)
+    def of(self, *standings: Standing) -> tuple[CaseComparison, ...]:
+        """Return the cases with one of these standings."""
+        return tuple(each for each in self.cases if each.standing in standings)
 
     @property
-    def rates(self) -> tuple[float | None, float | None]:
-        """Return the share of cases that pass, before and after; None if none was decided."""
-        return _share(each.before for each in self.cases), _share(each.after for each in self.cases)
+    def lost(self) -> tuple[CaseComparison, ...]:
+        """Return the cases that passed before and now end in errors."""
+        return tuple(each for each in self.cases if each.is_lost)
+
+    @property
+    def is_significantly(self) -> Change:
+        """Return how all cases together changed significantly; `same` if they did not."""
+        significance = self.significance
+        return significance.change if significance and significance.is_significant else "same"
 
     def is_regression(self, fail_on: FailOn) -> bool:
         """Return whether the test became worse.
 
-        For `broken`, one case that passed and now fails is enough. For `significant`, the difference of all cases
-        together, or of the pass rate of one case, must be significant.
+        A broken case is a regression, and so is one that passed and now ends in errors. For `significant`, a
+        significant fall of all cases together is one too; for `broken`, each case that passed and now fails, unless it
+        passed when it was asked again.
         """
-        if fail_on == "broken":
-            return bool(self.of(Standing.BROKEN))
-        return self._is_worse() or any(
-            (case.after.pass_rate or 0.0) < (case.before.pass_rate or 0.0)
-            for case in self.cases
-            if case.is_significant and case.before and case.after
-        )
-
-    def _is_worse(self) -> bool:
-        if self.significance is None or not self.significance.is_significant:
-            return False
-        if self.significance.test == "mcnemar":
-            up, down = flips(self.cases)
-            return down > up
-        before, after = self.rates
-        return (after or 0.0) < (before or 0.0)
+        if self.lost or self.of(Standing.BROKEN):
+            return True
+        return bool(self.of(Standing.SUSPECT)) if fail_on == "broken" else self.is_significantly == "worse"
 
 
-def flips(cases: Iterable[CaseComparison]) -> tuple[int, int]:
-    """Return the number of cases that failed and now pass, and that passed and now fail; flaky ones by majority."""
-    sides = [(each.before.passes, each.after.passes) for each in cases if each.before and each.after]
-    return sides.count((False, True)), sides.count((True, False))
-
-
-def _share(sides: Iterable[CaseCounts | None]) -> float | None:
-    passes = [each.passes for each in sides if each is not None and each.passes is not None]
-    return sum(passes) / len(passes) if passes else None
+def change_of(before: float, after: float) -> Change:
+    """Return how a pass rate changed."""
+    if before == after:
+        return "same"
+    return "worse" if after < before else "better"

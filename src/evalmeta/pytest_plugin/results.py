@@ -18,6 +18,7 @@ from evalmeta.errors import ProjectError
 from evalmeta.model.run import CaseResult, RunOptions, Verdict
 from evalmeta.model.statistics import CaseCounts
 from evalmeta.report.comparison import comparison_lines
+from evalmeta.report.comparison import verdict as comparison_verdict
 from evalmeta.report.text import and_more, clean, count, escape_unsafe, one_line, percent
 from evalmeta.store.history import read_baseline
 
@@ -105,7 +106,7 @@ class SessionResults:
         after = evaluation.case_counts()
         comparison = compare(before, after, name=evaluation.name, labels=(label, "this session"), partial=(False, True))
         _, *lines = comparison_lines(comparison)
-        return [f"in {label}: {rate}", *(line.text for line in lines)]
+        return [f"in {label}: {rate}; {comparison_verdict(comparison)}", *(line.text for line in lines)]
 
     def write_report(self, folder: Path) -> Path:
         """Write a report `evalmeta-20260212T054708.966000Z.json`, named by the time in UTC, and return its path.

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Final, Literal, NamedTuple
 
 from evalmeta.model.difference import ChangeKind
 from evalmeta.model.statistics import Standing
-from evalmeta.report.text import and_more, count, one_line, percent, quote, wrap
+from evalmeta.report.text import count, one_line, percent, quote, wrap
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -17,13 +17,21 @@ if TYPE_CHECKING:
 
 
 Style = Literal["title", "plain", "worse", "better", "old", "new"]
-_ALWAYS_COUNTED: Final = (Standing.BROKEN, Standing.FIXED, Standing.STILL_FAILING, Standing.STILL_PASSING)
-_SHOWN: Final = (Standing.BROKEN, Standing.FIXED, Standing.ERROR, Standing.UNDECIDED, Standing.NEW, Standing.GONE)
+_ALWAYS_COUNTED: Final = (Standing.BROKEN, Standing.SUSPECT, Standing.STILL_FAILING, Standing.STILL_PASSING)
+_SHOWN: Final = (
+    *(Standing.BROKEN, Standing.SUSPECT, Standing.BACK, Standing.FIXED, Standing.MAYBE_FIXED),
+    *(Standing.ERROR, Standing.UNDECIDED, Standing.NEW, Standing.GONE),
+)
 _SHOWN_WHEN_CHANGED: Final = (Standing.FLAKY, Standing.STILL_FAILING, Standing.STILL_PASSING)
-_SHOWN_NUMBERS: Final = 10
-_STYLES: Final[dict[Standing, Style]] = {Standing.BROKEN: "worse", Standing.FIXED: "better"}
+_STYLES: Final[dict[Standing, Style]] = {
+    Standing.BROKEN: "worse",
+    Standing.SUSPECT: "worse",
+    Standing.FIXED: "better",
+    Standing.MAYBE_FIXED: "better",
+}
+_AFTER_CONFIRMATION: Final = (Standing.BROKEN, Standing.BACK, Standing.SUSPECT)
 _STANDING_CHARS: Final = max(map(len, Standing))
-_TESTS: Final = {"mcnemar": "McNemar's exact test", "fisher": "Fisher's exact test"}
+_TESTS: Final = {"permutation": "permutation test", "fisher": "Fisher's exact test"}
 _SMALLEST_P: Final = 0.001
 
 
@@ -34,38 +42,59 @@ class StyledLine(NamedTuple):
     text: str
 
 
-def comparison_lines(comparison: Comparison, *, fail_on: FailOn = "broken") -> Iterator[StyledLine]:
-    """Yield the lines of a comparison: a title, each case that changed, the counts, and the conclusion.
+def comparison_lines(
+    comparison: Comparison, *, fail_on: FailOn = "significant", ask_again: str = ""
+) -> Iterator[StyledLine]:
+    """Yield the lines of a comparison: the verdict, the pass rates, each case that changed, and the counts.
 
-    With `fail_on="significant"`, a line warns if there are too few iterations to show a change.
+    `ask_again` says how to ask suspect cases again; it is shown if there are any.
     """
-    title = f"{comparison.name}: {comparison.after} against {comparison.before}"
-    yield StyledLine("title", one_line(title, chars=400))
+    labels = f"({comparison.after} against {comparison.before})"
+    yield StyledLine(
+        "title", one_line(f"{comparison.name}: {verdict(comparison, fail_on=fail_on)} {labels}", chars=400)
+    )
+    yield StyledLine("plain", f"  {_rates(comparison)}")
     for standing in (*_SHOWN, *_SHOWN_WHEN_CHANGED):
         for case in comparison.of(standing):
-            if standing in _SHOWN or case.rate_changed:
+            if standing in _SHOWN or case.change != "same":
                 yield _case_line(case)
     numbers = [(standing, len(comparison.of(standing))) for standing in Standing]
-    counts = [_counted(number, standing) for standing, number in numbers if number or standing in _ALWAYS_COUNTED]
+    counts = [f"{number:,} {standing}" for standing, number in numbers if number or standing in _ALWAYS_COUNTED]
     yield StyledLine("plain", f"  {', '.join(counts)}")
     for number, when in zip(comparison.not_asked, (" before", ""), strict=True):
         if number:
             verb = "was" if number == 1 else "were"
             yield StyledLine("plain", f"  {count(number, 'case')} {verb} not asked{when}")
-    if fail_on == "significant" and comparison.shortage is not None:
-        yield StyledLine("plain", f"  {_shortage(comparison.shortage)}")
-    yield StyledLine("plain", f"  {_conclusion(comparison)}")
+    for line in (*_confirmed(comparison), *_suspicion(comparison, ask_again)):
+        yield StyledLine("plain", f"  {line}")
+
+
+def verdict(comparison: Comparison, *, fail_on: FailOn = "significant") -> str:
+    """Return in a few words whether the test became worse, and why."""
+    suspects, lost = len(comparison.of(Standing.SUSPECT)), len(comparison.lost)
+    reasons = [f"{len(broken):,} broken"] if (broken := comparison.of(Standing.BROKEN)) else []
+    reasons += [f"{suspects:,} suspect"] if suspects else []
+    reasons += [f"{lost:,} passed before and ended in errors"] if lost else []
+    if comparison.is_regression(fail_on):
+        return ", ".join(["WORSE", *reasons])
+    if reasons:
+        return f"not significantly worse, but {', '.join(reasons)}"
+    if comparison.significance is None:
+        return "nothing to compare"
+    if comparison.is_significantly == "better" or comparison.of(Standing.FIXED):
+        return "better"
+    if any(comparison.of(each) for each in (Standing.MAYBE_FIXED, Standing.BACK)):
+        return "no significant change"
+    return "no change" if comparison.significance.change == "same" else "no significant change"
 
 
 def comparison_json(comparison: Comparison, *, fail_on: FailOn) -> JsonObject:
-    """Return a comparison as JSON values; shares are 0 to 1, or null if no case was judged."""
-    before, after = comparison.rates
+    """Return a comparison as JSON values; rates are 0 to 1, and significance is null if no case was judged."""
     return {
         "name": comparison.name,
         "before": comparison.before,
         "after": comparison.after,
         "regression": comparison.is_regression(fail_on),
-        "passingShare": {"before": before, "after": after},
         "significance": _significance_json(comparison.significance),
         "iterationsNeeded": None if comparison.shortage is None else comparison.shortage.needed,
         "notAsked": dict(zip(("before", "after"), comparison.not_asked, strict=True)),
@@ -77,6 +106,7 @@ def comparison_json(comparison: Comparison, *, fail_on: FailOn) -> JsonObject:
                 "standing": case.standing.value,
                 "before": _counts_json(case.before),
                 "after": _counts_json(case.after),
+                "askedAgain": _counts_json(case.again),
                 "pValue": case.p_value,
             }
             for case in comparison.cases
@@ -89,49 +119,69 @@ def p_text(p_value: float) -> str:
     return f"p < {_SMALLEST_P:g}" if p_value < _SMALLEST_P else f"p = {p_value:.2g}"
 
 
+def _rates(comparison: Comparison) -> str:
+    significance = comparison.significance
+    if significance is None:
+        return "no case was judged in both runs"
+    before, after = map(percent, significance.rates)
+    test = f"{_TESTS[significance.test]} of {count(significance.cases, 'case')}, {p_text(significance.p_value)}"
+    if significance.change == "same":
+        return f"pass rate {after}, as before ({count(significance.cases, 'case')})"
+    meaning = "significant" if significance.is_significant else "chance could explain it"
+    return f"pass rate {before} before, {after} now: {meaning} ({test})"
+
+
 def _case_line(case: CaseComparison) -> StyledLine:
-    rates = f"{_rate(case.before)} -> {_rate(case.after)}"
+    again = "" if case.again is None else f", again {_rate(case.again)}"
+    rates = f"{_rate(case.before)} -> {_rate(case.after)}{again}"
     chance = "" if case.p_value is None else f"  ({p_text(case.p_value)})"
-    style = "worse" if case.is_new_failure else _STYLES.get(case.standing, "plain")
+    style = "worse" if case.is_new_failure or case.is_lost else _STYLES.get(case.standing, "plain")
     text = f"  {case.standing:{_STANDING_CHARS}} {case.number:>4}  {rates:15}{chance}  {one_line(case.utterance)}"
     return StyledLine(style, text.rstrip())
-
-
-def _counted(number: int, standing: Standing) -> str:
-    return count(number, "error") if standing is Standing.ERROR else f"{number:,} {standing}"
 
 
 def _rate(case: CaseCounts | None) -> str:
     if case is None:
         return "-"
+    errors = f" + {count(case.errors, 'error')}" if case.errors else ""
     if case.decided:
-        return f"{case.passed:,}/{case.decided:,}"
+        return f"{case.passed:,}/{case.decided:,}{errors}"
     return "error" if case.errors else "undecided"
 
 
-def _conclusion(comparison: Comparison) -> str:
-    before, after = (None if rate is None else percent(rate) for rate in comparison.rates)
-    significance = comparison.significance
-    if significance is None or before is None or after is None:
-        return "no case was judged in both runs, so there is nothing to compare"
-    numbers = [f"{each.number}" for each in comparison.cases if each.is_significant]
-    which = f"{'case' if len(numbers) == 1 else 'cases'} {and_more(numbers, _SHOWN_NUMBERS)}"
-    changed = f"{which} changed significantly" if numbers else ""
-    if before == after and not comparison.of(Standing.BROKEN):
-        return f"{after} of the cases pass, as before{f', but {changed}' if changed else ''}"
-    test = f"{_TESTS[significance.test]} of {count(significance.cases, 'case')}, {p_text(significance.p_value)}"
-    rates = f"pass rate: {before} before, {after} now"
-    if significance.is_significant:
-        return f"{rates}: significant at p < 0.05 ({test})"
-    if changed:
-        return f"{rates}: {changed}, but the cases together did not ({test})"
-    return f"{rates}: could be noise ({test})"
+def _confirmed(comparison: Comparison) -> Iterator[str]:
+    """Yield what changed because suspect cases were asked again."""
+    asked = [each for each in comparison.cases if each.again]
+    if not asked:
+        return
+    answers = sorted({each.again.decided for each in asked if each.again})
+    numbers = f"{answers[0]}" if len(answers) == 1 else f"{answers[0]} to {answers[-1]}"
+    each = " each" if len(asked) > 1 else ""
+    numbers_of = {each: sum(case.standing is each for case in asked) for each in _AFTER_CONFIRMATION}
+    found = [f"{number:,} {each}" for each, number in numbers_of.items() if number or each is not Standing.SUSPECT]
+    word = "answer" if answers == [1] else "answers"
+    yield f"{count(len(asked), 'case')} flipped; after {numbers} more {word}{each}: {', '.join(found)}"
+
+
+def _suspicion(comparison: Comparison, ask_again: str) -> Iterator[str]:
+    """Yield what suspect cases are, and how to find out more."""
+    suspects = comparison.of(Standing.SUSPECT)
+    if not suspects:
+        return
+    if any(each.again for each in suspects):
+        yield "A suspect case failed most of its new answers, but these are too few to show that it broke."
+    else:
+        yield "A suspect case passed before and fails now, but chance could explain it."
+        if shortage := comparison.shortage:
+            yield _shortage(shortage)
+    if ask_again:
+        yield ask_again
 
 
 def _shortage(shortage: Shortage) -> str:
     iterations, one = count(shortage.iterations, "iteration"), "a case" if shortage.cases == 1 else "one case"
     among = "" if shortage.cases == 1 else f" of {shortage.cases:,}"
-    return f"{iterations} cannot show that {one}{among} broke; run both with at least {shortage.needed:,}"
+    return f"{iterations} cannot show that {one}{among} broke; at least {shortage.needed:,} in both runs can."
 
 
 def _significance_json(significance: Significance | None) -> JsonObject | None:
@@ -139,6 +189,8 @@ def _significance_json(significance: Significance | None) -> JsonObject | None:
         return None
     return {
         "test": significance.test,
+        "change": significance.change,
+        "passRate": dict(zip(("before", "after"), significance.rates, strict=True)),
         "pValue": significance.p_value,
         "cases": significance.cases,
         "significant": significance.is_significant,

@@ -61,6 +61,12 @@ def statistics_lines(run: Run, statistics: RunStatistics) -> Iterator[str]:
     if repeated and statistics.interval is not None:
         low, high = map(percent, statistics.interval)
         yield f"95 % confidence interval of the pass rate: {low} to {high}"
+    if repeated and len(statistics.pass_at) > 1:
+        last = statistics.pass_at[-1]
+        yield (
+            f"of {last.k:,} answers to a case, at least one passes: {percent(last.any_passes)} (pass@{last.k}); "
+            f"all pass: {percent(last.all_pass)} (pass^{last.k})"
+        )
     if flaky := statistics.flaky:
         cases = [f"{each.number} (passed {each.passed:,} of {each.decided:,})" for each in flaky]
         yield f"flaky: {'case' if len(flaky) == 1 else 'cases'} {and_more(cases, _SHOWN_CASES)}"
@@ -97,6 +103,10 @@ def statistics_json(run: Run, statistics: RunStatistics) -> JsonObject:
         "answers": statistics.answers,
     }
     if run.options.iterations > 1:
+        found["passAtK"] = [
+            {"k": each.k, "anyPasses": each.any_passes, "allPass": each.all_pass, "cases": each.cases}
+            for each in statistics.pass_at
+        ]
         found["cases"] = [
             {
                 "testNumber": each.number,

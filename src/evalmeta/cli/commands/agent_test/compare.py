@@ -8,10 +8,11 @@ from typing import TYPE_CHECKING, Final
 import click
 
 from evalmeta import api
+from evalmeta.cli.baselines import fail_on_option, print_comparisons
 from evalmeta.cli.options import FILE
 from evalmeta.cli.output import json_option, note, print_json, print_table
 from evalmeta.cli.reruns import check_run_id
-from evalmeta.cli.run_reports import fail_on_option, print_comparisons, warn_if_incomplete
+from evalmeta.cli.run_reports import warn_if_incomplete
 from evalmeta.errors import EXIT_EXPECTATION_FAILED, EXIT_PASSED, NotFound, Suggestion
 from evalmeta.package.project import find_project
 from evalmeta.protocol.json_fields import to_timestamp
@@ -19,11 +20,11 @@ from evalmeta.report.comparison import comparison_json
 from evalmeta.report.text import count, one_line, percent
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
 
     from evalmeta.model.json_value import JsonObject
     from evalmeta.model.run import Run
-    from evalmeta.model.statistics import Comparison, FailOn
+    from evalmeta.model.statistics import CaseCounts, Comparison, FailOn
     from evalmeta.package.project import Project
     from evalmeta.store.history import PastRun
 
@@ -31,9 +32,18 @@ if TYPE_CHECKING:
 @click.command()
 @click.argument("runs", nargs=-1, metavar="[RUN [RUN]]")
 @click.option("--baseline", type=FILE, metavar="FILE|RUN", help="Compare with a baseline file instead.")
+@click.option(
+    "--confirmation",
+    "confirmations",
+    multiple=True,
+    metavar="RUN",
+    help="A later run of suspect cases, whose answers decide about them; repeatable.",
+)
 @fail_on_option
 @json_option
-def compare(runs: tuple[str, ...], *, baseline: Path | None, fail_on: FailOn, as_json: bool) -> int:
+def compare(
+    runs: tuple[str, ...], *, baseline: Path | None, confirmations: tuple[str, ...], fail_on: FailOn, as_json: bool
+) -> int:
     """Compare the cases of a run with those of an earlier run.
 
     RUN is a run's id. Two runs are compared in this order. One run is compared with the
@@ -45,32 +55,39 @@ def compare(runs: tuple[str, ...], *, baseline: Path | None, fail_on: FailOn, as
     evalmeta test compare 4KB000000000002GAA
     evalmeta test compare --baseline evalmeta-baseline.json
 
-    The exit code is 100 if a case is broken: it passed, and now fails.
+    The exit code is 100 if the test became significantly worse, as a whole or in one case,
+    or if a case that passed now ends in errors. With --fail-on broken, it is 100 for each case
+    that passed and now fails.
     """
     most = 1 if baseline else 2
     if len(runs) > most or not (runs or baseline):
         raise click.UsageError("Give one or two runs, or --baseline and at most one run.")
-    for run_id in runs:
+    if confirmations and not runs:
+        raise click.UsageError("--confirmation needs the run whose suspect cases were asked again.")
+    for run_id in (*runs, *confirmations):
         check_run_id(run_id)
     project = find_project(Path.cwd())
+    again = api.comparisons.answers_in(_loaded(project, each) for each in confirmations) if confirmations else None
     if baseline:
-        found = _with_baseline(project, runs, baseline)
+        found = _with_baseline(project, runs, baseline, again)
     else:
         after = _loaded(project, runs[-1])
         before = _loaded(project, runs[0]) if len(runs) > 1 else api.comparisons.previous_run(project, after)
-        found = [api.comparisons.compare_runs(before, after)]
+        found = [api.comparisons.compare_runs(before, after, again=again)]
     code = EXIT_EXPECTATION_FAILED if any(each.is_regression(fail_on) for each in found) else EXIT_PASSED
     if as_json:
         print_json([comparison_json(each, fail_on=fail_on) for each in found], status=code)
     else:
-        print_comparisons(found, fail_on=fail_on)
+        print_comparisons(found, fail_on=fail_on, project=project)
     return code
 
 
-def _with_baseline(project: Project, runs: Sequence[str], path: Path) -> list[Comparison]:
+def _with_baseline(
+    project: Project, runs: Sequence[str], path: Path, again: Mapping[int, CaseCounts] | None
+) -> list[Comparison]:
     baseline = api.comparisons.open_baseline(project, path)
     chosen = [_loaded(project, each) for each in runs] or api.comparisons.latest_runs(project)
-    compared = [(run, api.comparisons.compare_with(baseline, run)) for run in chosen]
+    compared = [(run, api.comparisons.compare_with(baseline, run, again=again)) for run in chosen]
     for run, comparison in compared:
         if comparison is None:
             note(f"{api.comparisons.name_of(run)} is not in {baseline.label}; `evalmeta test baseline` adds it")

@@ -8,18 +8,19 @@ from typing import TYPE_CHECKING
 import click
 
 from evalmeta import api
+from evalmeta.cli.baselines import baseline_option
 from evalmeta.cli.jobs import job_options, wait_option
 from evalmeta.cli.orgs import run_in_org, target_org_option
 from evalmeta.cli.output import json_option, print_json, print_table
 from evalmeta.cli.reruns import cancel_run, find_run, rescore_run, resume_run
 from evalmeta.cli.run_options import policy_options, run_options, scoring_options
-from evalmeta.cli.run_reports import Output, baseline_option, report_options, report_runs
+from evalmeta.cli.run_reports import Output, report_options, report_runs
 from evalmeta.cli.suggestions import completed
 from evalmeta.errors import Suggestion
 
 if TYPE_CHECKING:
+    from evalmeta.cli.baselines import BaselineOption
     from evalmeta.cli.run_options import Values
-    from evalmeta.cli.run_reports import BaselineOption
 
 
 @click.command("list")

@@ -11,6 +11,8 @@ from typing import TYPE_CHECKING, Final
 import click
 
 from evalmeta import api, report
+from evalmeta.cli.baselines import confirming_option
+from evalmeta.cli.confirmations import confirm_suspects
 from evalmeta.cli.errors import print_error
 from evalmeta.cli.groups import RenamedOptionsCommand
 from evalmeta.cli.jobs import wait_option
@@ -27,7 +29,7 @@ from evalmeta.cli.run_options import (
     running_options,
     scoring_options,
 )
-from evalmeta.cli.run_reports import Output, baseline_option, report_options, report_runs
+from evalmeta.cli.run_reports import Output, report_options, report_runs
 from evalmeta.cli.runs import RunRequest, RunsOutcome, make_plan, print_plan, run_tests
 from evalmeta.errors import Suggestion, UsageError
 from evalmeta.package.files import shown
@@ -37,8 +39,8 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
     from evalmeta.api.agent_tests import FileTest
+    from evalmeta.cli.baselines import BaselineOption, Comparator
     from evalmeta.cli.run_options import Values
-    from evalmeta.cli.run_reports import BaselineOption, Comparator
     from evalmeta.formats.document import Document
     from evalmeta.package.project import Project
 
@@ -82,7 +84,7 @@ _FUNCTION: Final = re.compile(r"^(?:async )?def ([A-Za-z]\w*)\(", re.MULTILINE)
     "--ignore-changes", is_flag=True, help="With --extend: use the definition as it was, even if it has changed."
 )
 @target_org_option
-@baseline_option
+@confirming_option
 @report_options
 def run(
     paths: tuple[Path, ...],
@@ -115,6 +117,7 @@ def run(
     evalmeta test run -n Order_Desk --case 3 --wait
     evalmeta test run --wait --result-format junit --output-dir results
     evalmeta test run --wait --iterations 5 --min-pass-rate 0.9 --baseline baseline.json
+    evalmeta test run --wait --baseline baseline.json --confirm 5
     evalmeta test run --wait --iterations 10 --extend 4KB000000000001GAA
 
     Defaults of the options are set under [run] and [score] in evalmeta.toml.
@@ -125,6 +128,8 @@ def run(
     if extend is not None:
         selects = bool(paths or names or dry_run) or selection != CaseSelection()
         _check_extend(running, others=selects or bool(policy or scoring))
+        if baseline and baseline.confirm:
+            raise UsageError("--extend adds iterations to all cases: leave out --confirm")
         first, is_quiet = find_run(extend, target_org), not output.is_human
         outcome = extend_run(
             first, iterations=options.iterations, wait=wait, ignore_changes=ignore_changes, is_quiet=is_quiet
@@ -148,6 +153,8 @@ def run(
     outcome = run_async(run_tests(project, target, request))
     if not any(outcome):
         _refuse_no_cases(selection, paths, subject)
+    if comparator and comparator.confirm:
+        comparator = confirm_suspects(project, target, request, outcome, comparator)
     return _report(project, outcome, output, comparator)
 
 

@@ -10,25 +10,25 @@ import pytest
 from click.testing import CliRunner
 
 from api.test_comparisons import keep, run
-from evalmeta.api.comparisons import baseline_of, compare_runs
+from evalmeta.api.comparisons import answers_in, baseline_of, compare_runs
 from evalmeta.api.finished_runs import FinishedRun
-from evalmeta.cli.run_reports import (
+from evalmeta.cli.baselines import (
     BaselineOption,
     Comparator,
-    baseline_option,
     code_by_baseline,
+    confirming_option,
     judge_by_baseline,
     print_comparisons,
 )
 from evalmeta.engine.statistics import summarise
-from evalmeta.model.run import Verdict
+from evalmeta.model.run import RunOptions, Verdict
 from org.parts import make_project
 
 if TYPE_CHECKING:
     from evalmeta.model.run import Run
     from evalmeta.model.statistics import FailOn
 
-PASS, FAILURE, UNDECIDED = Verdict.PASS, Verdict.FAILURE, Verdict.UNDECIDED
+PASS, FAILURE, UNDECIDED, ERROR = Verdict.PASS, Verdict.FAILURE, Verdict.UNDECIDED, Verdict.ERROR
 
 
 def judged(before: Run, after: Run, *, fail_on: FailOn = "broken", code: int = 100, err: bool = False) -> int:
@@ -44,7 +44,9 @@ def judged(before: Run, after: Run, *, fail_on: FailOn = "broken", code: int = 1
     [
         ([PASS, FAILURE], [PASS, FAILURE], 0, 0),
         ([PASS, FAILURE], [FAILURE, FAILURE], 100, 0),
-        ([PASS, FAILURE], [PASS, FAILURE, FAILURE], 100, 0),
+        ([PASS, FAILURE], [PASS, FAILURE, FAILURE], 100, 100),
+        ([PASS], [ERROR], 100, 100),
+        ([ERROR, PASS], [FAILURE, PASS], 100, 100),
         ([PASS, FAILURE], [PASS, FAILURE, PASS], 0, 0),
         ([PASS] * 8, [FAILURE] * 8, 100, 100),
         ([PASS], [UNDECIDED], 100, 100),
@@ -87,7 +89,9 @@ def test_without_a_baseline_runs_exit_as_they_do() -> None:
         ([PASS] * 8, [FAILURE] * 8, 0, "significant", "exit 100: significantly worse than"),
         ([PASS, FAILURE], [PASS, FAILURE], 100, "broken", "exit 0: 1 failure is known to"),
         ([FAILURE, FAILURE], [FAILURE, FAILURE], 100, "broken", "exit 0: 2 failures are known to"),
-        ([PASS], [FAILURE], 100, "significant", "exit 0: nothing that failed is a regression against"),
+        ([PASS], [FAILURE], 100, "significant", "exit 0, but 1 suspect case passed in {} and fails now"),
+        ([PASS] * 2, [FAILURE] * 2, 100, "significant", "exit 0, but 2 suspect cases passed in {} and fail now"),
+        ([PASS], [FAILURE], 0, "significant", "exit 0, but 1 suspect case passed in {} and fails now"),
     ],
 )
 def test_where_the_comparison_decides_the_last_line_says_why(
@@ -99,7 +103,9 @@ def test_where_the_comparison_decides_the_last_line_says_why(
     said: str,
 ) -> None:
     judged(run(1, *before), run(2, *after), code=code, fail_on=fail_on)
-    assert capsys.readouterr().out.splitlines()[-1] == f"{said} {run(1).id}"
+    label = run(1).id
+    expected = said.format(label) if "{}" in said else f"{said} {label}"
+    assert capsys.readouterr().out.splitlines()[-1] == expected
 
 
 def test_a_comparison_that_decides_nothing_prints_no_exit_code(capsys: pytest.CaptureFixture[str]) -> None:
@@ -112,37 +118,56 @@ def test_a_comparison_leaves_stdout_to_a_report_for_programs(capsys: pytest.Capt
     judged(run(1, PASS), run(2, PASS), err=err)
     captured = capsys.readouterr()
     told, silent = (captured.err, captured.out) if err else (captured.out, captured.err)
-    assert f"Orders: {run(2).id} against {run(1).id}\n" in told
+    assert f"Orders: no change ({run(2).id} against {run(1).id})\n" in told
     assert silent == ""
 
 
 def test_comparisons_stand_apart(capsys: pytest.CaptureFixture[str]) -> None:
     same = compare_runs(run(1, PASS), run(2, PASS))
     print_comparisons([same, same], fail_on="broken")
-    assert capsys.readouterr().out.count("as before\n\nOrders: ") == 1
+    assert capsys.readouterr().out.count("still passing\n\nOrders: ") == 1
 
 
 def test_a_run_can_be_what_others_are_compared_with(tmp_path: Path) -> None:
     project = make_project(tmp_path / "project")
     keep(project, run(1, PASS))
-    assert BaselineOption(Path(run(1).id), "broken").open(project) == Comparator(baseline_of(run(1, PASS)), "broken")
+    assert BaselineOption(Path(run(1).id), "broken").open(project) == Comparator(
+        baseline_of(run(1, PASS)), "broken", project
+    )
 
 
 @pytest.mark.parametrize(
     ("words", "baseline"),
     [
         ([], None),
-        (["--baseline", "b.json"], BaselineOption(Path("b.json"), "broken")),
-        (["--baseline", "b.json", "--fail-on", "significant"], BaselineOption(Path("b.json"), "significant")),
+        (["--baseline", "b.json"], BaselineOption(Path("b.json"), "significant")),
+        (["--baseline", "b.json", "--fail-on", "broken"], BaselineOption(Path("b.json"), "broken")),
+        (["--baseline", "b.json", "--confirm", "5"], BaselineOption(Path("b.json"), "significant", 5)),
     ],
 )
 def test_the_options_become_one_value(words: list[str], baseline: BaselineOption | None) -> None:
     found = []
 
     @click.command()
-    @baseline_option
+    @confirming_option
     def command(*, baseline: BaselineOption | None) -> None:
         found.append(baseline)
 
     assert CliRunner().invoke(command, words).exit_code == 0
     assert found == [baseline]
+
+
+def test_a_case_that_comes_to_errors_when_asked_again_is_an_error(capsys: pytest.CaptureFixture[str]) -> None:
+    after = run(2, FAILURE)
+    finished = FinishedRun(after, summarise(after.cases, after.options))
+    first = Comparator(baseline_of(run(1, PASS)), "significant", confirm=1)
+    assert judge_by_baseline(first, [finished], code=100, err=False) == 0
+    again = first.with_answers(after, answers_in([run(3, ERROR)]))
+    assert judge_by_baseline(again, [finished], code=100, err=False) == 1
+    assert capsys.readouterr().out.splitlines()[-1].startswith("exit 1: 1 suspect case ended in errors")
+
+
+def test_new_cases_must_reach_the_pass_rate_of_the_run() -> None:
+    tolerant = RunOptions(min_pass_rate=0.5)
+    assert judged(run(1, PASS), run(2, PASS, PASS, FAILURE, options=tolerant)) == 0
+    assert judged(run(1, PASS), run(2, PASS, FAILURE, FAILURE, PASS, FAILURE, options=tolerant)) == 100

@@ -1,0 +1,67 @@
+"""`--confirm N`: ask suspect cases again before they count."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from evalmeta import api
+from evalmeta.api.run_selection import CaseChoice
+from evalmeta.cli.orgs import run_async
+from evalmeta.cli.output import note
+from evalmeta.cli.runs import run_tests
+from evalmeta.engine.confirmation import answers_needed
+from evalmeta.model.evaluation import CaseList
+from evalmeta.model.registry import type_of_run
+from evalmeta.model.run import Run
+from evalmeta.model.statistics import Standing
+from evalmeta.report.text import count
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from evalmeta.api.agent_tests import FileTest
+    from evalmeta.api.org_targets import Target
+    from evalmeta.cli.baselines import Comparator
+    from evalmeta.cli.runs import RunRequest, RunsOutcome
+    from evalmeta.package.project import Project
+
+
+def confirm_suspects(
+    project: Project, target: Target | None, request: RunRequest, outcome: RunsOutcome, comparator: Comparator
+) -> Comparator:
+    """Ask the suspect cases of finished runs again, as runs of their own, and return a comparator with the answers.
+
+    Cases that fail most of their `confirm` new answers are asked as often as is needed to show that they broke. What
+    cannot be asked is added to the errors of `outcome`.
+    """
+    for finished, first in comparator.compare(outcome.finished):
+        suspects = [each.number for each in first.of(Standing.SUSPECT)] if first else []
+        answers, runs = comparator.confirm or 0, list[Run]()
+        while first and suspects and answers > 0:
+            definition, times = finished.run.definition, count(answers, "more time")
+            note(f"Asking {count(len(suspects), 'suspect case')} of {definition} {times}.")
+            asked = run_async(run_tests(project, target, _request(request, finished.run, suspects, answers)))
+            outcome.errors.extend(asked.errors)
+            if not asked.finished:
+                break
+            runs += [each.run for each in asked.finished]
+            again = api.comparisons.answers_in(runs)
+            comparator = comparator.with_answers(finished.run, again)
+            suspects = [number for number in suspects if number in again and again[number].passes is False]
+            answers = answers_needed(first, suspects) - max((again[each].decided for each in suspects), default=0)
+    return comparator
+
+
+def _request(request: RunRequest, run: Run, numbers: Sequence[int], iterations: int) -> RunRequest:
+    """Return a request that asks some cases of a run again, with the same options."""
+    kind = type_of_run(run.id)
+    files = tuple(_repeated(each) for each in request.files if each.name == run.definition)
+    names = () if files else (f"{kind.name}:{run.definition}" if kind else run.definition,)
+    choice = CaseChoice(names, ((CaseList("", frozenset(numbers)),),))
+    options = replace(request.options, iterations=iterations, shard=None, seed=None)
+    return request._replace(choice=choice, options=options, files=files)
+
+
+def _repeated(file: FileTest) -> FileTest:
+    return replace(file, document=replace(file.document, iterations=None))

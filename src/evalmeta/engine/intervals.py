@@ -1,0 +1,112 @@
+"""Confidence intervals of pass rates, and the chances that one of k or all of k answers pass.
+
+Sources: E. B. Wilson, "Probable inference, the law of succession, and statistical inference", JASA 22 (1927); for
+several answers per case: E. L. Korn and B. I. Graubard, "Confidence intervals for proportions with small expected
+number of positive counts estimated from survey data", Survey Methodology 24 (1998), with Wilson's interval, and
+E. Miller, "Adding Error Bars to Evals" (arXiv:2411.00640, 2024), section 2.2, for standard errors clustered by case;
+M. Abramowitz and I. A. Stegun, "Handbook of Mathematical Functions" (1964), 26.7.5, for quantiles of Student's t;
+M. Chen et al., "Evaluating Large Language Models Trained on Code" (arXiv:2107.03374, 2021), section 2.1, for pass@k;
+S. Yao et al., "tau-bench" (arXiv:2406.12045, 2024), section 3, for pass^k.
+"""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+from statistics import NormalDist
+from typing import TYPE_CHECKING, Final
+
+from evalmeta.model.statistics import Interval, PassAtK
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+
+    from evalmeta.model.statistics import CaseCounts
+
+_CONFIDENCE: Final = 0.95
+# Student's t for one and two degrees of freedom, for which the series is not exact enough.
+_FEW: Final = (12.7062047362, 4.3026527297)
+
+
+def wilson(passed: float, total: float, confidence: float = _CONFIDENCE) -> Interval:
+    """Return Wilson's score interval of a proportion, without continuity correction; 0 to 1 if `total` is 0.
+
+    With p = passed / total and z the normal quantile of the confidence, the centre is (p + z²/2n) / (1 + z²/n), and
+    the interval extends z √(p(1-p)/n + z²/4n²) / (1 + z²/n) to both sides.
+    """
+    if not total:
+        return Interval(0.0, 1.0)
+    share, z = passed / total, NormalDist().inv_cdf((1 + confidence) / 2)
+    spread = z * math.sqrt(share * (1 - share) / total + (z / (2 * total)) ** 2)
+    centre, scale = share + z * z / (2 * total), 1 + z * z / total
+    low = (centre - spread) / scale if passed else 0.0
+    high = (centre + spread) / scale if passed < total else 1.0
+    return Interval(max(0.0, min(low, share)), min(1.0, max(high, share)))
+
+
+def clustered(cases: Iterable[CaseCounts]) -> Interval | None:
+    """Return the interval of the pass rate over cases and iterations; None if nothing was decided.
+
+    Answers to the same case are similar, so they count as fewer independent answers: between the number of cases and
+    the number of answers, according to the standard error clustered by case. With one answer per case, or with a
+    single case, this is Wilson's interval of the answers.
+    """
+    decided = [each for each in cases if each.decided]
+    total = sum(each.decided for each in decided)
+    if not total:
+        return None
+    share, size = sum(each.passed for each in decided) / total, _effective_size(decided, total)
+    return wilson(share * size, size)
+
+
+def _effective_size(cases: Sequence[CaseCounts], total: int) -> float:
+    """Return the number of independent answers that would be as exact, reduced for few cases (Korn and Graubard)."""
+    number, share = len(cases), sum(each.passed for each in cases) / total
+    if number == 1:
+        return float(total)
+    squares = math.fsum((each.passed - share * each.decided) ** 2 for each in cases)
+    variance = squares * number / (number - 1) / total**2
+    # All passed or all failed says nothing about how similar the answers to one case are.
+    size = min(total, share * (1 - share) / variance) if variance else total if 0 < share < 1 else number
+    return max(number, size * (_t_quantile(total - 1) / _t_quantile(number - 1)) ** 2)
+
+
+def _t_quantile(freedom: int) -> float:
+    """Return the quantile of Student's t distribution for a 95 % interval."""
+    probability = (1 + _CONFIDENCE) / 2
+    if freedom <= len(_FEW):
+        return _FEW[freedom - 1]
+    z = NormalDist().inv_cdf(probability)
+    terms = (
+        (z**3 + z) / 4,
+        (5 * z**5 + 16 * z**3 + 3 * z) / 96,
+        (3 * z**7 + 19 * z**5 + 17 * z**3 - 15 * z) / 384,
+        (79 * z**9 + 776 * z**7 + 1482 * z**5 - 1920 * z**3 - 945 * z) / 92160,
+    )
+    return z + math.fsum(term / freedom**power for power, term in enumerate(terms, 1))
+
+
+def pass_at_k(cases: Iterable[CaseCounts]) -> tuple[PassAtK, ...]:
+    """Return the unbiased estimates of pass@k and pass^k, for k from 1 to the largest number of decided answers.
+
+    A case with n answers, c of them passed, has pass@k = 1 - C(n - c, k) / C(n, k) and pass^k = C(c, k) / C(n, k).
+    Each k averages over the cases with at least k decided answers. Cases whose results are averaged over all
+    iterations are left out.
+    """
+    counts = Counter((each.passed, each.failed) for each in cases if each.decided and not each.is_averaged)
+    shares = dict.fromkeys(counts, (1.0, 1.0))
+    return tuple(_pass_at(k, counts, shares) for k in range(1, 1 + max(map(sum, counts), default=0)))
+
+
+def _pass_at(k: int, counts: Counter[tuple[int, int]], shares: dict[tuple[int, int], tuple[float, float]]) -> PassAtK:
+    """Return the estimates for k; `shares` has the chances that k - 1 answers all pass or all fail, and is updated."""
+    for passed, failed in [each for each in counts if sum(each) >= k]:
+        all_pass, all_fail = shares[passed, failed]
+        left = passed + failed - k + 1
+        shares[passed, failed] = all_pass * max(0, passed - k + 1) / left, all_fail * max(0, failed - k + 1) / left
+    counted = {each: number for each, number in counts.items() if sum(each) >= k}
+    cases = sum(counted.values())
+    all_pass, all_fail = (
+        math.fsum(number * shares[each][which] for each, number in counted.items()) / cases for which in (0, 1)
+    )
+    return PassAtK(k, 1 - all_fail, all_pass, cases)

@@ -1,0 +1,207 @@
+"""Exact tests of whether an agent became worse or better between two runs of the same cases.
+
+If the agent has not changed, the answers to one case before and now are exchangeable: each way to divide its passed and
+failed answers between the two runs is equally likely. All tests follow from this, and none has random numbers.
+
+Sources: R. A. Fisher, "The Design of Experiments" (1935), section 11, for one case; E. J. G. Pitman, "Significance
+tests which may be applied to samples from any populations", Supplement to the JRSS 4 (1937), for all cases together:
+permutation within each case, which with one answer per run is the sign-flip test; R. D. Boschloo, "Raised conditional
+level of significance for the 2x2-table when testing the equality of two probabilities", Statistica Neerlandica 24
+(1970), and S. Suissa and J. J. Shuster, "The 2x2 matched-pairs trial: exact unconditional design and analysis",
+Biometrics 47 (1991), for one answer per run; S. Holm, "A simple sequentially rejective multiple test procedure",
+Scandinavian Journal of Statistics 6 (1979), and R. E. Tarone, "A modified Bonferroni method for discrete data",
+Biometrics 46 (1990), for many cases.
+"""
+
+from __future__ import annotations
+
+import math
+from bisect import bisect_right
+from collections import Counter
+from functools import lru_cache
+from itertools import accumulate, pairwise
+from typing import TYPE_CHECKING, Final, NamedTuple
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+
+# Equal probabilities may differ in the last digits.
+_AS_LIKELY: Final = 1 + 1e-9
+# Less likely sums at both ends of a distribution are left out.
+_NEGLIGIBLE: Final = 1e-18
+_CACHED: Final = 1024
+
+
+class Table(NamedTuple):
+    """How many answers to one case passed and failed, before and now."""
+
+    passed_before: int
+    failed_before: int
+    passed: int
+    failed: int
+
+    @property
+    def mirrored(self) -> Table:
+        """Return the table with passed and failed answers exchanged: worse becomes better."""
+        return Table(self.failed_before, self.passed_before, self.failed, self.passed)
+
+    @property
+    def is_single(self) -> bool:
+        """Return whether each run has one answer."""
+        return self.passed_before + self.failed_before == 1 == self.passed + self.failed
+
+
+class _Distribution(NamedTuple):
+    """The probabilities of consecutive numbers of passed answers, beginning with `lowest`."""
+
+    lowest: int
+    probabilities: tuple[float, ...]
+
+
+def fisher_worse(table: Table) -> float:
+    """Return the one-sided p-value of Fisher's exact test: the probability of at most so many passed answers now."""
+    lowest, tails = _lower_tails(_margins(table))
+    return tails[table.passed - lowest]
+
+
+def permutation_worse(tables: Sequence[Table]) -> float:
+    """Return the one-sided p-value for all cases: the probability of at most so many passed answers now, in all.
+
+    Answers are permuted within each case. With one answer per case and run, the p-value is that of the unconditional
+    test, which is never larger.
+    """
+    if tables and all(each.is_single for each in tables):
+        broken = sum(each.passed_before > each.passed for each in tables)
+        fixed = sum(each.passed_before < each.passed for each in tables)
+        return _single_answers(broken, fixed, len(tables))
+    total = _Distribution(0, (1.0,))
+    for margins, count in Counter(map(_margins, tables)).items():
+        for _ in range(count):
+            total = _sum(total, _passed_now(margins))
+    passed = sum(each.passed for each in tables)
+    return min(1.0, math.fsum(total.probabilities[: max(0, passed - total.lowest + 1)]))
+
+
+class CaseTests:
+    """Fisher's exact tests of several cases, corrected for their number in steps (Holm).
+
+    Results are discrete: many cases cannot have a small p-value, whatever their answers. A case only adds the
+    probability with which its p-value could be so small (Tarone), so cases that always pass add nothing.
+    """
+
+    def __init__(self, tables: Iterable[Table]) -> None:
+        self._tables = tuple(tables)
+        self._margins = Counter(map(_margins, self._tables))
+
+    def corrected(self) -> list[float]:
+        """Return the corrected p-value of each case: the probability that any case is at least so much worse."""
+        raw = [fisher_worse(each) for each in self._tables]
+        left, found, largest = self._margins.copy(), dict[float, float](), 0.0
+        for p_value in sorted(set(raw)):
+            largest = found[p_value] = max(largest, min(1.0, _attainable(left, p_value)))
+            left.subtract(_margins(table) for table, each in zip(self._tables, raw, strict=True) if each == p_value)
+        return [found[p_value] for p_value in raw]
+
+    def share(self, level: float) -> float:
+        """Return the probability with which the smallest corrected p-value can be at most `level`."""
+        attainable = {tail for each in self._margins for tail in _lower_tails(each)[1] if tail <= level}
+        spent = 0.0
+        for p_value in sorted(attainable):
+            found = _attainable(self._margins, p_value)
+            if found > level:
+                break
+            spent = found
+        return spent
+
+
+def holm(p_values: Sequence[float]) -> list[float]:
+    """Return p-values corrected for their number in steps (Holm), in the same order; they may exceed 1."""
+    found, largest = [0.0] * len(p_values), 0.0
+    for rank, place in enumerate(sorted(range(len(p_values)), key=p_values.__getitem__)):
+        largest = found[place] = max(largest, p_values[place] * (len(p_values) - rank))
+    return found
+
+
+def _attainable(cases: Counter[_Margins], p_value: float) -> float:
+    return math.fsum(count * _largest_tail(margins, p_value) for margins, count in cases.items() if count)
+
+
+def _largest_tail(margins: _Margins, level: float) -> float:
+    """Return the largest p-value of a case that is at most `level`; 0 if all are larger."""
+    tails = _lower_tails(margins)[1]
+    place = bisect_right(tails, level * _AS_LIKELY)
+    return tails[place - 1] if place else 0.0
+
+
+class _Margins(NamedTuple):
+    before: int
+    now: int
+    passed: int
+
+
+def _margins(table: Table) -> _Margins:
+    before, now = table.passed_before + table.failed_before, table.passed + table.failed
+    return _Margins(before, now, table.passed_before + table.passed)
+
+
+@lru_cache(maxsize=_CACHED)
+def _passed_now(margins: _Margins) -> _Distribution:
+    """Return the hypergeometric distribution of the passed answers now."""
+    before, now, passed = margins
+    numbers = range(max(0, passed - before), min(now, passed) + 1)
+    all_ways = log_choose(before + now, passed)
+    chances = (math.exp(log_choose(now, n) + log_choose(before, passed - n) - all_ways) for n in numbers)
+    return _Distribution(numbers.start, tuple(chances))
+
+
+@lru_cache(maxsize=_CACHED)
+def _lower_tails(margins: _Margins) -> tuple[int, tuple[float, ...]]:
+    lowest, probabilities = _passed_now(margins)
+    return lowest, tuple(min(1.0, each) for each in accumulate(probabilities))
+
+
+def _sum(first: _Distribution, second: _Distribution) -> _Distribution:
+    """Return the distribution of the sum of two independent numbers, without negligible ends."""
+    size = len(first.probabilities) + len(second.probabilities) - 1
+    total = [0.0] * size
+    for shift, chance in enumerate(second.probabilities):
+        for place, each in enumerate(first.probabilities, shift):
+            total[place] += chance * each
+    start, end = 0, size
+    while total[start] < _NEGLIGIBLE:
+        start += 1
+    while total[end - 1] < _NEGLIGIBLE:
+        end -= 1
+    return _Distribution(first.lowest + second.lowest + start, tuple(total[start:end]))
+
+
+def _single_answers(broken: int, fixed: int, cases: int) -> float:
+    """Return the largest probability, over all pass rates of the cases, of a p-value at most that of the sign test.
+
+    A case changes with the probability 2p(1 - p), at most 1/2. The probability of a small p-value is linear in each
+    of these, so it is largest if some cases change with probability 1/2 and the others never do.
+    """
+    if broken <= fixed:
+        return _sign_test(broken, broken + fixed)
+    level = _sign_test(broken, broken + fixed) * _AS_LIKELY
+    # The size of the sign test for each number of changed cases; one row of tails follows from the one before.
+    sizes, tails = [0.0], [1.0, 0.0]
+    for _ in range(cases):
+        tails = [1.0, *((tails[place] + tails[place - 1]) / 2 for place in range(1, len(tails))), 0.0]
+        sizes.append(max((each for each in tails if each <= level), default=0.0))
+    largest = 0.0
+    while len(sizes) > 1:
+        sizes = [(one + other) / 2 for one, other in pairwise(sizes)]
+        largest = max(largest, sizes[0])
+    return largest
+
+
+def _sign_test(broken: int, changed: int) -> float:
+    """Return the probability of at least so many broken cases if changes in both directions are equally likely."""
+    ways = (math.exp(log_choose(changed, n) - changed * math.log(2)) for n in range(broken, changed + 1))
+    return min(1.0, math.fsum(ways))
+
+
+def log_choose(total: int, count: int) -> float:
+    """Return the logarithm of a binomial coefficient, which may be too large for a float."""
+    return math.lgamma(total + 1) - math.lgamma(count + 1) - math.lgamma(total - count + 1)
