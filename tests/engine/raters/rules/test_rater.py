@@ -181,6 +181,64 @@ def test_numbers_differ_in_whatever_way_they_are_written(expected: str, actual: 
 
 
 @pytest.mark.parametrize(
+    ("expected", "actual", "explanation"),
+    [
+        ("It is 5 km.", "", "the answer is empty: expected 'It is 5 km.', got nothing"),
+        ("It is 5 km.", "Something went wrong.", "expected an answer, got an error message: 'Something went wrong.'"),
+        ("It is 5 km.", "I can't say that.", 'expected an answer, got a refusal: "I can\'t say that."'),
+        ("It is 5 km.", "No idea.", "expected an answer, got none: 'No idea.'"),
+        (
+            "It is 5 km.",
+            "One moment, please.",
+            "expected an answer, got only courtesy or a promise: 'One moment, please.'",
+        ),
+        ("It is 5 km.", "Which road?", "expected an answer, got a question: 'Which road?'"),
+        ("I can't help with that.", "Sure, it is Bob.", "expected a refusal, got an answer: 'Sure, it is Bob.'"),
+        ("It is 5 km.", "It is 6 km.", "numbers differ: expected 5 km, got 6 km"),
+        ("You have no open cases.", "You have 3 open cases.", "numbers differ: expected no cases, got some"),
+        ("It is on Friday.", "It is on Monday.", "days differ: expected Friday, got Monday"),
+        ("It is Ada King.", "It is Tom Reed.", "names differ: expected Ada King, got Tom Reed"),
+        ("Yes, it is free.", "No, it is not.", "opposite meaning: expected yes, got no"),
+        ("It is open.", "It is closed.", "opposite meaning: expected open, got closed"),
+        ("Ann pays Bob for tea.", "Bob pays Ann for tea.", "roles swapped: ann and bob have changed places"),
+        ("The flag is red and big.", "The flag is red.", "the answer ends early; missing from the answer: big"),
+        (
+            "Your card is active.",
+            "Your card is active. Just kidding!",
+            "retraction: the answer says what was expected, then takes it back: 'Just kidding'",
+        ),
+        (
+            "The sun rises early today.",
+            "The parrots of my uncle.",
+            "off topic: no word in common with the expectation or the question (similarity 0.05)",
+        ),
+        (
+            "It ships on 3 May in prices of 2 weeks.",
+            "It ships.",
+            "too close to call by words (similarity 0.25); missing from the answer: 05-03, prices, 2 week",
+        ),
+        (
+            "Ann met Bob.",
+            "Bob was met, Ann said.",
+            "too close to call by words (similarity 0.68); the words stand in another order",
+        ),
+        (
+            "The train to Rome leaves.",
+            "The train to Rome leaves for members.",
+            "too close to call by words (similarity 0.87); the answer adds a restriction: 'for members'",
+        ),
+    ],
+)
+def test_an_explanation_says_what_was_expected_and_what_was_found(expected: str, actual: str, explanation: str) -> None:
+    assert rate(expected, actual, utterance="").explanation == explanation
+
+
+def test_a_long_answer_is_quoted_by_its_start() -> None:
+    rating = rate("It is 5 km.", "I can't help with that. " * 20, utterance="")
+    assert rating.explanation.endswith("I can't help with that. I can't help …\"")
+
+
+@pytest.mark.parametrize(
     ("expected", "actual"),
     [
         ("Alpha ($90k), Beta ($75k)", "Deals:\n1. Alpha - $90,000\n2. Beta - $75,000"),

@@ -9,12 +9,13 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 
 from evalmeta.engine.raters.rules.facts import find_facts, with_plain_numbers
 from evalmeta.engine.raters.rules.names import find_days, find_names
+from evalmeta.engine.raters.rules.ratings import listed
 from evalmeta.engine.raters.rules.vocabulary import CONTRASTS, DOUBTS, HARMLESS, NEUTRAL, SYMMETRIC, WEEKDAYS, word_list
 from evalmeta.engine.raters.rules.words import (
+    common_word,
     content_words,
     is_content,
     is_english,
-    missing_words,
     negations,
     raw_words,
     stem,
@@ -24,6 +25,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
 
 
+MISSING: Final = "missing from the answer"
 _TOKEN: Final = re.compile(r"\w+(?:['.,:@+-]\w+)*|[,.!?;:\N{EM DASH}\N{EN DASH}]| - ")
 # Words that can follow in the same sentence and only add information; `for`, `if`, `on` and the like restrict it.
 _ADDING: Final = frozenset(word_list(", to by at as from and which where who so . ! ? ; :"))
@@ -59,6 +61,7 @@ _COPULA: Final = re.compile(r"^(?P<left>[^,.?!;]{1,200}?)\s(?P<verb>is|are)\s(?P
 _DEFINITE: Final = re.compile(r"\b(?:the|your|our|my|his|her|its|their)\b|'s\b", re.IGNORECASE)
 _MIN_PREFIXED: Final = 4
 _MIN_PART: Final = 2
+_SPACE_BEFORE: Final = re.compile(r" +(?=[,.;:!?])")
 _MAX_REMARK: Final = 3
 _IRONIC: Final = frozenset(word_list("yes yeah sure right oh well ha lol because"))
 _AND: Final = re.compile(r"\b(?:and|as well as|plus|und|y|et)\b", re.IGNORECASE)
@@ -83,14 +86,22 @@ def doubts(expected: str, actual: str) -> tuple[str, ...]:
         or _find_rotated(expected_words, found, expected, tokens)
     )
     if not span:
-        missing = missing_words(expected_words, [word for word in found if word])
-        return (f"not found in this order: {', '.join(missing[:5])}",)
+        return (_missing(expected, frozenset(found)),)
     found_doubts = (
         *_around(span, tokens, expected),
         *_anywhere(expected, actual, tokens, span),
         *_later(tokens, span, expected),
     )
     return tuple(dict.fromkeys(found_doubts))
+
+
+def _missing(expected: str, found: frozenset[str]) -> str:
+    """Return the expected words that are not in the answer, as the expectation spells them."""
+    facts = {fact.plain_text.lower(): fact.full_text for fact in find_facts(expected)}
+    wanted = [word for word in raw_words(_plain(expected)) if is_content(word)]
+    missing = list(dict.fromkeys(facts.get(word, word) for word in wanted if common_word(word) not in found))
+    missing = [word for word in missing if word not in _LEADING] or missing
+    return f"{MISSING}: {listed(missing)}" if missing else "the words stand in another order"
 
 
 def changes(expected: str, actual: str) -> tuple[str, ...]:
@@ -159,11 +170,11 @@ def _find_rotated(expected_words: list[str], found: list[str], expected: str, to
 def _around(span: _Span, tokens: list[str], expected: str) -> Iterator[str]:
     known = frozenset(raw_words(expected))
     inside = [token for place, token in enumerate(tokens) if span.start < place < span.end and place not in span.places]
-    yield from _other_words("between", inside, known)
+    yield from _other_words("between them", inside, known)
     if not _STOPS.isdisjoint(inside):
         yield "the words are in several sentences"
     lead = takewhile(lambda token: token.strip() not in _PAUSES, reversed(tokens[: span.start]))
-    yield from _other_words("before it", list(lead), known)
+    yield from _other_words("before them", list(lead), known)
     tail = takewhile(lambda token: token.strip() not in _STOPS, tokens[span.end + 1 :])
     yield from _after(list(tail), known)
 
@@ -174,12 +185,12 @@ def _after(tail: list[str], known: frozenset[str]) -> Iterator[str]:
     if not own:
         return
     if "and" in tail[:2]:
-        yield f"a statement is added: {' '.join(tail[:5])}"
+        yield f"the answer adds a statement: {_phrase(tail)}"
     if tail[0] == "of":
-        yield f"the answer may be about another one: {' '.join(tail[:5])}"
+        yield f"the answer may be about another one: {_phrase(tail)}"
     has_digits = any(token[0].isdigit() for token in own)
     if has_digits or tail[0] not in _ADDING or not _NARROWING.isdisjoint(tail[:2]):
-        yield f"a restriction is added: {' '.join(tail[:5])}"
+        yield f"the answer adds a restriction: {_phrase(tail)}"
 
 
 def _later(tokens: list[str], span: _Span, expected: str) -> Iterator[str]:
@@ -191,13 +202,17 @@ def _later(tokens: list[str], span: _Span, expected: str) -> Iterator[str]:
         own = [token for token in remark if is_content(token) and token not in known]
         is_ironic = len(remark) <= _MAX_REMARK or remark[0] in _IRONIC or not is_english(expected)
         if not is_stop and own and is_ironic:
-            yield f"a remark follows: {' '.join(remark[:5])}"
+            yield f"the answer adds a remark: {_phrase(remark)}"
+
+
+def _phrase(tokens: list[str]) -> str:
+    return repr(_SPACE_BEFORE.sub("", " ".join(tokens[:5])).strip(" ,"))
 
 
 def _other_words(where: str, tokens: list[str], known: frozenset[str]) -> Iterator[str]:
     others = [token for token in tokens if token[0].isalnum() and is_content(token) and token not in HARMLESS | known]
     if others:
-        yield f"other words {where}: {', '.join(others[:5])}"
+        yield f"the answer has other words {where}: {', '.join(others[:5])}"
 
 
 def _anywhere(expected: str, actual: str, tokens: list[str], span: _Span) -> Iterator[str]:

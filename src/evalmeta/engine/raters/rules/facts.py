@@ -272,6 +272,9 @@ def _same_amount(left: Fact, right: Fact) -> bool:
         return bool(left.values & right.values)
     if {left.unit.name, right.unit.name} == {"pound", "GBP"}:
         return bool(left.values & right.values)
+    if left.unit.dimension == "temperature":
+        celsius, fahrenheit = (left, right) if left.unit.name == "celsius" else (right, left)
+        return abs(float(celsius.text) * 1.8 + 32 - float(fahrenheit.text)) <= 1
     if left.unit.dimension != right.unit.dimension or not left.unit.factor:
         return False
     one, other = float(left.text) * left.unit.factor, float(right.text) * right.unit.factor

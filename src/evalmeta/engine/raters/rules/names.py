@@ -7,6 +7,7 @@ from functools import lru_cache
 from typing import TYPE_CHECKING, Final
 
 from evalmeta.engine.raters.rules.facts import find_facts
+from evalmeta.engine.raters.rules.units import UNITS
 from evalmeta.engine.raters.rules.vocabulary import MONTHS, WEEKDAYS, word_list
 from evalmeta.engine.raters.rules.words import is_english, language, negations, raw_words, stem, with_digits, words
 
@@ -52,8 +53,16 @@ _NO_NAMES: Final = frozenset(
         "thanks thank please sorry here there what when where which who how why can could should will would do does "
         "did has have had may might must let mr mrs ms dr good great it's that's there's you'll you're we'll we're "
         "unfortunately currently however also then all every each some only after before until since because so faq "
-        "id pdf url api ai am pm usd eur gbp click tap press select choose open go enter contact call visit write ask "
-        "send see check use take type"
+        "id pdf url api ai am pm usd eur gbp"
+    )
+)
+# Verbs that tell the user what to do at the start of a sentence.
+_IMPERATIVES: Final = frozenset(
+    word_list(
+        "click tap press select choose open go enter contact call visit write ask send see check use take type restart "
+        "reopen close install update download connect disconnect enable disable turn set switch sign log create add "
+        "remove delete move change reset book cancel order pay reply tell give get make try follow keep wait note read "
+        "watch join meet bring buy find search look show pick return start stop email phone text report submit upload"
     )
 )
 _ABBREVIATIONS: Final = {"us": "united states", "usa": "united states", "uk": "united kingdom", "nyc": "new york"}
@@ -99,7 +108,7 @@ def _names_in(found: list[str]) -> list[Name]:
     names: list[list[str]] = [[]]
     for index, word in enumerate(found):
         follows = index + 1 < len(found) and _is_capital(found[index + 1])
-        if _is_capital(word) and (index or follows):
+        if _is_capital(word) and (index or (follows and word.lower() not in _IMPERATIVES)):
             names[-1].append(word.removesuffix("'s").lower())
         else:
             names.append([])
@@ -108,7 +117,7 @@ def _names_in(found: list[str]) -> list[Name]:
 
 def _is_capital(word: str) -> bool:
     plain = word.removesuffix("'s").lower()
-    is_code = any(map(str.isdigit, word))
+    is_code = plain in UNITS or any(map(str.isdigit, word))
     return word[0].isupper() and not is_code and plain not in _NO_NAMES and plain not in _DAY_NAMES
 
 

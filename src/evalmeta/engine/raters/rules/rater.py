@@ -15,7 +15,17 @@ from evalmeta.engine.raters.rules import containment, phrases, refusals, replies
 from evalmeta.engine.raters.rules.embedding import bind_embed
 from evalmeta.engine.raters.rules.facts import find_facts, with_plain_numbers
 from evalmeta.engine.raters.rules.names import contradicted_none, find_days
-from evalmeta.engine.raters.rules.ratings import BEST, Texts, difference, failed, listed, passed, rated, undecided
+from evalmeta.engine.raters.rules.ratings import (
+    BEST,
+    Texts,
+    difference,
+    failed,
+    listed,
+    passed,
+    quoted,
+    rated,
+    undecided,
+)
 from evalmeta.engine.raters.rules.replacements import missing_facts, replaced_days, replaced_facts, replaced_names
 from evalmeta.engine.raters.rules.retractions import is_taken_back, retraction
 from evalmeta.engine.raters.rules.vocabulary import word_list
@@ -116,7 +126,7 @@ def _texts(expected: str, actual: str, utterance: str) -> Texts:
 
 def _same_text(texts: Texts) -> Rating | None:
     if not texts.actual.strip():
-        return failed("empty", "the answer is empty")
+        return failed("empty", f"the answer is empty: expected {quoted(texts.expected)}, got nothing")
     expected_words = words(texts.expected)
     is_same = expected_words == words(texts.actual) and texts.expected.count("?") == texts.actual.count("?")
     if not expected_words or not is_same:
@@ -129,13 +139,20 @@ def _retraction(texts: Texts) -> Rating | None:
     words_back = "" if texts.described else retraction(texts.expected, texts.actual)
     if not words_back or not is_taken_back(texts.expected, texts.actual):
         return None
-    return failed("retraction", f"the answer takes back what was expected: {words_back!r}")
+    return failed("retraction", f"retraction: the answer says what was expected, then takes it back: {words_back!r}")
+
+
+def _none_and_some(expected: str, actual: str) -> str:
+    if none := contradicted_none(expected, actual):
+        return f"expected no {none}, got some"
+    some = contradicted_none(actual, expected)
+    return f"expected some {some}, got none" if some else ""
 
 
 def _numbers(texts: Texts) -> Rating | None:
-    none = contradicted_none(texts.expected, texts.actual) or contradicted_none(texts.actual, texts.expected)
+    none = _none_and_some(texts.expected, texts.actual)
     if none:
-        return failed("numbers", f"numbers differ: one text has no {none}, the other has some")
+        return failed("numbers", f"numbers differ: {none}")
     uncounted = replies.left_uncounted(texts)
     if uncounted:
         return failed("numbers", f"numbers differ: expected {uncounted}, got none")
@@ -164,9 +181,9 @@ def _names(texts: Texts) -> Rating | None:
 
 
 def _opposites(texts: Texts) -> Rating | None:
-    openings = {phrases.opening(texts.expected), phrases.opening(texts.actual)}
-    if openings == {"yes", "no"}:
-        return failed("opposite", "one text starts with yes, the other with no")
+    openings = [phrases.opening(texts.expected), phrases.opening(texts.actual)]
+    if sorted(openings) == ["no", "yes"]:
+        return failed("opposite", "opposite meaning: expected {}, got {}".format(*openings))
     if replies.is_yes_or_no(texts.expected, texts.actual):
         return passed("same", f"the answer starts with {texts.expected.strip()!r}, as expected")
     if texts.described:
@@ -177,14 +194,14 @@ def _opposites(texts: Texts) -> Rating | None:
 
 def _roles(texts: Texts) -> Rating | None:
     swapped = "" if texts.described else containment.swapped_roles(texts.expected, texts.actual)
-    return failed("roles", f"roles swapped: {swapped}") if swapped else None
+    return failed("roles", f"roles swapped: {swapped} have changed places") if swapped else None
 
 
 def _parts(texts: Texts) -> Rating | None:
     missing = "" if texts.described else containment.left_out(texts.expected, phrases.without_courtesy(texts.actual))
     if not missing or frozenset(content_words(with_plain_numbers(texts.utterance))).issuperset(missing.split(", ")):
         return None
-    return failed("partial", f"the answer ends early; missing: {missing}")
+    return failed("partial", f"the answer ends early; missing from the answer: {missing}")
 
 
 _RULES: Final[tuple[Callable[[Texts], Rating | None], ...]] = (
@@ -209,16 +226,19 @@ def _by_words(texts: Texts, cosine: Cosine) -> Rating:
     similarity = (max(0.0, cosine(expected, actual)) + recall(expected_words, actual_words)) / 2
     remark = f"similarity {similarity:.2f}"
     if similarity < _FAIL_BELOW and _is_off_topic(texts, expected_words, actual_words):
-        return rated("topic", BEST * similarity, Verdict.FAILURE, f"the answer is about something else: {remark}")
+        explanation = f"off topic: no word in common with the expectation or the question ({remark})"
+        return rated("topic", BEST * similarity, Verdict.FAILURE, explanation)
     reason = _equivalence(texts._replace(expected=expected, actual=actual), expected_words, actual_words)
     if reason:
         return passed("words", reason)
     found = list(containment.doubts(expected, actual))
-    if missing := missing_facts(texts):
-        found.append(f"missing: {listed([fact.text for fact in missing])}")
+    missing = missing_facts(texts)
+    if missing and not any(each.startswith(containment.MISSING) for each in found):
+        found.append(f"{containment.MISSING}: {listed([fact.full_text for fact in missing])}")
     if similarity < _PASS_FROM or found:
-        return undecided("; ".join((f"the words do not decide: {remark}", *found)))
-    return rated("words", BEST * similarity, Verdict.PASS, f"every important word is there, in order: {remark}")
+        return undecided("; ".join((f"too close to call by words ({remark})", *found)))
+    explanation = f"every important word of the expectation is in the answer, in order ({remark})"
+    return rated("words", BEST * similarity, Verdict.PASS, explanation)
 
 
 def _equivalence(texts: Texts, expected_words: list[str], actual_words: list[str]) -> str:

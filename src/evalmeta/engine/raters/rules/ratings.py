@@ -13,6 +13,7 @@ if TYPE_CHECKING:
 
 BEST: Final = 5.0
 _MAX_EVIDENCE: Final = 5
+_MAX_QUOTED: Final = 60
 
 
 class Texts(NamedTuple):
@@ -38,6 +39,12 @@ def difference(what: str, missing: Sequence[str], extra: Sequence[str]) -> str:
 def listed(items: Sequence[str]) -> str:
     """Return the first few items, separated by commas."""
     return ", ".join(items[:_MAX_EVIDENCE]) + (", …" if len(items) > _MAX_EVIDENCE else "")
+
+
+def quoted(text: str) -> str:
+    """Return the start of a text on one line, in quotes."""
+    line = " ".join(text.split())
+    return repr(line if len(line) <= _MAX_QUOTED else f"{line[:_MAX_QUOTED].rstrip()} …")
 
 
 def passed(rule: str, explanation: str) -> Rating:

@@ -19,7 +19,7 @@ from evalmeta.engine.raters.rules.facts import (
 )
 from evalmeta.engine.raters.rules.names import contradicting_days, contradicting_names, find_days
 from evalmeta.engine.raters.rules.vocabulary import HARMLESS, MONTHS, WEEKDAYS, word_list
-from evalmeta.engine.raters.rules.words import common_word, find_words, is_content, negations, words
+from evalmeta.engine.raters.rules.words import common_word, find_words, is_content, negations
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Sequence
@@ -37,6 +37,14 @@ _CLAUSE: Final = re.compile(r"[.,!?;:](?=\s)|\n|[()]")
 _SINCE: Final = frozenset(word_list("from since after"))
 _UNTIL: Final = frozenset(word_list("to until till by before through"))
 _NO_PLACE: Final = frozenset(word_list("on in at of about around yes no")) | _SINCE | _UNTIL | frozenset(MONTHS)
+_COMPARING: Final = frozenset(
+    word_list("than after before unlike versus vs previous previously former formerly instead")
+)
+_BEFORE: Final = r"(?:\s(?:by|in|at|on|to|from|for|until|the|an?))*\s"
+_DENIED_FACT: Final = re.compile(rf"\b(?:not|nor|unlike|instead of){_BEFORE}\W?$", re.IGNORECASE)
+_DENIED_NAME: Final = re.compile(
+    rf"\b(?:not|nor|unlike|instead of|than){_BEFORE}(?-i:[A-Z])\w*(?: (?-i:[A-Z])\w*){{0,3}}", re.IGNORECASE
+)
 _TEMPORAL: Final = frozenset({"time", "date"})
 
 
@@ -47,14 +55,14 @@ class Place(NamedTuple):
         before: The nearest important word before it in its clause; empty if there is none.
         after: The nearest important word after it.
         direction: `from` or `to` if such a preposition stands before it.
-        is_negated: Whether the clause has a negation.
+        is_denied: Whether the clause denies something or compares it with something else, as in `not at 3 pm`.
         is_alone: Whether there are no important words around it, as in `It is at 3 pm.`
     """
 
     before: str
     after: str
     direction: str
-    is_negated: bool
+    is_denied: bool
     is_alone: bool
 
 
@@ -82,6 +90,8 @@ def missing_facts(texts: Texts) -> list[Fact]:
 def replaced_facts(texts: Texts) -> tuple[list[Fact], list[Fact]]:
     """Return the facts that the answer replaces, and those that it has instead."""
     missing, extra = compare_facts(texts)
+    denied = _denied_facts(texts.actual) if missing and extra else frozenset()
+    extra = [fact for fact in extra if fact not in denied]
     if not missing or not extra:
         return [], []
     asked = find_facts(texts.utterance)
@@ -94,12 +104,16 @@ def replaced_facts(texts: Texts) -> tuple[list[Fact], list[Fact]]:
         if other in new and (fact in new or are_alike(fact, other)):
             return True
         crosses = fact.kind not in _TEMPORAL and not (fact.unit and fact.unit.base)
-        return _in_same_place(own[fact], others[other], is_asked=other not in new, crosses=crosses)
+        return _in_same_place(own[fact], others[other], crosses=crosses)
 
     pairs = [(fact, other) for fact in missing for other in extra if is_replaced(fact, other)]
     replaced = {fact for fact, _ in pairs}
     replacing = {other for _, other in pairs}
     return [fact for fact in missing if fact in replaced], [other for other in extra if other in replacing]
+
+
+def _denied_facts(text: str) -> frozenset[Fact]:
+    return frozenset(fact for fact, before, _ in locate_facts(text) if _DENIED_FACT.search(before))
 
 
 def _fact_places(text: str, facts: Collection[Fact]) -> dict[Fact, list[Place]]:
@@ -118,7 +132,8 @@ def _place(before: str, after: str) -> Place:
     direction = "from" if last in _SINCE else "to" if last in _UNTIL else ""
     near = _nearest(reversed(left_words)), _nearest(find_words(right))
     is_alone = not any(near) and not _nearest(word for word in find_words(before + after) if word not in HARMLESS)
-    return Place(*near, direction, negations(left + right) > 0, is_alone)
+    is_denied = negations(left + right) > 0 or not _COMPARING.isdisjoint(left_words)
+    return Place(*near, direction, is_denied, is_alone)
 
 
 def _nearest(found: Iterable[str]) -> str:
@@ -126,21 +141,16 @@ def _nearest(found: Iterable[str]) -> str:
     return next((common_word(word) for word in plain if word not in _NO_PLACE and word not in WEEKDAYS), "")
 
 
-def _in_same_place(own: Sequence[Place], others: Sequence[Place], *, is_asked: bool, crosses: bool) -> bool:
+def _in_same_place(own: Sequence[Place], others: Sequence[Place], *, crosses: bool) -> bool:
     """Say whether a fact of the answer stands where the expectation has its own.
 
     Args:
         own: The places of the expected fact.
         others: The places of the fact of the answer.
-        is_asked: Whether the question has the fact of the answer, so that `not at 3 pm` may only repeat it.
         crosses: Whether the same word may stand on the other side, as in `paid $5` and `$5 was paid`.
     """
-    return any(
-        _are_same(place, other, crosses=crosses)
-        for place in own
-        for other in others
-        if not (is_asked and other.is_negated and not place.is_negated)
-    )
+    pairs = ((place, other) for place in own for other in others if place.is_denied or not other.is_denied)
+    return any(_are_same(place, other, crosses=crosses) for place, other in pairs)
 
 
 def _are_same(place: Place, other: Place, *, crosses: bool) -> bool:
@@ -172,27 +182,26 @@ def _other_months(texts: Texts) -> tuple[list[str], list[str]]:
             continue
         word = next(iter(months.values()))
         for fact, places in _fact_places(other, dates).items():
-            if _in_same_place(_places(word, one), places, is_asked=True, crosses=False):
+            if _in_same_place(_places(word, one), places, crosses=False):
                 return ([fact.text], [word]) if is_reversed else ([word], [fact.text])
     return [], []
 
 
 def replaced_names(texts: Texts) -> tuple[list[str], list[str]]:
     """Return the names that the answer replaces, and those that it has instead; English texts only."""
-    found = contradicting_names(texts.expected, texts.actual, texts.utterance, described=texts.described)
+    actual = _DENIED_NAME.sub(" ", texts.actual)
+    found = contradicting_names(texts.expected, actual, texts.utterance, described=texts.described)
     if all(found) or texts.described:
         return found
-    return _in_place(*contradicting_names(texts.expected, texts.actual, "", described=False), texts)
+    return _in_place(*contradicting_names(texts.expected, actual, "", described=False), texts)
 
 
 def _in_place(missing: list[str], extra: list[str], texts: Texts) -> tuple[list[str], list[str]]:
     """Return the first pair of words of which the answer has one in the place of the other."""
-    asked = frozenset(words(texts.utterance))
     for one in missing[:_MAX_WORDS]:
         own = _places(one, texts.expected)
         for other in extra[:_MAX_WORDS]:
-            is_asked = asked.issuperset(words(other))
-            if _in_same_place(own, _places(other, texts.actual), is_asked=is_asked, crosses=True):
+            if _in_same_place(own, _places(other, texts.actual), crosses=True):
                 return [one], [other]
     return [], []
 

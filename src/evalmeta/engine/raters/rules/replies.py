@@ -9,7 +9,7 @@ from evalmeta.engine.raters.rules import phrases, refusals
 from evalmeta.engine.raters.rules.acts import does_act
 from evalmeta.engine.raters.rules.containment import changes
 from evalmeta.engine.raters.rules.facts import find_facts, is_met, with_plain_numbers
-from evalmeta.engine.raters.rules.ratings import failed, passed, undecided
+from evalmeta.engine.raters.rules.ratings import failed, passed, quoted, undecided
 from evalmeta.engine.raters.rules.vocabulary import DOUBTS, HARMLESS, NEUTRAL, word_list
 from evalmeta.engine.raters.rules.words import (
     content_words,
@@ -129,7 +129,7 @@ def judge_breakdown(texts: Texts) -> Rating | None:
         return undecided("a refusal was expected, but the answer reports an error")
     if _TROUBLE.search(texts.expected) or negations(texts.expected):
         return None
-    return failed("breakdown", "an error message instead of an answer")
+    return failed("breakdown", f"expected an answer, got an error message: {quoted(texts.actual)}")
 
 
 def judge_refusal(texts: Texts) -> Rating | None:
@@ -143,7 +143,7 @@ def judge_refusal(texts: Texts) -> Rating | None:
         return undecided("the answer refuses and then continues")
     if negations(texts.expected) or "unable" in texts.expected.lower():
         return undecided("the answer refuses, and the expectation is negative too")
-    return failed("refusal", "refusal instead of an answer")
+    return failed("refusal", f"expected an answer, got a refusal: {quoted(texts.actual)}")
 
 
 def _non_answer(texts: Texts) -> Rating | None:
@@ -151,7 +151,7 @@ def _non_answer(texts: Texts) -> Rating | None:
         return None
     if recall(content_words(texts.expected), content_words(texts.actual)) >= _SAID_FROM:
         return None
-    return failed("refusal", "the answer says that it has no answer")
+    return failed("refusal", f"expected an answer, got none: {quoted(texts.actual)}")
 
 
 def _expected_refusal(texts: Texts, *, refused: bool) -> Rating:
@@ -163,7 +163,7 @@ def _expected_refusal(texts: Texts, *, refused: bool) -> Rating:
         return passed("refusal", "a refusal was expected and given")
     if refused or refusals.is_deflection(texts.actual, complies=phrases.opening(texts.actual) == "yes"):
         return undecided("a refusal was expected; it is not clear whether the answer is one")
-    return failed("refusal", "a refusal was expected, but the answer does not refuse")
+    return failed("refusal", f"expected a refusal, got an answer: {quoted(texts.actual)}")
 
 
 def _refuses_something_else(texts: Texts) -> bool:
@@ -183,7 +183,7 @@ def judge_courtesy(texts: Texts) -> Rating | None:
     is_act = any(act in expected for act in _ACTING)
     if is_act or len(raw_words(expected)) < _MIN_COUNT or phrases.opening(texts.actual):
         return None
-    return failed("courtesy", "courtesy or a promise instead of an answer")
+    return failed("courtesy", f"expected an answer, got only courtesy or a promise: {quoted(texts.actual)}")
 
 
 def judge_question(texts: Texts) -> Rating | None:
@@ -196,7 +196,7 @@ def judge_question(texts: Texts) -> Rating | None:
         return None
     if not texts.described and recall(content_words(texts.expected), content_words(texts.actual)) > _SAID_FROM:
         return None
-    return failed("question", "a question instead of an answer")
+    return failed("question", f"expected an answer, got a question: {quoted(texts.actual)}")
 
 
 def _expected_question(texts: Texts) -> Rating | None:
@@ -206,4 +206,4 @@ def _expected_question(texts: Texts) -> Rating | None:
         return passed("question", f"the answer asks for {', '.join(asked)}")
     if phrases.is_asking(texts.actual, []):
         return None
-    return failed("question", "a question was expected, but the answer asks nothing")
+    return failed("question", f"expected a question, but the answer asks nothing: {quoted(texts.actual)}")

@@ -10,7 +10,8 @@ from evalmeta.engine.raters.rules.words import content_words, raw_words
 
 _MIN_SAID: Final = 0.6
 _JOKE: Final = (
-    r"\b(?:kidding|joking|jk|teasing you|messing with you|pulling your leg|april fools?\b|psych\b|sike\b|gotcha\b)"
+    r"\b(?:(?:just|only|i'm|i was|was) )*(?:kidding|joking|jk|teasing you|messing with you|pulling your leg"
+    r"|april fools?\b|psych\b|sike\b|gotcha\b)"
     r"|\b(?:was|is|'s|just|only) (?:just |only )?an? (?:joke|prank|bluff)\b"
 )
 _WITHDRAWAL: Final = (
