@@ -263,6 +263,17 @@ def test_undecided_cases_fail_if_the_project_is_strict(desk: Callable[..., Path]
     result.stdout.fnmatch_lines([f"{DESK}:6: case 1: FAILURE"])
 
 
+def test_a_case_that_judges_too_little_fails(desk: Callable[..., Path], run: Run) -> None:
+    desk(PASSING, UNDECIDED)
+
+    result = run(DESK, "--evalmeta-min-decided", "0.8")
+
+    result.assert_outcomes(passed=1, failed=1)
+    result.stdout.fnmatch_lines(
+        [f"{DESK}:11: case 2: UNDECIDED; only 0 of 1 result was judged (0 %; required: at least 80 %)"]
+    )
+
+
 def test_an_agent_can_be_named_without_a_project(desk: Callable[..., Path], run: Run) -> None:
     path = desk(FAILING, subject="Nobody")
     (path.parent / "evalmeta.toml").unlink()

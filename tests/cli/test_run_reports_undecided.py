@@ -88,3 +88,63 @@ def test_a_case_with_only_undecided_and_measured_results_has_not_passed(evalmeta
     assert done.code == 100
     assert "undecided 1 orders.yaml" in done.out
     assert "1 case: 0 passed, 0 failed, 0 errors, 1 undecided" in done.out
+
+
+MIXED = """\
+name: Orders
+subjectType: AGENT
+subjectName: Order_Desk
+testCases:
+  - utterance: When will it arrive?
+    expectedOutcome: It will arrive on Friday.
+  - utterance: Where is my order?
+    expectedTopic: Orders
+  - utterance: Where is my parcel?
+    expectedOutcome: The agent tells the customer about the state of the order.
+"""
+
+
+def test_a_pass_rate_stands_beside_its_coverage(evalmeta: Program, folder: Path) -> None:
+    (folder / "orders.yaml").write_text(MIXED)
+    done = evalmeta(*RUN)
+    assert done.code == 0
+    assert "orders.yaml passed: all judged cases passed; 1 of 3 results were judged (33.33 %)" in done.out
+    assert "  pass rate 100 % (required: at least 100 %); 1 of 3 results were judged (33.33 %)\n" in done.out
+    assert "finished, 3 of 3 cases, 0 not passed, 2 undecided" in done.err
+
+
+@pytest.mark.parametrize("place", ["option", "settings"])
+def test_a_run_that_judges_too_little_fails_and_says_what_to_do(evalmeta: Program, folder: Path, place: str) -> None:
+    (folder / "orders.yaml").write_text(MIXED)
+    if place == "settings":
+        (folder / "evalmeta.toml").write_text("[run]\nmin_decided = 0.8\n")
+    done = evalmeta(*RUN, *(["--min-decided", "0.8"] if place == "option" else []))
+    assert done.code == 100
+    required = "only 1 of 3 results were judged (33.33 %; required: at least 80 %)"
+    assert f"orders.yaml not passed: {required}" in done.out
+    assert "    bot_response_rating, 1 result: the expectation describes the answer" in done.out
+    assert "    topic_sequence_match, 1 result: the agent does not report its topic" in done.out
+    lines = '    [score]\n    rater = "judge"\n\n    [raters.judge]\n    adapter = "llm"\n'
+    assert (
+        f"  Add an LLM rater to evalmeta.toml, which needs evalmeta[llm] and the model's API key:\n\n{lines}"
+        in done.out
+    )
+
+
+def test_a_rescored_run_needs_the_coverage_that_is_asked_for(evalmeta: Program, folder: Path) -> None:
+    (folder / "orders.yaml").write_text(MIXED)
+    run_id = json.loads(evalmeta(*RUN, "--min-decided", "0.2", "--json").out)["result"][0]["evalmeta"]["runId"]
+    assert evalmeta("test", "resume", "--job-id", run_id).code == 0
+    assert evalmeta("test", "rescore", run_id).code == 0
+    assert evalmeta("test", "rescore", run_id, "--min-decided", "0.8").code == 100
+
+
+def test_a_baseline_does_not_excuse_a_run_that_judges_too_little(evalmeta: Program, folder: Path) -> None:
+    (folder / "orders.yaml").write_text(MIXED)
+    run_id = json.loads(evalmeta(*RUN, "--json").out)["result"][0]["evalmeta"]["runId"]
+    assert evalmeta(*RUN, "--baseline", run_id).code == 0
+    assert evalmeta(*RUN, "--baseline", run_id, "--min-decided", "0.8").code == 100
+
+
+def test_a_share_above_one_is_wrong_usage(evalmeta: Program) -> None:
+    assert evalmeta(*RUN, "--min-decided", "80").code == 2

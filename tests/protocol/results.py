@@ -71,6 +71,7 @@ options = st.builds(
     iterations=st.integers(1, 9),
     min_pass_rate=st.floats(0, 1),
     undecided=st.sampled_from(["ignore", "fail"]),
+    min_decided=st.none() | st.floats(0, 1),
     concurrency=st.integers(1, 99),
     case_timeout=st.floats(0.001, 3600),
 )

@@ -2,15 +2,7 @@ from __future__ import annotations
 
 import report_runs as make
 from evalmeta.model.run import RunOptions, TestResult, Verdict
-from evalmeta.report.details import (
-    blocks,
-    case_name,
-    group_cases,
-    group_name,
-    not_passed,
-    undecided_reasons,
-    why_not_passed,
-)
+from evalmeta.report.details import blocks, case_name, group_cases, group_name, not_passed, why_not_passed
 
 
 def test_failures_come_before_undecided_results() -> None:
@@ -74,17 +66,6 @@ def test_a_label_of_the_author_names_the_result() -> None:
     result = make.TOPIC_FAILED._replace(name="string_comparison", label="Gives the fee")
     [_, (title, _)] = blocks(make.case(1, Verdict.FAILURE, result))
     assert title == "Gives the fee (string_comparison): FAILURE"
-
-
-def test_undecided_results_are_counted_by_name_with_the_commonest_reason() -> None:
-    odd = make.case(9, Verdict.UNDECIDED, make.COHERENCE_UNDECIDED._replace(explanation="odd"))
-    [reasons] = undecided_reasons(make.report(odd, *make.MIXED_CASES))
-    assert reasons == ("coherence", 4, "coherence needs an LLM rater, and no LLM rater is configured")
-
-
-def test_an_undecided_result_without_a_reason_gets_one() -> None:
-    case = make.case(1, Verdict.UNDECIDED, TestResult("coherence", Verdict.UNDECIDED))
-    assert [*undecided_reasons(make.report(case))] == [("coherence", 1, "no rater could judge it")]
 
 
 def test_undecided_results_with_the_same_reason_are_shown_once() -> None:

@@ -3,6 +3,7 @@ from __future__ import annotations
 import json
 from dataclasses import replace
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -16,7 +17,18 @@ from evalmeta.report.text import clean
 
 def test_one_run_is_an_object() -> None:
     report = make.mixed()
-    assert json.loads(render([report])) == write_run(report.run, escape=False)
+    written, run = json.loads(render([report])), write_run(report.run, escape=False)
+    assert {**written, "evalmeta": {**run["evalmeta"], **written["evalmeta"]}} == written
+    assert {**written, "evalmeta": run["evalmeta"]} == run
+
+
+def test_the_pass_rate_stands_beside_its_coverage_and_the_reasons() -> None:
+    own = json.loads(render([make.mixed()]))["evalmeta"]
+    assert own["coverage"] == {"judged": 4, "results": 8, "share": 0.5, "required": None}
+    assert own["passRate"] == pytest.approx(1 / 3)
+    reason = "coherence needs an LLM rater, and no LLM rater is configured"
+    reasons = [{"reason": reason, "count": 3}]
+    assert own["undecidedResults"] == [{"name": "coherence", "count": 3, "reasons": reasons}]
 
 
 def test_several_runs_are_a_list() -> None:

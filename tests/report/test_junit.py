@@ -73,7 +73,9 @@ def test_a_pass_by_rate_is_visible_in_the_properties() -> None:
 
 
 def test_undecided_results_are_listed_in_the_properties() -> None:
-    assert _properties(make.mixed())["undecided-coherence"] == "3"
+    properties = _properties(make.mixed())
+    assert (properties["undecided-coherence"], properties["judged-results"], properties["results"]) == ("3", "4", "8")
+    assert properties["why-undecided-coherence"].startswith("3 undecided: coherence needs an LLM rater")
 
 
 def test_the_name_includes_the_iteration() -> None:

@@ -72,7 +72,7 @@ def _check(reports: list[Report]) -> None:
     averages = [len(each.summary.averages) for each in reports if each.summary.averages]
     assert kinds.count("table_open") == 1 + len(averages)
     assert kinds.count("tr_open") == 1 + len(reports) + len(averages) + sum(averages)
-    assert kinds.count("td_open") == 9 * len(reports) + 6 * sum(averages)
+    assert kinds.count("td_open") == 10 * len(reports) + 6 * sum(averages)
     assert kinds.count("heading_open") == len(reports)
     assert not {"fence", "code_block", "hr", "blockquote_open"} & {*kinds}
     blocks = [token.content.strip() for token in tokens if token.type == "html_block"]

@@ -2,11 +2,20 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+import pytest
 from hypothesis import given
 
 import report_runs as make
-from evalmeta.model.run import Run, RunOptions, RunStatus, Verdict
-from evalmeta.report.report import decision, duration, has_passed, location, verdict_of, why_incomplete
+from evalmeta.model.run import CaseResult, Run, RunOptions, RunStatus, TestResult, Verdict
+from evalmeta.report.report import (
+    decision,
+    duration,
+    has_passed,
+    location,
+    undecided_reasons,
+    verdict_of,
+    why_incomplete,
+)
 
 
 @given(make.runs)
@@ -68,7 +77,7 @@ def test_a_run_that_passed_says_so() -> None:
 def test_a_run_without_decisions_says_so() -> None:
     assert (
         decision(make.report(make.MIXED_CASES[3]))
-        == "not passed: no case was judged, because no rater could judge the expectations"
+        == "not passed: no case was judged: coherence needs an LLM rater, and no LLM rater is configured"
     )
 
 
@@ -87,3 +96,47 @@ def test_a_place_is_as_exact_as_what_is_known() -> None:
     assert location(report, case) == f"{make.FILE}:20"
     assert location(replace(report, lines={}), case) == make.FILE
     assert location(replace(report, file=None), case) is None
+
+
+def unjudged(number: int, *explanations: str) -> CaseResult:
+    results = (TestResult("bot_response_rating", Verdict.UNDECIDED, explanation=each) for each in explanations)
+    return make.case(number, Verdict.UNDECIDED, *results)
+
+
+def test_reasons_are_counted_by_expectation_and_not_by_their_details() -> None:
+    found = undecided_reasons(
+        make.report(
+            unjudged(1, "the words do not decide: similarity 0.41", "the words do not decide: similarity 0.52"),
+            unjudged(2, "the words do not decide: similarity 0.60; missing: 7", "no rater"),
+            make.MIXED_CASES[3],
+        )
+    )
+    assert found == {
+        "bot_response_rating": {"the words do not decide": 3, "no rater": 1},
+        "coherence": {"coherence needs an LLM rater, and no LLM rater is configured": 1},
+    }
+
+
+def test_a_reason_that_is_always_the_same_is_shown_in_full() -> None:
+    found = undecided_reasons(make.report(unjudged(1, "refused; perhaps", "refused; perhaps")))
+    assert found == {"bot_response_rating": {"refused; perhaps": 2}}
+
+
+def test_an_undecided_result_without_a_reason_gets_one() -> None:
+    assert undecided_reasons(make.report(unjudged(1, ""))) == {"bot_response_rating": {"no rater could judge it": 1}}
+
+
+def test_a_run_that_passed_says_how_many_results_were_judged() -> None:
+    report = make.report(make.MIXED_CASES[0], make.MIXED_CASES[3])
+    assert decision(report) == "passed: all judged cases passed; 1 of 3 results were judged (33.33 %)"
+
+
+@pytest.mark.parametrize("min_decided", [0.3, 1 / 3, None])
+def test_a_run_that_judged_enough_passes(min_decided: float | None) -> None:
+    options = RunOptions(min_decided=min_decided)
+    assert has_passed(make.report(make.MIXED_CASES[0], make.MIXED_CASES[3], options=options))
+
+
+def test_a_run_that_judged_too_little_has_not_passed() -> None:
+    report = make.report(make.MIXED_CASES[0], make.MIXED_CASES[3], options=RunOptions(min_decided=0.8))
+    assert decision(report) == "not passed: only 1 of 3 results were judged (33.33 %; required: at least 80 %)"

@@ -118,8 +118,8 @@ def judge_by_baseline(comparator: Comparator | None, finished: Sequence[Finished
     """Print how runs compare with a baseline, and return the exit code that replaces the runs' own.
 
     Failures that the baseline has are ignored, even if a run misses its pass rate because of them. Regressions fail.
-    New cases must reach the run's pass rate. A test that is not in the baseline, or without decided cases, is judged on
-    its own. Errors and time-outs are never ignored.
+    New cases must reach the run's pass rate. A test that is not in the baseline, or without decided cases, or that judged
+    too few results, is judged on its own. Errors and time-outs are never ignored.
     """
     if comparator is None:
         return code
@@ -200,7 +200,7 @@ def _code(pairs: Sequence[tuple[FinishedRun, Comparison | None]], fail_on: FailO
     if any(each.is_unconfirmed for _, comparison in pairs if comparison for each in comparison.cases):
         return EXIT_FAILED
     for finished, comparison in pairs:
-        if comparison is None or finished.summary.pass_rate is None:
+        if comparison is None or finished.summary.pass_rate is None or not finished.summary.judges_enough:
             fails = not finished.summary.succeeded
         else:
             new_failure = _misses_pass_rate(comparison, finished.summary.min_pass_rate)

@@ -91,7 +91,10 @@ def _read_seed(_: click.Context, __: click.Parameter, seed: int | None) -> int |
 _POLICY: Sequence[Decorator] = (
     click.option("--min-pass-rate", type=click.FloatRange(0, 1), help="The share of cases that must pass, 0 to 1."),
     click.option(
-        "--undecided", type=click.Choice(("ignore", "fail")), help="How to count results that no rater could judge."
+        "--undecided", type=click.Choice(("ignore", "fail")), help="How to count results that could not be judged."
+    ),
+    click.option(
+        "--min-decided", type=click.FloatRange(0, 1), help="The share of results that must be judged, 0 to 1."
     ),
 )
 _RUNNING: Sequence[Decorator] = (
@@ -177,7 +180,7 @@ case_options = option_group("selection", CaseSelection, _SELECTION)
 
 # Their effect is on what is reported of finished runs, or on the exit code.
 _NEED_RESULTS: Final = frozenset(
-    {"output_dir", "result_format", "baseline", "confirm", "fail_on", "min_pass_rate", "undecided"}
+    {"output_dir", "result_format", "baseline", "confirm", "fail_on", "min_pass_rate", "undecided", "min_decided"}
 )
 
 

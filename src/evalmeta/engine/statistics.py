@@ -12,9 +12,9 @@ from collections import Counter
 from typing import TYPE_CHECKING, Final
 
 from evalmeta.engine.intervals import clustered, pass_at_k, wilson
-from evalmeta.model.aggregation import AveragedCases, counted_verdict
+from evalmeta.model.aggregation import AveragedCases, counted_verdict, coverage_of
 from evalmeta.model.generated_data import Tokens
-from evalmeta.model.run import Summary, Verdict
+from evalmeta.model.run import Coverage, Summary, Verdict
 from evalmeta.model.statistics import CaseCounts, Interval, Latency, Measure, RunStatistics
 
 if TYPE_CHECKING:
@@ -43,18 +43,22 @@ class SummaryCounter:
         self._verdicts: Counter[Verdict] = Counter()
         self._undecided: Counter[str] = Counter()
         self._averaged = AveragedCases(options)
+        self._judged = self._results = 0
 
     def add(self, case: CaseResult) -> None:
         """Count one case result; with `undecided="fail"`, a case with an undecided result has failed."""
         for result in case.results:
             if result.verdict is Verdict.UNDECIDED and not result.is_measured:
                 self._undecided[result.name] += 1
+        coverage = coverage_of(case)
+        self._judged += coverage.judged
+        self._results += coverage.total
         verdict = counted_verdict(case, self._options)
         if not self._averaged.add(case, verdict):
             self._verdicts[verdict] += 1
 
     def summary(self) -> Summary:
-        """Return the counts so far; a run succeeds if it reaches its pass rate and has no errors."""
+        """Return the counts so far; a run succeeds if it reaches its pass rate, judges enough and has no errors."""
         verdicts, averaged = self._verdicts.copy(), self._averaged.verdicts()
         for number, iterations in self._averaged.iterations().items():
             verdicts[averaged[number]] += iterations
@@ -63,6 +67,7 @@ class SummaryCounter:
         needed = self._options.min_pass_rate - _TOLERANCE
         # A run in which no case was decided has shown nothing.
         is_reached = not verdicts.total() if pass_rate is None else pass_rate >= needed
+        coverage, min_decided = Coverage(self._judged, self._results), self._options.min_decided
         return Summary(
             total=verdicts.total(),
             passed=passed,
@@ -71,10 +76,12 @@ class SummaryCounter:
             undecided=verdicts[Verdict.UNDECIDED],
             pass_rate=pass_rate,
             min_pass_rate=self._options.min_pass_rate,
-            succeeded=not errors and is_reached,
+            succeeded=not errors and is_reached and coverage.reaches(min_decided),
             undecided_results=tuple(sorted(self._undecided.items())),
             averages=self._averaged.averages(),
             averaged=averaged,
+            coverage=coverage,
+            min_decided=min_decided,
         )
 
 

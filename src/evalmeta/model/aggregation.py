@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
-from evalmeta.model.run import Average, Verdict
+from evalmeta.model.run import Average, Coverage, Verdict
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
@@ -13,6 +13,7 @@ if TYPE_CHECKING:
 
 
 _TOLERANCE: Final = 1e-9
+_DECIDED: Final = frozenset({Verdict.PASS, Verdict.FAILURE})
 
 
 class Mean:
@@ -100,6 +101,15 @@ def counted_verdict(case: CaseResult, options: RunOptions) -> Verdict:
         result.verdict is Verdict.UNDECIDED and not result.is_measured for result in case.results
     )
     return Verdict.FAILURE if undecided else case.verdict
+
+
+def coverage_of(case: CaseResult) -> Coverage:
+    """Return how many of a case's results were judged; see `Coverage`."""
+    to_judge = [result.verdict for result in case.results if not result.is_measured]
+    judged = sum(verdict in _DECIDED for verdict in to_judge)
+    total = len(to_judge) + (case.error is not None)
+    # Cases without results have a verdict of their own in evaluations of pytest.
+    return Coverage(judged, total) if total else Coverage(int(case.verdict in _DECIDED), 1)
 
 
 class AveragedCases:

@@ -19,6 +19,7 @@ ScoringProfile = Literal["default", "testing-center"]
 ActionMatch = Literal["exact", "in_order", "any_order", "superset", "subset"]
 TopicMatch = Literal["exact", "contains"]
 Matches = Literal["first", "any", "all"]
+_TOLERANCE: Final = 1e-9
 SCORING_PROFILES: Final = ("default", "testing-center")
 ACTION_MATCHES: Final = ("exact", "in_order", "any_order", "superset", "subset")
 
@@ -153,6 +154,7 @@ class RunOptions:
         iterations: how often the whole set of cases is run.
         min_pass_rate: the share of cases, 0 to 1, that must pass.
         undecided: `fail` counts a case with an undecided result as failed.
+        min_decided: the share of results, 0 to 1, that must be judged; None for no limit.
         concurrency: the number of cases that run at the same time.
         case_timeout: the time limit of a case in seconds, without the pauses that the agent asks for.
         rate_limit: the maximum number of requests to the agent per second; None for no limit.
@@ -167,6 +169,7 @@ class RunOptions:
     iterations: int = 1
     min_pass_rate: float = 1.0
     undecided: Undecided = "ignore"
+    min_decided: float | None = None
     concurrency: int = limits.CONCURRENCY
     case_timeout: float = limits.CASE_TIMEOUT_SECONDS
     rate_limit: float | None = None
@@ -199,6 +202,25 @@ class Average:
     verdict: Verdict
 
 
+class Coverage(NamedTuple):
+    """The number of results that were judged, of those that should be; measured results do not count.
+
+    A case that ended in an error, and a case with nothing to judge, count as one more result that was not judged.
+    """
+
+    judged: int = 0
+    total: int = 0
+
+    @property
+    def share(self) -> float:
+        """Return the share of results that were judged, 0 to 1; 1 if there are none."""
+        return self.judged / self.total if self.total else 1.0
+
+    def reaches(self, share: float | None) -> bool:
+        """Return whether at least this share was judged; always for None."""
+        return share is None or self.share >= share - _TOLERANCE
+
+
 @dataclass(frozen=True, slots=True)
 class Summary:
     """Counts over all cases and iterations, and whether the run passed.
@@ -210,6 +232,8 @@ class Summary:
         undecided_results: the names of results that nothing could judge, with their counts.
         averages: the means of cases whose results are averaged, by number and name.
         averaged: the verdicts of these cases by number.
+        coverage: how many results were judged; a pass rate says nothing about the others.
+        min_decided: the share of results that must be judged; None for no limit.
     """
 
     total: int
@@ -223,6 +247,13 @@ class Summary:
     undecided_results: tuple[tuple[str, int], ...] = ()
     averages: tuple[Average, ...] = ()
     averaged: Mapping[int, Verdict] = field(default_factory=dict[int, Verdict])
+    coverage: Coverage = field(default_factory=Coverage)
+    min_decided: float | None = None
+
+    @property
+    def judges_enough(self) -> bool:
+        """Return whether the run judged as many results as it must."""
+        return self.coverage.reaches(self.min_decided)
 
 
 @dataclass(frozen=True, slots=True)

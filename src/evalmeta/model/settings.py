@@ -269,6 +269,7 @@ class RunSettings(_Table):
         1.0
     )
     undecided: Literal["ignore", "fail"] = "ignore"
+    min_decided: Annotated[float, Field(ge=0, le=1)] | None = None
     rate_limit: Annotated[float, Field(gt=0, le=limits.MAX_RATE)] | None = None
     retries: Annotated[int, Field(ge=0, le=limits.MAX_RETRIES)] = limits.RETRIES
     max_errors: Annotated[int, Field(ge=1)] | None = None

@@ -153,6 +153,7 @@ def invalid_option(options: RunOptions) -> str | None:
     bounds: dict[str, tuple[float | None, float, float]] = {
         "iterations": (options.iterations, 1, limits.MAX_ITERATIONS),
         "minPassRate": (options.min_pass_rate, 0, 1),
+        "minDecided": (options.min_decided, 0, 1),
         "concurrency": (options.concurrency, 1, limits.MAX_CONCURRENCY),
         "caseTimeoutSeconds": (options.case_timeout, 0, limits.MAX_CASE_TIMEOUT_SECONDS),
         "rateLimit": (options.rate_limit, 1e-6, limits.MAX_RATE),

@@ -31,9 +31,13 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     group.addoption("--evalmeta", action="store_true", help="collect tests of all formats in folders too")
     group.addoption("--evalmeta-subject", metavar="MODULE:NAME", help="agent under test for evaluation files")
     number, rate = partial(_checked, "iterations"), partial(_checked, "min_pass_rate")
+    decided = partial(_checked, "min_decided")
     group.addoption("--evalmeta-iterations", metavar="N", type=number, help="number of times to run each case")
     group.addoption(
         "--evalmeta-min-pass-rate", metavar="RATE", type=rate, help="share of a case's iterations that must pass"
+    )
+    group.addoption(
+        "--evalmeta-min-decided", metavar="SHARE", type=decided, help="share of a case's results that must be judged"
     )
     group.addoption(
         "--evalmeta-report-dir", metavar="DIR", help="write a report of the evaluations with a time in its name"

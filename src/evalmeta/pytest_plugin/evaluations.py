@@ -78,8 +78,8 @@ def _value(name: str, aliases: Mapping[str, float | None], default: float) -> fl
 
 
 def range_error(name: str, value: float, *, alias: str | None = None) -> str | None:
-    """Return why a value of `min_pass_rate` or `iterations` is out of range; None if it is valid."""
-    if name == "min_pass_rate":
+    """Return why a value of a share (`min_pass_rate`) or of `iterations` is out of range; None if it is valid."""
+    if name in {"min_pass_rate", "min_decided"}:
         return None if 0 <= value <= 1 else f"{alias or name} is {value}; it must be from 0 to 1"
     if isinstance(value, int) and 1 <= value <= limits.MAX_ITERATIONS:
         return None

@@ -26,6 +26,7 @@ from evalmeta.pytest_plugin.evaluations import gets_whole_files
 from evalmeta.pytest_plugin.results import error_text, failure_repr
 from evalmeta.report.details import case_text, iterations_text, why_not_passed
 from evalmeta.report.problems import render
+from evalmeta.report.report import coverage_text, too_few_text
 from evalmeta.report.text import count, one_line, percent
 
 if TYPE_CHECKING:
@@ -190,10 +191,12 @@ class EvaluationFile(pytest.File):
         options = loaded.options
         iterations: int | None = self.config.getoption("evalmeta_iterations")
         min_pass_rate: float | None = self.config.getoption("evalmeta_min_pass_rate")
+        min_decided: float | None = self.config.getoption("evalmeta_min_decided")
         return replace(
             options,
             iterations=iterations or options.iterations,
             min_pass_rate=options.min_pass_rate if min_pass_rate is None else min_pass_rate,
+            min_decided=options.min_decided if min_decided is None else min_decided,
         )
 
     def _ask(self, numbers: Sequence[int]) -> dict[int, Answers]:
@@ -232,13 +235,16 @@ class CaseItem(pytest.Item):
         # JUnit files have these properties.
         if summary.pass_rate is not None and summary.total > 1:
             self.user_properties += [("pass_rate", summary.pass_rate), ("iterations", summary.total)]
+        if summary.undecided_results:
+            names = ", ".join(name for name, _ in summary.undecided_results)
+            self.user_properties += [("undecided", names), ("judged", coverage_text(summary))]
         if summary.errors:
             raise _CaseError
 
     def runtest(self) -> None:
         """Pass, fail, or be skipped if nothing was judged."""
         summary = self._summary
-        if summary.pass_rate is None:
+        if summary.pass_rate is None and summary.judges_enough:
             reason = f"nothing was judged: {why_not_passed(self._results[0])}"
             raise pytest.skip.Exception(reason, _use_item_location=True)
         if not summary.succeeded:
@@ -254,7 +260,8 @@ class CaseItem(pytest.Item):
         """Show the expected and actual texts, and why the case did not pass."""
         error, place = excinfo.value, shown(self.path)
         if isinstance(error, _CaseError | _CaseFailed):
-            message = why_not_passed(self._not_passed[0], self._summary)
+            summary = self._summary
+            message = why_not_passed(self._not_passed[0], summary) if summary.judges_enough else too_few_text(summary)
             return failure_repr(place, self._line, message=message, text=self._text())
         if isinstance(error, EvalmetaError):
             text = f"{place}:{self._line}: {error_text(error)}"
@@ -274,9 +281,11 @@ class CaseItem(pytest.Item):
 
     def _text(self) -> str:
         summary, place = self._summary, f"{shown(self.path)}:{self._line}"
+        too_few = "" if summary.judges_enough else f"; {too_few_text(summary)}"
         if len(self._results) == 1:
             verdict = verdict_in(summary.averaged, self._results[0], self.parent.options)
-            return f"{place}: case {self.case.number}: {verdict}\n{case_text(self._results[0], summary, indent='  ')}"
+            details = case_text(self._results[0], summary, indent="  ")
+            return f"{place}: case {self.case.number}: {verdict}{too_few}\n{details}"
         errors = f", {count(summary.errors, 'error')}" if summary.errors else ""
         passed = f"{summary.passed} of {count(summary.total, 'iteration')} passed"
         required = f"at least {percent(summary.min_pass_rate)} must"
@@ -287,7 +296,7 @@ class CaseItem(pytest.Item):
             f"{iterations_text(iterations, len(self._results))}: {verdict}\n{text}"
             for (verdict, text), iterations in grouped.items()
         ]
-        return "\n\n".join([f"{place}: case {self.case.number}: {passed}{errors}; {required}", *texts])
+        return "\n\n".join([f"{place}: case {self.case.number}: {passed}{errors}; {required}{too_few}", *texts])
 
 
 class _CaseError(Exception):

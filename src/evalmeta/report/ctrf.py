@@ -10,7 +10,7 @@ from evalmeta.model.run import Verdict
 from evalmeta.report.averages import averages_json, averages_of
 from evalmeta.report.details import case_name, case_text, why_not_passed
 from evalmeta.report.report import decision, duration, has_passed, verdict_of, why_incomplete
-from evalmeta.report.summary import measures_json
+from evalmeta.report.summary import coverage_json, measures_json
 from evalmeta.report.text import clean, json_text, shorten
 
 if TYPE_CHECKING:
@@ -79,6 +79,7 @@ def _run(report: Report) -> JsonObject:
         "minPassRate": summary.min_pass_rate,
         "errors": summary.errors,
         "undecided": summary.undecided,
+        **coverage_json(report),
         **averages,
         **measured,
     }

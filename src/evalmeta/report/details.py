@@ -59,14 +59,25 @@ def group_cases(report: Report) -> list[CaseGroup]:
     found: dict[Hashable, list[CaseResult]] = {}
     for case in run.cases:
         verdict = verdict_of(report, case)
-        # Reports show only the utterances of a case that passed.
-        details = all_utterances(case) if verdict is Verdict.PASS else case_text(case, report.summary)
+        # Reports show only the utterances of a case that passed, and what was not judged.
+        details = passed_text(case) if verdict is Verdict.PASS else case_text(case, report.summary)
         found.setdefault((case.number, verdict, details), []).append(case)
     total = Counter(case.number for case in run.cases)
     return [
         CaseGroup(same[0], verdict_of(report, same[0]), tuple(case.iteration for case in same), total[same[0].number])
         for same in found.values()
     ]
+
+
+def passed_text(case: CaseResult) -> str:
+    """Return the utterances of a case that passed, and the names of its undecided results, on one line."""
+    return f"{one_line(all_utterances(case))} {undecided_note(case)}".rstrip()
+
+
+def undecided_note(case: CaseResult) -> str:
+    """Return `(undecided: coherence)`; empty if all results were judged."""
+    names = dict.fromkeys(each.name for each in not_passed(case) if each.verdict is Verdict.UNDECIDED)
+    return f"(undecided: {one_line(', '.join(names))})" if names else ""
 
 
 def group_name(group: CaseGroup) -> str:
@@ -158,18 +169,6 @@ def blocks(case: CaseResult, summary: Summary | None = None) -> Iterator[tuple[s
         own = results_of(exchange, case, results)
         yield f"turn {exchange.turn}", list(_exchange_fields(exchange, own))
         yield from map(_block, _with_same_reason(own))
-
-
-def undecided_reasons(report: Report) -> Iterator[tuple[str, int, str]]:
-    """Yield name, number and most common reason of the undecided results of a run, as the summary counts them."""
-    found: dict[str, Counter[str]] = {}
-    for case in report.run.cases:
-        for result in case.results:
-            if result.verdict is Verdict.UNDECIDED and not result.is_measured:
-                found.setdefault(result.name, Counter())[one_line(result.explanation)] += 1
-    reasons = {name: counts.most_common(1)[0][0] for name, counts in found.items()}
-    for name, number in report.summary.undecided_results:
-        yield name, number, reasons.get(name) or "no rater could judge it"
 
 
 def exchanges(case: CaseResult) -> list[Exchange]:

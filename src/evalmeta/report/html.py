@@ -17,8 +17,17 @@ from evalmeta.model.run import Verdict
 from evalmeta.protocol.json_fields import to_timestamp
 from evalmeta.report.averages import averages_of, mean_cells, mean_text, score_text, shown_averages
 from evalmeta.report.details import all_utterances, exchanges, results_of
-from evalmeta.report.report import VERDICT_WORDS, decision, duration, has_passed, location, verdict_of
-from evalmeta.report.summary import totals
+from evalmeta.report.report import (
+    VERDICT_WORDS,
+    coverage_text,
+    decision,
+    duration,
+    has_passed,
+    location,
+    undecided_reasons,
+    verdict_of,
+)
+from evalmeta.report.summary import reasons_text, totals
 from evalmeta.report.text import count, decimal, one_line, percent, seconds, shorten
 
 if TYPE_CHECKING:
@@ -100,6 +109,7 @@ def _template() -> Template:
     }
     environment.globals |= {
         "cases": _cases,
+        "coverage_text": coverage_text,
         "decision": decision,
         "duration": duration,
         "exchanges": exchanges,
@@ -108,10 +118,12 @@ def _template() -> Template:
         "mean_cells": mean_cells,
         "mean_text": mean_text,
         "number_of": _number_of,
+        "reasons_text": reasons_text,
         "results_of": results_of,
         "score_text": score_text,
         "shown_averages": shown_averages,
         "totals": totals,
+        "undecided_reasons": undecided_reasons,
         "verdicts": _WORST_FIRST,
         "words": VERDICT_WORDS,
     }

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final
 
 from evalmeta.model.run import Verdict
-from evalmeta.report.details import all_utterances, case_text, group_cases, group_name
+from evalmeta.report.details import case_text, group_cases, group_name, passed_text
 from evalmeta.report.report import VERDICT_WORDS, location
 from evalmeta.report.summary import heading, summary_lines, totals
 from evalmeta.report.text import one_line
@@ -45,7 +45,7 @@ def _case_lines(report: Report, group: CaseGroup) -> Iterator[str]:
     case, verdict = group.case, group.verdict
     start = f"{VERDICT_WORDS[verdict]:{_WORD_CHARS}} {group_name(group)}"
     if verdict is Verdict.PASS:
-        yield f"{start} {one_line(all_utterances(case))}".rstrip()
+        yield f"{start} {passed_text(case)}".rstrip()
         return
     where = location(report, case)
     yield f"{start} {one_line(where, chars=400)}" if where else start

@@ -10,7 +10,7 @@ from evalmeta.protocol.connect import write_run
 from evalmeta.protocol.json_fields import object_at
 from evalmeta.report.averages import averages_json
 from evalmeta.report.report import verdict_of
-from evalmeta.report.summary import statistics_json
+from evalmeta.report.summary import coverage_json, statistics_json
 from evalmeta.report.text import escape_unsafe, json_text
 
 if TYPE_CHECKING:
@@ -33,9 +33,12 @@ def render(reports: Sequence[Report]) -> str:
 
 
 def run_json(report: Report) -> JsonObject:
-    """Return a run's results object, with its `averages` and `statistics` under `evalmeta` where they are known."""
+    """Return a run's results object with more under `evalmeta`: the pass rate and how many results were judged.
+
+    There are also `averages` and `statistics` where they are known.
+    """
     run = write_run(report.run, escape=False)
-    own = dict(object_at(run, "evalmeta"))
+    own = {**object_at(run, "evalmeta"), "passRate": report.summary.pass_rate, **coverage_json(report)}
     if report.summary.averages:
         own["averages"] = [*averages_json(report.summary.averages)]
     if report.statistics is not None:

@@ -9,7 +9,8 @@ from evalmeta.model.run import Verdict
 from evalmeta.protocol.json_fields import to_timestamp
 from evalmeta.report.averages import averages_of, case_label, mean_text, missed_averages
 from evalmeta.report.details import case_name, case_text, exchanges, not_passed, why_not_passed
-from evalmeta.report.report import decision, duration, has_passed, verdict_of, why_incomplete
+from evalmeta.report.report import decision, duration, has_passed, undecided_reasons, verdict_of, why_incomplete
+from evalmeta.report.summary import reasons_text
 from evalmeta.report.text import clean, count, decimal, shorten
 from evalmeta.xmlio.writer import node
 from evalmeta.xmlio.writer import render as render_xml
@@ -69,10 +70,15 @@ def _properties(report: Report) -> Iterator[tuple[str, str]]:
     yield "iterations", f"{run.options.iterations}"
     yield "pass-rate", "none" if summary.pass_rate is None else f"{summary.pass_rate:g}"
     yield "min-pass-rate", f"{summary.min_pass_rate:g}"
+    yield "judged-results", f"{summary.coverage.judged}"
+    yield "results", f"{summary.coverage.total}"
+    if summary.min_decided is not None:
+        yield "min-decided", f"{summary.min_decided:g}"
     yield "passed", "true" if has_passed(report) else "false"
     yield "decision", decision(report)
-    for name, number in summary.undecided_results:
-        yield f"undecided-{clean(name)}", f"{number}"
+    for name, reasons in undecided_reasons(report).items():
+        yield f"undecided-{clean(name)}", f"{reasons.total()}"
+        yield f"why-undecided-{clean(name)}", reasons_text(reasons)
     for each in summary.averages:
         mean = f"{mean_text(each)}, over {count(each.count, 'result')}: {each.verdict}"
         yield f"average-{clean(each.name)}-of-{case_label(each)}", mean

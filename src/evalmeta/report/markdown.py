@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING, Final
 
 from evalmeta.model.run import Verdict
 from evalmeta.report.averages import mean_cells, numbered_label, shown_averages
-from evalmeta.report.details import all_utterances, case_text, group_cases, group_name, undecided_reasons
-from evalmeta.report.report import VERDICT_WORDS, decision, duration, has_passed, location
-from evalmeta.report.summary import totals
+from evalmeta.report.details import all_utterances, case_text, group_cases, group_name
+from evalmeta.report.report import VERDICT_WORDS, decision, duration, has_passed, location, undecided_reasons
+from evalmeta.report.summary import reasons_text, totals
 from evalmeta.report.text import count, decimal, one_line, percent, seconds
 
 if TYPE_CHECKING:
@@ -25,8 +25,8 @@ _MAX_CHARS: Final = 60_000
 # Characters with a meaning in Markdown, HTML, tables and for GitHub (mentions, references, emoji, formulas).
 _ACTIVE: Final = re.compile(r"[&<>`*_~\[\]\\|@#$^!]|:(?!\s)|(?<=www)\.", re.IGNORECASE)
 _HEAD: Final = (
-    "| | definition | cases | passed | failed | errors | undecided | pass rate | took |",
-    "|---|---|--:|--:|--:|--:|--:|--:|--:|",
+    "| | definition | cases | passed | failed | errors | undecided | pass rate | judged | took |",
+    "|---|---|--:|--:|--:|--:|--:|--:|--:|--:|",
 )
 _SIGNS: Final = {True: "✅", False: "❌"}
 _MEANS: Final = {Verdict.PASS: "✅", Verdict.FAILURE: "❌", Verdict.ERROR: "❌", Verdict.UNDECIDED: "❔"}
@@ -67,14 +67,16 @@ def _cells(report: Report) -> Iterator[str]:
     for number in (summary.total, summary.passed, summary.failed, summary.errors, summary.undecided):
         yield f"{number:,}"
     yield "none" if summary.pass_rate is None else percent(summary.pass_rate)
+    judged, total = summary.coverage
+    yield "all" if judged == total else f"{judged:,} of {total:,}"
     yield seconds(duration(report.run))
 
 
 def _section(report: Report) -> Iterator[str]:
     yield f"\n### {_code(one_line(report.run.definition))}\n\n{_prose(one_line(decision(report), chars=400))}\n"
     yield from filter(None, (_averages(report), _measures(report)))
-    for name, number, reason in undecided_reasons(report):
-        yield f"\n- undecided: {_code(one_line(name))}, {count(number, 'result')}: {_prose(reason)}\n"
+    for name, reasons in undecided_reasons(report).items():
+        yield f"\n- {_code(one_line(name))}: {_prose(reasons_text(reasons))}\n"
     for group in group_cases(report):
         if group.verdict is not Verdict.PASS:
             yield _details(report, group)

@@ -63,13 +63,14 @@ class Progress(_Display):
                 row.bar, description=label, completed=done, total=total_or_none, passed=passed, failed=failed
             )
 
-    def finish(self, run_id: str) -> None:
-        """End a run."""
+    def finish(self, run_id: str, *, undecided: int = 0) -> None:
+        """End a run; `undecided` is the number of case results that were not judged."""
         row = self._rows.pop(run_id)
         if self._bars and row.bar is not None:
             self._bars.stop_task(row.bar)
+        unjudged = f", {undecided:,} undecided" if undecided else ""
         results = count(row.total, "case result" if row.iterations > 1 else "case")
-        self._write_line(f"{row.label()}: finished, {row.done:,} of {results}, {row.failed:,} not passed")
+        self._write_line(f"{row.label()}: finished, {row.done:,} of {results}, {row.failed:,} not passed{unjudged}")
 
     def _write_line(self, line: str) -> None:
         if self._enabled and not self._bars:

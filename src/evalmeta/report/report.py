@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final
@@ -9,7 +10,7 @@ from typing import TYPE_CHECKING, Final
 from evalmeta.model.aggregation import verdict_in
 from evalmeta.model.run import RunStatus, Verdict
 from evalmeta.report.averages import missed_text
-from evalmeta.report.text import count, percent
+from evalmeta.report.text import count, one_line, percent
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -25,6 +26,9 @@ VERDICT_WORDS: Final = {
     Verdict.UNDECIDED: "undecided",
 }
 _SHOWN_AVERAGES: Final = 3
+_SHOWN_REASONS: Final = 2
+_NO_REASON: Final = "no rater could judge it"
+_DETAILS: Final = re.compile(r"[:;] ")
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,10 +74,51 @@ def decision(report: Report) -> str:
         return f"not passed: {'; '.join(_failures(report))}"
     if summary.pass_rate is None:
         return "passed: no case was judged"
+    judged = f"; {coverage_text(summary)}" if summary.coverage.share < 1 else ""
     if not summary.failed:
-        return "passed: all judged cases passed"
+        return f"passed: all judged cases passed{judged}"
     rates = f"the pass rate of {percent(summary.pass_rate)} meets the required {percent(summary.min_pass_rate)}"
-    return f"passed: {rates}, although {_times(report, Verdict.FAILURE, 'failed')}"
+    return f"passed: {rates}, although {_times(report, Verdict.FAILURE, 'failed')}{judged}"
+
+
+def coverage_text(summary: Summary) -> str:
+    """Return `130 of 200 results were judged (65 %)`, with the required share if there is one."""
+    judged, total = summary.coverage
+    required = "" if summary.min_decided is None else f"; required: at least {percent(summary.min_decided)}"
+    verb = "was" if total == 1 else "were"
+    return f"{judged:,} of {count(total, 'result')} {verb} judged ({percent(summary.coverage.share)}{required})"
+
+
+def too_few_text(summary: Summary) -> str:
+    """Return why a run fails that did not judge enough results."""
+    return f"only {coverage_text(summary)}"
+
+
+def undecided_reasons(report: Report) -> dict[str, Counter[str]]:
+    """Return why results are undecided, by name: short reasons with their counts, the commonest first.
+
+    Reasons that differ only in their details, after a colon or semicolon, are counted together.
+    """
+    found: dict[str, Counter[str]] = {}
+    for case in report.run.cases:
+        for result in case.results:
+            if result.verdict is Verdict.UNDECIDED and not result.is_measured:
+                found.setdefault(result.name, Counter())[one_line(result.explanation) or _NO_REASON] += 1
+    known = {name: _merged(found.get(name, Counter())) for name, _ in report.summary.undecided_results}
+    for name, number in report.summary.undecided_results:
+        # Results that were counted and not kept have no reasons.
+        known[name] = known[name] or Counter({_NO_REASON: number})
+    return known
+
+
+def _merged(reasons: Counter[str]) -> Counter[str]:
+    by_start: dict[str, list[str]] = {}
+    for reason in reasons:
+        by_start.setdefault(_DETAILS.split(reason, maxsplit=1)[0], []).append(reason)
+    merged = Counter[str]()
+    for start, same in by_start.items():
+        merged[same[0] if len(same) == 1 else start] = sum(reasons[each] for each in same)
+    return Counter(dict(merged.most_common()))
 
 
 def duration(run: Run) -> float:
@@ -104,6 +149,8 @@ def _failures(report: Report) -> Iterator[str]:
         yield _times(report, Verdict.ERROR, "ended in an error")
     if summary.pass_rate is None and summary.undecided:
         yield _why_undecided(report)
+    elif not summary.judges_enough:
+        yield too_few_text(summary)
     if summary.pass_rate is None or summary.pass_rate >= summary.min_pass_rate:
         return
     if summary.min_pass_rate >= 1:
@@ -111,6 +158,8 @@ def _failures(report: Report) -> Iterator[str]:
     else:
         rate, required = percent(summary.pass_rate), percent(summary.min_pass_rate)
         yield f"the pass rate of {rate} is below the required {required}"
+        if summary.judges_enough and summary.coverage.share < 1:
+            yield coverage_text(summary)
     missed = [each for each in summary.averages if each.verdict is Verdict.FAILURE]
     yield from map(missed_text, missed[:_SHOWN_AVERAGES])
     if len(missed) > _SHOWN_AVERAGES:
@@ -119,9 +168,19 @@ def _failures(report: Report) -> Iterator[str]:
 
 def _why_undecided(report: Report) -> str:
     if any(not result.is_measured for case in report.run.cases for result in case.results):
-        return "no case was judged, because no rater could judge the expectations"
+        return f"no case was judged: {_commonest_reasons(report)}"
     measured = any(case.results for case in report.run.cases)
     return "no case was judged: the results are only measured" if measured else "the cases have no expectations"
+
+
+def _commonest_reasons(report: Report) -> str:
+    total = Counter[str]()
+    for reasons in undecided_reasons(report).values():
+        for reason, number in reasons.items():
+            total[_DETAILS.split(reason, maxsplit=1)[0]] += number
+    shown = ", ".join(reason for reason, _ in total.most_common(_SHOWN_REASONS))
+    others = len(total) - _SHOWN_REASONS
+    return f"{shown} (and {count(others, 'more reason')})" if others > 0 else shown
 
 
 def _times(report: Report, verdict: Verdict, what: str) -> str:

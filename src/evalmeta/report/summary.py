@@ -5,21 +5,30 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final
 
 from evalmeta.report.averages import mean_cells, numbered_label, shown_averages
-from evalmeta.report.details import undecided_reasons
-from evalmeta.report.report import VERDICT_WORDS, decision, duration, has_passed
+from evalmeta.report.report import VERDICT_WORDS, coverage_text, decision, duration, has_passed, undecided_reasons
 from evalmeta.report.text import and_more, clean, count, decimal, one_line, percent, seconds
 
 if TYPE_CHECKING:
+    from collections import Counter
     from collections.abc import Iterator, Sequence
 
     from evalmeta.model.json_value import JsonObject, JsonValue
-    from evalmeta.model.run import Run
+    from evalmeta.model.run import Run, Summary
     from evalmeta.model.statistics import Interval, Measure, RunStatistics
     from evalmeta.report.report import Report
 
 
 _MANY_ANSWERS: Final = 20
 _SHOWN_CASES: Final = 20
+_SHOWN_REASONS: Final = 5
+RATER_LINES: Final = (
+    "[score]",
+    'rater = "judge"',
+    "",
+    "[raters.judge]",
+    'adapter = "llm"',
+    'model = "openai:gpt-4.1-mini"',
+)
 _WHOLE_MILLISECONDS: Final = 10
 
 
@@ -36,10 +45,10 @@ def summary_lines(report: Report) -> Iterator[str]:
     run, summary, statistics = report.run, report.summary, report.statistics
     yield one_line(f"{run.definition} {decision(report)}", chars=400)
     yield f"  {_counts(report)}"
-    # Without iterations and with a required rate of 100 %, the rate says no more than the counts.
-    if run.options.iterations > 1 or summary.min_pass_rate < 1:
-        rate = "none, no case was judged" if summary.pass_rate is None else percent(summary.pass_rate)
-        yield f"  pass rate {rate} (required: at least {percent(summary.min_pass_rate)})"
+    # Without iterations and with a required rate of 100 %, the rate of judged results says no more than the counts.
+    is_partial = summary.pass_rate is not None and summary.coverage.share < 1
+    if run.options.iterations > 1 or summary.min_pass_rate < 1 or summary.min_decided is not None or is_partial:
+        yield f"  {_rates(summary)}"
     for line in () if statistics is None else statistics_lines(run, statistics):
         yield f"  {line}"
     yield f"  took {seconds(duration(run))}"
@@ -51,8 +60,56 @@ def summary_lines(report: Report) -> Iterator[str]:
     if summary.undecided_results:
         effect = "make a case fail" if run.options.undecided == "fail" else "never count as passed"
         yield f"  undecided results ({effect}):"
-    for name, number, reason in undecided_reasons(report):
-        yield f"    {one_line(name)}, {count(number, 'result')}: {reason}"
+    for name, reasons in undecided_reasons(report).items():
+        yield from _reason_lines(name, reasons)
+    if not summary.judges_enough:
+        yield from (f"  {line}".rstrip() for line in way_out_lines(report))
+
+
+def _rates(summary: Summary) -> str:
+    """Return the pass rate and how many results were judged, each with what is required."""
+    rate = "none, no case was judged" if summary.pass_rate is None else percent(summary.pass_rate)
+    text = f"pass rate {rate} (required: at least {percent(summary.min_pass_rate)})"
+    if summary.min_decided is None and (summary.coverage.share >= 1 or summary.pass_rate is None):
+        return text
+    return f"{text}; {coverage_text(summary)}"
+
+
+def _reason_lines(name: str, reasons: Counter[str]) -> Iterator[str]:
+    """Yield why results of a name are undecided: one reason on the line of the name, several below it."""
+    head = f"    {one_line(name)}, {count(reasons.total(), 'result')}:"
+    if len(reasons) == 1:
+        yield f"{head} {next(iter(reasons))}"
+        return
+    yield head
+    for reason, number in shown_reasons(reasons):
+        yield f"      {number:,} {reason}"
+
+
+def shown_reasons(reasons: Counter[str]) -> list[tuple[str, int]]:
+    """Return the commonest reasons with their counts, and all others as one."""
+    shown = reasons.most_common(_SHOWN_REASONS)
+    rest = reasons.total() - sum(number for _, number in shown)
+    return [*shown, ("for other reasons", rest)] if rest else shown
+
+
+def reasons_text(reasons: Counter[str]) -> str:
+    """Return `12 undecided: 9 the words do not decide, 3 ...` on one line."""
+    several = len(reasons) > 1
+    listed = ", ".join(f"{number:,} {reason}" if several else reason for reason, number in shown_reasons(reasons))
+    return f"{reasons.total():,} undecided: {listed}"
+
+
+def way_out_lines(report: Report) -> Iterator[str]:
+    """Yield what to do if too few results were judged."""
+    others = "correct what is listed as undecided, or lower min_decided."
+    reasons = [reason for found in undecided_reasons(report).values() for reason in found]
+    if not any("rater" in reason or "words" in reason for reason in reasons):
+        yield others.capitalize()
+        return
+    yield "Add an LLM rater to evalmeta.toml, which needs evalmeta[llm] and the model's API key:"
+    yield from ("", *(f"  {line}" for line in RATER_LINES), "")
+    yield f"Or {others}"
 
 
 def statistics_lines(run: Run, statistics: RunStatistics) -> Iterator[str]:
@@ -122,6 +179,28 @@ def statistics_json(run: Run, statistics: RunStatistics) -> JsonObject:
     if statistics.measures:
         found["measures"] = [*measures_json(statistics.measures)]
     return found
+
+
+def coverage_json(report: Report) -> JsonObject:
+    """Return how many results were judged, and why the others were not, as JSON values."""
+    summary = report.summary
+    coverage, min_decided = summary.coverage, summary.min_decided
+    return {
+        "coverage": {
+            "judged": coverage.judged,
+            "results": coverage.total,
+            "share": coverage.share,
+            "required": min_decided,
+        },
+        "undecidedResults": [
+            {
+                "name": clean(name),
+                "count": reasons.total(),
+                "reasons": [{"reason": clean(reason), "count": number} for reason, number in shown_reasons(reasons)],
+            }
+            for name, reasons in undecided_reasons(report).items()
+        ],
+    }
 
 
 def measures_json(measures: Sequence[Measure]) -> list[JsonObject]:

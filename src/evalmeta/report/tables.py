@@ -12,7 +12,7 @@ from rich.text import Text
 
 from evalmeta.model.run import Verdict
 from evalmeta.report import human
-from evalmeta.report.details import all_utterances, blocks, group_cases, group_name, why_not_passed
+from evalmeta.report.details import all_utterances, blocks, group_cases, group_name, undecided_note, why_not_passed
 from evalmeta.report.report import VERDICT_WORDS, has_passed, location, verdict_of
 from evalmeta.report.summary import heading, summary_lines, totals
 from evalmeta.report.text import clean, one_line, shorten
@@ -71,7 +71,7 @@ def _table(report: Report) -> Table:
     table.add_column("what failed", ratio=2, no_wrap=True, overflow="ellipsis")
     for case in report.run.cases:
         verdict = verdict_of(report, case)
-        why = "" if verdict is Verdict.PASS else why_not_passed(case, report.summary)
+        why = undecided_note(case) if verdict is Verdict.PASS else why_not_passed(case, report.summary)
         cells = [f"{case.number}", *([f"{case.iteration}"] if iterations else [])]
         cells += [*([one_line(case.label)] if labels else []), one_line(all_utterances(case))]
         table.add_row(*map(_text, cells), _text(VERDICT_WORDS[verdict], _STYLES[verdict]), _text(why))
