@@ -109,8 +109,14 @@ def test_a_pass_rate_stands_beside_its_coverage(evalmeta: Program, folder: Path)
     done = evalmeta(*RUN)
     assert done.code == 0
     assert "orders.yaml passed: all judged cases passed; 1 of 3 results were judged (33.33 %)" in done.out
-    assert "  pass rate 100 % (required: at least 100 %); 1 of 3 results were judged (33.33 %)\n" in done.out
     assert "finished, 3 of 3 cases, 0 not passed, 2 undecided" in done.err
+
+
+def test_a_run_that_failed_states_its_pass_rate_and_coverage(evalmeta: Program, folder: Path) -> None:
+    (folder / "orders.yaml").write_text(MIXED.replace("on Friday", "on Sunday"))
+    done = evalmeta(*RUN)
+    assert done.code == 100
+    assert "  pass rate 0 % (required: at least 100 %); 1 of 3 results were judged (33.33 %)\n" in done.out
 
 
 @pytest.mark.parametrize("place", ["option", "settings"])

@@ -46,9 +46,9 @@ def summary_lines(report: Report) -> Iterator[str]:
     yield one_line(f"{run.definition} {decision(report)}", chars=400)
     yield f"  {_counts(report)}"
     # Without iterations and with a required rate of 100 %, the rate of judged results says no more than the counts.
-    is_partial = summary.pass_rate is not None and summary.coverage.share < 1
-    if run.options.iterations > 1 or summary.min_pass_rate < 1 or summary.min_decided is not None or is_partial:
-        yield f"  {_rates(summary)}"
+    judged = _judged(report)
+    if run.options.iterations > 1 or summary.min_pass_rate < 1 or judged:
+        yield f"  {_rate(summary)}{judged}"
     for line in () if statistics is None else statistics_lines(run, statistics):
         yield f"  {line}"
     yield f"  took {seconds(duration(run))}"
@@ -66,13 +66,18 @@ def summary_lines(report: Report) -> Iterator[str]:
         yield from (f"  {line}".rstrip() for line in way_out_lines(report))
 
 
-def _rates(summary: Summary) -> str:
-    """Return the pass rate and how many results were judged, each with what is required."""
+def _rate(summary: Summary) -> str:
     rate = "none, no case was judged" if summary.pass_rate is None else percent(summary.pass_rate)
-    text = f"pass rate {rate} (required: at least {percent(summary.min_pass_rate)})"
-    if summary.min_decided is None and (summary.coverage.share >= 1 or summary.pass_rate is None):
-        return text
-    return f"{text}; {coverage_text(summary)}"
+    return f"pass rate {rate} (required: at least {percent(summary.min_pass_rate)})"
+
+
+def _judged(report: Report) -> str:
+    """Return how many results were judged, unless it is all of them, none, or the decision says it already."""
+    summary = report.summary
+    text = coverage_text(summary)
+    if summary.pass_rate is None or summary.coverage.share >= 1 or text in decision(report):
+        return ""
+    return f"; {text}"
 
 
 def _reason_lines(name: str, reasons: Counter[str]) -> Iterator[str]:
