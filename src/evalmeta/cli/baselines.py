@@ -118,8 +118,8 @@ def judge_by_baseline(comparator: Comparator | None, finished: Sequence[Finished
     """Print how runs compare with a baseline, and return the exit code that replaces the runs' own.
 
     Failures that the baseline has are ignored, even if a run misses its pass rate because of them. Regressions fail.
-    New cases must reach the run's pass rate. A test that is not in the baseline, or without decided cases, or that judged
-    too few results, is judged on its own. Errors and time-outs are never ignored.
+    New cases must reach the run's pass rate. A test that is not in the baseline, without decided cases, or with too few
+    judged results is judged on its own. Errors and time-outs are never ignored.
     """
     if comparator is None:
         return code
