@@ -381,7 +381,8 @@ def test_a_metric_without_a_mean_fails_by_itself(write: Callable[..., Path], mon
     custom = {"tone": {"code_config": {"name": "adk_tones.tone"}}, "lost": {"code_config": {"name": "adk_tones.lost"}}}
     path = write(eval_set(GREETING), criteria={"tone": 1, "lost": 1}, custom_metrics=custom)
     (path.parent / "adk_tones.py").write_text(
-        "def tone(*_):\n    return {'overall_eval_status': 'FAILED'}\n\ndef lost(*_):\n    raise ValueError('no idea')\n"
+        "def tone(*_):\n    return {'overall_eval_status': 'FAILED'}\n\n"
+        "def lost(*_):\n    raise ValueError('no idea')\n"
     )
     monkeypatch.syspath_prepend(path.parent)
     error = str(failure(agent, path, num_runs=2))

@@ -172,6 +172,14 @@ def test_criteria_that_are_not_used_are_mentioned(evalmeta: Program) -> None:
     assert "pass --config eval_config.json, or move it to test_config.json" in done.err
 
 
+def test_criteria_in_the_folder_above_are_mentioned(evalmeta: Program, eval_set: Path) -> None:
+    (eval_set / "evalsets").mkdir()
+    (eval_set / "a.evalset.json").rename(eval_set / "evalsets" / "a.evalset.json")
+    done = evalmeta("test", "run", "evalsets/a.evalset.json", "--dry-run")
+    assert "'../eval_config.json' is not read" in done.err
+    assert "pass --config eval_config.json" in done.err
+
+
 @pytest.mark.usefixtures("eval_set")
 def test_criteria_without_an_eval_set_are_wrong_usage(evalmeta: Program) -> None:
     done = evalmeta("test", "run", "orders.yaml", *SUBJECT, "--config", "eval_config.json")

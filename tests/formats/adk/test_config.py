@@ -218,6 +218,16 @@ def test_thresholds_are_read_as_adk_reads_them(value: object, threshold: float, 
         assert [each.message for each in found.notes] == [f"the threshold of 'response_match_score' is {shown}"]
 
 
+def test_intermediate_responses_are_not_judged() -> None:
+    criterion = {"threshold": 1, "includeIntermediateResponsesInFinal": True}
+    found = read({"criteria": {"safety_v1": criterion}})
+
+    assert [each.message for each in found.notes] == [
+        "'includeIntermediateResponsesInFinal' is ignored: agents report only their answer"
+    ]
+    assert read({"criteria": {"safety_v1": {**criterion, "includeIntermediateResponsesInFinal": False}}}).notes == ()
+
+
 def test_a_threshold_below_the_scale_is_a_warning() -> None:
     found = read({"criteria": {"response_evaluation_score": 0.5}})
 

@@ -219,6 +219,35 @@ def test_outputs_of_tools_are_not_replaced_and_told() -> None:
     assert document.notes[-1].message == "'mock_tool_output' is ignored: evalmeta does not replace tools"
 
 
+SCENARIO = {"eval_id": "sim", "conversation_scenario": {"starting_prompt": "Hi"}}
+
+
+def test_a_case_with_a_scenario_is_skipped_with_a_warning_if_there_are_others() -> None:
+    document = read(eval_set(SCENARIO, GREETING))
+
+    assert [(each.number, each.label) for each in document.evaluation.cases] == [(1, "greeting-test")]
+    assert [each.message for each in document.notes] == [
+        "case 'sim' has a conversation scenario, but evalmeta does not simulate users; it is not run"
+    ]
+
+
+def test_keys_that_are_comments_are_not_reported() -> None:
+    noted = {**turn("Hi", "Hello"), "_comment": "why", "//": "because"}
+    assert read(eval_set(case("a", noted), **{"$schema": "x"})).notes == ()
+
+
+@pytest.mark.parametrize(
+    ("key", "hint"),
+    [
+        ("expected_tool_use", 'Write "intermediate_data": {"tool_uses": [{"name": "...", "args": {}}]}.'),
+        ("reference", 'Write "final_response": {"role": "model", "parts": [{"text": "..."}]}.'),
+    ],
+)
+def test_keys_of_the_format_before_are_reported_with_what_to_write(key: str, hint: str) -> None:
+    found = read(eval_set(case("a", {**turn("Hi", "Hello", []), key: []})))
+    assert [each.hint for each in found.notes] == [hint]
+
+
 def test_unknown_keys_are_told_once_with_the_nearest_known_one() -> None:
     odd = {**turn("Hi", "Hello"), "finalRespons": 1}
     document = read(eval_set(case("a", odd), case("b", odd), eval_case=1))
@@ -437,6 +466,10 @@ def test_rubrics_of_criterion_case_and_turn_are_asked_together() -> None:
                 "case 'sim' has a conversation scenario, but evalmeta does not simulate users [adk-scenario]"
                 " Write what the user says as 'conversation', turn by turn."
             ),
+        ),
+        (
+            b'{"eval_cases": [{"eval_case_id": "a", "prompt": {"parts": [{"text": "Hi"}]}}]}',
+            "a.test.json:1:1 this is an evaluation dataset of agents-cli or Vertex AI, not an eval set of ADK",
         ),
         (
             b'{"evalSetId": "x",\n "eval_set_id": "y", "evalCases": []}',

@@ -777,6 +777,16 @@ def test_the_table_of_search_traces_is_read_by_its_traces() -> None:
     assert list(document.evaluation.cases) == list(read({"trace": TRACE}).evaluation.cases)
 
 
+def test_the_history_of_a_dataset_record_is_not_reported() -> None:
+    history = {"dataset_record_id": "r", "source": {"human": {}}, "create_time": "2026-01-01", "last_updated_by": "me"}
+    assert read({"inputs": {"question": "q"}, "expectations": {"expected_response": "r"}, **history}).notes == ()
+
+
+def test_a_row_with_a_question_of_another_name_says_what_to_write() -> None:
+    [found] = problems('[{"id": "E1", "question": "Where?"}]')
+    assert found.endswith("There is 'question'; write 'request'.")
+
+
 def test_expectations_noted_in_a_trace_are_expected_unless_the_row_has_its_own() -> None:
     noted: JsonValue = [{"assessment_name": "expected_response", "expectation": {"value": "noted"}}]
     own = {"expectations": {"expected_response": "own"}}

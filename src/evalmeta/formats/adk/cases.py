@@ -8,6 +8,7 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass, field
 from functools import cache
+from itertools import chain, repeat
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 from evalmeta.formats.diagnostics import did_you_mean
@@ -52,6 +53,16 @@ KEYS: Final = (
     *("textProperty", "mimeType", "fileUri", "displayName", "startOffset", "endOffset"),
 )
 """The keys of an eval set in camelCase."""
+
+_COMMENTS: Final = ("_", "$", "//")
+"""The beginnings of keys that people use for comments."""
+
+_MEANT: Final = {
+    "expected_tool_use": 'Write "intermediate_data": {"tool_uses": [{"name": "...", "args": {}}]}.',
+    "expectedToolUse": 'Write "intermediateData": {"toolUses": [{"name": "...", "args": {}}]}.',
+    "reference": 'Write "final_response": {"role": "model", "parts": [{"text": "..."}]}.',
+}
+"""What to write instead of keys of other formats."""
 
 _HUMP: Final = re.compile("[A-Z]")
 
@@ -153,8 +164,10 @@ class AdkRecord(Record):
                 self.error("adk-key", message, spelt[1], hint="Keep one of them.")
         known = frozenset(_spellings(names))
         for key, value in self.values.items():
-            if key not in known and value is not None and self.diagnostics.is_first(self.called, key):
-                nearest = did_you_mean(key, [snake(name) for name in names] if "_" in key else names)
+            if key in known or key.startswith(_COMMENTS) or value is None:
+                continue
+            if self.diagnostics.is_first(self.called, key):
+                nearest = _MEANT.get(key) or did_you_mean(key, [snake(name) for name in names] if "_" in key else names)
                 self.warn("json-key", f"{self.called} has no key {key!r}; it is ignored", key, hint=nearest)
 
 
@@ -168,10 +181,26 @@ def read_eval_set(file: JsonFile, diagnostics: Diagnostics) -> tuple[list[AdkCas
     root.number("creationTimestamp")
     if root.require("evalCases") and root.raw("evalCases") == []:
         root.error("adk-empty", f"{root.key('evalCases')!r} is empty: add at least one case", "evalCases")
-    lines = file.lines_of((root.key("evalCases"),))
-    cases = [_case(record) for record in root.records("evalCases", called="a case")]
-    report_repeated_ids(cases, diagnostics, lines)
-    return cases, lines
+    lines = chain(file.lines_of((root.key("evalCases"),)), repeat(0))
+    read = list(zip(root.records("evalCases", called="a case"), lines, strict=False))
+    spoken = [(record, line) for record, line in read if not record.has("conversationScenario")]
+    for record, _ in read:
+        if record.has("conversationScenario"):
+            _report_scenario(record, is_skipped=bool(spoken))
+    cases = [_case(record) for record, _ in spoken]
+    kept = [line for _, line in spoken]
+    report_repeated_ids(cases, diagnostics, kept)
+    return cases, kept
+
+
+def _report_scenario(record: AdkRecord, *, is_skipped: bool) -> None:
+    """Report a case without turns: a warning if the file has others to run, else an error."""
+    message = f"case {record.text('evalId')!r} has a conversation scenario, but evalmeta does not simulate users"
+    hint = "Write what the user says as 'conversation', turn by turn."
+    if is_skipped:
+        record.warn("adk-scenario", f"{message}; it is not run", "conversationScenario", hint=hint)
+    else:
+        record.error("adk-scenario", message, "conversationScenario", hint=hint)
 
 
 def report_repeated_ids(cases: Sequence[AdkCase], diagnostics: Diagnostics, lines: Sequence[int]) -> None:
@@ -221,11 +250,6 @@ def _case(record: AdkRecord) -> AdkCase:
         message = f"{record.key('finalSessionState')!r} is ignored: no metric uses it"
         record.warn("adk-unused", message, "finalSessionState")
     session = read_session(record.record("sessionInput", called="a session's input"))
-    if record.has("conversationScenario"):
-        message = f"case {eval_id!r} has a conversation scenario, but evalmeta does not simulate users"
-        hint = "Write what the user says as 'conversation', turn by turn."
-        record.error("adk-scenario", message, "conversationScenario", hint=hint)
-        return AdkCase(eval_id, (), session)
     if record.require("conversation") and record.raw("conversation") == []:
         message = f"the conversation of case {eval_id!r} is empty: add at least one turn"
         record.error("adk-empty", message, "conversation")

@@ -56,6 +56,7 @@ _UNSUPPORTED: Final = (
     *("multi_turn_task_success_v1", "multi_turn_trajectory_quality_v1", "multi_turn_tool_use_quality_v1"),
 )
 _MATCH_TYPES: Final = ("EXACT", "IN_ORDER", "ANY_ORDER")
+_INTERMEDIATE: Final = "includeIntermediateResponsesInFinal"
 _NUM_SAMPLES: Final = 5
 _EXAMPLE: Final = 'Write {"criteria": {"response_match_score": 0.8}}.'
 
@@ -233,7 +234,10 @@ class _CriterionReader:
         """Return a criterion of one of ADK's metrics; a problem when its threshold is beyond the metric's scale."""
         threshold = self._threshold()
         self._check_scale(threshold, metric)
-        self._object.check_keys("threshold", *metric.keys)
+        self._object.check_keys("threshold", _INTERMEDIATE, *metric.keys)
+        if self._object.boolean(_INTERMEDIATE):
+            message = f"{self._object.key(_INTERMEDIATE)!r} is ignored: agents report only their answer"
+            self._object.warn("adk-config", message, _INTERMEDIATE)
         rubrics = read_rubrics(self._object) if "rubrics" in metric.keys else ()
         return Criterion(self._name, {"threshold": threshold, **self._terms()}, rubrics)
 

@@ -129,12 +129,23 @@ def _read(file: JsonFile, diagnostics: Diagnostics, dialect: AdkDialect) -> AdkF
         message = "this is a case alone, not an eval set"
         diagnostics.error("adk-form", message, line=file.first_line, column=1, hint="Put it into the list 'evalCases'.")
         return AdkFile((), None, ())
+    if isinstance(value, dict) and _is_vertex_dataset(value):
+        message = "this is an evaluation dataset of agents-cli or Vertex AI, not an eval set of ADK"
+        diagnostics.error("adk-form", message, line=file.first_line, column=1, hint=_EVAL_SET)
+        return AdkFile((), None, ())
     if isinstance(value, dict):
         cases, lines = read_eval_set(file, diagnostics)
         return AdkFile(cases, None, lines)
     message = f"an eval set is {kind_of(value)}, not an object"
     diagnostics.error("json-type", message, line=file.first_line, column=1, hint=_EVAL_SET)
     return AdkFile((), None, ())
+
+
+def _is_vertex_dataset(value: JsonObject) -> bool:
+    """Return whether a file has the cases of `agents-cli eval`, which have prompts instead of conversations."""
+    cases = next((value[key] for key in both("evalCases") if key in value), None)
+    first = cases[0] if isinstance(cases, list) and cases else None
+    return isinstance(first, dict) and not {"prompt", "agent_data"}.isdisjoint(first) and "conversation" not in first
 
 
 def _note_missing(cases: Sequence[AdkCase], config: AdkConfig, diagnostics: Diagnostics) -> None:
@@ -250,7 +261,8 @@ def read_config(path: Path) -> AdkConfig:
 def _misplaced(path: Path, label: str) -> Iterator[Problem]:
     """Yield a warning of a configuration that probably belongs to a file but has another name or folder."""
     others = (path.parent.parent / ADK_CONFIG, *sorted(path.parent.glob(f"*/{ADK_CONFIG}")))
-    found = next((each for each in (*_configs_in(path.parent), *others) if each.is_file()), None)
+    near = (*_configs_in(path.parent), *others, *_configs_in(path.parent.parent))
+    found = next((each for each in near if each.is_file()), None)
     if found:
         where = os.path.relpath(found, path.parent)
         message = f"there is no {ADK_CONFIG} beside the file, so ADK's default criteria apply; {where!r} is not read"
@@ -282,7 +294,7 @@ def _read_legacy(file: JsonFile, diagnostics: Diagnostics, dialect: AdkDialect) 
     is_grouped = any(isinstance(each, dict) and "data" in each for each in items)
     called = "a case" if is_grouped else "a row"
     records = [AdkRecord(file, (place,), each, diagnostics, called=called) for place, each in enumerate(items)]
-    hint = "Write an eval set; evalmeta.adk.migrate_eval_data_to_new_schema makes one of it."
+    hint = f"To convert it to an eval set, run: evalmeta convert {file.label} --to adk"
     if is_grouped:
         cases = [_group(each) for each in records]
         report_repeated_ids(cases, diagnostics, lines)

@@ -63,6 +63,13 @@ _REPEATED: Final = _SEARCHED | {
     *("trace_id", "client_request_id", "request_id", "state", "status", "request_time", "timestamp_ms"),
     *("execution_duration", "execution_time_ms", "request", "response", "tags", "assessments"),
 }
+# The columns about the history of a row in `EvaluationDataset.to_df`.
+_DATASET: Final = frozenset(
+    (
+        *("dataset_id", "dataset_record_id", "source", "source_type", "source_id", "create_time", "created_time"),
+        *("created_by", "last_update_time", "last_updated_by"),
+    )
+)
 _ROW_HINT: Final = "A row has 'request', and 'response' or 'trace' when its answer is given."
 
 
@@ -200,7 +207,7 @@ class _RowReader:
     def case(self) -> Case:
         record = self._record
         for key in record.values:
-            if key not in _KNOWN and record.diagnostics.is_first("a row", key):
+            if key not in _KNOWN and key not in _DATASET and record.diagnostics.is_first("a row", key):
                 hint = record.diagnostics.suggest(key, _KNOWN)
                 record.warn("databricks-column", f"there is no column {key!r}; it is ignored", key, hint=hint)
         if self._is_genai and record.has("request"):
@@ -243,7 +250,9 @@ class _RowReader:
                 record.raw(column), lambda what, path=(), hint="": record.error(_CODE, what, column, *path, hint=hint)
             )
         if trace is None and not record.has("trace"):
-            record.error(_CODE, f"it has neither {column!r} nor 'trace'", hint=_ROW_HINT)
+            other = next((key for key in _QUERIES if record.has(key)), None)
+            hint = _ROW_HINT if other is None else f"There is {other!r}; write {column!r}."
+            record.error(_CODE, f"it has neither {column!r} nor 'trace'", hint=hint)
         elif trace is not None and trace.request is None:
             record.error(_CODE, "its trace does not say what was asked; add a 'request'", "trace")
         elif trace is not None:
