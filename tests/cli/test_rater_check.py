@@ -156,6 +156,15 @@ def test_requests_and_tokens_of_a_model_are_shown_and_repeated_checks_cost_nothi
     assert "Requests: 0, answers from the cache: 2, tokens: 0 in, 0 out." in second
 
 
+def test_the_number_of_requests_is_announced(project: Path) -> None:
+    file = project / "pairs.jsonl"
+    file.write_text("\n".join(map(json.dumps, [RIGHT, WRONG])))
+    with model_serving(judging(5)) as server:
+        configure(project, server, "samples = 3")
+        result = CliRunner().invoke(check, [str(file), "--rater", "judge"], standalone_mode=False)
+    assert result.stderr == "Checking judge with at most 42 requests.\n"
+
+
 def test_a_check_beyond_the_limit_of_requests_sends_nothing(project: Path) -> None:
     with model_serving(judging(5)) as server:
         configure(project, server, "samples = 3")

@@ -21,7 +21,7 @@ from evalmeta.package.project import find_project
 from evalmeta.store.judge_cache import FolderRatings
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Sequence
 
     from evalmeta.engine.raters.example_choice import ExampleChoice
     from evalmeta.engine.raters.judge import Rater
@@ -64,6 +64,7 @@ async def check_rater(  # noqa: PLR0913 - as documented
     examples: int = 0,
     seed: int = 0,
     max_requests: int = limits.CHECK_REQUESTS,
+    on_start: Callable[[int], object] | None = None,
 ) -> Checked:
     """Rate the labelled pairs of a file, and say how well the rater agrees with the labels.
 
@@ -77,6 +78,7 @@ async def check_rater(  # noqa: PLR0913 - as documented
         examples: the number of examples to choose for an LLM rater.
         seed: chooses the pairs for probes and examples.
         max_requests: the limit of requests of an LLM rater.
+        on_start: called with the number of requests that an LLM rater may need, before the first one.
 
     Raises:
         UsageError: the file cannot be read, a line is not a labelled pair, there are too few pairs to choose examples,
@@ -99,6 +101,8 @@ async def check_rater(  # noqa: PLR0913 - as documented
         if isinstance(settings, LlmRater) and model is not None:
             needed = _ratings(len(fresh), probed, examples) * settings.sample_count
             _limit(model, needed=needed, allowed=max_requests)
+            if on_start:
+                on_start(needed)
         rated = await calibrate(fresh, bound, threshold=threshold)
         return Checked(
             rated,

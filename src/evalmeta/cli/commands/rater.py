@@ -11,7 +11,7 @@ import click
 from evalmeta import api, limits
 from evalmeta.cli.options import FILE, PATH
 from evalmeta.cli.orgs import run_async
-from evalmeta.cli.output import json_option, print_json, warn
+from evalmeta.cli.output import json_option, note, print_json, warn
 from evalmeta.cli.rater_reports import check_json, missed_minimums, print_check
 from evalmeta.engine.raters.calibration import agreement
 from evalmeta.engine.raters.judge import Rubric
@@ -192,7 +192,11 @@ def check(
         raise UsageError("--save-examples needs --examples", actions=("Add --examples 4.",))
     if save_examples is not None and save_examples.exists():
         raise UsageError(f"{save_examples}: the file exists", actions=("Choose another name, or delete the file.",))
-    checked = run_async(api.calibration.check_rater(file, rater=name, **options))
+
+    def announce(requests: int) -> None:
+        note(f"Checking {name} with at most {requests:,} requests.")
+
+    checked = run_async(api.calibration.check_rater(file, rater=name, on_start=announce, **options))
     if checked.choice is not None and save_examples is not None:
         api.calibration.save_examples(checked.choice, save_examples)
     total = agreement(checked.rated)

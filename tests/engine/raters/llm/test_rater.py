@@ -311,7 +311,17 @@ def test_samples_that_stay_unreadable_are_left_out() -> None:
     assert rating.explanation == "2 of 3 samples (1 could not be read): It deserves 4."
 
 
-@pytest.mark.parametrize("samples", [["no", 5, 1], ["no", "no", 5, 5, 1], ["no", 5, 5, 1]])
+def test_an_unreadable_sample_that_cannot_change_the_verdict_is_left_out() -> None:
+    assert rate_replies(["no", json.dumps(judgement(1))]).verdict is Verdict.FAILURE
+
+
+def test_a_failure_of_two_samples_needs_no_second_request() -> None:
+    with model_serving(judging(1)) as server:
+        assert rate(server, samples=2).verdict is Verdict.FAILURE
+    assert len(server.bodies) == 1
+
+
+@pytest.mark.parametrize("samples", [["no", 5, 1], ["no", "no", 5, 5, 1], ["no", 5, 5, 1], ["no", 5]])
 def test_an_unreadable_sample_that_could_decide_is_an_error(samples: list[int | str]) -> None:
     texts = [each if isinstance(each, str) else json.dumps(judgement(each)) for each in samples]
     with pytest.raises(RaterError, match="not a readable judgement"):

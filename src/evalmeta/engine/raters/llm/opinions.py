@@ -36,9 +36,13 @@ def verdict_of(score: float, rubric: Rubric) -> Verdict:
 
 
 def missing_votes(opinions: Sequence[Opinion], samples: int) -> int:
-    """Return the number of samples that the larger side still needs for the majority."""
+    """Return the least number of samples that can still decide; 0 if the others cannot change the verdict.
+
+    Half of an even number is enough for FAILURE, because a tie is FAILURE.
+    """
     passed = _passed(opinions)
-    return samples // 2 + 1 - max(passed, len(opinions) - passed)
+    failed = len(opinions) - passed
+    return min(samples // 2 + 1 - passed, (samples + 1) // 2 - failed)
 
 
 def rating_of(opinions: Sequence[Opinion], *, unread: int, name: str, is_pooled: bool) -> Rating:

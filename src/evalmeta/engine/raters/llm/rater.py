@@ -117,7 +117,6 @@ class ModelRater:
                     unread.append(reply)
             requested += wave
         name = self.name(rubric.metric)
-        # With an even number of samples, half can pass; but an unreadable one could have decided.
         if not opinions or (unread and missing_votes(opinions, samples) > 0 and not rubric.is_pooled):
             what = f"{len(unread)} of {samples} samples are" if samples > 1 else "the reply is"
             raise RaterError(f"{name}: {what} not a readable judgement: {unread[-1].reason}")
