@@ -41,6 +41,8 @@ MAX_JSON_BYTES: Final = 54_000_000
 MAX_REPLY_BYTES: Final = 200_000_000
 MAX_SETTINGS_BYTES: Final = 1_000_000
 MAX_RECORDING_BYTES: Final = 200_000_000
+# Labelled pairs: 50,000 of them with 1 kB each.
+MAX_LABELS_BYTES: Final = 50_000_000
 
 # Test specs and tables: 1,000 test cases have about 30,000 values or cells; each use of an alias counts.
 MAX_SPEC_BYTES: Final = 5_000_000

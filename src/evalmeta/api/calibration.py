@@ -11,7 +11,8 @@ from evalmeta import limits
 from evalmeta.engine.raters import bind_rater
 from evalmeta.engine.raters.calibration import RatedPair, calibrate
 from evalmeta.engine.raters.example_choice import choice_ratings, choose_examples, min_pairs
-from evalmeta.engine.raters.labels import read_pairs, write_pairs
+from evalmeta.engine.raters.label_files import read_pairs
+from evalmeta.engine.raters.labels import Labels, write_pairs
 from evalmeta.engine.raters.llm.custom_rubric import bind_rubric
 from evalmeta.engine.raters.probes import PROBES, Probe, pick_probed, probe
 from evalmeta.errors import ProjectError, UsageError
@@ -85,9 +86,10 @@ async def check_rater(  # noqa: PLR0913 - as documented
             or the check may need more requests than allowed.
         SettingsError: there is no rater with this name, or it cannot be used.
     """
-    pairs = read_pairs(file, threshold=label_threshold)
     found = _find(rater, start or Path())
     settings, threshold = found.settings, found.threshold
+    choices = settings.choices if isinstance(settings, LlmRater) else {}
+    pairs = read_pairs(file, labels=Labels(label_threshold, choices, threshold))
     if examples:
         _check_examples(rater, settings, pairs, examples)
     probed = limits.PROBED_PAIRS if probes is None and not _is_free(settings) else probes

@@ -17,17 +17,17 @@ if TYPE_CHECKING:
 _BARE_KEY: Final = re.compile(r"[A-Za-z0-9_-]+")
 
 
-def read_text(path: Path, *, raises: type[UsageError]) -> str:
-    """Return the text of a UTF-8 file of at most `limits.MAX_SETTINGS_BYTES`; errors are of the class `raises`."""
+def read_text(path: Path, *, raises: type[UsageError], max_bytes: int = limits.MAX_SETTINGS_BYTES) -> str:
+    """Return the text of a UTF-8 file of at most `max_bytes`; errors are of the class `raises`."""
     try:
         if not path.is_file():
             raise raises(f"{path}: the file does not exist.")
         with path.open("rb") as file:
-            data = file.read(limits.MAX_SETTINGS_BYTES + 1)
+            data = file.read(max_bytes + 1)
     except OSError as error:
         raise raises(f"{path}: cannot be read: {error.strerror}.") from error
-    if len(data) > limits.MAX_SETTINGS_BYTES:
-        raise raises(f"{path}: is larger than {limits.MAX_SETTINGS_BYTES:,} bytes.")
+    if len(data) > max_bytes:
+        raise raises(f"{path}: is larger than {max_bytes:,} bytes.")
     try:
         return data.decode("utf-8-sig")
     except UnicodeDecodeError as error:

@@ -8,7 +8,8 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final
 
 from evalmeta import limits
-from evalmeta.engine.raters.labels import read_pairs
+from evalmeta.engine.raters.label_files import read_pairs
+from evalmeta.engine.raters.labels import Labels
 from evalmeta.errors import SettingsError
 
 if TYPE_CHECKING:
@@ -72,14 +73,14 @@ NO_RUBRIC: Final = CustomRubric()
 def _shown(pair: Pair) -> dict[str, str]:
     shown = {"question": pair.utterance, "answer": pair.actual, "expectation": pair.expected}
     reason = {"reason": pair.reason} if pair.reason else {}
-    return {**shown, **reason, "verdict": "pass" if pair.right else "fail"}
+    return {**shown, **reason, "verdict": pair.choice or ("pass" if pair.right else "fail")}
 
 
 def bind_rubric(settings: LlmRater, *, root: Path) -> CustomRubric:
     """Return the rubric that settings describe; raise SettingsError if the file with examples cannot be used."""
     examples: tuple[Pair, ...] = ()
     if settings.examples is not None:
-        examples = read_pairs(root / settings.examples, raises=SettingsError)
+        examples = read_pairs(root / settings.examples, labels=Labels(choices=settings.choices), raises=SettingsError)
         if len(examples) > limits.MAX_RATER_EXAMPLES:
             raise SettingsError(
                 f"{settings.examples} has {len(examples)} examples, which the rater sends with every request; at most "

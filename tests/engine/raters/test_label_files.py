@@ -5,7 +5,8 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from evalmeta.engine.raters.labels import Pair, read_pairs, write_pairs
+from evalmeta.engine.raters.label_files import read_pairs
+from evalmeta.engine.raters.labels import Labels, Pair, write_pairs
 from evalmeta.errors import SettingsError, UsageError
 
 if TYPE_CHECKING:
@@ -83,7 +84,7 @@ def test_labels_can_be_booleans_numbers_and_words(tmp_path: Path, label: object,
 @pytest.mark.parametrize(("score", "right"), [(1, False), (2.9, False), (3, True), ("4", True)])
 def test_a_threshold_turns_scores_into_labels(tmp_path: Path, score: object, *, right: bool) -> None:
     line = json.dumps({"expected": "a", "actual": "b", "score": score})
-    assert read_pairs(written(tmp_path, line), threshold=3)[0].right is right
+    assert read_pairs(written(tmp_path, line), labels=Labels(threshold=3))[0].right is right
 
 
 def test_our_own_names_come_first(tmp_path: Path) -> None:
@@ -94,6 +95,43 @@ def test_our_own_names_come_first(tmp_path: Path) -> None:
 def test_errors_have_the_class_that_the_caller_needs(tmp_path: Path) -> None:
     with pytest.raises(SettingsError, match="does not exist"):
         read_pairs(tmp_path / "no.jsonl", raises=SettingsError)
+
+
+CHOICES = {"good": 5.0, "partial": 3.0, "poor": 1.0}
+
+
+@pytest.mark.parametrize(("label", "right"), [("partial", True), ("poor", False)])
+def test_the_named_verdicts_of_a_rater_can_be_labels(tmp_path: Path, label: str, *, right: bool) -> None:
+    line = json.dumps({"expected": "a", "actual": "b", "label": label})
+    file = written(tmp_path, line)
+    assert read_pairs(file, labels=Labels(choices=CHOICES)) == (Pair("a", "b", right, choice=label),)
+    with pytest.raises(UsageError, match=r"'label' is '\w+', but must be true or false"):
+        read_pairs(file)
+
+
+def test_another_passing_score_changes_what_named_verdicts_mean(tmp_path: Path) -> None:
+    file = written(tmp_path, json.dumps({"expected": "a", "actual": "b", "label": "partial"}))
+    assert not read_pairs(file, labels=Labels(choices=CHOICES, passing=4.0))[0].right
+
+
+RESULTS = """\
+utterance,expectation,label,case_verdict,verdict,score,expected,actual,explanation,right
+When?,output_validation,Response,FAILED,FAILURE,0,On Monday.,'=Soon,days differ,no
+When?,output_validation,Response,PASSED,PASS,5,On Monday.,On Monday.,same,
+When?,coherence,Coherence,PASSED,PASS,5,,On Monday.,fine,yes
+"""
+
+
+def test_results_of_evalmeta_are_pairs_where_a_person_has_added_a_label(tmp_path: Path) -> None:
+    assert read_pairs(written(tmp_path, RESULTS, "results.csv")) == (
+        Pair("On Monday.", "=Soon", right=False, utterance="When?"),
+    )
+
+
+def test_the_verdicts_of_results_are_no_labels(tmp_path: Path) -> None:
+    text = "\n".join(line.rpartition(",")[0] for line in RESULTS.splitlines())
+    with pytest.raises(UsageError, match="has no labelled pairs"):
+        read_pairs(written(tmp_path, text, "results.csv"))
 
 
 def test_written_pairs_are_read_back(tmp_path: Path) -> None:
