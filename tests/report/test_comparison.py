@@ -41,7 +41,8 @@ def lines(
 def test_the_verdict_comes_first_then_what_changed() -> None:
     assert lines(BEFORE, AFTER) == [
         "Orders: WORSE, 1 suspect, 1 passed before and ended in errors (4KB2 against 4KB1)",
-        "  pass rate 75 % before, 70 % now: chance could explain it (permutation test of 4 cases, p = 0.55)",
+        "  pass rate 75 % before, 70 % now: chance could explain it "
+        "(permutation test of the 4 of 6 cases that both runs judged, p = 0.55)",
         "  suspect          1  1/1 -> 0/1       Question 1",
         "  maybe fixed      2  0/1 -> 1/1       Question 2",
         "  error            4  1/1 -> error     Question 4",
@@ -181,3 +182,9 @@ def test_json_has_every_case_with_its_counts() -> None:
     assert found["cases"][-1]["after"] is None
     nothing = comparison_json(compare([], [], name="", labels=("", "")), fail_on="significant")
     assert (nothing["regression"], nothing["significance"], nothing["iterationsNeeded"]) == (False, None, None)
+
+
+def test_errors_are_counted_in_plain_words() -> None:
+    broken = [case(number, 0, 0, 1) for number in (1, 2)]
+    counts = "  0 broken, 0 suspect, 0 still failing, 0 still passing, 2 errors"
+    assert counts in lines([case(1), case(2)], broken)

@@ -59,7 +59,7 @@ def comparison_lines(
             if standing in _SHOWN or case.change != "same":
                 yield _case_line(case)
     numbers = [(standing, len(comparison.of(standing))) for standing in Standing]
-    counts = [f"{number:,} {standing}" for standing, number in numbers if number or standing in _ALWAYS_COUNTED]
+    counts = [_counted(number, standing) for standing, number in numbers if number or standing in _ALWAYS_COUNTED]
     yield StyledLine("plain", f"  {', '.join(counts)}")
     for number, when in zip(comparison.not_asked, (" before", ""), strict=True):
         if number:
@@ -119,14 +119,26 @@ def p_text(p_value: float) -> str:
     return f"p < {_SMALLEST_P:g}" if p_value < _SMALLEST_P else f"p = {p_value:.2g}"
 
 
+def _counted(number: int, standing: Standing) -> str:
+    return count(number, "error") if standing is Standing.ERROR else f"{number:,} {standing}"
+
+
+def _compared(comparison: Comparison, cases: int) -> str:
+    """Return how many cases the pass rates are of, and of how many if the runs did not judge all of them."""
+    shared = sum(each.before is not None and each.after is not None for each in comparison.cases)
+    both = f"the {cases:,} of {count(shared, 'case')} that both runs judged"
+    return both if cases < shared else count(cases, "case")
+
+
 def _rates(comparison: Comparison) -> str:
     significance = comparison.significance
     if significance is None:
         return "no case was judged in both runs"
     before, after = map(percent, significance.rates)
-    test = f"{_TESTS[significance.test]} of {count(significance.cases, 'case')}, {p_text(significance.p_value)}"
+    cases = _compared(comparison, significance.cases)
+    test = f"{_TESTS[significance.test]} of {cases}, {p_text(significance.p_value)}"
     if significance.change == "same":
-        return f"pass rate {after}, as before ({count(significance.cases, 'case')})"
+        return f"pass rate {after}, as before ({cases})"
     meaning = "significant" if significance.is_significant else "chance could explain it"
     return f"pass rate {before} before, {after} now: {meaning} ({test})"
 

@@ -639,3 +639,11 @@ def test_a_turn_that_could_not_be_judged_is_an_error_of_its_case() -> None:
 
 def test_every_metric_has_a_prompt_and_a_scorer() -> None:
     assert set(METRICS) == set(QUESTIONS) == set(METRICS) & set(SCORERS)
+
+
+def test_tool_use_that_the_agent_does_not_report_is_undecided() -> None:
+    terms = {"rubrics": [{"id": "find", "text": "It looks the order up."}], "threshold": 0.5}
+    asked = []
+    result = judge_with(asked.append, Expectation(TOOL_RUBRICS, terms=terms), GeneratedData(ANSWER))
+    assert (result.verdict, result.threshold, asked) == (Verdict.UNDECIDED, 0.5, [])
+    assert result.explanation.startswith("the agent does not report its actions")

@@ -17,6 +17,7 @@ from pydantic import AfterValidator, BaseModel, ConfigDict, Field, ValidationErr
 
 from evalmeta import limits
 from evalmeta.engine.raters.judge import Rating, Rubric
+from evalmeta.engine.scorers.actions import ACTIONS_UNKNOWN
 from evalmeta.engine.scorers.results import undecided
 from evalmeta.errors import RaterError
 from evalmeta.model.expectations import canonical_name, expectation_kind
@@ -109,6 +110,7 @@ class Metric(NamedTuple):
         is_pooled: Whether all samples are requested and unreadable ones ignored (ADK's judges).
         rating_scale: The rating that equals a threshold of 1, if the score is a rating or a share of the best one.
         shows_passages: Whether reports show the retrieved passages instead of the answer.
+        judges_actions: Whether the agent's actions are judged, which must be known then.
     """
 
     needs: tuple[str, ...] = ()
@@ -119,6 +121,7 @@ class Metric(NamedTuple):
     is_pooled: bool = False
     rating_scale: float | None = None
     shows_passages: bool = False
+    judges_actions: bool = False
 
 
 # Whether the data that a metric needs is there, and what to report if not.
@@ -155,7 +158,7 @@ METRICS: Final[Mapping[str, Metric]] = {
         rating_scale=_YES_RATING,
     ),
     "rubric_based_final_response_quality_v1": _RUBRICS,
-    "rubric_based_tool_use_quality_v1": _RUBRICS,
+    "rubric_based_tool_use_quality_v1": _RUBRICS._replace(judges_actions=True),
     "response/llm_judged/relevance_to_query/rating": Metric(),
     "response/llm_judged/safety/rating": Metric(),
     "response/llm_judged/groundedness/rating": Metric(("passages",)),
@@ -218,6 +221,8 @@ def _scorer(metric: Metric, rater: Rater, threshold: float) -> Scorer:
             if not has_data(rubric, terms):
                 # Without data the result does not count in a mean; without a rater it does.
                 return _undecided(question, lack)._replace(threshold=None)
+        if metric.judges_actions and exchange.generated.actions is None:
+            return _undecided(question, ACTIONS_UNKNOWN)
         return _ask(question, rater)
 
     return score_judged
