@@ -29,3 +29,10 @@ def test_an_invalid_settings_file_is_reported_until_it_is_fixed(tmp_path: Path) 
             settings()
     file.write_text(SETTINGS)
     assert list(settings().subjects) == ["Desk"]
+
+
+def test_settings_cannot_name_the_adapter_of_files_with_answers(tmp_path: Path) -> None:
+    (tmp_path / "evalmeta.toml").write_text('[subjects.Desk]\nadapter = "recorded"\n')
+    with pytest.raises(SettingsError, match="'recorded' is not a valid adapter") as raised:
+        live_settings(tmp_path)()
+    assert "recorded" not in str(raised.value).partition("Known:")[2]

@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-import sys
 import time
 from asyncio import CancelledError
-from contextlib import contextmanager, redirect_stdout
+from contextlib import contextmanager
 from dataclasses import replace
 from typing import TYPE_CHECKING, NamedTuple
 
 import click
 
 from evalmeta import api
+from evalmeta.cli.agent_output import agent_output
 from evalmeta.cli.jobs import wait_seconds
 from evalmeta.cli.orgs import connected
 from evalmeta.cli.output import console, note, print_json, warn
@@ -74,8 +74,7 @@ async def finish_run(
         progress.update(run_id, now.done, now.not_passed, total=now.total)
 
     try:
-        # What an agent prints must not mix with a report.
-        with redirect_stdout(sys.stderr):
+        with agent_output():
             finished = await org.finish(started, options=options, wait=limit, on_progress=show)
     except CancelledError:
         note(Suggestion("\nFinished results are kept. Resume it", "test", "resume", "--job-id", run_id))

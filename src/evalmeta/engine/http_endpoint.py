@@ -30,11 +30,13 @@ _Method: TypeAlias = Literal["DELETE", "GET", "POST", "PUT"]
 # OpenAI's error code for an account without credit: its status is 429, but a retry never helps.
 _NO_CREDIT: Final = "insufficient_quota"
 _HINTS: Final[Mapping[int, str]] = {
-    HTTPStatus.UNAUTHORIZED: "; check the key that evalmeta.toml names",
-    HTTPStatus.FORBIDDEN: "; check the key that evalmeta.toml names, and its permissions",
+    HTTPStatus.UNAUTHORIZED: "; check the key that evalmeta.toml names, and the url",
+    HTTPStatus.FORBIDDEN: "; check the key that evalmeta.toml names, its permissions, and the url",
     HTTPStatus.NOT_FOUND: "; check the url in evalmeta.toml",
     HTTPStatus.METHOD_NOT_ALLOWED: "; check the url and the method in evalmeta.toml",
 }
+_NO_KEY_HINT: Final = "; the request has no key: check the url in evalmeta.toml, or name a key there"
+_KEY_STATUSES: Final = frozenset({HTTPStatus.UNAUTHORIZED, HTTPStatus.FORBIDDEN})
 _MESSAGE_KEYS: Final = ("message", "detail", "title", "error_description")
 _EXCERPT_CHARS: Final = 300
 _MAX_PORT: Final = 65_535
@@ -140,9 +142,10 @@ class Endpoint:
                             break
         except httpx.HTTPError as error:
             raise _no_answer(address, error) from None
-        answer = redacted_bytes(bytes(received), _spellings((*self._secrets, *secrets)))
+        sent = (*self._secrets, *secrets)
+        answer = redacted_bytes(bytes(received), _spellings(sent))
         if not response.is_success:
-            raise _refusal(address, response, answer, self._busy_statuses)
+            raise _refusal(address, response, answer, self._busy_statuses, has_key=bool(sent))
         if response.status_code == HTTPStatus.NO_CONTENT:
             return Reply(response.status_code, None)
         if len(answer) > limits.MAX_ENDPOINT_BYTES:
@@ -204,14 +207,17 @@ def _no_answer(address: str, error: httpx.HTTPError) -> SubjectError:
     return SubjectUnreachable(text + hint)
 
 
-def _refusal(address: str, response: httpx.Response, answer: bytes, busy_statuses: frozenset[int]) -> SubjectError:
+def _refusal(
+    address: str, response: httpx.Response, answer: bytes, busy_statuses: frozenset[int], *, has_key: bool
+) -> SubjectError:
     status = response.status_code
     if response.next_request is not None:
         url = response.next_request.url
         origin = f"{url.scheme}://{url.netloc.decode('ascii', 'replace')}"
         return SubjectError(f"{address} redirects to {origin}; nothing was sent there")
     message, code = _error_of(answer)
-    text = f"{address} answered with status {status}{message and f': {message}'}{_HINTS.get(status, '')}"
+    hint = _NO_KEY_HINT if status in _KEY_STATUSES and not has_key else _HINTS.get(status, "")
+    text = f"{address} answered with status {status}{message and f': {message}'}{hint}"
     failure = failure_of_status(status)
     if (failure.is_transient and failure.is_unprocessed and code != _NO_CREDIT) or status in busy_statuses:
         return SubjectBusy(text, after=retry_after(response.headers))

@@ -126,7 +126,7 @@ class AgentforceSubject(_Table):
 
 
 class RecordedSubject(_Table):
-    """The answers that the file of the evaluation already contains."""
+    """The answers that the file of the evaluation already contains: only of runs of such files, never in settings."""
 
     adapter: Literal["recorded"]
 
@@ -220,7 +220,6 @@ SUBJECT_ADAPTERS: Final[Mapping[str, type[BaseModel]]] = {
     "http": HttpSubject,
     "command": CommandSubject,
     "agentforce": AgentforceSubject,
-    "recorded": RecordedSubject,
 }
 RATER_ADAPTERS: Final[Mapping[str, type[BaseModel]]] = {"rules": RulesRater, "llm": LlmRater}
 
@@ -230,7 +229,8 @@ def _discriminator(known: Mapping[str, type[BaseModel]]) -> Discriminator:
 
     def tag(table: object) -> str | None:
         name = table.get("adapter") if isinstance(table, dict) else getattr(table, "adapter", None)
-        return name if name is None or name in known else "plugin"
+        is_plugin = not (name is None or name in known or isinstance(table, RecordedSubject))
+        return "plugin" if is_plugin else name
 
     return Discriminator(tag)
 

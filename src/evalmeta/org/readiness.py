@@ -14,15 +14,15 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import orjson
-from pydantic import TypeAdapter
 
 from evalmeta import limits
 from evalmeta.engine.raters import bind_rater
 from evalmeta.engine.scorers.functions import check_function
 from evalmeta.errors import EvalmetaError, SettingsError
 from evalmeta.model.redaction import child_environment
-from evalmeta.model.settings import LlmRater, PluginRater, PluginSubject, PythonSubject, RulesRater, SubjectSettings
+from evalmeta.model.settings import LlmRater, PluginRater, PluginSubject, PythonSubject, RulesRater
 from evalmeta.org.needs import Need
+from evalmeta.org.run_files import read_subject
 from evalmeta.org.subjects import bind_subject, rater_settings
 from evalmeta.package.project import SETTINGS_FILE, find_project
 from evalmeta.protocol.json_fields import read_object
@@ -69,8 +69,8 @@ def fault_of(need: Need, settings: Settings, *, root: Path, settings_name: str =
 def _use(need: Need, settings: Settings, root: Path, settings_name: str) -> None:
     match need.kind:
         case "subject":
-            own = TypeAdapter[SubjectSettings](SubjectSettings)
-            subjects = {need.name: own.validate_json(need.subject)} if need.subject else settings.subjects
+            own = read_subject(orjson.loads(need.subject)) if need.subject else None
+            subjects = settings.subjects if own is None else {need.name: own}
             bind_subject(subjects, need.name, root=root, subject_type=need.subject_type, settings_name=settings_name)
         case "rater":
             bind_rater(rater_settings(settings.raters, need.name, settings_name=settings_name), root=root)

@@ -11,7 +11,7 @@ from pydantic import TypeAdapter, ValidationError
 from evalmeta.errors import NotFound, OrgFault, SettingsError, Suggestion
 from evalmeta.formats.document import Reading, digest_of, reading_from
 from evalmeta.formats.files import read_document
-from evalmeta.model.settings import SubjectSettings
+from evalmeta.model.settings import RecordedSubject, SubjectSettings
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -62,7 +62,7 @@ def record_file(
 ) -> RunFile:
     """Return what a run stores of a file as it is now; raise NotFound, or OrgFault for invalid settings."""
     try:
-        settings = _subject_settings(subject)
+        settings = read_subject(subject)
     except ValidationError as error:
         message = f"the subject's settings are not valid: {error.error_count()} errors"
         raise OrgFault(message, code="INVALID_API_INPUT") from None
@@ -75,12 +75,18 @@ def run_file_of(content: bytes) -> RunFile | None:
         return None
     source = orjson.loads(content)
     reading = reading_from(source["reading"])
-    settings = _subject_settings(source["subject"])
+    settings = read_subject(source["subject"])
     return RunFile(source["file"], source["digest"], source["subjectName"], settings, reading)
 
 
-def _subject_settings(source: JsonValue) -> SubjectSettings | None:
-    return None if source is None else TypeAdapter[SubjectSettings](SubjectSettings).validate_python(source)
+def read_subject(source: JsonValue) -> SubjectSettings | None:
+    """Return the settings of a run's own agent, None if it has none; raise ValidationError if they are not valid."""
+    if source is None:
+        return None
+    # evalmeta.toml cannot name this adapter.
+    if source == {"adapter": "recorded"}:
+        return RecordedSubject(adapter="recorded")
+    return TypeAdapter[SubjectSettings](SubjectSettings).validate_python(source)
 
 
 def current_digest(root: Path, recorded: RunFile) -> str | None:

@@ -106,3 +106,20 @@ def test_every_case_is_an_error_if_connections_are_refused(agent: Callable[[str]
         url = gone.url
     results = asked(agent, url)
     assert {each.verdict for each in results} == {Verdict.ERROR}
+
+
+@pytest.mark.parametrize(
+    ("headers", "hint"),
+    [
+        ({"Authorization": "Bearer ${DESK_KEY}"}, "; check the key that evalmeta.toml names, and the url"),
+        ({}, "; the request has no key: check the url in evalmeta.toml, or name a key there"),
+    ],
+)
+def test_a_401_names_a_key_only_if_one_was_sent(
+    headers: dict[str, str], hint: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("DESK_KEY", "a-key-of-the-desk")
+    with replying_with(http_reply(401, b"")) as server:
+        settings = HttpSubject(adapter="http", url=server.url, headers=headers)
+        [result] = run(bind(settings, root=Path()), evaluation(1))
+    assert (result.error or "").endswith(hint)
