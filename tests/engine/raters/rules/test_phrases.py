@@ -52,6 +52,11 @@ def test_a_request_counts_as_a_question() -> None:
     assert not is_asking("Here it is.", [])
 
 
+@pytest.mark.parametrize("text", ["Thanks for waiting. It is done.", "Your table for 2 is booked."])
+def test_what_is_said_to_the_user_is_not_a_description(text: str) -> None:
+    assert not is_described(text)
+
+
 def test_texts_of_questions_only_are_recognised() -> None:
     assert is_question("Which one? The red one?")
     assert not is_question("The red one. Right?")

@@ -8,7 +8,7 @@ from itertools import dropwhile, groupby, takewhile
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 from evalmeta.engine.raters.rules.facts import find_facts, with_plain_numbers
-from evalmeta.engine.raters.rules.names import find_days, find_names
+from evalmeta.engine.raters.rules.names import HEADING_WORD, find_days, find_names
 from evalmeta.engine.raters.rules.ratings import listed
 from evalmeta.engine.raters.rules.vocabulary import CONTRASTS, DOUBTS, HARMLESS, NEUTRAL, SYMMETRIC, WEEKDAYS, word_list
 from evalmeta.engine.raters.rules.words import (
@@ -63,7 +63,15 @@ _MIN_PREFIXED: Final = 4
 _MIN_PART: Final = 2
 _SPACE_BEFORE: Final = re.compile(r" +(?=[,.;:!?])")
 _MAX_REMARK: Final = 3
-_IRONIC: Final = frozenset(word_list("yes yeah sure right oh well ha lol because"))
+_GREETING: Final = frozenset(
+    word_list(
+        "hello hi hey dear thanks thank good great yes no sure sorry to according hallo guten hola buenos bonjour"
+    )
+)
+_ARTICLES: Final = frozenset(word_list("the a an our your my his her its their"))
+_IRONIC: Final = frozenset(
+    word_list("yes yeah sure right oh well ha lol because actually this that these those but or then")
+)
 _AND: Final = re.compile(r"\b(?:and|as well as|plus|und|y|et)\b", re.IGNORECASE)
 
 
@@ -175,8 +183,19 @@ def _around(span: _Span, tokens: list[str], expected: str) -> Iterator[str]:
         yield "the words are in several sentences"
     lead = takewhile(lambda token: token.strip() not in _PAUSES, reversed(tokens[: span.start]))
     yield from _other_words("before them", list(lead), known)
+    yield from _introduction(tokens[: span.start], known)
     tail = takewhile(lambda token: token.strip() not in _STOPS, tokens[span.end + 1 :])
     yield from _after(list(tail), known)
+
+
+def _introduction(lead: list[str], known: frozenset[str]) -> Iterator[str]:
+    """Yield a clause before the statement that may be a condition or a doubt, as in `Had you paid, it was sent`."""
+    sentence = list(takewhile(lambda token: token not in _STOPS, reversed(lead)))[::-1]
+    found = [token for token in sentence if token[0].isalnum()]
+    is_clause = "," in sentence or (":" in sentence and not HEADING_WORD.search(" ".join(found)))
+    if not found or found[0] in _GREETING or not is_clause:
+        return
+    yield from _other_words("in the introduction", found, known | NEUTRAL)
 
 
 def _after(tail: list[str], known: frozenset[str]) -> Iterator[str]:
@@ -188,6 +207,8 @@ def _after(tail: list[str], known: frozenset[str]) -> Iterator[str]:
         yield f"the answer adds a statement: {_phrase(tail)}"
     if tail[0] == "of":
         yield f"the answer may be about another one: {_phrase(tail)}"
+    if tail[0] == "," and tail[1] not in _ADDING | _ARTICLES and len(tail) <= _MAX_REMARK + 1:
+        yield f"the answer adds a remark: {_phrase(tail)}"
     has_digits = any(token[0].isdigit() for token in own)
     if has_digits or tail[0] not in _ADDING or not _NARROWING.isdisjoint(tail[:2]):
         yield f"the answer adds a restriction: {_phrase(tail)}"

@@ -39,7 +39,7 @@ _LABEL: Final = re.compile(
 )
 # Titles above or before an answer: `Order Status: ...`.
 _HEADING: Final = re.compile(rf"(?:^|\n)\W*{_CAPITALS}(?=\s*(?::\s|\n))")
-_HEADING_WORD: Final = re.compile(
+HEADING_WORD: Final = re.compile(
     r"\b(?:status|policy|summary|details?|updates?|information|info|hours|notes?|overview|confirmation|results?|answers?"
     r"|steps?|options?|next|orders?|refunds?|returns?|shipping|account|payments?|delivery|contact|response|instructions?"
     r"|important|reply)\b",
@@ -100,7 +100,7 @@ def find_names(text: str) -> tuple[Name, ...]:
 
 def _without_labels(text: str) -> str:
     """Return a text with button labels and titles in lower case, so that they are not taken for names."""
-    text = _HEADING.sub(lambda found: found[0].lower() if _HEADING_WORD.search(found[0]) else found[0], text)
+    text = _HEADING.sub(lambda found: found[0].lower() if HEADING_WORD.search(found[0]) else found[0], text)
     return _LABEL.sub(lambda found: found[0].lower(), text)
 
 

@@ -17,7 +17,8 @@ _JOKE: Final = (
 _WITHDRAWAL: Final = (
     r"\b(?:scratch|strike|forget|ignore|disregard|delete|discard) (?:all (?:of )?)?(?:that|this|it|the above"
     r"|(?:what|everything|anything) i(?:'ve)?(?: just| have)? (?:said|told|wrote|written)\b[^.!?]{0,20}"
-    r"|my (?:last|previous) (?:message|answer|reply|sentence))(?:,? please)?\s*(?:$|[.!,;])"
+    r"|(?:my|the|this|that) (?:last |previous |first )?(?:message|answer|reply|sentence|statement))"
+    r"(?:,? please)?\s*(?:$|[.!,;])"
     r"|\bi (?:take|took) (?:that|it|this|everything) back\b|\bi(?:'ve| have)? (?:just |only )?(?:made|making) (?:all )?"
     r"(?:of )?(?:that|this|it) up\b|\bmade[- ]up (?:answer|number|story)\b|\bi (?:just )?(?:lied|misspoke)\b"
     r"|\bi(?:'m| am| was) (?:just |only )?(?:lying|bluffing|making (?:that|this|it) up|wrong about (?:that|this|it))\b"
@@ -60,6 +61,11 @@ _SIGNS: Final = frozenset(
         "blague oubliez n'importe"
     )
 )
+# Faces that laugh, wink, smirk, roll their eyes or lie.
+_IRONIC: Final = frozenset(
+    "\N{FACE WITH TEARS OF JOY}\N{ROLLING ON THE FLOOR LAUGHING}\N{FACE WITH ROLLING EYES}\N{SMIRKING FACE}"
+    "\N{FACE WITH STUCK-OUT TONGUE AND WINKING EYE}\N{CLOWN FACE}\N{LYING FACE}\N{UPSIDE-DOWN FACE}"
+)
 _STEMS: Final = ("olvíd", "plaisant", "rigol", "blagu")
 
 
@@ -68,8 +74,14 @@ def _find(text: str) -> re.Match[str] | None:
     return _RETRACTION.search(text) if has_sign else None
 
 
+def _is_ironic(text: str) -> bool:
+    return not text.isascii() and not _IRONIC.isdisjoint(text)
+
+
 def retraction(expected: str, actual: str) -> str:
     """Return the words with which an answer takes something back; empty if the expectation has such words too."""
+    if _is_ironic(actual) and not _is_ironic(expected):
+        return "".join(sorted(_IRONIC.intersection(actual)))
     found = _find(actual)
     return "" if not found or _find(expected) else found[0].strip(" .,!:;")
 

@@ -133,7 +133,8 @@ DOUBTS: Final = frozenset(
         "whether while might may maybe perhaps probably possibly likely unlikely supposed claimed claim alleged false "
         "wrong incorrect mistake mistaken error previously formerly originally earlier former old would could should "
         "assuming provided otherwise rather cancelled withdrawn revoked reversed test example fail failed pending "
-        "soon as_soon_as another other others else else's someone somebody someone's "
+        "soon as_soon_as another other others else else's someone somebody someone's claims "
+        "claiming opposite contrary outdated obsolete reportedly supposedly hopefully apparently allegedly seemingly "
         "different doubt unsure think believe guess hope wish pretend deny denied"
     )
 )
