@@ -74,7 +74,8 @@ class HttpSubject(_Table):
 
     `request` is the body; it may contain `{{utterance}}`, `{{history}}`, `{{context}}`, `{{context.NAME}}` and
     `{{session}}`. `answer`, `topic`, `actions` and the rest are JSONPaths into the response. `${NAME}` in a header is
-    replaced by an environment variable.
+    replaced by an environment variable. With `omits_empty`, a topic or actions that their path does not find are empty
+    instead of unknown.
     """
 
     adapter: Literal["http"]
@@ -85,6 +86,7 @@ class HttpSubject(_Table):
     answer: str = "$.answer"
     topic: str = ""
     actions: str = ""
+    omits_empty: bool = False
     action_name: str = "$.name"
     action_input: str = "$.input"
     action_output: str = "$.output"

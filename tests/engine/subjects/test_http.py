@@ -127,6 +127,13 @@ def test_actions_are_a_list_or_each_match_of_the_path(reply: JsonValue, path: st
     assert answer(reply, actions=path).actions is not None
 
 
+def test_an_endpoint_that_omits_empty_values_reports_them_by_omission() -> None:
+    given = answer({"answer": "Yes."}, actions="$.steps", topic="$.topic", omits_empty=True)
+    assert (given.topic, given.actions) == ("", ())
+    given = answer({"answer": "Yes."}, omits_empty=True)
+    assert (given.topic, given.actions) == (None, None)
+
+
 @pytest.mark.parametrize(
     ("reply", "path"),
     [

@@ -77,7 +77,7 @@ class _Session(NothingToClose):
         session = agent.paths.first("session", reply)
         if session is None:
             session = self._session
-        generated = _generated(reply, agent.paths, session)
+        generated = _generated(reply, agent.paths, session, omits_empty=agent.settings.omits_empty)
         self._session = session
         self._history = [*self._history, *turn_messages(utterance, generated)]
         return generated
@@ -101,6 +101,10 @@ class _Paths:
                     f"the subject's {name} is empty",
                     actions=(f"Set {name} in evalmeta.toml to a JSONPath like $.{name}.",),
                 )
+
+    def has(self, name: str) -> bool:
+        """Return whether a path is set."""
+        return bool(self._paths[name])
 
     def matches(self, name: str, root: JsonValue) -> tuple[JsonValue, ...]:
         path = self._paths[name]
@@ -129,19 +133,22 @@ class _Paths:
         )
 
 
-def _generated(reply: JsonValue, paths: _Paths, session: JsonValue) -> GeneratedData:
+def _generated(reply: JsonValue, paths: _Paths, session: JsonValue, *, omits_empty: bool) -> GeneratedData:
     texts = paths.required("answer", reply)
     for text in texts:
         if not isinstance(text, str):
             raise SubjectError(
                 f"the agent's answer is {_outline(text)}; expected text: correct answer in evalmeta.toml"
             )
-    actions = _actions(reply, paths)
+    topic, actions = paths.first("topic", reply), _actions(reply, paths)
+    if omits_empty:
+        topic = "" if topic is None and paths.has("topic") else topic
+        actions = [] if actions is None and paths.has("actions") else actions
     tokens = {"input": paths.first("input_tokens", reply), "output": paths.first("output_tokens", reply)}
     return generated_data(
         {
             "outcome": "\n".join(map(str, texts)),
-            "topic": paths.first("topic", reply),
+            "topic": topic,
             "actions": actions,
             "session_id": str(session) if isinstance(session, int) else session,
             "tokens": None if tokens == {"input": None, "output": None} else tokens,
