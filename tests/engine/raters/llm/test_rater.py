@@ -21,6 +21,7 @@ from engine.raters.llm.model_server import (
     model_serving,
     replying,
     saying,
+    serving,
 )
 from evalmeta import limits
 from evalmeta.engine.raters.judge import Rating, RatingCache, Rubric
@@ -34,7 +35,7 @@ from evalmeta.model.run import Verdict
 from evalmeta.model.settings import LlmRater
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Callable, Iterable
 
     from evalmeta.engine.raters.llm.providers import Question
 
@@ -233,6 +234,42 @@ def test_the_temperature_can_be_left_to_the_model() -> None:
     with model_serving(judging()) as server:
         rate(server, samples=1, temperature="default")
     assert "temperature" not in server.bodies[0]
+
+
+def rejecting(*names: str) -> Callable[[bytes], bytes]:
+    """Rejects requests with these parameters, as reasoning models of OpenAI do."""
+    hints = {"max_tokens": "Use 'max_completion_tokens' instead.", "temperature": "Only the default is supported."}
+
+    def answer(request: bytes) -> bytes:
+        body = json.loads(request.partition(b"\r\n\r\n")[2])
+        rejected = [name for name in names if name in body]
+        if rejected:
+            return failing(400, f"Unsupported parameter: '{rejected[0]}' is not supported. {hints[rejected[0]]}")
+        return judging(4)
+
+    return answer
+
+
+@pytest.mark.parametrize("names", [("temperature",), ("max_tokens",), ("max_tokens", "temperature")])
+def test_parameters_that_a_model_rejects_are_sent_only_once(names: tuple[str, ...]) -> None:
+    with serving(rejecting(*names)) as server:
+        ratings = rate_all(server, [RUBRIC, replace(RUBRIC, utterance="When?")], max_tokens=500)
+
+    assert [each.score for each in ratings] == [4, 4]
+    assert len(server.bodies) == 2 + len(names)
+    assert set(server.forms) == {"json_schema"}
+    assert 500 in server.bodies[-1].values()
+
+
+def test_samples_that_learn_the_parameters_at_the_same_time_lose_no_schema() -> None:
+    with serving(rejecting("temperature")) as server:
+        rate(server, samples=5)
+    assert set(server.forms) == {"json_schema"}
+
+
+def test_an_error_inside_a_successful_reply_is_shown() -> None:
+    said = refuse(replying({"error": {"message": "provider is down", "code": 502}}))
+    assert 'choices[0].message is missing; it says {"message": "provider is down", "code": 502}' in said
 
 
 @pytest.mark.parametrize(

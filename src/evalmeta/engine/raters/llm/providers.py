@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import json
 import os
 from contextlib import suppress
 from dataclasses import dataclass
 from http import HTTPStatus
-from typing import TYPE_CHECKING, Final, Protocol
+from typing import TYPE_CHECKING, Final, NamedTuple, Protocol
 
 from evalmeta import limits
 from evalmeta.errors import RaterError, SubjectRefused
@@ -26,6 +27,7 @@ _UNKNOWN_FORMAT: Final = frozenset({HTTPStatus.BAD_REQUEST, HTTPStatus.UNPROCESS
 # A judgement has no side effects, so it can be requested again whatever the server has done: OpenAI's clients retry
 # 408, 409 and all server errors; 425 is Too Early (RFC 8470). 429 and Retry-After: `protocol.http`.
 RETRIED_STATUSES: Final = frozenset({408, 409, 425, *range(500, 600)})
+_NEW_LIMIT: Final = "max_completion_tokens"
 _PARTS: Final = frozenset({"text", "output_text", "refusal"})
 _KEY_SUFFIXES: Final = ("_API_KEY", "_TOKEN", "_SECRET_ACCESS_KEY")
 _TOKENS: Final = ("prompt", "completion")
@@ -91,14 +93,37 @@ def refusal(model: str, words: str) -> RaterError:
     return RaterError(f"{model} refuses to rate this answer{words and f': {without_keys(words)}'}")
 
 
+class _Parameters(NamedTuple):
+    """The parameters that a model accepts, as far as its errors have told."""
+
+    has_temperature: bool = True
+    limit_name: str = "max_tokens"
+
+    def after(self, error: SubjectRefused) -> _Parameters:
+        """Return the parameters without those that the error names: reasoning models of OpenAI reject both."""
+        text = str(error)
+        if error.status not in _UNKNOWN_FORMAT:
+            return self
+        if _NEW_LIMIT in text:
+            return self._replace(limit_name=_NEW_LIMIT)
+        return self._replace(has_temperature=False) if "temperature" in text else self
+
+    def values(self, temperature: float | None, max_tokens: int | None) -> JsonObject:
+        """Return the parameters of a request."""
+        limit: JsonObject = {} if max_tokens is None else {self.limit_name: max_tokens}
+        heat: JsonObject = {"temperature": temperature} if self.has_temperature and temperature is not None else {}
+        return {**limit, **heat}
+
+
 class EndpointModel:
     """A model behind an OpenAI-compatible chat completions API."""
 
     def __init__(self, endpoint: Endpoint, model: str, settings: LlmRater) -> None:
         self._endpoint = endpoint
         self._model = model
-        self._limit: JsonObject = {} if settings.max_tokens is None else {"max_tokens": settings.max_tokens}
+        self._max_tokens = settings.max_tokens
         self._formats: tuple[str, ...] = _FORMATS
+        self._parameters = _Parameters()
 
     async def ask(self, question: Question, /) -> ModelReply:
         """Request JSON in the strictest format that the server supports; see `JudgeModel.ask`."""
@@ -109,12 +134,16 @@ class EndpointModel:
         await self._endpoint.close()
 
     async def _send(self, question: Question) -> JsonValue:
-        # Parallel requests can change the known formats meanwhile.
-        formats = self._formats
+        # Parallel requests can change the known formats and parameters meanwhile.
+        formats, parameters = self._formats, self._parameters
         strictest, *others = formats
         try:
             return await self._send_as(strictest, question)
         except SubjectRefused as error:
+            accepted = parameters.after(error)
+            if accepted != parameters:
+                self._parameters = accepted
+                return await self._send(question)
             for at, form in enumerate(others, 1):
                 if error.status not in _UNKNOWN_FORMAT:
                     break
@@ -130,8 +159,8 @@ class EndpointModel:
             {"role": "system", "content": question.system},
             {"role": "user", "content": question.message},
         ]
-        heat: JsonObject = {} if question.temperature is None else {"temperature": question.temperature}
-        body: JsonObject = {"model": self._model, "messages": messages, **self._limit, **heat}
+        parameters = self._parameters.values(question.temperature, self._max_tokens)
+        body: JsonObject = {"model": self._model, "messages": messages, **parameters}
         if form == "json_schema":
             described: JsonObject = {"name": "judgement", "strict": True, "schema": question.schema}
             body = {**body, "response_format": {"type": form, "json_schema": described}}
@@ -145,7 +174,9 @@ def _completion(reply: JsonValue, model: str) -> ModelReply:
     choice = choices[0] if isinstance(choices, list) and choices else None
     message = choice.get("message") if isinstance(choice, dict) else None
     if not isinstance(reply, dict) or not isinstance(choice, dict) or not isinstance(message, dict):
-        raise RaterError(f"the reply of {model} is not a chat completion: choices[0].message is missing")
+        error = reply.get("error") if isinstance(reply, dict) else None
+        why = f"; it says {without_keys(json.dumps(error))}" if error else ""
+        raise RaterError(f"the reply of {model} is not a chat completion: choices[0].message is missing{why}")
     parts = _parts(message.get("content"))
     if words := message.get("refusal") or "".join(str(each["refusal"]) for each in parts if each.get("refusal")):
         raise refusal(model, str(words))
