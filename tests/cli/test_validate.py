@@ -99,6 +99,25 @@ def test_a_folder_is_searched_through(evalmeta: Program, copy_samples: Callable[
     assert "are valid" in evalmeta("validate", "dx-project", "failing").out
 
 
+def test_problems_of_settings_are_shown_like_those_of_definitions(
+    evalmeta: Program, copy_samples: Callable[..., Path]
+) -> None:
+    project = copy_samples()
+    (project / "evalmeta.toml").write_text('[run]\nretry = 1\niterations = "3"\n')
+
+    done = evalmeta("validate")
+
+    assert done.code == 2
+    assert done.err.startswith(
+        "Error (SettingsError): evalmeta.toml does not match its format\n"
+        "evalmeta.toml\n"
+        "  2:1 error run.retry is not a valid key [settings-invalid]\n"
+        "    Did you mean retries? Known: "
+    )
+    assert "  3:1 error run.iterations must be a whole number, not '3' [settings-invalid]\n" in done.err
+    assert "\n    Write iterations = 3, without quotes.\n" in done.err
+
+
 def test_settings_change_a_severity(evalmeta: Program, copy_samples: Callable[..., Path]) -> None:
     project = copy_samples()
     (project / "aiEvaluationDefinitions/Bad.aiEvaluationDefinition").write_text(BAD)

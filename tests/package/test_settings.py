@@ -61,51 +61,100 @@ def test_excessive_nesting_is_an_error(file: Path) -> None:
 
 def test_an_unknown_key_names_its_line_and_the_nearest_known_key(file: Path) -> None:
     message = refusal(file, "[run]\niterations = 2\nconcurency = 4\n")
-    assert message.startswith("evalmeta.toml:3: run.concurency: is not a valid key; did you mean 'concurrency'?")
-    assert "Valid keys: concurrency, case_timeout, iterations" in message
+    assert message.startswith("evalmeta.toml:3:1: run.concurency is not a valid key. Did you mean concurrency?")
+    assert "Known: concurrency, case_timeout, iterations" in message
 
 
 def test_an_unknown_table_names_the_nearest_known_one(file: Path) -> None:
-    assert "evalmeta.toml:1: vaildate: is not a valid key; did you mean 'validate'?" in refusal(file, "[vaildate]\n")
+    assert "evalmeta.toml:1:2: vaildate is not a valid key. Did you mean validate?" in refusal(file, "[vaildate]\n")
 
 
 def test_an_unknown_key_without_similar_ones_lists_the_valid_keys(file: Path) -> None:
-    assert "Valid keys: validate, run, score, org, adk, databricks, subjects, raters, tags" in refusal(
-        file, "zzz = 1\n"
-    )
+    assert "Known: validate, run, score, org, adk, databricks, subjects, raters, tags" in refusal(file, "zzz = 1\n")
 
 
 def test_a_value_out_of_range_says_what_is_allowed(file: Path) -> None:
     message = refusal(file, "[run]\nconcurrency = 0\n")
-    assert message == "evalmeta.toml:2: run.concurrency: input should be greater than or equal to 1, not 0."
+    assert message == "evalmeta.toml:2:1: run.concurrency must be greater than or equal to 1, not 0."
 
 
 def test_a_rule_setting_lists_the_allowed_values(file: Path) -> None:
     message = refusal(file, '[validate.rules]\nhistory-order = "ignore"\n')
-    assert message.startswith("evalmeta.toml:2: validate.rules.history-order: input should be 'error', 'warning' or")
+    assert message.startswith(
+        "evalmeta.toml:2:1: validate.rules.history-order must be 'error', 'warning' or 'off', not 'ig"
+    )
 
 
 def test_a_subject_is_named_by_its_keys_alone(file: Path) -> None:
     message = refusal(file, '[subjects.My_Agent]\nadapter = "python"\ntarget = "no target"\n')
-    assert message.startswith("evalmeta.toml:3: subjects.My_Agent.target: ")
+    assert message.startswith("evalmeta.toml:3:1: subjects.My_Agent.target must be module:name, not ")
 
 
 def test_a_subject_key_has_the_nearest_key_of_its_adapter(file: Path) -> None:
     message = refusal(file, '[subjects.A]\nadapter = "replay"\nfile = "r.json"\nfle = "x"\n')
-    assert message.startswith("evalmeta.toml:4: subjects.A.fle: is not a valid key; did you mean 'file'?")
+    assert message.startswith("evalmeta.toml:4:1: subjects.A.fle is not a valid key. Did you mean file?")
 
 
 def test_a_missing_key_points_at_its_table(file: Path) -> None:
     message = refusal(file, '[run]\n[subjects.A]\nadapter = "python"\n')
-    assert message == "evalmeta.toml:2: subjects.A.target: this key is missing."
+    assert message == "evalmeta.toml:2:11: subjects.A.target is missing. Add target = ..."
 
 
 def test_a_subject_without_adapter_says_so(file: Path) -> None:
-    assert refusal(file, "[subjects.A]\n") == "evalmeta.toml:1: subjects.A: the key 'adapter' is missing."
+    assert refusal(file, "[subjects.A]\n") == (
+        "evalmeta.toml:1:11: subjects.A has no adapter. "
+        "Add adapter = ... Known: python, replay, openai, http, command, agentforce, recorded."
+    )
 
 
 def test_an_unknown_adapter_lists_the_known_ones(file: Path) -> None:
-    assert "did you mean 'python'? Known: python, replay," in refusal(file, '[subjects.A]\nadapter = "pyton"\n')
+    assert "Did you mean python? Known: python, replay," in refusal(file, '[subjects.A]\nadapter = "pyton"\n')
+
+
+@pytest.mark.parametrize(
+    ("line", "message"),
+    [
+        ('iterations = "3"', "run.iterations must be a whole number, not '3'. Write iterations = 3, without quotes."),
+        ("iterations = 1.5", "run.iterations must be a whole number, not 1.5."),
+        ("concurrency = true", "run.concurrency must be a whole number, not true."),
+        ('min_pass_rate = "high"', "run.min_pass_rate must be a number, not 'high'."),
+    ],
+)
+def test_a_text_is_not_a_number(file: Path, line: str, message: str) -> None:
+    assert refusal(file, f"[run]\n{line}\n") == f"evalmeta.toml:2:1: {message}"
+
+
+@pytest.mark.parametrize(
+    ("target", "written"),
+    [
+        ("my_agent.answer", "my_agent:answer"),
+        ("agents.desk.answer", "agents.desk:answer"),
+        ("src/my_agent.py:answer", "src.my_agent:answer"),
+        ("my_agent", "my_agent:answer"),
+        ("my agent", "my_agent:answer"),
+    ],
+)
+def test_a_target_that_is_not_module_and_name_says_what_to_write(file: Path, target: str, written: str) -> None:
+    message = refusal(file, f'[subjects.A]\nadapter = "python"\ntarget = "{target}"\n')
+    assert message == (f"evalmeta.toml:3:1: subjects.A.target must be module:name, not '{target}'. Write {written}.")
+
+
+def test_a_misspelt_key_adapter_is_found(file: Path) -> None:
+    message = refusal(file, '[subjects.A]\nadaptor = "python"\n')
+    assert message == "evalmeta.toml:2:1: subjects.A.adaptor is not a valid key. Did you mean adapter?"
+
+
+def test_problems_are_sorted_by_line_and_a_misspelt_adapter_is_among_them(file: Path) -> None:
+    file.write_text('[subjects.A]\nadapter = "pyton"\n[tags]\nslow = 1\n[run]\niterations = "2"\nretry = 1\n')
+    with pytest.raises(SettingsError) as caught:
+        load_settings(file)
+    assert [(each.location.line, each.location.column) for each in caught.value.problems] == [
+        (2, 1),
+        (4, 1),
+        (6, 1),
+        (7, 1),
+    ]
+    assert {each.code for each in caught.value.problems} == {"settings-invalid"}
 
 
 def test_every_finding_has_its_own_line(file: Path) -> None:
@@ -116,11 +165,13 @@ def test_text_that_only_mentions_a_key_is_not_its_line(file: Path) -> None:
     message = refusal(
         file, '# concurrency = 0\n[subjects.A]\nadapter = """\nconcurrency = 0"""\n[run]\nconcurrency = 0\n'
     )
-    assert "evalmeta.toml:6: run.concurrency" in message
+    assert "evalmeta.toml:6:1: run.concurrency" in message
 
 
 def test_a_value_over_several_lines_has_no_known_line(file: Path) -> None:
-    assert refusal(file, "[run]\nconcurrency = [\n1]\n").startswith("evalmeta.toml: run.concurrency: ")
+    assert refusal(file, "[run]\nconcurrency = [\n1]\n").startswith(
+        "evalmeta.toml: run.concurrency must be a whole number, not a list."
+    )
 
 
 @settings(suppress_health_check=[HealthCheck.function_scoped_fixture])

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 import tomllib
 from difflib import get_close_matches
@@ -11,58 +12,60 @@ from typing import TYPE_CHECKING, Final
 from pydantic import ValidationError
 
 from evalmeta.errors import SettingsError
+from evalmeta.model.problem import Location, Problem, Severity, quote
 from evalmeta.model.settings import RATER_ADAPTERS, SUBJECT_ADAPTERS, Settings
 from evalmeta.package.config_file import key_name, read_text
+from evalmeta.package.files import shown
 from evalmeta.plugins import plugin_names
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
     from pathlib import Path
 
     from pydantic_core import ErrorDetails
 
-    from evalmeta.model.settings import RaterSettings, SubjectSettings
     from evalmeta.plugins import Group
 
 
 _PLACE: Final = re.compile(r" \(at line (\d+), column (\d+)\)$")
 _CANDIDATE_LINES: Final = 20
 _ADAPTERS: Final = {"subjects": SUBJECT_ADAPTERS, "raters": RATER_ADAPTERS}
-_PLAINER: Final = {"missing": "this key is missing", "union_tag_not_found": "the key 'adapter' is missing"}
+_TYPES: Final = {
+    "int_type": "a whole number",
+    "int_from_float": "a whole number",
+    "float_type": "a number",
+    "bool_type": "true or false",
+    "string_type": "a text in quotes",
+    "tuple_type": "a list",
+    "dict_type": "a table",
+    "model_type": "a table",
+}
+# What a text must be that does not match the pattern of its key.
+_FORMS: Final = {
+    "agent_id": "the id of a BotDefinition, which begins with 0Xx and has 15 or 18 characters",
+    "url": "the address of the Agent API, which ends in /v1",
+}
 
 
 def load_settings(path: Path) -> Settings:
-    """Read `evalmeta.toml`; the SettingsError of an invalid file has a line for each value, with line and key."""
+    """Read `evalmeta.toml`; the SettingsError of an invalid file has a problem for each value, with line and key."""
     text = read_text(path, raises=SettingsError)
     table = _parse(path, text)
     try:
-        settings = Settings.model_validate(table)
+        # As JSON, texts are not taken for numbers, but lists can be tuples and texts can be paths.
+        settings = Settings.model_validate_json(json.dumps(table, default=str), strict=True)
     except ValidationError as error:
-        raise _wrong(path, [_finding(path, text, detail) for detail in error.errors(include_url=False)]) from error
-    if findings := list(_unknown_adapters(path, text, settings)):
-        raise _wrong(path, findings)
+        problems = [_problem(path, text, detail) for detail in error.errors(include_url=False)]
+        raise _refusal(path, [*problems, *_unknown_adapters(path, text, table)]) from error
+    if problems := list(_unknown_adapters(path, text, table)):
+        raise _refusal(path, problems)
     return settings
 
 
-def _wrong(path: Path, findings: Sequence[str]) -> SettingsError:
-    return SettingsError("\n".join(findings), actions=(f"Correct {path}; nothing was done.",))
-
-
-def _unknown_adapters(path: Path, text: str, settings: Settings) -> Iterator[str]:
-    tables: dict[Group, Mapping[str, SubjectSettings | RaterSettings]]
-    tables = {"subjects": settings.subjects, "raters": settings.raters}
-    for group, table in tables.items():
-        for name, each in table.items():
-            if each.adapter in _ADAPTERS[group] or each.adapter in plugin_names(group):
-                continue
-            known = [*_ADAPTERS[group], *plugin_names(group)]
-            near = get_close_matches(each.adapter, known, n=1)
-            hint = f"did you mean {near[0]!r}? " if near else ""
-            keys = [group, name, "adapter"]
-            yield (
-                f"{path}:{_line_of(text, keys)}: {key_name(keys)}: {each.adapter!r} is not a valid adapter; {hint}"
-                f"Known: {', '.join(known)}."
-            )
+def _refusal(path: Path, problems: Iterable[Problem]) -> SettingsError:
+    ordered = sorted(problems, key=lambda problem: problem.location)
+    lines = [f"{each.location}: {each.message}. {each.hint}".rstrip() for each in ordered]
+    return SettingsError("\n".join(lines), problems=ordered, actions=(f"Correct {shown(path)}; nothing was done.",))
 
 
 def _parse(path: Path, text: str) -> dict[str, object]:
@@ -71,31 +74,101 @@ def _parse(path: Path, text: str) -> dict[str, object]:
     except ValueError as error:
         message = str(error)
         place = _PLACE.search(message)
-        where = f"{path}:{place[1]}:{place[2]}" if place else f"{path}:{text.count(chr(10)) + 1}"
-        raise SettingsError(f"{where}: is not valid TOML: {_PLACE.sub('', message)}.") from error
+        line, column = (int(place[1]), int(place[2])) if place else (text.count("\n") + 1, 0)
+        what = f"is not valid TOML: {_PLACE.sub('', message)}"
+        raise _refusal(path, [_problem_at(path, (line, column), what, "", code="settings-toml")]) from error
     except RecursionError as error:
-        raise SettingsError(f"{path}: is nested too deeply.") from error
+        raise SettingsError(f"{shown(path)}: is nested too deeply.") from error
 
 
-def _finding(path: Path, text: str, detail: ErrorDetails) -> str:
+def _unknown_adapters(path: Path, text: str, table: Mapping[str, object]) -> Iterator[Problem]:
+    groups: tuple[Group, ...] = ("subjects", "raters")
+    for group in groups:
+        bound = table.get(group)
+        for name, each in bound.items() if isinstance(bound, dict) else ():
+            adapter = each.get("adapter") if isinstance(each, dict) else None
+            known = [*_ADAPTERS[group], *plugin_names(group)] if isinstance(adapter, str) else []
+            if isinstance(adapter, str) and adapter not in known:
+                keys = [group, name, "adapter"]
+                message = f"{key_name(keys)} {quote(adapter)} is not a valid adapter"
+                yield _problem_at(path, _place_of(text, keys), message, _nearest(adapter, known))
+
+
+def _problem(path: Path, text: str, detail: ErrorDetails) -> Problem:
     loc = detail["loc"]
+    if not loc:
+        return _problem_at(path, (0, 0), "is nested too deeply", "Use fewer levels.")
     # pydantic adds the selected adapter after the name of a subject or rater.
     keys = loc[:2] + loc[3:] if loc[0] in _ADAPTERS else loc
-    line = _line_of(text, keys[:-1] if detail["type"] == "missing" else keys)
-    where = f"{path}:{line}" if line else str(path)
-    return f"{where}: {key_name(keys)}: {_reason(detail)}"
+    if misspelt := _misspelt_adapter(detail):
+        keys = (*keys, misspelt)
+        return _problem_at(path, _place_of(text, keys), f"{key_name(keys)} is not a valid key", "Did you mean adapter?")
+    message, hint = _reason(detail, str(keys[-1]))
+    place = _place_of(text, keys[:-1] if detail["type"] == "missing" else keys)
+    return _problem_at(path, place, f"{key_name(keys)} {message}", hint)
 
 
-def _reason(detail: ErrorDetails) -> str:
-    if detail["type"] == "extra_forbidden":
-        *table, key = detail["loc"]
-        known = _known_keys(table)
-        near = get_close_matches(str(key), known, n=1)
-        hint = f"did you mean {near[0]!r}? " if near else ""
-        return f"is not a valid key; {hint}Valid keys: {', '.join(known)}."
-    message = _PLAINER.get(detail["type"]) or detail["msg"][0].lower() + detail["msg"][1:]
-    value = detail["input"]
-    return f"{message}, not {value!r}." if isinstance(value, str | int | float) else f"{message}."
+def _problem_at(
+    path: Path, place: tuple[int, int], message: str, hint: str, *, code: str = "settings-invalid"
+) -> Problem:
+    return Problem(code, Severity.ERROR, Location(shown(path), *place), message, hint)
+
+
+def _misspelt_adapter(detail: ErrorDetails) -> str | None:
+    table = detail["input"]
+    if detail["type"] != "union_tag_not_found" or not isinstance(table, dict):
+        return None
+    return next(iter(get_close_matches("adapter", table, n=1)), None)
+
+
+def _reason(detail: ErrorDetails, key: str) -> tuple[str, str]:
+    """Return what is wrong with a value, and what to do about it."""
+    kind = detail["type"]
+    if kind == "extra_forbidden":
+        *table, wrong = detail["loc"]
+        return "is not a valid key", _nearest(str(wrong), _known_keys(table))
+    if kind == "missing":
+        return "is missing", f"Add {key} = ..."
+    if kind == "union_tag_not_found":
+        return "has no adapter", f"Add adapter = ... Known: {', '.join(_ADAPTERS[str(detail['loc'][0])])}."
+    return _value_reason(detail, key)
+
+
+def _value_reason(detail: ErrorDetails, key: str) -> tuple[str, str]:
+    kind, value = detail["type"], detail["input"]
+    if kind == "value_error":
+        return detail["msg"].removeprefix("Value error, "), ""
+    required = _TYPES.get(kind) or detail["msg"].removeprefix("Input should be ")
+    hint = f"Write {key} = {value}, without quotes." if kind in _TYPES and _is_number(value) else ""
+    if kind == "string_pattern_mismatch":
+        required = _FORMS.get(key, "module:name")
+        hint = "" if key in _FORMS else f"Write {_target(str(value))}."
+    return f"must be {required}, not {_shown_value(value)}", hint
+
+
+def _shown_value(value: object) -> str:
+    if isinstance(value, dict | list):
+        return "a list" if isinstance(value, list) else "a table"
+    return quote(value) if isinstance(value, str) else json.dumps(value)
+
+
+def _is_number(value: object) -> bool:
+    return isinstance(value, str) and bool(re.fullmatch(r"\d+(?:\.\d+)?", value))
+
+
+def _target(text: str) -> str:
+    """Return a `module:name` that was probably meant by a dotted name or by a path."""
+    module, colon, name = text.partition(":")
+    if not colon:
+        module, _, name = text.removesuffix(".py").rpartition(".")
+    module = re.sub(r"[/\\]+", ".", module.removesuffix(".py")).strip(".")
+    parts = [module or "my_agent", name if module and name else "answer"]
+    return ":".join(parts) if all(re.fullmatch(r"[\w.]+", part) for part in parts) else "my_agent:answer"
+
+
+def _nearest(word: str, known: Sequence[str]) -> str:
+    near = get_close_matches(word, known, n=1)
+    return f"{f'Did you mean {near[0]}? ' if near else ''}Known: {', '.join(known)}."
 
 
 def _known_keys(loc: Sequence[str | int]) -> list[str]:
@@ -109,14 +182,17 @@ def _known_keys(loc: Sequence[str | int]) -> list[str]:
     return list(node["properties"])
 
 
-def _line_of(text: str, keys: Sequence[str | int]) -> int:
-    """Return the line that adds the key: the file up to this line has it, and without the line does not; 0 if none."""
-    lines = text.split("\n")
-    candidates = (number for number, line in enumerate(lines) if str(keys[-1]) in line)
+def _place_of(text: str, keys: Sequence[str | int]) -> tuple[int, int]:
+    """Return line and column of the line that adds the key, which the file up to there has for the first time.
+
+    Both are 0 if there is no such line.
+    """
+    lines, key = text.split("\n"), str(keys[-1])
+    candidates = (number for number, line in enumerate(lines) if key in line)
     for number in islice(candidates, _CANDIDATE_LINES):
         if not _holds(lines[:number], keys) and _holds(lines[: number + 1], keys):
-            return number + 1
-    return 0
+            return number + 1, lines[number].index(key) + 1
+    return 0, 0
 
 
 def _holds(lines: Sequence[str], keys: Sequence[str | int]) -> bool:
