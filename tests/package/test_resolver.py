@@ -179,7 +179,5 @@ def test_a_manifest_beside_destructive_changes_may_select_nothing(dx_project: Pr
         resolve(dx_project, manifest=manifest("Absent"), may_be_empty=True)
 
 
-def test_a_project_older_than_its_types_is_refused_with_an_action(dx_project: Project) -> None:
-    with pytest.raises(ProjectError, match=r"sourceApiVersion 62\.0 is too old") as caught:
-        resolve(replace(dx_project, api_version=ApiVersion(62)))
-    assert caught.value.actions == ('Write "sourceApiVersion": "63.0" in sfdx-project.json.',)
+def test_a_project_older_than_its_types_is_resolved_in_the_version_of_the_types(dx_project: Project) -> None:
+    assert resolve(replace(dx_project, api_version=ApiVersion(61))).api_version == ApiVersion(63)

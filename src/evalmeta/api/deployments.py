@@ -88,7 +88,7 @@ async def deploy(
         DeployFailed: the org refused a component; the org was not changed.
         OrgError: the org cannot be reached or refuses the call.
     """
-    package = pack_project(project, components, newest=connection.api_version)
+    package = pack_project(project, components, newest=connection.api_version, connection=connection)
     job_id = await start(connection, project, package, ignore_conflicts=ignore_conflicts)
     return await finish(connection, project, job_id, package=package)
 

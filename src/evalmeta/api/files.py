@@ -28,7 +28,7 @@ from evalmeta.xmlio.formatter import format_definition, format_manifest
 from evalmeta.xmlio.reader import read_xml
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Sequence
+    from collections.abc import Callable, Container, Iterable, Iterator, Sequence
 
     from evalmeta.model.component import ComponentSet
     from evalmeta.model.definition import Definition
@@ -170,16 +170,40 @@ def ignore_problems(project: Project) -> tuple[Problem, ...]:
     return tuple(replace(each, location=replace(each.location, path=label)) for each in problems)
 
 
-def check_components(project: Project, components: ComponentSet) -> tuple[Problem, ...]:
+def check_components(
+    project: Project,
+    components: ComponentSet,
+    *,
+    find_unchanged: Callable[[Iterable[Component]], Iterable[Component]] = lambda _: (),
+) -> tuple[Problem, ...]:
     """Validate components before they are sent, and return the warnings, including those about `.forceignore`.
+
+    Args:
+        project: the project of the components.
+        components: what to send.
+        find_unchanged: returns those components that the org has already as they are. Their errors are
+            warnings, because an org may accept what evalmeta does not know.
 
     Raises:
         InvalidMetadata: there are errors; `problems` has them and the warnings.
     """
     found = problems_of(project, components)
+    if refused := {problem.component for problem in found if problem.is_error}:
+        unchanged = find_unchanged([each for each in components.components if each.key in refused])
+        found = _without_errors(found, {each.key for each in unchanged})
     if any(problem.is_error for problem in found):
         raise InvalidMetadata("the definitions have errors; nothing was sent", problems=found)
     return (*ignore_problems(project), *found)
+
+
+def _without_errors(problems: Sequence[Problem], components: Container[str]) -> list[Problem]:
+    hint = "The org has this file as it is, so it can be deployed."
+    return [
+        replace(each, severity=Severity.WARNING, hint=f"{each.hint} {hint}".lstrip())
+        if each.is_error and each.component in components
+        else each
+        for each in problems
+    ]
 
 
 def problems_of(project: Project, components: ComponentSet, *, profile: Profile | None = None) -> list[Problem]:

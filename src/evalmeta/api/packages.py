@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import hashlib
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import TYPE_CHECKING, Final
 
 from evalmeta import limits
 from evalmeta.api.files import bytes_of, check_components, ignore_problems
 from evalmeta.api.selections import read_manifest, refuse_destructive, resolve
+from evalmeta.api.sync import find_unchanged
 from evalmeta.client.metadata import list_components
 from evalmeta.errors import NotFound, UsageError
 from evalmeta.model.component import (
@@ -95,6 +97,7 @@ def pack_project(
     *,
     destructive: Mapping[str, Path] | None = None,
     newest: ApiVersion | None = None,
+    connection: Connection | None = None,
 ) -> DeployPackage:
     """Validate components and pack them.
 
@@ -103,13 +106,17 @@ def pack_project(
         components: what to deploy.
         destructive: the manifests of what to delete, by their names in the zip.
         newest: the newest API version of the org.
+        connection: the org, whose components may have errors if they are unchanged.
 
     Raises:
         InvalidMetadata: the components have errors.
         ArchiveError: the package exceeds a limit of the Metadata API.
         NotFound: a manifest of what to delete does not exist.
     """
-    warnings = check_components(project, components)
+    if connection is None:
+        warnings = check_components(project, components)
+    else:
+        warnings = check_components(project, components, find_unchanged=partial(find_unchanged, project, connection))
     version = components.api_version if newest is None else min(components.api_version, newest)
     package = _packed(replace(components, api_version=version), destructive)
     messages = (*lowered_version(components.api_version, version), *package.messages)

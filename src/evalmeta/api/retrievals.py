@@ -9,11 +9,11 @@ from evalmeta import limits
 from evalmeta.api.packages import lowered_version, manifest_of_everything
 from evalmeta.api.sync import fetched_from, refuse_changed_files, remember_fetched, tracking_of
 from evalmeta.client import metadata
-from evalmeta.model.registry import NEWEST_API_VERSION, parse_api_version
+from evalmeta.model.registry import parse_api_version
 from evalmeta.package.archive import read_zip
 from evalmeta.package.files import put_file, shown, state_of, target_below, target_path, write_below, write_file
 from evalmeta.package.forceignore import FORCEIGNORE_FILE, read_forceignore
-from evalmeta.package.resolver import find_components
+from evalmeta.package.resolver import find_components, version_in_force
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -179,7 +179,7 @@ async def retrieve_package(
 
 def _wanted(connection: Connection, project: Project, manifest: Manifest | None) -> tuple[Manifest, tuple[str, ...]]:
     """Return what to retrieve, in a version that the org has, and a message if that is older than the wanted one."""
-    wanted = manifest or manifest_of_everything(connection, project.api_version or NEWEST_API_VERSION)
+    wanted = manifest or manifest_of_everything(connection, version_in_force(project))
     lowered = lowered_version(parse_api_version(wanted.version or ""), connection.api_version)
     return (replace(wanted, version=str(connection.api_version)) if lowered else wanted), lowered
 

@@ -321,6 +321,19 @@ def _count(problems: Sequence[Problem]) -> str:
     return "1 component was" if len(problems) == 1 else f"{len(problems):,} components were"
 
 
+def find_unchanged(project: Project, connection: Connection, components: Iterable[Component]) -> list[Component]:
+    """Return the components whose files are as the org had them when the project last deployed or retrieved them.
+
+    Raises:
+        StoreError: the project's database cannot be used.
+        ProjectError: a file cannot be read.
+    """
+    with tracking_of(project, connection) as tracking:
+        known = {row.name: tracking.load(row.name) for row in TYPES}
+    bases = ((each, known[each.type.name].get(each.full_name.casefold())) for each in components)
+    return [each for each, base in bases if base and base.sha256 == hash_of(read_file(each.path))]
+
+
 def hashes_of(zip_file: bytes) -> Sent:
     """Return the hashes of the components in a zip to deploy, by type and full name.
 

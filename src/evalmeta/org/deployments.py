@@ -138,8 +138,9 @@ def _finish(org: Organization, result: DeployResult, now: float) -> None:
 def _apply(
     org: Organization, package: Package, options: DeployOptions, result: DeployResult, now: float
 ) -> DeployResult:
-    failures = [*package.failures, *_refusals(package.candidates)]
-    accepted = [candidate for candidate in package.candidates if not candidate.is_refused]
+    candidates = [_accepted_before(org, each) for each in package.candidates]
+    failures = [*package.failures, *_refusals(candidates)]
+    accepted = [candidate for candidate in candidates if not candidate.is_refused]
     saves = not options.check_only and not (failures and options.rollback_on_error)
     with nullcontext() if saves else org.database.dry_run():
         successes = [
@@ -160,6 +161,16 @@ def _apply(
         failures=[replace(each, created_date=moment) for each in failures],
         successes=[replace(each, created_date=moment) for each in (*successes, *package.warnings)],
     )
+
+
+def _accepted_before(org: Organization, candidate: Candidate) -> Candidate:
+    """Return a candidate without problems if the org has it already as it is."""
+    if (
+        not candidate.is_refused
+        or org.components.content(candidate.type.name, candidate.full_name) != candidate.content
+    ):
+        return candidate
+    return replace(candidate, problems=())
 
 
 def _refusals(candidates: Sequence[Candidate]) -> list[DeployMessage]:

@@ -151,12 +151,9 @@ def api_version_of(project: Project) -> ApiVersion:
     version = version_in_force(project)
     if version >= OLDEST_API_VERSION:
         return version
-    said, wanted = f"the version in {PACKAGE_FILE}, {version},", f"<version>{OLDEST_API_VERSION}</version>"
-    if project.is_dx:
-        said, wanted = f"sourceApiVersion {version}", f'"sourceApiVersion": "{OLDEST_API_VERSION}"'
     raise ProjectError(
-        f"{said} is too old: {TYPES[0].name} needs {OLDEST_API_VERSION} or later.",
-        actions=(f"Write {wanted} in {PROJECT_FILE if project.is_dx else PACKAGE_FILE}.",),
+        f"the version in {PACKAGE_FILE}, {version}, is too old: {TYPES[0].name} needs {OLDEST_API_VERSION} or later.",
+        actions=(f"Write <version>{OLDEST_API_VERSION}</version> in {PACKAGE_FILE}.",),
     )
 
 
@@ -239,9 +236,12 @@ def nearest_name(name: str, names: Sequence[str]) -> str | None:
 def version_in_force(project: Project) -> ApiVersion:
     """Return a DX project's sourceApiVersion, or the version in a plain folder's `package.xml`, or the newest one.
 
-    A `package.xml` that cannot be read has no version; validation reports why.
+    A sourceApiVersion that is too old for agent tests is raised: it is also that of the project's other metadata. A
+    `package.xml` that cannot be read has no version; validation reports why.
     """
-    return project.api_version or _declared(project) or NEWEST_API_VERSION
+    if project.api_version is not None:
+        return max(project.api_version, OLDEST_API_VERSION)
+    return _declared(project) or NEWEST_API_VERSION
 
 
 def _declared(project: Project) -> ApiVersion | None:

@@ -198,7 +198,9 @@ def _deploy(selection: Selection, request: _Request) -> int:
         return EXIT_PASSED
 
     def pack(connection: Connection) -> DeployPackage:
-        return api.packages.pack_project(project, components, destructive=destructive, newest=connection.api_version)
+        return api.packages.pack_project(
+            project, components, destructive=destructive, newest=connection.api_version, connection=connection
+        )
 
     return _send(project, target, request, pack)
 
