@@ -11,10 +11,16 @@ import pytest
 
 from evalmeta import limits
 from evalmeta.errors import StoreCorrupt, StoreError, StoreLocked
+from evalmeta.model.evaluation import Evaluation
+from evalmeta.model.registry import EVALUATION_DEFINITION
+from evalmeta.model.run import RunOptions
 from evalmeta.store.database import Database, open_database
+from evalmeta.store.runs import Runs
 
 if TYPE_CHECKING:
     from pathlib import Path
+
+    from evalmeta.model.registry import MetadataType
 
 FILE = "org.sqlite3"
 EVMT = 0x45564D54
@@ -174,6 +180,26 @@ def test_a_database_of_the_first_layout_is_migrated_without_loss(folder: Path) -
         new = len([each for each in first.parent.iterdir() if each.suffix == ".sql"])
         assert database.query("PRAGMA user_version") == [(new,)]
         assert database.query("SELECT id, content, created_at FROM component") == [("4KA", b"\x01\x02", 1)]
+
+
+def test_earlier_runs_of_definitions_in_files_get_the_full_name(folder: Path) -> None:
+    names = {
+        "force-app/aiEvaluationDefinitions/Orders.aiEvaluationDefinition-meta.xml": "Orders",
+        "/elsewhere/a b/Ns__Returns.v2.aiTestingDefinition": "Ns__Returns.v2",
+        "Desk.aiEvaluationDefinition": "Desk",
+        "specs/orders.yaml": "specs/orders.yaml",
+    }
+    with open_database(folder) as database:
+        runs = Runs(database)
+        ids = [runs.start(*_new_run(name, b'{"file":"x"}'), total=1, now=1) for name in names]
+        deployed = runs.start(*_new_run("a/Deployed.aiEvaluationDefinition", b"<x/>"), total=1, now=1)
+        database.execute((files("evalmeta.store") / "migrations" / "0010.sql").read_text())
+        found = [run.definition for each in (*ids, deployed) if (run := runs.get(each))]
+    assert found == [*names.values(), "a/Deployed.aiEvaluationDefinition"]
+
+
+def _new_run(name: str, content: bytes) -> tuple[MetadataType, Evaluation, bytes, RunOptions]:
+    return EVALUATION_DEFINITION, Evaluation(name, "Desk", ()), content, RunOptions()
 
 
 def test_a_database_of_a_newer_evalmeta_asks_for_an_upgrade(database: Database, folder: Path) -> None:

@@ -75,7 +75,7 @@ def test_complete_runs_of_all_orgs_are_sorted_by_time(database: Database) -> Non
     first = run_here(database, "Orders", now=1.0)
     run_here(database, "Orders", now=2.0)
     Runs(database).finish(first, "w", RunStatus.COMPLETED, error=None, now=4.0)
-    assert complete_runs(database) == [("", first, "Orders", 1.0), (URL, there, "Orders", 3.0)]
+    assert complete_runs(database) == [("", first, "Orders", 1.0, ""), (URL, there, "Orders", 3.0, "")]
 
 
 def test_strict_runs_count_undecided_as_failed_in_every_org(database: Database) -> None:

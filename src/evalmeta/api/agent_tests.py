@@ -12,12 +12,15 @@ from evalmeta.api.files import case_lines, validate
 from evalmeta.errors import EvalmetaError, InvalidMetadata, SubjectNotBound, UsageError
 from evalmeta.formats.document import Reading, reading_of
 from evalmeta.formats.files import read_document
+from evalmeta.org.run_files import run_file_of, test_in
 from evalmeta.org.subjects import unbound_subject
 from evalmeta.package.files import parse_file_name, shown
 from evalmeta.package.project import SETTINGS_FILE
+from evalmeta.store.database import open_database
+from evalmeta.store.runs import Runs
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Iterable, Mapping, Sequence
 
     from evalmeta.formats.document import Document
     from evalmeta.model.evaluation import Evaluation
@@ -40,7 +43,9 @@ class FileTest:
     """A test in a file, and the agent under test.
 
     Attributes:
-        name: the file's path, relative to the project's folder if it is in there.
+        name: the full name of a definition; else the file.
+        file: the file's path, relative to the project's folder if it is in there.
+        type: the type of a definition; AiEvaluationDefinition for other files.
         subject_name: the agent's name.
         subject: the agent's settings; None if the project binds it by its name.
         reading: the project's settings for files of this format.
@@ -50,6 +55,8 @@ class FileTest:
 
     path: Path
     name: str
+    file: str
+    type: MetadataType
     document: Document
     subject_name: str
     subject: JsonObject | None = None
@@ -66,7 +73,7 @@ class FileTest:
     def request(self) -> JsonObject:
         """Return what starting a run of it in an org requires."""
         subject = {} if self.subject is None else {"subject": self.subject}
-        return {"path": self.name, "subjectName": self.subject_name, "reading": self.reading.json(), **subject}
+        return {"path": self.file, "subjectName": self.subject_name, "reading": self.reading.json(), **subject}
 
 
 class AgentTest(NamedTuple):
@@ -104,7 +111,8 @@ def read_test(
     """
     # Other files of the test are next to a link, not next to the file that it leads to.
     real = path.parent.resolve() / path.name
-    name = real.relative_to(project.root).as_posix() if real.is_relative_to(project.root) else str(real)
+    file = real.relative_to(project.root).as_posix() if real.is_relative_to(project.root) else str(real)
+    kind, name = test_in(file)
     reading = reading_of(project.settings, root=project.root, is_asked=subject is not None, config=config)
     warnings = validate([path]).problems if parse_file_name(path.name) else ()
     refuse_errors(warnings)
@@ -114,9 +122,8 @@ def read_test(
     if is_asked and settings is None and subject_name not in bound:
         unbound = _unbound(shown(path), subject_name, tuple(bound), document, is_chosen=subject is not None)
     evaluation = replace(document.evaluation, subject_name=subject_name)
-    return FileTest(
-        real, name, replace(document, evaluation=evaluation), subject_name, settings, reading, unbound, warnings
-    )
+    document = replace(document, evaluation=evaluation)
+    return FileTest(real, name, file, kind, document, subject_name, settings, reading, unbound, warnings)
 
 
 def _subject(project: Project, document: Document, chosen: str | None) -> tuple[str, JsonObject | None]:
@@ -177,19 +184,47 @@ def _unbound(label: str, name: str, bound: tuple[str, ...], document: Document, 
     return SubjectNotBound(message, problems=document.notes, actions=[*found.actions[0 if name else -1 :], other])
 
 
-def place_of_run(project: Project, definition: str) -> tuple[Path, Mapping[int, int]] | None:
+def refuse_same_names(tests: Iterable[FileTest]) -> None:
+    """Refuse to run two files whose results would be those of one test.
+
+    Raises:
+        UsageError: two definitions have the same type and full name.
+    """
+    known: dict[tuple[MetadataType, str], FileTest] = {}
+    for each in (test for test in tests if parse_file_name(test.path.name)):
+        other = known.setdefault((each.type, each.name.casefold()), each)
+        if other is not each:
+            raise UsageError(
+                f"{shown(other.path)} and {shown(each.path)} have the same full name, {each.name!r}",
+                actions=["Rename or leave out one of them: the history and baselines know definitions by their names."],
+            )
+
+
+def file_of_run(project: Project, run_id: str) -> str | None:
+    """Return the path of a run's file, as in `FileTest`; None if the run is not here, or is of a deployed definition.
+
+    Raises:
+        StoreError: the project's database cannot be used.
+    """
+    with open_database(project.state_dir) as database:
+        runs = Runs(database)
+        recorded = run_file_of(runs.content(run_id)) if runs.get(run_id) else None
+    return recorded.file if recorded else None
+
+
+def place_of_run(project: Project, run_id: str) -> tuple[Path, Mapping[int, int]] | None:
     """Return the file of a run and the lines of its cases; None if the run had no file or it does not exist any more.
 
     Large files are not read again for the lines.
     """
-    path = project.root / definition
-    if "." not in definition or not path.is_file():
+    file = file_of_run(project, run_id)
+    if file is None or not (path := project.root / file).is_file():
         return None
     if parse_file_name(path.name):
         return path, case_lines(path)
     try:
         small = path.stat().st_size <= limits.MAX_SPEC_BYTES
-        return path, read_document(path, label=definition, name=definition).lines if small else {}
+        return path, read_document(path, label=file, name=file).lines if small else {}
     except (EvalmetaError, OSError):
         return path, {}
 

@@ -3,19 +3,21 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from pathlib import PurePosixPath
 from typing import TYPE_CHECKING, NamedTuple
 
+from evalmeta.api.agent_tests import file_of_run
 from evalmeta.engine.comparison import compare
 from evalmeta.engine.confirmation import confirm
 from evalmeta.engine.statistics import collect
 from evalmeta.errors import NotFound, Suggestion, UsageError
-from evalmeta.model.registry import EVALUATION_DEFINITION, type_of_run
+from evalmeta.model.registry import type_of_run
 from evalmeta.store.database import open_database
-from evalmeta.store.history import RemoteRuns, complete_runs, read_baseline, write_baseline
+from evalmeta.store.history import RemoteRuns, baseline_name, complete_runs, read_baseline, write_baseline
 from evalmeta.store.runs import Runs
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
+    from collections.abc import Collection, Iterable, Mapping
     from pathlib import Path
 
     from evalmeta.model.run import Run
@@ -33,11 +35,18 @@ class Baseline:
         label: a run's id, or a file's path as the user wrote it.
         tests: the counts of each case, by the test's name.
         is_partial: whether it is a run of only some of the test's cases.
+        root: the project's folder.
     """
 
     label: str
     tests: Mapping[str, tuple[CaseCounts, ...]]
     is_partial: bool = False
+    root: Path | None = None
+
+    def find(self, name: str) -> tuple[CaseCounts, ...] | None:
+        """Return the counts of a test's cases; None if the test is not in the baseline."""
+        known = _same_test(name, self.tests, self.root)
+        return None if known is None else self.tests[known]
 
 
 class SavedBaseline(NamedTuple):
@@ -76,24 +85,33 @@ def load_run(project: Project, run_id: str) -> Run:
 
 
 def latest_runs(project: Project) -> list[Run]:
-    """Return the most recent complete run of each test in any org, in order of the tests' names; raises StoreError."""
-    found: dict[str, tuple[str, str]] = {}
-    for past in _complete_runs(project):
-        if past.definition:
-            found[_name(past.id, past.definition)] = past.org_url, past.id
-    return [_find(project, run_id, org_url=org_url) for _, (org_url, run_id) in sorted(found.items())]
+    """Return the most recent complete run of each test in any org, in order of the tests' names.
+
+    Raises:
+        UsageError: two files with definitions of the same full name were run.
+        StoreError: the project's database cannot be used.
+    """
+    found: dict[str, CompleteRun] = {}
+    for past in (each for each in _complete_runs(project) if each.definition):
+        name = _name(past.id, past.definition)
+        if (other := found.get(name)) and _is_other_file(project, other.file, past.file):
+            raise _two_files(name, other, past)
+        found[name] = past
+    return [_find(project, past.id, org_url=past.org_url) for _, past in sorted(found.items())]
 
 
 def previous_run(project: Project, run: Run) -> Run:
-    """Return the last complete run of the same test before a run.
+    """Return the last complete run of the same test before a run; another file with the same name is another test.
 
     Raises:
         NotFound: there is none.
         StoreError: the project's database cannot be used.
     """
-    name = name_of(run)
-    for past in reversed(_complete_runs(project)):
-        if past.started < run.started and _name(past.id, past.definition) == name:
+    name, file = name_of(run), file_of_run(project, run.id) or ""
+    earlier = [past for past in _complete_runs(project) if past.started < run.started]
+    known = _same_test(name, {_name(past.id, past.definition) for past in earlier}, project.root)
+    for past in reversed(earlier):
+        if _name(past.id, past.definition) == known and not _is_other_file(project, past.file, file):
             return _find(project, past.id, org_url=past.org_url)
     raise NotFound(
         f"there is no earlier complete run of {name} to compare run {run.id} with",
@@ -110,7 +128,7 @@ def open_baseline(project: Project, path: Path) -> Baseline:
         StoreError: the project's database cannot be used.
     """
     if path.exists():
-        return Baseline(str(path), read_baseline(path))
+        return Baseline(str(path), read_baseline(path), root=project.root)
     if type_of_run(path.name) is not None and path.name == str(path):
         return baseline_of(load_run(project, path.name))
     create = Suggestion("Create one from the most recent runs", "test", "baseline", "-o", str(path))
@@ -127,7 +145,7 @@ def compare_with(baseline: Baseline, run: Run, *, again: Mapping[int, CaseCounts
 
     `again` has new answers to suspect cases, by case number, or will have them; None if these are not asked again.
     """
-    before = baseline.tests.get(name_of(run))
+    before = baseline.find(name_of(run))
     if before is None:
         return None
     first = compare(
@@ -163,8 +181,10 @@ def answers_in(runs: Iterable[Run]) -> dict[int, CaseCounts]:
     return found
 
 
-def save_baseline(path: Path, runs: Iterable[Run]) -> SavedBaseline:
+def save_baseline(path: Path, runs: Iterable[Run], *, root: Path | None = None) -> SavedBaseline:
     """Write the results of runs to a baseline file; its other tests, and cases that were not run, do not change.
+
+    `root` is the project's folder.
 
     Raises:
         UsageError: the file is not a valid baseline, or cannot be written.
@@ -173,6 +193,8 @@ def save_baseline(path: Path, runs: Iterable[Run]) -> SavedBaseline:
     written: dict[str, set[int]] = {}
     for run in runs:
         name, cases = name_of(run), statistics_of(run).cases
+        if (known := _same_test(name, tests, root)) not in {None, name}:
+            tests[name] = tests.pop(known)
         tests[name] = _merged(tests.get(name, ()), cases) if is_partial(run) else cases
         written.setdefault(name, set()).update(each.number for each in cases)
     state = write_baseline(path, tests)
@@ -195,7 +217,36 @@ def name_of(run: Run) -> str:
 
 def _name(run_id: str, definition: str) -> str:
     kind = type_of_run(run_id)
-    return definition if kind in {None, EVALUATION_DEFINITION} else f"{kind.name}:{definition}"
+    return definition if kind is None else baseline_name(kind, definition)
+
+
+def _same_test(name: str, known: Collection[str], root: Path | None) -> str | None:
+    """Return a test's name among others: itself, or else the only path to a file of that name that is not here.
+
+    The paths of files begin at the project's folder, or at the current folder if there is no project. A file that is
+    run from another folder, or was moved, is thus the same test; another file in the project never is.
+    """
+    if name in known:
+        return name
+    last = PurePosixPath(name).name
+    others = [each for each in known if PurePosixPath(each).name == last and "/" in name + each]
+    gone = [each for each in others if root is None or not (root / each).is_file()]
+    return gone[0] if len(gone) == 1 else None
+
+
+def _is_other_file(project: Project, first: str, second: str) -> bool:
+    """Return whether two runs of files were of different ones, both of which exist."""
+    if first == second or not (first and second):
+        return False
+    paths = [project.root / first, project.root / second]
+    return all(each.is_file() for each in paths) and not paths[0].samefile(paths[1])
+
+
+def _two_files(name: str, first: CompleteRun, second: CompleteRun) -> UsageError:
+    return UsageError(
+        f"{first.file} (run {first.id}) and {second.file} (run {second.id}) have the same full name, {name!r}",
+        actions=["Rename one of the files, or name the runs to save."],
+    )
 
 
 def _complete_runs(project: Project) -> list[CompleteRun]:

@@ -136,8 +136,8 @@ def _labelled(label: str, file: FileTest) -> frozenset[int]:
 
 
 def _names(file: FileTest) -> set[str]:
-    """Return the names of a file: its path in the project and from here, its name, and that without suffixes."""
-    return {file.name, shown(file.path), file.path.name, file.path.name.split(".", 1)[0]}
+    """Return the names of a file: its test's, its paths in the project and from here, its name and stem."""
+    return {file.name, file.file, shown(file.path), file.path.name, file.path.name.split(".", 1)[0]}
 
 
 def _tagged(tag: str, entry: str) -> CaseList:

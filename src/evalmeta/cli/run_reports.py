@@ -112,16 +112,17 @@ def report_runs(
 
 
 def _report(project: Project, finished: FinishedRun) -> Report:
+    found = Report(finished.run, finished.summary, statistics=api.comparisons.statistics_of(finished.run))
+    if place := api.agent_tests.place_of_run(project, finished.run.id):
+        return replace(found, file=shown(place[0]), lines=place[1])
     paths = []
     # Files of the same component do not matter to results that exist.
     with suppress(EvalmetaError):
         kind, name = type_of_run(finished.run.id), finished.run.definition
         paths = [each.path for each in find_components(project) if (each.type, each.full_name) == (kind, name)]
-    found = Report(finished.run, finished.summary, statistics=api.comparisons.statistics_of(finished.run))
     if paths:
         return replace(found, file=shown(paths[0]), lines=api.files.case_lines(paths[0]))
-    place = api.agent_tests.place_of_run(project, finished.run.definition)
-    return replace(found, file=shown(place[0]), lines=place[1]) if place else found
+    return found
 
 
 def _print(reports: Sequence[Report], output: Output, *, status: int) -> None:

@@ -17,7 +17,6 @@ from evalmeta.cli.orgs import connected
 from evalmeta.cli.output import console, note, print_json, warn
 from evalmeta.cli.suggestions import completed
 from evalmeta.errors import EvalmetaError, OrgFault, Suggestion, UsageError, WaitRanOut
-from evalmeta.model.registry import EVALUATION_DEFINITION
 from evalmeta.report.progress import Progress
 from evalmeta.report.text import count, one_line, seconds
 
@@ -116,7 +115,7 @@ async def run_tests(project: Project, target: Target | None, request: RunRequest
 async def _choose_tests(connection: Connection, request: RunRequest) -> list[AgentTest]:
     """Return the tests to run: those in files, or those in the org as `select_tests` does."""
     if request.files:
-        return [api.agent_tests.AgentTest(EVALUATION_DEFINITION, each.name, each) for each in request.files]
+        return [api.agent_tests.AgentTest(each.type, each.name, each) for each in request.files]
     return await api.runs.select_tests(connection, request.choice.names)
 
 

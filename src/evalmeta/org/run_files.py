@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from pathlib import PurePath
 from typing import TYPE_CHECKING, Final
 
 import orjson
@@ -11,7 +12,9 @@ from pydantic import TypeAdapter, ValidationError
 from evalmeta.errors import NotFound, OrgFault, SettingsError, Suggestion
 from evalmeta.formats.document import Reading, digest_of, reading_from
 from evalmeta.formats.files import read_document
+from evalmeta.model.registry import EVALUATION_DEFINITION
 from evalmeta.model.settings import RecordedSubject, SubjectSettings
+from evalmeta.package.files import parse_file_name
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -19,6 +22,7 @@ if TYPE_CHECKING:
 
     from evalmeta.model.evaluation import Evaluation
     from evalmeta.model.json_value import JsonObject, JsonValue
+    from evalmeta.model.registry import MetadataType
 
 
 _PREFIX: Final = b'{"file":'
@@ -55,6 +59,14 @@ class RunFile:
                 "reading": self.reading.json(),
             }
         )
+
+
+def test_in(file: str) -> tuple[MetadataType, str]:
+    """Return what the test in a file is known by: the type and full name of a definition, the path of other files.
+
+    A definition keeps its history when it is moved or deployed, while other files in several folders may have one name.
+    """
+    return parse_file_name(PurePath(file).name) or (EVALUATION_DEFINITION, file)
 
 
 def record_file(

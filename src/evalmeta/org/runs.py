@@ -16,7 +16,7 @@ from evalmeta.model.registry import EVALUATION_DEFINITION, TESTING_DEFINITION, t
 from evalmeta.model.run import CaseResult, RunStatus, TestResult, Verdict
 from evalmeta.org.lease import is_free
 from evalmeta.org.needs import needs_of
-from evalmeta.org.run_files import current_digest, read_run_file, record_file, run_file_of
+from evalmeta.org.run_files import current_digest, read_run_file, record_file, run_file_of, test_in
 from evalmeta.protocol.connect import RunDefinition
 from evalmeta.protocol.run_faults import joined_error
 from evalmeta.xmlio.definitions import read_leniently
@@ -93,7 +93,7 @@ def prepare_file_run(
     if not org.reads_files:
         raise OrgFault("this org runs only deployed definitions, not files", code="INVALID_API_INPUT")
     recorded = record_file(org.root, file, subject_name=subject_name, subject=subject, reading=reading)
-    return _prepared(org, EVALUATION_DEFINITION, file, recorded.content(), options)
+    return _prepared(org, *test_in(file), recorded.content(), options)
 
 
 def prepared_again(org: Organization, run: Run) -> PreparedRun:

@@ -16,6 +16,7 @@ import re
 from collections import Counter
 from contextlib import contextmanager
 from dataclasses import dataclass
+from pathlib import PurePosixPath
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 import orjson
@@ -23,18 +24,20 @@ import orjson
 from evalmeta import limits
 from evalmeta.errors import UsageError
 from evalmeta.model.aggregation import counted_verdicts
+from evalmeta.model.registry import EVALUATION_DEFINITION
 from evalmeta.model.run import RunStatus, Verdict
 from evalmeta.model.statistics import CaseCounts
-from evalmeta.package.files import put_file, read_file
+from evalmeta.package.files import parse_file_name, put_file, read_file
 from evalmeta.protocol.connect import read_options, read_run, write_run
 from evalmeta.store.database import SHORT_ID_CHARS, open_database
 from evalmeta.store.runs import Runs
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping
+    from collections.abc import Collection, Iterable, Iterator, Mapping
     from pathlib import Path
 
     from evalmeta.model.json_value import JsonObject, JsonValue
+    from evalmeta.model.registry import MetadataType
     from evalmeta.model.run import Run, RunOptions
     from evalmeta.package.files import FileState
     from evalmeta.store.database import Database, Row
@@ -56,9 +59,11 @@ _LATEST: Final = """
     ORDER BY started_at DESC, id DESC LIMIT ?2
 """
 _COMPLETE: Final = """
-    SELECT '' AS org_url, id, definition, created_at AS started_at FROM run WHERE status = 'COMPLETED'
+    SELECT '' AS org_url, id, definition, created_at AS started_at,
+      CASE WHEN substr(content, 1, 8) = CAST('{"file":' AS BLOB) THEN content END AS file
+    FROM run WHERE status = 'COMPLETED'
     UNION ALL
-    SELECT org_url, id, definition, started_at FROM remote_run WHERE status = 'COMPLETED'
+    SELECT org_url, id, definition, started_at, NULL FROM remote_run WHERE status = 'COMPLETED'
     ORDER BY started_at, id
 """
 _NO_LIMIT: Final = -1
@@ -105,17 +110,21 @@ class PastRun:
 
 
 class CompleteRun(NamedTuple):
-    """A complete run; `org_url` is empty for the project's own org."""
+    """A complete run; `org_url` is empty for the project's own org, and `file` for runs of deployed definitions."""
 
     org_url: str
     id: str
     definition: str
     started: float
+    file: str = ""
 
 
 def complete_runs(database: Database) -> list[CompleteRun]:
     """List the complete runs of all orgs, the oldest first; their cases are not read."""
-    return [CompleteRun(*row) for row in database.query(_COMPLETE)]
+    return [
+        CompleteRun(url, run_id, definition, started, orjson.loads(content)["file"] if content else "")
+        for url, run_id, definition, started, content in database.query(_COMPLETE)
+    ]
 
 
 def list_runs(database: Database, *, definition: str | None = None, limit: int | None = None) -> list[PastRun]:
@@ -284,7 +293,24 @@ def _read_tests(document: JsonValue) -> dict[str, tuple[CaseCounts, ...]]:
     tests = _object(root.get("tests"), "tests")
     if broken := [name for name in tests if not _is_unicode(name)]:
         raise _ShapeError(f"has a test name with a lone surrogate: {broken[0]!a}", "tests")
-    return {name: tuple(_read_cases(name, _object(each, "tests", name))) for name, each in tests.items()}
+    names = _full_names(tests)
+    return {names[name]: tuple(_read_cases(name, _object(each, "tests", name))) for name, each in tests.items()}
+
+
+def _full_names(names: Collection[str]) -> dict[str, str]:
+    """Return the full name for each name: earlier baselines have the path of a definition that was run as a file.
+
+    Paths with the same full name are kept, because they are different tests.
+    """
+    parsed = {name: parse_file_name(PurePosixPath(name).name) for name in names}
+    full = {name: baseline_name(*found) if found else name for name, found in parsed.items()}
+    counts = Counter(full.values())
+    return {name: each if counts[each] == 1 else name for name, each in full.items()}
+
+
+def baseline_name(kind: MetadataType, full_name: str) -> str:
+    """Return what a definition is called in baselines: `Type:Name` for other types than AiEvaluationDefinition."""
+    return full_name if kind == EVALUATION_DEFINITION else f"{kind.name}:{full_name}"
 
 
 def _read_cases(name: str, test: JsonObject) -> list[CaseCounts]:

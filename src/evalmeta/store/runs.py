@@ -101,9 +101,13 @@ class Runs:
         return _run(rows[0]) if rows else None
 
     def latest(self, kind: MetadataType, definition: str) -> Run | None:
-        """Return the latest run of a definition that asked its agent, without its cases; None if there is none."""
+        """Return the latest run of a definition that asked its agent, without its cases; None if there is none.
+
+        Runs that `evalmeta test run FILE` started are left out.
+        """
         sql = f"""
             {_SELECT_RUN} WHERE definition = ? AND id GLOB ? AND answers_of IS NULL
+            AND substr(content, 1, 8) <> CAST('{{"file":' AS BLOB)
             ORDER BY created_at DESC, id DESC LIMIT 1
         """
         rows = self._database.query(sql, (definition, f"{kind.run_prefix}*"))

@@ -201,7 +201,7 @@ def baseline(runs: tuple[str, ...], *, output_file: Path, as_json: bool) -> None
         raise NotFound("there is no complete run here", actions=[Suggestion("Run the tests", "test", "run", "--wait")])
     for run in chosen:
         warn_if_incomplete(run)
-    done = api.comparisons.save_baseline(output_file, chosen)
+    done = api.comparisons.save_baseline(output_file, chosen, root=project.root)
     way = "" if runs else f"; to join shards, name their runs: evalmeta test baseline -o {output_file} RUN1 RUN2"
     for run in chosen:
         if api.comparisons.is_partial(run):

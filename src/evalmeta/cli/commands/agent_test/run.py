@@ -189,6 +189,7 @@ def _read_files(paths: Sequence[Path], read: Callable[[Path], FileTest], *, give
     for pair in found.sources.items():
         note(api.discovery.source_note(*pair))
     tests = [read(path) for path in found.paths]
+    api.agent_tests.refuse_same_names(tests)
     for each in tests:
         for problem in each.document.notes:
             note(f"{problem}\n  → {problem.hint}" if problem.hint else str(problem))
