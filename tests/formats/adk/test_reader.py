@@ -236,6 +236,10 @@ def test_keys_that_are_comments_are_not_reported() -> None:
     assert read(eval_set(case("a", noted), **{"$schema": "x"})).notes == ()
 
 
+def test_a_case_may_have_a_description() -> None:
+    assert read(eval_set(case("a", turn("Hi", "Hello"), name="Greeting", description="Greets"))).notes == ()
+
+
 @pytest.mark.parametrize(
     ("key", "hint"),
     [

@@ -782,6 +782,11 @@ def test_the_history_of_a_dataset_record_is_not_reported() -> None:
     assert read({"inputs": {"question": "q"}, "expectations": {"expected_response": "r"}, **history}).notes == ()
 
 
+def test_results_of_an_earlier_evaluation_are_not_reported() -> None:
+    results: JsonValue = {"correctness/value": "yes", "response/llm_judged/safety/rating": "no"}
+    assert read({"request": "q", "response": "r", **results}).notes == ()
+
+
 def test_a_row_with_a_question_of_another_name_says_what_to_write() -> None:
     [found] = problems('[{"id": "E1", "question": "Where?"}]')
     assert found.endswith("There is 'question'; write 'request'.")

@@ -32,7 +32,7 @@ _CONTENT_HINT: Final = 'Write {"role": "user", "parts": [{"text": "..."}]}.'
 _SET: Final = ("evalSetId", "name", "description", "evalCases", "creationTimestamp")
 _CASE: Final = (
     *("evalId", "conversation", "conversationScenario", "sessionInput", "creationTimestamp", "rubrics"),
-    "finalSessionState",
+    *("finalSessionState", "name", "description"),
 )
 _SESSION: Final = ("appName", "userId", "sessionId", "state")
 _RUBRIC: Final = ("rubricId", "rubricContent", "description", "type")

@@ -207,7 +207,10 @@ class _RowReader:
     def case(self) -> Case:
         record = self._record
         for key in record.values:
-            if key not in _KNOWN and key not in _DATASET and record.diagnostics.is_first("a row", key):
+            # Columns such as `short/value` are results of an earlier evaluation.
+            if "/" in key or key in _DATASET or key in _KNOWN:
+                continue
+            if record.diagnostics.is_first("a row", key):
                 hint = record.diagnostics.suggest(key, _KNOWN)
                 record.warn("databricks-column", f"there is no column {key!r}; it is ignored", key, hint=hint)
         if self._is_genai and record.has("request"):
