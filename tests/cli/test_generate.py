@@ -62,7 +62,7 @@ def test_a_spec_is_made_of_a_definition(evalmeta: Program, folder: Path) -> None
     done = evalmeta("generate", "spec", "--from-definition", "d.xml", "-o", "specs/a.yaml")
 
     assert (done.code, done.out) == (0, "Created specs/a.yaml\n")
-    assert done.err == "Lost: test case 7: the number 7; by its place the test case gets 2\n"
+    assert done.err == "Lost: test case 7: the number 7; the test case gets the number 2 from its position\n"
     assert read_testspec((folder / "specs/a.yaml").read_bytes(), label="t") == read_testspec(SPEC.encode(), label="t")
 
 

@@ -62,7 +62,7 @@ def test_turns_become_test_cases_with_what_was_said_as_their_history() -> None:
     )
     assert losses == [
         (
-            "definition: the metric 'response_match_score' and its threshold 0.8; what it expects is judged as"
+            "definition: the metric 'response_match_score' and its threshold 0.8; its expected answer is judged as"
             " bot_response_rating"
         ),
         "test case 1: its name 'multi-turn-test'",
@@ -78,7 +78,7 @@ def test_the_state_of_a_session_becomes_context_variables() -> None:
         ContextVariable("account_balance", "1250"),
         ContextVariable("account_type", "checking"),
     )
-    assert "test case 1: that the state 'account_balance' is not a text" in losses
+    assert "test case 1: the type of the state 'account_balance', which is written as text" in losses
 
 
 def test_a_turn_without_an_answer_is_no_history() -> None:
@@ -89,7 +89,7 @@ def test_a_turn_without_an_answer_is_no_history() -> None:
         [],
         ["b", "B"],
     ]
-    assert "test case 2: the turn before it, 'a': its answer is not known" in losses
+    assert "test case 2: the turn before it, 'a', because its answer is unknown" in losses
 
 
 def test_a_recorded_answer_is_history() -> None:
@@ -117,11 +117,11 @@ def calls(**terms: object) -> Expectation:
         ([Expectation("safety_v1")], "definition: the metric 'safety_v1', for which definitions have no expectation"),
         (
             [calls(match_type="IN_ORDER")],
-            "definition: that 'tool_trajectory_avg_score' compares IN_ORDER; [score] of evalmeta.toml says how",
+            "definition: the match type IN_ORDER of 'tool_trajectory_avg_score'; set it with --actions",
         ),
         (
             [calls(threshold=0.5)],
-            "definition: the threshold 0.5 of 'tool_trajectory_avg_score'; every test case counts by itself",
+            "definition: the threshold 0.5 of 'tool_trajectory_avg_score'; every test case is judged on its own",
         ),
         (
             [Expectation("response/llm_judged/correctness/rating", terms={"facts": ["x"]})],
@@ -129,7 +129,7 @@ def calls(**terms: object) -> Expectation:
         ),
         (
             [Expectation("bot_response_rating", "a"), Expectation("output_validation", "b")],
-            "test case 1: the expectation 'output_validation'; there is one of its kind already",
+            "test case 1: the expectation 'output_validation'; a test case can have only one of its kind",
         ),
     ],
 )
@@ -153,8 +153,8 @@ def test_how_often_and_what_passes_is_named() -> None:
     document = Document(Evaluation("n", "s", ()), iterations=3, min_pass_rate=0.8)
 
     assert [str(each) for each in definition_of(document)[1]] == [
-        "definition: that all cases are asked 3 times; say --iterations",
-        "definition: the pass rate 0.8; say --min-pass-rate",
+        "definition: the number of iterations; run it with --iterations 3",
+        "definition: the minimum pass rate 0.8; run it with --min-pass-rate",
     ]
 
 
@@ -188,7 +188,7 @@ def test_metadata_has_histories_that_keep_its_rules() -> None:
         "the agent message 'Hello!' of the history, which has only pairs of question and answer",
         "the user message 'a' of the history, which has only pairs of question and answer",
         "the user message 'c' of the history, which has only pairs of question and answer",
-        "that the topic of an answer in the history is not known; it is written as 'unknown'",
+        "the missing topic of an answer in the history; it is written as 'unknown'",
     ]
 
 

@@ -197,7 +197,7 @@ def test_columns_are_those_of_the_template() -> None:
 @pytest.mark.parametrize(
     ("definition", "loss"),
     [
-        (of_case(number=9), "test case 9: the number 9; by its place the test case gets 1"),
+        (of_case(number=9), "test case 9: the number 9; the test case gets the number 1 from its position"),
         (
             of_case(Expectation("coherence")),
             "test case 1: the expectation 'coherence'; a row has one topic, action list and response with a value",
@@ -212,7 +212,7 @@ def test_columns_are_those_of_the_template() -> None:
         ),
         (
             of_case(Expectation("topic_sequence_match", "x", scorer_type="Custom")),
-            "test case 1: that the scorer 'topic_sequence_match' is a custom one",
+            "test case 1: the type of the custom scorer 'topic_sequence_match'",
         ),
         (
             of_case(Expectation("output_validation", "x")),
@@ -249,7 +249,10 @@ def test_columns_are_those_of_the_template() -> None:
             ),
             "test case 2: the order of the variables; they come in the order of the columns",
         ),
-        (Definition("n", "s", type=TESTING_DEFINITION), "definition: the type; it reads as an AiEvaluationDefinition"),
+        (
+            Definition("n", "s", type=TESTING_DEFINITION),
+            "definition: the type; the table is read as an AiEvaluationDefinition",
+        ),
     ],
 )
 def test_every_loss_is_named(definition: Definition, loss: str) -> None:

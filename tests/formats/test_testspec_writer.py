@@ -83,7 +83,7 @@ def test_a_spec_is_written_for_people() -> None:
 @pytest.mark.parametrize(
     ("definition", "loss"),
     [
-        (of_case(number=9), "test case 9: the number 9; by its place the test case gets 1"),
+        (of_case(number=9), "test case 9: the number 9; the test case gets the number 1 from its position"),
         (of_case(Expectation("coherence", label="L")), "test case 1: the label 'L' of 'coherence'"),
         (of_case(Expectation("coherence", "x")), "test case 1: the expectedValue of 'coherence', which needs none"),
         (
@@ -113,15 +113,15 @@ def test_a_spec_is_written_for_people() -> None:
         ),
         (
             of_case(inputs=Inputs("u", conversation_history=(HistoryMessage(message="m"),))),
-            "test case 1: that a message of the history has no role; it is written with an empty one",
+            "test case 1: the missing role of a message of the history; it is written as an empty text",
         ),
         (
             replace(of_case(Expectation("Tone", scorer_type="Custom"), number=1), type=TESTING_DEFINITION),
-            "test case 1: that the scorer 'Tone' is a custom one; its name is kept",
+            "test case 1: the type of the custom scorer 'Tone'; its name is kept",
         ),
         (
             Definition("n", "s", type=TESTING_DEFINITION),
-            "definition: the type; without test cases it reads as an AiEvaluationDefinition",
+            "definition: the type; without test cases the spec is read as an AiEvaluationDefinition",
         ),
     ],
 )

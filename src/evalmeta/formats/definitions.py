@@ -55,9 +55,13 @@ def definition_of(
     )
     losses = list(converter.losses)
     if document.min_pass_rate not in {None, 1.0}:
-        losses.insert(0, Loss("definition", f"the pass rate {document.min_pass_rate:g}; say --min-pass-rate"))
+        losses.insert(
+            0, Loss("definition", f"the minimum pass rate {document.min_pass_rate:g}; run it with --min-pass-rate")
+        )
     if document.iterations not in {None, 1}:
-        losses.insert(0, Loss("definition", f"that all cases are asked {document.iterations} times; say --iterations"))
+        losses.insert(
+            0, Loss("definition", f"the number of iterations; run it with --iterations {document.iterations}")
+        )
     return definition, tuple(losses)
 
 
@@ -90,7 +94,7 @@ class _Converter:
                     topic = _known(turn, recorded.topic if recorded else None, TOPIC)
                     history += (("user", turn.utterance, None), ("agent", answer, topic))
                 elif place < len(case.turns):
-                    what = f"the turn before it, {turn.utterance!r:.60}: its answer is not known"
+                    what = f"the turn before it, {turn.utterance!r:.60}, because its answer is unknown"
                     self.lose(f"test case {number + 1}", what)
 
     def text(self, text: str, where: str) -> str:
@@ -136,7 +140,7 @@ class _Converter:
                 self.lose(where, f"the state {name!r}; a context variable has the same name")
                 continue
             if not isinstance(value, str):
-                self.lose(where, f"that the state {name!r} is not a text")
+                self.lose(where, f"the type of the state {name!r}, which is written as text")
             yield ContextVariable(self.text(name, where), self.text(_plain(value), where))
 
     def _expectations(self, turn: Turn, where: str) -> tuple[Expectation, ...]:
@@ -147,7 +151,7 @@ class _Converter:
                 name = canonical_name(converted.name)
                 if not converted.parameters and any(canonical_name(other.name) == name for other in found):
                     if converted not in found:
-                        self.lose(where, f"the expectation {each.name!r}; there is one of its kind already")
+                        self.lose(where, f"the expectation {each.name!r}; a test case can have only one of its kind")
                     continue
                 found.append(converted)
         return tuple(found)
@@ -162,7 +166,7 @@ class _Converter:
             if expectation.expected_value is not None:
                 threshold = terms.get("threshold")
                 scale = "" if threshold is None else f" and its threshold {_plain(threshold)}"
-                self.lose("definition", f"the metric {name!r}{scale}; what it expects is judged as {OUTCOME}")
+                self.lose("definition", f"the metric {name!r}{scale}; its expected answer is judged as {OUTCOME}")
                 yield Expectation(OUTCOME, self.text(expectation.expected_value, where))
         elif expectation_kind(name) is None or expectation.is_custom:
             self.lose("definition", f"the metric {name!r}, for which definitions have no expectation")
@@ -176,11 +180,11 @@ class _Converter:
         if not isinstance(calls, list | tuple):
             return
         if terms.get("match_type", "EXACT") != "EXACT":
-            what = f"that {expectation.name!r} compares {terms['match_type']}; [score] of evalmeta.toml says how"
+            what = f"the match type {terms['match_type']} of {expectation.name!r}; set it with --actions"
             self.lose("definition", what)
         if terms.get("threshold", 1.0) != 1.0:
             scale = f"the threshold {_plain(terms.get('threshold'))} of {expectation.name!r}"
-            self.lose("definition", f"{scale}; every test case counts by itself")
+            self.lose("definition", f"{scale}; every test case is judged on its own")
         taken = [each for each in calls if isinstance(each, dict)]
         if any(each.get("args") for each in taken) and not terms.get("ignore_args"):
             self.lose(where, "the arguments of its expected calls; their names are kept")
@@ -220,7 +224,7 @@ def paired(messages: Sequence[HistoryMessage], lose: Callable[[str], None]) -> t
             _leave_out(each, lose)
     _leave_out(asked, lose)
     if any(_lacks_topic(each) for each in kept):
-        lose(f"that the topic of an answer in the history is not known; it is written as {_UNKNOWN_TOPIC!r}")
+        lose(f"the missing topic of an answer in the history; it is written as {_UNKNOWN_TOPIC!r}")
     return tuple(
         replace(each, topic=_UNKNOWN_TOPIC if _lacks_topic(each) else each.topic, index=place)
         for place, each in enumerate(kept)

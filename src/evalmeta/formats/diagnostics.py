@@ -143,7 +143,9 @@ def subject_losses(definition: Definition) -> Iterator[Loss]:
 def number_losses(case: TestCase, place: int) -> Iterator[Loss]:
     """Yield the loss of a number that is not the test case's place, for formats that count cases."""
     if case.number not in {None, place}:
-        yield Loss(case_name(case, place), f"the number {case.number}; by its place the test case gets {place}")
+        yield Loss(
+            case_name(case, place), f"the number {case.number}; the test case gets the number {place} from its position"
+        )
 
 
 def detail_losses(expectation: Expectation) -> Iterator[str]:
@@ -153,4 +155,4 @@ def detail_losses(expectation: Expectation) -> Iterator[str]:
     if expectation.parameters:
         yield f"the parameters of {expectation.name!r}"
     if expectation.is_custom:
-        yield f"that the scorer {expectation.name!r} is a custom one"
+        yield f"the type of the custom scorer {expectation.name!r}"

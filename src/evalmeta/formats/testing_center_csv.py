@@ -203,7 +203,7 @@ def write_testing_center_csv(definition: Definition) -> Written:
     """Write the test cases of a definition; the fields that are set in the Testing Center's wizard are not losses."""
     losses: list[Loss] = []
     if definition.type == TESTING_DEFINITION:
-        losses.append(Loss("definition", "the type; it reads as an AiEvaluationDefinition"))
+        losses.append(Loss("definition", "the type; the table is read as an AiEvaluationDefinition"))
     names = (each.name for case in definition.test_cases for each in case.inputs.context_variables)
     # A title cannot hold an empty name, or one with blanks that reading joins.
     variables = list(dict.fromkeys(name for name in names if name == " ".join(name.split()) and name))

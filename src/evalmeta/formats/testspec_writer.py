@@ -25,7 +25,7 @@ def write_testspec(definition: Definition) -> Written:
     losses: list[Loss] = []
     is_studio = definition.type == TESTING_DEFINITION
     if is_studio and not definition.test_cases and definition.subject_type in EVALUATION_DEFINITION.subject_types:
-        losses.append(Loss("definition", "the type; without test cases it reads as an AiEvaluationDefinition"))
+        losses.append(Loss("definition", "the type; without test cases the spec is read as an AiEvaluationDefinition"))
     cases = _studio_cases if is_studio else _cases
     spec: dict[str, Yaml] = {
         "name": definition.name,
@@ -58,7 +58,7 @@ def _inputs(inputs: Inputs, losses: list[Loss], where: str, *, numbers_messages:
             required[name] = value or ""
             if value is None:
                 losses.append(
-                    Loss(where, f"that a message of the history has no {name}; it is written with an empty one")
+                    Loss(where, f"the missing {name} of a message of the history; it is written as an empty text")
                 )
         index = None if numbers_messages and message.index == place else message.index
         history.append({**required, **_given(topic=message.topic, index=index)})
@@ -140,8 +140,7 @@ def _studio_cases(cases: Sequence[TestCase], losses: list[Loss]) -> Iterator[dic
         losses += number_losses(case, place)
         custom = (each.name for each in case.expectations if each.is_custom)
         losses += (
-            Loss(case_name(case, place), f"that the scorer {name!r} is a custom one; its name is kept")
-            for name in custom
+            Loss(case_name(case, place), f"the type of the custom scorer {name!r}; its name is kept") for name in custom
         )
     for scorers, group in groupby(enumerate(cases, 1), key=lambda each: _scorers(each[1])):
         inputs: list[Yaml] = [_studio_inputs(case, losses, case_name(case, place)) for place, case in group]

@@ -141,14 +141,14 @@ def of_case(*expected: Expectation, inputs: Inputs | None = None, number: int | 
 @pytest.mark.parametrize(
     ("definition", "losses"),
     [
-        (of_case(number=9), ["test case 9: the number 9; by its place the test case gets 1"]),
+        (of_case(number=9), ["test case 9: the number 9; the test case gets the number 1 from its position"]),
         (
             of_case(Expectation("topic_sequence_match", "x")),
-            ["test case 1: the expectation 'topic_sequence_match', for which ADK has no place"],
+            ["test case 1: the expectation 'topic_sequence_match', which ADK cannot express"],
         ),
         (
             of_case(Expectation("string_comparison", parameters=(Parameter("operator", "equals"),))),
-            ["test case 1: the expectation 'string_comparison', for which ADK has no place"],
+            ["test case 1: the expectation 'string_comparison', which ADK cannot express"],
         ),
         (
             of_case(Expectation("output_validation", "x", label="L")),
@@ -165,26 +165,26 @@ def of_case(*expected: Expectation, inputs: Inputs | None = None, number: int | 
             ),
             [
                 "test case 1: the topic 'T' of the history",
-                "test case 1: what the agent says in the history; the user's messages are asked again",
+                "test case 1: the agent's messages in the history; the user's messages are sent again",
             ],
         ),
         (
             of_case(inputs=Inputs("u", conversation_history=(HistoryMessage("user", "a"),))),
-            ["test case 1: that the history was said before; its messages are asked"],
+            ["test case 1: the history as such; its messages are sent as turns"],
         ),
         (
             of_case(inputs=Inputs("u", (ContextVariable("a", "1"), ContextVariable("a", "2")))),
-            ["test case 1: context variables of the same name but the last"],
+            ["test case 1: all but the last context variable of the same name"],
         ),
         (
             of_case(inputs=Inputs("", prompt_inputs=(PromptInput("Input:Case", "5"),))),
-            ["test case 1: that 'Input:Case' is an input of a prompt; it is part of the question"],
+            ["test case 1: the input 'Input:Case' of a prompt as such; it becomes a part of the question"],
         ),
         (
             of_case(Expectation("action_sequence_match", "['a']")),
             [
                 (
-                    "definition: that arguments of actions are not compared; test_config.json says so:"
+                    "definition: the comparison without arguments, which needs this test_config.json:"
                     ' {"criteria":{"tool_trajectory_avg_score":{"threshold":1.0,"ignore_args":true}}}'
                 )
             ],

@@ -99,8 +99,8 @@ def test_every_loss_is_named_with_its_place() -> None:
         "test case 5: the name 'output_validation'; it reads as 'bot_response_rating', which means the same",
         "test case 5: the label 'L' of 'output_validation'",
         "test case 5: the parameters of 'output_validation'",
-        "test case 5: that the scorer 'output_validation' is a custom one",
+        "test case 5: the type of the custom scorer 'output_validation'",
         "test case 5: the expectation 'bot_response_rating'; a row expects one response only",
         "test case 5: the expectation 'coherence'; a row expects one response only",
-        "test case 5: the number 5; by its place the test case gets 1",
+        "test case 5: the number 5; the test case gets the number 1 from its position",
     ]

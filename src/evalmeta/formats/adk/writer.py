@@ -51,7 +51,7 @@ def write_adk(definition: Definition, *, dialect: Dialect = "python") -> Written
     if any(turn.calls for case in cases for turn in case.turns):
         has_answers = any(turn.reference is not None for case in cases for turn in case.turns)
         config = {"criteria": {**_ANY_ARGUMENTS, **(_ANSWERS if has_answers else {})}}
-        what = f"that arguments of actions are not compared; test_config.json says so: {orjson.dumps(config).decode()}"
+        what = f"the comparison without arguments, which needs this test_config.json: {orjson.dumps(config).decode()}"
         losses.append(Loss("definition", what))
     content = write_adk_cases(cases, name=definition.name, description=definition.description, dialect=dialect)
     return Written(content, tuple(losses), None if config is None else _pretty(config))
@@ -83,11 +83,11 @@ class _TurnBuilder:
         self.turn = AdkTurn(case.inputs.utterance or prompts, *self._expected(case.expectations))
         state = {each.name: each.value for each in case.inputs.context_variables}
         if len(state) < len(case.inputs.context_variables):
-            self._lose("context variables of the same name but the last")
+            self._lose("all but the last context variable of the same name")
         for topic in dict.fromkeys(each.topic for each in case.inputs.conversation_history if each.topic is not None):
             self._lose(f"the topic {topic!r} of the history")
         for each in case.inputs.prompt_inputs:
-            self._lose(f"that {each.reference_name!r} is an input of a prompt; it is part of the question")
+            self._lose(f"the input {each.reference_name!r} of a prompt as such; it becomes a part of the question")
         self.session = Session(subject_name, _USER, state)
 
     def follows(self, before: _TurnBuilder) -> bool:
@@ -106,11 +106,11 @@ class _TurnBuilder:
         """Yield the losses of a history that is not an earlier test case."""
         history = self._inputs.conversation_history
         if any(each.role == "agent" for each in history):
-            yield Loss(self._where, "what the agent says in the history; the user's messages are asked again")
+            yield Loss(self._where, "the agent's messages in the history; the user's messages are sent again")
         elif any(each.role == "user" for each in history):
-            yield Loss(self._where, "that the history was said before; its messages are asked")
+            yield Loss(self._where, "the history as such; its messages are sent as turns")
         for role in dict.fromkeys(each.role for each in history if each.role not in {"user", "agent"}):
-            yield Loss(self._where, f"the {role} messages of the history; ADK's agents bring their own")
+            yield Loss(self._where, f"the {role} messages of the history; ADK's agents have their own")
 
     def _expected(self, expectations: Sequence[Expectation]) -> tuple[str | None, tuple[Call, ...] | None]:
         """Return the expected answer and calls; everything else is lost."""
@@ -124,7 +124,7 @@ class _TurnBuilder:
             elif names is not None and calls is None:
                 calls = tuple(Call(action, {}) for action in names)
             else:
-                self._lose(f"the expectation {each.name!r}, for which ADK has no place")
+                self._lose(f"the expectation {each.name!r}, which ADK cannot express")
                 continue
             if each.name != name:
                 self._lose(f"the name {each.name!r}; {name!r} means the same")
@@ -168,9 +168,7 @@ def _lost_replies(cases: Sequence[AdkCase]) -> Iterator[Loss]:
         for place, turn in enumerate(case.turns, 1):
             if turn.replies and turn.calls is None:
                 where = f"turn {place} of {case.eval_id!r}"
-                yield Loss(
-                    where, "its intermediate responses; beside them, missing calls would mean that none are expected"
-                )
+                yield Loss(where, "its intermediate responses; with them, ADK would expect no tool calls")
 
 
 def _content(role: str, text: str) -> JsonObject:
