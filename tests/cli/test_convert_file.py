@@ -79,11 +79,11 @@ def test_other_content_is_overwritten_only_by_force(evalmeta: Program, folder: P
 @pytest.mark.parametrize(
     ("name", "content", "arguments", "message"),
     [
-        ("a.yaml", "name: x\ntestCase: y\n", (), "a.yaml:2:1"),
+        ("a.yaml", "name: x\ntestCase: y\n", (), "  2:1 error a test spec has no key"),
         ("a.yaml", SPEC, ("--subject-name", "X"), "a.yaml contains its own name and agent"),
         ("a.csv", TABLE, (), "a.csv does not name an agent"),
-        ("a.csv", TABLE.replace("ance,", "ance,x,"), ("--subject-name", "X"), "a.csv:1"),
-        ("a.xml", "<x/>", (), "a.xml:1"),
+        ("a.csv", TABLE.replace("ance,", "ance,x,"), ("--subject-name", "X"), "a.csv\n  1 error column 2"),
+        ("a.xml", "<x/>", (), "a.xml\n  1:1 error"),
         ("b.xml", "", (), "there is no file 'a'"),
     ],
 )
