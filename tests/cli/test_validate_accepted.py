@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shutil
 from typing import TYPE_CHECKING
 
 import pytest
@@ -164,3 +165,47 @@ def test_what_an_org_warns_about_does_not_fill_the_screen(evalmeta: Program, dx_
     assert done.code == 0
     assert done.err.count("the name 'A label'") == 5
     assert "Warning: the org reports 4 more, which --json lists\n" in done.err
+
+
+def test_validate_in_a_folder_of_a_project_names_the_project(
+    evalmeta: Program, dx_project: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (dx_project / "Hours.aiEvaluationDefinition-meta.xml").write_text(definition())
+    root = dx_project.parents[3]
+    assert evalmeta("validate") == (0, "1 file is valid\n", "")
+
+    monkeypatch.chdir(dx_project)
+
+    assert evalmeta("validate") == (0, "1 file is valid\n", f"Project: {root}\n")
+    assert evalmeta("validate", ".").err == ""
+    assert evalmeta("validate", "--result-format", "github").err == ""
+
+
+def test_a_plain_dx_project_is_validated_deployed_and_retrieved(evalmeta: Program, dx_project: Path) -> None:
+    file = dx_project / "Hours.aiEvaluationDefinition-meta.xml"
+    file.write_text(definition())
+    assert [evalmeta(command).code for command in ("validate", "deploy")] == [0, 0]
+    shutil.rmtree(dx_project.parents[2])
+
+    assert evalmeta("retrieve").code == 0
+
+    assert file.read_text() == definition()
+    assert [evalmeta(command).code for command in ("validate", "deploy")] == [0, 0]
+
+
+@pytest.mark.parametrize("command", ["validate", "deploy", "retrieve"])
+def test_a_folder_without_a_project_says_what_to_do(
+    command: str, evalmeta: Program, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+
+    done = evalmeta(command)
+
+    assert done.code == 2
+    assert f"There is no project in {tmp_path} or above it" in done.err
+    for way_out in (
+        "Change to the folder of a Salesforce DX project",
+        "create an empty evalmeta.toml",
+        "Or name files",
+    ):
+        assert way_out in done.err

@@ -112,7 +112,10 @@ async def retrieve(
     """
     wanted, lowered = _wanted(connection, project, manifest)
     result = await metadata.retrieve(connection, wanted, wait=wait, on_progress=on_progress)
-    paths = {component.key.casefold(): component.path for component in find_components(project)}
+    # Git keeps no empty folders, so a new project may not have its package directories yet.
+    there = tuple(each for each in project.package_directories if each.exists())
+    components = find_components(replace(project, package_directories=there))
+    paths = {component.key.casefold(): component.path for component in components}
     ignore = read_forceignore(project.root)
     received = [_incoming(project, each, paths) for each in fetched_from(result)]
     incoming = [each for each in received if not ignore.ignores(each[1])]

@@ -126,6 +126,7 @@ def _no_project(folder: Path) -> ProjectError:
         actions=(
             f"Change to the folder of a Salesforce DX project (it has {PROJECT_FILE}).",
             f"Or make this folder a project: create an empty {SETTINGS_FILE} and a folder {TYPES[0].directory}.",
+            "Or name files, which need no project: evalmeta validate FILE, evalmeta test run FILE.",
         ),
     )
 

@@ -2,19 +2,21 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
 
 from evalmeta import api
 from evalmeta.cli.options import PATH, selection_options
-from evalmeta.cli.output import json_option, print_json, print_problems
+from evalmeta.cli.output import json_option, note, print_json, print_problems
 from evalmeta.errors import EXIT_FAILED, EXIT_PASSED
+from evalmeta.package.project import find_project
 from evalmeta.report.problems import FORMATS, problem_json, render
 from evalmeta.validation.rules import PROFILES
 
 if TYPE_CHECKING:
-    from pathlib import Path
+    from collections.abc import Sequence
 
     from evalmeta.model.settings import Profile
     from evalmeta.package.selection import Selection
@@ -61,7 +63,15 @@ def validate(
         problems = [problem_json(each) for each in found.problems]
         print_json({"files": found.files, "problems": problems}, status=status)
     elif result_format == "human":
+        _print_project(paths)
         print_problems(found.problems, files=found.files)
     else:
         click.echo(render(result_format, found.problems, files=found.files), nl=False)
     return status
+
+
+def _print_project(paths: Sequence[Path]) -> None:
+    """Print the project if it is not obvious: no file is named, and the current folder is inside the project."""
+    root = None if paths else find_project(Path.cwd()).root
+    if root not in {None, Path.cwd().resolve()}:
+        note(f"Project: {root}")
