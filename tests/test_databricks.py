@@ -261,7 +261,7 @@ def test_an_invalid_call_is_reported_before_anything_is_judged(call: dict[str, o
 def test_invalid_data_is_reported_with_its_row(tmp_path: Path) -> None:
     with pytest.raises(FormatError, match="data: row 2: it has both 'expected_facts' and 'expected_response'"):
         databricks.evaluate(data=[EVAL_SET[1], {**EVAL_SET[0], "expected_response": "x"}])
-    with pytest.raises(NotFound, match="cannot be read"):
+    with pytest.raises(NotFound, match="there is no file"):
         databricks.evaluate(data=tmp_path / "none.jsonl")
 
 

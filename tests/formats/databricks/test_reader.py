@@ -617,7 +617,7 @@ def test_a_cell_may_be_as_long_as_a_trace() -> None:
 
 
 def test_a_file_that_is_not_there_is_told(tmp_path: Path) -> None:
-    with pytest.raises(NotFound, match=r"x\.jsonl cannot be read: No such file"):
+    with pytest.raises(NotFound, match=r"there is no file 'x\.jsonl'"):
         read_databricks_file(tmp_path / "x.jsonl", label="x.jsonl", name="x")
 
 
@@ -671,6 +671,10 @@ def test_a_large_file_is_read_in_flat_memory(tmp_path: Path) -> None:
 class Traced:
     def to_dict(self) -> JsonObject:
         return TRACE
+
+
+def test_traces_are_rows() -> None:
+    assert rows_of([Traced()]) == [{"trace": TRACE}]
 
 
 def test_a_data_frame_gives_plain_rows() -> None:

@@ -107,6 +107,8 @@ def read_databricks_file(path: Path, *, label: str, name: str, **options: Unpack
         for row in rows_of_file(path, label=label, diagnostics=diagnostics):
             summary.add(row, read_row(row, context, diagnostics))
         return _checked(cases, summary, context, diagnostics, name)
+    except FileNotFoundError:
+        raise NotFound(f"there is no file {label!r}") from None
     except OSError as error:
         raise NotFound(f"{label} cannot be read: {error.strerror or error}") from error
 

@@ -231,7 +231,10 @@ def rows_of(data: object) -> list[JsonObject]:
 
 
 def plain_row(row: object, number: int) -> JsonObject:
-    """Return a row of plain values; raises like `rows_of`."""
+    """Return a row of plain values, or a trace of MLflow as one; raises like `rows_of`."""
+    to_dict: object = getattr(row, "to_dict", None)
+    if not isinstance(row, Mapping) and callable(to_dict):
+        row = {"trace": row}
     if not isinstance(row, Mapping):
         raise UsageError(f"row {number} is of type {type(row).__name__}, not a dict of columns", actions=_HINT)
     return {str(key): _plain(value, f"{key!r} of row {number}") for key, value in row.items()}
