@@ -187,6 +187,51 @@ def test_criteria_without_an_eval_set_are_wrong_usage(evalmeta: Program) -> None
     assert "Use --config instead" in evalmeta("test", "run", "orders.yaml", "--config_file_path", "x").err
 
 
+def test_all_that_files_need_is_listed_at_once_and_no_file_is_run(evalmeta: Program, folder: Path) -> None:
+    (folder / "desk.py").write_text("\ndef answer(question, customer): pass\n")
+    (folder / "shop.yaml").write_text(SPEC.format(topic="Orders").replace("Order_Desk", "Order_Shop"))
+    (folder / "evalmeta.toml").write_text('[subjects.Order_Desk]\nadapter = "python"\ntarget = "desk:answer"\n')
+    for wait in ((), ("--wait",)):
+        done = evalmeta("test", "run", "orders.yaml", "shop.yaml", "--rater", "judge", *wait)
+        assert (done.code, done.out) == (2, "")
+        assert "no test was run, for 3 reasons" in done.err
+        assert "no adapter is bound to the agent 'Order_Shop' (shop.yaml)" in done.err
+        assert "desk.py:2: the subject's target 'desk:answer' cannot be called: missing a required" in done.err
+        assert "the rater 'judge' is not configured\n" in done.err
+        assert "[subjects.Order_Shop]" in done.err
+        assert "[raters.judge]" in done.err
+    assert "no runs" in evalmeta("test", "history").out
+
+
+@pytest.mark.parametrize(
+    ("subject", "reason", "hint"),
+    [
+        ("Order_Dsk", "no adapter is bound to the agent 'Order_Dsk', which --subject names", "--subject Order_Desk?"),
+        (
+            "dsk:answer",
+            "the module of the subject's target 'dsk:answer' cannot be found",
+            "Did you mean the module desk?",
+        ),
+        ("desk:anser", "names anser, which desk.py does not define", "Did you mean desk:answer?"),
+    ],
+)
+def test_a_misspelt_subject_is_answered_with_the_nearest_one(
+    evalmeta: Program, folder: Path, subject: str, reason: str, hint: str
+) -> None:
+    (folder / "evalmeta.toml").write_text('[subjects.Order_Desk]\nadapter = "python"\ntarget = "desk:answer"\n')
+    done = evalmeta("test", "run", "orders.yaml", "--subject", subject, "--wait")
+    assert (done.code, done.out) == (2, "")
+    assert reason in done.err
+    assert hint in done.err
+
+
+def test_what_an_agent_prints_while_it_is_imported_is_not_in_the_output(evalmeta: Program, folder: Path) -> None:
+    (folder / "desk.py").write_text(f"print('importing')\n{AGENT}")
+    done = evalmeta("test", "run", "orders.yaml", *SUBJECT, "--wait", "--json")
+    assert json.loads(done.out)["status"] == 0
+    assert done.err.count("importing") == 1
+
+
 def test_answers_of_a_file_do_not_matter_where_an_agent_is_asked(evalmeta: Program, folder: Path) -> None:
     (folder / "set.jsonl").write_text('{"request": "Where?", "response": "Nowhere."}\n')
     for subject, outcome in (((), "Nowhere."), (SUBJECT, "It is on its way.")):

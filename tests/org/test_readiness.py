@@ -193,6 +193,39 @@ def test_a_slow_import_is_left_to_the_run(project: Project, org: Organization, m
     assert faults(served(org, project.root), DESK) == []
 
 
+def test_a_run_that_cannot_be_extended_stays_as_it_is(project: Project, org: Organization) -> None:
+    run_id = rest(org, "POST", RUNS, BODY).json()["runId"]
+    rest(org, "POST", f"{RUNS}/{run_id}/cancel", b"{}")
+    (project.root / "desk.py").write_text(WRONG)
+    org.usable.clear()
+    status, code, message = rest_error(rest(org, "POST", f"{RUNS}/{run_id}/extend", b'{"iterations": 2}'))
+    assert (status, code) == (400, "INVALID_SUBJECT")
+    assert "desk.py:4" in message
+    assert org.runs.get(run_id).options.iterations == 1
+
+
+def test_a_rescored_run_needs_its_rater_and_no_agent(project: Project, org: Organization) -> None:
+    run_id = rest(org, "POST", RUNS, BODY).json()["runId"]
+    rest(org, "POST", f"{RUNS}/{run_id}/cancel", b"{}")
+    (project.root / "desk.py").write_text(WRONG)
+    org.usable.clear()
+    body = b'{"runOptions": {"scoring": {"rater": "judge"}}}'
+    assert "the rater 'judge' is not configured" in rest_error(rest(org, "POST", f"{RUNS}/{run_id}/rescore", body))[2]
+    assert rest(org, "POST", f"{RUNS}/{run_id}/rescore", b"{}").status_code == 201
+
+
+def test_a_run_is_checked_before_it_continues(project: Project, org: Organization) -> None:
+    run_id = rest(org, "POST", RUNS, BODY).json()["runId"]
+    (project.root / "desk.py").write_text(WRONG)
+    org.usable.clear()
+
+    async def check(connection: Connection) -> list[RunFault]:
+        return await check_runs(connection, [{"runId": run_id}])
+
+    [fault] = ask(org, check)
+    assert "desk.py:4" in str(fault.error)
+
+
 def test_a_served_org_refuses_a_run_with_everything_that_is_missing(project: Project, org: Organization) -> None:
     (project.root / "desk.py").write_text(WRONG)
     body = orjson.dumps({**orjson.loads(BODY), "runOptions": {"scoring": {"rater": "judge"}}})

@@ -11,12 +11,11 @@ import subprocess
 import sys
 from contextlib import redirect_stdout
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 import orjson
 
 from evalmeta import limits
-from evalmeta.engine.raters import bind_rater
 from evalmeta.engine.scorers.functions import check_function
 from evalmeta.errors import EvalmetaError, SettingsError
 from evalmeta.model.redaction import child_environment
@@ -33,6 +32,9 @@ if TYPE_CHECKING:
 
     from evalmeta.model.settings import Settings
     from evalmeta.org.organization import Organization
+
+
+_DEFAULT_RATER: Final = RulesRater(adapter="rules")
 
 
 def find_faults(org: Organization, needs: Sequence[Iterable[Need]]) -> list[RunFault]:
@@ -73,7 +75,11 @@ def _use(need: Need, settings: Settings, root: Path, settings_name: str) -> None
             subjects = settings.subjects if own is None else {need.name: own}
             bind_subject(subjects, need.name, root=root, subject_type=need.subject_type, settings_name=settings_name)
         case "rater":
-            bind_rater(rater_settings(settings.raters, need.name, settings_name=settings_name), root=root)
+            rater = rater_settings(settings.raters, need.name, settings_name=settings_name)
+            if rater != _DEFAULT_RATER:
+                from evalmeta.engine.raters import bind_rater  # noqa: PLC0415 - 90 ms, and most runs use the default
+
+                bind_rater(rater, root=root)
         case _:
             check_function(need.name, root=root)
 
