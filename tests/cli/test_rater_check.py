@@ -241,3 +241,25 @@ def test_the_projects_threshold_decides_what_passes(project: Path, threshold: st
         configure(project, server, f"[score]\nthreshold = {threshold}\n")
         out = run(project, [RIGHT], "--rater", "judge", "--json")[1]
     assert [each["verdict"] for each in json.loads(out)["result"]["pairs"]] == [verdict]
+
+
+def test_other_metrics_are_checked_without_expectations(project: Path) -> None:
+    pair = {"utterance": "When?", "actual": "On Monday.", "right": True}
+    with model_serving(judging(4)) as server:
+        configure(project, server)
+        code, out = run(project, [pair], "--rater", "judge", "--metric", "coherence", "--probes", "0")
+    assert (code, "all: 1 pairs, 1 decided (100.0%)" in out) == (0, True)
+    assert "how coherent the answer is" in str(server.bodies[0])
+
+
+def test_a_metric_that_takes_no_examples_gets_none(project: Path) -> None:
+    with model_serving(judging(4)) as server:
+        configure(project, server)
+        with pytest.raises(UsageError, match="the prompt of coherence takes no examples; only bot_response_rating"):
+            run(project, PAIRS, "--rater", "judge", "--metric", "coherence", "--examples", "2")
+    assert server.bodies == []
+
+
+def test_a_rater_that_does_not_judge_a_metric_decides_nothing(tmp_path: Path) -> None:
+    _, out = run(tmp_path, [RIGHT], "--metric", "coherence")
+    assert "all: 1 pairs, 0 decided (0.0%), 1 undecided" in out

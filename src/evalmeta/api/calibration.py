@@ -9,11 +9,11 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 
 from evalmeta import limits
 from evalmeta.engine.raters import bind_rater
-from evalmeta.engine.raters.calibration import RatedPair, calibrate
+from evalmeta.engine.raters.calibration import RESPONSES, RatedPair, RatingTask, calibrate
 from evalmeta.engine.raters.example_choice import choice_ratings, choose_examples, min_pairs
 from evalmeta.engine.raters.label_files import read_pairs
 from evalmeta.engine.raters.labels import Labels, write_pairs
-from evalmeta.engine.raters.llm.custom_rubric import bind_rubric
+from evalmeta.engine.raters.llm.custom_rubric import METRICS_WITH_EXAMPLES, bind_rubric
 from evalmeta.engine.raters.probes import PROBES, Probe, pick_probed, probe
 from evalmeta.errors import ProjectError, UsageError
 from evalmeta.model.settings import LlmRater, ScoreSettings
@@ -60,6 +60,7 @@ async def check_rater(  # noqa: PLR0913 - as documented
     *,
     rater: str = _RULES,
     start: Path | None = None,
+    metric: str = RESPONSES.metric,
     label_threshold: float | None = None,
     probes: int | None = None,
     examples: int = 0,
@@ -73,6 +74,7 @@ async def check_rater(  # noqa: PLR0913 - as documented
         file: see `read_pairs`.
         rater: a name under [raters] in evalmeta.toml, or `rules`, which is always available.
         start: where to look for the project; the current folder if None.
+        metric: what is rated: the canonical name of an expectation.
         label_threshold: the least score that means right, if the labels are scores.
         probes: the number of pairs to rate again in other forms; None means all for the offline rater, and
             `limits.PROBED_PAIRS` for others.
@@ -87,11 +89,13 @@ async def check_rater(  # noqa: PLR0913 - as documented
         SettingsError: there is no rater with this name, or it cannot be used.
     """
     found = _find(rater, start or Path())
-    settings, threshold = found.settings, found.threshold
+    settings, task = found.settings, RatingTask(metric, found.threshold)
     choices = settings.choices if isinstance(settings, LlmRater) else {}
-    pairs = read_pairs(file, labels=Labels(label_threshold, choices, threshold))
+    pairs = read_pairs(file, labels=Labels(label_threshold, choices, found.threshold), metric=metric)
     if examples:
         _check_examples(rater, settings, pairs, examples)
+        if metric not in METRICS_WITH_EXAMPLES:
+            raise UsageError(f"the prompt of {metric} takes no examples; only {', '.join(METRICS_WITH_EXAMPLES)} do")
     probed = limits.PROBED_PAIRS if probes is None and not _is_free(settings) else probes
     async with AsyncExitStack() as stack:
         cache = FolderRatings(found.state_dir)
@@ -105,12 +109,12 @@ async def check_rater(  # noqa: PLR0913 - as documented
             _limit(model, needed=needed, allowed=max_requests)
             if on_start:
                 on_start(needed)
-        rated = await calibrate(fresh, bound, threshold=threshold)
+        rated = await calibrate(fresh, bound, task)
         return Checked(
             rated,
-            await probe(pick_probed(rated, probed, seed=seed), bound, threshold=threshold) if probed != 0 else (),
+            await probe(pick_probed(rated, probed, seed=seed), bound, task) if probed != 0 else (),
             len(pairs) - len(fresh),
-            await choose_examples(rated, model, examples, seed=seed, threshold=threshold)
+            await choose_examples(rated, model, examples, seed=seed, task=task)
             if model is not None and examples
             else None,
             model.requests.usage if model is not None else None,

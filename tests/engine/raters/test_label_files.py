@@ -128,6 +128,11 @@ def test_results_of_evalmeta_are_pairs_where_a_person_has_added_a_label(tmp_path
     )
 
 
+def test_results_of_another_metric_are_pairs_of_that_metric(tmp_path: Path) -> None:
+    pairs = read_pairs(written(tmp_path, RESULTS, "results.csv"), metric="coherence")
+    assert pairs == (Pair("", "On Monday.", right=True, utterance="When?"),)
+
+
 def test_the_verdicts_of_results_are_no_labels(tmp_path: Path) -> None:
     text = "\n".join(line.rpartition(",")[0] for line in RESULTS.splitlines())
     with pytest.raises(UsageError, match="has no labelled pairs"):

@@ -18,6 +18,7 @@ from evalmeta.engine.raters.judge import Rubric
 from evalmeta.engine.raters.llm.custom_rubric import NO_RUBRIC
 from evalmeta.engine.raters.llm.prompts import (
     METRICS,
+    OWN_METRICS,
     PROMPT_VERSION,
     answer_schema,
     last_words,
@@ -42,6 +43,7 @@ _SHARE: Final = click.FloatRange(0, 1)
 class _CheckOptions(TypedDict):
     """The options that the library takes as they are."""
 
+    metric: str
     label_threshold: float | None
     probes: int | None
     examples: int
@@ -137,6 +139,14 @@ def _prompts_json(metrics: Sequence[str], rubric: CustomRubric) -> JsonObject:
 @click.argument("file", type=PATH)
 @click.option("--rater", "name", default="rules", show_default=True, metavar="NAME", help="A rater of evalmeta.toml.")
 @click.option(
+    "--metric",
+    type=click.Choice(OWN_METRICS),
+    default=OWN_METRICS[0],
+    show_default=True,
+    metavar="NAME",
+    help=f"What the pairs are judged by: {', '.join(OWN_METRICS)}.",
+)
+@click.option(
     "--label-threshold", type=float, metavar="SCORE", help="Least score that means right, if labels are scores."
 )
 @click.option(
@@ -175,7 +185,7 @@ def check(
 
     FILE contains JSON Lines, or CSV with a header, with the fields expected, actual and
     right (true or false), and optionally utterance, reason, rule and split. Labels and
-    field names of other systems are read too.
+    field names of other systems are read too. Only pairs of responses need expected.
 
     The tables show agreement, Cohen's kappa and the rates of passed right answers and
     failed wrong answers, with 95 % intervals, for each rule how often it was right, and

@@ -10,7 +10,7 @@ import asyncio
 from collections import Counter
 from collections.abc import Awaitable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from evalmeta import limits
 from evalmeta.engine.intervals import wilson
@@ -134,29 +134,40 @@ class Agreement:
         return None if by_chance == 1 else (self.right / total - by_chance) / (1 - by_chance)
 
 
-async def calibrate(pairs: Sequence[Pair], rater: Rater, *, threshold: float = 3.0) -> tuple[RatedPair, ...]:
-    """Rate every pair, a few at a time, in order; a RaterError is an ERROR of its pair, and None is undecided.
+@dataclass(frozen=True, slots=True)
+class RatingTask:
+    """What is rated in every pair, and the minimum rating, 0 to 5, of an answer that passes."""
 
-    `threshold` is the minimum rating, 0 to 5, of an answer that passes.
-    """
+    metric: str = "bot_response_rating"
+    threshold: float = 3.0
+
+    def rubric(self, pair: Pair) -> Rubric:
+        """Return what a rater receives."""
+        return Rubric(self.metric, pair.utterance, pair.actual, expected=pair.expected, threshold=self.threshold)
+
+
+RESPONSES: Final = RatingTask()
+
+
+async def calibrate(pairs: Sequence[Pair], rater: Rater, task: RatingTask = RESPONSES) -> tuple[RatedPair, ...]:
+    """Rate every pair, a few at a time, in order; a RaterError is an ERROR of its pair, and None is undecided."""
     free = asyncio.Semaphore(limits.RATER_CONCURRENCY)
 
     async def rate(pair: Pair) -> RatedPair:
         async with free:
-            return await _rate(pair, rater, threshold)
+            return await _rate(pair, rater, task)
 
     return tuple(await asyncio.gather(*map(rate, pairs)))
 
 
-async def _rate(pair: Pair, rater: Rater, threshold: float) -> RatedPair:
-    rubric = Rubric("bot_response_rating", pair.utterance, pair.actual, expected=pair.expected, threshold=threshold)
+async def _rate(pair: Pair, rater: Rater, task: RatingTask) -> RatedPair:
     try:
-        returned = rater(rubric)
+        returned = rater(task.rubric(pair))
         rating: Rating | None = await returned if isinstance(returned, Awaitable) else returned
     except RaterError as error:
         return RatedPair(pair, Verdict.ERROR, "", str(error))
     if rating is None:
-        return RatedPair(pair, Verdict.UNDECIDED, "", "the rater does not judge responses")
+        return RatedPair(pair, Verdict.UNDECIDED, "", f"the rater does not judge {task.metric}")
     rule = rating.rule or rating.rater
     return RatedPair(pair, rating.verdict, "" if rating.verdict is Verdict.UNDECIDED else rule, rating.explanation)
 

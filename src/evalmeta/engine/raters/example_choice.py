@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from itertools import chain, zip_longest
 from typing import TYPE_CHECKING, Final, NamedTuple
 
-from evalmeta.engine.raters.calibration import agreement, calibrate
+from evalmeta.engine.raters.calibration import RESPONSES, RatingTask, agreement, calibrate
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -63,7 +63,7 @@ def choice_ratings(pairs: int) -> int:
 
 
 async def choose_examples(
-    rated: Sequence[RatedPair], rater: ModelRater, count: int, *, seed: int, threshold: float = 3.0
+    rated: Sequence[RatedPair], rater: ModelRater, count: int, *, seed: int, task: RatingTask = RESPONSES
 ) -> ExampleChoice:
     """Choose examples among rated pairs.
 
@@ -78,9 +78,9 @@ async def choose_examples(
     for fold in folds:
         others = [each for other in folds if other is not fold for each in other]
         examples = _candidate(fold, count)
-        candidates.append(Candidate(examples, agreement(others), await _measure(others, examples, rater, threshold)))
+        candidates.append(Candidate(examples, agreement(others), await _measure(others, examples, rater, task)))
     best = max(candidates, key=lambda each: each.gain)
-    after = await _measure(held_out, best.examples, rater, threshold)
+    after = await _measure(held_out, best.examples, rater, task)
     return ExampleChoice(best.examples, agreement(held_out), after, tuple(candidates))
 
 
@@ -99,7 +99,7 @@ def _candidate(fold: Sequence[RatedPair], count: int) -> tuple[Pair, ...]:
 
 
 async def _measure(
-    rated: Sequence[RatedPair], examples: tuple[Pair, ...], rater: ModelRater, threshold: float
+    rated: Sequence[RatedPair], examples: tuple[Pair, ...], rater: ModelRater, task: RatingTask
 ) -> Agreement:
     with_examples = rater.with_rubric(replace(rater.rubric, examples=examples))
-    return agreement(await calibrate([each.pair for each in rated], with_examples, threshold=threshold))
+    return agreement(await calibrate([each.pair for each in rated], with_examples, task))

@@ -36,7 +36,7 @@ _NAMES: Final[Mapping[str, tuple[str, ...]]] = {
 # In results of evalmeta as CSV, label, score and explanation are the rater's and not a person's.
 _RESULT_NAMES: Final = {**{key: (key,) for key in _NAMES}, "right": ("right", "human", "human_label")}
 _RESULT_COLUMN: Final = "case_verdict"
-_METRICS: Final = frozenset({"bot_response_rating", "response_match", "final_response_match_v2"})
+_RESPONSES: Final = frozenset({"bot_response_rating", "response_match", "final_response_match_v2"})
 _OPTIONAL: Final = ("utterance", "rule", "split", "reason")
 
 
@@ -86,19 +86,21 @@ class _Row(NamedTuple):
         return f"{self.fields[name]!r:.60}" if name in self.fields else "missing"
 
 
-def read_pairs(file: Path, *, labels: Labels = PLAIN, raises: type[UsageError] = UsageError) -> tuple[Pair, ...]:
+def read_pairs(
+    file: Path, *, labels: Labels = PLAIN, metric: str = "bot_response_rating", raises: type[UsageError] = UsageError
+) -> tuple[Pair, ...]:
     """Read labelled pairs from JSON Lines, or from CSV with a header if the name ends in `.csv`.
 
     A pair has `expected`, `actual` and `right`, and may have `utterance`, `reason`, `rule` and `split`. Field names and
-    labels of other systems are read too. Of results that evalmeta wrote as CSV, the rows of rated responses with a
-    label in a column `right` are pairs. Errors are of the class `raises`.
+    labels of other systems are read too. Of results that evalmeta wrote as CSV, the rows of the metric with a label in
+    a column `right` are pairs. Only metrics of responses need `expected`. Errors are of the class `raises`.
 
     Raises:
         UsageError: the file cannot be read or has no pairs, or a line is not a valid pair.
     """
     text = read_text(file, raises=raises, max_bytes=limits.MAX_LABELS_BYTES)
     rows = _csv_rows(file, text, raises) if file.suffix.lower() == ".csv" else _json_rows(file, text, raises)
-    pairs = tuple(_pair(row, labels) for row in rows if _is_labelled(row))
+    pairs = tuple(_pair(row, labels, metric) for row in rows if _is_labelled(row, metric))
     if not pairs:
         raise raises(f"{file}: has no labelled pairs", actions=(_EXAMPLE,))
     return pairs
@@ -128,15 +130,17 @@ def _csv_rows(file: Path, text: str, raises: type[UsageError]) -> Iterator[_Row]
         raise raises(f"{file}:{reader.line_num}: is not valid CSV: {error}") from error
 
 
-def _is_labelled(row: _Row) -> bool:
-    """Return whether a row is a pair; of results, only rated responses with a label are."""
+def _is_labelled(row: _Row, metric: str) -> bool:
+    """Return whether a row is a pair; of results, only those of the metric with a label are."""
     if not row.is_result:
         return True
-    return canonical_name(str(row.fields.get("expectation"))) in _METRICS and bool(row.value("right")[1])
+    metrics = _RESPONSES if metric in _RESPONSES else {metric}
+    return canonical_name(str(row.fields.get("expectation"))) in metrics and bool(row.value("right")[1])
 
 
-def _pair(row: _Row, labels: Labels) -> Pair:
+def _pair(row: _Row, labels: Labels, metric: str) -> Pair:
     optional = {key: row.text(key) for key in _OPTIONAL if row.value(key)[1]}
-    expected, actual = row.text("expected"), row.text("actual")
+    needs_expected = metric in _RESPONSES or row.value("expected")[1] is not None
+    expected, actual = row.text("expected") if needs_expected else "", row.text("actual")
     right, choice = row.label(labels)
     return Pair(expected, actual, right, choice=choice, **optional)

@@ -10,7 +10,7 @@ import re
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Final
 
-from evalmeta.engine.raters.calibration import RatedPair, Share, calibrate
+from evalmeta.engine.raters.calibration import RESPONSES, RatedPair, RatingTask, Share, calibrate
 from evalmeta.model.run import Verdict
 
 if TYPE_CHECKING:
@@ -70,16 +70,16 @@ def pick_probed(rated: Sequence[RatedPair], count: int | None, *, seed: int) -> 
     return tuple(random.Random(seed).sample(decided, count))  # noqa: S311 - a choice that can be repeated
 
 
-async def probe(rated: Sequence[RatedPair], rater: Rater, *, threshold: float = 3.0) -> tuple[Probe, ...]:
+async def probe(rated: Sequence[RatedPair], rater: Rater, task: RatingTask = RESPONSES) -> tuple[Probe, ...]:
     """Rate decided pairs again in each other form; answers that already have the form are left out."""
-    return tuple([await _probe(name, rated, rater, threshold) for name in PROBES])
+    return tuple([await _probe(name, rated, rater, task) for name in PROBES])
 
 
-async def _probe(name: str, rated: Sequence[RatedPair], rater: Rater, threshold: float) -> Probe:
+async def _probe(name: str, rated: Sequence[RatedPair], rater: Rater, task: RatingTask) -> Probe:
     change = PROBES[name]
     before = [each for each in rated if change(each.pair.actual) != each.pair.actual]
     pairs = [replace(each.pair, actual=change(each.pair.actual)) for each in before]
-    after = await calibrate(pairs, rater, threshold=threshold)
+    after = await calibrate(pairs, rater, task)
     verdicts = [each.verdict for each in after]
     changed = zip(before, after, strict=True)
     return Probe(

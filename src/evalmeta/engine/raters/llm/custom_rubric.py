@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from evalmeta.model.settings import LlmRater
 
 
-METRICS_WITH_EXAMPLES: Final = frozenset({"bot_response_rating", "response_match"})
+METRICS_WITH_EXAMPLES: Final = ("bot_response_rating", "response_match")
 _INSTRUCTIONS: Final = """
 The project adds the following instructions. Where they differ from the rules above, they apply:
 {instructions}

@@ -133,7 +133,10 @@ _PROMPTS: Final[Mapping[str, _Prompt]] = {
 # Lists whose order means nothing.
 _UNORDERED: Final = frozenset({"facts", "guidelines", "passages"})
 
-METRICS: Final = (*_PROMPTS, *QUESTIONS)
+OWN_METRICS: Final = tuple(_PROMPTS)
+"""The canonical names of evalmeta's own metrics, which a project's rubric applies to."""
+
+METRICS: Final = (*OWN_METRICS, *QUESTIONS)
 """The canonical names of the metrics that a language model can rate; those of other systems come last."""
 
 
