@@ -21,5 +21,7 @@ def split(name: str) -> list[Pair]:
 
     `calibration` and `judge-1`: the rules were tuned on them. `held-out`: written before
     the rules. `judge-2`: written after them by somebody else; two pairs led to a rule since.
+    `facts`: templates filled with random facts, whose rules were tuned on them; `facts-held-out`:
+    other templates, measured once after the rules.
     """
     return [pair for pair in PAIRS if pair.split == name]

@@ -42,6 +42,10 @@ def test_equal_facts_never_fail_in_other_languages(expected: str, actual: str) -
     [
         ("Ihre Bestellung wurde verschickt.", "Ihre Bestellung wurde noch nicht verschickt."),
         ("Ihre Bestellung wurde verschickt.", "Die Bestellung Ihres Nachbarn wurde verschickt."),
+        (
+            "Ihre Bestellung wurde verschickt.",
+            "Ihre Bestellung wurde verschickt, wie mein Kollege gern behaupten würde.",
+        ),
         ("Su pedido fue enviado.", "Su pedido fue enviado a otra persona."),
         ("Votre commande est expédiée.", "Votre commande est presque expédiée."),
         ("O pacote foi enviado.", "O pacote não foi enviado."),

@@ -39,7 +39,11 @@ def test_a_rule_decides_its_pairs_and_names_itself(pair: Pair) -> None:
 
 
 @pytest.mark.parametrize(
-    ("name", "coverage"), [("calibration", 0.6), ("held-out", 0.7), ("judge-1", 0.3), ("judge-2", 0.4)]
+    ("name", "coverage"),
+    [
+        *(("calibration", 0.6), ("held-out", 0.7), ("judge-1", 0.3), ("judge-2", 0.4)),
+        *(("facts", 0.6), ("facts-held-out", 0.6)),
+    ],
 )
 def test_enough_is_decided_and_decisions_are_right(name: str, coverage: float) -> None:
     pairs = split(name)

@@ -49,6 +49,8 @@ def test_a_fact_in_another_notation_never_fails(fact: Restated, frame: tuple[str
         ("Is it fixed in 4.2.1?", "It is fixed in version 4.2.1.", "It is fixed in v4.2.2."),
         ("How hot?", "It is 20 °C.", "It is 70 °F."),
         ("How long?", "It takes less than 5 days.", "It takes less than 7 days."),
+        ("When do I see Dr. Ann Hill?", "Dr. Ann Hill sees you at 9.", "You see Dr. Ann Park at 9."),
+        ("Is it open on Friday?", "It is open on Friday.", "It is open on Sat."),
         ("Summary of order 10045", "The agent explains the status of order 10045", "Order 10046 was sent."),
     ],
 )
@@ -74,6 +76,8 @@ def test_a_fact_of_the_question_must_not_be_replaced(utterance: str, expected: s
         ("Which ticket?", "It is ticket ORD-1234.", "It is order 1234."),
         ("Which ticket?", "It is ticket ORD-1234.", "It is ord1234."),
         ("How hot?", "It is 20 °C.", "It is 68 °F."),
+        ("Is it open on Friday?", "It is open on Friday.", "It is open on Fri. from 9 to 5."),
+        ("When?", "The sale starts in September.", "It starts in Sep."),
         ("How big?", "The file is 1.5 GB.", "The file is 1500 MB."),
         ("When did the iPhone 15 come?", "The iPhone 15 came in May.", "In May, a year after the iPhone 14."),
         ("Capital?", "The capital of Australia is Canberra.", "Canberra, not Sydney."),

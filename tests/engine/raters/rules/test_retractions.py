@@ -42,6 +42,7 @@ def test_an_answer_that_is_taken_back_fails(statement: str, tail: str) -> None:
         ("Anna is the manager.", "Anna is the manager of a competitor."),
         ("Your refund was approved.", "Your refund was approved for someone else."),
         ("Your refund was approved.", "Your refund was approved, hopefully."),
+        ("Your refund was approved.", "Your refund was approved, in the wild dreams of my colleague."),
         ("Your refund was approved.", "Your refund was approved. The opposite is true."),
         ("Your refund was approved.", "Your refund was approved. That applies to your neighbour."),
         ("Your refund was approved.", "The customer claims: Your refund was approved."),
@@ -78,5 +79,7 @@ def test_a_correction_to_the_expected_value_never_fails() -> None:
 
 
 def test_an_answer_may_continue_after_the_statement() -> None:
+    expected = "No, refunds are not possible after 30 days."
+    assert rate(expected, f"Thank you for waiting. {expected}", utterance="").verdict is Verdict.PASS
     rating = rate("Your refund was approved.", "Your refund was approved. You will get an e-mail today.", utterance="")
     assert rating.verdict is Verdict.PASS

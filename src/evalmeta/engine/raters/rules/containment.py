@@ -68,7 +68,10 @@ _GREETING: Final = frozenset(
         "hello hi hey dear thanks thank good great yes no sure sorry to according hallo guten hola buenos bonjour"
     )
 )
-_ARTICLES: Final = frozenset(word_list("the a an our your my his her its their"))
+# Words after a comma that add information.
+_APPOSITION: Final = _ADDING | frozenset(
+    word_list("the a an our your my his her its their right just near close also even including plus located with")
+)
 _IRONIC: Final = frozenset(
     word_list("yes yeah sure right oh well ha lol because actually this that these those but or then")
 )
@@ -185,7 +188,7 @@ def _around(span: _Span, tokens: list[str], expected: str) -> Iterator[str]:
     yield from _other_words("before them", list(lead), known)
     yield from _introduction(tokens[: span.start], known)
     tail = takewhile(lambda token: token.strip() not in _STOPS, tokens[span.end + 1 :])
-    yield from _after(list(tail), known)
+    yield from _after(list(tail), known, is_english=is_english(expected))
 
 
 def _introduction(lead: list[str], known: frozenset[str]) -> Iterator[str]:
@@ -198,7 +201,7 @@ def _introduction(lead: list[str], known: frozenset[str]) -> Iterator[str]:
     yield from _other_words("in the introduction", found, known | NEUTRAL)
 
 
-def _after(tail: list[str], known: frozenset[str]) -> Iterator[str]:
+def _after(tail: list[str], known: frozenset[str], *, is_english: bool) -> Iterator[str]:
     plain = NEUTRAL | HARMLESS | known
     own = [token for token in tail if token[0].isalnum() and token not in plain and is_content(token)]
     if not own:
@@ -207,7 +210,7 @@ def _after(tail: list[str], known: frozenset[str]) -> Iterator[str]:
         yield f"the answer adds a statement: {_phrase(tail)}"
     if tail[0] == "of":
         yield f"the answer may be about another one: {_phrase(tail)}"
-    if tail[0] == "," and tail[1] not in _ADDING | _ARTICLES and len(tail) <= _MAX_REMARK + 1:
+    if not is_english or (tail[0] == "," and tail[1] not in _APPOSITION):
         yield f"the answer adds a remark: {_phrase(tail)}"
     has_digits = any(token[0].isdigit() for token in own)
     if has_digits or tail[0] not in _ADDING or not _NARROWING.isdisjoint(tail[:2]):

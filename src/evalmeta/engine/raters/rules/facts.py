@@ -347,9 +347,12 @@ def _number(found: re.Match[str]) -> Fact:
     unit = find_unit(spelling) or find_unit(_LONG_UNITS.get(spelling[:4], ""))
     labelled = None if unit else _LABELLED.search(found.string, max(0, found.start() - 24), found.start())
     label = (labelled["label"] or "#").lower() if labelled else ""
-    return Fact("number", values[0], frozenset(values), unit, sort=(found["sort"] or "").lower(), label=label)
+    return Fact(
+        "number", values[0], frozenset(values), unit, sort=_SORTS.get((found["sort"] or "").lower(), ""), label=label
+    )
 
 
+_SORTS: Final = {"business ": "business ", "working ": "business ", "calendar ": "", "consecutive ": "consecutive "}
 _LONG_UNITS: Final = {"per ": "%", "por ": "%", "pour": "%", "perc": "%", "porc": "%"}
 
 

@@ -21,7 +21,7 @@ _CACHED_TEXTS: Final = 32  # a rating asks several times for the names and days 
 
 _EMAIL: Final = re.compile(r"[\w.+-]{1,64}@[\w-]{1,64}(?:\.[\w-]{1,64}){1,4}")
 _SEGMENT: Final = re.compile(r"[.!?:;]\s+|[\n\r]+|[\"()]")
-_TITLE: Final = re.compile(r"\b(?:Mr|Mrs|Ms|Dr|Prof|St)\.\s?")
+_TITLE: Final = re.compile(r"\b(?:Mr|Mrs|Ms|Dr|Prof|St)\b\.?\s?")
 _NAME_WORD: Final = re.compile(r"[^\W\d_][\w'&-]*|,")
 # Buttons, menus and pages: `click Save`, `the File menu`, `Settings > Billing`, `open Settings`.
 _CAPITALS: Final = r"(?-i:[A-Z][\w'+-]{0,30}(?: (?:[A-Z][\w'+-]{0,30}|&)){0,3})"

@@ -28,7 +28,7 @@ from evalmeta.engine.raters.rules.ratings import (
 )
 from evalmeta.engine.raters.rules.replacements import missing_facts, replaced_days, replaced_facts, replaced_names
 from evalmeta.engine.raters.rules.retractions import is_taken_back, retraction
-from evalmeta.engine.raters.rules.vocabulary import word_list
+from evalmeta.engine.raters.rules.vocabulary import ENGLISH_DAYS, word_list
 from evalmeta.engine.raters.rules.words import (
     content_words,
     cosine,
@@ -60,6 +60,13 @@ _NUMBER_SIGN: Final = re.compile(
     r"\s(?:no|nr)\.?\s?(?=\d)",
     re.IGNORECASE,
 )
+_TITLE_DOT: Final = re.compile(r"\b(Mr|Mrs|Ms|Dr|Prof|St)\.(?=\s)")
+# Short names of weekdays and months are also words, so a preposition must be before them.
+_SHORT_DAY: Final = re.compile(
+    r"\b((?:on|in|for|by|this|next|every|until|since|from|to|last)\s)(Mon|Tues?|Wed|Thu(?:rs?)?|Fri|Sat|Sun|Jan|Feb|Apr"
+    r"|Jun|Jul|Aug|Sept?|Oct|Nov|Dec)\b\.?(?!\s?\d)"
+)
+_LONG_DAYS: Final = {name[:3]: name.capitalize() for name in ENGLISH_DAYS}
 _METRICS: Final = frozenset(
     {"bot_response_rating", "response_match", "final_response_match_v2", "response/llm_judged/correctness/rating"}
 )
@@ -113,7 +120,8 @@ def rate(expected: str, actual: str, *, utterance: str, cosine: Cosine = cosine)
 
 def _plain(text: str) -> str:
     text = text.replace("\N{RIGHT SINGLE QUOTATION MARK}", "'").replace("\N{NO-BREAK SPACE}", " ")
-    return _NUMBER_SIGN.sub(r"\1 #", text)
+    text = _TITLE_DOT.sub(r"\1", _NUMBER_SIGN.sub(r"\1 #", text))
+    return _SHORT_DAY.sub(lambda found: found[1] + _LONG_DAYS[found[2][:3].lower()], text)
 
 
 def _texts(expected: str, actual: str, utterance: str) -> Texts:

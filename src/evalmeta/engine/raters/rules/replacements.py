@@ -201,7 +201,8 @@ def _in_place(missing: list[str], extra: list[str], texts: Texts) -> tuple[list[
     for one in missing[:_MAX_WORDS]:
         own = _places(one, texts.expected)
         for other in extra[:_MAX_WORDS]:
-            if _in_same_place(own, _places(other, texts.actual), crosses=True):
+            shared = frozenset(find_words(one)).intersection(find_words(other))
+            if shared or _in_same_place(own, _places(other, texts.actual), crosses=True):
                 return [one], [other]
     return [], []
 

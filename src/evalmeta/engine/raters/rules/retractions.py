@@ -32,7 +32,8 @@ _START: Final = (
     r"(?:not (?:true|so|right|correct|the case)|untrue|false|wrong|incorrect|a lie|lies|nonsense|rubbish|fiction"
     r"|invented|fake)\b|(?:not|or not|not really|as if|yeah,? right|i wish|in your dreams|never ?mind|dream on|if only"
     r"|on second thoughts?|correction|i mean|i meant|my mistake|or (?:so|that's what) [^.!?]{1,40}(?:heard|say|said"
-    r"|told|think)|no)\b\s*(?:$|[.,!:;]))"
+    r"|told|think))\b\s*(?:$|[.,!:;])"
+    r"|no\s*(?:$|[.!]))"
 )
 _OTHER_LANGUAGES: Final = (
     r"\b(?:scherz|witz|quatsch|nur spaß|gelogen|(?:stimmt|gilt) (?:doch |so )?nicht|von wegen|vergessen sie das)\b"

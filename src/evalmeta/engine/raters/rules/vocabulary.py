@@ -53,6 +53,10 @@ WEEKDAYS: Final = _numbered(
     lundi mardi mercredi jeudi vendredi samedi dimanche
     """
 )
+ENGLISH_DAYS: Final = word_list(
+    "monday tuesday wednesday thursday friday saturday sunday january february april june july august september "
+    "october november december"
+)
 # By language: "once" is eleven in Spanish only. "One" and its translations are missing, because they are also articles.
 NUMBER_WORDS: Final = {
     "en": _numbered(
