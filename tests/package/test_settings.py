@@ -103,7 +103,7 @@ def test_a_missing_key_points_at_its_table(file: Path) -> None:
 def test_a_subject_without_adapter_says_so(file: Path) -> None:
     assert refusal(file, "[subjects.A]\n") == (
         "evalmeta.toml:1:11: subjects.A has no adapter. "
-        "Add adapter = ... Known: python, replay, openai, http, command, agentforce, recorded."
+        "Add adapter = ... Known: python, replay, openai, http, command, agentforce."
     )
 
 

@@ -108,7 +108,8 @@ def _problem(path: Path, text: str, detail: ErrorDetails) -> Problem:
         return _problem_at(path, _place_of(text, keys), f"{key_name(keys)} is not a valid key", "Did you mean adapter?")
     message, hint = _reason(detail, str(keys[-1]))
     place = _place_of(text, keys[:-1] if detail["type"] == "missing" else keys)
-    return _problem_at(path, place, f"{key_name(keys)} {message}", hint)
+    # What is wrong with a rater's settings as a whole names their keys itself.
+    return _problem_at(path, place, f"{key_name(keys)}{':' if detail['type'] == 'rater' else ''} {message}", hint)
 
 
 def _problem_at(
@@ -139,7 +140,7 @@ def _reason(detail: ErrorDetails, key: str) -> tuple[str, str]:
 
 def _value_reason(detail: ErrorDetails, key: str) -> tuple[str, str]:
     kind, value = detail["type"], detail["input"]
-    if kind == "value_error":
+    if kind not in _TYPES and kind != "string_pattern_mismatch" and not detail["msg"].startswith("Input should be "):
         return detail["msg"].removeprefix("Value error, "), ""
     required = _TYPES.get(kind) or detail["msg"].removeprefix("Input should be ")
     hint = f"Write {key} = {value}, without quotes." if kind in _TYPES and _is_number(value) else ""

@@ -182,7 +182,7 @@ def test_settings_that_cannot_be_combined_are_explained(tmp_path: Path, lines: s
     file.write_text(f'[raters.judge]\nadapter = "llm"\n{lines}\n')
     with pytest.raises(SettingsError) as caught:
         load_settings(file)
-    assert str(caught.value).startswith(f"{file}:1: raters.judge: {why}")
+    assert str(caught.value).startswith(f"{file}:1:9: raters.judge: {why}")
 
 
 @pytest.mark.parametrize("choices", [{"good": 6, "bad": 0}, {"good": 5, "bad": -1}, {"": 5, "bad": 0}])
