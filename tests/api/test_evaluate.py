@@ -130,6 +130,17 @@ def test_a_file_with_its_answers_is_judged_by_them_though_an_agent_is_bound(proj
     assert (finished.run.subject_name, asked(project)) == ("recorded answers", [])
 
 
+def test_a_recorded_conversation_needs_an_agent(tmp_path: Path) -> None:
+    (tmp_path / "evalmeta.toml").touch()
+    said = '{"userMessage": {"role": "user", "content": "Hi"}, "output": {"role": "assistant", "content": "Hello"}}'
+    file = tmp_path / "talks.evalset.json"
+    file.write_text(f'{{"threads": [{{"id": "t", "traces": [{said}]}}]}}')
+    with pytest.raises(SubjectNotBound) as caught:
+        evaluate(file)
+    assert "[subjects.My_Agent]" in str(caught.value.actions)
+    assert evaluate(file, lambda _: "Hello").succeeded
+
+
 def test_a_folder_with_one_definition_is_one_thing(project: Project) -> None:
     (project.root / FOLDER / "B.aiEvaluationDefinition").unlink()
     assert evaluate(str(project.root / FOLDER), answer, name="Other").run.definition == "Other"

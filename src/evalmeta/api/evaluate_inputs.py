@@ -190,7 +190,7 @@ class _Loader:
             root = self._root_of(file.parent)
         evaluation = document.evaluation
         if not evaluation.subject_name:
-            only = next(iter(settings.subjects)) if len(settings.subjects) == 1 else "the agent"
+            only = next(iter(settings.subjects)) if len(settings.subjects) == 1 else "My_Agent"
             default = RECORDED_ANSWERS if document.is_answered else only
             evaluation = replace(evaluation, subject_name=self._subject_name or default)
         return root.loaded(evaluation, None, EVALUATION_DEFINITION)._replace(document=document)
