@@ -105,9 +105,9 @@ def test_broken_settings_refuse_the_run_and_are_logged(
     (project.root / "evalmeta.toml").write_text("[run]\niterations = 0\n")
     status, code, message = rest_error(rest(serving, "POST", RUNS, BODY))
     assert (status, code) == (400, "INVALID_SUBJECT")
-    assert message.startswith("the settings of the project that serves the org are not valid: evalmeta.toml:2: run.")
+    assert message.startswith("the settings of the project that serves the org are not valid: evalmeta.toml:2:1: run.")
     assert str(project.root) not in message
-    assert "evalmeta.toml:2: run.iterations" in caplog.text
+    assert "evalmeta.toml:2:1: run.iterations" in caplog.text
 
 
 def test_a_rescored_run_has_the_options_of_the_first_where_the_request_has_none(serving: Organization) -> None:

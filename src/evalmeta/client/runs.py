@@ -133,10 +133,10 @@ async def check_runs(connection: Connection, requests: Sequence[JsonObject]) -> 
     path = f"/einstein/{EVALUATION_DEFINITION.run_path}/runs/check"
     try:
         return read_faults(await connection.retry(lambda: connection.post(path, {"runs": list(requests)})))
-    except (NotFound, OrgFault) as fault:
-        if isinstance(fault, NotFound) or fault.code == "UNKNOWN_EXCEPTION":
-            return []
-        raise
+    except OrgFault as fault:
+        if fault.status != HTTPStatus.METHOD_NOT_ALLOWED:
+            raise
+        return []
 
 
 async def wait_for_run(
