@@ -154,3 +154,20 @@ def test_a_baseline_does_not_excuse_a_run_that_judges_too_little(evalmeta: Progr
 
 def test_a_share_above_one_is_wrong_usage(evalmeta: Program) -> None:
     assert evalmeta(*RUN, "--min-decided", "80").code == 2
+
+
+def test_a_run_that_judged_nothing_says_why_and_what_to_do(evalmeta: Program) -> None:
+    done = evalmeta(*RUN)
+    assert "orders.yaml not passed: no case was judged: the expectation describes the answer" in done.out
+    assert "  Add an LLM rater to evalmeta.toml" in done.out
+    assert done.out.endswith("  Or correct what is listed as undecided.\n")
+
+
+def test_progress_counts_cases_as_the_report_does(evalmeta: Program) -> None:
+    done = evalmeta(*RUN, "--undecided", "fail")
+    assert (done.code, "finished, 1 of 1 case, 1 not passed\n" in done.err) == (100, True)
+
+
+def test_what_is_unknown_is_not_shown_as_empty(evalmeta: Program, folder: Path) -> None:
+    (folder / "orders.yaml").write_text(ROUTED)
+    assert "(empty)" not in evalmeta(*RUN).out

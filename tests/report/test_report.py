@@ -56,7 +56,7 @@ def test_cases_and_their_failures_are_counted_separately() -> None:
     options = RunOptions(iterations=2)
     assert decision(make.report(*failed, options=options)) == "not passed: 1 case failed in 2 of 2 iterations"
     failed += [make.case(2, Verdict.FAILURE, make.TOPIC_FAILED), make.case(2, Verdict.PASS, iteration=2)]
-    some = "not passed: 2 cases failed in at least one iteration (3 of their 4 results)"
+    some = "not passed: 2 cases failed in at least one iteration (3 of their 4 case results)"
     assert decision(make.report(*failed, options=options)) == some
     failed[-1] = replace(failed[-1], verdict=Verdict.FAILURE)
     assert decision(make.report(*failed, options=options)) == "not passed: 2 cases failed in all 2 iterations"

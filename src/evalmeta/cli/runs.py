@@ -82,7 +82,8 @@ async def finish_run(
         resume = Suggestion("Resume it", "test", "resume", "--job-id", run_id)
         cancel = Suggestion("Cancel it", "test", "cancel", "--job-id", run_id)
         raise WaitRanOut(str(timed_out), job_id=run_id, actions=[resume, cancel]) from None
-    progress.finish(run_id, undecided=finished.summary.undecided)
+    summary = finished.summary
+    progress.finish(run_id, failed=summary.failed + summary.errors, undecided=summary.undecided)
     return finished
 
 

@@ -227,7 +227,9 @@ def _exchange_fields(exchange: Exchange, results: Sequence[TestResult]) -> Itera
 def _result_fields(result: TestResult) -> Iterator[Field]:
     if _is_comparable(result):
         yield Field("expected", result.expected or "(empty)")
-        yield Field("actual", result.actual or "(empty)")
+        # An undecided result without an actual text has nothing that could be compared.
+        if result.actual or result.verdict is not Verdict.UNDECIDED:
+            yield Field("actual", result.actual or "(empty)")
     if result.threshold is not None:
         yield Field("score", score_text(result))
     if result.explanation:

@@ -63,9 +63,10 @@ class Progress(_Display):
                 row.bar, description=label, completed=done, total=total_or_none, passed=passed, failed=failed
             )
 
-    def finish(self, run_id: str, *, undecided: int = 0) -> None:
-        """End a run; `undecided` is the number of case results that were not judged."""
+    def finish(self, run_id: str, *, failed: int | None = None, undecided: int = 0) -> None:
+        """End a run; the numbers are those of case results, as the run's summary counts them."""
         row = self._rows.pop(run_id)
+        row.failed = row.failed if failed is None else failed
         if self._bars and row.bar is not None:
             self._bars.stop_task(row.bar)
         unjudged = f", {undecided:,} undecided" if undecided else ""

@@ -194,4 +194,4 @@ def _times(report: Report, verdict: Verdict, what: str) -> str:
         return f"{text} in {found.total():,} of {count(iterations, 'iteration')}"
     if found.total() == of_cases:
         return f"{text} in all {count(iterations, 'iteration')}"
-    return f"{text} in at least one iteration ({found.total():,} of their {count(of_cases, 'result')})"
+    return f"{text} in at least one iteration ({found.total():,} of their {count(of_cases, 'case result')})"

@@ -62,7 +62,7 @@ def summary_lines(report: Report) -> Iterator[str]:
         yield f"  undecided results ({effect}):"
     for name, reasons in undecided_reasons(report).items():
         yield from _reason_lines(name, reasons)
-    if not summary.judges_enough:
+    if summary.undecided_results and (summary.pass_rate is None or not summary.judges_enough):
         yield from (f"  {line}".rstrip() for line in way_out_lines(report))
 
 
@@ -107,7 +107,8 @@ def reasons_text(reasons: Counter[str]) -> str:
 
 def way_out_lines(report: Report) -> Iterator[str]:
     """Yield what to do if too few results were judged."""
-    others = "correct what is listed as undecided, or lower min_decided."
+    lower = "" if report.summary.judges_enough else ", or lower min_decided"
+    others = f"correct what is listed as undecided{lower}."
     reasons = [reason for found in undecided_reasons(report).values() for reason in found]
     if not any("rater" in reason or "words" in reason for reason in reasons):
         yield others.capitalize()
@@ -219,7 +220,7 @@ def _counts(report: Report) -> str:
     if options.iterations > 1:
         number = len({case.number for case in report.run.cases})
         iterations = count(options.iterations, "iteration")
-        cases = f"{count(number, 'case')} in {iterations}, {count(summary.total, 'result')}"
+        cases = f"{count(number, 'case')} in {iterations}, {count(summary.total, 'case result')}"
     parts = (f"{summary.passed:,} passed", f"{summary.failed:,} failed", count(summary.errors, "error"))
     return f"{cases}: {', '.join(parts)}, {summary.undecided:,} undecided"
 
