@@ -141,10 +141,18 @@ def test_cases_that_a_run_did_not_ask_are_left_out() -> None:
     assert compare_with(comparisons.baseline_of(part), whole).not_asked == (2, 0)
 
 
-def test_new_answers_of_several_runs_decide_about_suspect_cases() -> None:
-    again = comparisons.answers_in([run(3, FAILURE), run(4, FAILURE), *[run(5, FAILURE)] * 8])
-    assert again[1].failed == 10
-    found = compare_runs(run(1, PASS), run(2, FAILURE), again=again)
-    assert found.cases[0].standing is Standing.BROKEN
-    baseline = comparisons.baseline_of(run(1, PASS))
-    assert compare_with(baseline, run(2, FAILURE), again=again).cases == found.cases
+def test_new_answers_belong_to_the_run_whose_suspect_cases_they_confirm(project: Project) -> None:
+    first, second = run(2, FAILURE, PASS), run(9, FAILURE)
+    again = [run(number, FAILURE, options=RunOptions(confirms=first.id)) for number in range(3, 9)]
+    unfinished = run(10, FAILURE, options=RunOptions(confirms=first.id), status=RunStatus.TERMINATED)
+    keep(project, run(1, PASS, PASS), first, *again, second, unfinished)
+    found = comparisons.new_answers(project, first)
+    assert [(number, each.failed) for number, each in found.items()] == [(1, 6)]
+    assert comparisons.new_answers(project, second) == {}
+    assert compare_runs(run(1, PASS, PASS), first, again=found).cases[0].again == found[1]
+    assert comparisons.previous_run(project, second) == first
+
+
+def test_a_run_that_confirms_another_is_never_the_most_recent_one(project: Project) -> None:
+    keep(project, run(1, PASS), run(2, FAILURE, options=RunOptions(confirms=run(1).id)))
+    assert latest_runs(project) == [run(1, PASS)]

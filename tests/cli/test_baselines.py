@@ -10,7 +10,7 @@ import pytest
 from click.testing import CliRunner
 
 from api.test_comparisons import keep, run
-from evalmeta.api.comparisons import answers_in, baseline_of, compare_runs
+from evalmeta.api.comparisons import baseline_of, compare_runs
 from evalmeta.api.finished_runs import FinishedRun
 from evalmeta.cli.baselines import (
     BaselineOption,
@@ -157,13 +157,15 @@ def test_the_options_become_one_value(words: list[str], baseline: BaselineOption
     assert found == [baseline]
 
 
-def test_a_case_that_comes_to_errors_when_asked_again_is_an_error(capsys: pytest.CaptureFixture[str]) -> None:
-    after = run(2, FAILURE)
+def test_a_case_that_comes_to_errors_when_asked_again_is_an_error(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    after, project = run(2, FAILURE), make_project(tmp_path / "project")
     finished = FinishedRun(after, summarise(after.cases, after.options))
-    first = Comparator(baseline_of(run(1, PASS)), "significant", confirm=1)
-    assert judge_by_baseline(first, [finished], code=100, err=False) == 0
-    again = first.with_answers(after, answers_in([run(3, ERROR)]))
-    assert judge_by_baseline(again, [finished], code=100, err=False) == 1
+    comparator = Comparator(baseline_of(run(1, PASS)), "significant", project, confirm=1)
+    assert judge_by_baseline(comparator, [finished], code=100, err=False) == 0
+    keep(project, run(3, ERROR, options=RunOptions(confirms=after.id)))
+    assert judge_by_baseline(comparator, [finished], code=100, err=False) == 1
     assert capsys.readouterr().out.splitlines()[-1].startswith("exit 1: 1 suspect case ended in errors")
 
 

@@ -87,36 +87,69 @@ def load_run(project: Project, run_id: str) -> Run:
 def latest_runs(project: Project) -> list[Run]:
     """Return the most recent complete run of each test in any org, in order of the tests' names.
 
+    Runs that only asked suspect cases again are left out.
+
     Raises:
         UsageError: two files with definitions of the same full name were run.
         StoreError: the project's database cannot be used.
     """
-    found: dict[str, CompleteRun] = {}
-    for past in (each for each in _complete_runs(project) if each.definition):
+    latest: dict[str, CompleteRun] = {}
+    found: dict[str, Run] = {}
+    for past in reversed([each for each in _complete_runs(project) if each.definition]):
         name = _name(past.id, past.definition)
-        if (other := found.get(name)) and _is_other_file(project, other.file, past.file):
-            raise _two_files(name, other, past)
-        found[name] = past
-    return [_find(project, past.id, org_url=past.org_url) for _, past in sorted(found.items())]
+        if (other := latest.get(name)) and _is_other_file(project, other.file, past.file):
+            raise _two_files(name, past, other)
+        if name in found:
+            continue
+        run = _find(project, past.id, org_url=past.org_url)
+        if not run.options.confirms:
+            latest[name], found[name] = past, run
+    return [found[name] for name in sorted(found)]
 
 
 def previous_run(project: Project, run: Run) -> Run:
     """Return the last complete run of the same test before a run; another file with the same name is another test.
 
+    Runs that only asked suspect cases again are left out.
+
     Raises:
         NotFound: there is none.
         StoreError: the project's database cannot be used.
     """
-    name, file = name_of(run), file_of_run(project, run.id) or ""
-    earlier = [past for past in _complete_runs(project) if past.started < run.started]
-    known = _same_test(name, {_name(past.id, past.definition) for past in earlier}, project.root)
+    earlier = [past for past in _runs_of(project, run) if past.started < run.started]
     for past in reversed(earlier):
-        if _name(past.id, past.definition) == known and not _is_other_file(project, past.file, file):
-            return _find(project, past.id, org_url=past.org_url)
+        found = _find(project, past.id, org_url=past.org_url)
+        if not found.options.confirms:
+            return found
     raise NotFound(
-        f"there is no earlier complete run of {name} to compare run {run.id} with",
+        f"there is no earlier complete run of {name_of(run)} to compare run {run.id} with",
         actions=[Suggestion("Name two runs; list them", "test", "history")],
     )
+
+
+def new_answers(project: Project, run: Run) -> dict[int, CaseCounts]:
+    """Return the answers of complete runs that asked the suspect cases of a run again, by case number.
+
+    Raises:
+        StoreError: the project's database cannot be used.
+    """
+    later = [each for each in _runs_of(project, run) if each.started >= run.started and each.id != run.id]
+    found = [_find(project, each.id, org_url=each.org_url) for each in later]
+    counts: dict[int, CaseCounts] = {}
+    for each in (case for again in found if again.options.confirms == run.id for case in statistics_of(again).cases):
+        counts[each.number] = each + counts[each.number] if each.number in counts else each
+    return counts
+
+
+def _runs_of(project: Project, run: Run) -> list[CompleteRun]:
+    """Return the complete runs of a run's test, the oldest first."""
+    name, file, runs = name_of(run), file_of_run(project, run.id) or "", _complete_runs(project)
+    known = _same_test(name, {_name(past.id, past.definition) for past in runs if past.id != run.id}, project.root)
+    return [
+        past
+        for past in runs
+        if _name(past.id, past.definition) == known and not _is_other_file(project, past.file, file)
+    ]
 
 
 def open_baseline(project: Project, path: Path) -> Baseline:
@@ -171,14 +204,6 @@ def compare_runs(before: Run, after: Run, *, again: Mapping[int, CaseCounts] | N
         will_confirm=again is not None,
     )
     return confirm(first, again) if again else first
-
-
-def answers_in(runs: Iterable[Run]) -> dict[int, CaseCounts]:
-    """Return the counts of all answers in several runs of a test, by case number."""
-    found: dict[int, CaseCounts] = {}
-    for each in (case for run in runs for case in statistics_of(run).cases):
-        found[each.number] = each + found[each.number] if each.number in found else each
-    return found
 
 
 def save_baseline(path: Path, runs: Iterable[Run], *, root: Path | None = None) -> SavedBaseline:

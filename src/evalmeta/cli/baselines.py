@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from types import MappingProxyType
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 import click
@@ -19,14 +18,14 @@ from evalmeta.report.comparison import comparison_lines
 from evalmeta.report.text import count
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping, Sequence
+    from collections.abc import Iterable, Sequence
     from pathlib import Path
 
     from evalmeta.api.comparisons import Baseline
     from evalmeta.api.finished_runs import FinishedRun
     from evalmeta.cli.options import Command
     from evalmeta.model.run import Run
-    from evalmeta.model.statistics import CaseCounts, Comparison, FailOn
+    from evalmeta.model.statistics import Comparison, FailOn
     from evalmeta.package.project import Project
 
 _COLOURS: Final = {"worse": "red", "better": "green"}
@@ -59,27 +58,22 @@ class Comparator(NamedTuple):
     """A baseline that was opened, and which differences fail.
 
     Attributes:
+        project: the project whose later runs may have asked suspect cases again.
         confirm: how often suspect cases are asked again before they count; None if they are not.
-        again: the new answers to suspect cases, by the id of the first run and the number of the case.
     """
 
     baseline: Baseline
     fail_on: FailOn
     project: Project | None = None
     confirm: int | None = None
-    again: Mapping[str, Mapping[int, CaseCounts]] = MappingProxyType({})
 
     def compare(self, finished: Sequence[FinishedRun]) -> list[tuple[FinishedRun, Comparison | None]]:
         """Return the comparison of each run, None if its test is not in the baseline."""
         return [(each, self._compare(each.run)) for each in finished]
 
     def _compare(self, run: Run) -> Comparison | None:
-        again = None if self.confirm is None else self.again.get(run.id, {})
-        return api.comparisons.compare_with(self.baseline, run, again=again)
-
-    def with_answers(self, run: Run, again: Mapping[int, CaseCounts]) -> Comparator:
-        """Return a comparator that has all new answers to suspect cases of a run."""
-        return self._replace(again={**self.again, run.id: again})
+        again = api.comparisons.new_answers(self.project, run) if self.project else {}
+        return api.comparisons.compare_with(self.baseline, run, again=again if again or self.confirm else None)
 
 
 def baseline_option(command: Command) -> Command:

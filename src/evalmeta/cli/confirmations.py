@@ -11,9 +11,9 @@ from evalmeta.cli.orgs import run_async
 from evalmeta.cli.output import note
 from evalmeta.cli.runs import run_tests
 from evalmeta.engine.confirmation import answers_needed
+from evalmeta.errors import EvalmetaError, Suggestion
 from evalmeta.model.evaluation import CaseList
 from evalmeta.model.registry import type_of_run
-from evalmeta.model.run import Run
 from evalmeta.model.statistics import Standing
 from evalmeta.report.text import count
 
@@ -24,33 +24,47 @@ if TYPE_CHECKING:
     from evalmeta.api.org_targets import Target
     from evalmeta.cli.baselines import Comparator
     from evalmeta.cli.runs import RunRequest, RunsOutcome
+    from evalmeta.model.run import Run
     from evalmeta.package.project import Project
 
 
 def confirm_suspects(
     project: Project, target: Target | None, request: RunRequest, outcome: RunsOutcome, comparator: Comparator
-) -> Comparator:
-    """Ask the suspect cases of finished runs again, as runs of their own, and return a comparator with the answers.
+) -> None:
+    """Ask the suspect cases of finished runs again, as runs of their own that comparisons then find.
 
     Cases that fail most of their `confirm` new answers are asked as often as is needed to show that they broke. What
     cannot be asked is added to the errors of `outcome`.
     """
     for finished, first in comparator.compare(outcome.finished):
         suspects = [each.number for each in first.of(Standing.SUSPECT)] if first else []
-        answers, runs = comparator.confirm or 0, list[Run]()
+        answers = comparator.confirm or 0
         while first and suspects and answers > 0:
-            definition, times = finished.run.definition, count(answers, "more time")
-            note(f"Asking {count(len(suspects), 'suspect case')} of {definition} {times}.")
-            asked = run_async(run_tests(project, target, _request(request, finished.run, suspects, answers)))
-            outcome.errors.extend(asked.errors)
-            if not asked.finished:
-                break
-            runs += [each.run for each in asked.finished]
-            again = api.comparisons.answers_in(runs)
-            comparator = comparator.with_answers(finished.run, again)
+            try:
+                errors = _ask(project, target, _request(request, finished.run, suspects, answers), finished.run)
+            except EvalmetaError as error:
+                errors = [error]
+            if errors:
+                outcome.errors.extend(errors)
+                return
+            again = api.comparisons.new_answers(project, finished.run)
             suspects = [number for number in suspects if number in again and again[number].passes is False]
             answers = answers_needed(first, suspects) - max((again[each].decided for each in suspects), default=0)
-    return comparator
+
+
+def _ask(project: Project, target: Target | None, request: RunRequest, run: Run) -> list[EvalmetaError]:
+    """Ask suspect cases again, and return what went wrong."""
+    cases = request.choice.lists[0][0].numbers or ()
+    times = count(request.options.iterations, "more time")
+    note(f"Asking {count(len(cases), 'suspect case')} of {run.definition} {times}.")
+    asked = run_async(run_tests(project, target, request))
+    if asked.errors:
+        note(
+            Suggestion(
+                "The comparison uses new answers when their runs are complete", "test", "results", "--job-id", run.id
+            )
+        )
+    return asked.errors
 
 
 def _request(request: RunRequest, run: Run, numbers: Sequence[int], iterations: int) -> RunRequest:
@@ -59,7 +73,7 @@ def _request(request: RunRequest, run: Run, numbers: Sequence[int], iterations: 
     files = tuple(_repeated(each) for each in request.files if each.name == run.definition)
     names = () if files else (f"{kind.name}:{run.definition}" if kind else run.definition,)
     choice = CaseChoice(names, ((CaseList("", frozenset(numbers)),),))
-    options = replace(request.options, iterations=iterations, shard=None, seed=None)
+    options = replace(request.options, iterations=iterations, shard=None, seed=None, confirms=run.id)
     return request._replace(choice=choice, options=options, files=files)
 
 

@@ -38,6 +38,8 @@ if TYPE_CHECKING:
 class RunRequest(NamedTuple):
     """What to run: tests in files, or in the org if there are none.
 
+    `will_confirm` says that suspect cases will be chosen and asked again.
+
     `wait` is seconds; None starts runs without waiting for them. `is_quiet` reserves stdout for the report.
     """
 
@@ -46,6 +48,7 @@ class RunRequest(NamedTuple):
     wait: float | None
     is_quiet: bool = False
     files: tuple[FileTest, ...] = ()
+    will_confirm: bool = False
 
 
 class RunsOutcome(NamedTuple):
@@ -123,8 +126,9 @@ async def _choose_tests(connection: Connection, request: RunRequest) -> list[Age
 def _check_choice(connection: Connection, request: RunRequest) -> None:
     """Refuse a choice of cases or an order if the org can only run whole definitions."""
     options = request.options
-    if (request.choice.lists or options.shard or options.seed is not None) and not connection.is_ours:
-        way_out = "Leave out --case, --tag, --failed-from, --shard and --seed."
+    chooses = request.choice.lists or options.shard or request.will_confirm
+    if (chooses or options.seed is not None) and not connection.is_ours:
+        way_out = "Leave out --case, --tag, --failed-from, --shard, --seed and --confirm."
         raise UsageError("a Salesforce org runs whole definitions in its own order", actions=[way_out])
 
 

@@ -163,6 +163,7 @@ class RunOptions:
         seed: shuffles the cases; None keeps the order of the definition.
         cases: the numbers of the cases to run; None runs all.
         shard: the part of the cases to run, such as (2, 5) for the second of five; None runs all.
+        confirms: the run whose suspect cases are asked again; empty for other runs.
         scoring: how results are judged.
     """
 
@@ -178,6 +179,7 @@ class RunOptions:
     seed: int | None = None
     cases: tuple[int, ...] | None = None
     shard: tuple[int, int] | None = None
+    confirms: str = ""
     scoring: Scoring = field(default_factory=Scoring)
 
     @property

@@ -205,7 +205,13 @@ def rescore_run(org: Organization, run: Run, options: RunOptions, *, as_deployed
         )
     first = run.options
     options = replace(
-        options, iterations=first.iterations, cases=first.cases, shard=first.shard, seed=None, max_errors=None
+        options,
+        iterations=first.iterations,
+        cases=first.cases,
+        shard=first.shard,
+        seed=None,
+        max_errors=None,
+        confirms="",
     )
     again = _prepared(org, kind, run.definition, content, options)
     return start_prepared(org, again._replace(answers_of=run.answers_of or run.id), user=user)

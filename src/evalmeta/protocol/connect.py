@@ -376,6 +376,7 @@ _T = TypeVar("_T", bound=str)
 def write_options(options: RunOptions) -> JsonObject:
     """Write run options."""
     scoring = options.scoring
+    confirms = {"confirms": options.confirms} if options.confirms else {}
     return {
         "iterations": options.iterations,
         "minPassRate": options.min_pass_rate,
@@ -389,6 +390,7 @@ def write_options(options: RunOptions) -> JsonObject:
         "seed": options.seed,
         "cases": options.cases,
         "shard": options.shard,
+        **confirms,
         "scoring": {
             "profile": scoring.profile,
             "actions": scoring.actions,
@@ -418,6 +420,7 @@ def read_options(source: JsonObject, *, default: RunOptions = _DEFAULT) -> RunOp
         seed=integer(source, "seed", None),
         cases=_integers(source.get("cases")),
         shard=(shard[0], shard[1]) if shard is not None and len(shard) == _PAIR else None,
+        confirms=text(source, "confirms") or "",
         scoring=_read_scoring(object_at(source, "scoring")),
     )
 

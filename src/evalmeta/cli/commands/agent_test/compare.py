@@ -20,11 +20,11 @@ from evalmeta.report.comparison import comparison_json
 from evalmeta.report.text import count, one_line, percent
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Sequence
 
     from evalmeta.model.json_value import JsonObject
     from evalmeta.model.run import Run
-    from evalmeta.model.statistics import CaseCounts, Comparison, FailOn
+    from evalmeta.model.statistics import Comparison, FailOn
     from evalmeta.package.project import Project
     from evalmeta.store.history import PastRun
 
@@ -32,18 +32,9 @@ if TYPE_CHECKING:
 @click.command()
 @click.argument("runs", nargs=-1, metavar="[RUN [RUN]]")
 @click.option("--baseline", type=FILE, metavar="FILE|RUN", help="Compare with a baseline file instead.")
-@click.option(
-    "--confirmation",
-    "confirmations",
-    multiple=True,
-    metavar="RUN",
-    help="A later run of suspect cases, whose answers decide about them; repeatable.",
-)
 @fail_on_option
 @json_option
-def compare(
-    runs: tuple[str, ...], *, baseline: Path | None, confirmations: tuple[str, ...], fail_on: FailOn, as_json: bool
-) -> int:
+def compare(runs: tuple[str, ...], *, baseline: Path | None, fail_on: FailOn, as_json: bool) -> int:
     """Compare the cases of a run with those of an earlier run.
 
     RUN is a run's id. Two runs are compared in this order. One run is compared with the
@@ -62,17 +53,15 @@ def compare(
     most = 1 if baseline else 2
     if len(runs) > most or not (runs or baseline):
         raise click.UsageError("Give one or two runs, or --baseline and at most one run.")
-    if confirmations and not runs:
-        raise click.UsageError("--confirmation needs the run whose suspect cases were asked again.")
-    for run_id in (*runs, *confirmations):
+    for run_id in runs:
         check_run_id(run_id)
     project = find_project(Path.cwd())
-    again = api.comparisons.answers_in(_loaded(project, each) for each in confirmations) if confirmations else None
     if baseline:
-        found = _with_baseline(project, runs, baseline, again)
+        found = _with_baseline(project, runs, baseline)
     else:
         after = _loaded(project, runs[-1])
         before = _loaded(project, runs[0]) if len(runs) > 1 else api.comparisons.previous_run(project, after)
+        again = api.comparisons.new_answers(project, after) or None
         found = [api.comparisons.compare_runs(before, after, again=again)]
     code = EXIT_EXPECTATION_FAILED if any(each.is_regression(fail_on) for each in found) else EXIT_PASSED
     if as_json:
@@ -82,12 +71,14 @@ def compare(
     return code
 
 
-def _with_baseline(
-    project: Project, runs: Sequence[str], path: Path, again: Mapping[int, CaseCounts] | None
-) -> list[Comparison]:
+def _with_baseline(project: Project, runs: Sequence[str], path: Path) -> list[Comparison]:
     baseline = api.comparisons.open_baseline(project, path)
     chosen = [_loaded(project, each) for each in runs] or api.comparisons.latest_runs(project)
-    compared = [(run, api.comparisons.compare_with(baseline, run, again=again)) for run in chosen]
+    answers = [api.comparisons.new_answers(project, each) or None for each in chosen]
+    compared = [
+        (run, api.comparisons.compare_with(baseline, run, again=again))
+        for run, again in zip(chosen, answers, strict=True)
+    ]
     for run, comparison in compared:
         if comparison is None:
             note(f"{api.comparisons.name_of(run)} is not in {baseline.label}; `evalmeta test baseline` adds it")

@@ -143,7 +143,8 @@ def run(
     choice = selection.choose(project, names, files)
     if choice is None:
         return _report(project, RunsOutcome([], [], []), output, comparator)
-    request = RunRequest(choice, options, wait, is_quiet=not output.is_human, files=files)
+    will_confirm = comparator is not None and comparator.confirm is not None
+    request = RunRequest(choice, options, wait, not output.is_human, files, will_confirm=will_confirm)
     if dry_run:
         planned = run_async(make_plan(project, target, request))
         if not any(each.cases for each in planned):
@@ -154,7 +155,7 @@ def run(
     if not any(outcome):
         _refuse_no_cases(selection, paths, subject)
     if comparator and comparator.confirm:
-        comparator = confirm_suspects(project, target, request, outcome, comparator)
+        confirm_suspects(project, target, request, outcome, comparator)
     return _report(project, outcome, output, comparator)
 
 
