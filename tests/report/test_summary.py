@@ -9,9 +9,10 @@ import report_runs as make
 from evalmeta.engine.statistics import collect
 from evalmeta.model.generated_data import GeneratedData, Tokens
 from evalmeta.model.run import CaseResult, Run, RunOptions, Verdict
+from evalmeta.report import render as render_as
 from evalmeta.report.human import render
 from evalmeta.report.json import render as render_json
-from evalmeta.report.summary import statistics_json, statistics_lines
+from evalmeta.report.summary import case_rates, statistics_json, statistics_lines
 
 REPEATED = RunOptions(iterations=2)
 
@@ -104,3 +105,24 @@ def test_json_knows_cases_of_repeated_runs_alone() -> None:
     repeated = numbers(make.run(case(1, verdict=Verdict.ERROR), options=REPEATED))
     assert repeated["passRateInterval"] is None
     assert [each["passRate"] for each in repeated["cases"]] == [None]
+
+
+def test_every_report_has_the_chances_of_several_answers_and_the_rate_of_each_case() -> None:
+    rated = make.rated(0.7)
+    report = replace(rated, statistics=collect(rated.run.cases, rated.run.options))
+    texts = {name: render_as(name, [report]) for name in ("human", "markdown", "html", "junit")}
+    assert "at least one passes: 100 % (pass@2); all pass: 50 % (pass^2)" in texts["human"]
+    assert "flaky: case 2 (passed 1 of 2)" in texts["human"]
+    assert "| 2 | <code>" in texts["markdown"]
+    assert "| 50 % (1 of 2) |" in texts["markdown"]
+    assert "<dt>pass@2</dt><dd>100 %</dd>" in texts["html"]
+    assert all(f'<span class="dim">{rate}</span>' in texts["html"] for rate in ("100 % (2 of 2)", "50 % (1 of 2)"))
+    for name, value in (("pass-at-2", "1"), ("pass-hat-2", "0.5"), ("pass-rate-of-2", "50 % (1 of 2)")):
+        assert f'<property name="{name}" value="{value}"/>' in texts["junit"]
+    found = statistics_json(report.run, report.statistics)
+    assert found["passAtK"][1] == {"k": 2, "anyPasses": 1.0, "allPass": 0.5, "cases": 2}
+
+
+def test_a_run_of_one_iteration_has_no_rates_of_cases() -> None:
+    run = make.run(case(1))
+    assert list(case_rates(run, collect(run.cases, run.options))) == []

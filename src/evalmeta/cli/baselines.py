@@ -159,10 +159,21 @@ def ask_again(comparison: Comparison, project: Project) -> str:
         return ""
     asked = max((each.again.decided for each in suspects if each.again), default=0)
     number = max(_USUAL_ANSWERS, answers_needed(comparison), 2 * asked)
+    context = click.get_current_context(silent=True)
+    if context and "confirm" in context.params and not context.params.get("extend"):
+        return f"Add --confirm {number} to ask suspect cases again before they count."
+    words = ("--wait", "--baseline", comparison.before, "--confirm", f"{number}")
+    test = _selected(comparison, project)
+    return completed(Suggestion("Ask suspect cases again before they count", "test", "run", *test, *words))
+
+
+def _selected(comparison: Comparison, project: Project) -> tuple[str, ...]:
+    """Return the words of `test run` that select the test of a comparison."""
     place = api.agent_tests.place_of_run(project, comparison.name)
-    test = (shown(place[0]),) if place else ("--api-name", comparison.name)
-    words = ("test", "run", *test, "--wait", "--baseline", comparison.before, "--confirm", f"{number}")
-    return completed(Suggestion("Ask suspect cases again before they count", *words))
+    if place is None:
+        return "--api-name", comparison.name
+    subject = api.comparisons.load_run(project, comparison.after).subject_name
+    return (shown(place[0]), *(("--subject", subject) if ":" in subject else ()))
 
 
 def _why_failed(comparisons: Sequence[Comparison], fail_on: FailOn) -> str:

@@ -27,7 +27,7 @@ from evalmeta.report.report import (
     undecided_reasons,
     verdict_of,
 )
-from evalmeta.report.summary import reasons_text, totals
+from evalmeta.report.summary import case_rates, reasons_text, totals
 from evalmeta.report.text import count, decimal, one_line, percent, seconds, shorten
 
 if TYPE_CHECKING:
@@ -108,6 +108,7 @@ def _template() -> Template:
         "time": _time,
     }
     environment.globals |= {
+        "case_rates": _case_rates,
         "cases": _cases,
         "coverage_text": coverage_text,
         "decision": decision,
@@ -128,6 +129,11 @@ def _template() -> Template:
         "words": VERDICT_WORDS,
     }
     return environment.get_template("run.html.j2")
+
+
+def _case_rates(report: Report) -> dict[int, str]:
+    """Return the pass rate of each case over its iterations, by number."""
+    return {counts.number: rate for counts, rate in case_rates(report.run, report.statistics)}
 
 
 def _cases(report: Report) -> list[_Case]:

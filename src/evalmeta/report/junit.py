@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from collections import Counter
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from evalmeta.model.run import Verdict
 from evalmeta.protocol.json_fields import to_timestamp
 from evalmeta.report.averages import averages_of, case_label, mean_text, missed_averages
 from evalmeta.report.details import case_name, case_text, exchanges, not_passed, why_not_passed
 from evalmeta.report.report import decision, duration, has_passed, undecided_reasons, verdict_of, why_incomplete
-from evalmeta.report.summary import reasons_text
+from evalmeta.report.summary import case_rates, reasons_text
 from evalmeta.report.text import clean, count, decimal, shorten
 from evalmeta.xmlio.writer import node
 from evalmeta.xmlio.writer import render as render_xml
@@ -21,6 +21,9 @@ if TYPE_CHECKING:
     from evalmeta.model.run import CaseResult
     from evalmeta.report.report import Report
     from evalmeta.xmlio.writer import Node
+
+
+_SHOWN_K: Final = 10
 
 
 def render(reports: Sequence[Report]) -> str:
@@ -82,6 +85,11 @@ def _properties(report: Report) -> Iterator[tuple[str, str]]:
     for each in summary.averages:
         mean = f"{mean_text(each)}, over {count(each.count, 'result')}: {each.verdict}"
         yield f"average-{clean(each.name)}-of-{case_label(each)}", mean
+    for estimate in report.statistics.pass_at[:_SHOWN_K] if report.statistics and run.options.iterations > 1 else ():
+        yield f"pass-at-{estimate.k}", f"{estimate.any_passes:g}"
+        yield f"pass-hat-{estimate.k}", f"{estimate.all_pass:g}"
+    for counts, rate in case_rates(run, report.statistics):
+        yield f"pass-rate-of-{counts.number}", rate
     for measure in report.statistics.measures if report.statistics else ():
         yield f"measured-{clean(measure.name)}", f"{decimal(measure.mean)}, over {count(measure.count, 'result')}"
 

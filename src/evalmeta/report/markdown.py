@@ -10,7 +10,7 @@ from evalmeta.model.run import Verdict
 from evalmeta.report.averages import mean_cells, numbered_label, shown_averages
 from evalmeta.report.details import all_utterances, case_text, group_cases, group_name
 from evalmeta.report.report import VERDICT_WORDS, decision, duration, has_passed, location, undecided_reasons
-from evalmeta.report.summary import reasons_text, totals
+from evalmeta.report.summary import case_rates, pass_chances, reasons_text, totals
 from evalmeta.report.text import count, decimal, one_line, percent, seconds
 
 if TYPE_CHECKING:
@@ -28,6 +28,7 @@ _HEAD: Final = (
     "| | definition | cases | passed | failed | errors | undecided | pass rate | judged | took |",
     "|---|---|--:|--:|--:|--:|--:|--:|--:|--:|",
 )
+_SHOWN_RATES: Final = 50
 _SIGNS: Final = {True: "✅", False: "❌"}
 _MEANS: Final = {Verdict.PASS: "✅", Verdict.FAILURE: "❌", Verdict.ERROR: "❌", Verdict.UNDECIDED: "❔"}
 
@@ -74,7 +75,7 @@ def _cells(report: Report) -> Iterator[str]:
 
 def _section(report: Report) -> Iterator[str]:
     yield f"\n### {_code(one_line(report.run.definition))}\n\n{_prose(one_line(decision(report), chars=400))}\n"
-    yield from filter(None, (_averages(report), _measures(report)))
+    yield from filter(None, (_averages(report), _measures(report), _rates(report)))
     for name, reasons in undecided_reasons(report).items():
         yield f"\n- {_code(one_line(name))}: {_prose(reasons_text(reasons))}\n"
     for group in group_cases(report):
@@ -103,6 +104,20 @@ def _averages(report: Report) -> str:
         rows.append(f"| {_MEANS[each.verdict]} | {' | '.join(cells)} |")
     more = f"\nand {count(left_out, 'more average')}\n" if left_out else ""
     return "\n" + "".join(f"{row}\n" for row in rows) + more
+
+
+def _rates(report: Report) -> str:
+    """Return pass@k, and a table of the cases that did not pass in all iterations."""
+    chances = pass_chances(report.statistics) if report.statistics else ""
+    text = f"\n- {_prose(chances)}\n" if chances else ""
+    rates = [(each, rate) for each, rate in case_rates(report.run, report.statistics) if each.failed]
+    if not rates:
+        return text
+    rows = ["| case | | pass rate |", "|--:|---|---|"]
+    rows += [f"| {each.number} | {_code(one_line(each.utterance))} | {rate} |" for each, rate in rates[:_SHOWN_RATES]]
+    left_out = len(rates) - _SHOWN_RATES
+    more = f"\nand {count(left_out, 'more case')}\n" if left_out > 0 else ""
+    return text + "\n" + "".join(f"{row}\n" for row in rows) + more
 
 
 def _measures(report: Report) -> str:

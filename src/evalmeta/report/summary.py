@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
     from evalmeta.model.json_value import JsonObject, JsonValue
     from evalmeta.model.run import Run, Summary
-    from evalmeta.model.statistics import Interval, Measure, RunStatistics
+    from evalmeta.model.statistics import CaseCounts, Interval, Measure, RunStatistics
     from evalmeta.report.report import Report
 
 
@@ -124,12 +124,8 @@ def statistics_lines(run: Run, statistics: RunStatistics) -> Iterator[str]:
     if repeated and statistics.interval is not None:
         low, high = map(percent, statistics.interval)
         yield f"95 % confidence interval of the pass rate: {low} to {high}"
-    if repeated and len(statistics.pass_at) > 1:
-        last = statistics.pass_at[-1]
-        yield (
-            f"of {last.k:,} answers to a case, at least one passes: {percent(last.any_passes)} (pass@{last.k}); "
-            f"all pass: {percent(last.all_pass)} (pass^{last.k})"
-        )
+    if chances := pass_chances(statistics):
+        yield chances
     if flaky := statistics.flaky:
         cases = [f"{each.number} (passed {each.passed:,} of {each.decided:,})" for each in flaky]
         yield f"flaky: {'case' if len(flaky) == 1 else 'cases'} {and_more(cases, _SHOWN_CASES)}"
@@ -140,6 +136,26 @@ def statistics_lines(run: Run, statistics: RunStatistics) -> Iterator[str]:
         answers, reported = statistics.answers, statistics.told_tokens
         partly = "" if reported == answers else f", reported by {reported:,} of {count(answers, 'answer')}"
         yield f"tokens: {_known(statistics.tokens.input)} in, {_known(statistics.tokens.output)} out{partly}"
+
+
+def pass_chances(statistics: RunStatistics) -> str:
+    """Return pass@k and pass^k for the largest k; empty if no case was decided in several iterations."""
+    if len(statistics.pass_at) <= 1:
+        return ""
+    last = statistics.pass_at[-1]
+    return (
+        f"of {last.k:,} answers to a case, at least one passes: {percent(last.any_passes)} (pass@{last.k}); "
+        f"all pass: {percent(last.all_pass)} (pass^{last.k})"
+    )
+
+
+def case_rates(run: Run, statistics: RunStatistics | None) -> Iterator[tuple[CaseCounts, str]]:
+    """Yield each case with its pass rate over the iterations, such as `60 % (3 of 5)`, unless it counts by its mean."""
+    if statistics is None or run.options.iterations == 1:
+        return
+    for each in statistics.cases:
+        if each.pass_rate is not None and not each.is_averaged:
+            yield each, f"{percent(each.pass_rate)} ({each.passed:,} of {each.decided:,})"
 
 
 def totals(reports: Sequence[Report]) -> str:
