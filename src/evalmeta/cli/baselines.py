@@ -169,7 +169,7 @@ def ask_again(comparison: Comparison, project: Project) -> str:
 
 def _selected(comparison: Comparison, project: Project) -> tuple[str, ...]:
     """Return the words of `test run` that select the test of a comparison."""
-    place = api.agent_tests.place_of_run(project, comparison.name)
+    place = api.agent_tests.place_of_run(project, comparison.after)
     if place is None:
         return "--api-name", comparison.name
     subject = api.comparisons.load_run(project, comparison.after).subject_name
