@@ -137,6 +137,7 @@ def test_a_run_asks_what_was_deployed_when_it_was_started(project: Project) -> N
         RunOptions(iterations=10**15),
         RunOptions(concurrency=limits.MAX_CONCURRENCY + 1),
         RunOptions(min_pass_rate=1.5),
+        RunOptions(min_decided=1.5),
         RunOptions(case_timeout=-1),
         RunOptions(seed=2**63),
         RunOptions(max_errors=0),

@@ -33,3 +33,8 @@ def test_averaged_results_are_read_back_unchanged() -> None:
     case = CaseResult(3, 1, "Where is it?", Verdict.FAILURE, 1.0, 2.0, (judged,))
     assert decode_case(encode_case(case)) == case
     assert read_case(write_case(case)).results == (judged,)
+
+
+def test_runs_that_were_stored_before_actions_could_be_unknown_took_none() -> None:
+    body = b'[3,1,"Where is it?","PASS",1.0,2.0,[],["Here.",null,[],null,null,null,null],null]'
+    assert decode_case(body).generated == GeneratedData("Here.", actions=())
