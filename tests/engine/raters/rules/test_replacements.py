@@ -51,6 +51,7 @@ def test_a_fact_in_another_notation_never_fails(fact: Restated, frame: tuple[str
         ("How long?", "It takes less than 5 days.", "It takes less than 7 days."),
         ("When do I see Dr. Ann Hill?", "Dr. Ann Hill sees you at 9.", "You see Dr. Ann Park at 9."),
         ("Is it open on Friday?", "It is open on Friday.", "It is open on Sat."),
+        ("Is table 4 free at 7 pm?", "Table 4 is free at 7 pm.", "At 8 pm table 4 is free."),
         ("Summary of order 10045", "The agent explains the status of order 10045", "Order 10046 was sent."),
     ],
 )

@@ -29,6 +29,7 @@ if TYPE_CHECKING:
 
 
 _REACH: Final = 80
+_NEARLY: Final = 0.8
 # Bounds of the search in long texts.
 _MAX_WORDS: Final = 20
 _MAX_PLACES: Final = 8
@@ -98,10 +99,12 @@ def replaced_facts(texts: Texts) -> tuple[list[Fact], list[Fact]]:
     own, others = _fact_places(texts.expected, missing), _fact_places(texts.actual, extra)
     new = frozenset(fact for fact in (*missing, *extra) if not is_met(fact, asked))
 
+    is_same_sentence = _are_alike_but_facts(texts.expected, texts.actual)
+
     def is_replaced(fact: Fact, other: Fact) -> bool:
         if not are_comparable(fact, other):
             return False
-        if other in new and (fact in new or are_alike(fact, other)):
+        if other in new and (fact in new or is_same_sentence or are_alike(fact, other)):
             return True
         crosses = fact.kind not in _TEMPORAL and not (fact.unit and fact.unit.base)
         return _in_same_place(own[fact], others[other], crosses=crosses)
@@ -110,6 +113,17 @@ def replaced_facts(texts: Texts) -> tuple[list[Fact], list[Fact]]:
     replaced = {fact for fact, _ in pairs}
     replacing = {other for _, other in pairs}
     return [fact for fact in missing if fact in replaced], [other for other in extra if other in replacing]
+
+
+def _are_alike_but_facts(expected: str, actual: str) -> bool:
+    """Say whether two texts have nearly the same important words, in any order, and no negation."""
+    if negations(actual):
+        return False
+    own, others = (
+        frozenset(common_word(word) for word in find_words(text) if is_content(word) and word.isalpha()) - _NO_PLACE
+        for text in (expected, actual)
+    )
+    return bool(own) and len(own & others) >= _NEARLY * max(len(own), len(others))
 
 
 def _denied_facts(text: str) -> frozenset[Fact]:
