@@ -130,3 +130,8 @@ def test_the_extra_is_named_where_it_is_missing(monkeypatch: pytest.MonkeyPatch)
     with pytest.raises(SettingsError, match="which is not installed") as caught:
         bind_llm(LlmRater(adapter="llm", model="openai:gpt-4.1-mini"), root=Path())
     assert "pip install 'evalmeta[llm]'" in caught.value.actions[0]
+
+
+def test_a_judgement_that_repeats_the_key_is_shown_without_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    with model_serving(judging(4, reason=f"The key is {KEY}.")) as server:
+        assert rate(server, monkeypatch).explanation == "The key is [secret]."

@@ -633,3 +633,12 @@ def test_the_verdict_is_that_of_most_samples(ratings: list[int]) -> None:
     passed = sum(rating >= 3 for rating in ratings)
     expected = Verdict.PASS if passed > len(ratings) - passed else Verdict.FAILURE
     assert rate_replies([json.dumps(judgement(rating)) for rating in ratings]).verdict is expected
+
+
+def test_a_judgement_that_repeats_the_key_is_shown_and_cached_without_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("JUDGE_KEY", KEY)
+    kept = Kept()
+    with model_serving(judging(4, reason=f"The key is {KEY}.")) as server:
+        rating = rate(server, api_key_env="JUDGE_KEY", kept=kept)
+    assert rating.explanation == "The key is [secret]."
+    assert KEY not in str(kept)

@@ -82,10 +82,14 @@ class JudgeModel(Protocol):
 
 
 def without_keys(text: str, key: str = "") -> str:
-    """Return the beginning of a model's or a provider's text without keys, because it can quote the key it received."""
+    """Return the beginning of a model's or a provider's text without anything that looks like a secret."""
+    return redacted(hide_keys(text, key))[: limits.MAX_ERROR_CHARS // 2]
+
+
+def hide_keys(text: str, key: str = "") -> str:
+    """Return a text without this key and those of the environment, because a provider can quote the key it received."""
     keys = {key, *(value for name, value in os.environ.items() if name.endswith(_KEY_SUFFIXES))}
-    text = redacted(redacted_bytes(text.encode(errors="replace"), keys).decode(errors="replace"))
-    return text[: limits.MAX_ERROR_CHARS // 2]
+    return redacted_bytes(text.encode(errors="replace"), keys).decode(errors="replace")
 
 
 def refusal(model: str, words: str) -> RaterError:

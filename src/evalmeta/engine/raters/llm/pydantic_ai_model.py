@@ -12,7 +12,7 @@ from pydantic_ai.models import Model, ModelRequestParameters, infer_model
 from pydantic_ai.output import OutputObjectDefinition
 from pydantic_ai.providers import infer_provider, infer_provider_class
 
-from evalmeta.engine.raters.llm.providers import RETRIED_STATUSES, ModelReply, refusal, without_keys
+from evalmeta.engine.raters.llm.providers import RETRIED_STATUSES, ModelReply, hide_keys, refusal, without_keys
 from evalmeta.errors import SettingsError, SubjectBusy, SubjectError, SubjectUnreachable
 
 if TYPE_CHECKING:
@@ -73,7 +73,8 @@ class ProviderModel:
             details = response.provider_details or {}
             raise refusal(self._name, str(details.get("refusal") or "its content filter blocked the request"))
         usage = response.usage
-        return ModelReply(response.text or "", response.finish_reason or "", usage.input_tokens, usage.output_tokens)
+        text = hide_keys(response.text or "")
+        return ModelReply(text, response.finish_reason or "", usage.input_tokens, usage.output_tokens)
 
     async def close(self) -> None:
         """Close its connections, as pydantic-ai does at the end of a context."""
