@@ -367,7 +367,7 @@ def test_no_repr_and_no_traceback_with_locals_shows_a_secret() -> None:
 def test_an_unexpected_error_is_reported_and_logged_without_secrets(
     machine: Machine, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
 ) -> None:
-    def broken(_: object) -> None:
+    def broken(*_: object, **__: object) -> None:
         raise ValueError(f"Authorization: Bearer {TOKEN}")
 
     monkeypatch.setattr(files, "validate", broken)
