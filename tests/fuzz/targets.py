@@ -209,7 +209,7 @@ _REFERENCES = (
 _RESULTS = (
     *(orjson.dumps(write_run(_RUN, escape=escape)) for escape in (True, False)),
     orjson.dumps({"status": 0, "result": {"status": "COMPLETED", "testCases": [{"generatedData": {"outcome": "x"}}]}}),
-    orjson.dumps({"testCases": [{"generatedData": {"invokedActions": invoked_actions(_ANSWER)}}]}),
+    orjson.dumps({"testCases": [{"generatedData": {"invokedActions": invoked_actions(_ANSWER.actions or ())}}]}),
 )
 _REQUESTS = (
     b'{"aiEvaluationDefinitionName": "D", "runOptions": {"iterations": 2, "minPassRate": 0.5, "undecided": "fail"}}',
