@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from evalmeta import evaluate
-from evalmeta.api.discovery import find_tests
+from evalmeta.api.discovery import find_tests, source_note
 from evalmeta.api.files import format_files, validate
 from evalmeta.errors import FormatError, NotFound
 from formats.test_discovery import FOREIGN
@@ -96,6 +96,30 @@ def test_a_definition_and_the_file_that_it_was_made_from_run_once(
     assert [*find_tests([Path()]).sources] == [Path(path)]
     assert found(str(Path(path).parent)) == [path]
     assert len(found(".", path)) == 2
+
+
+@pytest.mark.usefixtures("project")
+@pytest.mark.parametrize(
+    ("content", "differs"),
+    [
+        (SPEC, False),
+        (SPEC.replace("Where is", "Where  is"), False),
+        (SPEC.replace("Topic: Orders", "Topic: Returns"), True),
+    ],
+)
+def test_a_definition_that_differs_from_its_spec_is_reported(
+    write: Callable[..., Path], content: str, *, differs: bool
+) -> None:
+    write("specs/desk.yaml", content, name="Order Desk Test", subject="Desk")
+    [pair] = find_tests([Path()]).sources.items()
+    assert ("but their test cases differ. Update the definition" in source_note(*pair)) is differs
+
+
+def test_a_table_that_differs_from_its_definition_is_reported(write: Callable[..., Path]) -> None:
+    definition = write("A.aiEvaluationDefinition", DEFINITION, name="A")
+    same = write("a.csv", TABLE)
+    assert "differ" not in source_note(same, definition)
+    assert "differ" in source_note(write("a.csv", TABLE + "One more?,Orders\n"), definition)
 
 
 @pytest.mark.usefixtures("project")

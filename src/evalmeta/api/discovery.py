@@ -11,7 +11,9 @@ from evalmeta.errors import EvalmetaError, FormatError, NotFound, ProjectError
 from evalmeta.formats.discovery import SPEC_NAMES, TABLE_NAMES, is_test
 from evalmeta.formats.document import Reading, read_bytes, reading_of
 from evalmeta.formats.files import format_of, looks_like_evaluation, read_document
+from evalmeta.formats.testing_center_csv import read_testing_center_csv
 from evalmeta.formats.testspec import read_testspec
+from evalmeta.model.difference import compare
 from evalmeta.model.problem import Location, Problem, Severity
 from evalmeta.package.files import parse_file_name, shown
 from evalmeta.package.folders import files_below
@@ -146,8 +148,28 @@ def sources_of(tests: Iterable[Path], *, searched: Iterable[Path]) -> dict[Path,
 
 
 def source_note(source: Path, definition: Path) -> str:
-    """Return why a spec or table is not run."""
-    return f"{shown(source)} is not run: {shown(definition)} is its definition. To run it, name the file."
+    """Return why a spec or table is not run, and whether its test cases differ from those of its definition."""
+    why = f"{shown(source)} is not run: {shown(definition)} is its definition"
+    if _differ(source, definition):
+        return f"{why}, but their test cases differ. Update the definition, or name the file to run it."
+    return f"{why}. To run it, name the file."
+
+
+def _differ(source: Path, definition: Path) -> bool:
+    """Return whether test cases differ in more than blanks and what sf numbers itself."""
+    made, label = _read_definition(definition), source.name
+    if made is None:
+        return False
+    data = read_bytes(source, limits.MAX_SPEC_BYTES)
+    try:
+        if source.suffix in TABLE_NAMES:
+            given = read_testing_center_csv(data, label=label, name=made.name, subject_name=made.subject_name)
+        else:
+            given = read_testspec(data, label=label)
+    except FormatError:
+        return False
+    changes = (each for each in compare(given, made) if each.case is not None and each.what[-1:] != ("index",))
+    return any("".join((each.before or "").split()) != "".join((each.after or "").split()) for each in changes)
 
 
 def _names_of_definition(path: Path) -> Iterator[tuple[str, str]]:

@@ -38,9 +38,10 @@ def validate(
 ) -> int:
     """Check definitions and manifests without an org.
 
-    PATH is a definition, a package.xml, destructive changes or a folder to search. By
-    default, the project's definitions and manifests are checked. --manifest checks the
-    manifest and what it names. The exit code is 1 if there are errors.
+    PATH is a definition, a test in another format, a package.xml, destructive changes or a
+    folder to search. By default, the project's definitions, test specs (YAML), tables (CSV)
+    and manifests are checked. --manifest checks the manifest and what it names. The exit
+    code is 1 if there are errors.
 
     \b
     evalmeta validate
