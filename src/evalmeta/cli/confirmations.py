@@ -70,7 +70,7 @@ def _ask(project: Project, target: Target | None, request: RunRequest, run: Run)
 def _request(request: RunRequest, run: Run, numbers: Sequence[int], iterations: int) -> RunRequest:
     """Return a request that asks some cases of a run again, with the same options."""
     kind = type_of_run(run.id)
-    files = tuple(_repeated(each) for each in request.files if each.name == run.definition)
+    files = tuple(_repeated(each) for each in request.files if (each.type, each.name) == (kind, run.definition))
     names = () if files else (f"{kind.name}:{run.definition}" if kind else run.definition,)
     choice = CaseChoice(names, ((CaseList("", frozenset(numbers)),),))
     options = replace(request.options, iterations=iterations, shard=None, seed=None, confirms=run.id)

@@ -15,6 +15,7 @@ from evalmeta.cli.orgs import connected, print_target, run_async
 from evalmeta.cli.output import note
 from evalmeta.cli.runs import RunsOutcome, detach_runs, finish_run, print_started, run_progress, with_total_wait
 from evalmeta.errors import NotFound, Suggestion, UsageError, WaitRanOut
+from evalmeta.package.files import shown
 from evalmeta.package.project import find_project
 from evalmeta.report.comparison import difference_lines
 from evalmeta.report.text import seconds
@@ -78,7 +79,7 @@ async def _resume(run: EarlierRun, target: Target | None, *, wait: float | None,
             seen = await org.fetch(started)
             if seen.run.status.is_over:
                 if wait is not None:
-                    _note_missing_results(seen.run)
+                    _note_missing_results(run.project, seen.run)
                 return seen
             if wait is None:
                 age = seconds(max(0, round(time.time() - seen.run.started)))
@@ -159,9 +160,18 @@ async def _org_of(run: EarlierRun, target: Target | None, *, detached: bool = Fa
         raise NotFound(str(error), actions=[*error.actions, way_out]) from None
 
 
-def _note_missing_results(run: Run) -> None:
+def _note_missing_results(project: Project, run: Run) -> None:
     missing = run.total - len(run.cases)
     if missing > 0:
         note(f"Run {run.id} is over and cannot be resumed; {missing:,} of its {run.total:,} case results are missing.")
-        note(Suggestion("Start a new one", "test", "run", "--api-name", run.definition))
-        note(Suggestion("Or run only what failed or ended in an error", "test", "run", "--failed-from", run.id))
+        file = _file_words(project, run)
+        note(Suggestion("Start a new one", "test", "run", *(file or ("--api-name", run.definition))))
+        note(Suggestion("Or run only what failed or ended in an error", "test", "run", *file, "--failed-from", run.id))
+
+
+def _file_words(project: Project, run: Run) -> tuple[str, ...]:
+    """Return the file of a run, and its agent if the project does not bind it; nothing for deployed definitions."""
+    place = api.agent_tests.place_of_run(project, run.id)
+    if place is None:
+        return ()
+    return (shown(place[0]), *(("--subject", run.subject_name) if ":" in run.subject_name else ()))
