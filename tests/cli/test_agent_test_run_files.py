@@ -541,3 +541,18 @@ def test_a_spec_beside_its_definition_is_named_and_not_run(evalmeta: Program, fo
     planned = evalmeta("test", "run", ".", *SUBJECT, "--dry-run")
     assert "orders.yaml is not run: Orders.aiEvaluationDefinition is its definition" in planned.err
     assert "Would ask 1 case:" in planned.out
+
+
+@pytest.mark.parametrize("file", ["orders.yaml", "Desk.aiEvaluationDefinition-meta.xml"])
+def test_suspect_cases_of_a_file_are_asked_again(evalmeta: Program, folder: Path, file: str) -> None:
+    (folder / file).write_text({"orders.yaml": SPEC.format(topic="Orders")}.get(file) or DEFINITION)
+    (folder / "desk.py").write_text(AGENT.replace("Orders", "Orders" if file == "orders.yaml" else "Returns"))
+    evalmeta("test", "run", file, *SUBJECT, "--wait")
+    evalmeta("test", "baseline", "-o", "b.json")
+    (folder / "desk.py").write_text(AGENT.replace("Orders", "Nothing"))
+    first = evalmeta("test", "run", file, *SUBJECT, "--wait", "--baseline", "b.json")
+    assert (first.code, "Add --confirm 8 to ask suspect cases again before they count." in first.out) == (0, True)
+    command = f"evalmeta test run {file} --subject desk:answer --wait --baseline b.json --confirm 8"
+    assert command in evalmeta("test", "compare", "--baseline", "b.json").out
+    confirmed = evalmeta("test", "run", file, *SUBJECT, "--wait", "--baseline", "b.json", "--confirm", "8")
+    assert (confirmed.code, "1/1 -> 0/1, again 0/8" in confirmed.out) == (100, True)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
@@ -14,7 +15,6 @@ from org.parts import asked, definition, make_project
 
 if TYPE_CHECKING:
     from collections.abc import Callable
-    from pathlib import Path
 
     from cli.conftest import Outcome
     from evalmeta.package.project import Project
@@ -207,13 +207,22 @@ def test_a_run_with_too_many_errors_stops_with_suggestions(evalmeta: Program, pr
 
 
 @pytest.mark.parametrize(
-    "said", [["--case", "1"], ["--tag", "smoke"], ["--shard", "1/2"], ["--seed", "1"], ["--case", "1", "--dry-run"]]
+    "said",
+    [
+        ["--case", "1"],
+        ["--tag", "smoke"],
+        ["--shard", "1/2"],
+        ["--seed", "1"],
+        ["--case", "1", "--dry-run"],
+        ["--baseline", "b.json", "--confirm", "3"],
+    ],
 )
 @pytest.mark.usefixtures("project")
 def test_a_salesforce_org_runs_whole_definitions(evalmeta: Program, said: list[str]) -> None:
+    Path("b.json").write_text('{"evalmeta": "baseline", "version": 1, "tests": {}}')
     with salesforce([Scene("COMPLETED", done(case(1)))]) as org:
         user_logins().save(Login("me@dev.example", org.url, alias="dev"), Secrets("token"))
         ran = evalmeta("test", "run", "-o", "dev", "-n", "Orders", "--wait", *said)
     assert (ran.code, org.starts) == (2, [])
     assert "a Salesforce org runs whole definitions in its own order" in ran.err
-    assert "Leave out --case, --tag, --failed-from, --shard and --seed." in ran.err
+    assert "Leave out --case, --tag, --failed-from, --shard, --seed and --confirm." in ran.err
