@@ -101,7 +101,7 @@ def test_an_unbound_agent_is_reported(evalmeta: Program) -> None:
     assert done.code == 2
     assert "no adapter is bound to the agent 'Order_Desk'" in done.err
     assert "[subjects.Order_Desk]" in done.err
-    assert "Or name the agent under test" in done.err
+    assert "Name the agent under test" in done.err
 
 
 def test_a_recorded_conversation_is_never_compared_with_itself(evalmeta: Program, folder: Path) -> None:

@@ -177,7 +177,7 @@ def _unbound(label: str, name: str, bound: tuple[str, ...], document: Document, 
             f"{found}, which --subject names", problems=document.notes, actions=[first, found.actions[-1]]
         )
     agents = " or ".join(("my_agent:answer", *bound[:_SHOWN_AGENTS]))
-    other = f"Or name the agent under test, a Python function or a name in {SETTINGS_FILE}: --subject {agents}"
+    other = f"Name the agent under test, a Python function or a name in {SETTINGS_FILE}: --subject {agents}"
     message = str(found) if name else f"{label} does not name an agent"
     if document.why_asked:
         message = f"{message}, and {document.why_asked}"
