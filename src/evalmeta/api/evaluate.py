@@ -21,6 +21,7 @@ from evalmeta.engine.event_loop import run_to_end
 from evalmeta.engine.interfaces import MemoryJournal
 from evalmeta.engine.plan import select_cases
 from evalmeta.engine.runner import execute
+from evalmeta.engine.scheduler import Scheduler
 from evalmeta.engine.scorers.functions import functions_of
 from evalmeta.engine.scorers.registry import make_scorers
 from evalmeta.engine.statistics import SummaryCounter
@@ -41,6 +42,7 @@ if TYPE_CHECKING:
 
     from evalmeta.api.evaluate_inputs import LoadedEvaluation
     from evalmeta.engine.interfaces import Journal, Scorer, Subject
+    from evalmeta.engine.scheduler import Places
     from evalmeta.model.definition import Definition
     from evalmeta.model.evaluation import Case, Evaluation
     from evalmeta.model.run import CaseResult
@@ -81,8 +83,8 @@ def evaluate(
     Args:
         what: A definition, the path of a definition or of a test in another format, an `Evaluation`, or
             cases, which may come from an iterator of any length. A list of definitions, evaluations and paths
-            is run one after the other, where a folder stands for all tests in it; it returns `FinishedRuns`,
-            a tuple.
+            shares the concurrency and the rate of each agent; a folder stands for all tests in it. It returns
+            `FinishedRuns`, a tuple in the order of the list.
         subject: The agent: a function or an object with `open`, as for the adapter `python`; a table of
             settings such as `{"adapter": "http", "url": ...}`; or an `engine.interfaces.Subject`. None uses the
             agent that the project's `evalmeta.toml` binds to the definition's `subjectName`, or else the
@@ -147,8 +149,11 @@ async def evaluate_async(  # noqa: PLR0913 - as documented
         bindings = Bindings(stack, subject, rater, Ratings(database) if database else None)
         tasks = _bind_all(loaded, options, bindings)
         _check_iterators(tasks, has_journal=database is not None)
+        scheduler = Scheduler()
         finished = FinishedRuns(
-            [await _run(each, database, on_results, resume=resume, keep_results=keep_results) for each in tasks]
+            await _all(
+                _run(each, database, on_results, scheduler, resume=resume, keep_results=keep_results) for each in tasks
+            )
         )
     return finished if is_list(what) else finished[0]
 
@@ -161,6 +166,18 @@ def check_evaluation(loaded: LoadedEvaluation, subject: object = None, *, option
             _bind_all([loaded], options, Bindings(stack, subject, None, None))
 
     run_to_end(check())
+
+
+async def _all(runs: Iterable[Coroutine[None, None, FinishedRun]]) -> list[FinishedRun]:
+    """Run them at the same time; the first exception stops the others, which keep their finished results."""
+    tasks = [asyncio.ensure_future(each) for each in runs]
+    try:
+        return await asyncio.gather(*tasks)
+    except BaseException:
+        for each in tasks:
+            each.cancel()
+        await asyncio.wait(tasks)
+        raise
 
 
 class _Task(NamedTuple):
@@ -208,7 +225,27 @@ def _tried(bind: Callable[[], _Bound]) -> _Bound | EvalmetaError:
 
 
 async def _run(
-    task: _Task, database: Database | None, on_results: OnResults | None, *, resume: bool, keep_results: bool
+    task: _Task,
+    database: Database | None,
+    on_results: OnResults | None,
+    scheduler: Scheduler,
+    *,
+    resume: bool,
+    keep_results: bool,
+) -> FinishedRun:
+    pool = scheduler.pool(task.loaded.evaluation.subject_name, task.options)
+    async with pool.open_run() as places:
+        return await _run_in(places, task, database, on_results, resume=resume, keep_results=keep_results)
+
+
+async def _run_in(
+    places: Places,
+    task: _Task,
+    database: Database | None,
+    on_results: OnResults | None,
+    *,
+    resume: bool,
+    keep_results: bool,
 ) -> FinishedRun:
     evaluation, counter, error = task.loaded.evaluation, SummaryCounter(task.options), None
 
@@ -233,6 +270,7 @@ async def _run(
                     options=task.options,
                     on_results=count,
                     scorers=task.scorers,
+                    places=places,
                 )
                 record.complete()
             except TooManyErrors as stopped:

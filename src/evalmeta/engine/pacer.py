@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import time
 from collections import deque
 from typing import TYPE_CHECKING
 
@@ -33,6 +32,15 @@ class Pacer:
         # While nothing is limited, callers need not call `enter`.
         self.is_free = not rate
 
+    def include(self, *, rate: float | None, concurrency: int) -> None:
+        """Adapt to another run of the agent: the lowest rate and the highest concurrency apply."""
+        if rate:
+            self._interval = max(self._interval, 1 / rate)
+            self.is_free = False
+        if concurrency > self._max_window:
+            self._window += concurrency - self._max_window
+            self._max_window = concurrency
+
     async def enter(self, *, is_utterance: bool = True) -> None:
         """Wait until a request may be sent; `leave` must follow. The rate only limits utterances."""
         if self._active < int(self._window):
@@ -58,7 +66,7 @@ class Pacer:
 
     def back_off(self, busy: SubjectBusy, *, attempt: int) -> None:
         """Note that the agent is busy: no request is sent for as long as it asks, or for a growing pause."""
-        now = time.monotonic()
+        now = asyncio.get_running_loop().time()
         if now >= self._not_before:
             # Requests that were sent at the same time and fail together count once.
             self._window = max(1.0, self._window / 2)
@@ -87,12 +95,12 @@ class Pacer:
 
     async def _wait_for_slot(self, interval: float) -> None:
         while True:
-            now = time.monotonic()
+            now = asyncio.get_running_loop().time()
             ready = max(now, self._not_before)
             if interval:
                 ready = max(ready, self._next_slot)
                 self._next_slot = ready + interval
             if ready > now:
                 await asyncio.sleep(ready - now)
-            if self._not_before <= time.monotonic():
+            if self._not_before <= asyncio.get_running_loop().time():
                 return

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING
 
 from evalmeta import limits
 from evalmeta.engine.case_run import CasePolicy, close, rescore_case, run_case
-from evalmeta.engine.pacer import Pacer
 from evalmeta.engine.plan import work_items
+from evalmeta.engine.scheduler import Places, Pool
 from evalmeta.engine.scorers.registry import SCORERS
 from evalmeta.errors import TooManyErrors
 from evalmeta.model.run import Verdict
@@ -34,21 +34,23 @@ async def execute(
     options: RunOptions,
     on_results: OnResults | None = None,
     scorers: Mapping[str, Scorer] = SCORERS,
+    places: Places | None = None,
 ) -> None:
     """Run every case that the journal does not hold yet, and close the subject.
 
     Errors of a subject or a scorer become results. A cancelled run commits its finished results, closes sessions and
     subject within `SHUTDOWN_SECONDS`, and raises CancelledError. `on_results` is called with results after the journal
-    has committed them, in the order they finished.
+    has committed them, in the order they finished. `places` is the run's part of the pool that it shares with other
+    runs of the agent; None makes a pool for this run alone.
 
     Raises:
         TooManyErrors: `options.max_errors` cases ended in errors; the finished results are kept.
         Exception: an exception of the journal or of `on_results`; it stops the run.
     """
-    pacer = Pacer(rate=options.rate_limit, concurrency=options.concurrency)
-    policy = CasePolicy(scorers, seconds=options.case_timeout, retries=options.retries, pacer=pacer)
+    places = places or Places(Pool(options))
+    policy = CasePolicy(scorers, seconds=options.case_timeout, retries=options.retries, pacer=places.pacer)
     try:
-        await _run(evaluation, lambda item: run_case(item, subject, policy), journal, options, on_results)
+        await _run(evaluation, lambda item: run_case(item, subject, policy), journal, options, on_results, places)
     finally:
         await close(subject)
 
@@ -61,6 +63,7 @@ async def rescore(
     options: RunOptions,
     on_results: OnResults | None = None,
     scorers: Mapping[str, Scorer] = SCORERS,
+    places: Places | None = None,
 ) -> None:
     """Score recorded answers again, as `execute` scores new ones, without calling an agent.
 
@@ -71,50 +74,77 @@ async def rescore(
         recorded = answers(item.iteration, item.case.number)
         return await rescore_case(item, recorded, scorers, seconds=options.case_timeout)
 
-    await _run(evaluation, work, journal, options, on_results)
+    await _run(evaluation, work, journal, options, on_results, places or Places(Pool(options)))
 
 
 async def _run(
-    evaluation: Evaluation, work: _Work, journal: Journal, options: RunOptions, on_results: OnResults | None
+    evaluation: Evaluation,
+    work: _Work,
+    journal: Journal,
+    options: RunOptions,
+    on_results: OnResults | None,
+    places: Places,
 ) -> None:
     writer = _ResultWriter(journal, on_results, max_errors=options.max_errors)
-    items, yielding = work_items(evaluation, options, journal.finished()), _CooperativeYield()
-    workers = [asyncio.ensure_future(_work(items, work, writer, yielding)) for _ in range(max(1, options.concurrency))]
-    all_work = asyncio.gather(*workers)
-    ends: list[asyncio.Future[list[None]] | asyncio.Future[None]] = [all_work, writer.stop]
+    crew = _Crew(work_items(evaluation, options, journal.finished()), work, writer, places)
+    places.request(max(1, options.concurrency), crew.start_worker)
     try:
-        await asyncio.wait(ends, return_when=asyncio.FIRST_COMPLETED)
+        await asyncio.wait((crew.done, writer.stop), return_when=asyncio.FIRST_COMPLETED)
     finally:
+        places.withdraw()
         try:
-            await _stop(all_work, workers)
+            await crew.stop()
         finally:
             writer.commit()
             writer.stop.cancel()
             if writer.failure is not None:
                 raise writer.failure
-    all_work.result()
 
 
-async def _work(items: Iterator[WorkItem], work: _Work, writer: _ResultWriter, yielding: _CooperativeYield) -> None:
-    for item in items:
-        writer.add(await work(item))
-        if yielding.is_due():
-            await yielding.wait()
-        if writer.failure is not None:
-            return
+class _Crew:
+    """The workers of one run; each keeps its place in the pool until no case is left, and then all are `done`."""
 
+    def __init__(self, items: Iterator[WorkItem], work: _Work, writer: _ResultWriter, places: Places) -> None:
+        self._items = items
+        self._work = work
+        self._writer = writer
+        self._places = places
+        self._yielding = _CooperativeYield()
+        self._workers: set[asyncio.Task[None]] = set()
+        self.done: asyncio.Future[None] = asyncio.get_running_loop().create_future()
 
-async def _stop(all_work: asyncio.Future[list[None]], workers: Sequence[asyncio.Future[None]]) -> None:
-    """Cancel the workers that still run: an exception of one worker does not cancel the others."""
-    busy = [worker for worker in workers if not worker.done()]
-    if not busy:
-        return
-    # Retrieve the exception, because asyncio would log it as never retrieved.
-    all_work.add_done_callback(lambda done: done.cancelled() or done.exception())
-    for worker in busy:
-        worker.cancel()
-    # Sessions may use half of the time to close; a worker that does not stop is abandoned.
-    await asyncio.wait(busy, timeout=limits.SHUTDOWN_SECONDS / 2)
+    def start_worker(self) -> None:
+        """Start a worker, which has a place in the pool."""
+        worker = asyncio.get_running_loop().create_task(self._run_cases())
+        self._workers.add(worker)
+        worker.add_done_callback(self._end_worker)
+
+    async def stop(self) -> None:
+        """Cancel the workers that still run."""
+        for worker in self._workers:
+            worker.cancel()
+        if self._workers:
+            # Sessions may use half of the time to close; a worker that does not stop is abandoned.
+            await asyncio.wait(self._workers, timeout=limits.SHUTDOWN_SECONDS / 2)
+
+    async def _run_cases(self) -> None:
+        try:
+            for item in self._items:
+                self._writer.add(await self._work(item))
+                if self._yielding.is_due():
+                    await self._yielding.wait()
+                if self._writer.failure is not None:
+                    return
+        except Exception as error:  # noqa: BLE001 - `_run` raises it
+            self._writer.fail(error)
+
+    def _end_worker(self, worker: asyncio.Task[None]) -> None:
+        # A worker only ends when no case is left, or when the run stops.
+        self._workers.discard(worker)
+        self._places.withdraw()
+        self._places.leave()
+        if not self._workers and not self.done.done():
+            self.done.set_result(None)
 
 
 class _ResultWriter:
@@ -125,6 +155,7 @@ class _ResultWriter:
         self._on_results = on_results
         self._max_errors = max_errors
         self._errors = 0
+        self._is_broken = False
         self._batch: list[CaseResult] = []
         self._loop = asyncio.get_running_loop()
         self.failure: Exception | None = None
@@ -138,14 +169,14 @@ class _ResultWriter:
         if result.verdict is Verdict.ERROR:
             self._errors += 1
             if self._errors == self._max_errors:
-                self._fail(TooManyErrors(f"stopped at error {self._errors}, as max_errors says"))
+                self.fail(TooManyErrors(f"stopped at error {self._errors}, as max_errors says"))
         if len(self._batch) >= limits.JOURNAL_BATCH:
             self.commit()
 
     def commit(self) -> None:
         """Commit and report the current batch; an exception stops the run."""
         batch = self._batch
-        if not batch or not (self.failure is None or isinstance(self.failure, TooManyErrors)):
+        if not batch or self._is_broken:
             return
         self._batch = []
         try:
@@ -153,9 +184,11 @@ class _ResultWriter:
             if self._on_results:
                 self._on_results(batch)
         except Exception as error:  # noqa: BLE001 - `_run` raises it
-            self._fail(error)
+            self._is_broken = True
+            self.fail(error)
 
-    def _fail(self, error: Exception) -> None:
+    def fail(self, error: Exception) -> None:
+        """Stop the run with an error."""
         self.failure = error
         if not self.stop.done():
             self.stop.set_result(None)

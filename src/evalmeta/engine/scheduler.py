@@ -1,0 +1,130 @@
+"""The scheduler: all runs of a process share each agent's concurrency, rate and back-off."""
+
+from __future__ import annotations
+
+import asyncio
+from collections import deque
+from contextlib import asynccontextmanager
+from typing import TYPE_CHECKING
+
+from evalmeta.engine.pacer import Pacer
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncIterator, Callable
+
+    from evalmeta.model.run import RunOptions
+
+
+class Scheduler:
+    """The pools of all agents, by name."""
+
+    def __init__(self) -> None:
+        self._pools: dict[str, Pool] = {}
+
+    def pool(self, agent: str, options: RunOptions) -> Pool:
+        """Return an agent's pool; it has the highest concurrency and the lowest rate of the agent's runs."""
+        pool = self._pools.setdefault(agent, Pool(options))
+        pool.include(options)
+        return pool
+
+
+class Pool:
+    """The places for cases that ask one agent at the same time, and the pacer of their requests.
+
+    Runs open one by one, each when no open run wants another place. So cases are asked in the order of their runs, and
+    only the runs that are needed are in memory.
+    """
+
+    def __init__(self, options: RunOptions) -> None:
+        self._size = max(1, options.concurrency)
+        self._taken = 0
+        self._wanting: deque[Places] = deque()
+        self._unopened: deque[asyncio.Future[None]] = deque()
+        self._is_opening = False
+        self.pacer = Pacer(rate=options.rate_limit, concurrency=self._size)
+
+    def include(self, options: RunOptions) -> None:
+        """Adapt the pool to the options of another run."""
+        self._size = max(self._size, options.concurrency)
+        self.pacer.include(rate=options.rate_limit, concurrency=self._size)
+
+    @asynccontextmanager
+    async def open_run(self) -> AsyncIterator[Places]:
+        """Wait until a run may open, and return its places."""
+        turn = asyncio.get_running_loop().create_future()
+        self._unopened.append(turn)
+        self.admit()
+        try:
+            await turn
+        except asyncio.CancelledError:
+            if turn.cancelled():
+                self._unopened.remove(turn)
+            else:
+                self.admit(is_opened=True)
+            raise
+        places = Places(self)
+        try:
+            yield places
+        finally:
+            places.withdraw()
+
+    def want(self, places: Places) -> None:
+        """Give a run the places that it wants, after the runs that opened before."""
+        self._wanting.append(places)
+
+    def leave(self) -> None:
+        """Take back a place."""
+        self._taken -= 1
+        self.admit()
+
+    def admit(self, *, is_opened: bool = False) -> None:
+        """Give free places to the runs that want them, in their order; then open the next run, one at a time."""
+        self._is_opening &= not is_opened
+        while self._wanting and self._taken < self._size:
+            if self._wanting[0].wanted:
+                self._taken += 1
+                self._wanting[0].take()
+            else:
+                self._wanting.popleft()
+        if self._unopened and not self._is_opening and not any(each.wanted for each in self._wanting):
+            self._is_opening = True
+            self._unopened.popleft().set_result(None)
+
+
+class Places:
+    """The places of one run in a pool; `wanted` is how many more it can use."""
+
+    def __init__(self, pool: Pool) -> None:
+        self._pool = pool
+        self._start: Callable[[], None] = lambda: None
+        self._is_opening = True
+        self.wanted = 0
+
+    @property
+    def pacer(self) -> Pacer:
+        """Return the pacer of the agent's requests."""
+        return self._pool.pacer
+
+    def request(self, count: int, start: Callable[[], None]) -> None:
+        """Call `start` up to `count` times, for each place that becomes free; `leave` must follow each call."""
+        self._start, self.wanted = start, count
+        self._pool.want(self)
+        self._end_opening()
+
+    def take(self) -> None:
+        """Use a place."""
+        self.wanted -= 1
+        self._start()
+
+    def withdraw(self) -> None:
+        """Want no more places."""
+        self.wanted = 0
+        self._end_opening()
+
+    def leave(self) -> None:
+        """Give a place back."""
+        self._pool.leave()
+
+    def _end_opening(self) -> None:
+        is_opening, self._is_opening = self._is_opening, False
+        self._pool.admit(is_opened=is_opening)

@@ -1,0 +1,169 @@
+from __future__ import annotations
+
+import asyncio
+from itertools import pairwise
+from typing import TYPE_CHECKING
+
+import pytest
+
+from engine.builders import Agent, evaluation
+from engine.simulated import run_simulated
+from evalmeta.engine.interfaces import MemoryJournal
+from evalmeta.engine.runner import execute
+from evalmeta.engine.scheduler import Scheduler
+from evalmeta.errors import SubjectBusy
+from evalmeta.model.evaluation import Evaluation
+from evalmeta.model.generated_data import GeneratedData
+from evalmeta.model.run import RunOptions
+
+if TYPE_CHECKING:
+    from collections.abc import Awaitable, Callable
+
+
+class Suite:
+    """Runs of one definition size that share an agent, which counts what is in flight."""
+
+    def __init__(self, *, runs: int, cases: int, answer: Callable[[str], Awaitable[None]], **options: object) -> None:
+        self.options = RunOptions(**options)
+        self.answer = answer
+        self.in_flight = self.most = 0
+        self.asked: list[tuple[float, str]] = []
+        self.ended: dict[int, float] = {}
+        self.journals = [MemoryJournal() for _ in range(runs)]
+        self.evaluations = [Evaluation(f"Test_{run}", "Agent", evaluation(cases).cases) for run in range(runs)]
+        self.tasks: list[asyncio.Task[None]] = []
+        self.agent = Agent(self._answer)
+
+    async def _answer(self, utterance: str) -> GeneratedData:
+        self.asked.append((now(), utterance))
+        self.in_flight += 1
+        self.most = max(self.most, self.in_flight)
+        try:
+            await self.answer(utterance)
+        finally:
+            self.in_flight -= 1
+        return GeneratedData("x", "Orders")
+
+    async def run(self) -> None:
+        scheduler = Scheduler()
+        self.tasks = [asyncio.ensure_future(self._run(run, scheduler)) for run in range(len(self.journals))]
+        await asyncio.wait(self.tasks)
+
+    async def _run(self, run: int, scheduler: Scheduler) -> None:
+        async with scheduler.pool("Agent", self.options).open_run() as places:
+            journal = self.journals[run]
+            await execute(self.evaluations[run], self.agent, journal, options=self.options, places=places)
+            self.ended[run] = now()
+
+    @property
+    def results(self) -> list[int]:
+        return [len(journal.results) for journal in self.journals]
+
+
+def now() -> float:
+    return asyncio.get_running_loop().time()
+
+
+async def take_a_second(_utterance: str) -> None:
+    await asyncio.sleep(1)
+
+
+@pytest.mark.parametrize(("runs", "cases"), [(20, 3), (3, 20), (60, 1), (1, 60)])
+def test_all_runs_together_use_the_whole_concurrency_and_no_more(runs: int, cases: int) -> None:
+    suite = Suite(runs=runs, cases=cases, answer=take_a_second, concurrency=10)
+    run_simulated(suite.run())
+    assert suite.most == 10
+    assert max(suite.ended.values()) == pytest.approx(6, abs=0.1)
+    assert suite.results == [cases] * runs
+
+
+def test_cases_are_asked_in_the_order_of_their_runs_and_each_run_ends_with_its_last_case() -> None:
+    suite = Suite(runs=4, cases=5, answer=take_a_second, concurrency=5)
+    run_simulated(suite.run())
+    assert [when for when, _ in suite.asked] == pytest.approx([each // 5 for each in range(20)], abs=0.1)
+    assert list(suite.ended.values()) == pytest.approx([1, 2, 3, 4], abs=0.1)
+
+
+def test_a_slow_case_delays_only_its_own_run() -> None:
+    async def answer(_utterance: str) -> None:
+        await asyncio.sleep(100 if len(suite.asked) == 1 else 1)
+
+    suite = Suite(runs=3, cases=4, answer=answer, concurrency=2)
+    run_simulated(suite.run())
+    assert suite.ended[0] == pytest.approx(100, abs=0.1)
+    assert [suite.ended[1], suite.ended[2]] == pytest.approx([7, 11], abs=0.1)
+
+
+def test_runs_together_never_exceed_the_rate() -> None:
+    suite = Suite(runs=20, cases=3, answer=take_a_second, concurrency=10, rate_limit=2)
+    run_simulated(suite.run())
+    times = [when for when, _ in suite.asked]
+    assert all(later - earlier >= 0.5 - 1e-6 for earlier, later in pairwise(times))
+    assert times[-1] == pytest.approx(59 / 2, abs=0.1)
+
+
+def test_a_busy_agent_makes_all_runs_wait() -> None:
+    async def answer(_utterance: str) -> None:
+        if len(suite.asked) == 1:
+            raise SubjectBusy("too many requests", after=30)
+        await asyncio.sleep(1)
+
+    suite = Suite(runs=4, cases=1, answer=answer, concurrency=1, retries=3)
+    run_simulated(suite.run())
+    assert [when for when, _ in suite.asked] == pytest.approx([0, 30, 31, 32, 33], abs=0.1)
+    assert suite.results == [1] * 4
+
+
+@pytest.mark.parametrize("when", [0.0, 0.5, 1.5, 2.5])
+@pytest.mark.parametrize("cancelled", [0, 1, 2])
+def test_a_cancelled_run_does_not_stop_the_others(cancelled: int, when: float) -> None:
+    async def cancel_one() -> None:
+        running = asyncio.ensure_future(suite.run())
+        await asyncio.sleep(when)
+        suite.tasks[cancelled].cancel()
+        await running
+
+    suite = Suite(runs=4, cases=4, answer=take_a_second, concurrency=4)
+    run_simulated(cancel_one())
+    others = [count for run, count in enumerate(suite.results) if run != cancelled]
+    assert others == [4, 4, 4]
+    assert (suite.most, suite.in_flight) == (4, 0)
+
+
+def test_only_the_runs_that_are_needed_are_open() -> None:
+    async def answer(_utterance: str) -> None:
+        opened.append(suite.agent.opened)
+        await asyncio.sleep(1)
+
+    opened: list[int] = []
+    suite = Suite(runs=50, cases=2, answer=answer, concurrency=4)
+    first_results = []
+
+    async def count_open_runs() -> None:
+        running = asyncio.ensure_future(suite.run())
+        await asyncio.sleep(0.5)
+        first_results.append(sum(1 for _, utterance in suite.asked))
+        await running
+
+    run_simulated(count_open_runs())
+    assert first_results == [4]
+    assert max(suite.ended.values()) == pytest.approx(25, abs=0.1)
+
+
+def test_agents_do_not_share_their_places() -> None:
+    scheduler, options = Scheduler(), RunOptions(concurrency=2)
+    assert scheduler.pool("A", options) is scheduler.pool("A", options)
+    assert scheduler.pool("A", options) is not scheduler.pool("B", options)
+
+
+def test_the_lowest_rate_and_the_highest_concurrency_of_an_agents_runs_apply() -> None:
+    suite = Suite(runs=2, cases=3, answer=take_a_second, concurrency=3)
+
+    async def with_other_options() -> None:
+        scheduler = Scheduler()
+        scheduler.pool("Agent", RunOptions(rate_limit=5, concurrency=1))
+        scheduler.pool("Agent", RunOptions(rate_limit=0.5))
+        await suite._run(0, scheduler)  # noqa: SLF001 - one run of the suite
+
+    run_simulated(with_other_options())
+    assert [when for when, _ in suite.asked] == pytest.approx([0, 2, 4], abs=0.1)
