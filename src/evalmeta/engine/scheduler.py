@@ -57,10 +57,8 @@ class Pool:
         try:
             await turn
         except asyncio.CancelledError:
-            if turn.cancelled():
-                self._unopened.remove(turn)
-            else:
-                self.admit(is_opened=True)
+            # It may have been admitted at the same time.
+            self.admit(is_opened=not turn.cancelled())
             raise
         places = Places(self)
         try:
@@ -86,9 +84,11 @@ class Pool:
                 self._wanting[0].take()
             else:
                 self._wanting.popleft()
-        if self._unopened and not self._is_opening and not any(each.wanted for each in self._wanting):
-            self._is_opening = True
-            self._unopened.popleft().set_result(None)
+        while self._unopened and not self._is_opening and not any(each.wanted for each in self._wanting):
+            turn = self._unopened.popleft()
+            if not turn.cancelled():
+                self._is_opening = True
+                turn.set_result(None)
 
 
 class Places:
