@@ -1,6 +1,6 @@
 """The run worker: execute runs that were created, one worker at a time for each.
 
-`python -m evalmeta.org.run_worker PROJECT RUN_ID...` executes the runs in that order.
+`python -m evalmeta.org.run_worker PROJECT RUN_ID...` executes the runs; their cases are asked in that order.
 """
 
 from __future__ import annotations
@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING
 
 from evalmeta import limits
 from evalmeta.engine.event_loop import run_to_end
+from evalmeta.engine.scheduler import Scheduler
 from evalmeta.errors import EXIT_ORG, EXIT_PASSED, EvalmetaError, StoreError, SubjectError
 from evalmeta.model.redaction import error_text
 from evalmeta.model.run import RunStatus
@@ -29,25 +30,33 @@ from evalmeta.store.judge_cache import Ratings
 from evalmeta.store.runs import RunJournal
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator
+    from collections.abc import AsyncIterator, Sequence
 
     from evalmeta.engine.interfaces import Session, Subject
     from evalmeta.engine.raters.judge import Rater
+    from evalmeta.engine.scheduler import Places
     from evalmeta.model.evaluation import Case
     from evalmeta.model.run import Run, RunOptions
 
 
-async def work(org: Organization, run_id: str) -> None:
-    """Execute the missing cases of a run; do nothing if another worker has it.
+async def work(org: Organization, run_id: str, scheduler: Scheduler | None = None) -> None:
+    """Execute the missing cases of a run, which may first wait for others; do nothing if another worker has it.
 
     When it is cancelled, or the database cannot be used (StoreError), the worker keeps the finished results and
     releases the run. Any other exception ends the run as ERROR. A run that was canceled, or that another worker has
     claimed, is left as it is.
     """
     run = org.runs.get(run_id)
-    worker = new_worker()
     if run is None:
         return
+    # A run that scores recorded answers calls no agent.
+    agent = run.subject_name if run.answers_of is None else ""
+    async with (scheduler or Scheduler()).pool(agent, run.options).open_run() as places:
+        await _work_in(places, org, run)
+
+
+async def _work_in(places: Places, org: Organization, run: Run) -> None:
+    run_id, worker = run.id, new_worker()
     lease, until = org.runs.lease(run_id), time.time() + limits.RUN_LEASE_SECONDS
     if not is_free(lease) or not org.runs.claim(run_id, worker, taken_from=lease, until=until):
         return
@@ -55,7 +64,7 @@ async def work(org: Organization, run_id: str) -> None:
     run = org.runs.get(run_id) or run
     try:
         with keep_lease(org.database.path.parent, run_id, worker):
-            await _execute(org, run, RunJournal(org.database, run_id, worker))
+            await _execute(org, run, RunJournal(org.database, run_id, worker), places)
     except (asyncio.CancelledError, StoreError) as stop:
         if _release(org, run_id, worker) or isinstance(stop, asyncio.CancelledError):
             raise
@@ -71,20 +80,25 @@ def main(root: str, *run_ids: str) -> int:
     project = find_project(Path(root))
     with open_database(project.state_dir) as database:
         org = Organization(database, project.root, lambda: project.settings, lambda _: None)
-        succeeded = [_work_to_end(org, run_id) for run_id in run_ids]
+        succeeded = run_to_end(_work_all(org, run_ids))
     return EXIT_PASSED if all(succeeded) else EXIT_ORG
 
 
-def _work_to_end(org: Organization, run_id: str) -> bool:
+async def _work_all(org: Organization, run_ids: Sequence[str]) -> list[bool]:
+    scheduler = Scheduler()
+    return await asyncio.gather(*(_work_or_report(org, run_id, scheduler) for run_id in run_ids))
+
+
+async def _work_or_report(org: Organization, run_id: str, scheduler: Scheduler) -> bool:
     try:
-        run_to_end(work(org, run_id))
+        await work(org, run_id, scheduler)
     except StoreError as error:
         sys.stderr.write(f"run {run_id}: {error}\n")
         return False
     return True
 
 
-async def _execute(org: Organization, run: Run, journal: RunJournal) -> None:
+async def _execute(org: Organization, run: Run, journal: RunJournal, places: Places) -> None:
     # Only a worker needs the engine, and an import error must end the run.
     from evalmeta.engine.runner import execute, rescore  # noqa: PLC0415
     from evalmeta.engine.scorers.functions import functions_of  # noqa: PLC0415
@@ -95,10 +109,11 @@ async def _execute(org: Organization, run: Run, journal: RunJournal) -> None:
         scorers = make_scorers(options.scoring, rater)
         with functions_of(org.root):
             if run.answers_of is None:
-                await execute(evaluation, _subject_of(org, run), journal, options=options, scorers=scorers)
+                subject = _subject_of(org, run)
+                await execute(evaluation, subject, journal, options=options, scorers=scorers, places=places)
             else:
                 answers = partial(org.runs.case, run.answers_of)
-                await rescore(evaluation, answers, journal, options=options, scorers=scorers)
+                await rescore(evaluation, answers, journal, options=options, scorers=scorers, places=places)
 
 
 @asynccontextmanager

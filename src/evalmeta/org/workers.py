@@ -12,6 +12,7 @@ from contextlib import suppress
 from typing import TYPE_CHECKING, Final
 
 from evalmeta import limits
+from evalmeta.engine.scheduler import Scheduler
 from evalmeta.errors import EXIT_ORG, StoreError, StoreLocked, Suggestion
 from evalmeta.model.redaction import child_environment
 from evalmeta.model.run import RunStatus
@@ -38,6 +39,7 @@ class InProcessWorkers:
     def __init__(self) -> None:
         self._tasks: dict[str, asyncio.Task[StoreError | None]] = {}
         self._stuck: dict[tuple[str, int], float] = {}
+        self._scheduler = Scheduler()
         self.org: Organization | None = None
 
     def launch(self, run_id: str) -> None:
@@ -51,7 +53,7 @@ class InProcessWorkers:
             return
         if running is not None and not running.cancelled() and (error := running.result()):
             self._refuse_broken(self.org, run_id, error)
-        self._tasks[run_id] = asyncio.get_running_loop().create_task(_try_to_work(self.org, run_id))
+        self._tasks[run_id] = asyncio.get_running_loop().create_task(_try_to_work(self.org, run_id, self._scheduler))
 
     def _refuse_broken(self, org: Organization, run_id: str, error: StoreError) -> None:
         # A lock is transient, unless the run has made no progress for too long.
@@ -176,10 +178,10 @@ def _start(project_root: Path, state_dir: Path, run_ids: Sequence[str]) -> subpr
         )
 
 
-async def _try_to_work(org: Organization, run_id: str) -> StoreError | None:
+async def _try_to_work(org: Organization, run_id: str, scheduler: Scheduler) -> StoreError | None:
     """Execute a run; return the error if the database cannot be used."""
     try:
-        await work(org, run_id)
+        await work(org, run_id, scheduler)
     except StoreError as error:
         return error
     return None
