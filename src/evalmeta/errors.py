@@ -281,13 +281,14 @@ class StoreCorrupt(StoreError):
 
 
 class WaitRanOut(EvalmetaError):
-    """The wait timed out before the job ended; `job_id` is the job."""
+    """The wait timed out before the job ended; `job_id` is the job, `job_ids` are all of them."""
 
     exit_code = EXIT_WAIT_RAN_OUT
 
-    def __init__(self, message: str, *, job_id: str, actions: Sequence[str] = ()) -> None:
+    def __init__(self, message: str, *, job_id: str, actions: Sequence[str] = (), job_ids: Sequence[str] = ()) -> None:
         super().__init__(message, actions=actions)
         self.job_id = job_id
+        self.job_ids = tuple(job_ids) or (job_id,)
 
 
 class Interrupted(EvalmetaError):

@@ -70,17 +70,37 @@ def wait_seconds(wait: float | None, *, default: float | None) -> float | None:
 
 def job_options(what: str) -> Decorator:
     """Add -i, --job-id and -r, --use-most-recent, as the parameter `job_id`: None is the most recent job."""
-    options: Sequence[Decorator] = (
-        click.option("-i", "--job-id", metavar="ID", help=f"The {what}'s id, as it was printed."),
+
+    def build(*, job_id: str | None, use_most_recent: bool) -> str | None:
+        _check_choice(is_named=job_id is not None, use_most_recent=use_most_recent)
+        return job_id
+
+    return option_group("job_id", build, _job_options(what, multiple=False))
+
+
+def jobs_options(what: str) -> Decorator:
+    """Add the same options for one or several jobs, as the parameter `job_ids`: a tuple of None is the most recent."""
+
+    def build(*, job_id: tuple[str, ...], use_most_recent: bool) -> tuple[str | None, ...]:
+        _check_choice(is_named=bool(job_id), use_most_recent=use_most_recent)
+        return tuple(dict.fromkeys(job_id)) or (None,)
+
+    return option_group("job_ids", build, _job_options(what, multiple=True))
+
+
+def _job_options(what: str, *, multiple: bool) -> Sequence[Decorator]:
+    repeatable = "; repeatable" if multiple else ""
+    return (
+        click.option(
+            "-i", "--job-id", metavar="ID", multiple=multiple, help=f"The {what}'s id, as it was printed{repeatable}."
+        ),
         click.option("-r", "--use-most-recent", is_flag=True, help=f"Use this project's most recent {what} there."),
     )
 
-    def build(*, job_id: str | None, use_most_recent: bool) -> str | None:
-        if use_most_recent == (job_id is not None):
-            raise click.UsageError("Give either --job-id or --use-most-recent.")
-        return job_id
 
-    return option_group("job_id", build, options)
+def _check_choice(*, is_named: bool, use_most_recent: bool) -> None:
+    if use_most_recent == is_named:
+        raise click.UsageError("Give either --job-id or --use-most-recent.")
 
 
 @contextmanager

@@ -13,20 +13,20 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 from evalmeta import api
 from evalmeta.cli.orgs import connected, print_target, run_async
 from evalmeta.cli.output import note
-from evalmeta.cli.runs import RunsOutcome, detach_runs, finish_run, print_started, run_progress, with_total_wait
-from evalmeta.errors import NotFound, Suggestion, UsageError, WaitRanOut
+from evalmeta.cli.runs import RunsOutcome, detach_runs, finish_runs, print_started
+from evalmeta.errors import NotFound, Suggestion, UsageError
 from evalmeta.package.files import shown
 from evalmeta.package.project import find_project
 from evalmeta.report.comparison import difference_lines
 from evalmeta.report.text import seconds
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator
+    from collections.abc import AsyncIterator, Sequence
 
     from evalmeta.api.finished_runs import FinishedRun
     from evalmeta.api.org_targets import Target
     from evalmeta.api.run_location import RunLocation
-    from evalmeta.api.runs import RunOrg
+    from evalmeta.api.runs import RunOrg, StartedRun
     from evalmeta.cli.run_options import Values
     from evalmeta.model.run import Run, RunOptions, Scoring
     from evalmeta.package.project import Project
@@ -61,38 +61,66 @@ def find_run(run_id: str | None, target_org: str | None) -> EarlierRun:
     return EarlierRun(project, api.run_location.locate(project, run_id, named=target_org))
 
 
-def resume_run(run: EarlierRun, *, wait: float | None, ignore_changes: bool = False) -> FinishedRun:
-    """Wait for a run, and work on it if no other process does; without `wait`, return the results so far.
+def fetch_run(run: EarlierRun) -> FinishedRun:
+    """Return the results that a run has so far."""
+    if (finished := _saved(run)) is not None:
+        return finished
+
+    async def fetch(target: Target | None) -> FinishedRun:
+        async with _org_of(run, target) as org:
+            seen = await org.fetch(org.find(run.location))
+        if not seen.run.status.is_over:
+            age = seconds(max(0, round(time.time() - seen.run.started)))
+            not_over = f"The run started {age} ago and is not finished."
+            note(Suggestion(f"{not_over} Wait for it", "test", "resume", "--job-id", seen.run.id))
+        return seen
+
+    return run_async(fetch(run.target()))
+
+
+def resume_runs(runs: Sequence[EarlierRun], *, wait: float, ignore_changes: bool = False) -> RunsOutcome:
+    """Wait for runs of one org, and work on those that no other process works on.
 
     A run that no process works on is not resumed if its definition has changed, unless `ignore_changes` is set.
     """
-    if (finished := api.runs.load_finished(run.location)) is not None:
+    saved = [_saved(run) for run in runs]
+    missing = [run for run, finished in zip(runs, saved, strict=True) if finished is None]
+    if len({run.location.org_url for run in missing}) > 1:
+        raise UsageError("the runs are in different orgs", actions=["Resume the runs of each org on their own."])
+    outcome = RunsOutcome([each for each in saved if each], [], [])
+    if missing:
+        resumed = run_async(_resume(missing, missing[0].target(), wait=wait, ignore_changes=ignore_changes))
+        outcome.finished.extend(resumed.finished)
+        outcome.errors.extend(resumed.errors)
+    return outcome
+
+
+def _saved(run: EarlierRun) -> FinishedRun | None:
+    finished = api.runs.load_finished(run.location)
+    if finished is not None:
         note(f"Saved here: run {run.location.run_id}, which is over at {run.location.org_url}")
-        return finished
-    return run_async(_resume(run, run.target(), wait=wait, ignore_changes=ignore_changes))
+    return finished
 
 
-async def _resume(run: EarlierRun, target: Target | None, *, wait: float | None, ignore_changes: bool) -> FinishedRun:
-    try:
-        async with _org_of(run, target) as org:
+async def _resume(
+    runs: Sequence[EarlierRun], target: Target | None, *, wait: float, ignore_changes: bool
+) -> RunsOutcome:
+    over: list[FinishedRun] = []
+    pending: list[tuple[StartedRun, RunOptions | None]] = []
+    async with _org_of(runs[0], target) as org:
+        for run in runs:
             started = org.find(run.location)
             seen = await org.fetch(started)
             if seen.run.status.is_over:
-                if wait is not None:
-                    _note_missing_results(run.project, seen.run)
-                return seen
-            if wait is None:
-                age = seconds(max(0, round(time.time() - seen.run.started)))
-                not_over = f"The run started {age} ago and is not finished."
-                note(Suggestion(f"{not_over} Wait for it", "test", "resume", "--job-id", started.id))
-                return seen
+                _note_missing_results(run.project, seen.run)
+                over.append(seen)
+                continue
             await org.check_resumable(seen.run, ignore_changes=ignore_changes)
             started = started._replace(definition=seen.run.definition, iterations=seen.run.options.iterations)
-            with run_progress() as progress:
-                return await finish_run(org, started, progress, wait=wait)
-    except WaitRanOut as timed_out:
-        await detach_runs(run.project, target, [timed_out])
-        raise with_total_wait(timed_out, wait or 0) from None
+            pending.append((started, None))
+        outcome = await finish_runs(org, pending, wait=wait)
+    await detach_runs(runs[0].project, target, outcome.errors)
+    return RunsOutcome([*over, *outcome.finished], outcome.errors, [])
 
 
 def cancel_run(run: EarlierRun) -> FinishedRun:
@@ -119,28 +147,23 @@ def extend_run(
             if wait is None:
                 print_started(f"Extended run {started.id}.", started, is_quiet=is_quiet)
                 return RunsOutcome([], [], [started])
-            try:
-                with run_progress() as progress:
-                    return RunsOutcome([await finish_run(org, started, progress, wait=wait)], [], [])
-            except WaitRanOut as timed_out:
-                error = with_total_wait(timed_out, wait)
-        await detach_runs(run.project, target, [error])
-        return RunsOutcome([], [error], [])
+            outcome = await finish_runs(org, [(started, None)], wait=wait)
+        await detach_runs(run.project, target, outcome.errors)
+        return outcome
 
     return run_async(extend(run.target()))
 
 
-def rescore_run(run: EarlierRun, scoring: Scoring, policy: Values, *, as_deployed: bool) -> FinishedRun:
+def rescore_run(run: EarlierRun, scoring: Scoring, policy: Values, *, as_deployed: bool) -> RunsOutcome:
     """Score the answers of a run again as a new run, and wait for it; `policy` replaces options of the first run."""
 
     def change(options: RunOptions) -> RunOptions:
         return replace(options, scoring=scoring, **policy)  # type: ignore[arg-type] # click has checked the values
 
-    async def rescore(target: Target | None) -> FinishedRun:
+    async def rescore(target: Target | None) -> RunsOutcome:
         async with _org_of(run, target) as org:
             started = await org.rescore(run.location, change, as_deployed=as_deployed)
-            with run_progress() as progress:
-                return await finish_run(org, started, progress, wait=math.inf)
+            return await finish_runs(org, [(started, None)], wait=math.inf)
 
     return run_async(rescore(run.target()))
 

@@ -11,6 +11,7 @@ import click
 
 from evalmeta import api, report
 from evalmeta.cli.baselines import code_by_baseline, judge_by_baseline
+from evalmeta.cli.errors import print_error
 from evalmeta.cli.options import FOLDER, option_group
 from evalmeta.cli.output import console, json_option, note, print_json, warn
 from evalmeta.errors import (
@@ -36,6 +37,7 @@ if TYPE_CHECKING:
     from evalmeta.api.finished_runs import FinishedRun
     from evalmeta.cli.baselines import Comparator
     from evalmeta.cli.options import Command, Decorator
+    from evalmeta.cli.runs import RunsOutcome
     from evalmeta.model.run import Run
     from evalmeta.package.project import Project
 
@@ -109,6 +111,22 @@ def report_runs(
     code = _exit_code(reports)
     _print(reports, output, status=code_by_baseline(comparator, finished, code=code))
     return judge_by_baseline(comparator, finished, code=code, err=not output.is_human)
+
+
+def report_outcome(project: Project, outcome: RunsOutcome, output: Output, comparator: Comparator | None) -> int:
+    """Report the runs of a command that finished or were started, and what prevented others; return the exit code."""
+    if outcome.finished:
+        code = report_runs(project, outcome.finished, output, comparator=comparator)
+        for error in outcome.errors:
+            print_error(error, as_json=False)
+        return outcome.errors[0].exit_code if outcome.errors else code
+    if outcome.errors:
+        raise outcome.errors[0]
+    if output.as_json:
+        print_json([{"id": each.id, "definition": each.definition, "status": "NEW"} for each in outcome.started])
+    elif not outcome.started and not output.is_human:
+        click.echo(report.render(output.result_format, []), nl=False)
+    return 0
 
 
 def _report(project: Project, finished: FinishedRun) -> Report:

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
+import asyncio
 import time
 from asyncio import CancelledError
-from contextlib import contextmanager
 from dataclasses import replace
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Final, NamedTuple
 
 import click
 
@@ -21,7 +21,7 @@ from evalmeta.report.progress import Progress
 from evalmeta.report.text import count, one_line, seconds
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Iterable, Iterator, Sequence
 
     from evalmeta.api.agent_tests import AgentTest, FileTest
     from evalmeta.api.finished_runs import FinishedRun
@@ -33,6 +33,10 @@ if TYPE_CHECKING:
     from evalmeta.model.json_value import JsonObject
     from evalmeta.model.run import RunOptions
     from evalmeta.package.project import Project
+
+
+# Runs whose progress is requested at the same time; the org executes runs in the order in which they started.
+_FOLLOWED: Final = 10
 
 
 class RunRequest(NamedTuple):
@@ -59,14 +63,46 @@ class RunsOutcome(NamedTuple):
     started: list[StartedRun]
 
 
-async def finish_run(
-    org: RunOrg, started: StartedRun, progress: Progress, *, wait: float, options: RunOptions | None = None
-) -> FinishedRun:
-    """Wait for a run, for `wait` seconds or without limit, and show its progress.
+async def finish_runs(org: RunOrg, runs: Sequence[tuple[StartedRun, RunOptions | None]], *, wait: float) -> RunsOutcome:
+    """Wait for runs together, for `wait` seconds or without limit, and show their progress.
 
-    `options` decide what passes, instead of the run's own. The actions of a `WaitRanOut` say how to resume the run.
+    The options of a run decide what passes, instead of its own. Runs that are not done in time, and all other errors,
+    are errors of the outcome.
     """
-    run_id, is_shown, limit = started.id, False, wait_seconds(wait, default=None)
+    deadline = time.monotonic() + wait
+    unfinished = {started.id: None for started, _ in runs}
+    following = asyncio.Semaphore(_FOLLOWED)
+
+    async def follow(started: StartedRun, options: RunOptions | None) -> FinishedRun:
+        async with following:
+            left = max(0.0, deadline - time.monotonic())
+            finished = await _finish_run(org, started, progress, wait=left, options=options)
+        del unfinished[started.id]
+        return finished
+
+    # What an agent prints must not mix with a report.
+    with run_progress(len(runs)) as progress, agent_output():
+        try:
+            ends = await asyncio.gather(*(follow(*each) for each in runs), return_exceptions=True)
+        except CancelledError:
+            note(Suggestion("\nFinished results are kept. Resume", "test", "resume", *_job_ids(unfinished)))
+            raise
+    outcome = RunsOutcome([each for each in ends if isinstance(each, api.finished_runs.FinishedRun)], [], [])
+    late = [each.job_id for each in ends if isinstance(each, WaitRanOut)]
+    if late:
+        outcome.errors.append(_late_runs(late, wait))
+    for each in ends:
+        if isinstance(each, BaseException) and not isinstance(each, EvalmetaError):
+            raise each
+        if isinstance(each, EvalmetaError) and not isinstance(each, WaitRanOut):
+            outcome.errors.append(each)
+    return outcome
+
+
+async def _finish_run(
+    org: RunOrg, started: StartedRun, progress: Progress, *, wait: float, options: RunOptions | None
+) -> FinishedRun:
+    run_id, is_shown = started.id, False
 
     def show(now: RunProgress) -> None:
         nonlocal is_shown
@@ -75,27 +111,32 @@ async def finish_run(
             is_shown = True
         progress.update(run_id, now.done, now.not_passed, total=now.total)
 
-    try:
-        with agent_output():
-            finished = await org.finish(started, options=options, wait=limit, on_progress=show)
-    except CancelledError:
-        note(Suggestion("\nFinished results are kept. Resume it", "test", "resume", "--job-id", run_id))
-        raise
-    except WaitRanOut as timed_out:
-        resume = Suggestion("Resume it", "test", "resume", "--job-id", run_id)
-        cancel = Suggestion("Cancel it", "test", "cancel", "--job-id", run_id)
-        raise WaitRanOut(str(timed_out), job_id=run_id, actions=[resume, cancel]) from None
+    limit = wait_seconds(wait, default=None)
+    finished = await org.finish(started, options=options, wait=limit, on_progress=show)
     summary = finished.summary
     progress.finish(run_id, failed=summary.failed + summary.errors, undecided=summary.undecided)
     return finished
 
 
-async def run_tests(project: Project, target: Target | None, request: RunRequest) -> RunsOutcome:
-    """Run tests one after the other, or start them if the request has no wait.
+def _late_runs(run_ids: Sequence[str], wait: float) -> WaitRanOut:
+    them = "it" if len(run_ids) == 1 else "them"
+    what = f"run {run_ids[0]} is" if len(run_ids) == 1 else f"{len(run_ids):,} runs are"
+    message = f"{what} not done after {seconds(wait)}; {'it continues' if them == 'it' else 'they continue'} in the org"
+    resume = Suggestion(f"Resume {them}", "test", "resume", *_job_ids(run_ids))
+    cancel = Suggestion(f"Cancel {them}", "test", "cancel", *_job_ids(run_ids))
+    return WaitRanOut(message, job_id=run_ids[0], job_ids=run_ids, actions=[resume, cancel])
 
-    If something that a test needs is missing, no test is run. If waiting times out, the run continues and the
-    remaining tests are not started. A test that cannot be started does not stop the others. A test without chosen
-    cases is skipped.
+
+def _job_ids(run_ids: Iterable[str]) -> list[str]:
+    return [word for run_id in run_ids for word in ("--job-id", run_id)]
+
+
+async def run_tests(project: Project, target: Target | None, request: RunRequest) -> RunsOutcome:
+    """Run tests, or start them if the request has no wait.
+
+    In orgs of evalmeta they run together; a Salesforce org gets one after the other. If something that a test needs is
+    missing, no test is run. If waiting times out, the runs continue. A test that cannot be started does not stop the
+    others. A test without chosen cases is skipped.
     """
     outcome = RunsOutcome([], [], [])
     async with connected(project, target, detached=request.wait is None) as connection:
@@ -110,8 +151,10 @@ async def run_tests(project: Project, target: Target | None, request: RunRequest
         await org.check([(test, _options_of(test, request)) for test in tests])
         if request.wait is None:
             await _start_all(org, tests, request, outcome)
+        elif connection.is_ours:
+            await _run_together(org, tests, request, outcome, wait=request.wait)
         else:
-            await _run_all(org, tests, request, outcome, wait=request.wait)
+            await _run_in_order(org, tests, request, outcome, wait=request.wait)
     await detach_runs(project, target, outcome.errors)
     return outcome
 
@@ -141,23 +184,39 @@ async def _start_all(org: RunOrg, tests: Sequence[AgentTest], request: RunReques
                 note(f"This is the first of {request.options.iterations} iterations; resume it to run the others.")
 
 
-async def _run_all(
+async def _run_together(
     org: RunOrg, tests: Sequence[AgentTest], request: RunRequest, outcome: RunsOutcome, *, wait: float
 ) -> None:
     deadline = time.monotonic() + wait
-    with run_progress() as progress:
-        for place, test in enumerate(tests):
-            started = await _start(org, test, request, outcome)
-            if not started:
-                continue
-            left = max(0.0, deadline - time.monotonic())
-            options = _with_file_options(request.options, test)
-            try:
-                with _name_unstarted(tests[place + 1 :]):
-                    outcome.finished.append(await finish_run(org, started, progress, options=options, wait=left))
-            except WaitRanOut as timed_out:
-                outcome.errors.append(with_total_wait(timed_out, wait))
-                return
+    runs = [
+        (started, _with_file_options(request.options, test))
+        for test in tests
+        if (started := await _start(org, test, request, outcome))
+    ]
+    ended = await finish_runs(org, runs, wait=max(0.0, deadline - time.monotonic()))
+    outcome.finished.extend(ended.finished)
+    outcome.errors.extend(ended.errors)
+
+
+async def _run_in_order(
+    org: RunOrg, tests: Sequence[AgentTest], request: RunRequest, outcome: RunsOutcome, *, wait: float
+) -> None:
+    deadline = time.monotonic() + wait
+    for place, test in enumerate(tests):
+        started = await _start(org, test, request, outcome)
+        if not started:
+            continue
+        left, options = max(0.0, deadline - time.monotonic()), _with_file_options(request.options, test)
+        try:
+            ended = await finish_runs(org, [(started, options)], wait=left)
+        except CancelledError:
+            _name_unstarted(tests[place + 1 :])
+            raise
+        outcome.finished.extend(ended.finished)
+        outcome.errors.extend(ended.errors)
+        if any(isinstance(each, WaitRanOut) for each in ended.errors):
+            _name_unstarted(tests[place + 1 :])
+            return
 
 
 async def _start(org: RunOrg, test: AgentTest, request: RunRequest, outcome: RunsOutcome) -> StartedRun | None:
@@ -179,15 +238,9 @@ def _with_file_options(options: RunOptions, test: AgentTest) -> RunOptions:
     return api.agent_tests.with_document(options, test.file.document) if test.file else options
 
 
-@contextmanager
-def _name_unstarted(tests: Sequence[AgentTest]) -> Iterator[None]:
-    """Print the tests that were not started because of an interruption or a time-out."""
-    try:
-        yield
-    except (CancelledError, WaitRanOut):
-        if tests:
-            note(f"Not started: {', '.join(each.full_name for each in tests)}.")
-        raise
+def _name_unstarted(tests: Sequence[AgentTest]) -> None:
+    if tests:
+        note(f"Not started: {', '.join(each.full_name for each in tests)}.")
 
 
 def print_started(what: str, started: StartedRun, *, is_quiet: bool) -> None:
@@ -197,7 +250,7 @@ def print_started(what: str, started: StartedRun, *, is_quiet: bool) -> None:
 
 async def detach_runs(project: Project, target: Target | None, errors: Sequence[EvalmetaError]) -> None:
     """Let runs of the embedded org continue after a time-out; those of other orgs do so anyway."""
-    run_ids = [error.job_id for error in errors if isinstance(error, WaitRanOut)]
+    run_ids = [run_id for error in errors if isinstance(error, WaitRanOut) for run_id in error.job_ids]
     if target is not None or not run_ids:
         return
     async with connected(project, None, detached=True) as connection:
@@ -205,15 +258,9 @@ async def detach_runs(project: Project, target: Target | None, errors: Sequence[
             await api.runs.detach_run(connection, run_id)
 
 
-def with_total_wait(timed_out: WaitRanOut, wait: float) -> WaitRanOut:
-    """Return the error with the whole wait, which several runs or iterations share."""
-    message = f"run {timed_out.job_id} is not done after {seconds(wait)}; it continues in the org"
-    return WaitRanOut(message, job_id=timed_out.job_id, actions=timed_out.actions)
-
-
-def run_progress() -> Progress:
+def run_progress(runs: int = 1) -> Progress:
     """Return what shows the progress of runs on stderr."""
-    return Progress(console(err=True), enabled=True)
+    return Progress(console(err=True), enabled=True, runs=runs)
 
 
 async def make_plan(project: Project, target: Target | None, request: RunRequest) -> list[PlannedRun]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import contextvars
 import time
 from typing import TYPE_CHECKING
 
@@ -111,11 +112,13 @@ class _Crew:
         self._places = places
         self._yielding = _CooperativeYield()
         self._workers: set[asyncio.Task[None]] = set()
+        self._context = contextvars.copy_context()
         self.done: asyncio.Future[None] = asyncio.get_running_loop().create_future()
 
     def start_worker(self) -> None:
         """Start a worker, which has a place in the pool."""
-        worker = asyncio.get_running_loop().create_task(self._run_cases())
+        # Another run's worker may have left the place.
+        worker = asyncio.get_running_loop().create_task(self._run_cases(), context=self._context.copy())
         self._workers.add(worker)
         worker.add_done_callback(self._end_worker)
 

@@ -9,12 +9,12 @@ import click
 
 from evalmeta import api
 from evalmeta.cli.baselines import baseline_option
-from evalmeta.cli.jobs import job_options, wait_option
+from evalmeta.cli.jobs import job_options, jobs_options, wait_option
 from evalmeta.cli.orgs import run_in_org, target_org_option
 from evalmeta.cli.output import json_option, print_json, print_table
-from evalmeta.cli.reruns import cancel_run, find_run, rescore_run, resume_run
+from evalmeta.cli.reruns import cancel_run, fetch_run, find_run, rescore_run, resume_runs
 from evalmeta.cli.run_options import policy_options, run_options, scoring_options
-from evalmeta.cli.run_reports import Output, report_options, report_runs
+from evalmeta.cli.run_reports import Output, report_options, report_outcome, report_runs
 from evalmeta.cli.suggestions import completed
 from evalmeta.errors import Suggestion
 
@@ -39,7 +39,7 @@ def list_tests(*, target_org: str | None, as_json: bool) -> None:
 
 
 @click.command("resume")
-@job_options("run")
+@jobs_options("run")
 @wait_option("until it is done")
 @click.option(
     "--ignore-changes",
@@ -51,21 +51,21 @@ def list_tests(*, target_org: str | None, as_json: bool) -> None:
 @report_options
 def resume(
     *,
-    job_id: str | None,
+    job_ids: tuple[str | None, ...],
     wait: float | None,
     ignore_changes: bool,
     target_org: str | None,
     baseline: BaselineOption | None,
     output: Output,
 ) -> int:
-    """Resume a run that was interrupted, or wait for one that is in progress.
+    """Resume runs that were interrupted, or wait for those that are in progress.
 
     Only the missing cases are run.
     """
-    run = find_run(job_id, target_org)
-    comparator = baseline.open(run.project) if baseline else None
-    finished = resume_run(run, wait=math.inf if wait is None else wait, ignore_changes=ignore_changes)
-    return report_runs(run.project, [finished], output, comparator=comparator)
+    runs = [find_run(each, target_org) for each in job_ids]
+    comparator = baseline.open(runs[0].project) if baseline else None
+    outcome = resume_runs(runs, wait=math.inf if wait is None else wait, ignore_changes=ignore_changes)
+    return report_outcome(runs[0].project, outcome, output, comparator)
 
 
 @click.command("results")
@@ -77,20 +77,22 @@ def results(*, job_id: str | None, target_org: str | None, baseline: BaselineOpt
     """Show the results that a run has so far."""
     run = find_run(job_id, target_org)
     comparator = baseline.open(run.project) if baseline else None
-    return report_runs(run.project, [resume_run(run, wait=None)], output, comparator=comparator)
+    return report_runs(run.project, [fetch_run(run)], output, comparator=comparator)
 
 
 @click.command("cancel")
-@job_options("run")
+@jobs_options("run")
 @target_org_option
 @json_option
-def cancel(*, job_id: str | None, target_org: str | None, as_json: bool) -> None:
-    """Cancel a run; its finished results are kept."""
-    run = cancel_run(find_run(job_id, target_org)).run
+def cancel(*, job_ids: tuple[str | None, ...], target_org: str | None, as_json: bool) -> None:
+    """Cancel runs; their finished results are kept."""
+    runs = [cancel_run(find_run(each, target_org)).run for each in job_ids]
     if as_json:
-        print_json({"id": run.id, "status": run.status.value, "testCases": len(run.cases)})
+        canceled = [{"id": run.id, "status": run.status.value, "testCases": len(run.cases)} for run in runs]
+        print_json(canceled[0] if len(canceled) == 1 else canceled)
         return
-    click.echo(f"Canceled run {run.id}; {len(run.cases):,} of {run.total:,} case results are kept.")
+    for run in runs:
+        click.echo(f"Canceled run {run.id}; {len(run.cases):,} of {run.total:,} case results are kept.")
 
 
 @click.command("rescore")
@@ -123,5 +125,5 @@ def rescore(
     found = find_run(run, target_org)
     rules = run_options(found.project, scoring).scoring
     comparator = baseline.open(found.project) if baseline else None
-    finished = rescore_run(found, rules, policy, as_deployed=as_deployed)
-    return report_runs(found.project, [finished], output, comparator=comparator)
+    outcome = rescore_run(found, rules, policy, as_deployed=as_deployed)
+    return report_outcome(found.project, outcome, output, comparator)

@@ -10,15 +10,14 @@ from typing import TYPE_CHECKING, Final
 
 import click
 
-from evalmeta import api, report
+from evalmeta import api
 from evalmeta.cli.baselines import confirming_option
 from evalmeta.cli.confirmations import confirm_suspects
-from evalmeta.cli.errors import print_error
 from evalmeta.cli.groups import RenamedOptionsCommand
 from evalmeta.cli.jobs import wait_option
 from evalmeta.cli.options import PATH
 from evalmeta.cli.orgs import choose_target, run_async, target_org_option
-from evalmeta.cli.output import note, print_json, print_warnings
+from evalmeta.cli.output import note, print_warnings
 from evalmeta.cli.reruns import extend_run, find_run
 from evalmeta.cli.run_options import (
     CaseSelection,
@@ -29,7 +28,7 @@ from evalmeta.cli.run_options import (
     running_options,
     scoring_options,
 )
-from evalmeta.cli.run_reports import Output, report_options, report_runs
+from evalmeta.cli.run_reports import Output, report_options, report_outcome
 from evalmeta.cli.runs import RunRequest, RunsOutcome, make_plan, print_plan, run_tests
 from evalmeta.errors import Suggestion, UsageError
 from evalmeta.package.files import shown
@@ -39,10 +38,9 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
     from evalmeta.api.agent_tests import FileTest
-    from evalmeta.cli.baselines import BaselineOption, Comparator
+    from evalmeta.cli.baselines import BaselineOption
     from evalmeta.cli.run_options import Values
     from evalmeta.formats.document import Document
-    from evalmeta.package.project import Project
 
 
 _FUNCTION: Final = re.compile(r"^(?:async )?def ([A-Za-z]\w*)\(", re.MULTILINE)
@@ -134,7 +132,7 @@ def run(
         outcome = extend_run(
             first, iterations=options.iterations, wait=wait, ignore_changes=ignore_changes, is_quiet=is_quiet
         )
-        return _report(project, outcome, output, comparator)
+        return report_outcome(project, outcome, output, comparator)
     _check_files(paths, names, target_org, subject, ignore_changes=ignore_changes)
     target = None if paths else choose_target(project, target_org)
     read = partial(api.agent_tests.read_test, project, subject=subject, is_asked=not dry_run, config=config)
@@ -142,7 +140,7 @@ def run(
     _note_criteria(files, config)
     choice = selection.choose(project, names, files)
     if choice is None:
-        return _report(project, RunsOutcome([], [], []), output, comparator)
+        return report_outcome(project, RunsOutcome([], [], []), output, comparator)
     will_confirm = comparator is not None and comparator.confirm is not None
     request = RunRequest(choice, options, wait, not output.is_human, files, will_confirm=will_confirm)
     if dry_run:
@@ -156,7 +154,7 @@ def run(
         _refuse_no_cases(selection, paths, subject)
     if comparator and comparator.confirm:
         confirm_suspects(project, target, request, outcome, comparator)
-    return _report(project, outcome, output, comparator)
+    return report_outcome(project, outcome, output, comparator)
 
 
 def _check_extend(running: Values, *, others: bool) -> None:
@@ -233,18 +231,3 @@ def _refuse_no_cases(selection: CaseSelection, paths: tuple[Path, ...], subject:
     words = [*map(str, paths), *(("--subject", subject) if subject else ()), "--dry-run"]
     way_out = Suggestion("See all cases, without --case and --tag", "test", "run", *words)
     raise UsageError("no test case matches the selection", actions=[way_out])
-
-
-def _report(project: Project, outcome: RunsOutcome, output: Output, comparator: Comparator | None) -> int:
-    if outcome.finished:
-        code = report_runs(project, outcome.finished, output, comparator=comparator)
-        for error in outcome.errors:
-            print_error(error, as_json=False)
-        return outcome.errors[0].exit_code if outcome.errors else code
-    if outcome.errors:
-        raise outcome.errors[0]
-    if output.as_json:
-        print_json([{"id": each.id, "definition": each.definition, "status": "NEW"} for each in outcome.started])
-    elif not outcome.started and not output.is_human:
-        click.echo(report.render(output.result_format, []), nl=False)
-    return 0
