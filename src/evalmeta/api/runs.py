@@ -35,6 +35,7 @@ from evalmeta.model.run import Run, RunOptions, RunStatus, join
 from evalmeta.protocol.run_faults import RunFault, joined_error
 from evalmeta.store.database import open_database
 from evalmeta.store.history import RemoteRun, list_runs, open_remote_runs
+from evalmeta.store.runs import Runs
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -378,6 +379,16 @@ def history(project: Project, *, definition: str | None = None, limit: int | Non
     """
     with open_database(project.state_dir) as database:
         return list_runs(database, definition=definition, limit=limit)
+
+
+def unfinished_runs(project: Project) -> list[str]:
+    """Return the ids of the runs in the project's own org that are not over, the oldest first.
+
+    Raises:
+        StoreError: the project's database cannot be used.
+    """
+    with open_database(project.state_dir) as database:
+        return [run_id for run_id, _ in Runs(database).unfinished()]
 
 
 class DefinitionChanged(UsageError):

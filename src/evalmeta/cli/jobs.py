@@ -6,7 +6,7 @@ import math
 from asyncio import CancelledError
 from contextlib import contextmanager
 from dataclasses import asdict
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, NamedTuple
 
 import click
 
@@ -70,37 +70,48 @@ def wait_seconds(wait: float | None, *, default: float | None) -> float | None:
 
 def job_options(what: str) -> Decorator:
     """Add -i, --job-id and -r, --use-most-recent, as the parameter `job_id`: None is the most recent job."""
-
-    def build(*, job_id: str | None, use_most_recent: bool) -> str | None:
-        _check_choice(is_named=job_id is not None, use_most_recent=use_most_recent)
-        return job_id
-
-    return option_group("job_id", build, _job_options(what, multiple=False))
-
-
-def jobs_options(what: str) -> Decorator:
-    """Add the same options for one or several jobs, as the parameter `job_ids`: a tuple of None is the most recent."""
-
-    def build(*, job_id: tuple[str, ...], use_most_recent: bool) -> tuple[str | None, ...]:
-        _check_choice(is_named=bool(job_id), use_most_recent=use_most_recent)
-        return tuple(dict.fromkeys(job_id)) or (None,)
-
-    return option_group("job_ids", build, _job_options(what, multiple=True))
-
-
-def _job_options(what: str, *, multiple: bool) -> Sequence[Decorator]:
-    repeatable = "; repeatable" if multiple else ""
-    return (
-        click.option(
-            "-i", "--job-id", metavar="ID", multiple=multiple, help=f"The {what}'s id, as it was printed{repeatable}."
-        ),
-        click.option("-r", "--use-most-recent", is_flag=True, help=f"Use this project's most recent {what} there."),
+    options: Sequence[Decorator] = (
+        click.option("-i", "--job-id", metavar="ID", help=f"The {what}'s id, as it was printed."),
+        _most_recent_option(what),
     )
 
+    def build(*, job_id: str | None, use_most_recent: bool) -> str | None:
+        if use_most_recent == (job_id is not None):
+            raise click.UsageError("Give either --job-id or --use-most-recent.")
+        return job_id
 
-def _check_choice(*, is_named: bool, use_most_recent: bool) -> None:
-    if use_most_recent == is_named:
-        raise click.UsageError("Give either --job-id or --use-most-recent.")
+    return option_group("job_id", build, options)
+
+
+class JobChoice(NamedTuple):
+    """One or several jobs: the named ones, all that are unfinished, or else the most recent one."""
+
+    ids: tuple[str, ...]
+    is_unfinished: bool
+
+
+def jobs_option(what: str) -> Decorator:
+    """Add the options of `job_options` for several jobs, and --unfinished, as the parameter `jobs`."""
+    options: Sequence[Decorator] = (
+        click.option(
+            "-i", "--job-id", metavar="ID", multiple=True, help=f"The {what}'s id, as it was printed; repeatable."
+        ),
+        _most_recent_option(what),
+        click.option(
+            "--unfinished", is_flag=True, help=f"Every {what} of this project's own org that is not finished."
+        ),
+    )
+
+    def build(*, job_id: tuple[str, ...], use_most_recent: bool, unfinished: bool) -> JobChoice:
+        if [bool(job_id), use_most_recent, unfinished].count(True) != 1:
+            raise click.UsageError("Give one of --job-id, --use-most-recent and --unfinished.")
+        return JobChoice(tuple(dict.fromkeys(job_id)), unfinished)
+
+    return option_group("jobs", build, options)
+
+
+def _most_recent_option(what: str) -> Decorator:
+    return click.option("-r", "--use-most-recent", is_flag=True, help=f"Use this project's most recent {what} there.")
 
 
 @contextmanager

@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from evalmeta.api.org_targets import Target
     from evalmeta.api.run_location import RunLocation
     from evalmeta.api.runs import RunOrg, StartedRun
+    from evalmeta.cli.jobs import JobChoice
     from evalmeta.cli.run_options import Values
     from evalmeta.model.run import Run, RunOptions, Scoring
     from evalmeta.package.project import Project
@@ -59,6 +60,16 @@ def find_run(run_id: str | None, target_org: str | None) -> EarlierRun:
     check_run_id(run_id)
     project = find_project(Path.cwd())
     return EarlierRun(project, api.run_location.locate(project, run_id, named=target_org))
+
+
+def find_runs(jobs: JobChoice, target_org: str | None) -> list[EarlierRun]:
+    """Find the chosen runs, at least one."""
+    if not jobs.is_unfinished:
+        return [find_run(run_id, target_org) for run_id in jobs.ids or (None,)]
+    run_ids = api.runs.unfinished_runs(find_project(Path.cwd()))
+    if not run_ids:
+        raise NotFound("no run of this project is unfinished", actions=[Suggestion("List all runs", "test", "history")])
+    return [find_run(run_id, target_org) for run_id in run_ids]
 
 
 def fetch_run(run: EarlierRun) -> FinishedRun:

@@ -21,7 +21,7 @@ from evalmeta.report.progress import Progress
 from evalmeta.report.text import count, one_line, seconds
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Sequence
+    from collections.abc import Collection, Iterator, Sequence
 
     from evalmeta.api.agent_tests import AgentTest, FileTest
     from evalmeta.api.finished_runs import FinishedRun
@@ -37,6 +37,8 @@ if TYPE_CHECKING:
 
 # Runs whose progress is requested at the same time; the org executes runs in the order in which they started.
 _FOLLOWED: Final = 10
+# Runs that a suggested command names; more are all that are unfinished.
+_NAMED: Final = 3
 
 
 class RunRequest(NamedTuple):
@@ -63,13 +65,15 @@ class RunsOutcome(NamedTuple):
     started: list[StartedRun]
 
 
-async def finish_runs(org: RunOrg, runs: Sequence[tuple[StartedRun, RunOptions | None]], *, wait: float) -> RunsOutcome:
-    """Wait for runs together, for `wait` seconds or without limit, and show their progress.
+async def finish_runs(
+    org: RunOrg, runs: Sequence[tuple[StartedRun, RunOptions | None]], *, wait: float, begun: float | None = None
+) -> RunsOutcome:
+    """Wait for runs together, until `wait` seconds after `begun` or without limit, and show their progress.
 
     The options of a run decide what passes, instead of its own. Runs that are not done in time, and all other errors,
     are errors of the outcome.
     """
-    deadline = time.monotonic() + wait
+    deadline = (time.monotonic() if begun is None else begun) + wait
     unfinished = {started.id: None for started, _ in runs}
     following = asyncio.Semaphore(_FOLLOWED)
 
@@ -127,7 +131,9 @@ def _late_runs(run_ids: Sequence[str], wait: float) -> WaitRanOut:
     return WaitRanOut(message, job_id=run_ids[0], job_ids=run_ids, actions=[resume, cancel])
 
 
-def _job_ids(run_ids: Iterable[str]) -> list[str]:
+def _job_ids(run_ids: Collection[str]) -> list[str]:
+    if len(run_ids) > _NAMED:
+        return ["--unfinished"]
     return [word for run_id in run_ids for word in ("--job-id", run_id)]
 
 
@@ -187,13 +193,13 @@ async def _start_all(org: RunOrg, tests: Sequence[AgentTest], request: RunReques
 async def _run_together(
     org: RunOrg, tests: Sequence[AgentTest], request: RunRequest, outcome: RunsOutcome, *, wait: float
 ) -> None:
-    deadline = time.monotonic() + wait
+    begun = time.monotonic()
     runs = [
         (started, _with_file_options(request.options, test))
         for test in tests
         if (started := await _start(org, test, request, outcome))
     ]
-    ended = await finish_runs(org, runs, wait=max(0.0, deadline - time.monotonic()))
+    ended = await finish_runs(org, runs, wait=wait, begun=begun)
     outcome.finished.extend(ended.finished)
     outcome.errors.extend(ended.errors)
 
@@ -201,14 +207,14 @@ async def _run_together(
 async def _run_in_order(
     org: RunOrg, tests: Sequence[AgentTest], request: RunRequest, outcome: RunsOutcome, *, wait: float
 ) -> None:
-    deadline = time.monotonic() + wait
+    begun = time.monotonic()
     for place, test in enumerate(tests):
         started = await _start(org, test, request, outcome)
         if not started:
             continue
-        left, options = max(0.0, deadline - time.monotonic()), _with_file_options(request.options, test)
+        runs = [(started, _with_file_options(request.options, test))]
         try:
-            ended = await finish_runs(org, [(started, options)], wait=left)
+            ended = await finish_runs(org, runs, wait=wait, begun=begun)
         except CancelledError:
             _name_unstarted(tests[place + 1 :])
             raise

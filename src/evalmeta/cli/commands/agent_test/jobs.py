@@ -9,10 +9,10 @@ import click
 
 from evalmeta import api
 from evalmeta.cli.baselines import baseline_option
-from evalmeta.cli.jobs import job_options, jobs_options, wait_option
+from evalmeta.cli.jobs import job_options, jobs_option, wait_option
 from evalmeta.cli.orgs import run_in_org, target_org_option
 from evalmeta.cli.output import json_option, print_json, print_table
-from evalmeta.cli.reruns import cancel_run, fetch_run, find_run, rescore_run, resume_runs
+from evalmeta.cli.reruns import cancel_run, fetch_run, find_run, find_runs, rescore_run, resume_runs
 from evalmeta.cli.run_options import policy_options, run_options, scoring_options
 from evalmeta.cli.run_reports import Output, report_options, report_outcome, report_runs
 from evalmeta.cli.suggestions import completed
@@ -20,6 +20,7 @@ from evalmeta.errors import Suggestion
 
 if TYPE_CHECKING:
     from evalmeta.cli.baselines import BaselineOption
+    from evalmeta.cli.jobs import JobChoice
     from evalmeta.cli.run_options import Values
 
 
@@ -39,7 +40,7 @@ def list_tests(*, target_org: str | None, as_json: bool) -> None:
 
 
 @click.command("resume")
-@jobs_options("run")
+@jobs_option("run")
 @wait_option("until it is done")
 @click.option(
     "--ignore-changes",
@@ -51,7 +52,7 @@ def list_tests(*, target_org: str | None, as_json: bool) -> None:
 @report_options
 def resume(
     *,
-    job_ids: tuple[str | None, ...],
+    jobs: JobChoice,
     wait: float | None,
     ignore_changes: bool,
     target_org: str | None,
@@ -62,7 +63,7 @@ def resume(
 
     Only the missing cases are run.
     """
-    runs = [find_run(each, target_org) for each in job_ids]
+    runs = find_runs(jobs, target_org)
     comparator = baseline.open(runs[0].project) if baseline else None
     outcome = resume_runs(runs, wait=math.inf if wait is None else wait, ignore_changes=ignore_changes)
     return report_outcome(runs[0].project, outcome, output, comparator)
@@ -81,12 +82,12 @@ def results(*, job_id: str | None, target_org: str | None, baseline: BaselineOpt
 
 
 @click.command("cancel")
-@jobs_options("run")
+@jobs_option("run")
 @target_org_option
 @json_option
-def cancel(*, job_ids: tuple[str | None, ...], target_org: str | None, as_json: bool) -> None:
+def cancel(*, jobs: JobChoice, target_org: str | None, as_json: bool) -> None:
     """Cancel runs; their finished results are kept."""
-    runs = [cancel_run(find_run(each, target_org)).run for each in job_ids]
+    runs = [cancel_run(each).run for each in find_runs(jobs, target_org)]
     if as_json:
         canceled = [{"id": run.id, "status": run.status.value, "testCases": len(run.cases)} for run in runs]
         print_json(canceled[0] if len(canceled) == 1 else canceled)
