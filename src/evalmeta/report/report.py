@@ -122,12 +122,11 @@ def _merged(reasons: Counter[str]) -> Counter[str]:
 
 
 def duration(run: Run) -> float:
-    """Return the seconds a run took from its first case; until the end of its last case if the run has no end."""
-    started = min((case.started for case in run.cases), default=run.started)
+    """Return the seconds a run took; until the end of its last case if the run itself has no end."""
     ended = run.ended
     if ended is None:
-        ended = max((case.ended for case in run.cases), default=started)
-    return max(0.0, ended - started)
+        ended = max((case.ended for case in run.cases), default=run.started)
+    return max(0.0, ended - run.started)
 
 
 def location(report: Report, case: CaseResult) -> str | None:

@@ -6,6 +6,7 @@ the array and are left out if they are empty.
 
 from __future__ import annotations
 
+import time
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final, TypeAlias
 
@@ -44,8 +45,8 @@ if TYPE_CHECKING:
 
 
 _SELECT_RUN: Final = """
-    SELECT id, definition, subject_name, status, created_at, total, subject_version, ended_at, error,
-      answers_of, options
+    SELECT id, definition, subject_name, status, coalesce(started_at, created_at), total, subject_version, ended_at,
+      error, answers_of, options
     FROM run
 """
 
@@ -184,10 +185,13 @@ class Runs:
     def claim(self, run_id: str, worker: str, *, taken_from: Lease, until: float) -> bool:
         """Lease a run whose lease is still `taken_from`; False if it was claimed or renewed meanwhile, or is over."""
         sql = """
-            UPDATE run SET worker = ?, lease_until = ?, status = 'IN_PROGRESS'
+            UPDATE run
+            SET worker = ?, lease_until = ?, status = 'IN_PROGRESS', started_at = coalesce(started_at, ?)
             WHERE id = ? AND status IN ('NEW', 'IN_PROGRESS') AND worker IS ? AND lease_until IS ?
         """
-        return self._database.execute(sql, (worker, until, run_id, taken_from.worker, taken_from.until)) == 1
+        return (
+            self._database.execute(sql, (worker, until, time.time(), run_id, taken_from.worker, taken_from.until)) == 1
+        )
 
     def renew(self, run_id: str, worker: str, *, until: float) -> bool:
         """Extend a worker's lease; False if the worker does not own the run any more."""
@@ -256,13 +260,13 @@ class RunJournal:
 
 def _run(row: Row) -> Run:
     *fields, options = row
-    run_id, definition, subject_name, status, created, total, version, ended, error, answers_of = fields
+    run_id, definition, subject_name, status, started, total, version, ended, error, answers_of = fields
     return Run(
         id=run_id,
         definition=definition,
         subject_name=subject_name,
         status=RunStatus(status),
-        started=created,
+        started=started,
         total=total,
         subject_version=version,
         ended=ended,
