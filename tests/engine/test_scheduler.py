@@ -33,6 +33,7 @@ class Suite:
         self.evaluations = [Evaluation(f"Test_{run}", "Agent", evaluation(cases).cases) for run in range(runs)]
         self.tasks: list[asyncio.Task[None]] = []
         self.agent = Agent(self._answer)
+        self.scheduler = Scheduler()
 
     async def _answer(self, utterance: str) -> GeneratedData:
         self.asked.append((now(), utterance))
@@ -45,8 +46,7 @@ class Suite:
         return GeneratedData("x", "Orders")
 
     async def run(self) -> None:
-        scheduler = Scheduler()
-        self.tasks = [asyncio.ensure_future(self._run(run, scheduler)) for run in range(len(self.journals))]
+        self.tasks = [asyncio.ensure_future(self._run(run, self.scheduler)) for run in range(len(self.journals))]
         await asyncio.wait(self.tasks)
 
     async def _run(self, run: int, scheduler: Scheduler) -> None:
@@ -167,3 +167,41 @@ def test_the_lowest_rate_and_the_highest_concurrency_of_an_agents_runs_apply() -
 
     run_simulated(with_other_options())
     assert [when for when, _ in suite.asked] == pytest.approx([0, 2, 4], abs=0.1)
+
+
+class _Clocked:
+    """The rate of an agent that two schedulers share, as two processes do."""
+
+    def __init__(self) -> None:
+        self.next_slot = self.paused_until = 0.0
+
+    def reserve(self, *, interval: float) -> float:
+        slot = max(now(), self.next_slot, self.paused_until)
+        self.next_slot = slot + interval
+        return slot - now()
+
+    def pause(self, seconds: float) -> None:
+        self.paused_until = now() + seconds
+
+    def pause_left(self) -> float:
+        return max(0.0, self.paused_until - now())
+
+
+def test_processes_that_share_a_rate_never_exceed_it_together() -> None:
+    async def answer(_utterance: str) -> None:
+        asked.append(now())
+        if len(asked) == 10:
+            raise SubjectBusy("too many requests", after=60)
+
+    async def run_both() -> None:
+        shared = _Clocked()
+        for suite in suites:
+            suite.scheduler = Scheduler(lambda _: shared)
+        await asyncio.gather(*(suite.run() for suite in suites))
+
+    asked: list[float] = []
+    suites = [Suite(runs=3, cases=3, answer=answer, rate_limit=2, retries=3) for _ in range(2)]
+    run_simulated(run_both())
+    assert len(asked) == 19
+    assert all(later - earlier >= 0.5 - 1e-6 for earlier, later in pairwise(asked))
+    assert asked[10] >= asked[9] + 60

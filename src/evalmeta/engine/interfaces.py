@@ -39,6 +39,22 @@ class Subject(Protocol):
         ...
 
 
+class SharedPace(Protocol):
+    """The rate of one agent that several processes share."""
+
+    def reserve(self, *, interval: float) -> float:
+        """Reserve the next slot, `interval` seconds after the one before; return the seconds until then."""
+        ...
+
+    def pause(self, seconds: float) -> None:
+        """Let no process send requests for some seconds."""
+        ...
+
+    def pause_left(self) -> float:
+        """Return the seconds until requests may be sent again; 0 without a pause."""
+        ...
+
+
 class NothingToClose:
     """The base of sessions and subjects without resources."""
 

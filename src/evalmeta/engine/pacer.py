@@ -10,6 +10,7 @@ from evalmeta import limits
 from evalmeta.protocol.http import retry_pause
 
 if TYPE_CHECKING:
+    from evalmeta.engine.interfaces import SharedPace
     from evalmeta.errors import SubjectBusy
 
 
@@ -18,10 +19,13 @@ class Pacer:
 
     Requests are spread evenly over every second. When the agent is busy, all requests wait as long as it asks for, and
     the concurrency is halved. Every answer after that increases it a little (additive increase, multiplicative
-    decrease, as in TCP: RFC 5681, 3.1).
+    decrease, as in TCP: RFC 5681, 3.1). With a rate, processes that have the same `shared` paces send no more than one.
     """
 
-    def __init__(self, *, rate: float | None = None, concurrency: int = limits.CONCURRENCY) -> None:
+    def __init__(
+        self, *, rate: float | None = None, concurrency: int = limits.CONCURRENCY, shared: SharedPace | None = None
+    ) -> None:
+        self._shared = shared
         self._interval = 1 / rate if rate else 0.0
         self._max_window = max(1, concurrency)
         self._window = float(self._max_window)
@@ -72,6 +76,8 @@ class Pacer:
             self._window = max(1.0, self._window / 2)
         pause = retry_pause(attempt) if busy.after is None else busy.after
         self._not_before = max(self._not_before, now + pause)
+        if self._shared and self._interval:
+            self._shared.pause(pause)
         self.is_free = False
 
     async def _wait_for_window(self) -> None:
@@ -97,10 +103,15 @@ class Pacer:
         while True:
             now = asyncio.get_running_loop().time()
             ready = max(now, self._not_before)
-            if interval:
+            if interval and self._shared:
+                ready = max(ready, now + self._shared.reserve(interval=interval))
+            elif interval:
                 ready = max(ready, self._next_slot)
                 self._next_slot = ready + interval
             if ready > now:
                 await asyncio.sleep(ready - now)
+            if interval and self._shared:
+                # Another process may have found the agent busy in the meantime.
+                self._not_before = max(self._not_before, asyncio.get_running_loop().time() + self._shared.pause_left())
             if self._not_before <= asyncio.get_running_loop().time():
                 return

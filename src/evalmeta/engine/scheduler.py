@@ -12,18 +12,22 @@ from evalmeta.engine.pacer import Pacer
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Callable
 
+    from evalmeta.engine.interfaces import SharedPace
     from evalmeta.model.run import RunOptions
 
 
 class Scheduler:
-    """The pools of all agents, by name."""
+    """The pools of all agents, by name; `shared` returns the rate of an agent that processes share."""
 
-    def __init__(self) -> None:
+    def __init__(self, shared: Callable[[str], SharedPace] | None = None) -> None:
         self._pools: dict[str, Pool] = {}
+        self._shared = shared
 
     def pool(self, agent: str, options: RunOptions) -> Pool:
         """Return an agent's pool; it has the highest concurrency and the lowest rate of the agent's runs."""
-        pool = self._pools.setdefault(agent, Pool(options))
+        pool = self._pools.get(agent)
+        if pool is None:
+            pool = self._pools[agent] = Pool(options, shared=self._shared(agent) if self._shared else None)
         pool.include(options)
         return pool
 
@@ -35,13 +39,13 @@ class Pool:
     only the runs that are needed are in memory.
     """
 
-    def __init__(self, options: RunOptions) -> None:
+    def __init__(self, options: RunOptions, *, shared: SharedPace | None = None) -> None:
         self._size = max(1, options.concurrency)
         self._taken = 0
         self._wanting: deque[Places] = deque()
         self._unopened: deque[asyncio.Future[None]] = deque()
         self._is_opening = False
-        self.pacer = Pacer(rate=options.rate_limit, concurrency=self._size)
+        self.pacer = Pacer(rate=options.rate_limit, concurrency=self._size, shared=shared)
 
     def include(self, options: RunOptions) -> None:
         """Adapt the pool to the options of another run."""

@@ -1,0 +1,51 @@
+from __future__ import annotations
+
+import subprocess
+import sys
+from itertools import pairwise
+from typing import TYPE_CHECKING
+
+import pytest
+
+from evalmeta.store.database import open_database
+from evalmeta.store.paces import Pace
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+RESERVE = """
+import sys
+from pathlib import Path
+from evalmeta.store.database import open_database
+from evalmeta.store.paces import Pace
+with open_database(Path(sys.argv[1])) as database:
+    pace = Pace(database, "Agent", clock=lambda: 1000.0)
+    print(*[pace.reserve(interval=0.5) for _ in range(50)])
+"""
+
+
+def test_slots_of_several_processes_are_never_closer_than_the_interval(tmp_path: Path) -> None:
+    with open_database(tmp_path):
+        command = [sys.executable, "-c", RESERVE, str(tmp_path)]
+        processes = [subprocess.Popen(command, stdout=subprocess.PIPE, text=True) for _ in range(4)]
+        slots = sorted(float(each) for process in processes for each in process.communicate()[0].split())
+    assert slots[0] == 0.0
+    assert len(slots) == 200
+    assert {later - earlier for earlier, later in pairwise(slots)} == {0.5}
+
+
+def test_a_pause_moves_the_next_slot_and_agents_have_slots_of_their_own(tmp_path: Path) -> None:
+    with open_database(tmp_path) as database:
+        pace = Pace(database, "A", clock=lambda: 1000.0)
+        pace.pause(30)
+        pace.pause(10)
+        assert pace.pause_left() == 30
+        assert [pace.reserve(interval=2) for _ in range(2)] == [30, 32]
+        assert Pace(database, "B", clock=lambda: 1000.0).reserve(interval=2) == 0
+
+
+@pytest.mark.parametrize(("back", "seconds"), [(10, 12), (1_000_000, 0)])
+def test_a_clock_that_is_set_back_far_does_not_stop_the_agent(tmp_path: Path, back: float, seconds: float) -> None:
+    with open_database(tmp_path) as database:
+        Pace(database, "A", clock=lambda: 2_000_000.0).reserve(interval=2)
+        assert Pace(database, "A", clock=lambda: 2_000_000.0 - back).reserve(interval=2) == seconds
