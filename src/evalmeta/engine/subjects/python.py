@@ -22,14 +22,12 @@ from evalmeta.errors import EvalmetaError, SettingsError, SubjectError, SubjectU
 from evalmeta.model.redaction import error_text
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable, Collection, Iterator, Sequence
     from types import ModuleType
 
     from evalmeta.engine.interfaces import Session, Subject
-    from evalmeta.engine.subjects.conversation import Message
     from evalmeta.model.evaluation import Case
     from evalmeta.model.generated_data import GeneratedData
-    from evalmeta.model.json_value import JsonValue
     from evalmeta.model.settings import PythonSubject
 
 
@@ -87,12 +85,14 @@ def subject_of(agent: object, *, root: Path, called: str = "the subject", retry_
             f"the method open of {called}",
             "open(self, history, context), where history and context are optional",
         )
-        check_call(opener, (), _accepted(opener, [], {}), called=called, root=root, example=example)
-        return _Agent(agent, calls)
+        accepted = _accepted_names(opener)
+        check_call(opener, (), dict.fromkeys(accepted), called=called, root=root, example=example)
+        return _Agent(agent, accepted, calls)
     if callable(agent) and not inspect.isclass(agent):
         example = "answer(utterance, *, history, context), where history and context are optional"
-        check_call(agent, ("",), _accepted(agent, [], {}), called=called, root=root, example=example)
-        return SimpleSubject(lambda case: _FunctionSession(agent, calls, case))
+        accepted = _accepted_names(agent)
+        check_call(agent, ("",), dict.fromkeys(accepted), called=called, root=root, example=example)
+        return SimpleSubject(lambda case: _FunctionSession(agent, accepted, calls, case))
     raise SettingsError(
         f"{called} is neither a function nor an object with the method open: {type(agent).__name__}",
         actions=("Name a function answer(utterance), or a class with open(history, context).",),
@@ -143,29 +143,34 @@ class Function(Protocol):
 class _FunctionSession(NothingToClose):
     """Call the function for every turn, with the history so far."""
 
-    def __init__(self, function: Function, calls: Calls, case: Case) -> None:
+    def __init__(self, function: Function, accepted: Collection[str], calls: Calls, case: Case) -> None:
         self._function = function
+        self._accepted = accepted
         self._calls = calls
-        self._history = history_of(case)
-        self._context = context_of(case)
+        self._case = case
+        self._answered: list[tuple[str, GeneratedData]] = []
 
-    async def ask(self, utterance: str) -> GeneratedData:
-        inputs = _accepted(self._function, [dict(message) for message in self._history], dict(self._context))
-        generated = generated_data(await self._calls.call(self._function, utterance, **inputs))
-        self._history += turn_messages(utterance, generated)
-        return generated
+    async def ask(self, utterance: str) -> object:
+        inputs = _inputs(self._accepted, self._case, self._answered) if self._accepted else {}
+        answer = await self._calls.call(self._function, utterance, **inputs)
+        if "history" in self._accepted and len(self._case.turns) > 1:
+            # The function may change its answer later.
+            generated = generated_data(answer)
+            self._answered.append((utterance, generated))
+            return generated
+        return answer
 
 
 class _Agent:
     """An agent that opens sessions."""
 
-    def __init__(self, agent: object, calls: Calls) -> None:
+    def __init__(self, agent: object, accepted: Collection[str], calls: Calls) -> None:
         self._agent = agent
+        self._accepted = accepted
         self._calls = calls
 
     async def open(self, case: Case) -> Session:
-        opener = _method(self._agent, "open")
-        session = await self._calls.call(opener, **_accepted(opener, history_of(case), context_of(case)))
+        session = await self._calls.call(_method(self._agent, "open"), **_inputs(self._accepted, case, ()))
         return _AgentSession(session, _method(session, "ask"), self._calls)
 
     async def close(self) -> None:
@@ -178,8 +183,8 @@ class _AgentSession:
         self._ask = ask
         self._calls = calls
 
-    async def ask(self, utterance: str) -> GeneratedData:
-        return generated_data(await self._calls.call(self._ask, utterance))
+    async def ask(self, utterance: str) -> object:
+        return await self._calls.call(self._ask, utterance)
 
     async def close(self) -> None:
         await _close(self._session, self._calls)
@@ -197,17 +202,26 @@ def _method(owner: object, name: str) -> Function:
     return method
 
 
-def _accepted(function: Function, history: list[Message], context: dict[str, JsonValue]) -> dict[str, object]:
-    """Return the inputs that a function declares as parameters."""
+def _accepted_names(function: Function) -> frozenset[str]:
+    """Return the names of the inputs that a function declares as parameters."""
     try:
         parameters = inspect.signature(function).parameters.values()
     except (TypeError, ValueError):
-        return {}
-    by_name = {inspect.Parameter.KEYWORD_ONLY, inspect.Parameter.POSITIONAL_OR_KEYWORD}
-    declared = {parameter.name for parameter in parameters if parameter.kind in by_name}
+        return frozenset()
     if any(parameter.kind is inspect.Parameter.VAR_KEYWORD for parameter in parameters):
-        declared.update(_INPUTS)
-    return {name: value for name, value in zip(_INPUTS, (history, context), strict=True) if name in declared}
+        return frozenset(_INPUTS)
+    by_name = {inspect.Parameter.KEYWORD_ONLY, inspect.Parameter.POSITIONAL_OR_KEYWORD}
+    return frozenset(parameter.name for parameter in parameters if parameter.kind in by_name).intersection(_INPUTS)
+
+
+def _inputs(accepted: Collection[str], case: Case, answered: Sequence[tuple[str, GeneratedData]]) -> dict[str, object]:
+    inputs: dict[str, object] = {}
+    if "history" in accepted:
+        turns = (message for turn in answered for message in turn_messages(*turn))
+        inputs["history"] = [*history_of(case), *turns]
+    if "context" in accepted:
+        inputs["context"] = context_of(case)
+    return inputs
 
 
 class Calls:
