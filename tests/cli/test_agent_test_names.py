@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import sys
 from typing import TYPE_CHECKING
 
 import pytest
@@ -10,7 +11,7 @@ import pytest
 from cli.test_agent_test_run_files import AGENT, DEFINITION, SPEC
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterator
     from pathlib import Path
 
     from cli.conftest import Outcome
@@ -23,7 +24,7 @@ RUN = ("--subject", "desk:answer", "--wait")
 
 
 @pytest.fixture
-def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
     """A project with a definition, and a spec with the same file name in two folders."""
     (tmp_path / "evalmeta.toml").touch()
     (tmp_path / "desk.py").write_text(AGENT)
@@ -33,7 +34,9 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     (tmp_path / "a" / FILE).write_text(DEFINITION)
     monkeypatch.chdir(tmp_path)
     monkeypatch.syspath_prepend(str(tmp_path))
-    return tmp_path
+    yield tmp_path
+    # Seen from a/, the agent is an installed module, which stays imported.
+    sys.modules.pop("desk", None)
 
 
 def names_in(baseline: Path) -> list[str]:

@@ -234,7 +234,7 @@ class _Attempt:
             self._answered = time.monotonic()
             # Replaying a recorded answer says nothing about the agent's latency.
             measured = None if answer is turn.recorded else round(elapsed * 1000, 1)
-            self._generated = generated_data(answer, measured_ms=measured)
+            self._generated = _checked(session, answer, measured)
             exchange = Exchange(self._case, turn.utterance, self._generated, tuple(self._earlier))
             self._scoring, shown = turn, _turn_number(self._case, number)
             await _score_turn(turn.expectations, exchange, self._policy.scorers, self._results, turn=shown)
@@ -279,6 +279,13 @@ class _Attempt:
         if self._scoring is None or self._scoring is self._case.turns[-1]:
             return None
         return f"turns were not sent: the earlier answers were not scored within {self._policy.seconds:g} s"
+
+
+def _checked(session: Session, answer: GeneratedData, measured_ms: float | None) -> GeneratedData:
+    # The adapter of Python objects has checked their answers already; checking takes as long as scoring.
+    if not getattr(session, "checks_answers", False):
+        return generated_data(answer, measured_ms=measured_ms)
+    return answer if answer.latency_ms is not None else replace(answer, latency_ms=measured_ms)
 
 
 class Deadline:

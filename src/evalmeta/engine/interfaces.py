@@ -18,11 +18,8 @@ if TYPE_CHECKING:
 class Session(Protocol):
     """One conversation with an agent, with a case's history and context variables."""
 
-    async def ask(self, utterance: str) -> object:
-        """Return the agent's answer in one turn, in a form that `engine.answers.generated_data` accepts.
-
-        An exception makes the case ERROR, preferably `SubjectError`.
-        """
+    async def ask(self, utterance: str) -> GeneratedData:
+        """Return the agent's answer in one turn; an exception makes the case ERROR, preferably `SubjectError`."""
         ...
 
     async def close(self) -> None:

@@ -47,7 +47,8 @@ if TYPE_CHECKING:
 
 _LATEST: Final = """
     SELECT * FROM (
-      SELECT '' AS org_url, '' AS org_name, id, definition, status, created_at AS started_at, ended_at, total,
+      SELECT '' AS org_url, '' AS org_name, id, definition, status, coalesce(started_at, created_at) AS started_at,
+        ended_at, total,
         NULL AS passed, NULL AS failed, NULL AS errors, NULL AS undecided, 1 AS is_here, answers_of, options
       FROM run
       UNION ALL
@@ -59,7 +60,7 @@ _LATEST: Final = """
     ORDER BY started_at DESC, id DESC LIMIT ?2
 """
 _COMPLETE: Final = """
-    SELECT '' AS org_url, id, definition, created_at AS started_at,
+    SELECT '' AS org_url, id, definition, coalesce(started_at, created_at) AS started_at,
       CASE WHEN substr(content, 1, 8) = CAST('{"file":' AS BLOB) THEN content END AS file
     FROM run WHERE status = 'COMPLETED'
     UNION ALL

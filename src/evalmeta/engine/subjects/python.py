@@ -143,6 +143,8 @@ class Function(Protocol):
 class _FunctionSession(NothingToClose):
     """Call the function for every turn, with the history so far."""
 
+    checks_answers = True
+
     def __init__(self, function: Function, accepted: Collection[str], calls: Calls, case: Case) -> None:
         self._function = function
         self._accepted = accepted
@@ -150,15 +152,11 @@ class _FunctionSession(NothingToClose):
         self._case = case
         self._answered: list[tuple[str, GeneratedData]] = []
 
-    async def ask(self, utterance: str) -> object:
+    async def ask(self, utterance: str) -> GeneratedData:
         inputs = _inputs(self._accepted, self._case, self._answered) if self._accepted else {}
-        answer = await self._calls.call(self._function, utterance, **inputs)
-        if "history" in self._accepted and len(self._case.turns) > 1:
-            # The function may change its answer later.
-            generated = generated_data(answer)
-            self._answered.append((utterance, generated))
-            return generated
-        return answer
+        generated = generated_data(await self._calls.call(self._function, utterance, **inputs))
+        self._answered.append((utterance, generated))
+        return generated
 
 
 class _Agent:
@@ -178,13 +176,15 @@ class _Agent:
 
 
 class _AgentSession:
+    checks_answers = True
+
     def __init__(self, session: object, ask: Function, calls: Calls) -> None:
         self._session = session
         self._ask = ask
         self._calls = calls
 
-    async def ask(self, utterance: str) -> object:
-        return await self._calls.call(self._ask, utterance)
+    async def ask(self, utterance: str) -> GeneratedData:
+        return generated_data(await self._calls.call(self._ask, utterance))
 
     async def close(self) -> None:
         await _close(self._session, self._calls)
