@@ -36,7 +36,7 @@ def run_here(
     evaluation = Evaluation(name, "Desk", tuple(Case(number, ()) for number in range(1, 5)))
     runs = Runs(database)
     run_id = runs.start(EVALUATION_DEFINITION, evaluation, content, options or RunOptions(), total=4, now=now)
-    runs.claim(run_id, "w", taken_from=Lease(None, None), until=now)
+    runs.claim(run_id, "w", taken_from=Lease(None, None), until=now, now=now)
     RunJournal(database, run_id, "w").append(cases(*verdicts, results=(OPEN,) if options is STRICT else ()))
     return run_id
 

@@ -182,15 +182,19 @@ class Runs:
         sql = "SELECT id, worker, lease_until FROM run WHERE status IN ('NEW', 'IN_PROGRESS') ORDER BY created_at, id"
         return [(run_id, Lease(worker, until)) for run_id, worker, until in self._database.query(sql)]
 
-    def claim(self, run_id: str, worker: str, *, taken_from: Lease, until: float) -> bool:
-        """Lease a run whose lease is still `taken_from`; False if it was claimed or renewed meanwhile, or is over."""
+    def claim(self, run_id: str, worker: str, *, taken_from: Lease, until: float, now: float | None = None) -> bool:
+        """Lease a run whose lease is still `taken_from`; False if it was claimed or renewed meanwhile, or is over.
+
+        The run starts with its first lease; `now` is the current time by default.
+        """
+        started = time.time() if now is None else now
         sql = """
             UPDATE run
             SET worker = ?, lease_until = ?, status = 'IN_PROGRESS', started_at = coalesce(started_at, ?)
             WHERE id = ? AND status IN ('NEW', 'IN_PROGRESS') AND worker IS ? AND lease_until IS ?
         """
         return (
-            self._database.execute(sql, (worker, until, time.time(), run_id, taken_from.worker, taken_from.until)) == 1
+            self._database.execute(sql, (worker, until, started, run_id, taken_from.worker, taken_from.until)) == 1
         )
 
     def renew(self, run_id: str, worker: str, *, until: float) -> bool:
