@@ -193,9 +193,7 @@ class Runs:
             SET worker = ?, lease_until = ?, status = 'IN_PROGRESS', started_at = coalesce(started_at, ?)
             WHERE id = ? AND status IN ('NEW', 'IN_PROGRESS') AND worker IS ? AND lease_until IS ?
         """
-        return (
-            self._database.execute(sql, (worker, until, started, run_id, taken_from.worker, taken_from.until)) == 1
-        )
+        return self._database.execute(sql, (worker, until, started, run_id, taken_from.worker, taken_from.until)) == 1
 
     def renew(self, run_id: str, worker: str, *, until: float) -> bool:
         """Extend a worker's lease; False if the worker does not own the run any more."""
