@@ -74,20 +74,20 @@ def _tests_in(path: Path) -> list[Path]:
             raise NotFound(f"there is no file {str(path)!r}", actions=actions)
         return [path]
     below = sorted(files_below(path))
-    definitions = _components_of(path)
-    if definitions is None:
-        definitions = [each for each in below if parse_file_name(each.name) and each.is_file()]
+    # A project may have definitions outside of its package directories only.
+    definitions = _components_of(path) or [each for each in below if parse_file_name(each.name) and each.is_file()]
     if files := [*definitions, *filter(is_test, below)]:
         return files
     raise NotFound(f"there are no tests in {str(path)!r}", actions=[_FOUND])
 
 
-def _components_of(folder: Path) -> list[Path] | None:
+def _components_of(folder: Path) -> list[Path]:
+    """Return the definitions of the project whose root a folder is."""
     try:
         project = find_project(folder)
     except ProjectError:
-        return None
-    return [each.path for each in find_components(project)] if project.root == folder.resolve() else None
+        return []
+    return [each.path for each in find_components(project)] if project.root == folder.resolve() else []
 
 
 def is_other_test(path: Path, *, is_named: bool = False) -> bool:

@@ -1,0 +1,136 @@
+"""Several tests of one command: they share their agent, and can be interrupted and resumed together."""
+
+from __future__ import annotations
+
+import io
+import json
+import signal
+import subprocess
+import time
+from collections import Counter
+from typing import TYPE_CHECKING
+
+import pytest
+from rich.console import Console
+
+from evalmeta.report.progress import Progress
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from pathlib import Path
+
+    from cli.conftest import Outcome
+
+    Program = Callable[..., Outcome]
+
+TESTS, CASES, CONCURRENCY = 8, 3, 5
+AGENT = """\
+import asyncio, pathlib
+
+here = pathlib.Path(__file__).parent
+in_flight = 0
+
+async def answer(utterance):
+    global in_flight
+    in_flight += 1
+    with (here / "asked.txt").open("a") as file:
+        file.write(f"{in_flight} {utterance}\\n")
+    while (here / "held").exists() and utterance[-1] == "3":
+        await asyncio.sleep(0.01)
+    await asyncio.sleep(0.02)
+    in_flight -= 1
+    return {"outcome": "Done.", "topic": "Orders"}
+"""
+SETTINGS = f"""\
+[run]
+concurrency = {CONCURRENCY}
+[subjects.Desk]
+adapter = "python"
+target = "desk:answer"
+"""
+
+
+@pytest.fixture
+def suite(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A project with several definitions, whose agent writes down how many questions are in flight."""
+    (tmp_path / "desk.py").write_text(AGENT)
+    (tmp_path / "evalmeta.toml").write_text(SETTINGS)
+    for test in range(TESTS):
+        cases = "".join(
+            f"<testCase><number>{number}</number><inputs><utterance>Question {test} {number}</utterance></inputs>"
+            "<expectation><name>topic_sequence_match</name><expectedValue>Orders</expectedValue></expectation></testCase>"
+            for number in range(1, CASES + 1)
+        )
+        (tmp_path / f"Test_{test}.aiEvaluationDefinition").write_text(
+            f'<AiEvaluationDefinition xmlns="http://soap.sforce.com/2006/04/metadata"><name>Test_{test}</name>'
+            f"<subjectName>Desk</subjectName><subjectType>AGENT</subjectType>{cases}</AiEvaluationDefinition>"
+        )
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
+
+
+def asked(folder: Path) -> list[tuple[int, str]]:
+    """Return what was in flight with each question, and the question."""
+    lines = (folder / "asked.txt").read_text().splitlines()
+    return [(int(count), question) for count, _, question in (line.partition(" ") for line in lines)]
+
+
+QUESTIONS = [f"Question {test} {number}" for test in range(TESTS) for number in range(1, CASES + 1)]
+
+
+def test_tests_use_the_whole_concurrency_of_their_agent_and_ask_in_order(evalmeta: Program, suite: Path) -> None:
+    done = evalmeta("test", "run", ".", "--wait", "--json")
+    results = json.loads(done.out)["result"]
+    assert (done.code, [len(each["testCases"]) for each in results]) == (0, [CASES] * TESTS)
+    assert [each["evalmeta"]["definition"] for each in results] == [f"Test_{test}" for test in range(TESTS)]
+    assert max(count for count, _ in asked(suite)) == CONCURRENCY
+    assert [question for _, question in asked(suite)] == QUESTIONS
+
+
+def test_an_interrupted_suite_is_resumed_and_asks_nothing_twice_that_was_answered(
+    evalmeta: Program, suite: Path, program: list[str]
+) -> None:
+    (suite / "held").touch()
+    running = subprocess.Popen([*program, "test", "run", ".", "--wait"], stderr=subprocess.PIPE, text=True)
+    until = time.monotonic() + 60
+    while time.monotonic() < until and not ((suite / "asked.txt").exists() and len(asked(suite)) >= 3 * CONCURRENCY):
+        time.sleep(0.05)
+    # Answers are committed before anything else happens to them; held questions stay unanswered.
+    time.sleep(1)
+    running.send_signal(signal.SIGINT)
+    error = running.communicate(timeout=60)[1]
+    assert running.returncode == 130
+    assert "Finished results are kept. Resume: evalmeta test resume --unfinished" in error
+
+    (suite / "held").unlink()
+    done = evalmeta("test", "resume", "--unfinished", "--json")
+    assert done.code == 0
+    assert evalmeta("test", "resume", "--unfinished").code != 0
+    times = Counter(question for _, question in asked(suite))
+    assert sorted(times) == sorted(QUESTIONS)
+    assert {question for question, count in times.items() if count > 1} <= {
+        each for each in QUESTIONS if each[-1] == "3"
+    }
+
+
+def test_one_choice_of_runs_is_needed(evalmeta: Program, suite: Path) -> None:
+    assert suite
+    for words in ((), ("--unfinished", "-r"), ("--job-id", "4KB000000000001GAA", "--unfinished")):
+        done = evalmeta("test", "resume", *words)
+        assert (done.code, "Give one of --job-id, --use-most-recent and --unfinished." in done.err) == (2, True)
+
+
+@pytest.mark.parametrize("is_terminal", [True, False])
+def test_the_progress_of_a_suite_counts_all_of_its_runs(monkeypatch: pytest.MonkeyPatch, *, is_terminal: bool) -> None:
+    console = Console(file=io.StringIO(), force_terminal=is_terminal, width=200, color_system=None, _environ={})
+    monkeypatch.setattr("evalmeta.report.progress._LINE_SECONDS", 0)
+    with Progress(console, enabled=True, runs=2) as progress:
+        for run_id in ("4KB000000000001GAA", "4KB000000000002GAA"):
+            progress.start(run_id, 3, "Orders")
+            progress.update(run_id, 3, 1)
+            progress.finish(run_id, failed=1)
+    assert isinstance(console.file, io.StringIO)
+    printed = console.file.getvalue()
+    assert "1 of 2 runs, 3 cases, 1 not passed, " in printed
+    assert "2 of 2 runs, 6 cases, 2 not passed, " in printed
+    assert "about " in printed
