@@ -337,7 +337,7 @@ def test_cases_after_too_many_errors_say_that_they_were_not_asked(desk: Callable
     result = run(DESK)
 
     result.assert_outcomes(errors=2)
-    result.stdout.fnmatch_lines(["*case 1: ERROR", f"{DESK}:11: the case was not asked: *"])
+    result.stdout.fnmatch_lines(["*case 1: ERROR", f"{DESK}:11: the case was not run: *"])
 
 
 def test_a_bad_definition_is_an_error_like_that_of_validate(desk: Callable[..., Path], run: Run) -> None:

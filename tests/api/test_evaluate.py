@@ -338,7 +338,7 @@ def test_too_many_errors_end_a_run_with_a_reason() -> None:
     finished = evaluate(twenty(), agent, options=RunOptions(concurrency=1, max_errors=2))
     assert (finished.run.status, len(finished.run.cases), finished.run.total) == (RunStatus.ERROR, 2, 20)
     assert not finished.succeeded
-    assert "ERROR with 2 of 20 case results: stopped at error 2, as max_errors says" in repr(finished)
+    assert "ERROR with 2 of 20 case results: stopped at error 2 (max_errors)" in repr(finished)
     streamed = evaluate(cases(9), Recorder("question 1"), options=RunOptions(concurrency=1, max_errors=1))
     assert (streamed.run.total, streamed.run.status) == (1, RunStatus.ERROR)
 

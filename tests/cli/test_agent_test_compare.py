@@ -47,8 +47,8 @@ def test_two_runs_are_compared_and_a_flip_is_suspect(evalmeta: Program) -> None:
         "  maybe fixed      2  0/1 -> 1/1       I want to return a lamp, it came broken",
         "  0 broken, 1 suspect, 1 maybe fixed, 2 still failing, 0 still passing",
         "  A suspect case passed before and fails now, but chance could explain it.",
-        "  1 iteration cannot show that one case of 4 broke; at least 5 in both runs can.",
-        f"  Ask suspect cases again before they count: evalmeta {again}",
+        "  1 iteration cannot show that one case of 4 broke; both runs need at least 5.",
+        f"  Run suspect cases again before they count: evalmeta {again}",
     ]
     assert evalmeta("test", "compare", FIRST, SECOND, "--fail-on", "broken").code == 100
 
@@ -57,8 +57,8 @@ def test_two_runs_are_compared_and_a_flip_is_suspect(evalmeta: Program) -> None:
 def test_a_suspect_case_that_is_asked_again_is_broken(evalmeta: Program) -> None:
     done = evalmeta("test", "run", "--wait", "--baseline", FIRST, "--confirm", "5")
     assert done.code == 100
-    assert "Asking 1 suspect case of Returns_Desk_Checks 5 more times." in done.err
-    assert "Asking 1 suspect case of Returns_Desk_Checks 12 more times." in done.err
+    assert "Running 1 suspect case of Returns_Desk_Checks 5 more times." in done.err
+    assert "Running 1 suspect case of Returns_Desk_Checks 12 more times." in done.err
     assert "  broken           1  1/1 -> 0/1, again 0/17  (p = " in done.out
     assert "  1 case flipped; after 17 more answers: 1 broken, 0 back" in done.out
     later = evalmeta("test", "compare", FIRST, THIRD)

@@ -551,7 +551,7 @@ def test_suspect_cases_of_a_file_are_asked_again(evalmeta: Program, folder: Path
     evalmeta("test", "baseline", "-o", "b.json")
     (folder / "desk.py").write_text(AGENT.replace("Orders", "Nothing"))
     first = evalmeta("test", "run", file, *SUBJECT, "--wait", "--baseline", "b.json")
-    assert (first.code, "Add --confirm 8 to ask suspect cases again before they count." in first.out) == (0, True)
+    assert (first.code, "Add --confirm 8 to run suspect cases again before they count." in first.out) == (0, True)
     command = f"evalmeta test run {file} --subject desk:answer --wait --baseline b.json --confirm 8"
     assert command in evalmeta("test", "compare", "--baseline", "b.json").out
     confirmed = evalmeta("test", "run", file, *SUBJECT, "--wait", "--baseline", "b.json", "--confirm", "8")

@@ -189,7 +189,7 @@ def test_examples_are_chosen_measured_and_saved(project: Path) -> None:
         code, out = run(project, PAIRS, *options)
 
     assert code == 0
-    assert "2 examples, measured on 8 pairs that had no part in the choice:" in out
+    assert "2 examples, measured on 8 held-out pairs:" in out
     assert [" ".join(line.split()) for line in out.splitlines() if line.startswith(("before", "after"))] == [
         "before 50.0% 21.5% to 78.5% 4 of 8 4 of 8",
         "after 100.0% 67.6% to 100.0% 8 of 8 8 of 8",
@@ -211,7 +211,7 @@ def test_examples_that_do_not_help_are_not_recommended(project: Path) -> None:
     with model_serving(judging(5)) as server:
         configure(project, server)
         _, out = run(project, PAIRS, "--rater", "judge", "--probes", "0", "--examples", "2")
-    assert "The examples do not improve the rater: leave it as it is." in out
+    assert "The examples do not improve the rater. Do not add them." in out
     assert "Then add this line" not in out
 
 
@@ -255,7 +255,7 @@ def test_other_metrics_are_checked_without_expectations(project: Path) -> None:
 def test_a_metric_that_takes_no_examples_gets_none(project: Path) -> None:
     with model_serving(judging(4)) as server:
         configure(project, server)
-        with pytest.raises(UsageError, match="the prompt of coherence takes no examples; only bot_response_rating"):
+        with pytest.raises(UsageError, match="the prompt of coherence accepts no examples; only bot_response_rating"):
             run(project, PAIRS, "--rater", "judge", "--metric", "coherence", "--examples", "2")
     assert server.bodies == []
 

@@ -192,7 +192,7 @@ def test_a_run_with_too_many_errors_stops_with_suggestions(evalmeta: Program, pr
     (project.root / "broken").touch()
     ran = evalmeta("test", "run", "-n", "Orders", "--wait", "--max-errors", "2")
     assert (ran.code, len(asked(project))) == (1, 2)
-    assert "the run is ERROR with 2 of 5 case results: stopped at error 2, as max_errors says" in ran.out
+    assert "the run is ERROR with 2 of 5 case results: stopped at error 2 (max_errors)" in ran.out
 
     (project.root / "broken").unlink()
     resumed = evalmeta("test", "resume", "-i", FIRST)

@@ -101,7 +101,7 @@ def test_flaky_cases_are_shown_when_their_rate_changed() -> None:
 def test_a_suspect_case_says_how_many_iterations_would_decide() -> None:
     assert lines([case(1)], [case(1, 0, 1)])[-3:] == [
         "  A suspect case passed before and fails now, but chance could explain it.",
-        "  1 iteration cannot show that a case broke; at least 4 in both runs can.",
+        "  1 iteration cannot show that a case broke; both runs need at least 4.",
         "  Ask again: evalmeta ...",
     ]
     assert "cannot show" not in "".join(lines([case(1)], [case(1)]))
@@ -131,8 +131,8 @@ def test_cases_that_were_not_asked_are_counted() -> None:
     whole, part = [case(number) for number in range(1, 4)], [case(1)]
     after = compare(whole, part, name="Orders", labels=("a", "b"), partial=(False, True))
     before = compare(part, whole[:2], name="Orders", labels=("a", "b"), partial=(True, False))
-    assert [line.text for line in comparison_lines(after)][-1] == "  2 cases were not asked"
-    assert [line.text for line in comparison_lines(before)][-1] == "  1 case was not asked before"
+    assert [line.text for line in comparison_lines(after)][-1] == "  2 cases were not run"
+    assert [line.text for line in comparison_lines(before)][-1] == "  1 case was not run before"
     assert comparison_json(after, fail_on="broken")["notAsked"] == {"before": 0, "after": 2}
 
 

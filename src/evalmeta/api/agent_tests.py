@@ -196,7 +196,7 @@ def refuse_same_names(tests: Iterable[FileTest]) -> None:
         if other is not each:
             raise UsageError(
                 f"{shown(other.path)} and {shown(each.path)} have the same full name, {each.name!r}",
-                actions=["Rename or leave out one of them: the history and baselines know definitions by their names."],
+                actions=["Rename or leave out one of them: the history and baselines identify definitions by name."],
             )
 
 

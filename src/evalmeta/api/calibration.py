@@ -95,7 +95,7 @@ async def check_rater(  # noqa: PLR0913 - as documented
     if examples:
         _check_examples(rater, settings, pairs, examples)
         if metric not in METRICS_WITH_EXAMPLES:
-            raise UsageError(f"the prompt of {metric} takes no examples; only {', '.join(METRICS_WITH_EXAMPLES)} do")
+            raise UsageError(f"the prompt of {metric} accepts no examples; only {', '.join(METRICS_WITH_EXAMPLES)} do")
     probed = limits.PROBED_PAIRS if probes is None and not _is_free(settings) else probes
     async with AsyncExitStack() as stack:
         cache = FolderRatings(found.state_dir)
@@ -160,13 +160,13 @@ def _without_examples(pairs: Sequence[Pair], model: ModelRater | None) -> tuple[
     known = {(each.expected, each.actual) for each in model.rubric.examples} if model is not None else set()
     fresh = tuple(each for each in pairs if (each.expected, each.actual) not in known)
     if not fresh:
-        raise UsageError("the rater has all pairs as examples: check it with pairs that it does not know")
+        raise UsageError("all pairs are examples of the rater: use other pairs to check it")
     return fresh
 
 
 def _check_examples(name: str, settings: RaterSettings, pairs: Sequence[Pair], count: int) -> None:
     if not isinstance(settings, LlmRater):
-        raise UsageError(f"the rater {name!r} takes no examples; only LLM raters do")
+        raise UsageError(f"the rater {name!r} accepts no examples; only LLM raters do")
     needed, right = min_pairs(count), sum(each.right for each in pairs)
     if len(pairs) < needed:
         raise UsageError(f"{len(pairs)} labelled pairs are too few to choose {count} examples; {needed} are needed")

@@ -197,7 +197,7 @@ def check_components(
 
 
 def _without_errors(problems: Sequence[Problem], components: Container[str]) -> list[Problem]:
-    hint = "The org has this file as it is, so it can be deployed."
+    hint = "The org already has this file unchanged, so it can be deployed."
     return [
         replace(each, severity=Severity.WARNING, hint=f"{each.hint} {hint}".lstrip())
         if each.is_error and each.component in components

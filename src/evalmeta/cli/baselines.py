@@ -87,7 +87,7 @@ def confirming_option(command: Command) -> Command:
         "--confirm",
         type=click.IntRange(1, limits.MAX_ITERATIONS),
         metavar="N",
-        help="Ask cases that passed in the baseline and now fail N more times before they count.",
+        help="Run cases that passed in the baseline and now fail N more times before they count.",
     )
     return option_group("baseline", _option, (_baseline, fail_on_option, confirm))(command)
 
@@ -96,7 +96,7 @@ _baseline = click.option(
     "--baseline",
     type=FILE,
     metavar="FILE|RUN",
-    help="Compare with this baseline; failures that it has already do not count.",
+    help="Compare with this baseline; failures that are already in it do not count.",
 )
 
 
@@ -104,7 +104,7 @@ def _option(*, baseline: Path | None, fail_on: FailOn, confirm: int | None = Non
     if baseline is not None:
         return BaselineOption(baseline, fail_on, confirm)
     if confirm is not None:
-        raise UsageError("--confirm needs --baseline: it asks cases again that passed in the baseline")
+        raise UsageError("--confirm needs --baseline: it reruns cases that passed in the baseline and now fail")
     return None
 
 
@@ -144,7 +144,7 @@ def code_by_baseline(comparator: Comparator | None, finished: Sequence[FinishedR
 def print_comparisons(
     comparisons: Iterable[Comparison], *, fail_on: FailOn, project: Project | None = None, err: bool = False
 ) -> None:
-    """Print comparisons, one below the other, and how to ask suspect cases again in a project."""
+    """Print comparisons, one below the other, and how to run suspect cases again in a project."""
     for place, comparison in enumerate(comparisons):
         if place:
             click.echo(err=err)
@@ -161,10 +161,10 @@ def ask_again(comparison: Comparison, project: Project) -> str:
     number = max(_USUAL_ANSWERS, answers_needed(comparison), 2 * asked)
     context = click.get_current_context(silent=True)
     if context and "confirm" in context.params and not context.params.get("extend"):
-        return f"Add --confirm {number} to ask suspect cases again before they count."
+        return f"Add --confirm {number} to run suspect cases again before they count."
     words = ("--wait", "--baseline", comparison.before, "--confirm", f"{number}")
     test = _selected(comparison, project)
-    return completed(Suggestion("Ask suspect cases again before they count", "test", "run", *test, *words))
+    return completed(Suggestion("Run suspect cases again before they count", "test", "run", *test, *words))
 
 
 def _selected(comparison: Comparison, project: Project) -> tuple[str, ...]:
@@ -179,10 +179,10 @@ def _selected(comparison: Comparison, project: Project) -> tuple[str, ...]:
 def _why_failed(comparisons: Sequence[Comparison], fail_on: FailOn) -> str:
     """Return why a comparison fails runs that passed; the label of the baseline follows."""
     if unconfirmed := sum(case.is_unconfirmed for each in comparisons for case in each.cases):
-        return f"{count(unconfirmed, 'suspect case')} ended in errors when asked again, and passed in"
+        return f"{count(unconfirmed, 'suspect case')} ended in errors when run again, and passed in"
     standings = (Standing.BROKEN, Standing.SUSPECT) if fail_on == "broken" else (Standing.BROKEN,)
     if broken := sum(len(each.of(*standings)) for each in comparisons):
-        return f"{count(broken, 'case')} broke against"
+        return f"{count(broken, 'case')} broke compared with"
     if any(each.is_significantly == "worse" for each in comparisons):
         return "significantly worse than"
     if lost := sum(len(each.lost) for each in comparisons):
@@ -196,7 +196,7 @@ def _why_ignored(comparisons: Sequence[Comparison]) -> str:
     failing = [case for each in comparisons for case in each.cases if case.after and case.after.failed]
     if any(not case.before or not case.before.failed for case in failing):
         return "nothing is significantly worse than"
-    return f"{count(len(failing), 'failure')} {'is' if len(failing) == 1 else 'are'} known to"
+    return f"{count(len(failing), 'failure')} {'is' if len(failing) == 1 else 'are'} already in"
 
 
 def _code(pairs: Sequence[tuple[FinishedRun, Comparison | None]], fail_on: FailOn, code: int) -> int:

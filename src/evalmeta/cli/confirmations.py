@@ -1,4 +1,4 @@
-"""`--confirm N`: ask suspect cases again before they count."""
+"""`--confirm N`: run suspect cases again before they count."""
 
 from __future__ import annotations
 
@@ -53,17 +53,13 @@ def confirm_suspects(
 
 
 def _ask(project: Project, target: Target | None, request: RunRequest, run: Run) -> list[EvalmetaError]:
-    """Ask suspect cases again, and return what went wrong."""
+    """Run suspect cases again, and return what went wrong."""
     cases = request.choice.lists[0][0].numbers or ()
     times = count(request.options.iterations, "more time")
-    note(f"Asking {count(len(cases), 'suspect case')} of {run.definition} {times}.")
+    note(f"Running {count(len(cases), 'suspect case')} of {run.definition} {times}.")
     asked = run_async(run_tests(project, target, request))
     if asked.errors:
-        note(
-            Suggestion(
-                "The comparison uses new answers when their runs are complete", "test", "results", "--job-id", run.id
-            )
-        )
+        note(Suggestion("When the new answers are complete, compare again", "test", "results", "--job-id", run.id))
     return asked.errors
 
 

@@ -117,14 +117,14 @@ def _print_wrong(rated: Sequence[RatedPair]) -> None:
 
 def _print_choice(choice: ExampleChoice, rater: str, saved: Path | None) -> None:
     count, pairs = len(choice.examples), choice.before.pairs
-    click.echo(f"\n{count} examples, measured on {pairs} pairs that had no part in the choice:")
+    click.echo(f"\n{count} examples, measured on {pairs} held-out pairs:")
     rows = [
         (name, *_share_cells(each.agreement), f"{each.right} of {each.pairs}")
         for name, each in (("before", choice.before), ("after", choice.after))
     ]
     print_table(("", "Agreement", "95 % interval", "Decided pairs", "Right of all"), rows)
     if not choice.is_better:
-        click.echo("The examples do not improve the rater: leave it as it is.")
+        click.echo("The examples do not improve the rater. Do not add them.")
         return
     if saved is None:
         click.echo(f"Write these lines to a file, or add --save-examples FILE:\n\n{write_pairs(choice.examples)}")

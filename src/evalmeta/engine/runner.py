@@ -172,7 +172,7 @@ class _ResultWriter:
         if result.verdict is Verdict.ERROR:
             self._errors += 1
             if self._errors == self._max_errors:
-                self.fail(TooManyErrors(f"stopped at error {self._errors}, as max_errors says"))
+                self.fail(TooManyErrors(f"stopped at error {self._errors} (max_errors)"))
         if len(self._batch) >= limits.JOURNAL_BATCH:
             self.commit()
 

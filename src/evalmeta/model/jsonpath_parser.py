@@ -221,7 +221,7 @@ class _Parser:
     def _steps(self, nodes: Sequence[JSONPath], *, in_filter: bool) -> tuple[Step, ...]:
         steps = tuple(self._step(node, in_filter=in_filter) for node in nodes)
         if Length() in steps[:-1]:
-            raise ReferenceSyntax("the reference goes on after `.length()`, which must be its last step")
+            raise ReferenceSyntax("`.length()` must be the last step of the reference")
         return steps
 
     def _step(self, node: JSONPath, *, in_filter: bool) -> Step:

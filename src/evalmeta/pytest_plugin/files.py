@@ -210,7 +210,7 @@ class EvaluationFile(pytest.File):
         found: dict[int, list[CaseResult]] = {}
         for each in run.cases:
             found.setdefault(each.number, []).append(each)
-        stopped = TooManyErrors(f"the case was not asked: {run.error}")
+        stopped = TooManyErrors(f"the case was not run: {run.error}")
         return {number: found.get(number, stopped) for number in numbers}
 
 

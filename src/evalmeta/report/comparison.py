@@ -47,7 +47,7 @@ def comparison_lines(
 ) -> Iterator[StyledLine]:
     """Yield the lines of a comparison: the verdict, the pass rates, each case that changed, and the counts.
 
-    `ask_again` says how to ask suspect cases again; it is shown if there are any.
+    `ask_again` says how to run suspect cases again; it is shown if there are any.
     """
     labels = f"({comparison.after} against {comparison.before})"
     yield StyledLine(
@@ -64,7 +64,7 @@ def comparison_lines(
     for number, when in zip(comparison.not_asked, (" before", ""), strict=True):
         if number:
             verb = "was" if number == 1 else "were"
-            yield StyledLine("plain", f"  {count(number, 'case')} {verb} not asked{when}")
+            yield StyledLine("plain", f"  {count(number, 'case')} {verb} not run{when}")
     for line in (*_confirmed(comparison), *_suspicion(comparison, ask_again)):
         yield StyledLine("plain", f"  {line}")
 
@@ -181,7 +181,7 @@ def _suspicion(comparison: Comparison, ask_again: str) -> Iterator[str]:
     if not suspects:
         return
     if any(each.again for each in suspects):
-        yield "A suspect case failed most of its new answers, but these are too few to show that it broke."
+        yield "A suspect case failed most of its new iterations, but these are too few to show that it broke."
     else:
         yield "A suspect case passed before and fails now, but chance could explain it."
         if shortage := comparison.shortage:
@@ -193,7 +193,7 @@ def _suspicion(comparison: Comparison, ask_again: str) -> Iterator[str]:
 def _shortage(shortage: Shortage) -> str:
     iterations, one = count(shortage.iterations, "iteration"), "a case" if shortage.cases == 1 else "one case"
     among = "" if shortage.cases == 1 else f" of {shortage.cases:,}"
-    return f"{iterations} cannot show that {one}{among} broke; at least {shortage.needed:,} in both runs can."
+    return f"{iterations} cannot show that {one}{among} broke; both runs need at least {shortage.needed:,}."
 
 
 def _significance_json(significance: Significance | None) -> JsonObject | None:

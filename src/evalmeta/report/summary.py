@@ -108,7 +108,7 @@ def reasons_text(reasons: Counter[str]) -> str:
 def way_out_lines(report: Report) -> Iterator[str]:
     """Yield what to do if too few results were judged."""
     lower = "" if report.summary.judges_enough else ", or lower min_decided"
-    others = f"correct what is listed as undecided{lower}."
+    others = f"correct the expectations that are listed as undecided{lower}."
     reasons = [reason for found in undecided_reasons(report).values() for reason in found]
     if not any("rater" in reason or "words" in reason for reason in reasons):
         yield others.capitalize()

@@ -815,5 +815,5 @@ def test_a_step_that_failed_is_a_warning_once_in_a_file() -> None:
     step = {"name": "find", "span_id": "f", "parent_span_id": "r", "status": {"code": "ERROR", "message": "Timeout"}}
     row: JsonValue = {"trace": {**TRACE, "data": {**TRACE["data"], "spans": [*TRACE["data"]["spans"], step]}}}
     assert [each.message for each in read(row, row).notes if each.code == "databricks-trace"] == [
-        "row 1: the step 'find' of the trace ended in an error, and the agent went on: Timeout"
+        "row 1: the step 'find' of the trace ended in an error, and the agent continued: Timeout"
     ]

@@ -234,7 +234,7 @@ class _RowReader:
         """Warn of steps that ended in an error although the agent answered, once for each step of a file."""
         for step, error in self._trace.step_errors.items() if self._trace and not self._context.is_asked else ():
             if self._record.diagnostics.is_first("a step with an error", step):
-                message = f"the step {step!r:.60} of the trace ended in an error, and the agent went on: {error:.200}"
+                message = f"the step {step!r:.60} of the trace ended in an error, and the agent continued: {error:.200}"
                 self._record.warn("databricks-trace", message, "trace")
 
     def _label(self) -> str:

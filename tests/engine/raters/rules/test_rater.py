@@ -224,7 +224,7 @@ def test_numbers_differ_in_whatever_way_they_are_written(expected: str, actual: 
         (
             "Ann met Bob.",
             "Bob was met, Ann said.",
-            "too close to call by words (similarity 0.68); the words stand in another order",
+            "too close to call by words (similarity 0.68); the words are in a different order",
         ),
         (
             "The train to Rome leaves.",

@@ -112,7 +112,7 @@ def _missing(expected: str, found: frozenset[str]) -> str:
     wanted = [word for word in raw_words(_plain(expected)) if is_content(word)]
     missing = list(dict.fromkeys(facts.get(word, word) for word in wanted if common_word(word) not in found))
     missing = [word for word in missing if word not in _LEADING] or missing
-    return f"{MISSING}: {listed(missing)}" if missing else "the words stand in another order"
+    return f"{MISSING}: {listed(missing)}" if missing else "the words are in a different order"
 
 
 def changes(expected: str, actual: str) -> tuple[str, ...]:
