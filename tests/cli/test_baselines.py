@@ -87,7 +87,7 @@ def test_without_a_baseline_runs_exit_as_they_do() -> None:
         ([PASS], [PASS, FAILURE], 0, "broken", "exit 100: 1 failing case is not in"),
         ([PASS], [PASS, FAILURE, FAILURE], 0, "broken", "exit 100: 2 failing cases are not in"),
         ([PASS] * 8, [FAILURE] * 8, 0, "significant", "exit 100: significantly worse than"),
-        ([PASS, FAILURE], [PASS, FAILURE], 100, "broken", "exit 0: 1 failure is known to"),
+        ([PASS, FAILURE], [PASS, FAILURE], 100, "broken", "exit 0: 1 failure is already in"),
         ([FAILURE, FAILURE], [FAILURE, FAILURE], 100, "broken", "exit 0: 2 failures are already in"),
         ([PASS], [FAILURE], 100, "significant", "exit 0, but 1 suspect case passed in {} and fails now"),
         ([PASS] * 2, [FAILURE] * 2, 100, "significant", "exit 0, but 2 suspect cases passed in {} and fail now"),

@@ -218,7 +218,7 @@ def test_examples_that_do_not_help_are_not_recommended(project: Path) -> None:
 @pytest.mark.parametrize(
     ("pairs", "options", "why"),
     [
-        (PAIRS, ("--examples", "2"), "the rater 'rules' takes no examples"),
+        (PAIRS, ("--examples", "2"), "the rater 'rules' accepts no examples"),
         (PAIRS, ("--rater", "judge", "--examples", "5"), "20 labelled pairs are too few to choose 5 examples; 25 are"),
         (PAIRS[::2] * 2, ("--rater", "judge", "--examples", "2"), "all pairs have the same label"),
         (PAIRS, ("--save-examples", "x.jsonl"), "--save-examples needs --examples"),
