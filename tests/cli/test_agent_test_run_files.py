@@ -540,7 +540,7 @@ def test_a_spec_beside_its_definition_is_named_and_not_run(evalmeta: Program, fo
     (folder / "Orders.aiEvaluationDefinition").write_text(DEFINITION.replace("Desk", "Orders", 1))
     planned = evalmeta("test", "run", ".", *SUBJECT, "--dry-run")
     assert "orders.yaml is not run: Orders.aiEvaluationDefinition is its definition" in planned.err
-    assert "Would ask 1 case:" in planned.out
+    assert "Would run 1 case:" in planned.out
 
 
 @pytest.mark.parametrize("file", ["orders.yaml", "Desk.aiEvaluationDefinition-meta.xml"])

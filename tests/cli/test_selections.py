@@ -97,7 +97,7 @@ def test_a_dry_run_prints_the_cases_and_runs_none(evalmeta: Program, project: Pr
     assert told.code == 0
     assert "Orders: subject Desk (adapter python)\n  1 case, 4 left out\n     2 Orders 2\n" in told.out
     assert "Visits: none of its 2 cases" in told.out
-    assert "Would ask 1 case in 3 iterations: 3 questions, scoring default, rater rules. Nothing was asked." in told.out
+    assert "Would run 1 case in 3 iterations: 3 questions, scoring default, rater rules. No case was run." in told.out
     assert asked(project) == []
 
 

@@ -109,7 +109,7 @@ def test_problems_of_settings_are_shown_like_those_of_definitions(
 
     assert done.code == 2
     assert done.err.startswith(
-        "Error (SettingsError): evalmeta.toml does not match its format\n"
+        "Error (SettingsError): evalmeta.toml is not valid\n"
         "evalmeta.toml\n"
         "  2:1 error run.retry is not a valid key [settings-invalid]\n"
         "    Did you mean retries? Known: "

@@ -34,7 +34,7 @@ def confirm_suspects(
     """Ask the suspect cases of finished runs again, as runs of their own that comparisons then find.
 
     Cases that fail most of their `confirm` new answers are asked as often as is needed to show that they broke. What
-    cannot be asked is added to the errors of `outcome`.
+    cannot be run is added to the errors of `outcome`.
     """
     for finished, first in comparator.compare(outcome.finished):
         suspects = [each.number for each in first.of(Standing.SUSPECT)] if first else []
@@ -64,7 +64,7 @@ def _ask(project: Project, target: Target | None, request: RunRequest, run: Run)
 
 
 def _request(request: RunRequest, run: Run, numbers: Sequence[int], iterations: int) -> RunRequest:
-    """Return a request that asks some cases of a run again, with the same options."""
+    """Return a request that runs some cases of a run again, with the same options."""
     kind = type_of_run(run.id)
     files = tuple(_repeated(each) for each in request.files if (each.type, each.name) == (kind, run.definition))
     names = () if files else (f"{kind.name}:{run.definition}" if kind else run.definition,)

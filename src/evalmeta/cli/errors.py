@@ -72,7 +72,7 @@ def print_error(error: EvalmetaError, *, as_json: bool) -> None:
         message = first
     if problems and message.startswith(str(problems[0].location)):
         # The problems below say what is wrong and where.
-        message = f"{problems[0].location.path} does not match its format"
+        message = f"{problems[0].location.path} is not valid"
     head = click.style(f"Error ({error.name}):", fg="red", bold=True)
     click.echo(f"{head} {redacted(message)}", err=True, color=wants_colour(err=True))
     if errors:

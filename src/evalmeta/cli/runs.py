@@ -321,9 +321,7 @@ def _total(planned: Sequence[PlannedRun], options: RunOptions) -> str:
     questions = sum(each.utterances for each in planned)
     iterations = f" in {options.iterations:,} iterations" if options.iterations > 1 else ""
     scoring = f"scoring {options.scoring.profile}, rater {options.scoring.rater}"
-    return (
-        f"Would ask {count(cases, 'case')}{iterations}: {count(questions, 'question')}, {scoring}. Nothing was asked."
-    )
+    return f"Would run {count(cases, 'case')}{iterations}: {count(questions, 'question')}, {scoring}. No case was run."
 
 
 def _plan_json(planned: PlannedRun) -> JsonObject:

@@ -97,7 +97,7 @@ def test_transient_failures_are_retried(trouble: bytes, monkeypatch: pytest.Monk
         (failing(429, "no credit", code="insufficient_quota"), "no credit"),
         (failing(500, "come tomorrow", "Retry-After: 86400"), "come tomorrow"),
         (saying(None, refusal=f"I know {KEY}."), r"refuses to rate this answer: I know \[secret\]\."),
-        (replying({"choices": "none"}), "cannot be asked"),
+        (replying({"choices": "none"}), "the request to .* failed"),
     ],
     ids=["refusal", "filter", "401", "no credit", "tomorrow", "secret", "nonsense"],
 )

@@ -104,7 +104,7 @@ def run(
 ) -> int:
     """Run agent tests that are in the org, or in files of any format.
 
-    A folder stands for the tests in it: definitions, test specs (YAML), tables of the Testing Center (CSV),
+    For a folder, evalmeta runs the tests in it: definitions, test specs (YAML), tables of the Testing Center (CSV),
     *.test.json and *.evalset.json. Files are not deployed; they run in the embedded org.
 
     \b
@@ -163,7 +163,7 @@ def _check_extend(running: Values, *, others: bool) -> None:
     if others or len(running) > 1:
         raise UsageError(
             "--extend runs the same cases with the same options as the first run",
-            actions=["Leave out the options that select cases, and those that say how they run and are scored."],
+            actions=["Leave out the options for selecting, running and scoring cases."],
         )
 
 

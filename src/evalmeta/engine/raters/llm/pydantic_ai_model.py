@@ -89,7 +89,7 @@ def _translated_errors(model: str) -> Iterator[None]:
     except exceptions.ModelAPIError as error:
         raise _api_error(error, model) from None
     except Exception as error:  # noqa: BLE001 - providers' libraries raise various errors for malformed replies
-        raise SubjectError(f"{model} cannot be asked: {without_keys(str(error))}") from None
+        raise SubjectError(f"the request to {model} failed: {without_keys(str(error))}") from None
 
 
 def _api_error(error: exceptions.ModelAPIError, model: str) -> SubjectError:
