@@ -168,9 +168,9 @@ def test_an_empty_report_is_valid(evalmeta: Program) -> None:
         (["--failed-from", FIRST], f"no run '{FIRST}' is known here"),
         (["--ignore-changes"], "--ignore-changes needs --extend"),
         (["--extend", FIRST], "--extend needs --iterations"),
-        (["--extend", FIRST, "--iterations", "2", "--case", "1"], "Leave out the options that select cases"),
-        (["--extend", FIRST, "--iterations", "2", "--concurrency", "3"], "Leave out the options that select cases"),
-        (["--extend", FIRST, "--iterations", "2", "--dry-run"], "Leave out the options that select cases"),
+        (["--extend", FIRST, "--iterations", "2", "--case", "1"], "Leave out the options for selecting"),
+        (["--extend", FIRST, "--iterations", "2", "--concurrency", "3"], "Leave out the options for selecting"),
+        (["--extend", FIRST, "--iterations", "2", "--dry-run"], "Leave out the options for selecting"),
     ],
 )
 def test_a_usage_error_is_reported_and_no_case_runs(
