@@ -166,3 +166,18 @@ def test_evaluate_runs_the_specs_in_a_folder(write: Callable[..., Path]) -> None
     write("specs/b.csv", TABLE)
     runs = evaluate([Path("specs")], lambda utterance: {"answer": utterance, "topic": "Orders"})
     assert [(each.run.definition, each.summary.passed) for each in runs] == [("a.yaml", 1), ("b.csv", 1)]
+
+
+def test_the_expectations_of_a_spec_keep_the_rules_of_definitions(write: Callable[..., Path]) -> None:
+    criterion = """\
+    customEvaluations:
+      - name: string_comparison
+        label: The answer names the order
+        parameters:
+          - {name: operator, value: ">=", isReference: false}
+          - {name: actual, value: $.generatedData.latencyMs, isReference: true}
+          - {name: expected, value: x, isReference: false}
+"""
+    file = write("a/orders.yaml", SPEC.format(name="Orders", subject="Desk") + criterion)
+    found = [(each.code, each.location.line, each.is_error) for each in validate([file]).problems]
+    assert found == [("operator-unknown", 5, True), ("reference-unreachable", 5, False)]

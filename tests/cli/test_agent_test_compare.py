@@ -86,6 +86,28 @@ def test_a_suspect_case_that_passes_again_is_back(evalmeta: Program, copy_sample
     assert done.out.splitlines()[-1] == f"exit 0: nothing is significantly worse than {FIRST}"
 
 
+def test_a_suspect_case_whose_new_answers_are_errors_is_not_asked_again_and_again(
+    evalmeta: Program, copy_samples: Copy
+) -> None:
+    project = copy_samples("failing")
+    evalmeta("deploy")
+    evalmeta("test", "run", "--wait")
+    agent = project / "returns_agent.py"
+    broken = """
+    from pathlib import Path
+    asked = Path(__file__).with_name("asked")
+    if "How long" in utterance:
+        if asked.exists():
+            raise ConnectionError("gone")
+        asked.touch()
+        return _reply("It cannot be returned.", "Complaints")
+    words ="""
+    agent.write_text(agent.read_text().replace("\n    words =", broken))
+    done = evalmeta("test", "run", "--wait", "--baseline", FIRST, "--confirm", "2", "--retries", "0")
+    assert done.code != 0
+    assert done.err.count(" suspect case") == 1
+
+
 @pytest.mark.parametrize(
     ("words", "why"),
     [

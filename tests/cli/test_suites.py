@@ -113,6 +113,24 @@ def test_an_interrupted_suite_is_resumed_and_asks_nothing_twice_that_was_answere
     }
 
 
+def test_what_prevents_one_run_does_not_stop_the_others(evalmeta: Program, suite: Path) -> None:
+    (suite / "held").touch()
+    folder = suite / "aiEvaluationDefinitions"
+    folder.mkdir()
+    for test in (0, 1):
+        (suite / f"Test_{test}.aiEvaluationDefinition").rename(folder / f"Test_{test}.aiEvaluationDefinition")
+    assert evalmeta("deploy").code == 0
+    assert evalmeta("test", "run", "--wait", "0.01").code == 69
+    evalmeta("test", "cancel", "--unfinished")
+    first, second = "4KB000000000001GAA", "4KB000000000002GAA"
+    (suite / "held").unlink()
+    assert evalmeta("test", "run", "--api-name", "Test_0").code == 0
+    done = evalmeta("test", "cancel", "--job-id", first, "--job-id", "4KB000000000003GAA", "--job-id", second)
+    assert f"run {first} has already finished" in done.err
+    assert f"run {second} has already finished" in done.err
+    assert done.code != 0
+
+
 def test_one_choice_of_runs_is_needed(evalmeta: Program, suite: Path) -> None:
     assert suite
     for words in ((), ("--unfinished", "-r"), ("--job-id", "4KB000000000001GAA", "--unfinished")):

@@ -11,10 +11,10 @@ from engine.simulated import run_simulated
 from evalmeta.engine.interfaces import MemoryJournal
 from evalmeta.engine.runner import execute
 from evalmeta.engine.scheduler import Scheduler
-from evalmeta.errors import SubjectBusy
+from evalmeta.errors import StoreError, SubjectBusy
 from evalmeta.model.evaluation import Evaluation
 from evalmeta.model.generated_data import GeneratedData
-from evalmeta.model.run import RunOptions
+from evalmeta.model.run import RunOptions, Verdict
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable
@@ -205,3 +205,38 @@ def test_processes_that_share_a_rate_never_exceed_it_together() -> None:
     assert len(asked) == 19
     assert all(later - earlier >= 0.5 - 1e-6 for earlier, later in pairwise(asked))
     assert asked[10] >= asked[9] + 60
+
+
+class _Locked:
+    def reserve(self, *, interval: float) -> float:
+        raise StoreError(f"locked for {interval}")
+
+    def pause(self, seconds: float) -> None:
+        raise StoreError(f"locked for {seconds}")
+
+    def pause_left(self) -> float:
+        raise StoreError("locked")
+
+
+def test_a_locked_database_is_not_an_error_of_the_agent_and_the_rate_is_kept() -> None:
+    suite = Suite(runs=2, cases=3, answer=take_a_second, rate_limit=2)
+    suite.scheduler = Scheduler(lambda _: _Locked())
+    run_simulated(suite.run())
+    times = [when for when, _ in suite.asked]
+    assert {each.verdict for journal in suite.journals for each in journal.results} == {Verdict.PASS}
+    assert all(later - earlier >= 0.5 - 1e-6 for earlier, later in pairwise(times))
+
+
+def test_a_run_that_is_stopped_leaves_at_most_one_reserved_slot() -> None:
+    async def stop() -> None:
+        running = asyncio.ensure_future(suite.run())
+        await asyncio.sleep(1)
+        for task in suite.tasks:
+            task.cancel()
+        await running
+        assert shared.next_slot <= now() + 20
+
+    shared = _Clocked()
+    suite = Suite(runs=1, cases=30, answer=take_a_second, rate_limit=0.1, concurrency=10)
+    suite.scheduler = Scheduler(lambda _: shared)
+    run_simulated(stop())

@@ -44,8 +44,19 @@ def test_a_pause_moves_the_next_slot_and_agents_have_slots_of_their_own(tmp_path
         assert Pace(database, "B", clock=lambda: 1000.0).reserve(interval=2) == 0
 
 
-@pytest.mark.parametrize(("back", "seconds"), [(10, 12), (1_000_000, 0)])
+@pytest.mark.parametrize(("back", "seconds"), [(10, 40), (1_000_000, 0)])
 def test_a_clock_that_is_set_back_far_does_not_stop_the_agent(tmp_path: Path, back: float, seconds: float) -> None:
     with open_database(tmp_path) as database:
-        Pace(database, "A", clock=lambda: 2_000_000.0).reserve(interval=2)
-        assert Pace(database, "A", clock=lambda: 2_000_000.0 - back).reserve(interval=2) == seconds
+        before = Pace(database, "A", clock=lambda: 2_000_000.0)
+        before.pause(30)
+        before.reserve(interval=2)
+        after = Pace(database, "A", clock=lambda: 2_000_000.0 - back)
+        assert after.pause_left() == max(0, seconds)
+        assert after.reserve(interval=2) == (seconds + 2 if seconds else 0)
+
+
+def test_slots_after_a_pause_keep_the_interval(tmp_path: Path) -> None:
+    with open_database(tmp_path) as database:
+        pace = Pace(database, "A", clock=lambda: 1000.0)
+        pace.pause(60)
+        assert [round(pace.reserve(interval=0.001), 3) for _ in range(3)] == [60, 60.001, 60.002]

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 from evalmeta import limits
+from evalmeta.api.discovery import find_rule_problems
 from evalmeta.api.files import case_lines, validate
 from evalmeta.errors import EvalmetaError, InvalidMetadata, SubjectNotBound, UsageError
 from evalmeta.formats.document import Reading, reading_of
@@ -117,6 +118,9 @@ def read_test(
     warnings = validate([path]).problems if parse_file_name(path.name) else ()
     refuse_errors(warnings)
     document = read_document(path, label=shown(path), name=name, reading=reading)
+    if not parse_file_name(path.name):
+        warnings = tuple(find_rule_problems(path, document))
+        refuse_errors(warnings)
     subject_name, settings = _subject(project, document, subject)
     bound, unbound = project.settings.subjects, None
     if is_asked and settings is None and subject_name not in bound:

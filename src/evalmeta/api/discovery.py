@@ -19,6 +19,8 @@ from evalmeta.package.files import parse_file_name, shown
 from evalmeta.package.folders import files_below
 from evalmeta.package.project import find_project
 from evalmeta.package.resolver import find_components
+from evalmeta.validation.rules import rule_policy
+from evalmeta.validation.validator import check_expectations
 from evalmeta.xmlio.definitions import read_leniently
 from evalmeta.xmlio.reader import read_xml
 
@@ -26,6 +28,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
     from pathlib import Path
 
+    from evalmeta.formats.document import Document
     from evalmeta.model.definition import Definition
 
 
@@ -105,10 +108,23 @@ def check_other_test(path: Path) -> Sequence[Problem]:
     """Return the problems of a test in another format."""
     label = shown(path)
     try:
-        return read_document(path, label=label, name=label, reading=_reading_of(path)).notes
+        document = read_document(path, label=label, name=label, reading=_reading_of(path))
+        return [*document.notes, *find_rule_problems(path, document)]
     except FormatError as error:
         hint = " ".join(map(str, error.actions))
         return error.problems or [Problem("file-format", Severity.ERROR, Location(label), str(error), hint)]
+
+
+def find_rule_problems(path: Path, document: Document) -> list[Problem]:
+    """Return what the rules of definitions say about the expectations of a test spec or a table."""
+    label = shown(path)
+    if format_of(path, label=label) not in {"testspec", "csv"}:
+        return []
+    try:
+        policy = rule_policy(find_project(path.parent).declared)
+    except ProjectError:
+        policy = rule_policy(None)
+    return check_expectations(document.evaluation.cases, policy, label=label, lines=document.lines)
 
 
 def _reading_of(path: Path) -> Reading:

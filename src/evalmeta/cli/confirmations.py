@@ -38,7 +38,7 @@ def confirm_suspects(
     """
     for finished, first in comparator.compare(outcome.finished):
         suspects = [each.number for each in first.of(Standing.SUSPECT)] if first else []
-        answers = comparator.confirm or 0
+        answers, decided = comparator.confirm or 0, 0
         while first and suspects and answers > 0:
             try:
                 errors = _ask(project, target, _request(request, finished.run, suspects, answers), finished.run)
@@ -49,7 +49,11 @@ def confirm_suspects(
                 return
             again = api.comparisons.new_answers(project, finished.run)
             suspects = [number for number in suspects if number in again and again[number].passes is False]
-            answers = answers_needed(first, suspects) - max((again[each].decided for each in suspects), default=0)
+            before, decided = decided, max((again[each].decided for each in suspects), default=0)
+            if decided <= before:
+                # More questions would end in errors, too.
+                break
+            answers = answers_needed(first, suspects) - decided
 
 
 def _ask(project: Project, target: Target | None, request: RunRequest, run: Run) -> list[EvalmetaError]:

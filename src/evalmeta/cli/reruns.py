@@ -14,7 +14,7 @@ from evalmeta import api
 from evalmeta.cli.orgs import connected, print_target, run_async
 from evalmeta.cli.output import note
 from evalmeta.cli.runs import RunsOutcome, detach_runs, finish_runs, print_started
-from evalmeta.errors import NotFound, Suggestion, UsageError
+from evalmeta.errors import EvalmetaError, NotFound, Suggestion, UsageError
 from evalmeta.package.files import shown
 from evalmeta.package.project import find_project
 from evalmeta.report.comparison import difference_lines
@@ -117,6 +117,7 @@ async def _resume(
     runs: Sequence[EarlierRun], target: Target | None, *, wait: float, ignore_changes: bool
 ) -> RunsOutcome:
     over: list[FinishedRun] = []
+    refused: list[EvalmetaError] = []
     pending: list[tuple[StartedRun, RunOptions | None]] = []
     async with _org_of(runs[0], target) as org:
         for run in runs:
@@ -126,12 +127,29 @@ async def _resume(
                 _note_missing_results(run.project, seen.run)
                 over.append(seen)
                 continue
-            await org.check_resumable(seen.run, ignore_changes=ignore_changes)
+            try:
+                await org.check_resumable(seen.run, ignore_changes=ignore_changes)
+            except EvalmetaError as error:
+                if len(runs) == 1:
+                    raise
+                refused.append(error)
+                continue
             started = started._replace(definition=seen.run.definition, iterations=seen.run.options.iterations)
             pending.append((started, None))
         outcome = await finish_runs(org, pending, wait=wait)
     await detach_runs(runs[0].project, target, outcome.errors)
-    return RunsOutcome([*over, *outcome.finished], outcome.errors, [])
+    return RunsOutcome([*over, *outcome.finished], [*refused, *outcome.errors], [])
+
+
+def cancel_runs(runs: Sequence[EarlierRun]) -> RunsOutcome:
+    """Cancel runs; what prevents one does not stop the others."""
+    outcome = RunsOutcome([], [], [])
+    for run in runs:
+        try:
+            outcome.finished.append(cancel_run(run))
+        except EvalmetaError as error:
+            outcome.errors.append(error)
+    return outcome
 
 
 def cancel_run(run: EarlierRun) -> FinishedRun:

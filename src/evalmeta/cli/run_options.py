@@ -184,6 +184,15 @@ _NEED_RESULTS: Final = frozenset(
 )
 
 
+# Those of them that `test resume` has, with their values.
+_OPTIONS_OF_RESUME: Final = {
+    "--output-dir": "DIR",
+    "--result-format": "FORMAT",
+    "--baseline": "FILE_OR_RUN",
+    "--fail-on": "broken|significant",
+}
+
+
 def results_need_wait(command: Command) -> Command:
     """Refuse options that need the results of a run if the command does not wait for them."""
 
@@ -192,9 +201,11 @@ def results_need_wait(command: Command) -> Command:
         if values["wait"] is None and not values["dry_run"] and (options := _given_options(_NEED_RESULTS)):
             *others, last = options
             named, verb = (f"{', '.join(others)} and {last}", "need") if others else (last, "needs")
+            later = [f"{each} {_OPTIONS_OF_RESUME[each]}" for each in options if each in _OPTIONS_OF_RESUME]
+            report = f"Or report runs later: `evalmeta test resume --job-id ID {' '.join(later)}`"
             raise UsageError(
                 f"{named} {verb} --wait: without it, runs continue in the background; nothing was started",
-                actions=["Add --wait.", "Or report runs later: `evalmeta test resume --job-id ID --output-dir DIR`"],
+                actions=["Add --wait.", report] if later else ["Add --wait."],
             )
         return command(*args, **values)
 

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import asyncio
 from collections import deque
+from contextlib import suppress
 from typing import TYPE_CHECKING
 
 from evalmeta import limits
+from evalmeta.errors import StoreError
 from evalmeta.protocol.http import retry_pause
 
 if TYPE_CHECKING:
@@ -26,6 +28,7 @@ class Pacer:
         self, *, rate: float | None = None, concurrency: int = limits.CONCURRENCY, shared: SharedPace | None = None
     ) -> None:
         self._shared = shared
+        self._turn = asyncio.Lock()
         self._interval = 1 / rate if rate else 0.0
         self._max_window = max(1, concurrency)
         self._window = float(self._max_window)
@@ -77,7 +80,8 @@ class Pacer:
         pause = retry_pause(attempt) if busy.after is None else busy.after
         self._not_before = max(self._not_before, now + pause)
         if self._shared and self._interval:
-            self._shared.pause(pause)
+            with suppress(StoreError):
+                self._shared.pause(pause)
         self.is_free = False
 
     async def _wait_for_window(self) -> None:
@@ -100,18 +104,34 @@ class Pacer:
                 place.set_result(None)
 
     async def _wait_for_slot(self, interval: float) -> None:
+        if interval and self._shared:
+            # One slot at a time, so that a run that is stopped leaves no slots behind.
+            async with self._turn:
+                await self._wait_for_shared_slot(self._shared, interval)
+            return
         while True:
             now = asyncio.get_running_loop().time()
             ready = max(now, self._not_before)
-            if interval and self._shared:
-                ready = max(ready, now + self._shared.reserve(interval=interval))
-            elif interval:
+            if interval:
                 ready = max(ready, self._next_slot)
                 self._next_slot = ready + interval
             if ready > now:
                 await asyncio.sleep(ready - now)
-            if interval and self._shared:
-                # Another process may have found the agent busy in the meantime.
-                self._not_before = max(self._not_before, asyncio.get_running_loop().time() + self._shared.pause_left())
+            if self._not_before <= asyncio.get_running_loop().time():
+                return
+
+    async def _wait_for_shared_slot(self, shared: SharedPace, interval: float) -> None:
+        while True:
+            now = asyncio.get_running_loop().time()
+            try:
+                slot = shared.reserve(interval=interval)
+            except StoreError:
+                # A locked database must not become an error of the agent; this process keeps to the rate by itself.
+                await asyncio.sleep(max(interval, self._not_before - now))
+                return
+            await asyncio.sleep(max(slot, self._not_before - now))
+            # Another process may have found the agent busy in the meantime.
+            with suppress(StoreError):
+                self._not_before = max(self._not_before, asyncio.get_running_loop().time() + shared.pause_left())
             if self._not_before <= asyncio.get_running_loop().time():
                 return

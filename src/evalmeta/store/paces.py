@@ -5,14 +5,16 @@ from __future__ import annotations
 import time
 from typing import TYPE_CHECKING, Final
 
+from evalmeta import limits
+
 if TYPE_CHECKING:
     from collections.abc import Callable
 
     from evalmeta.store.database import Database
 
 
-# A slot further ahead was reserved before the clock was set back.
-_MAX_SLOTS_AHEAD: Final = 10_000
+# A slot further ahead was reserved before the clock was set back: each process reserves one at a time.
+_MAX_SLOTS_AHEAD: Final = 1_000
 
 
 class Pace:
@@ -29,27 +31,29 @@ class Pace:
         """Reserve the next slot, `interval` seconds after the one before; return the seconds until then."""
         now = self._clock()
         with self._database.transaction():
-            next_slot, not_before = self._read()
-            if next_slot > now + _MAX_SLOTS_AHEAD * interval:
-                next_slot = now
-            slot = max(now, next_slot, not_before)
+            next_slot, not_before = self._read(now)
+            earliest = max(now, not_before)
+            slot = earliest if next_slot > earliest + _MAX_SLOTS_AHEAD * interval else max(earliest, next_slot)
             self._save(slot + interval, not_before)
         return slot - now
 
     def pause(self, seconds: float) -> None:
         """Let no process send requests for some seconds."""
-        until = self._clock() + seconds
+        now = self._clock()
         with self._database.transaction():
-            next_slot, not_before = self._read()
-            self._save(next_slot, max(not_before, until))
+            next_slot, not_before = self._read(now)
+            self._save(next_slot, max(not_before, now + seconds))
 
     def pause_left(self) -> float:
         """Return the seconds until requests may be sent again; 0 without a pause."""
-        return max(0.0, self._read()[1] - self._clock())
+        now = self._clock()
+        return max(0.0, self._read(now)[1] - now)
 
-    def _read(self) -> tuple[float, float]:
+    def _read(self, now: float) -> tuple[float, float]:
         rows = self._database.query("SELECT next_slot, not_before FROM pace WHERE agent = ?", (self._agent,))
-        return rows[0] if rows else (0.0, 0.0)
+        next_slot, not_before = rows[0] if rows else (0.0, 0.0)
+        # No pause is longer, so the clock was set back.
+        return next_slot, 0.0 if not_before > now + limits.MAX_RETRY_AFTER_SECONDS else not_before
 
     def _save(self, next_slot: float, not_before: float) -> None:
         sql = "INSERT OR REPLACE INTO pace (agent, next_slot, not_before) VALUES (?, ?, ?)"

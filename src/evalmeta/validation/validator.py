@@ -10,15 +10,16 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 from evalmeta import limits
 from evalmeta.errors import InvalidMetadata
 from evalmeta.model.problem import Location, Problem, Severity
-from evalmeta.model.registry import NEWEST_API_VERSION
+from evalmeta.model.registry import EVALUATION_DEFINITION, NEWEST_API_VERSION, TESTING_DEFINITION
 from evalmeta.validation.definition_rules import DefinitionScope, NamedFile
 from evalmeta.validation.rules import PROJECT_RULES, RulePolicy, rules_for, rules_for_case, rules_for_definition
 from evalmeta.xmlio.definitions import parse_definition
 from evalmeta.xmlio.reader import NAMESPACE, local_name, read_xml
 
 if TYPE_CHECKING:
-    from collections.abc import Container, Iterable, Iterator, Sequence
+    from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
 
+    from evalmeta.model.evaluation import Case
     from evalmeta.model.registry import ApiVersion, MetadataType
     from evalmeta.validation.definition_rules import Finding
     from evalmeta.validation.rules import Rule
@@ -93,6 +94,28 @@ def validate_together(files: Sequence[NamedFile], policy: RulePolicy) -> list[Pr
         if (severity := policy.severity(rule)) is not None
         for file, message, hint in find(files)
     ]
+
+
+def check_expectations(
+    cases: Iterable[Case], policy: RulePolicy, *, label: str, lines: Mapping[int, int]
+) -> list[Problem]:
+    """Return the problems of the expectations of cases that no definition contains, such as those of a test spec.
+
+    `lines` has the line of each case by its number.
+    """
+    found: list[Problem] = []
+    for case in cases:
+        location = Location(label, lines.get(case.number, 0))
+        for expectation in (each for turn in case.turns for each in turn.expectations):
+            kind = TESTING_DEFINITION if expectation.scorer_type else EVALUATION_DEFINITION
+            for rule, find_in_expectation in rules_for(expectation, kind):
+                severity = policy.severity(rule)
+                if severity is None:
+                    continue
+                for finding in find_in_expectation(expectation):
+                    hint = _hint(rule, finding, severity, policy)
+                    found.append(Problem(rule.code, severity, location, finding.message, hint))
+    return found
 
 
 def read_rooted(data: bytes, label: str, root: str) -> Document:

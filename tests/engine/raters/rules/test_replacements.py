@@ -87,3 +87,16 @@ def test_a_fact_of_the_question_must_not_be_replaced(utterance: str, expected: s
 )
 def test_omitted_and_added_facts_are_not_replaced(utterance: str, expected: str, actual: str) -> None:
     assert rate(expected, actual, utterance=utterance).verdict is not Verdict.FAILURE
+
+
+@pytest.mark.parametrize(
+    ("expected", "actual", "verdict"),
+    [
+        ("Use v4.2 of the app.", "Use v4.20 of the app.", Verdict.FAILURE),
+        ("Use version 3.1.", "Use version 3.10.", Verdict.FAILURE),
+        ("Use version 4.0 of the app.", "Use version 4 of the app.", Verdict.PASS),
+        ("It costs 3.1 USD.", "It costs 3.10 USD.", Verdict.PASS),
+    ],
+)
+def test_versions_are_not_amounts(expected: str, actual: str, verdict: Verdict) -> None:
+    assert rate(expected, actual, utterance="").verdict is verdict

@@ -9,10 +9,11 @@ import click
 
 from evalmeta import api
 from evalmeta.cli.baselines import baseline_option
+from evalmeta.cli.errors import print_error
 from evalmeta.cli.jobs import job_options, jobs_option, wait_option
 from evalmeta.cli.orgs import run_in_org, target_org_option
 from evalmeta.cli.output import json_option, print_json, print_table
-from evalmeta.cli.reruns import cancel_run, fetch_run, find_run, find_runs, rescore_run, resume_runs
+from evalmeta.cli.reruns import cancel_runs, fetch_run, find_run, find_runs, rescore_run, resume_runs
 from evalmeta.cli.run_options import policy_options, run_options, scoring_options
 from evalmeta.cli.run_reports import Output, report_options, report_outcome, report_runs
 from evalmeta.cli.suggestions import completed
@@ -85,15 +86,20 @@ def results(*, job_id: str | None, target_org: str | None, baseline: BaselineOpt
 @jobs_option("run")
 @target_org_option
 @json_option
-def cancel(*, jobs: JobChoice, target_org: str | None, as_json: bool) -> None:
+def cancel(*, jobs: JobChoice, target_org: str | None, as_json: bool) -> int:
     """Cancel runs; their finished results are kept."""
-    runs = [cancel_run(each).run for each in find_runs(jobs, target_org)]
+    outcome = cancel_runs(find_runs(jobs, target_org))
+    runs = [each.run for each in outcome.finished]
+    if not runs:
+        raise outcome.errors[0]
     if as_json:
         canceled = [{"id": run.id, "status": run.status.value, "testCases": len(run.cases)} for run in runs]
         print_json(canceled[0] if len(canceled) == 1 else canceled)
-        return
-    for run in runs:
+    for run in () if as_json else runs:
         click.echo(f"Canceled run {run.id}; {len(run.cases):,} of {run.total:,} case results are kept.")
+    for error in outcome.errors:
+        print_error(error, as_json=False)
+    return outcome.errors[0].exit_code if outcome.errors else 0
 
 
 @click.command("rescore")

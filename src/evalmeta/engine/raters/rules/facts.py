@@ -347,6 +347,9 @@ def _number(found: re.Match[str]) -> Fact:
     unit = find_unit(spelling) or find_unit(_LONG_UNITS.get(spelling[:4], ""))
     labelled = None if unit else _LABELLED.search(found.string, max(0, found.start() - 24), found.start())
     label = (labelled["label"] or "#").lower() if labelled else ""
+    if label in {"version", "release"} and not scale:
+        # 4.20 is another version than 4.2, but 4.0 is 4.
+        values = [re.sub(r"(?:\.0+)+$", "", found["figure"])]
     return Fact(
         "number", values[0], frozenset(values), unit, sort=_SORTS.get((found["sort"] or "").lower(), ""), label=label
     )

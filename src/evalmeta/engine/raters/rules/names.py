@@ -38,7 +38,7 @@ _LABEL: Final = re.compile(
     re.IGNORECASE,
 )
 # Titles above or before an answer: `Order Status: ...`.
-_HEADING: Final = re.compile(rf"(?:^|\n)\W*{_CAPITALS}(?=\s*(?::\s|\n))")
+_HEADING: Final = re.compile(rf"(?:^|\n)[^\w\n]{{0,20}}{_CAPITALS}(?=\s*(?::\s|\n))")
 HEADING_WORD: Final = re.compile(
     r"\b(?:status|policy|summary|details?|updates?|information|info|hours|notes?|overview|confirmation|results?|answers?"
     r"|steps?|options?|next|orders?|refunds?|returns?|shipping|account|payments?|delivery|contact|response|instructions?"

@@ -17,12 +17,12 @@ _ACTS: Final = (
 # "Thanks for waiting" is said to the user; "Thanks the user" describes the answer.
 _THANKS: Final = r"thanks(?:\W*$|[,.!]| (?:for|to|a|so|very|again|in|and)\b)"
 _DESCRIBED: Final = re.compile(
-    r"^\W*(?:it (?:should|must|shall)\b|(?:(?:the |an? )?(?:ai )?(?:agent|assistant|bot|chatbot|copilot|response|reply"
-    r"|answer)|the model)\b[^.!?]{0,30}?\b(?:should|must|will|shall|can|cannot|would|could|needs?|(?!is\b|was\b"
+    r"^\W{0,20}(?:it (?:should|must|shall)\b|(?:(?:the |an? )?(?:ai )?(?:agent|assistant|bot|chatbot|copilot|response"
+    r"|reply|answer)|the model)\b[^.!?]{0,30}?\b(?:should|must|will|shall|can|cannot|would|could|needs?|(?!is\b|was\b"
     r"|has\b)\w+s"
     r"|(?:is|has) (?:able|expected|supposed|required|to))\b)"
-    r"|^\W*(?:an? |the )?(?!(?:your|our|my)\b)(?:[\w-]+ ){0,2}?(?:summar(?:y|i[sz]ation)|list(?:ing)?|overview"
-    r"|description|explanation"
+    r"|^\W{0,20}(?:an? |the )?(?!(?:your|our|my)\b)(?:[\w-]{1,60} ){0,2}?(?:summar(?:y|i[sz]ation)|list(?:ing)?"
+    r"|overview|description|explanation"
     r"|confirmation|greeting|details?|information|recommendations?|draft|suggestions?|comparison|apology|answer|reply"
     r"|response|mention|acknowledge?ment|welcome|request|explanations?|instructions|steps|table|breakdown|outline"
     r"|analysis|question) (?:of|about|for|that|which|with|on|to|from|regarding|asking|listing|explaining)\b"

@@ -244,7 +244,7 @@ def _by_words(texts: Texts, cosine: Cosine) -> Rating:
     if missing and not any(each.startswith(containment.MISSING) for each in found):
         found.append(f"{containment.MISSING}: {listed([fact.full_text for fact in missing])}")
     if similarity < _PASS_FROM or found:
-        return undecided("; ".join((f"too close to call by words ({remark})", *found)))
+        return undecided("; ".join((f"cannot be decided by words ({remark})", *found)))
     explanation = f"every important word of the expectation is in the answer, in order ({remark})"
     return rated("words", BEST * similarity, Verdict.PASS, explanation)
 
