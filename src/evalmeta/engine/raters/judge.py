@@ -24,7 +24,7 @@ class Rubric:
         actual: The agent's answer.
         expected: A model answer, or a description of one; empty if the definition has none.
         history: The conversation before the utterance.
-        actions: The agent's actions for the answer; their outputs are facts.
+        actions: The agent's actions for the answer, whose outputs are facts; None if the agent does not report them.
         threshold: The minimum rating, 0 to 5, of an answer that passes.
         passages: The passages that were retrieved for the answer, or the one to judge.
         facts: What a correct answer must say; if there are facts, `expected` is empty.
@@ -40,7 +40,7 @@ class Rubric:
     actual: str
     expected: str = ""
     history: tuple[HistoryMessage, ...] = ()
-    actions: tuple[Action, ...] = ()
+    actions: tuple[Action, ...] | None = ()
     threshold: float = 3.0
     passages: tuple[Passage, ...] = ()
     facts: tuple[str, ...] = ()

@@ -247,7 +247,7 @@ def _rubric(expectation: Expectation, exchange: Exchange, metric: Metric, terms:
         generated.outcome,
         "" if terms.facts else (expectation.expected_value or "").strip(),
         exchange.history,
-        generated.actions or (),
+        generated.actions,
         threshold,
         tuple(each for each in generated.retrieved or () if each.content is not None),
         terms.facts,
@@ -370,7 +370,7 @@ def rated_by(rater: Rater, *, threshold: float = 3.0) -> Scorer:
             actual,
             expected,
             exchange.history,
-            exchange.generated.actions or (),
+            exchange.generated.actions,
             threshold,
             instructions=_instructions(expectation),
         )

@@ -74,3 +74,9 @@ def test_the_schema_describes_what_is_read() -> None:
 @pytest.mark.parametrize("change", [{"rating": 6}, {"rating": 2.5}, {"more": 1}, {"criteria": [{"criterion": "x"}]}])
 def test_the_schema_rejects_invalid_judgements(change: dict[str, object]) -> None:
     assert not Draft202012Validator(judgement_schema()).is_valid({**judgement(3), **change})
+
+
+def test_unknown_actions_are_null_and_no_actions_an_empty_list() -> None:
+    for actions in (None, ()):
+        fields = json.loads(rubric_message(Rubric("bot_response_rating", "Hi", "Hello.", "Greets.", (), actions)))
+        assert fields["actions"] == (None if actions is None else [])

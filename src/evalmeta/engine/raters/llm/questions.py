@@ -226,10 +226,16 @@ def asked_fields(inquiry: Inquiry, rubric: Rubric) -> JsonObject:
 
 
 def context_fields(rubric: Rubric) -> JsonObject:
-    """Return the history and the actions; latencies are left out, because they differ every time."""
+    """Return the history and the actions, which are null if the agent does not report them.
+
+    Latencies are left out, because they differ every time.
+    """
+    actions = rubric.actions
     return {
         "history": [{"role": each.role, "message": each.message} for each in rubric.history],
-        "actions": [{"name": each.name, "input": each.input, "output": each.output} for each in rubric.actions],
+        "actions": None
+        if actions is None
+        else [{"name": each.name, "input": each.input, "output": each.output} for each in actions],
     }
 
 
