@@ -29,7 +29,7 @@ def test_blanks_and_line_breaks_between_the_parts_do_not_matter() -> None:
         ("$.a[?(!(@.b == 1))]", "negates a group"),
         ("$.a.max()", "uses the function `.max()`"),
         ("$.a[?length(@.b) == 1]", "uses the function `length()`"),
-        ("$.a.length().b", "after `.length()`"),
+        ("$.a.length().b", "`.length()` must be the last step"),
         (r"$['\ud83d']", "half a surrogate pair"),
         ("$['a', 1]", "is not a supported JSONPath near 1"),
         ("$.a['é' 'b']", "is not a supported JSONPath near 'b'"),
