@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING
 import pytest
 
 import evalmeta.plugins
-from evalmeta.engine.raters import bind_rater
 from evalmeta.engine.raters.judge import Rubric
+from evalmeta.engine.raters.registry import bind_rater
 from evalmeta.engine.subjects.registry import bind
 from evalmeta.errors import SettingsError
 from evalmeta.model.evaluation import Case, Turn

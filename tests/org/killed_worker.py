@@ -22,7 +22,7 @@ from typing import TYPE_CHECKING
 sys.path.insert(0, str(Path(__file__).parent.parent))
 
 # What a worker imports late is imported here, once for all that are killed.
-import evalmeta.engine.raters.rules.rater
+import evalmeta.engine.raters.rules.decisions
 import evalmeta.engine.runner
 import evalmeta.engine.subjects.python  # noqa: F401
 from evalmeta import limits

@@ -8,13 +8,13 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 from evalmeta import limits
-from evalmeta.engine.raters import bind_rater
 from evalmeta.engine.raters.calibration import RESPONSES, RatedPair, RatingTask, calibrate
 from evalmeta.engine.raters.example_choice import choice_ratings, choose_examples, min_pairs
 from evalmeta.engine.raters.label_files import read_pairs
 from evalmeta.engine.raters.labels import Labels, write_pairs
 from evalmeta.engine.raters.llm.custom_rubric import METRICS_WITH_EXAMPLES, bind_rubric
 from evalmeta.engine.raters.probes import PROBES, Probe, pick_probed, probe
+from evalmeta.engine.raters.registry import bind_rater
 from evalmeta.errors import ProjectError, UsageError
 from evalmeta.model.settings import LlmRater, ScoreSettings
 from evalmeta.org.subjects import rater_settings

@@ -15,7 +15,7 @@ from evalmeta.api.agent_tests import RECORDED_ANSWERS, refuse_errors, with_docum
 from evalmeta.api.discovery import find_tests
 from evalmeta.api.files import bytes_of, validate
 from evalmeta.engine.case_run import close
-from evalmeta.engine.raters import bind_rater
+from evalmeta.engine.raters.registry import bind_rater
 from evalmeta.engine.subjects.python import subject_of
 from evalmeta.engine.subjects.registry import bind
 from evalmeta.errors import ProjectError, SettingsError, UsageError

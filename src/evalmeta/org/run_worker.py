@@ -125,13 +125,14 @@ async def _execute(org: Organization, run: Run, journal: RunJournal, places: Pla
 @asynccontextmanager
 async def rater_of(org: Organization, options: RunOptions) -> AsyncIterator[Rater]:
     """Open the rater of a run, or raise SettingsError; errors while it is closed never change a result."""
-    from evalmeta.engine import case_run, raters  # noqa: PLC0415 - 77 ms, and an import error must end the run
+    from evalmeta.engine.case_run import close  # noqa: PLC0415 - an import error must end the run
+    from evalmeta.engine.raters.registry import bind_rater  # noqa: PLC0415
 
-    rater = raters.bind_rater(rater_settings_of(org, options), root=org.root, cache=Ratings(org.database))
+    rater = bind_rater(rater_settings_of(org, options), root=org.root, cache=Ratings(org.database))
     try:
         yield rater
     finally:
-        await case_run.close(rater)
+        await close(rater)
 
 
 def _subject_of(org: Organization, run: Run) -> Subject:

@@ -9,16 +9,15 @@ import re
 import time
 from contextlib import contextmanager
 from contextvars import ContextVar
-from email.utils import parsedate_to_datetime
 from typing import TYPE_CHECKING, Final, NamedTuple
-
-import httpx
 
 from evalmeta import limits
 from evalmeta.model.redaction import redacted
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
+
+    import httpx
 
 
 class Failure(NamedTuple):
@@ -60,6 +59,8 @@ _ERRORS: Final[Mapping[str, Failure]] = {
     "RemoteProtocolError": _UNKNOWN,  # an incomplete answer, or a closed connection
     "DecodingError": _UNKNOWN,  # an incomplete compressed answer
 }
+# Their texts may quote a reply.
+_QUOTING_ERRORS: Final = frozenset({"ProtocolError", "ProxyError"})
 # OpenSSL's words for connections that will never succeed.
 _TLS_ERRORS: Final = ("CERTIFICATE_VERIFY_FAILED", "WRONG_VERSION_NUMBER")
 _NUMBER: Final = re.compile(r"\d+(\.\d+)?", re.ASCII)
@@ -89,6 +90,8 @@ def retry_after(headers: Mapping[str, str]) -> float | None:
         return float(milliseconds) / 1000
     if _NUMBER.fullmatch(header):
         return float(header)
+    from email.utils import parsedate_to_datetime  # noqa: PLC0415 - 15 modules for a rare header
+
     try:
         moment = parsedate_to_datetime(header).timestamp()
     except (ValueError, OverflowError, OSError):
@@ -148,6 +151,6 @@ def redacted_logs() -> Iterator[None]:
 def error_reason(error: httpx.HTTPError | TimeoutError) -> str:
     """Return the reason of a failed request, without quotes of the reply, which may contain secrets."""
     reason = str(error)
-    if isinstance(error, httpx.ProtocolError | httpx.ProxyError):
+    if not _QUOTING_ERRORS.isdisjoint(kind.__name__ for kind in type(error).__mro__):
         reason = redacted(_QUOTED.sub("", reason))
     return reason or type(error).__name__

@@ -11,16 +11,14 @@ import asyncio
 import re
 from dataclasses import replace
 from inspect import isawaitable
-from typing import TYPE_CHECKING, Annotated, Final, Literal, NamedTuple, TypeAlias
-
-from pydantic import AfterValidator, BaseModel, ConfigDict, Field, ValidationError
+from typing import TYPE_CHECKING, Final, NamedTuple
 
 from evalmeta import limits
 from evalmeta.engine.raters.judge import Rating, Rubric
 from evalmeta.engine.scorers.actions import ACTIONS_UNKNOWN
+from evalmeta.engine.scorers.rated import BEST_RATING, checked_rating
 from evalmeta.engine.scorers.results import undecided
 from evalmeta.errors import RaterError
-from evalmeta.model.expectations import canonical_name, expectation_kind
 from evalmeta.model.run import TestResult, Verdict
 
 if TYPE_CHECKING:
@@ -28,42 +26,15 @@ if TYPE_CHECKING:
 
     from evalmeta.engine.interfaces import Exchange, Scorer
     from evalmeta.engine.raters.judge import Rater
+    from evalmeta.engine.scorers.judged_terms import Terms
     from evalmeta.model.definition import Expectation
 
 
-_YES_RATING: Final = 5.0
 _TOLERANCE: Final = 1e-9
 _ADK_SAMPLES: Final = 5
 # One rationale of many must not fill the explanation.
 _MAX_RATIONALE: Final = limits.MAX_ERROR_CHARS // 4
 _PART_LINE: Final = re.compile(r"\d+\. (yes|no), (.*?): (.*)")
-
-
-class _NamedRubric(BaseModel):
-    """A criterion for the agent's work, and its name in results."""
-
-    model_config = ConfigDict(frozen=True)
-
-    id: str
-    text: str
-
-
-_Texts: TypeAlias = Annotated[
-    tuple[str, ...], AfterValidator(lambda texts: tuple(each for each in texts if each.strip()))
-]
-
-
-class _Terms(BaseModel):
-    """The terms of a judged metric; unknown keys are ignored. The threshold is on the score's own scale."""
-
-    model_config = ConfigDict(frozen=True)
-
-    threshold: Annotated[float | None, Field(strict=True, allow_inf_nan=False)] = None
-    num_samples: Annotated[int | None, Field(strict=True, ge=1, le=limits.MAX_RATER_SAMPLES)] = None
-    aggregate: Literal["majority", "share"] = "majority"
-    facts: _Texts = ()
-    guidelines: _Texts = ()
-    rubrics: tuple[_NamedRubric, ...] = ()
 
 
 class _Part(NamedTuple):
@@ -78,7 +49,7 @@ class _Judged(NamedTuple):
 
     ratings: Sequence[Rating]
     answers: Sequence[bool]
-    terms: _Terms
+    terms: Terms
 
 
 def _share_of_yes(judged: _Judged) -> float:
@@ -114,7 +85,7 @@ class Metric(NamedTuple):
     """
 
     needs: tuple[str, ...] = ()
-    parts: Callable[[Rubric, _Terms], list[_Part]] | None = None
+    parts: Callable[[Rubric, Terms], list[_Part]] | None = None
     score: Callable[[_Judged], float] = _share_of_yes
     is_averaged: bool = False
     is_decided: bool = True
@@ -125,7 +96,7 @@ class Metric(NamedTuple):
 
 
 # Whether the data that a metric needs is there, and what to report if not.
-_DATA: Final[Mapping[str, tuple[Callable[[Rubric, _Terms], bool], str]]] = {
+_DATA: Final[Mapping[str, tuple[Callable[[Rubric, Terms], bool], str]]] = {
     "answer": (lambda rubric, _: bool(rubric.actual.strip()), "the agent's answer has no text"),
     "guidelines": (lambda rubric, _: bool(rubric.guidelines), "no guidelines"),
     "passages": (
@@ -152,10 +123,10 @@ METRICS: Final[Mapping[str, Metric]] = {
     "safety_v1": Metric(is_averaged=True),
     "hallucinations_v1": Metric(
         ("answer",),
-        score=lambda judged: _grade(judged) / _YES_RATING,
+        score=lambda judged: _grade(judged) / BEST_RATING,
         is_averaged=True,
         is_decided=False,
-        rating_scale=_YES_RATING,
+        rating_scale=BEST_RATING,
     ),
     "rubric_based_final_response_quality_v1": _RUBRICS,
     "rubric_based_tool_use_quality_v1": _RUBRICS._replace(judges_actions=True),
@@ -180,7 +151,7 @@ class _Question(NamedTuple):
 
     expectation: Expectation
     metric: Metric
-    terms: _Terms
+    terms: Terms
     threshold: float
     expected: str
     actual: str
@@ -198,7 +169,9 @@ def judge_scorers(rater: Rater, *, threshold: float = 3.0) -> Mapping[str, Score
 
 def _scorer(metric: Metric, rater: Rater, threshold: float) -> Scorer:
     def score_judged(expectation: Expectation, exchange: Exchange) -> TestResult | Awaitable[TestResult]:
-        terms = _read_terms(expectation)
+        from evalmeta.engine.scorers.judged_terms import read_terms  # noqa: PLC0415 - it loads pydantic
+
+        terms = read_terms(expectation)
         rubric = _rubric(expectation, exchange, metric, terms, threshold)
         parts = metric.parts(rubric, terms) if metric.parts else [_Part("", rubric)]
         if len(parts) > limits.MAX_JUDGED_PARTS:
@@ -228,16 +201,7 @@ def _scorer(metric: Metric, rater: Rater, threshold: float) -> Scorer:
     return score_judged
 
 
-def _read_terms(expectation: Expectation) -> _Terms:
-    try:
-        return _Terms.model_validate({name: value for name, value in expectation.terms.items() if value is not None})
-    except ValidationError as error:
-        fault = error.errors(include_url=False)[0]
-        place = ".".join(map(str, fault["loc"]))
-        raise RaterError(f"the term {place} is not valid: {fault['msg']}, not {fault['input']!r:.50}") from error
-
-
-def _rubric(expectation: Expectation, exchange: Exchange, metric: Metric, terms: _Terms, threshold: float) -> Rubric:
+def _rubric(expectation: Expectation, exchange: Exchange, metric: Metric, terms: Terms, threshold: float) -> Rubric:
     generated = exchange.generated
     if metric.rating_scale is not None and terms.threshold is not None:
         threshold = metric.rating_scale * terms.threshold - _TOLERANCE
@@ -354,68 +318,3 @@ def read_parts(explanation: str) -> tuple[JudgedPart, ...]:
     """Return the parts that `write_parts` wrote, with long rationales cut; none for any other text."""
     found = map(_PART_LINE.fullmatch, explanation.split("\n")[1:])
     return tuple(JudgedPart(*match.groups()) for match in found if match)
-
-
-def rated_by(rater: Rater, *, threshold: float = 3.0) -> Scorer:
-    """Return a scorer that asks a rater; the score is the rating, 0 to 5, and UNDECIDED has none."""
-
-    def score_rated(expectation: Expectation, exchange: Exchange) -> TestResult | Awaitable[TestResult]:
-        kind = expectation_kind(expectation.name)
-        actual, expected = exchange.generated.outcome, (expectation.expected_value or "").strip()
-        if kind is not None and kind.needs == "value" and not expected:
-            return undecided(expectation, "no expectedValue: there is no response to compare with", actual=actual)
-        rubric = Rubric(
-            canonical_name(expectation.name),
-            exchange.utterance,
-            actual,
-            expected,
-            exchange.history,
-            exchange.generated.actions,
-            threshold,
-            instructions=_instructions(expectation),
-        )
-        rating = rater(rubric)
-        if isinstance(rating, Rating) or not isawaitable(rating):
-            return _rating_result(expectation, actual, rating)
-        return _await_rating(expectation, actual, rating)
-
-    return score_rated
-
-
-def _instructions(expectation: Expectation) -> str:
-    """Return the expectation's own instructions for a language model."""
-    instructions = expectation.terms.get("instructions", "")
-    if not isinstance(instructions, str):
-        raise RaterError(f"the term instructions is not valid: it must be a text, not {instructions!r:.50}")
-    return instructions
-
-
-async def _await_rating(expectation: Expectation, actual: str, rating: Awaitable[Rating]) -> TestResult:
-    return _rating_result(expectation, actual, await rating)
-
-
-def _rating_result(expectation: Expectation, actual: str, rating: object) -> TestResult:
-    expected = expectation.expected_value or ""
-    if rating is None:
-        explanation = f"{expectation.name} needs an LLM rater, and no LLM rater is configured"
-        return undecided(expectation, explanation, expected=expected, actual=actual)
-    rating = checked_rating(rating)
-    return TestResult(
-        expectation.name,
-        rating.verdict,
-        expected,
-        actual,
-        rating.score,
-        rating.explanation,
-        expectation.label,
-        rater=rating.rater,
-    )
-
-
-def checked_rating(rating: object) -> Rating:
-    """Return what a rater returned; raise RaterError unless it is a Rating with a score from 0 to 5, or none."""
-    if not isinstance(rating, Rating):
-        raise RaterError(f"the rater returned {type(rating).__name__}, which is not a Rating")
-    if rating.score is not None and not 0 <= rating.score <= _YES_RATING:
-        raise RaterError(f"{rating.rater} returned the rating {rating.score}, which is not from 0 to {_YES_RATING:g}")
-    return rating

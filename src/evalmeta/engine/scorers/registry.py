@@ -12,9 +12,10 @@ from evalmeta.engine.raters.rules.rater import Rules
 from evalmeta.engine.scorers.actions import action_scorer, score_handoff, topic_scorer
 from evalmeta.engine.scorers.comparisons import comparison_scorer
 from evalmeta.engine.scorers.functions import score_by_function
-from evalmeta.engine.scorers.judged import judge_scorers, rated_by
+from evalmeta.engine.scorers.judged import judge_scorers
 from evalmeta.engine.scorers.measures import latency_scorer, measure_scorers, score_document_recall
 from evalmeta.engine.scorers.overlap import score_response_match
+from evalmeta.engine.scorers.rated import rated_by
 from evalmeta.engine.scorers.results import broken, undecided
 from evalmeta.engine.scorers.trajectories import score_trajectory
 from evalmeta.errors import RaterError, SettingsError

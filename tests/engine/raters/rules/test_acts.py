@@ -3,7 +3,7 @@ from __future__ import annotations
 import pytest
 
 from evalmeta.engine.raters.rules.acts import does_act
-from evalmeta.engine.raters.rules.rater import rate
+from evalmeta.engine.raters.rules.decisions import rate
 from evalmeta.model.run import Verdict
 
 

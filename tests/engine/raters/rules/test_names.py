@@ -4,6 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from evalmeta.engine.raters.rules.decisions import rate
 from evalmeta.engine.raters.rules.names import (
     compare_names,
     contradicted_none,
@@ -13,7 +14,6 @@ from evalmeta.engine.raters.rules.names import (
     find_names,
     has_range_of_days,
 )
-from evalmeta.engine.raters.rules.rater import rate
 from evalmeta.model.run import Verdict
 
 

@@ -11,7 +11,8 @@ from hypothesis import strategies as st
 from engine.raters.rules.pairs import PAIRS, split
 from evalmeta import limits
 from evalmeta.engine.raters.judge import Rating, Rubric
-from evalmeta.engine.raters.rules.rater import Rules, bind_rules, rate
+from evalmeta.engine.raters.rules.decisions import rate
+from evalmeta.engine.raters.rules.rater import Rules, bind_rules
 from evalmeta.model.run import Verdict
 from evalmeta.model.settings import RulesRater
 

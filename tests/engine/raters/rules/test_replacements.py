@@ -5,7 +5,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from engine.raters.rules.restatements import FRAMES, Restated, restated_facts
-from evalmeta.engine.raters.rules.rater import rate
+from evalmeta.engine.raters.rules.decisions import rate
 from evalmeta.model.run import Verdict
 
 

@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from evalmeta.engine.raters.rules.rater import rate
+from evalmeta.engine.raters.rules.decisions import rate
 from evalmeta.model.run import Verdict
 
 

@@ -7,7 +7,7 @@ import pytest
 
 from engine.builders import exchange
 from evalmeta.engine.raters.judge import Rating, Rubric
-from evalmeta.engine.scorers.judged import rated_by
+from evalmeta.engine.scorers.rated import rated_by
 from evalmeta.engine.scorers.registry import SCORERS
 from evalmeta.errors import RaterError
 from evalmeta.model.definition import Expectation

@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING
 import pytest
 
 import evalmeta.plugins
-from evalmeta.engine.raters import bind_rater
 from evalmeta.engine.raters.judge import Rating, Rubric
 from evalmeta.engine.raters.llm.rater import ModelRater
+from evalmeta.engine.raters.registry import bind_rater
 from evalmeta.engine.raters.rules.rater import Rules
 from evalmeta.errors import SettingsError
 from evalmeta.model.run import Verdict
