@@ -19,6 +19,8 @@ from evalmeta.model.run import RunOptions, Verdict
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable
 
+    from evalmeta.engine.interfaces import SharedPace
+
 
 class Suite:
     """Runs of one definition size that share an agent, which counts what is in flight."""
@@ -34,6 +36,7 @@ class Suite:
         self.tasks: list[asyncio.Task[None]] = []
         self.agent = Agent(self._answer)
         self.scheduler = Scheduler()
+        self.shared: SharedPace | None = None
 
     async def _answer(self, utterance: str) -> GeneratedData:
         self.asked.append((now(), utterance))
@@ -50,7 +53,7 @@ class Suite:
         await asyncio.wait(self.tasks)
 
     async def _run(self, run: int, scheduler: Scheduler) -> None:
-        async with scheduler.pool("Agent", self.options).open_run() as places:
+        async with scheduler.pool("Agent", self.options, shared=self.shared).open_run() as places:
             journal = self.journals[run]
             await execute(self.evaluations[run], self.agent, journal, options=self.options, places=places)
             self.ended[run] = now()
@@ -196,7 +199,7 @@ def test_processes_that_share_a_rate_never_exceed_it_together() -> None:
     async def run_both() -> None:
         shared = _Clocked()
         for suite in suites:
-            suite.scheduler = Scheduler(lambda _: shared)
+            suite.shared = shared
         await asyncio.gather(*(suite.run() for suite in suites))
 
     asked: list[float] = []
@@ -220,7 +223,7 @@ class _Locked:
 
 def test_a_locked_database_is_not_an_error_of_the_agent_and_the_rate_is_kept() -> None:
     suite = Suite(runs=2, cases=3, answer=take_a_second, rate_limit=2)
-    suite.scheduler = Scheduler(lambda _: _Locked())
+    suite.shared = _Locked()
     run_simulated(suite.run())
     times = [when for when, _ in suite.asked]
     assert {each.verdict for journal in suite.journals for each in journal.results} == {Verdict.PASS}
@@ -238,5 +241,5 @@ def test_a_run_that_is_stopped_leaves_at_most_one_reserved_slot() -> None:
 
     shared = _Clocked()
     suite = Suite(runs=1, cases=30, answer=take_a_second, rate_limit=0.1, concurrency=10)
-    suite.scheduler = Scheduler(lambda _: shared)
+    suite.shared = shared
     run_simulated(stop())

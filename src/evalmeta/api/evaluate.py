@@ -37,11 +37,11 @@ from evalmeta.store.judge_cache import Ratings
 from evalmeta.store.runs import RunJournal, Runs
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Coroutine, Iterable, Mapping, Sequence
+    from collections.abc import Callable, Coroutine, Hashable, Iterable, Mapping, Sequence
     from typing import Unpack
 
     from evalmeta.api.evaluate_inputs import LoadedEvaluation
-    from evalmeta.engine.interfaces import Journal, Scorer, Subject
+    from evalmeta.engine.interfaces import Journal, Scorer, SharedPace, Subject
     from evalmeta.engine.scheduler import Places
     from evalmeta.model.definition import Definition
     from evalmeta.model.evaluation import Case, Evaluation
@@ -158,6 +158,24 @@ async def evaluate_async(  # noqa: PLR0913 - as documented
     return finished if is_list(what) else finished[0]
 
 
+class Evaluator:
+    """Runs evaluations that share agents and raters, and the concurrency, rate and back-off of each agent.
+
+    `stack` closes the agents and raters; `subject` is that of `evaluate`.
+    """
+
+    def __init__(self, stack: AsyncExitStack, subject: object = None) -> None:
+        self._bindings = Bindings(stack, subject, None, None)
+        self._scheduler = Scheduler()
+
+    async def run(
+        self, loaded: LoadedEvaluation, *, options: RunOptions, on_results: OnResults, shared: SharedPace | None = None
+    ) -> FinishedRun:
+        """Run an evaluation without keeping its results; `shared` is its agent's pace if other processes call it."""
+        [task] = _bind_all([loaded], options, self._bindings)
+        return await _run(task, None, on_results, self._scheduler, resume=False, keep_results=False, shared=shared)
+
+
 def check_evaluation(loaded: LoadedEvaluation, subject: object = None, *, options: RunOptions) -> None:
     """Check that everything that an evaluation needs can be used, without calling the agent; raise like `evaluate`."""
 
@@ -185,6 +203,7 @@ class _Task(NamedTuple):
 
     loaded: LoadedEvaluation
     options: RunOptions
+    agent: Hashable
     subject: Subject
     scorers: Mapping[str, Scorer]
 
@@ -214,7 +233,7 @@ def _bound(loaded: LoadedEvaluation, options: RunOptions, bindings: Bindings) ->
     errors = [error for need in needs if (error := fault_of(need, loaded.settings, root=loaded.root))]
     if errors or isinstance(subject, EvalmetaError) or isinstance(rater, EvalmetaError):
         return [*(each for each in (subject, rater) if isinstance(each, EvalmetaError)), *errors]
-    return _Task(loaded, options, subject, make_scorers(options.scoring, rater))
+    return _Task(loaded, options, bindings.agent(loaded), subject, make_scorers(options.scoring, rater))
 
 
 def _tried(bind: Callable[[], _Bound]) -> _Bound | EvalmetaError:
@@ -232,8 +251,9 @@ async def _run(
     *,
     resume: bool,
     keep_results: bool,
+    shared: SharedPace | None = None,
 ) -> FinishedRun:
-    pool = scheduler.pool(task.loaded.evaluation.subject_name, task.options)
+    pool = scheduler.pool(task.agent, task.options, shared=shared)
     async with pool.open_run() as places:
         return await _run_in(places, task, database, on_results, resume=resume, keep_results=keep_results)
 

@@ -276,11 +276,15 @@ class Bindings:
             SubjectNotBound: there is no subject argument, and no adapter is bound to the agent's name.
             SettingsError: the subject argument is not a subject, or cannot be used.
         """
-        key = (loaded.root, loaded.evaluation.subject_name) if self._subject is None else None
+        key = self.agent(loaded)
         if key not in self._subjects:
             self._subjects[key] = found = self._new_subject(loaded)
             self._stack.push_async_callback(close, found)
         return _SharedSubject(self._subjects[key])
+
+    def agent(self, loaded: LoadedEvaluation) -> tuple[Path, str] | None:
+        """Return what identifies the agent of an evaluation; None for the subject argument."""
+        return (loaded.root, loaded.evaluation.subject_name) if self._subject is None else None
 
     def rater(self, loaded: LoadedEvaluation, options: RunOptions) -> Rater:
         """Return the rater of an evaluation.

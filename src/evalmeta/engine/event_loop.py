@@ -16,29 +16,44 @@ _P = ParamSpec("_P")
 _T = TypeVar("_T")
 
 
-def run_to_end(work: Coroutine[object, None, _T]) -> _T:
-    """Run a coroutine as `asyncio.run` does, and wait at most `SHUTDOWN_SECONDS` for what it leaves behind.
+class EventLoop:
+    """An event loop that runs one coroutine after the other; tasks rest in between, until it is closed."""
 
-    Tasks that ignore their cancellation, and threads of `asyncio.to_thread` that are blocked, are abandoned;
-    they do not keep the process from ending.
-    """
-    runner = asyncio.Runner()
-    loop = runner.get_loop()
-    loop.set_default_executor(_Threads())
-    try:
-        return runner.run(work)
-    finally:
-        tasks = asyncio.all_tasks(loop)
+    def __init__(self) -> None:
+        self._runner = asyncio.Runner()
+        self._loop = self._runner.get_loop()
+        self._loop.set_default_executor(_Threads())
+
+    def run(self, work: Coroutine[object, None, _T]) -> _T:
+        """Run a coroutine as `asyncio.run` does; Ctrl-C cancels it and raises KeyboardInterrupt."""
+        return self._runner.run(work)
+
+    def close(self) -> None:
+        """Cancel all tasks, and wait at most `SHUTDOWN_SECONDS` for them.
+
+        Tasks that ignore their cancellation, and threads of `asyncio.to_thread` that are blocked, are abandoned;
+        they do not keep the process from ending.
+        """
+        tasks = asyncio.all_tasks(self._loop)
         for task in tasks:
             task.cancel()
         if tasks:
-            loop.run_until_complete(asyncio.wait(tasks, timeout=limits.SHUTDOWN_SECONDS / 4))
-        if not asyncio.all_tasks(loop):
-            runner.close()
+            self._loop.run_until_complete(asyncio.wait(tasks, timeout=limits.SHUTDOWN_SECONDS / 4))
+        if not asyncio.all_tasks(self._loop):
+            self._runner.close()
         else:
             # Closing the runner would wait for the tasks, and asyncio would warn when they are destroyed.
-            loop.set_exception_handler(lambda *_: None)
-            loop.close()
+            self._loop.set_exception_handler(lambda *_: None)
+            self._loop.close()
+
+
+def run_to_end(work: Coroutine[object, None, _T]) -> _T:
+    """Run a coroutine as `asyncio.run` does, and abandon what it leaves behind if that does not end in time."""
+    loop = EventLoop()
+    try:
+        return loop.run(work)
+    finally:
+        loop.close()
 
 
 class _Threads(ThreadPoolExecutor):

@@ -10,24 +10,26 @@ from typing import TYPE_CHECKING
 from evalmeta.engine.pacer import Pacer
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Callable
+    from collections.abc import AsyncIterator, Callable, Hashable
 
     from evalmeta.engine.interfaces import SharedPace
     from evalmeta.model.run import RunOptions
 
 
 class Scheduler:
-    """The pools of all agents, by name; `shared` returns the rate of an agent that processes share."""
+    """The pools of all agents, by what identifies an agent."""
 
-    def __init__(self, shared: Callable[[str], SharedPace] | None = None) -> None:
-        self._pools: dict[str, Pool] = {}
-        self._shared = shared
+    def __init__(self) -> None:
+        self._pools: dict[Hashable, Pool] = {}
 
-    def pool(self, agent: str, options: RunOptions) -> Pool:
-        """Return an agent's pool; it has the highest concurrency and the lowest rate of the agent's runs."""
+    def pool(self, agent: Hashable, options: RunOptions, *, shared: SharedPace | None = None) -> Pool:
+        """Return an agent's pool; it has the highest concurrency and the lowest rate of the agent's runs.
+
+        `shared` is the agent's pace if other processes call the agent too.
+        """
         pool = self._pools.get(agent)
         if pool is None:
-            pool = self._pools[agent] = Pool(options, shared=self._shared(agent) if self._shared else None)
+            pool = self._pools[agent] = Pool(options, shared=shared)
         pool.include(options)
         return pool
 

@@ -52,13 +52,9 @@ async def work(org: Organization, run_id: str, scheduler: Scheduler | None = Non
         return
     # A run that scores recorded answers calls no agent.
     agent = run.subject_name if run.answers_of is None else ""
-    async with (scheduler or shared_scheduler(org)).pool(agent, run.options).open_run() as places:
+    pool = (scheduler or Scheduler()).pool(agent, run.options, shared=Pace(org.database, agent))
+    async with pool.open_run() as places:
         await _work_in(places, org, run)
-
-
-def shared_scheduler(org: Organization) -> Scheduler:
-    """Return a scheduler that shares the rate limits of agents with all processes of the org."""
-    return Scheduler(lambda agent: Pace(org.database, agent))
 
 
 async def _work_in(places: Places, org: Organization, run: Run) -> None:
@@ -91,7 +87,7 @@ def main(root: str, *run_ids: str) -> int:
 
 
 async def _work_all(org: Organization, run_ids: Sequence[str]) -> list[bool]:
-    scheduler = shared_scheduler(org)
+    scheduler = Scheduler()
     return await asyncio.gather(*(_work_or_report(org, run_id, scheduler) for run_id in run_ids))
 
 

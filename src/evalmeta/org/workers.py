@@ -12,17 +12,17 @@ from contextlib import suppress
 from typing import TYPE_CHECKING, Final
 
 from evalmeta import limits
+from evalmeta.engine.scheduler import Scheduler
 from evalmeta.errors import EXIT_ORG, StoreError, StoreLocked, Suggestion
 from evalmeta.model.redaction import child_environment
 from evalmeta.model.run import RunStatus
 from evalmeta.org.lease import is_free, new_worker
-from evalmeta.org.run_worker import shared_scheduler, work
+from evalmeta.org.run_worker import work
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
     from pathlib import Path
 
-    from evalmeta.engine.scheduler import Scheduler
     from evalmeta.org.organization import Organization
 
 
@@ -39,7 +39,7 @@ class InProcessWorkers:
     def __init__(self) -> None:
         self._tasks: dict[str, asyncio.Task[StoreError | None]] = {}
         self._stuck: dict[tuple[str, int], float] = {}
-        self._scheduler: Scheduler | None = None
+        self._scheduler = Scheduler()
         self.org: Organization | None = None
 
     def launch(self, run_id: str) -> None:
@@ -53,7 +53,6 @@ class InProcessWorkers:
             return
         if running is not None and not running.cancelled() and (error := running.result()):
             self._refuse_broken(self.org, run_id, error)
-        self._scheduler = self._scheduler or shared_scheduler(self.org)
         self._tasks[run_id] = asyncio.get_running_loop().create_task(_try_to_work(self.org, run_id, self._scheduler))
 
     def _refuse_broken(self, org: Organization, run_id: str, error: StoreError) -> None:

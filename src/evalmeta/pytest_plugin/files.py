@@ -1,28 +1,30 @@
-"""Evaluation files as test files: every case is a test item, and the selected cases run together."""
+"""Evaluation files as test files: every case is a test item, and the selected cases of all files run together."""
 
 from __future__ import annotations
 
 import sys
 from contextlib import ExitStack
 from dataclasses import replace
+from itertools import islice
 from typing import TYPE_CHECKING, Final
 
 import pytest
 
 from evalmeta.api.discovery import source_note, sources_of
-from evalmeta.api.evaluate import check_evaluation, evaluate
+from evalmeta.api.evaluate import check_evaluation
 from evalmeta.api.evaluate_inputs import load_evaluations
 from evalmeta.api.files import case_lines
 from evalmeta.engine.statistics import summarise
 from evalmeta.engine.subjects.python import imports_kept
-from evalmeta.errors import EvalmetaError, FormatError, InvalidMetadata, ProjectError, SubjectNotBound, TooManyErrors
+from evalmeta.errors import EvalmetaError, FormatError, InvalidMetadata, ProjectError, SubjectNotBound
 from evalmeta.formats.discovery import is_test
 from evalmeta.formats.files import looks_like_evaluation
 from evalmeta.model.aggregation import verdict_in
 from evalmeta.model.run import RunOptions, Verdict
 from evalmeta.package.files import parse_file_name, shown
 from evalmeta.package.project import has_project
-from evalmeta.pytest_plugin.evaluations import gets_whole_files
+from evalmeta.pytest_plugin.evaluations import gets_whole_files, is_worker
+from evalmeta.pytest_plugin.questions import Questions
 from evalmeta.pytest_plugin.results import error_text, failure_repr
 from evalmeta.report.details import case_text, iterations_text, why_not_passed
 from evalmeta.report.problems import render
@@ -30,7 +32,7 @@ from evalmeta.report.report import coverage_text, too_few_text
 from evalmeta.report.text import count, one_line, percent
 
 if TYPE_CHECKING:
-    from collections.abc import Generator, Iterator, Mapping, Sequence
+    from collections.abc import Generator, Iterable, Iterator, Mapping, Sequence
     from pathlib import Path
 
     from _pytest._code.code import TerminalRepr
@@ -38,8 +40,7 @@ if TYPE_CHECKING:
     from evalmeta.api.evaluate_inputs import LoadedEvaluation
     from evalmeta.model.evaluation import Case
     from evalmeta.model.run import CaseResult, Summary
-
-    Answers = Sequence[CaseResult] | EvalmetaError
+    from evalmeta.pytest_plugin.questions import Answers, FileRun
 
 
 _NAME_CHARS: Final = 80
@@ -72,6 +73,7 @@ def evaluation_file(path: Path, parent: pytest.Collector, *, is_named: bool) -> 
     return found
 
 
+_QUESTIONS: Final = pytest.StashKey[Questions]()
 _SOURCES: Final = pytest.StashKey[dict["Path", "Path"]]()
 
 
@@ -103,6 +105,55 @@ def pytest_runtest_makereport(
     return report
 
 
+@pytest.hookimpl(trylast=True)
+def pytest_runtest_teardown(item: pytest.Item, nextitem: pytest.Item | None) -> None:
+    """Close agents before tests of other kinds run."""
+    if not isinstance(nextitem, CaseItem):
+        _close_questions(item.config)
+
+
+def pytest_sessionfinish(session: pytest.Session) -> None:
+    """Stop what still runs when the session was stopped."""
+    _close_questions(session.config)
+
+
+def _questions(config: pytest.Config, subject: Mapping[str, str] | None) -> Questions:
+    if _QUESTIONS not in config.stash:
+        config.stash[_QUESTIONS] = Questions(subject)
+    return config.stash[_QUESTIONS]
+
+
+def _close_questions(config: pytest.Config) -> None:
+    if _QUESTIONS in config.stash:
+        questions = config.stash[_QUESTIONS]
+        del config.stash[_QUESTIONS]
+        questions.close()
+
+
+def _asked_with(item: CaseItem) -> dict[EvaluationFile, list[int]]:
+    """Return the cases that run together with a case: those that follow until a test of another kind, by file."""
+    if not gets_whole_files(item.config):
+        # Workers must not run the items of other workers.
+        return {item.parent: [item.case.number]}
+    items = item.session.items
+    following = _case_items(islice(items, items.index(item), None))
+    # Other workers may run the files that follow.
+    files = [item.parent] if is_worker(item.config) else [each.parent for each in following]
+    found: dict[EvaluationFile, list[int]] = {file: [] for file in files}
+    for each in items:
+        if isinstance(each, CaseItem) and each.parent in found:
+            found[each.parent].append(each.case.number)
+    return found
+
+
+def _case_items(items: Iterable[pytest.Item]) -> Iterator[CaseItem]:
+    """Yield items until one of another kind follows."""
+    for each in items:
+        if not isinstance(each, CaseItem):
+            return
+        yield each
+
+
 def _missing(items: Sequence[pytest.Item]) -> list[str]:
     """Check all that the cases need, before the first of them runs; return a line for each file that cannot run."""
     cases: dict[EvaluationFile, list[int]] = {}
@@ -113,17 +164,17 @@ def _missing(items: Sequence[pytest.Item]) -> list[str]:
 
 
 class EvaluationFile(pytest.File):
-    """An evaluation file; its cases run together when the first of them is set up."""
+    """An evaluation file; its cases run together, with those of the files that follow it."""
 
     options: RunOptions
     is_named: bool
     _loaded: LoadedEvaluation
-    _answers: dict[int, Answers]
+    _runs: dict[int, FileRun]
     _fault: EvalmetaError | None = None
 
     def collect(self) -> Iterator[CaseItem]:
         """Yield an item for each case; errors of the file and its project are shown by `repr_failure`."""
-        self._answers = {}
+        self._runs = {}
         self._loaded = loaded = self._load()
         self.options = self._options(loaded)
         lines = case_lines(self.path) if loaded.document is None else loaded.document.lines
@@ -135,7 +186,7 @@ class EvaluationFile(pytest.File):
     def check(self, numbers: Sequence[int]) -> str:
         """Check what the cases with these numbers need; return a line if something is missing, and keep the error."""
         try:
-            check_evaluation(self._loaded, self._subject, options=replace(self.options, cases=tuple(numbers)))
+            check_evaluation(self._loaded, self.subject, options=replace(self.options, cases=tuple(numbers)))
         except EvalmetaError as error:
             self._fault = error
             return f"evalmeta: {shown(self.path)}: {count(len(numbers), 'case')} cannot run: {error}"
@@ -143,14 +194,20 @@ class EvaluationFile(pytest.File):
 
     def answers(self, item: CaseItem) -> Answers:
         """Return the results of a case, one for each iteration, or the error that prevented the run."""
-        number = item.case.number
-        if number not in self._answers:
-            # Workers must not run the items of other workers.
-            is_whole = gets_whole_files(self.config)
-            items = [each for each in self.session.items if isinstance(each, CaseItem) and each.parent is self]
-            numbers = dict.fromkeys([number, *(each.case.number for each in items if is_whole)])
-            self._answers |= self._ask([*numbers])
-        return self._answers[number]
+        if self._fault is not None:
+            return self._fault
+        number, questions = item.case.number, _questions(self.config, self.subject)
+        if number not in self._runs:
+            for file, numbers in _asked_with(item).items():
+                file.ask(questions, numbers)
+        return questions.answers(self._runs[number], number)
+
+    def ask(self, questions: Questions, numbers: Sequence[int]) -> None:
+        """Begin to run the cases with these numbers, unless the file cannot run."""
+        missing = [number for number in numbers if number not in self._runs]
+        if missing and self._fault is None:
+            run = questions.ask(self._loaded, replace(self.options, cases=tuple(missing)))
+            self._runs |= dict.fromkeys(missing, run)
 
     def repr_failure(  # type: ignore[override] # as pytest's own
         self, excinfo: pytest.ExceptionInfo[BaseException]
@@ -166,12 +223,13 @@ class EvaluationFile(pytest.File):
         return super().repr_failure(excinfo)
 
     @property
-    def _subject(self) -> Mapping[str, str] | None:
+    def subject(self) -> Mapping[str, str] | None:
+        """Return the settings of the agent that pytest's options or settings name."""
         target: str = self.config.getoption("evalmeta_subject") or self.config.getini("evalmeta_subject")
         return {"adapter": "python", "target": target} if target else None
 
     def _load(self) -> LoadedEvaluation:
-        name = None if self._subject is None else self._subject["target"]
+        name = None if self.subject is None else self.subject["target"]
         try:
             [loaded] = load_evaluations([self.path], name=None, root=self._root, subject_name=name)
         except ProjectError as error:
@@ -198,20 +256,6 @@ class EvaluationFile(pytest.File):
             min_pass_rate=options.min_pass_rate if min_pass_rate is None else min_pass_rate,
             min_decided=options.min_decided if min_decided is None else min_decided,
         )
-
-    def _ask(self, numbers: Sequence[int]) -> dict[int, Answers]:
-        if self._fault is not None:
-            return dict.fromkeys(numbers, self._fault)
-        options = replace(self.options, cases=tuple(numbers))
-        try:
-            run = evaluate(self.path, self._subject, options=options, root=self._root).run
-        except EvalmetaError as error:
-            return dict.fromkeys(numbers, error)
-        found: dict[int, list[CaseResult]] = {}
-        for each in run.cases:
-            found.setdefault(each.number, []).append(each)
-        stopped = TooManyErrors(f"the case was not run: {run.error}")
-        return {number: found.get(number, stopped) for number in numbers}
 
 
 class CaseItem(pytest.Item):

@@ -6,9 +6,11 @@ import time
 from typing import TYPE_CHECKING, Final
 
 from evalmeta import limits
+from evalmeta.store.database import open_database
 
 if TYPE_CHECKING:
     from collections.abc import Callable
+    from pathlib import Path
 
     from evalmeta.store.database import Database
 
@@ -58,3 +60,34 @@ class Pace:
     def _save(self, next_slot: float, not_before: float) -> None:
         sql = "INSERT OR REPLACE INTO pace (agent, next_slot, not_before) VALUES (?, ?, ?)"
         self._database.execute(sql, (self._agent, next_slot, not_before))
+
+
+class FolderPace:
+    """The pace of an agent in a state folder, whose database is opened when a request is first sent."""
+
+    def __init__(self, folder: Path, agent: str) -> None:
+        self._folder = folder
+        self._agent = agent
+        self._database: Database | None = None
+
+    def reserve(self, *, interval: float) -> float:
+        """Reserve the next slot, as `Pace` does."""
+        return self._pace().reserve(interval=interval)
+
+    def pause(self, seconds: float) -> None:
+        """Let no process send requests for some seconds."""
+        self._pace().pause(seconds)
+
+    def pause_left(self) -> float:
+        """Return the seconds until requests may be sent again; 0 without a pause."""
+        return self._pace().pause_left()
+
+    def close(self) -> None:
+        """Close the database, if it was opened."""
+        if self._database is not None:
+            self._database.close()
+            self._database = None
+
+    def _pace(self) -> Pace:
+        self._database = self._database or open_database(self._folder)
+        return Pace(self._database, self._agent)

@@ -1,0 +1,116 @@
+"""Asking the agents of evaluation files: files run together, while pytest waits for the result of a case."""
+
+from __future__ import annotations
+
+import asyncio
+from contextlib import AsyncExitStack
+from typing import TYPE_CHECKING
+
+from evalmeta.api.evaluate import Evaluator
+from evalmeta.engine.event_loop import EventLoop
+from evalmeta.errors import EvalmetaError, TooManyErrors
+from evalmeta.store.paces import FolderPace
+
+if TYPE_CHECKING:
+    from collections.abc import Coroutine, Mapping, Sequence
+
+    from evalmeta.api.evaluate_inputs import LoadedEvaluation
+    from evalmeta.api.finished_runs import FinishedRun
+    from evalmeta.model.run import CaseResult, RunOptions
+
+    Answers = Sequence[CaseResult] | EvalmetaError
+
+
+class Questions:
+    """The runs of a session. Those that wait together share their agents; each file has a run of its own.
+
+    Agents only work during `answers`, so that they and other tests do not disturb each other.
+    """
+
+    def __init__(self, subject: Mapping[str, str] | None) -> None:
+        self._subject = subject
+        self._loop = EventLoop()
+        self._stack = AsyncExitStack()
+        self._evaluator = Evaluator(self._stack, subject)
+        self._runs: list[FileRun] = []
+
+    def ask(self, loaded: LoadedEvaluation, options: RunOptions) -> FileRun:
+        """Begin a run of the cases that the options select; they are asked after those of earlier runs."""
+        run = self._loop.run(self._start(loaded, options))
+        self._runs.append(run)
+        return run
+
+    def answers(self, run: FileRun, number: int) -> Answers:
+        """Wait for the results of a case, one for each iteration; return the error that prevented them, if any."""
+        return self._loop.run(run.answers(number))
+
+    def close(self) -> None:
+        """Stop all runs, and close agents and raters."""
+        try:
+            self._loop.run(self._stop())
+        finally:
+            self._loop.close()
+
+    async def _start(self, loaded: LoadedEvaluation, options: RunOptions) -> FileRun:
+        results, pace = _Results(options.iterations), self._pace(loaded, options)
+        return FileRun(self._evaluator.run(loaded, options=options, on_results=results.add, shared=pace), results)
+
+    def _pace(self, loaded: LoadedEvaluation, options: RunOptions) -> FolderPace | None:
+        """Return the agent's pace, which it shares with the other processes of its project."""
+        if loaded.state_dir is None or not options.rate_limit:
+            return None
+        agent = loaded.evaluation.subject_name if self._subject is None else self._subject["target"]
+        pace = FolderPace(loaded.state_dir, agent)
+        self._stack.callback(pace.close)
+        return pace
+
+    async def _stop(self) -> None:
+        await asyncio.gather(*(run.stop() for run in self._runs))
+        await self._stack.aclose()
+
+
+class FileRun:
+    """The run of one file, and its results by case number."""
+
+    def __init__(self, work: Coroutine[None, None, FinishedRun], results: _Results) -> None:
+        self._results = results
+        self._task = asyncio.ensure_future(work)
+        self._task.add_done_callback(lambda _: results.changed.set())
+
+    async def answers(self, number: int) -> Answers:
+        """Wait for the results of a case."""
+        while not (self._task.done() or self._results.has_all(number)):
+            self._results.changed.clear()
+            await self._results.changed.wait()
+        if found := self._results.of_case(number):
+            return found
+        try:
+            run = self._task.result().run
+        except EvalmetaError as error:
+            return error
+        return TooManyErrors(f"the case was not run: {run.error}")
+
+    async def stop(self) -> None:
+        """Cancel the run, unless it is over."""
+        self._task.cancel()
+        await asyncio.gather(self._task, return_exceptions=True)
+
+
+class _Results:
+    """The results of a run by case number; `changed` is set when there are new ones."""
+
+    def __init__(self, iterations: int) -> None:
+        self._iterations = iterations
+        self._found: dict[int, list[CaseResult]] = {}
+        self.changed = asyncio.Event()
+
+    def add(self, results: Sequence[CaseResult]) -> None:
+        for each in results:
+            self._found.setdefault(each.number, []).append(each)
+        self.changed.set()
+
+    def has_all(self, number: int) -> bool:
+        return len(self._found.get(number, ())) == self._iterations
+
+    def of_case(self, number: int) -> list[CaseResult]:
+        return sorted(self._found.get(number, ()), key=lambda each: each.iteration)
