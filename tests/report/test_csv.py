@@ -3,6 +3,7 @@ from __future__ import annotations
 import csv
 import io
 from dataclasses import replace
+from functools import partial
 
 import pytest
 from hypothesis import given
@@ -11,9 +12,12 @@ from hypothesis import strategies as st
 import report_runs as make
 from evalmeta.model.generated_data import GeneratedData, Tokens
 from evalmeta.model.run import TestResult, Verdict
-from evalmeta.report.csv import COLUMNS, render
+from evalmeta.report import render as render_as
+from evalmeta.report.csv import COLUMNS
 from evalmeta.report.report import Report, verdict_of
 from evalmeta.report.text import clean
+
+render = partial(render_as, "csv")
 
 
 def read(*reports: Report) -> list[dict[str, str]]:

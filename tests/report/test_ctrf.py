@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import json
 from dataclasses import replace
+from functools import partial
 
 from hypothesis import given
 from hypothesis import strategies as st
@@ -11,9 +12,11 @@ import report_runs as make
 from evalmeta.engine.statistics import collect
 from evalmeta.model.generated_data import GeneratedData, Tokens
 from evalmeta.model.run import TestResult, Verdict
-from evalmeta.report.ctrf import render
+from evalmeta.report import render as render_as
 from evalmeta.report.report import Report, why_incomplete
 from evalmeta.report.text import clean
+
+render = partial(render_as, "ctrf")
 
 STATUSES = ("passed", "failed", "skipped", "pending", "other")
 TEXT, WHOLE, OPEN = {"type": "string"}, {"type": "integer"}, {"type": "object"}

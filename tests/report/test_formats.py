@@ -31,7 +31,7 @@ def test_the_formats_of_sf_are_there() -> None:
 @pytest.mark.parametrize("name", FORMATS)
 def test_each_format_is_rendered_by_its_function(name: str) -> None:
     function = getattr(import_module(FORMATS[name].module), FORMATS[name].function)
-    assert render(name, [make.mixed()]) == function([make.mixed()])
+    assert render(name, [make.mixed()]) == "".join(function([make.mixed()]))
     assert render(name, [make.mixed()]).endswith("\n")
 
 

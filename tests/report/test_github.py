@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import re
 from dataclasses import replace
+from functools import partial
 from typing import TYPE_CHECKING
 
 from hypothesis import given
@@ -9,11 +10,13 @@ from hypothesis import strategies as st
 
 import report_runs as make
 from evalmeta.model.run import RunStatus
-from evalmeta.report.github import render
+from evalmeta.report import render as render_as
 from evalmeta.report.text import clean
 
 if TYPE_CHECKING:
     from evalmeta.report.report import Report
+
+render = partial(render_as, "github")
 
 COMMAND = re.compile(r"::(error|warning|notice) (?:file=[^:,]*,)?(?:line=\d+,)?title=[^:,]*::[^\r\n]*")
 

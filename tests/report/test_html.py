@@ -4,6 +4,7 @@ import base64
 import hashlib
 import re
 from dataclasses import replace
+from functools import partial
 from html.parser import HTMLParser
 from typing import TYPE_CHECKING
 
@@ -14,11 +15,13 @@ import report_runs as make
 from evalmeta.engine.statistics import collect
 from evalmeta.model.generated_data import Action, GeneratedData, Tokens
 from evalmeta.model.run import RunOptions, RunStatus, TestResult, Verdict
-from evalmeta.report.html import render
+from evalmeta.report import render as render_as
 from evalmeta.report.text import clean, shorten
 
 if TYPE_CHECKING:
     from evalmeta.report.report import Report
+
+render = partial(render_as, "html")
 
 HOSTILE = st.sampled_from(
     ["<script>alert(1)</script>", "</pre></style>", '" onclick="x', "' x='", "<img src=x>", "{{ 7 * 7 }}", "-->"]

@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import json
 from dataclasses import replace
+from functools import partial
 
 import pytest
 from hypothesis import given
@@ -11,8 +12,10 @@ import report_runs as make
 from evalmeta.model.generated_data import GeneratedData
 from evalmeta.model.run import Verdict
 from evalmeta.protocol.connect import read_run, write_run
-from evalmeta.report.json import render
+from evalmeta.report import render as render_as
 from evalmeta.report.text import clean
+
+render = partial(render_as, "json")
 
 
 def test_one_run_is_an_object() -> None:

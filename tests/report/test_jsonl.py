@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import json
 from dataclasses import replace
+from functools import partial
 
 from hypothesis import given
 from hypothesis import strategies as st
@@ -9,23 +10,25 @@ from hypothesis import strategies as st
 import report_runs as make
 from evalmeta.model.generated_data import Action, GeneratedData, Tokens
 from evalmeta.model.run import TestResult, Verdict
-from evalmeta.report.json import render_lines
+from evalmeta.report import render as render_as
 from evalmeta.report.report import Report, verdict_of
 from evalmeta.report.text import clean
+
+render = partial(render_as, "jsonl")
 
 ANSWER = {"outcome", "topic", "actions", "latency_ms", "tokens"}
 KEYS = {"definition", "iteration", "number", "verdict", "utterance", "error", "results", "label", "earlier"} | ANSWER
 
 
 def test_conversations_jsonl(snapshot: str) -> None:
-    assert render_lines([make.conversations()]) == snapshot
+    assert render([make.conversations()]) == snapshot
 
 
 def test_a_line_has_texts_actions_and_results() -> None:
     action = Action("FindOrder", {"id": "R-100"}, {"found": True}, 12.5)
     answer = GeneratedData("Yes.", "Returns", (action,), 300.5, tokens=Tokens(12, None), trace={"long": "story"})
     case = replace(make.case(1, Verdict.PASS, make.TOPIC_PASSED), generated=answer)
-    line = json.loads(render_lines([make.report(case)]))
+    line = json.loads(render([make.report(case)]))
     assert {name: line[name] for name in ANSWER} == {
         "outcome": "Yes.",
         "topic": "Returns",
@@ -37,7 +40,7 @@ def test_a_line_has_texts_actions_and_results() -> None:
 
 
 def test_a_case_without_an_answer_says_why() -> None:
-    line = json.loads(render_lines([make.report(make.MIXED_CASES[2])]))
+    line = json.loads(render([make.report(make.MIXED_CASES[2])]))
     assert (line["outcome"], line["verdict"]) == (None, "ERROR")
     assert line["error"] == "the agent did not answer within 120 s"
 
@@ -45,14 +48,14 @@ def test_a_case_without_an_answer_says_why() -> None:
 def test_nan_is_null_and_not_0() -> None:
     answer = GeneratedData("Yes.", actions=(Action("A", {"at": float("inf")}, [float("nan"), 0.5]),))
     result = TestResult("x", Verdict.UNDECIDED, score=float("nan"))
-    line = json.loads(render_lines([make.report(replace(make.case(1, Verdict.UNDECIDED, result), generated=answer))]))
+    line = json.loads(render([make.report(replace(make.case(1, Verdict.UNDECIDED, result), generated=answer))]))
     assert line["results"][0]["score"] is None
     assert (line["actions"][0]["input"], line["actions"][0]["output"]) == ({"at": None}, [None, 0.5])
 
 
 @given(st.lists(make.reports, max_size=2))
 def test_every_case_is_one_line_with_all_keys(reports: list[Report]) -> None:
-    text = render_lines(reports)
+    text = render(reports)
     assert clean(text) == text
     lines = [json.loads(line) for line in text.split("\n")[:-1]]
     cases = [(report, case) for report in reports for case in report.run.cases]

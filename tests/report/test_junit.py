@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import re
 from dataclasses import replace
+from functools import partial
 
 import pytest
 from hypothesis import given
@@ -10,8 +11,10 @@ from lxml import etree
 
 import report_runs as make
 from evalmeta.model.run import RunOptions, Verdict
-from evalmeta.report.junit import render
+from evalmeta.report import render as render_as
 from evalmeta.report.report import Report, why_incomplete
+
+render = partial(render_as, "junit")
 
 CHILDREN = {
     "testsuites": {"testsuite"},

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from functools import partial
 from html import unescape
 from typing import TYPE_CHECKING
 
@@ -10,12 +11,14 @@ from markdown_it import MarkdownIt
 
 import report_runs as make
 from evalmeta.model.run import RunStatus, Verdict
+from evalmeta.report import render as render_as
 from evalmeta.report.details import group_cases
-from evalmeta.report.markdown import render
 from evalmeta.report.text import clean
 
 if TYPE_CHECKING:
     from evalmeta.report.report import Report
+
+render = partial(render_as, "markdown")
 
 HOSTILE = st.sampled_from(
     ["</pre></details><script>", "| a | b |", "```\n# x", "@octocat #1", "[a](http://b)", "![x](y)", "<!--", "a\n\nb\n"]

@@ -87,8 +87,8 @@ def test_undecided_cases_fail_when_asked_to() -> None:
 
 
 def test_a_run_without_an_end_lasts_until_its_last_case() -> None:
-    assert duration(replace(make.run(*make.MIXED_CASES), ended=None)) == 5.25
-    assert duration(replace(make.run(), ended=None, status=RunStatus.NEW)) == 0
+    assert duration(make.report_of(replace(make.run(*make.MIXED_CASES), ended=None))) == 5.25
+    assert duration(make.report_of(replace(make.run(), ended=None, status=RunStatus.NEW))) == 0
 
 
 def test_a_place_is_as_exact_as_what_is_known() -> None:

@@ -11,7 +11,6 @@ from evalmeta.model.generated_data import GeneratedData, Tokens
 from evalmeta.model.run import CaseResult, Run, RunOptions, Verdict
 from evalmeta.report import render as render_as
 from evalmeta.report.human import render
-from evalmeta.report.json import render as render_json
 from evalmeta.report.summary import case_rates, statistics_json, statistics_lines
 
 REPEATED = RunOptions(iterations=2)
@@ -91,10 +90,10 @@ def test_a_summary_holds_the_numbers_before_the_time_it_took() -> None:
 def test_json_has_the_numbers_where_they_were_collected() -> None:
     rated = make.rated(0.7)
     report = replace(rated, statistics=collect(rated.run.cases, rated.run.options))
-    found = json.loads(render_json([report]))["evalmeta"]
+    found = json.loads(render_as("json", [report]))["evalmeta"]
     assert found["runId"] == rated.run.id
     assert found["statistics"] == json.loads(json.dumps(numbers(rated.run)))
-    assert "statistics" not in json.loads(render_json([rated]))["evalmeta"]
+    assert "statistics" not in json.loads(render_as("json", [rated]))["evalmeta"]
 
 
 def test_json_knows_cases_of_repeated_runs_alone() -> None:

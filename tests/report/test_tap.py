@@ -2,15 +2,18 @@ from __future__ import annotations
 
 import json
 import re
+from functools import partial
 
 from hypothesis import given
 from hypothesis import strategies as st
 
 import report_runs as make
 from evalmeta.model.run import Verdict
+from evalmeta.report import render as render_as
 from evalmeta.report.report import Report, why_incomplete
-from evalmeta.report.tap import render
 from evalmeta.report.text import clean
+
+render = partial(render_as, "tap")
 
 POINT = re.compile(r"(not )?ok (\d+) - .+")
 LINE = re.compile(r'  +(- )?[a-z]+: ("(?:[^"\\]|\\.)*"|[A-Za-z]+|\d+)|  (---|\.\.\.|averages:|earlier:|results:)|#.*')

@@ -7,13 +7,13 @@ import sys
 from typing import TYPE_CHECKING, Final
 
 import click
-import orjson
 
 from evalmeta.cli.suggestions import completed
 from evalmeta.errors import Suggestion
 from evalmeta.package.forceignore import FORCEIGNORE_FILE
+from evalmeta.report.json_stream import JsonDocument, stream_json
 from evalmeta.report.problems import render_human, warning_counts
-from evalmeta.report.text import count
+from evalmeta.report.text import blocks, count
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from evalmeta.formats.diagnostics import Loss
     from evalmeta.model.json_value import JsonValue
     from evalmeta.model.problem import Problem
+    from evalmeta.report.json_stream import JsonList
 
 
 json_option = click.option("--json", "as_json", is_flag=True, help="Print the result as one JSON object.")
@@ -59,14 +60,21 @@ def warn(text: str) -> None:
     note(f"Warning: {text}")
 
 
-def print_json(result: JsonValue, *, status: int = 0, warnings: Sequence[str] = ()) -> None:
+def print_stream(pieces: Iterable[str]) -> None:
+    """Print a text that comes in pieces and ends its own lines."""
+    for block in blocks(pieces):
+        click.echo(block, nl=False)
+
+
+def print_json(result: JsonValue | JsonList, *, status: int = 0, warnings: Sequence[str] = ()) -> None:
     """Print the envelope `{status, result, warnings}` of the sf CLI."""
     print_envelope(status=status, result=result, warnings=list(warnings))
 
 
-def print_envelope(**fields: JsonValue) -> None:
+def print_envelope(**fields: JsonValue | JsonList) -> None:
     """Print a JSON object of these fields."""
-    click.echo(orjson.dumps(fields, option=orjson.OPT_INDENT_2).decode())
+    print_stream(stream_json(JsonDocument(fields)))
+    click.echo()
 
 
 def print_problems(problems: Sequence[Problem], *, files: int = 0, err: bool = False) -> None:

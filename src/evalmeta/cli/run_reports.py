@@ -13,7 +13,7 @@ from evalmeta import api, report
 from evalmeta.cli.baselines import code_by_baseline, judge_by_baseline
 from evalmeta.cli.errors import print_error
 from evalmeta.cli.options import FOLDER, option_group
-from evalmeta.cli.output import console, json_option, note, print_json, warn
+from evalmeta.cli.output import console, json_option, note, print_json, print_stream, warn
 from evalmeta.errors import (
     EXIT_EXPECTATION_FAILED,
     EXIT_FAILED,
@@ -23,11 +23,13 @@ from evalmeta.errors import (
     UsageError,
 )
 from evalmeta.model.registry import type_of_run
-from evalmeta.package.files import put_file, shown
+from evalmeta.package.files import put_pieces, shown
 from evalmeta.package.resolver import find_components
-from evalmeta.report.json import run_json
+from evalmeta.report.json import run_document
+from evalmeta.report.json_stream import JsonList
 from evalmeta.report.report import Report, has_passed, why_incomplete
 from evalmeta.report.tables import print_human
+from evalmeta.report.text import blocks
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -125,7 +127,7 @@ def report_outcome(project: Project, outcome: RunsOutcome, output: Output, compa
     if output.as_json:
         print_json([{"id": each.id, "definition": each.definition, "status": "NEW"} for each in outcome.started])
     elif not outcome.started and not output.is_human:
-        click.echo(report.render(output.result_format, []), nl=False)
+        print_stream(report.stream(output.result_format, []))
     return 0
 
 
@@ -145,14 +147,14 @@ def _report(project: Project, finished: FinishedRun) -> Report:
 
 def _print(reports: Sequence[Report], output: Output, *, status: int) -> None:
     if output.as_json:
-        print_json([run_json(each) for each in reports], status=status)
+        print_json(JsonList(map(run_document, reports)), status=status)
     elif output.is_human:
         print_human(reports, console(err=False))
     else:
-        click.echo(report.render(output.result_format, reports), nl=False)
+        print_stream(report.stream(output.result_format, reports))
     for each in reports if output.output_dir else ():
         path = Path(output.output_dir or ".") / report.file_name(output.result_format, each.run.id)
-        put_file(path, report.render(output.result_format, [each]).encode())
+        put_pieces(path, (block.encode() for block in blocks(report.stream(output.result_format, [each]))))
         note(f"Wrote {path}")
 
 

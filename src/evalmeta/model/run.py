@@ -264,7 +264,8 @@ class Run:
 
     Attributes:
         definition: the API name of the definition.
-        cases: results in order of iteration and number; incomplete while the run is in progress.
+        cases: results in order of iteration and number; incomplete while the run is in progress. Those of a large
+            stored run are read from its database each time they are used.
         total: the number of case results of the complete run.
         answers_of: the run whose answers were judged again; None if an agent was asked.
     """
@@ -280,7 +281,7 @@ class Run:
     error: str | None = None
     answers_of: str | None = None
     options: RunOptions = field(default_factory=RunOptions)
-    cases: tuple[CaseResult, ...] = ()
+    cases: Sequence[CaseResult] = ()
 
 
 def join(parts: Sequence[Run], whole: Run) -> Run:

@@ -14,6 +14,8 @@ from evalmeta.model.problem import Location, Problem, Severity
 from evalmeta.model.registry import TYPES
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable
+
     from evalmeta.model.component import Component
     from evalmeta.model.registry import MetadataType
     from evalmeta.package.project import Project
@@ -28,13 +30,19 @@ def write_file(project: Project, path: Path, content: bytes) -> None:
 
 
 def write_below(
-    folder: Path, path: Path, content: bytes, *, called: str = "", durable: bool = True, mode: int | None = None
+    folder: Path,
+    path: Path,
+    content: bytes | Iterable[bytes],
+    *,
+    called: str = "",
+    durable: bool = True,
+    mode: int | None = None,
 ) -> None:
     """Write a file below a folder atomically; links that stay inside the folder are followed.
 
-    The folder is an absolute path without links; `called` is its name in messages. If not `durable`, the file may be
-    lost if the machine stops. By default the permissions are those of the existing file, or the usual ones. Raise
-    ProjectError if the file is outside the folder or cannot be written.
+    The content may come in pieces. The folder is an absolute path without links; `called` is its name in messages. If
+    not `durable`, the file may be lost if the machine stops. By default the permissions are those of the existing file,
+    or the usual ones. Raise ProjectError if the file is outside the folder or cannot be written.
     """
     target = target_below(folder, path, called=called)
     try:
@@ -64,6 +72,12 @@ def put_file(path: Path, content: bytes) -> FileState:
     return state
 
 
+def put_pieces(path: Path, pieces: Iterable[bytes]) -> None:
+    """Write a file that a user named from pieces; it changes only when all of them have been written."""
+    target = Path(os.path.realpath(path))
+    write_below(target.parent, target, pieces)
+
+
 def state_of(path: Path, content: bytes) -> FileState:
     """Return what writing the content would do to a file."""
     try:
@@ -87,13 +101,13 @@ def read_file(path: Path, *, max_bytes: int = limits.MAX_XML_BYTES) -> bytes:
     return content
 
 
-def _replace(path: Path, content: bytes, *, durable: bool, mode: int | None) -> None:
+def _replace(path: Path, content: bytes | Iterable[bytes], *, durable: bool, mode: int | None) -> None:
     if mode is None:
         mode = path.stat().st_mode & 0o777 if path.exists() else 0o666 & ~_umask()
     descriptor, name = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
     try:
         with os.fdopen(descriptor, "wb") as file:
-            file.write(content)
+            file.writelines([content] if isinstance(content, bytes) else content)
             if durable:
                 file.flush()
                 os.fsync(file.fileno())

@@ -1,24 +1,29 @@
 """Reports of finished runs as text, in several formats.
 
-Each format is a function `render(reports: Sequence[Report]) -> str`. Installed packages add formats by entry points of
-the group `evalmeta.reporters`; the optional attribute `suffix` of such a function is the suffix of its files.
+Each format is a function `stream(reports: Sequence[Report]) -> Iterator[str]`, which yields the text in pieces and
+holds only one case result at a time. What it must know first, such as the number of cases, is in `Report.facts`,
+`Report.summary` and `Report.statistics`.
+
+Installed packages add formats by entry points of the group `evalmeta.reporters`: functions that return the text or its
+pieces. The optional attribute `suffix` of such a function is the suffix of its files.
 """
 
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable
 from importlib import import_module
 from typing import TYPE_CHECKING, Final, NamedTuple, Protocol, cast
 
-from evalmeta.errors import SettingsError
+from evalmeta.errors import EvalmetaError, SettingsError
 from evalmeta.plugins import load_plugin, plugin_names, unknown_plugin
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterator, Sequence
 
     from evalmeta.report.report import Report
 
-__all__ = ["FORMATS", "Format", "file_name", "format_names", "render"]
+__all__ = ["FORMATS", "Format", "file_name", "format_names", "render", "stream"]
 
 
 class Format(NamedTuple):
@@ -26,13 +31,13 @@ class Format(NamedTuple):
 
     module: str
     suffix: str
-    function: str = "render"
+    function: str = "stream"
 
 
 FORMATS: Final = {
-    "human": Format("evalmeta.report.human", "txt"),
+    "human": Format("evalmeta.report.human", "txt", "render"),
     "json": Format("evalmeta.report.json", "json"),
-    "jsonl": Format("evalmeta.report.json", "jsonl", "render_lines"),
+    "jsonl": Format("evalmeta.report.json", "jsonl", "stream_lines"),
     "junit": Format("evalmeta.report.junit", "xml"),
     "tap": Format("evalmeta.report.tap", "tap"),
     "ctrf": Format("evalmeta.report.ctrf", "ctrf.json"),
@@ -51,21 +56,42 @@ def format_names() -> tuple[str, ...]:
 
 
 def render(name: str, reports: Sequence[Report]) -> str:
-    """Return the runs in a format; the text of a built-in format ends with a line break, unless it is empty.
+    """Return the runs in a format as one text; see `stream`."""
+    return "".join(stream(name, reports))
+
+
+def stream(name: str, reports: Sequence[Report]) -> Iterator[str]:
+    """Yield the runs in a format, in pieces; the text of a built-in format ends with a line break, unless it is empty.
 
     Raise SettingsError if no format has this name, or the package that adds it is broken.
     """
     if built_in := FORMATS.get(name):
         function: _Renderer = getattr(import_module(built_in.module), built_in.function)
-        return str(function(reports))
+        return _pieces(function(reports))
     function, _ = _load_plugin(name)
+    return _plugin_pieces(name, function, reports)
+
+
+def _pieces(text: object) -> Iterator[str]:
+    """Return the pieces of a text; a value that is not a text and cannot be iterated over is the only piece."""
+    is_whole = isinstance(text, str | bytes) or not isinstance(text, Iterable)
+    return iter(cast("Iterable[str]", [text] if is_whole else text))
+
+
+def _plugin_pieces(name: str, function: _Renderer, reports: Sequence[Report]) -> Iterator[str]:
     try:
-        text = function(reports)
+        for piece in _pieces(function(reports)):
+            yield _checked(name, piece)
+    except EvalmetaError:
+        raise
     except Exception as error:
         raise _plugin_error(name, f"failed: {type(error).__name__}: {error}") from error
-    if not isinstance(text, str):
-        raise _plugin_error(name, f"returned {type(text).__name__} instead of str")
-    return text
+
+
+def _checked(name: str, piece: object) -> str:
+    if not isinstance(piece, str):
+        raise _plugin_error(name, f"returned {type(piece).__name__} instead of str")
+    return piece
 
 
 def file_name(name: str, run_id: str) -> str:

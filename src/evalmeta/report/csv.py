@@ -13,7 +13,7 @@ from evalmeta.report.report import verdict_of
 from evalmeta.report.text import clean
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Iterable, Iterator, Sequence
 
     from evalmeta.model.run import CaseResult, TestResult
     from evalmeta.report.details import Exchange
@@ -32,19 +32,22 @@ _FORMULA: Final = re.compile("['=+\\-@\t\r\n\uff1d\uff0b\uff0d\uff20]")
 _CELL_CHARS: Final = 32_767
 
 
-def render(reports: Sequence[Report]) -> str:
-    r"""Return CSV as defined by RFC 4180, with a header line and CR LF line ends.
+def stream(reports: Sequence[Report]) -> Iterator[str]:
+    r"""Yield CSV as defined by RFC 4180, with a header line and CR LF line ends.
 
     A case without results has one row, with its verdict. In a case of several turns, the utterance, the answer and
     its cost are those of the turn that the row's result judges. Texts that spreadsheets would read as formulas begin
     with an apostrophe; control characters are written as escapes such as `\x1b`. An empty cell means unknown, not 0.
     """
-    sheet = io.StringIO()
-    writer = csv.writer(sheet, lineterminator="\r\n")
-    writer.writerow(COLUMNS)
+    yield _lines([COLUMNS])
     for report in reports:
         for case in report.run.cases:
-            writer.writerows(_rows(report, case))
+            yield _lines(_rows(report, case))
+
+
+def _lines(rows: Iterable[Sequence[str]]) -> str:
+    sheet = io.StringIO()
+    csv.writer(sheet, lineterminator="\r\n").writerows(rows)
     return sheet.getvalue()
 
 

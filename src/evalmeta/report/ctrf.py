@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections import Counter
+from functools import partial
 from typing import TYPE_CHECKING, Final
 
 from evalmeta import __version__
 from evalmeta.model.run import Verdict
 from evalmeta.report.averages import averages_json, averages_of
 from evalmeta.report.details import case_name, case_text, why_not_passed
+from evalmeta.report.json_stream import JsonDocument, JsonList, stream_json
 from evalmeta.report.report import decision, duration, has_passed, verdict_of, why_incomplete
 from evalmeta.report.summary import coverage_json, measures_json
 from evalmeta.report.text import clean, json_text, shorten
@@ -30,30 +32,34 @@ _STATUS: Final = {
 }
 
 
-def render(reports: Sequence[Report]) -> str:
-    """Return one CTRF document for all runs: a test for each case of each iteration, with its results as steps.
+def stream(reports: Sequence[Report]) -> Iterator[str]:
+    """Yield one CTRF document for all runs: a test for each case of each iteration, with its results as steps.
 
     ERROR is `failed` with the rawStatus ERROR, and UNDECIDED is `other`, both as the summary counts them. A run that
     did not complete has one more failed test. A case is `flaky` if it passed in some iterations and failed in others.
     `results.extra.runs` says whether each run passed by its pass rate.
     """
-    tests = [test for report in reports for test in _tests(report)]
-    results: JsonObject = {
+    results: dict[str, JsonValue | JsonList] = {
         "tool": {"name": "evalmeta", "version": __version__},
-        "summary": _summary(reports, tests),
-        "tests": tests,
+        "summary": _summary(reports),
+        "tests": JsonList(test for report in reports for test in _tests(report)),
         "extra": {"runs": [_run(report) for report in reports]},
     }
     head: JsonObject = {"reportFormat": "CTRF", "specVersion": "0.0.0", "generatedBy": "evalmeta"}
-    return json_text({**head, "results": results}, indent=2) + "\n"
+    yield from stream_json(JsonDocument({**head, "results": JsonDocument(results)}), partial(json_text, indent=2))
+    yield "\n"
 
 
-def _summary(reports: Sequence[Report], tests: Sequence[JsonObject]) -> JsonObject:
-    counts = Counter(test["status"] for test in tests)
+def _summary(reports: Sequence[Report]) -> JsonObject:
+    counts: Counter[str] = Counter()
+    for report in reports:
+        for verdict, number in report.facts.verdicts.items():
+            counts[_STATUS[verdict]] += number
+        counts["failed"] += why_incomplete(report.run) is not None
     start = min((report.run.started for report in reports), default=0.0)
-    stop = max((report.run.started + duration(report.run) for report in reports), default=0.0)
+    stop = max((report.run.started + duration(report) for report in reports), default=0.0)
     return {
-        "tests": len(tests),
+        "tests": counts.total(),
         **{status: counts[status] for status in ("passed", "failed", "skipped", "pending", "other")},
         "flaky": sum(len(report.statistics.flaky) for report in reports if report.statistics),
         "suites": len(reports),

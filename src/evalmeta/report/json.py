@@ -2,19 +2,19 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
-import orjson
-
-from evalmeta.protocol.connect import write_run
+from evalmeta.protocol.connect import write_case, write_run
 from evalmeta.protocol.json_fields import object_at
 from evalmeta.report.averages import averages_json
+from evalmeta.report.json_stream import JsonDocument, JsonList, stream_json
 from evalmeta.report.report import verdict_of
 from evalmeta.report.summary import coverage_json, statistics_json
 from evalmeta.report.text import escape_unsafe, json_text
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterator, Sequence
 
     from evalmeta.model.generated_data import GeneratedData
     from evalmeta.model.json_value import JsonObject
@@ -22,37 +22,38 @@ if TYPE_CHECKING:
     from evalmeta.report.report import Report
 
 
-def render(reports: Sequence[Report]) -> str:
-    r"""Return one run as an object, and any other number of runs as a list.
+def stream(reports: Sequence[Report]) -> Iterator[str]:
+    r"""Yield one run as an object, and any other number of runs as a list.
 
     Texts are complete; characters that could act on a terminal are written as escapes such as `\u009b`.
     """
-    runs = [run_json(report) for report in reports]
-    document = runs[0] if len(runs) == 1 else runs
-    return escape_unsafe(orjson.dumps(document, option=orjson.OPT_INDENT_2 | orjson.OPT_APPEND_NEWLINE).decode())
+    runs = [run_document(report) for report in reports]
+    document = runs[0] if len(runs) == 1 else JsonList(runs)
+    yield from map(escape_unsafe, stream_json(document))
+    yield "\n"
 
 
-def run_json(report: Report) -> JsonObject:
+def run_document(report: Report) -> JsonDocument:
     """Return a run's results object with more under `evalmeta`: the pass rate and how many results were judged.
 
     There are also `averages` and `statistics` where they are known.
     """
-    run = write_run(report.run, escape=False)
+    run = write_run(replace(report.run, cases=()), escape=False)
     own = {**object_at(run, "evalmeta"), "passRate": report.summary.pass_rate, **coverage_json(report)}
     if report.summary.averages:
         own["averages"] = [*averages_json(report.summary.averages)]
     if report.statistics is not None:
         own["statistics"] = statistics_json(report.run, report.statistics)
-    return {**run, "evalmeta": own}
+    return JsonDocument({**run, "testCases": JsonList(map(write_case, report.run.cases)), "evalmeta": own})
 
 
-def render_lines(reports: Sequence[Report]) -> str:
-    """Return a line with an object for each case result; all objects have the same keys, and unknown values are null.
+def stream_lines(reports: Sequence[Report]) -> Iterator[str]:
+    """Yield a line with an object for each case result; all objects have the same keys, and unknown values are null.
 
     The keys `utterance`, `outcome`, `topic`, `actions`, `latency_ms`, `tokens` and `error` are those of recorded
     answers, so that a subject can replay the file. Texts are complete; the traces of answers are left out.
     """
-    return "".join(f"{json_text(_case(report, case))}\n" for report in reports for case in report.run.cases)
+    return (f"{json_text(_case(report, case))}\n" for report in reports for case in report.run.cases)
 
 
 def _case(report: Report, case: CaseResult) -> JsonObject:

@@ -12,8 +12,8 @@ from evalmeta.report.details import case_name, case_text, exchanges, not_passed,
 from evalmeta.report.report import decision, duration, has_passed, undecided_reasons, verdict_of, why_incomplete
 from evalmeta.report.summary import case_rates, reasons_text
 from evalmeta.report.text import clean, count, decimal, shorten
-from evalmeta.xmlio.writer import node
-from evalmeta.xmlio.writer import render as render_xml
+from evalmeta.xmlio.writer import Stream, node
+from evalmeta.xmlio.writer import stream as stream_xml
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -26,22 +26,23 @@ if TYPE_CHECKING:
 _SHOWN_K: Final = 10
 
 
-def render(reports: Sequence[Report]) -> str:
-    """Return well-formed JUnit XML for any texts.
+def stream(reports: Sequence[Report]) -> Iterator[str]:
+    """Yield well-formed JUnit XML for any texts.
 
     FAILURE is a failure, ERROR an error and UNDECIDED skipped, all as the summary counts them. A run that did not
     complete has one more testcase with an error. The suite's properties include the run's decision and pass rate.
     """
-    counts: Counter[str] = Counter()
-    suites = []
-    for report in reports:
-        of_suite = Counter(str(verdict_of(report, case)) for case in report.run.cases)
-        of_suite[Verdict.ERROR] += why_incomplete(report.run) is not None
-        counts.update(of_suite)
-        suites.append(_suite(report, of_suite))
-    total = sum(duration(report.run) for report in reports)
-    root = node("testsuites", suites, name="evalmeta", **_numbers(counts), time=f"{total:.3f}")
-    return render_xml(root, indent=2).decode()
+    counts = sum(map(_counts, reports), Counter[str]())
+    total = sum(map(duration, reports))
+    root = {"name": "evalmeta", **_numbers(counts), "time": f"{total:.3f}"}
+    suites = (_suite(report) for report in reports)
+    yield from stream_xml(Stream("testsuites", suites, root), indent=2)
+
+
+def _counts(report: Report) -> Counter[str]:
+    counts = Counter({str(verdict): number for verdict, number in report.facts.verdicts.items()})
+    counts[Verdict.ERROR] += why_incomplete(report.run) is not None
+    return counts
 
 
 def _numbers(counts: Counter[str]) -> dict[str, str]:
@@ -53,15 +54,20 @@ def _numbers(counts: Counter[str]) -> dict[str, str]:
     }
 
 
-def _suite(report: Report, counts: Counter[str]) -> Node:
+def _suite(report: Report) -> Stream:
     run = report.run
-    properties = [node("property", name=name, value=clean(value)) for name, value in _properties(report)]
-    content = [node("properties", properties), *(_testcase(report, case) for case in run.cases)]
+    times = {"time": f"{duration(report):.3f}", "timestamp": to_timestamp(run.started)}
+    return Stream("testsuite", _content(report), {"name": clean(run.definition), **_numbers(_counts(report)), **times})
+
+
+def _content(report: Report) -> Iterator[Node]:
+    run = report.run
+    yield node("properties", [node("property", name=name, value=clean(value)) for name, value in _properties(report)])
+    for case in run.cases:
+        yield _testcase(report, case)
     if why := why_incomplete(run):
         error = node("error", clean(why), message=clean(why), type="run")
-        content.append(node("testcase", [error], name="the run", classname=clean(run.definition), time="0.000"))
-    times = {"time": f"{duration(run):.3f}", "timestamp": to_timestamp(run.started)}
-    return node("testsuite", content, name=clean(run.definition), **_numbers(counts), **times)
+        yield node("testcase", [error], name="the run", classname=clean(run.definition), time="0.000")
 
 
 def _properties(report: Report) -> Iterator[tuple[str, str]]:

@@ -33,22 +33,21 @@ _SIGNS: Final = {True: "✅", False: "❌"}
 _MEANS: Final = {Verdict.PASS: "✅", Verdict.FAILURE: "❌", Verdict.ERROR: "❌", Verdict.UNDECIDED: "❔"}
 
 
-def render(reports: Sequence[Report]) -> str:
-    """Return a table of the runs, then the details of each case that did not pass.
+def stream(reports: Sequence[Report]) -> Iterator[str]:
+    """Yield a table of the runs, then the details of each case that did not pass.
 
     The text has at most 60,000 characters, so that it fits into a comment; its last line counts the parts that were
     left out. Texts of tests and answers are escaped, so that they cannot act as Markdown or HTML.
     """
-    kept, left_out, chars = [], 0, 0
+    left_out, chars = 0, 0
     for block in _blocks(reports):
         if chars + len(block) > _MAX_CHARS:
             left_out += 1
             continue
-        kept.append(block)
+        yield block
         chars += len(block)
     if left_out:
-        kept.append(f"\n{count(left_out, 'more part')} left out because of the size limit; see the other formats.\n")
-    return "".join(kept)
+        yield f"\n{count(left_out, 'more part')} left out because of the size limit; see the other formats.\n"
 
 
 def _blocks(reports: Sequence[Report]) -> Iterator[str]:
@@ -70,7 +69,7 @@ def _cells(report: Report) -> Iterator[str]:
     yield "none" if summary.pass_rate is None else percent(summary.pass_rate)
     judged, total = summary.coverage
     yield "all" if judged == total else f"{judged:,} of {total:,}"
-    yield seconds(duration(report.run))
+    yield seconds(duration(report))
 
 
 def _section(report: Report) -> Iterator[str]:

@@ -2,21 +2,23 @@
 
 from __future__ import annotations
 
-import re
 from collections import Counter
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import TYPE_CHECKING, Final
 
 from evalmeta.model.aggregation import verdict_in
 from evalmeta.model.run import RunStatus, Verdict
 from evalmeta.report.averages import missed_text
-from evalmeta.report.text import count, one_line, percent
+from evalmeta.report.facts import DETAILS, collect_facts
+from evalmeta.report.text import count, percent
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
     from evalmeta.model.run import CaseResult, Run, Summary
     from evalmeta.model.statistics import RunStatistics
+    from evalmeta.report.facts import Facts
 
 
 VERDICT_WORDS: Final = {
@@ -27,16 +29,14 @@ VERDICT_WORDS: Final = {
 }
 _SHOWN_AVERAGES: Final = 3
 _SHOWN_REASONS: Final = 2
-_NO_REASON: Final = "no rater could judge it"
-_DETAILS: Final = re.compile(r"[:;] ")
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Report:
     """One run to be reported.
 
     Attributes:
-        run: the run with its cases.
+        run: the run with its cases, which may be read from a database each time they are iterated over.
         summary: the counts over these cases.
         file: the path of the definition's file, if it is known here.
         lines: the line of each case in that file, by case number; may be empty.
@@ -48,6 +48,11 @@ class Report:
     file: str | None = None
     lines: Mapping[int, int] = field(default_factory=dict[int, int])
     statistics: RunStatistics | None = None
+
+    @cached_property
+    def facts(self) -> Facts:
+        """Return the counts of the run's case results, which formats need before they write the first case."""
+        return collect_facts(self.run, self.summary.averaged)
 
 
 def why_incomplete(run: Run) -> str | None:
@@ -99,34 +104,14 @@ def undecided_reasons(report: Report) -> dict[str, Counter[str]]:
 
     Reasons that differ only in their details, after a colon or semicolon, are counted together.
     """
-    found: dict[str, Counter[str]] = {}
-    for case in report.run.cases:
-        for result in case.results:
-            if result.verdict is Verdict.UNDECIDED and not result.is_measured:
-                found.setdefault(result.name, Counter())[one_line(result.explanation) or _NO_REASON] += 1
-    known = {name: _merged(found.get(name, Counter())) for name, _ in report.summary.undecided_results}
-    for name, number in report.summary.undecided_results:
-        # Results that were counted and not kept have no reasons.
-        known[name] = known[name] or Counter({_NO_REASON: number})
-    return known
+    return {name: report.facts.reasons_of(name, number) for name, number in report.summary.undecided_results}
 
 
-def _merged(reasons: Counter[str]) -> Counter[str]:
-    by_start: dict[str, list[str]] = {}
-    for reason in reasons:
-        by_start.setdefault(_DETAILS.split(reason, maxsplit=1)[0], []).append(reason)
-    merged = Counter[str]()
-    for start, same in by_start.items():
-        merged[same[0] if len(same) == 1 else start] = sum(reasons[each] for each in same)
-    return Counter(dict(merged.most_common()))
-
-
-def duration(run: Run) -> float:
+def duration(report: Report) -> float:
     """Return the seconds a run took; until the end of its last case if the run itself has no end."""
-    ended = run.ended
-    if ended is None:
-        ended = max((case.ended for case in run.cases), default=run.started)
-    return max(0.0, ended - run.started)
+    run = report.run
+    ended = report.facts.ended if run.ended is None else run.ended
+    return 0.0 if ended is None else max(0.0, ended - run.started)
 
 
 def location(report: Report, case: CaseResult) -> str | None:
@@ -167,17 +152,17 @@ def _failures(report: Report) -> Iterator[str]:
 
 
 def _why_undecided(report: Report) -> str:
-    if any(not result.is_measured for case in report.run.cases for result in case.results):
+    if report.facts.has_judged:
         return f"no case was judged: {_commonest_reasons(report)}"
-    measured = any(case.results for case in report.run.cases)
-    return "no case was judged: the results are only measured" if measured else "the cases have no expectations"
+    is_measured = report.facts.has_results
+    return "no case was judged: the results are only measured" if is_measured else "the cases have no expectations"
 
 
 def _commonest_reasons(report: Report) -> str:
     total = Counter[str]()
     for reasons in undecided_reasons(report).values():
         for reason, number in reasons.items():
-            total[_DETAILS.split(reason, maxsplit=1)[0]] += number
+            total[DETAILS.split(reason, maxsplit=1)[0]] += number
     shown = ", ".join(reason for reason, _ in total.most_common(_SHOWN_REASONS))
     others = len(total) - _SHOWN_REASONS
     return f"{shown} (and {count(others, 'more reason')})" if others > 0 else shown
@@ -185,8 +170,9 @@ def _commonest_reasons(report: Report) -> str:
 
 def _times(report: Report, verdict: Verdict, what: str) -> str:
     """Return `1 case failed`; with several iterations `1 case failed in 2 of 3 iterations`, or all of them."""
-    found = Counter(case.number for case in report.run.cases if verdict_of(report, case) is verdict)
-    of_cases = sum(case.number in found for case in report.run.cases)
+    facts = report.facts
+    found = facts.failed if verdict is Verdict.FAILURE else facts.broken
+    of_cases = sum(facts.numbers[number] for number in found)
     text, iterations = f"{count(len(found), 'case')} {what}", report.run.options.iterations
     if iterations == 1:
         return text

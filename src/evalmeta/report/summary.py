@@ -51,7 +51,7 @@ def summary_lines(report: Report) -> Iterator[str]:
         yield f"  {_rate(summary)}{judged}"
     for line in () if statistics is None else statistics_lines(run, statistics):
         yield f"  {line}"
-    yield f"  took {seconds(duration(run))}"
+    yield f"  took {seconds(duration(report))}"
     yield from _average_lines(report)
     if statistics and statistics.measures:
         yield "  measured, not judged:"
@@ -234,7 +234,7 @@ def _counts(report: Report) -> str:
     summary, options = report.summary, report.run.options
     cases = count(summary.total, "case")
     if options.iterations > 1:
-        number = len({case.number for case in report.run.cases})
+        number = len(report.facts.numbers)
         iterations = count(options.iterations, "iteration")
         cases = f"{count(number, 'case')} in {iterations}, {count(summary.total, 'case result')}"
     parts = (f"{summary.passed:,} passed", f"{summary.failed:,} failed", count(summary.errors, "error"))

@@ -63,7 +63,7 @@ def _table(report: Report) -> Table:
     table.add_column("#", justify="right", no_wrap=True)
     if iterations:
         table.add_column("iteration", justify="right", no_wrap=True)
-    labels = any(case.label for case in report.run.cases)
+    labels = report.facts.has_labels
     if labels:
         table.add_column("case", ratio=2, no_wrap=True, overflow="ellipsis")
     table.add_column("utterance", ratio=3, no_wrap=True, overflow="ellipsis")

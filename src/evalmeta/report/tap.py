@@ -18,26 +18,29 @@ if TYPE_CHECKING:
     from evalmeta.report.report import Report
 
 
-def render(reports: Sequence[Report]) -> str:
-    """Return TAP: `not ok` for failures and errors, with a YAML block that says why, and SKIP for undecided cases.
+def stream(reports: Sequence[Report]) -> Iterator[str]:
+    """Yield TAP: `not ok` for failures and errors, with a YAML block that says why, and SKIP for undecided cases.
 
     Comments name each run and its decision. A run that did not complete has one more point that is not ok.
     The texts in YAML blocks are JSON strings.
     """
-    lines: list[str] = []
+    points = sum(len(report.run.cases) + (why_incomplete(report.run) is not None) for report in reports)
+    yield f"TAP version 14\n1..{points}\n" if points else "TAP version 14\n1..0 # SKIP no cases\n"
     numbers = count(1)
     for report in reports:
-        run = report.run
-        lines.append(f"# {one_line(f'{run.definition}: subject {run.subject_name}, run {run.id}', chars=200)}")
-        lines.append(f"# {one_line(decision(report), chars=400)}")
-        for case in run.cases:
-            lines += _case_point(next(numbers), report, case)
-        if why := why_incomplete(run):
-            lines.append(f"not ok {next(numbers)} - {_escape(one_line(run.definition))}: the run")
-            lines += _block([f"message: {quote(why)}", "severity: error"])
-    points = next(numbers) - 1
-    plan = f"1..{points}" if points else "1..0 # SKIP no cases"
-    return "\n".join(["TAP version 14", plan, *lines]) + "\n"
+        for line in _lines(report, numbers):
+            yield f"{line}\n"
+
+
+def _lines(report: Report, numbers: Iterator[int]) -> Iterator[str]:
+    run = report.run
+    yield f"# {one_line(f'{run.definition}: subject {run.subject_name}, run {run.id}', chars=200)}"
+    yield f"# {one_line(decision(report), chars=400)}"
+    for case in run.cases:
+        yield from _case_point(next(numbers), report, case)
+    if why := why_incomplete(run):
+        yield f"not ok {next(numbers)} - {_escape(one_line(run.definition))}: the run"
+        yield from _block([f"message: {quote(why)}", "severity: error"])
 
 
 def _case_point(number: int, report: Report, case: CaseResult) -> Iterator[str]:

@@ -9,15 +9,16 @@ import textwrap
 from typing import TYPE_CHECKING, Final
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Iterable, Iterator, Sequence
 
     from evalmeta.model.json_value import JsonValue
 
 
 LINE_CHARS: Final = 100
 # People see at most this much of a text; the json report has all of it.
-_SHOWN_CHARS: Final = 4_000
+SHOWN_CHARS: Final = 4_000
 _MINUTE: Final = 60
+_BLOCK_CHARS: Final = 65_536
 _SHOW_MILLISECONDS: Final = 10
 _SMALLEST: Final = 0.001
 # Control characters (but line feed and tab), every Bidi_Control character of Unicode, the
@@ -74,17 +75,17 @@ def clean(text: str) -> str:
 def one_line(text: str, *, chars: int = LINE_CHARS) -> str:
     """Return clean text on one line of at most `chars` characters, with an ellipsis if it was longer."""
     # Cut first, so that a huge text stays cheap; cleaning makes one character up to six, and several blanks one.
-    line = _BLANKS.sub(" ", clean(text[:_SHOWN_CHARS])).strip()
-    if len(line) <= chars and len(text) <= _SHOWN_CHARS:
+    line = _BLANKS.sub(" ", clean(text[:SHOWN_CHARS])).strip()
+    if len(line) <= chars and len(text) <= SHOWN_CHARS:
         return line
     return line[: chars - 1].rstrip() + "…"
 
 
 def shorten(text: str) -> str:
     """Return clean text, cut after 4,000 characters with the number of the others."""
-    if len(text) <= _SHOWN_CHARS:
+    if len(text) <= SHOWN_CHARS:
         return clean(text)
-    return f"{clean(text[:_SHOWN_CHARS])}… ({len(text) - _SHOWN_CHARS:,} more characters)"
+    return f"{clean(text[:SHOWN_CHARS])}… ({len(text) - SHOWN_CHARS:,} more characters)"
 
 
 def wrap(text: str, *, first: str, indent: str) -> str:
@@ -119,6 +120,18 @@ def _finite(value: JsonValue) -> JsonValue:
     if isinstance(value, dict):
         return {key: _finite(each) for key, each in value.items()}
     return [_finite(each) for each in value] if isinstance(value, list | tuple) else value
+
+
+def blocks(pieces: Iterable[str]) -> Iterator[str]:
+    """Yield the pieces of a text joined to blocks of at least 64 KiB, because every write costs time."""
+    found, chars = [], 0
+    for piece in pieces:
+        found.append(piece)
+        chars += len(piece)
+        if chars >= _BLOCK_CHARS:
+            yield "".join(found)
+            found, chars = [], 0
+    yield "".join(found)
 
 
 # GitHub Actions, "Workflow commands": data must escape these, and properties also the colon and comma.

@@ -6,7 +6,7 @@ import re
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 
 DECLARATION: Final = '<?xml version="1.0" encoding="UTF-8"?>'
@@ -21,6 +21,14 @@ class Node(NamedTuple):
 
     name: str
     content: str | Sequence[Node]
+    attributes: Mapping[str, str]
+
+
+class Stream(NamedTuple):
+    """An element whose children are written one by one and never held together."""
+
+    name: str
+    content: Iterable[Node | Stream]
     attributes: Mapping[str, str]
 
 
@@ -48,6 +56,28 @@ def render(root: Node, *, indent: int | None = None) -> bytes:
     return "".join(pieces).encode()
 
 
+def stream(root: Stream, *, indent: int) -> Iterator[str]:
+    """Yield the document that `render` returns, in pieces."""
+    yield DECLARATION
+    yield from _stream(root, indent, 0)
+    yield "\n"
+
+
+def _stream(element: Node | Stream, indent: int, level: int) -> Iterator[str]:
+    if isinstance(element, Node):
+        pieces: list[str] = []
+        _write(element, pieces, indent, level)
+        yield "".join(pieces)
+        return
+    start, is_empty = f"\n{' ' * (indent * level)}", True
+    yield f"{start}{_start_tag(element)}"
+    for child in element.content:
+        yield ">" if is_empty else ""
+        is_empty = False
+        yield from _stream(child, indent, level + 1)
+    yield "/>" if is_empty else f"{start}</{element.name}>"
+
+
 def escape_text(text: str) -> str:
     """Return escaped text; characters that are invalid in XML become U+FFFD."""
     # Most texts need no escaping, and the check is fast.
@@ -64,8 +94,8 @@ def escape_attribute(text: str) -> str:
 def _write(element: Node, pieces: list[str], indent: int | None, level: int) -> None:
     if indent is not None:
         pieces.append("\n" + " " * (indent * level))
-    name, content, attributes = element
-    start = f"<{name}" + "".join(f' {key}="{escape_attribute(value)}"' for key, value in attributes.items())
+    name, content, _ = element
+    start = _start_tag(element)
     if not content:
         pieces.append(f"{start}/>")
     elif isinstance(content, str):
@@ -77,6 +107,12 @@ def _write(element: Node, pieces: list[str], indent: int | None, level: int) -> 
         if indent is not None:
             pieces.append("\n" + " " * (indent * level))
         pieces.append(f"</{name}>")
+
+
+def _start_tag(element: Node | Stream) -> str:
+    """Return the start tag of an element without its last character."""
+    attributes = (f' {key}="{escape_attribute(value)}"' for key, value in element.attributes.items())
+    return f"<{element.name}{''.join(attributes)}"
 
 
 def _clean(text: str) -> str:

@@ -22,7 +22,7 @@ from evalmeta.model.run import CaseResult, EarlierTurn, Run, RunStatus, Verdict
 from evalmeta.model.settings import ReplaySubject
 from evalmeta.protocol.connect import write_run
 from evalmeta.protocol.testing import write_testing_run
-from evalmeta.report.json import render_lines
+from evalmeta.report import render
 from evalmeta.report.report import Report
 
 if TYPE_CHECKING:
@@ -253,7 +253,7 @@ def test_results_as_json_lines_are_replayed_case_by_case(tmp_path: Path) -> None
     answers += [CaseResult(3, 1, "q", Verdict.ERROR, 0, 0, (), None, "gone")]
     run = Run("r", "d", "s", RunStatus.COMPLETED, 0, 2, cases=tuple(answers))
     path = tmp_path / "run.jsonl"
-    path.write_text(render_lines([Report(run, summarise(answers, run.options))]))
+    path.write_text(render("jsonl", [Report(run, summarise(answers, run.options))]))
     recordings = read_recordings(path)
     assert recordings.take("q", number=3) == Recording(error="gone", number=3)
     assert recordings.take("q", number=2) == Recording(GeneratedData("first", "T", (FOUND,), 5.0), number=2)
@@ -268,7 +268,7 @@ def test_all_turns_of_a_result_are_replayed(tmp_path: Path, form: str) -> None:
     run = Run("r", "d", "s", RunStatus.COMPLETED, 0, 1, cases=(case,))
     path = tmp_path / "run.json"
     document = json.dumps(write_run(run, escape=True))
-    path.write_text(document if form == "json" else render_lines([Report(run, summarise([case], run.options))]))
+    path.write_text(document if form == "json" else render("jsonl", [Report(run, summarise([case], run.options))]))
     recordings = read_recordings(path)
     said = [recordings.take(each, number=2) for each in ("first", "second")]
     assert [each and each.generated and each.generated.outcome for each in said] == ["one", "two"]
