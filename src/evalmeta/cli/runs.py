@@ -89,7 +89,7 @@ async def finish_runs(
         try:
             ends = await asyncio.gather(*(follow(*each) for each in runs), return_exceptions=True)
         except CancelledError:
-            note(Suggestion("\nFinished results are kept. Resume", "test", "resume", *_job_ids(unfinished)))
+            _note_interruption(_job_ids(unfinished))
             raise
     outcome = RunsOutcome([each for each in ends if isinstance(each, api.finished_runs.FinishedRun)], [], [])
     late = [each.job_id for each in ends if isinstance(each, WaitRanOut)]
@@ -126,9 +126,15 @@ def _late_runs(run_ids: Sequence[str], wait: float) -> WaitRanOut:
     them = "it" if len(run_ids) == 1 else "them"
     what = f"run {run_ids[0]} is" if len(run_ids) == 1 else f"{len(run_ids):,} runs are"
     message = f"{what} not done after {seconds(wait)}; {'it continues' if them == 'it' else 'they continue'} in the org"
+    if len(run_ids) > 1:
+        message += f": {', '.join(run_ids)}"
     resume = Suggestion(f"Resume {them}", "test", "resume", *_job_ids(run_ids))
     cancel = Suggestion(f"Cancel {them}", "test", "cancel", *_job_ids(run_ids))
     return WaitRanOut(message, job_id=run_ids[0], job_ids=run_ids, actions=[resume, cancel])
+
+
+def _note_interruption(runs: Sequence[str]) -> None:
+    note(Suggestion("\nFinished results are kept. Resume", "test", "resume", *runs))
 
 
 def _job_ids(run_ids: Collection[str]) -> list[str]:
@@ -193,12 +199,16 @@ async def _start_all(org: RunOrg, tests: Sequence[AgentTest], request: RunReques
 async def _run_together(
     org: RunOrg, tests: Sequence[AgentTest], request: RunRequest, outcome: RunsOutcome, *, wait: float
 ) -> None:
-    begun = time.monotonic()
-    runs = [
-        (started, _with_file_options(request.options, test))
-        for test in tests
-        if (started := await _start(org, test, request, outcome))
-    ]
+    begun, runs = time.monotonic(), []
+    for place, test in enumerate(tests):
+        try:
+            started = await _start(org, test, request, outcome)
+        except CancelledError:
+            _note_interruption(["--unfinished"])
+            _name_unstarted(tests[place:])
+            raise
+        if started:
+            runs.append((started, _with_file_options(request.options, test)))
     ended = await finish_runs(org, runs, wait=wait, begun=begun)
     outcome.finished.extend(ended.finished)
     outcome.errors.extend(ended.errors)
