@@ -94,12 +94,6 @@ def test_a_missing_member_is_placed_in_the_manifest(copy_samples: Callable[..., 
     assert str(refused.value.problems[0].location) == "other.xml:3:3"
 
 
-def test_a_case_is_found_by_its_number(copy_samples: Callable[..., Path]) -> None:
-    copy_samples()
-
-    assert files.case_lines(SAMPLE) == {1: 8, 2: 29}
-
-
 def test_a_name_that_stands_twice_hides_no_other_problem(copy_samples: Callable[..., Path]) -> None:
     folder = copy_samples("dx-project") / "force-app/x"
     folder.mkdir()

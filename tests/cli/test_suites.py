@@ -11,6 +11,7 @@ from collections import Counter
 from typing import TYPE_CHECKING
 
 import pytest
+from lxml import etree
 from rich.console import Console
 
 from evalmeta.report.progress import Progress
@@ -63,7 +64,8 @@ def suite(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
         )
         (tmp_path / f"Test_{test}.aiEvaluationDefinition").write_text(
             f'<AiEvaluationDefinition xmlns="http://soap.sforce.com/2006/04/metadata"><name>Test_{test}</name>'
-            f"<subjectName>Desk</subjectName><subjectType>AGENT</subjectType>{cases}</AiEvaluationDefinition>"
+            f"<description>{tmp_path.name}</description>{cases}"
+            "<subjectName>Desk</subjectName><subjectType>AGENT</subjectType></AiEvaluationDefinition>"
         )
     monkeypatch.chdir(tmp_path)
     return tmp_path
@@ -85,6 +87,49 @@ def test_tests_use_the_whole_concurrency_of_their_agent_and_ask_in_order(evalmet
     assert [each["evalmeta"]["definition"] for each in results] == [f"Test_{test}" for test in range(TESTS)]
     assert max(count for count, _ in asked(suite)) == CONCURRENCY
     assert [question for _, question in asked(suite)] == QUESTIONS
+
+
+@pytest.fixture
+def parsed(monkeypatch: pytest.MonkeyPatch) -> Counter[bytes]:
+    """Counts how often each definition is parsed."""
+    counted = Counter[bytes]()
+    parse = etree.fromstring
+
+    def count(text: bytes, parser: etree.XMLParser) -> etree._Element:
+        if text.startswith(b"<AiEvaluationDefinition"):
+            counted[text] += 1
+        return parse(text, parser)
+
+    monkeypatch.setattr(etree, "fromstring", count)
+    return counted
+
+
+def test_files_are_parsed_once_in_a_run_that_passes(evalmeta: Program, suite: Path, parsed: Counter[bytes]) -> None:
+    assert evalmeta("test", "run", ".", "--wait").code == 0
+    assert parsed == Counter(each.read_bytes() for each in suite.glob("*.aiEvaluationDefinition"))
+
+
+def test_the_file_of_a_case_that_failed_is_parsed_again_for_its_line(
+    evalmeta: Program, suite: Path, parsed: Counter[bytes]
+) -> None:
+    failing = suite / "Test_3.aiEvaluationDefinition"
+    failing.write_text(failing.read_text().replace(">Orders<", ">Returns<").replace("<testCase>", "\n<testCase>"))
+
+    done = evalmeta("test", "run", ".", "--wait")
+    assert done.code == 100
+    assert f"Test_3.aiEvaluationDefinition:{CASES + 1}" in done.out
+    assert parsed[failing.read_bytes()] == 2
+
+
+def test_definitions_in_the_org_are_parsed_once_in_a_run(
+    evalmeta: Program, suite: Path, parsed: Counter[bytes]
+) -> None:
+    (suite / "sfdx-project.json").write_text('{"packageDirectories": [{"path": "."}]}')
+    assert evalmeta("deploy").code == 0
+    parsed.clear()
+
+    assert evalmeta("test", "run", "--wait").code == 0
+    assert parsed == Counter(each.read_bytes() for each in suite.glob("*.aiEvaluationDefinition"))
 
 
 def test_an_interrupted_suite_is_resumed_and_asks_nothing_twice_that_was_answered(

@@ -103,3 +103,21 @@ def test_lines_and_columns_count_from_one(text: str, data: st.DataObject) -> Non
     line, column = line_and_column(text, offset)
     before = text.split("\n")[: line - 1]
     assert sum(len(each) + 1 for each in before) + column - 1 == offset
+
+
+@pytest.mark.parametrize(
+    "between", ["", "\n", "<!-- <b> -->\n", "\n<![CDATA[<b>]]>", "<?p <b>\n?>", "<bb/>\n", "<x:b\nxmlns:x='x'/>"]
+)
+@pytest.mark.parametrize("child", ["<b/>", "<b\n/>", "<b><b/></b>\n", "\r\n<b>\n</b>"])
+def test_lines_are_those_of_the_locations(between: str, child: str) -> None:
+    text = f"<?xml version='1.0'?><a>{between}{child}{between}{child}</a>"
+    document = read_xml(text.encode(), label="d")
+    assert document.lines_of("b") == [document.location(each).line for each in document.root.iterchildren("b")]
+
+
+@given(documents())
+def test_lines_of_any_child_are_those_of_its_locations(text: str) -> None:
+    document = read_xml(text.encode(), label="d")
+    for name in {local_name(each) for each in document.root}:
+        children = document.root.iterchildren(f"{str(document.root.tag).removesuffix(local_name(document.root))}{name}")
+        assert document.lines_of(name) == [document.location(each).line for each in children]

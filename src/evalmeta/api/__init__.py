@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from evalmeta.api import (
         agent_tests,
         calibration,
+        case_lines,
         changes,
         comparisons,
         convert,
@@ -38,6 +39,7 @@ if TYPE_CHECKING:
 __all__ = [
     "agent_tests",
     "calibration",
+    "case_lines",
     "changes",
     "comparisons",
     "convert",

@@ -8,12 +8,15 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 from evalmeta import limits
+from evalmeta.api.case_lines import CaseLines, case_lines
 from evalmeta.api.discovery import find_rule_problems
-from evalmeta.api.files import case_lines, validate
+from evalmeta.api.files import read_checked
 from evalmeta.errors import EvalmetaError, InvalidMetadata, SubjectNotBound, UsageError
-from evalmeta.formats.document import Reading, reading_of
+from evalmeta.formats.document import Document, Reading, digest_of, reading_of
 from evalmeta.formats.files import read_document
-from evalmeta.org.run_files import run_file_of, test_in
+from evalmeta.formats.recent import remember
+from evalmeta.model.evaluation import evaluation_of
+from evalmeta.org.run_files import content_key, run_file_of, test_in
 from evalmeta.org.subjects import unbound_subject
 from evalmeta.package.files import parse_file_name, shown
 from evalmeta.package.project import SETTINGS_FILE
@@ -23,7 +26,6 @@ from evalmeta.store.runs import Runs
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
-    from evalmeta.formats.document import Document
     from evalmeta.model.evaluation import Evaluation
     from evalmeta.model.json_value import JsonObject
     from evalmeta.model.problem import Problem
@@ -115,19 +117,31 @@ def read_test(
     file = real.relative_to(project.root).as_posix() if real.is_relative_to(project.root) else str(real)
     kind, name = test_in(file)
     reading = reading_of(project.settings, root=project.root, is_asked=subject is not None, config=config)
-    warnings = validate([path]).problems if parse_file_name(path.name) else ()
-    refuse_errors(warnings)
-    document = read_document(path, label=shown(path), name=name, reading=reading)
-    if not parse_file_name(path.name):
-        warnings = tuple(find_rule_problems(path, document))
-        refuse_errors(warnings)
+    document, warnings = _read(path, real, name, reading)
     subject_name, settings = _subject(project, document, subject)
     bound, unbound = project.settings.subjects, None
     if is_asked and settings is None and subject_name not in bound:
         unbound = _unbound(shown(path), subject_name, tuple(bound), document, is_chosen=subject is not None)
     evaluation = replace(document.evaluation, subject_name=subject_name)
     document = replace(document, evaluation=evaluation)
-    return FileTest(real, name, file, kind, document, subject_name, settings, reading, unbound, warnings)
+    return FileTest(real, name, file, kind, document, subject_name, settings, reading, unbound, tuple(warnings))
+
+
+def _read(path: Path, real: Path, name: str, reading: Reading) -> tuple[Document, Sequence[Problem]]:
+    """Return the document of a file and the warnings about it, and remember it for the run; refuse errors."""
+    # Readers refuse larger files. The hash comes first, so that a file that changes now is read again.
+    is_large = path.exists() and path.stat().st_size > limits.MAX_JSON_BYTES
+    digest = "" if is_large else digest_of(path, reading)
+    warnings, definition = read_checked(path) if parse_file_name(path.name) else ((), None)
+    refuse_errors(warnings)
+    if definition is None:
+        document = read_document(path, label=shown(path), name=name, reading=reading)
+        warnings = tuple(find_rule_problems(path, document))
+        refuse_errors(warnings)
+    else:
+        document = Document(evaluation_of(definition, name=name))
+    remember(content_key(real, digest, name, reading), document.evaluation)
+    return document, warnings
 
 
 def _subject(project: Project, document: Document, chosen: str | None) -> tuple[str, JsonObject | None]:
@@ -219,18 +233,22 @@ def file_of_run(project: Project, run_id: str) -> str | None:
 def place_of_run(project: Project, run_id: str) -> tuple[Path, Mapping[int, int]] | None:
     """Return the file of a run and the lines of its cases; None if the run had no file or it does not exist any more.
 
-    Large files are not read again for the lines.
+    The file is read when the first line is needed, unless it is large.
     """
     file = file_of_run(project, run_id)
     if file is None or not (path := project.root / file).is_file():
         return None
     if parse_file_name(path.name):
         return path, case_lines(path)
+    return path, CaseLines(lambda: _lines_in(path))
+
+
+def _lines_in(path: Path) -> Mapping[int, int]:
     try:
         small = path.stat().st_size <= limits.MAX_SPEC_BYTES
-        return path, read_document(path, label=file, name=file).lines if small else {}
+        return read_document(path, label=path.name, name=path.name).lines if small else {}
     except (EvalmetaError, OSError):
-        return path, {}
+        return {}
 
 
 def with_document(options: RunOptions, document: Document) -> RunOptions:

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Final, NamedTuple, TypeVar
 
 from evalmeta import limits
-from evalmeta.errors import EvalmetaError, InvalidMetadata, NotFound, ProjectError
+from evalmeta.errors import InvalidMetadata, NotFound, ProjectError
 from evalmeta.model.component import DESTRUCTIVE_FILES, MANIFEST_FILES, WILDCARD, Component
 from evalmeta.model.problem import Location, Problem, Severity
 from evalmeta.model.registry import NEWEST_API_VERSION, TYPES
@@ -22,8 +22,8 @@ from evalmeta.package.project import find_project
 from evalmeta.package.resolver import list_files, name_problems, version_in_force
 from evalmeta.validation.manifests import validate_manifest
 from evalmeta.validation.rules import rule_policy
-from evalmeta.validation.validator import CheckedFile, check_component, remember_clean, validate_together
-from evalmeta.xmlio.definitions import read_definition, read_leniently, write_definition
+from evalmeta.validation.validator import CheckedFile, read_component, remember_clean, validate_together
+from evalmeta.xmlio.definitions import read_definition, write_definition
 from evalmeta.xmlio.formatter import format_definition, format_manifest
 from evalmeta.xmlio.reader import read_xml
 
@@ -37,6 +37,7 @@ if TYPE_CHECKING:
     from evalmeta.package.project import Project
     from evalmeta.validation.definition_rules import NamedFile
     from evalmeta.validation.rules import RulePolicy
+    from evalmeta.validation.validator import ReadComponent
 
 
 _MANIFEST_FOLDERS: Final = (".", "manifest")
@@ -220,19 +221,6 @@ def is_beside_deletions(manifest: Path) -> bool:
     return any((manifest.parent / name).is_file() for name in DESTRUCTIVE_FILES)
 
 
-def case_lines(path: Path) -> dict[int, int]:
-    """Return the line of each test case of a definition file, by the case's number; empty if it cannot be read."""
-    from evalmeta.model.evaluation import evaluation_of  # noqa: PLC0415 - validating does not need it
-
-    try:
-        document = read_xml(bytes_of(path), label=shown(path))
-    except EvalmetaError:
-        return {}
-    cases = tuple(evaluation_of(read_leniently(document), name="").cases)
-    steps = ([("testCase", index)] for index in range(len(cases)))
-    return {case.number: document.location(document.find(each)).line for case, each in zip(cases, steps, strict=True)}
-
-
 def bytes_of(path: Path) -> bytes:
     """Read a file up to `limits.MAX_XML_BYTES` and one more byte.
 
@@ -302,8 +290,27 @@ def _check_some(components: Sequence[Component], *, policy: RulePolicy, version:
     return [_check_component(each, policy, version) for each in components]
 
 
+def read_checked(path: Path) -> tuple[tuple[Problem, ...], Definition | None]:
+    """Return what `validate` finds in one definition file, and the definition if it could be read.
+
+    Raises:
+        NotFound: the file does not exist.
+        SettingsError: the project's settings are not valid.
+    """
+    parsed = parse_file_name(path.name)
+    if parsed is None:
+        raise NotFound(f"{str(path)!r} is not a definition file")
+    component, force = Component(*parsed, path), _in_force(None, path.parent)
+    checked, definition = _read_component(component, force.policy, force.api_version)
+    return (*name_problems([component]), *checked.problems), definition
+
+
 def _check_component(component: Component, policy: RulePolicy, version: ApiVersion) -> CheckedFile:
-    return check_component(
+    return _read_component(component, policy, version).checked
+
+
+def _read_component(component: Component, policy: RulePolicy, version: ApiVersion) -> ReadComponent:
+    return read_component(
         component.type,
         bytes_of(component.path),
         label=shown(component.path),

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
-from evalmeta.api.files import case_lines
+from evalmeta.api.case_lines import case_lines
 from evalmeta.engine.statistics import collect, summarise
 from evalmeta.package.files import shown
 from evalmeta.report import render

@@ -141,7 +141,7 @@ def _report(project: Project, finished: FinishedRun) -> Report:
         kind, name = type_of_run(finished.run.id), finished.run.definition
         paths = [each.path for each in find_components(project) if (each.type, each.full_name) == (kind, name)]
     if paths:
-        return replace(found, file=shown(paths[0]), lines=api.files.case_lines(paths[0]))
+        return replace(found, file=shown(paths[0]), lines=api.case_lines.case_lines(paths[0]))
     return found
 
 

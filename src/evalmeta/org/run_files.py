@@ -12,12 +12,13 @@ from pydantic import TypeAdapter, ValidationError
 from evalmeta.errors import NotFound, OrgFault, SettingsError, Suggestion
 from evalmeta.formats.document import Reading, digest_of, reading_from
 from evalmeta.formats.files import read_document
+from evalmeta.formats.recent import evaluation_once
 from evalmeta.model.registry import EVALUATION_DEFINITION
 from evalmeta.model.settings import RecordedSubject, SubjectSettings
 from evalmeta.package.files import parse_file_name
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Hashable, Mapping
     from pathlib import Path
 
     from evalmeta.model.evaluation import Evaluation
@@ -126,5 +127,14 @@ def read_run_file(root: Path, recorded: RunFile, name: str) -> Evaluation:
     if digest != recorded.digest:
         what = "cannot be found" if digest is None else "has changed since the run started"
         raise SettingsError(f"{recorded.file} {what}", actions=[Suggestion("Start a new run", "test", "run", "FILE")])
-    document = read_document(root / recorded.file, label=recorded.file, name=name, reading=recorded.reading)
-    return replace(document.evaluation, subject_name=recorded.subject_name)
+    path, reading = root / recorded.file, recorded.reading
+    evaluation = evaluation_once(
+        content_key(path, digest, name, reading),
+        lambda: read_document(path, label=recorded.file, name=name, reading=reading).evaluation,
+    )
+    return replace(evaluation, subject_name=recorded.subject_name)
+
+
+def content_key(path: Path, digest: str, name: str, reading: Reading) -> Hashable:
+    """Return what identifies the evaluation in a file with this digest, for `evaluation_once`."""
+    return path, digest, name, reading

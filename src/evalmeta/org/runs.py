@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import time
 from dataclasses import replace
+from hashlib import sha256
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 from evalmeta import limits
 from evalmeta.engine.plan import select_cases
 from evalmeta.errors import InvalidMetadata, NotFound, OrgFault
 from evalmeta.formats.document import Reading
+from evalmeta.formats.recent import evaluation_once
 from evalmeta.model.evaluation import evaluation_of
 from evalmeta.model.login import ADMIN
 from evalmeta.model.registry import EVALUATION_DEFINITION, TESTING_DEFINITION, type_of_run
@@ -249,7 +251,9 @@ def evaluation_of_run(org: Organization, run: Run) -> Evaluation:
 
 def _evaluation_of_content(org: Organization, content: bytes, name: str) -> Evaluation:
     recorded = run_file_of(content)
-    return read_evaluation(content, name) if recorded is None else read_run_file(org.root, recorded, name)
+    if recorded is not None:
+        return read_run_file(org.root, recorded, name)
+    return evaluation_once((name, sha256(content).digest()), lambda: read_evaluation(content, name))
 
 
 def read_evaluation(content: bytes, name: str) -> Evaluation:

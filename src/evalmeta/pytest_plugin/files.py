@@ -10,10 +10,10 @@ from typing import TYPE_CHECKING, Final
 
 import pytest
 
+from evalmeta.api.case_lines import case_lines
 from evalmeta.api.discovery import source_note, sources_of
 from evalmeta.api.evaluate import check_evaluation
 from evalmeta.api.evaluate_inputs import load_evaluations
-from evalmeta.api.files import case_lines
 from evalmeta.engine.statistics import summarise
 from evalmeta.engine.subjects.python import imports_kept
 from evalmeta.errors import EvalmetaError, FormatError, InvalidMetadata, ProjectError, SubjectNotBound

@@ -19,6 +19,7 @@ from evalmeta.xmlio.reader import NAMESPACE, local_name, read_xml
 if TYPE_CHECKING:
     from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
 
+    from evalmeta.model.definition import Definition
     from evalmeta.model.evaluation import Case
     from evalmeta.model.registry import ApiVersion, MetadataType
     from evalmeta.validation.definition_rules import Finding
@@ -42,6 +43,13 @@ class CheckedFile(NamedTuple):
     problems: tuple[Problem, ...]
     file: NamedFile | None
     clean: bytes | None = None
+
+
+class ReadComponent(NamedTuple):
+    """A checked file and its definition; None if it is not XML with the root element of its type."""
+
+    checked: CheckedFile
+    definition: Definition | None
 
 
 def validate_component(
@@ -69,11 +77,20 @@ def check_component(
     kind: MetadataType, content: bytes, *, label: str, full_name: str, policy: RulePolicy, api_version: ApiVersion
 ) -> CheckedFile:
     """Validate a component's file as `validate_component` does, and return what `validate_together` needs."""
+    return read_component(
+        kind, content, label=label, full_name=full_name, policy=policy, api_version=api_version
+    ).checked
+
+
+def read_component(
+    kind: MetadataType, content: bytes, *, label: str, full_name: str, policy: RulePolicy, api_version: ApiVersion
+) -> ReadComponent:
+    """Validate a component's file as `check_component` does, and return its definition too."""
     component = f"{kind.name}:{full_name}"
     try:
         document = read_rooted(content, label, f"{{{NAMESPACE}}}{kind.name}")
     except InvalidMetadata as error:
-        return CheckedFile(tuple(_of_component(error.problems, component)), None)
+        return ReadComponent(CheckedFile(tuple(_of_component(error.problems, component)), None), None)
     definition, structure = parse_definition(document, kind)
     unreadable = {each.unreadable for each in structure}
     scope = DefinitionScope(definition, full_name, api_version)
@@ -82,8 +99,9 @@ def check_component(
     name = definition.name.strip()
     file = NamedFile(component, name, _location_of_name(document)) if name else None
     if problems or not policy.is_complete:
-        return CheckedFile(tuple(problems), file)
-    return CheckedFile((), file, clean_key(kind, content, full_name=full_name, api_version=api_version))
+        return ReadComponent(CheckedFile(tuple(problems), file), definition)
+    clean = clean_key(kind, content, full_name=full_name, api_version=api_version)
+    return ReadComponent(CheckedFile((), file, clean), definition)
 
 
 def validate_together(files: Sequence[NamedFile], policy: RulePolicy) -> list[Problem]:

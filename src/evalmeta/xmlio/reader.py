@@ -48,6 +48,7 @@ _MARKUP: Final = re.compile(
     r"""<!--.*?(?:-->|\Z)|<!\[CDATA\[.*?(?:\]\]>|\Z)|<\?.*?(?:\?>|\Z)|</[^>]*+>|(<(?:[^<>"']++|"[^"]*+"|'[^']*+')*+>)""",
     re.DOTALL,
 )
+_MARK_BYTES: Final = 3
 _BLANKS: Final = re.compile(r"(?:[ \t\r\n]++|&#0*+(?:9|10|13|32);|&#x0*+(?:9|[aAdD]|20);)*+")
 
 Step = tuple[str, int]
@@ -114,6 +115,17 @@ class Document:
             self._order = {each: place for place, each in enumerate(self.root.iter("*"))}
         place = 2 * self._order[self.root if element is None else element]
         return Location(self.label, self._places[place], self._places[place + 1])
+
+    def lines_of(self, name: str) -> list[int]:
+        """Return the lines of the root's children with a local name, in the root's namespace."""
+        children = self._children_of(self.root, name)
+        # Comments, CDATA sections and processing instructions, other than the XML declaration, may contain "<name" too.
+        if b"<!" in self.data or self.data.rfind(b"<?") > _MARK_BYTES:
+            return [self.location(each).line for each in children]
+        tag = re.compile(rb"<(?:[^\s<>/]+:)?%s(?=[\s/>])" % re.escape(name).encode())
+        lines = _lines_at(self.data, (match.start() for match in tag.finditer(self.data)))
+        found = dict(zip(self.root.iter(f"{{*}}{name}"), lines, strict=True))
+        return [found[each] for each in children]
 
     def texts(self, element: Element) -> list[Location]:
         """Return where each text of an element that is not blank begins: before, between and after its children."""
@@ -255,6 +267,15 @@ def _places(data: bytes) -> array[int]:
     for place in _lines_and_columns(text, (start for start, _ in find_start_tags(text))):
         places.extend(place)
     return places
+
+
+def _lines_at(data: bytes, offsets: Iterable[int]) -> Iterator[int]:
+    """Yield the line, from 1, of each of ascending offsets, in one pass."""
+    line, seen = 1, 0
+    for start in offsets:
+        line += data.count(b"\n", seen, start)
+        yield line
+        seen = start
 
 
 def _lines_and_columns(text: str, offsets: Iterable[int]) -> Iterator[tuple[int, int]]:
