@@ -9,8 +9,9 @@ from collections.abc import Iterator
 from contextlib import AsyncExitStack, contextmanager
 from dataclasses import replace
 from hashlib import sha256
+from operator import attrgetter
 from pathlib import Path
-from typing import TYPE_CHECKING, NamedTuple, TypedDict, TypeVar, overload
+from typing import TYPE_CHECKING, Final, NamedTuple, TypedDict, TypeVar, overload
 
 import orjson
 
@@ -18,7 +19,6 @@ from evalmeta import limits
 from evalmeta.api.evaluate_inputs import Bindings, is_list, load_evaluations
 from evalmeta.api.finished_runs import FinishedRun, FinishedRuns
 from evalmeta.engine.event_loop import run_to_end
-from evalmeta.engine.interfaces import MemoryJournal
 from evalmeta.engine.plan import select_cases
 from evalmeta.engine.runner import execute
 from evalmeta.engine.scheduler import Scheduler
@@ -54,6 +54,7 @@ if TYPE_CHECKING:
 
 
 _Bound = TypeVar("_Bound")
+_PLACE: Final = attrgetter("iteration", "number")
 
 
 class EvaluateSettings(TypedDict, total=False):
@@ -268,19 +269,22 @@ async def _run_in(
     keep_results: bool,
 ) -> FinishedRun:
     evaluation, counter, error = task.loaded.evaluation, SummaryCounter(task.options), None
+    kept: list[CaseResult] = []
 
     def count(results: Sequence[CaseResult]) -> None:
         for each in results:
             counter.add(each)
+        if keep_results:
+            kept.extend(results)
+
+    def count_new(results: Sequence[CaseResult]) -> None:
+        count(results)
         if on_results:
             on_results(results)
 
-    with (
-        _open_record(database, task, resume=resume, keep_results=keep_results) as record,
-        functions_of(task.loaded.root),
-    ):
+    with _open_record(database, task, resume=resume) as record, functions_of(task.loaded.root):
         for each in record.earlier_results():
-            counter.add(each)
+            count((each,))
         if not record.is_over:
             try:
                 await execute(
@@ -288,7 +292,7 @@ async def _run_in(
                     task.subject,
                     record.journal,
                     options=task.options,
-                    on_results=count,
+                    on_results=count_new,
                     scorers=task.scorers,
                     places=places,
                 )
@@ -301,7 +305,7 @@ async def _run_in(
         # The cases of an iterator cannot be counted again.
         is_counted = error is None or isinstance(evaluation.cases, Iterator)
         total = summary.total if is_counted else _planned(evaluation, task.options)
-        run = record.run(total=total, with_cases=keep_results)
+        run = replace(record.run(total=total), cases=tuple(sorted(kept, key=_PLACE)))
     return FinishedRun(replace(run, status=RunStatus.ERROR, error=error) if error else run, summary, task.loaded.file)
 
 
@@ -329,9 +333,7 @@ def _has_event_loop() -> bool:
 
 
 @contextmanager
-def _open_record(
-    database: Database | None, task: _Task, *, resume: bool, keep_results: bool
-) -> Iterator[_MemoryRecord | _StoredRecord]:
+def _open_record(database: Database | None, task: _Task, *, resume: bool) -> Iterator[_MemoryRecord | _StoredRecord]:
     """Open the record of a run: in memory, or in a journal's database, where it is locked until it is closed.
 
     Raises:
@@ -340,7 +342,7 @@ def _open_record(
         StoreError: the database cannot be used.
     """
     if database is None:
-        yield _MemoryRecord(task, keep_results=keep_results)
+        yield _MemoryRecord(task)
         return
     runs = Runs(database)
     run = (_earlier_run(runs, task) if resume else None) or _new_run(runs, task)
@@ -361,14 +363,13 @@ def _open_record(
 
 
 class _MemoryRecord:
-    """A run in memory; its results are dropped at once unless they are kept."""
+    """A run in memory, without a journal."""
 
     is_over = False
 
-    def __init__(self, task: _Task, *, keep_results: bool) -> None:
+    def __init__(self, task: _Task) -> None:
         evaluation = task.loaded.evaluation
-        self._results = MemoryJournal()
-        self.journal: Journal = self._results if keep_results else _NoJournal()
+        self.journal: Journal = _NoJournal()
         self._run = Run(
             id=str(uuid.uuid4()),
             definition=evaluation.name,
@@ -388,10 +389,9 @@ class _MemoryRecord:
         """Mark the run as completed."""
         self._run = replace(self._run, status=RunStatus.COMPLETED)
 
-    def run(self, *, total: int, with_cases: bool) -> Run:
-        """Return the run; `total` is the number of results that it should have."""
-        cases = sorted(self._results.results, key=lambda each: (each.iteration, each.number)) if with_cases else ()
-        return replace(self._run, ended=time.time(), total=total, cases=tuple(cases))
+    def run(self, *, total: int) -> Run:
+        """Return the run without its cases; `total` is the number of results that it should have."""
+        return replace(self._run, ended=time.time(), total=total)
 
 
 class _NoJournal:
@@ -399,7 +399,7 @@ class _NoJournal:
         return frozenset()
 
     def append(self, results: Sequence[CaseResult]) -> None:
-        """Drop the results, which were counted and reported."""
+        """Do nothing: the caller counts the results and keeps them."""
 
 
 class _StoredRecord:
@@ -421,11 +421,10 @@ class _StoredRecord:
         """Mark the run as completed."""
         self._runs.finish(self._id, self._worker, RunStatus.COMPLETED, error=None, now=time.time())
 
-    def run(self, *, total: int, with_cases: bool) -> Run:
-        """Return the run; `total` is the number of results that it should have."""
-        cases = self._runs.cases(self._id) if with_cases else ()
+    def run(self, *, total: int) -> Run:
+        """Return the run without its cases; `total` is the number of results that it should have."""
         run = _found(self._runs, self._id)
-        return replace(run, total=max(run.total, total), options=self._options, cases=cases)
+        return replace(run, total=max(run.total, total), options=self._options)
 
 
 def _planned(evaluation: Evaluation, options: RunOptions) -> int:

@@ -282,10 +282,8 @@ class _Attempt:
 
 
 def _checked(session: Session, answer: GeneratedData, measured_ms: float | None) -> GeneratedData:
-    # The adapter of Python objects has checked their answers already; checking takes as long as scoring.
-    if not getattr(session, "checks_answers", False):
-        return generated_data(answer, measured_ms=measured_ms)
-    return answer if answer.latency_ms is not None else replace(answer, latency_ms=measured_ms)
+    # The adapter of Python objects has checked and timed their answers already; checking takes as long as scoring.
+    return answer if getattr(session, "checks_answers", False) else generated_data(answer, measured_ms=measured_ms)
 
 
 class Deadline:

@@ -7,7 +7,7 @@ import math
 import sys
 import threading
 from collections.abc import Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from contextvars import ContextVar
 from functools import lru_cache, partial
 from pathlib import Path
@@ -68,7 +68,8 @@ async def score_by_function(expectation: Expectation, exchange: Exchange) -> Tes
     try:
         invocations = _actual(expectation, exchange), _expected(expectation, exchange)
         call = partial(_call, str(name), adk_objects.metric(expectation.name, criterion), *invocations)
-        judgement = _judgement(await Calls(_root.get() or Path.cwd()).call(call))
+        with closing(Calls(_root.get() or Path.cwd())) as calls:
+            judgement = _judgement(await calls.call(call))
     except EvalmetaError as error:
         why = " ".join((error_text(error), *error.actions))
         if exchange.generated.actions is None:

@@ -2,27 +2,27 @@
 
 from __future__ import annotations
 
-import asyncio
-import contextvars
 import importlib
 import inspect
 import sys
 import threading
+import time
 from collections.abc import Awaitable, Mapping
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from difflib import get_close_matches
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Final, Protocol, TypeVar, cast
+from typing import TYPE_CHECKING, Final, Protocol
 
 from evalmeta.engine.answers import generated_data
-from evalmeta.engine.interfaces import NothingToClose, SimpleSubject
+from evalmeta.engine.interfaces import NothingToClose
 from evalmeta.engine.subjects.conversation import context_of, history_of, turn_messages
+from evalmeta.engine.subjects.threads import Threads
 from evalmeta.errors import EvalmetaError, SettingsError, SubjectError, SubjectUnreachable
 from evalmeta.model.redaction import error_text
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Collection, Iterator, Sequence
+    from collections.abc import Collection, Coroutine, Iterator, Sequence
     from types import ModuleType
 
     from evalmeta.engine.interfaces import Session, Subject
@@ -32,7 +32,6 @@ if TYPE_CHECKING:
 
 
 _INPUTS: Final = ("history", "context")
-_T = TypeVar("_T")
 
 
 def bind_python(settings: PythonSubject, *, root: Path) -> Subject:
@@ -92,7 +91,7 @@ def subject_of(agent: object, *, root: Path, called: str = "the subject", retry_
         example = "answer(utterance, *, history, context), where history and context are optional"
         accepted = _accepted_names(agent)
         check_call(agent, ("",), dict.fromkeys(accepted), called=called, root=root, example=example)
-        return SimpleSubject(lambda case: _FunctionSession(agent, accepted, calls, case))
+        return _FunctionAgent(agent, accepted, calls)
     raise SettingsError(
         f"{called} is neither a function nor an object with the method open: {type(agent).__name__}",
         actions=("Name a function answer(utterance), or a class with open(history, context).",),
@@ -140,23 +139,46 @@ class Function(Protocol):
         ...
 
 
+class _FunctionAgent:
+    """An agent that is a function."""
+
+    def __init__(self, function: Function, accepted: Collection[str], calls: Calls) -> None:
+        self._answer = calls.of(function)
+        self._accepted = accepted
+        self._calls = calls
+
+    async def open(self, case: Case) -> Session:
+        return _FunctionSession(self._answer, self._accepted, case)
+
+    async def close(self) -> None:
+        self._calls.close()
+
+
 class _FunctionSession(NothingToClose):
     """Call the function for every turn, with the history so far."""
 
+    __slots__ = ("_accepted", "_answer", "_answered", "_case")
+
     checks_answers = True
 
-    def __init__(self, function: Function, accepted: Collection[str], calls: Calls, case: Case) -> None:
-        self._function = function
+    def __init__(self, answer: _Call, accepted: Collection[str], case: Case) -> None:
+        self._answer = answer
         self._accepted = accepted
-        self._calls = calls
         self._case = case
         self._answered: list[tuple[str, GeneratedData]] = []
 
     async def ask(self, utterance: str) -> GeneratedData:
-        inputs = _inputs(self._accepted, self._case, self._answered) if self._accepted else {}
-        generated = generated_data(await self._calls.call(self._function, utterance, **inputs))
+        asked = time.perf_counter()
+        if not self._accepted:
+            return _checked(await self._answer(utterance), asked)
+        inputs = _inputs(self._accepted, self._case, self._answered)
+        generated = _checked(await self._answer(utterance, **inputs), asked)
         self._answered.append((utterance, generated))
         return generated
+
+
+def _checked(answer: object, asked: float) -> GeneratedData:
+    return generated_data(answer, measured_ms=round((time.perf_counter() - asked) * 1000, 1))
 
 
 class _Agent:
@@ -172,7 +194,10 @@ class _Agent:
         return _AgentSession(session, _method(session, "ask"), self._calls)
 
     async def close(self) -> None:
-        await _close(self._agent, self._calls)
+        try:
+            await _close(self._agent, self._calls)
+        finally:
+            self._calls.close()
 
 
 class _AgentSession:
@@ -180,11 +205,12 @@ class _AgentSession:
 
     def __init__(self, session: object, ask: Function, calls: Calls) -> None:
         self._session = session
-        self._ask = ask
+        self._ask = calls.of(ask)
         self._calls = calls
 
     async def ask(self, utterance: str) -> GeneratedData:
-        return generated_data(await self._calls.call(self._ask, utterance))
+        asked = time.perf_counter()
+        return _checked(await self._ask(utterance), asked)
 
     async def close(self) -> None:
         await _close(self._session, self._calls)
@@ -224,31 +250,54 @@ def _inputs(accepted: Collection[str], case: Case, answered: Sequence[tuple[str,
     return inputs
 
 
+class _Call(Protocol):
+    """A function of the project as a coroutine function, whose exceptions are errors of the subject."""
+
+    def __call__(self, *args: object, **inputs: object) -> Coroutine[None, None, object]:
+        """Return the function's result."""
+        ...
+
+
 class Calls:
     """Call functions of the project in `root`, and turn their exceptions into errors of the subject."""
 
     def __init__(self, root: Path, *, retry_on: tuple[str, ...] = ()) -> None:
         self._root = root.resolve()
         self._retry_on = retry_on
+        self._threads = Threads()
+
+    def of(self, function: Function) -> _Call:
+        """Return a coroutine function that returns a function's result.
+
+        A function that is not a coroutine function runs in a daemon thread. An exception that `retry_on` names becomes
+        SubjectUnreachable. Another one becomes SubjectError, with the line in the project, unless it is evalmeta's own,
+        such as SubjectBusy.
+        """
+        is_async = _is_async(function)
+
+        async def call(*args: object, **inputs: object) -> object:
+            try:
+                if is_async:
+                    result = function(*args, **inputs)
+                else:
+                    result = await self._threads.call(partial(function, *args, **inputs))
+                return await result if isinstance(result, Awaitable) else result
+            except (Exception, SystemExit) as error:
+                if any(_is_named(kind, name) for kind in type(error).__mro__ for name in self._retry_on):
+                    raise SubjectUnreachable(self._with_line(error)) from error
+                if isinstance(error, EvalmetaError):
+                    raise
+                raise SubjectError(self._with_line(error)) from error
+
+        return call
 
     async def call(self, function: Function, *args: object, **inputs: object) -> object:
-        """Return a function's result; run it in a daemon thread if it is not a coroutine function.
+        """Return a function's result; see `of`."""
+        return await self.of(function)(*args, **inputs)
 
-        An exception that `retry_on` names becomes SubjectUnreachable. Another one becomes SubjectError, with the line
-        in the project, unless it is evalmeta's own, such as SubjectBusy.
-        """
-        try:
-            if _is_async(function):
-                result = function(*args, **inputs)
-            else:
-                result = await in_thread(partial(function, *args, **inputs))
-            return await result if isinstance(result, Awaitable) else result
-        except (Exception, SystemExit) as error:
-            if any(_is_named(kind, name) for kind in type(error).__mro__ for name in self._retry_on):
-                raise SubjectUnreachable(self._with_line(error)) from error
-            if isinstance(error, EvalmetaError):
-                raise
-            raise SubjectError(self._with_line(error)) from error
+    def close(self) -> None:
+        """End the threads in which no function runs any more."""
+        self._threads.close()
 
     def _with_line(self, error: BaseException) -> str:
         found = innermost_line(error, self._root)
@@ -268,39 +317,6 @@ def _is_named(kind: type, name: str) -> bool:
         return True
     module, _, own = name.rpartition(".")
     return getattr(sys.modules.get(module), own, None) is kind
-
-
-async def in_thread(function: Callable[[], _T]) -> _T:
-    """Return what a function returns, or raise what it raises, in a new daemon thread.
-
-    After a cancellation, the thread is abandoned. Unlike `asyncio.to_thread`, it never delays the end of the process.
-    """
-    loop = asyncio.get_running_loop()
-    done: asyncio.Future[tuple[_T | None, BaseException | None]] = loop.create_future()
-
-    def deliver(outcome: tuple[_T | None, BaseException | None]) -> None:
-        if not done.done():
-            done.set_result(outcome)
-
-    def run() -> None:
-        outcome: tuple[_T | None, BaseException | None]
-        try:
-            outcome = function(), None
-        except (KeyboardInterrupt, SystemExit, asyncio.CancelledError) as error:
-            # In the event loop these would end the whole run.
-            outcome = None, RuntimeError(f"{type(error).__name__}: {error}").with_traceback(error.__traceback__)
-        except BaseException as error:  # noqa: BLE001 - it is raised below
-            outcome = None, error
-        # The loop may be closed when a late answer comes.
-        with suppress(RuntimeError):
-            loop.call_soon_threadsafe(deliver, outcome)
-
-    context = contextvars.copy_context()
-    threading.Thread(target=context.run, args=(run,), name="evalmeta-agent", daemon=True).start()
-    result, raised = await done
-    if raised is not None:
-        raise raised
-    return cast("_T", result)
 
 
 _lock: Final = threading.Lock()
