@@ -160,7 +160,7 @@ def test_a_run_that_judged_nothing_says_why_and_what_to_do(evalmeta: Program) ->
     done = evalmeta(*RUN)
     assert "orders.yaml not passed: no case was judged: the expectation describes the answer" in done.out
     assert "  Add an LLM rater to evalmeta.toml" in done.out
-    assert done.out.endswith("  Or correct the expectations that are listed as undecided.\n")
+    assert "  Or correct the expectations that are listed as undecided.\n" in done.out
 
 
 def test_progress_counts_cases_as_the_report_does(evalmeta: Program) -> None:

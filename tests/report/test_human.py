@@ -41,12 +41,12 @@ def test_an_undecided_run_with_a_rate_says_that_there_is_none() -> None:
 
 
 def test_a_run_without_cases_is_only_heading_and_summary() -> None:
-    assert len(render([make.report()]).splitlines()) == 5
+    assert len(render([make.report()]).splitlines()) == 4
 
 
 def test_an_utterance_cannot_add_a_line() -> None:
     forged = make.report(make.case(1, Verdict.PASS, utterance="hello\nok        2 all is well"))
-    assert "ok        1 hello ok 2 all is well\n" in render([forged])
+    assert "ok        1 hello ok 2 all is well\n" in render([forged], detail="all")
 
 
 @given(st.lists(make.reports, max_size=2))
@@ -93,6 +93,65 @@ def test_a_pipe_gets_plain_lines(pipe: Console) -> None:
 def test_the_last_line_counts_runs_if_there_are_several(total: int) -> None:
     runs = [replace(make.mixed())] * total
     assert ("2 runs with 10 cases: 0 passed, 2 did not pass\n" in render(runs)) == (total == 2)
+
+
+def test_the_verdict_stands_last_after_a_list_of_what_failed() -> None:
+    *_, failed, error, failed_too, blank, verdict, counts = render([make.mixed()]).splitlines()
+    assert failed.startswith(f"FAILED {make.FILE}:20  case 2  topic_sequence_match: expected the topic Returns")
+    assert error == f"ERROR  {make.FILE}:34  case 3  the agent did not answer within 120 s"
+    assert failed_too.startswith(f"FAILED {make.FILE}:62  case 5  ")
+    assert (blank, verdict) == ("", "Returns_Desk not passed: 1 case ended in an error; 2 cases failed")
+    assert counts.endswith("5 cases: 1 passed (1 with undecided results), 2 failed, 1 error, 1 undecided; took 3.2 s")
+
+
+def test_closing_sentences_stand_between_the_list_and_the_verdict() -> None:
+    lines = render([make.mixed()], closing=["To run them again: evalmeta"]).splitlines()
+    assert lines[-5:-2] == ["", "To run them again: evalmeta", ""]
+
+
+def test_quiet_reports_are_only_the_verdict() -> None:
+    assert render([make.mixed()], detail="verdict").splitlines() == render([make.mixed()]).splitlines()[-2:]
+    runs = [make.report(make.MIXED_CASES[4])] * 25
+    lines = render([*runs, make.report(make.PASSED)], detail="verdict").splitlines()
+    assert lines[19:21] == ["Returns_Desk not passed: 1 case failed", "... and 5 more runs did not pass"]
+    assert lines[21:] == [
+        "26 runs with 26 cases: 1 passed, 25 did not pass",
+        "  cases: 1 passed, 25 failed, 0 errors, 0 undecided; took 3.2 s",
+    ]
+
+
+def test_passes_are_counts_unless_all_is_asked_for() -> None:
+    assert "ok        1 How long" not in render([make.mixed()])
+    assert "ok        1 How long may I return what I bought? (undecided: coherence)\n" in render(
+        [make.mixed()], detail="all"
+    )
+
+
+def test_a_suite_has_one_line_for_a_run_that_passed() -> None:
+    first, *others = render([make.report(make.PASSED), make.mixed()]).splitlines()
+    assert first == "ok Returns_Desk: 1 passed, run 4KB000000000001GAA, took 3.2 s"
+    assert others[:2] == ["", "Returns_Desk: subject Returns_Agent v2, run 4KB000000000001GAA"]
+
+
+def test_a_suite_that_passed_says_once_why_results_are_undecided() -> None:
+    text = render([make.report(make.MIXED_CASES[0])] * 3)
+    assert text.count("undecided results (never count as passed)") == 1
+    assert "coherence, 3 results:" in text
+    assert "ok Returns_Desk: 1 passed (1 with undecided results), run " in text
+    assert "  cases: 3 passed (3 with undecided results), 0 failed" in text
+
+
+def test_a_run_that_passes_with_undecided_results_says_how_to_be_stricter() -> None:
+    text = render([make.report(make.MIXED_CASES[0])])
+    assert "unless --undecided fail or --min-decided is set" in text
+    assert "An LLM rater can judge more of them." in text
+    assert "--min-decided" not in render([make.mixed()])
+
+
+def test_a_terminal_does_not_break_the_lines_that_are_copied(terminal: Console) -> None:
+    command = "To run only these again: evalmeta test run " + "--api-name A_Name " * 10
+    print_human([make.mixed()], terminal, closing=[command.strip()])
+    assert f"{command.strip()}\n" in _printed(terminal)
 
 
 def _printed(console: Console) -> str:

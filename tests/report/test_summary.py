@@ -83,8 +83,9 @@ def test_unknown_tokens_are_not_shown_as_zero(tokens: list[Tokens | None], said:
 def test_a_summary_holds_the_numbers_before_the_time_it_took() -> None:
     rated = make.rated(0.7)
     report = replace(rated, statistics=collect(rated.run.cases, rated.run.options))
-    [flaky, took] = [line for line in render([report]).splitlines() if line.startswith(("  flaky", "  took"))]
-    assert (flaky, took) == ("  flaky: case 2 (passed 1 of 2)", "  took 3.2 s")
+    [flaky, took] = [line for line in render([report]).splitlines() if line.startswith("  flaky") or "took" in line]
+    assert flaky == "  flaky: case 2 (passed 1 of 2)"
+    assert took.endswith("; took 3.2 s")
 
 
 def test_json_has_the_numbers_where_they_were_collected() -> None:

@@ -42,14 +42,19 @@ if TYPE_CHECKING:
     from evalmeta.cli.runs import RunsOutcome
     from evalmeta.model.run import Run
     from evalmeta.package.project import Project
+    from evalmeta.report.human import Detail
 
 
 class Output(NamedTuple):
-    """How to report runs: the format on stdout, a folder for files, or JSON in the sf envelope."""
+    """How to report runs: the format on stdout, a folder for files, or JSON in the sf envelope.
+
+    `detail` is what the human format shows.
+    """
 
     result_format: str
     output_dir: Path | None
     as_json: bool
+    detail: Detail = "failures"
 
     @property
     def is_human(self) -> bool:
@@ -58,15 +63,19 @@ class Output(NamedTuple):
 
 
 def report_options(command: Command) -> Command:
-    """Add --result-format, --output-dir (created before the command starts) and --json, as the parameter `output`."""
+    """Add --result-format, --output-dir (created before the command starts), --json, -v and -q, as `output`."""
     output_dir = click.option(
         "-d", "--output-dir", type=FOLDER, help="Also write each run to a file test-result-ID in this folder."
     )
-    options: Sequence[Decorator] = (result_format_option, output_dir, json_option)
+    verbose = click.option("-v", "--verbose", is_flag=True, help="List all cases, and show all failures in full.")
+    quiet = click.option("-q", "--quiet", is_flag=True, help="Print only the verdict.")
+    options: Sequence[Decorator] = (result_format_option, output_dir, json_option, verbose, quiet)
     return option_group("output", _output, options)(command)
 
 
-def _output(*, result_format: str, output_dir: Path | None, as_json: bool) -> Output:
+def _output(*, result_format: str, output_dir: Path | None, as_json: bool, verbose: bool, quiet: bool) -> Output:
+    if verbose and quiet:
+        raise UsageError("--verbose and --quiet exclude each other", actions=["Leave out one of them."])
     if output_dir is not None:
         try:
             output_dir.mkdir(parents=True, exist_ok=True)
@@ -75,7 +84,7 @@ def _output(*, result_format: str, output_dir: Path | None, as_json: bool) -> Ou
                 f"the folder {str(output_dir)!r} cannot be created: {error.strerror}",
                 actions=["Choose another folder."],
             ) from None
-    return Output(result_format, output_dir, as_json)
+    return Output(result_format, output_dir, as_json, "all" if verbose else "verdict" if quiet else "failures")
 
 
 class _ResultFormat(click.ParamType):  # type: ignore[explicit-any, type-arg]
@@ -149,7 +158,7 @@ def _print(reports: Sequence[Report], output: Output, *, status: int) -> None:
     if output.as_json:
         print_json(JsonList(map(run_document, reports)), status=status)
     elif output.is_human:
-        print_human(reports, console(err=False))
+        print_human(reports, console(err=False), detail=output.detail)
     else:
         print_stream(report.stream(output.result_format, reports))
     for each in reports if output.output_dir else ():

@@ -9,7 +9,7 @@ from evalmeta.model.run import Average, Coverage, Verdict
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
-    from evalmeta.model.run import CaseResult, RunOptions, TestResult
+    from evalmeta.model.run import CaseResult, RunOptions, Summary, TestResult
 
 
 _TOLERANCE: Final = 1e-9
@@ -176,6 +176,19 @@ def verdict_in(averaged: Mapping[int, Verdict], case: CaseResult, options: RunOp
     if verdict is Verdict.ERROR or all(result.threshold is None for result in case.results):
         return verdict
     return averaged.get(case.number, verdict)
+
+
+def is_failing(summary: Summary, case: CaseResult, options: RunOptions) -> bool:
+    """Return whether a case result can be a reason why its run does not pass.
+
+    Failures and errors are. Undecided results are if the run judged too few results, or no case at all.
+    """
+    verdict = verdict_in(summary.averaged, case, options)
+    if verdict in {Verdict.FAILURE, Verdict.ERROR}:
+        return True
+    if summary.pass_rate is not None and summary.judges_enough:
+        return False
+    return verdict is Verdict.UNDECIDED or coverage_of(case).share < 1
 
 
 def counted_verdicts(cases: Iterable[CaseResult], options: RunOptions) -> list[tuple[int, Verdict]]:

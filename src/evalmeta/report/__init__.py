@@ -35,7 +35,7 @@ class Format(NamedTuple):
 
 
 FORMATS: Final = {
-    "human": Format("evalmeta.report.human", "txt", "render"),
+    "human": Format("evalmeta.report.human", "txt"),
     "json": Format("evalmeta.report.json", "json"),
     "jsonl": Format("evalmeta.report.json", "jsonl", "stream_lines"),
     "junit": Format("evalmeta.report.junit", "xml"),

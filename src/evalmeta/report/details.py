@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 from evalmeta.model.expectations import expectation_kind
@@ -53,20 +52,44 @@ class Exchange(NamedTuple):
 
 def group_cases(report: Report) -> list[CaseGroup]:
     """Return the case results of a run in order; iterations of a case with the same details are one group."""
-    run = report.run
-    if run.options.iterations == 1:
-        return [CaseGroup(case, verdict_of(report, case)) for case in run.cases]
-    found: dict[Hashable, list[CaseResult]] = {}
-    for case in run.cases:
-        verdict = verdict_of(report, case)
-        # Reports show only the utterances of a case that passed, and what was not judged.
-        details = passed_text(case) if verdict is Verdict.PASS else case_text(case, report.summary)
-        found.setdefault((case.number, verdict, details), []).append(case)
-    total = Counter(case.number for case in run.cases)
-    return [
-        CaseGroup(same[0], verdict_of(report, same[0]), tuple(case.iteration for case in same), total[same[0].number])
-        for same in found.values()
-    ]
+    found = CaseGroups(report)
+    for case in report.run.cases:
+        found.add(case)
+    return found.groups()
+
+
+class CaseGroups:
+    """Group case results one by one: iterations of a case with the same details are one group."""
+
+    def __init__(self, report: Report) -> None:
+        self._report = report
+        self._is_repeated = report.run.options.iterations > 1
+        self._found: dict[Hashable, tuple[CaseResult, Verdict, list[int]]] = {}
+
+    def add(self, case: CaseResult) -> None:
+        """Add a case result to its group."""
+        verdict = verdict_of(self._report, case)
+        key: Hashable = len(self._found)
+        if self._is_repeated:
+            # Reports show only the utterances of a case that passed, and what was not judged.
+            details = passed_text(case) if verdict is Verdict.PASS else case_text(case, self._report.summary)
+            key = case.number, verdict, details
+        self._found.setdefault(key, (case, verdict, []))[2].append(case.iteration)
+
+    def groups(self) -> list[CaseGroup]:
+        """Return the groups in order of their first results."""
+        if not self._is_repeated:
+            return [CaseGroup(case, verdict) for case, verdict, _ in self._found.values()]
+        return [
+            CaseGroup(case, verdict, tuple(iterations), self._report.facts.numbers[case.number])
+            for case, verdict, iterations in self._found.values()
+        ]
+
+    def which(self, cases: Sequence[CaseResult]) -> str:
+        """Return which iterations of a case these are, in parentheses; empty if the run has only one."""
+        if not self._is_repeated:
+            return ""
+        return f" ({iterations_text([each.iteration for each in cases], self._report.facts.numbers[cases[0].number])})"
 
 
 def passed_text(case: CaseResult) -> str:

@@ -55,7 +55,7 @@ class Facts:
         numbers: in how many iterations each case has a result.
         failed: in how many iterations each case failed, by case number; `broken` is the same for errors.
         ended: the end of the last case; None if there are no cases.
-        has_labels: whether a case has a label.
+        partly_judged: the number of case results that passed and have undecided results.
         has_results: whether a case has results; `has_judged`, whether one of them is not only measured.
         reasons: why results are undecided, by name.
     """
@@ -65,7 +65,7 @@ class Facts:
     failed: Counter[int] = field(default_factory=Counter)
     broken: Counter[int] = field(default_factory=Counter)
     ended: float | None = None
-    has_labels: bool = False
+    partly_judged: int = 0
     has_results: bool = False
     has_judged: bool = False
     reasons: dict[str, Reasons] = field(default_factory=dict)
@@ -79,15 +79,17 @@ class Facts:
         elif verdict is Verdict.ERROR:
             self.broken[case.number] += 1
         self.ended = case.ended if self.ended is None else max(self.ended, case.ended)
-        self.has_labels = self.has_labels or bool(case.label)
         self.has_results = self.has_results or bool(case.results)
+        is_partly_judged = False
         for result in case.results:
             if result.is_measured:
                 continue
             self.has_judged = True
             if result.verdict is Verdict.UNDECIDED:
+                is_partly_judged = verdict is Verdict.PASS
                 reason = one_line(result.explanation) or _NO_REASON
                 self.reasons.setdefault(result.name, Reasons()).add(reason)
+        self.partly_judged += is_partly_judged
 
     def reasons_of(self, name: str, number: int) -> Counter[str]:
         """Return why the `number` undecided results of a name are undecided."""

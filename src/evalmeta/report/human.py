@@ -1,52 +1,160 @@
-"""Runs as plain lines for people; `evalmeta.report.tables` prints them on a terminal."""
+"""Runs for people: what did not pass in full, counts of what passed, a list of the failures, and the verdict last.
+
+`evalmeta.report.tables` prints the same parts on a terminal.
+"""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, Literal, NamedTuple, TypeAlias
 
 from evalmeta.model.run import Verdict
 from evalmeta.report.details import case_text, group_cases, group_name, passed_text
-from evalmeta.report.report import VERDICT_WORDS, location
-from evalmeta.report.summary import heading, summary_lines, totals
-from evalmeta.report.text import one_line
+from evalmeta.report.findings import find, limits_of
+from evalmeta.report.report import VERDICT_WORDS, duration, has_passed, location
+from evalmeta.report.summary import fact_lines, heading, passed_count, suite_lines, undecided_lines, verdict_lines
+from evalmeta.report.text import count, number_ranges, one_line, seconds
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Iterable, Iterator, Sequence
 
     from evalmeta.report.details import CaseGroup
+    from evalmeta.report.findings import Findings
     from evalmeta.report.report import Report
 
+Detail: TypeAlias = Literal["verdict", "failures", "all"]
+"""What is shown of the cases: nothing; those that did not pass, up to a limit; or all in full."""
 
 _WORD_CHARS: Final = max(map(len, VERDICT_WORDS.values()))
 _DETAILS_INDENT: Final = " " * (_WORD_CHARS + 1)
+_SHOWN_RUNS: Final = 20
+_RANGES_CHARS: Final = 60
 
 
-def render(reports: Sequence[Report]) -> str:
-    """Return plain lines: one line for each case that passed, details of the other cases, and the summary."""
-    sections = ["\n".join(_lines(report)) for report in reports]
-    if len(reports) > 1:
-        sections.append(totals(reports))
-    return "\n\n".join(sections) + "\n"
+class Line(NamedTuple):
+    """A line, and how a terminal shows it: `word` colours the verdict that it begins with, and never breaks it."""
+
+    text: str = ""
+    style: Literal["", "title", "dim", "good", "bad", "word"] = ""
 
 
-def _lines(report: Report) -> Iterator[str]:
-    yield heading(report)
-    if report.file and report.file != report.run.definition:
-        yield one_line(report.file, chars=400)
-    yield ""
-    for group in group_cases(report):
-        yield from _case_lines(report, group)
-    if report.run.cases:
-        yield ""
-    yield from summary_lines(report)
+class CaseDetails(NamedTuple):
+    """A case that is shown in full."""
+
+    report: Report
+    group: CaseGroup
 
 
-def _case_lines(report: Report, group: CaseGroup) -> Iterator[str]:
-    case, verdict = group.case, group.verdict
-    start = f"{VERDICT_WORDS[verdict]:{_WORD_CHARS}} {group_name(group)}"
-    if verdict is Verdict.PASS:
-        yield f"{start} {passed_text(case)}".rstrip()
+def render(reports: Sequence[Report], *, detail: Detail = "failures", closing: Sequence[str] = ()) -> str:
+    """Return plain lines: the cases that did not pass in full, a list of them, `closing`, and the verdict."""
+    return "".join(stream(reports, detail=detail, closing=closing))
+
+
+def stream(reports: Sequence[Report], *, detail: Detail = "failures", closing: Sequence[str] = ()) -> Iterator[str]:
+    """Yield the text of `render` in parts."""
+    for part in human_parts(reports, detail=detail, closing=closing):
+        yield f"{part.text if isinstance(part, Line) else _details(part)}\n"
+
+
+def human_parts(
+    reports: Sequence[Report], *, detail: Detail = "failures", closing: Sequence[str] = ()
+) -> Iterator[Line | CaseDetails]:
+    """Yield the parts of a report in order; `closing` has sentences that follow the list of failures."""
+    is_first = True
+    for paragraph in _paragraphs(reports, detail, closing):
+        for place, part in enumerate(paragraph):
+            if not place and not is_first:
+                yield Line()
+            is_first = False
+            yield part
+
+
+def _paragraphs(
+    reports: Sequence[Report], detail: Detail, closing: Sequence[str]
+) -> Iterator[Iterable[Line | CaseDetails]]:
+    if detail == "verdict":
+        yield _verdict(reports, is_short=True)
         return
+    is_suite, is_all = len(reports) > 1, detail == "all"
+    brief = [each for each in reports if is_suite and not is_all and _is_brief(each)]
+    others = [each for each in reports if not (is_suite and not is_all and _is_brief(each))]
+    yield [Line(_passed_run(each), "word") for each in brief]
+    yield map(Line, undecided_lines(brief))
+    listed: list[Line] = []
+    for report, limits in zip(others, limits_of(others), strict=True):
+        findings = find(report, limits)
+        yield _heading(report)
+        yield _cases(report, findings, is_all=is_all)
+        yield map(Line, fact_lines(report))
+        if is_suite:
+            yield _run_verdict(report)
+        listed += [Line(each, "word") for each in findings.lines]
+        if findings.failing:
+            listed.append(Line(f"... and {_others(findings.failing)} of {one_line(report.run.definition)}"))
+    yield listed
+    yield [Line(each, "word") for each in closing]
+    yield _verdict(reports)
+
+
+def _is_brief(report: Report) -> bool:
+    """Return whether one line says all about a run of a suite: it passed, and so did its cases."""
+    return has_passed(report) and not report.summary.failed and report.run.options.iterations == 1
+
+
+def _passed_run(report: Report) -> str:
+    run, summary = report.run, report.summary
+    undecided = f", {summary.undecided:,} undecided" if summary.undecided else ""
+    name, took = one_line(run.definition), seconds(duration(report))
+    return f"{VERDICT_WORDS[Verdict.PASS]} {name}: {passed_count([report])}{undecided}, run {run.id}, took {took}"
+
+
+def _heading(report: Report) -> Iterator[Line]:
+    yield Line(heading(report), "title")
+    if report.file and report.file != report.run.definition:
+        yield Line(one_line(report.file, chars=400), "dim")
+
+
+def _cases(report: Report, findings: Findings, *, is_all: bool) -> Iterator[Line | CaseDetails]:
+    for group in group_cases(report) if is_all else findings.groups:
+        if group.verdict is Verdict.PASS:
+            start = f"{VERDICT_WORDS[group.verdict]:{_WORD_CHARS}} {group_name(group)}"
+            yield Line(f"{start} {passed_text(group.case)}".rstrip(), "word")
+        else:
+            yield CaseDetails(report, group)
+    if is_all:
+        return
+    for numbers, what in ((findings.failing, "did not pass"), (findings.undecided, "undecided")):
+        if numbers:
+            yield Line(f"... and {_others(numbers)} {what}; -v or the html report shows them in full")
+
+
+def _others(numbers: Sequence[int]) -> str:
+    return f"{count(len(numbers), 'more case')} ({one_line(number_ranges(numbers), chars=_RANGES_CHARS)})"
+
+
+def _run_verdict(report: Report) -> Iterator[Line]:
+    first, *others = verdict_lines(report)
+    yield Line(first, "good" if has_passed(report) else "bad")
+    yield from map(Line, others)
+
+
+def _verdict(reports: Sequence[Report], *, is_short: bool = False) -> Iterator[Line]:
+    """Yield the verdict on one run, or on a suite; a short report also has one line for each run that did not pass."""
+    if len(reports) == 1:
+        yield from _run_verdict(reports[0])
+        return
+    bad = [each for each in reports if not has_passed(each)]
+    for report in bad[:_SHOWN_RUNS] if is_short else ():
+        yield Line(next(verdict_lines(report)), "bad")
+    if is_short and len(bad) > _SHOWN_RUNS:
+        yield Line(f"... and {count(len(bad) - _SHOWN_RUNS, 'more run')} did not pass")
+    first, *others = suite_lines(reports)
+    yield Line(first, "bad" if bad else "good")
+    yield from map(Line, others)
+
+
+def _details(part: CaseDetails) -> str:
+    report, (case, verdict, *_) = part
+    start = f"{VERDICT_WORDS[verdict]:{_WORD_CHARS}} {group_name(part.group)}"
     where = location(report, case)
-    yield f"{start} {one_line(where, chars=400)}" if where else start
-    yield case_text(case, report.summary, indent=_DETAILS_INDENT)
+    head = f"{start} {one_line(where, chars=400)}" if where else start
+    return f"{head}\n{case_text(case, report.summary, indent=_DETAILS_INDENT)}"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from typing import TYPE_CHECKING, Final
 
 from evalmeta.report.averages import mean_cells, numbered_label, shown_averages
@@ -9,8 +10,7 @@ from evalmeta.report.report import VERDICT_WORDS, coverage_text, decision, durat
 from evalmeta.report.text import and_more, clean, count, decimal, one_line, percent, seconds
 
 if TYPE_CHECKING:
-    from collections import Counter
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Iterator, Mapping, Sequence
 
     from evalmeta.model.json_value import JsonObject, JsonValue
     from evalmeta.model.run import Run, Summary
@@ -40,30 +40,48 @@ def heading(report: Report) -> str:
     return one_line(f"{run.definition}: subject {run.subject_name}{version}, run {run.id}{again}", chars=300)
 
 
-def summary_lines(report: Report) -> Iterator[str]:
-    """Yield the result of a run: the decision, the counts, the statistics, the undecided results."""
+def verdict_lines(report: Report) -> Iterator[str]:
+    """Yield whether a run passed and why, and the counts of its case results."""
+    yield one_line(f"{report.run.definition} {decision(report)}", chars=400)
+    yield f"  {_counts_text(report)}; took {seconds(duration(report))}"
+
+
+def fact_lines(report: Report) -> Iterator[str]:
+    """Yield the rates, the statistics, the means and the undecided results of a run."""
     run, summary, statistics = report.run, report.summary, report.statistics
-    yield one_line(f"{run.definition} {decision(report)}", chars=400)
-    yield f"  {_counts(report)}"
     # Without iterations and with a required rate of 100 %, the rate of judged results says no more than the counts.
     judged = _judged(report)
     if run.options.iterations > 1 or summary.min_pass_rate < 1 or judged:
         yield f"  {_rate(summary)}{judged}"
     for line in () if statistics is None else statistics_lines(run, statistics):
         yield f"  {line}"
-    yield f"  took {seconds(duration(report))}"
     yield from _average_lines(report)
     if statistics and statistics.measures:
         yield "  measured, not judged:"
         for each in statistics.measures:
             yield f"    {one_line(each.name)}  {decimal(each.mean)} over {count(each.count, 'result')}"
-    if summary.undecided_results:
-        effect = "make a case fail" if run.options.undecided == "fail" else "never count as passed"
-        yield f"  undecided results ({effect}):"
-    for name, reasons in undecided_reasons(report).items():
+    yield from undecided_lines([report])
+
+
+def undecided_lines(reports: Sequence[Report]) -> Iterator[str]:
+    """Yield why results of runs are undecided, and what to do about it; nothing if there are none."""
+    found: dict[str, Counter[str]] = {}
+    for report in reports:
+        for name, reasons in undecided_reasons(report).items():
+            found[name] = found.get(name, Counter()) + reasons
+    if not found:
+        return
+    fails = any(each.run.options.undecided == "fail" for each in reports)
+    yield f"  undecided results ({'make a case fail' if fails else 'never count as passed'}):"
+    for name, reasons in found.items():
         yield from _reason_lines(name, reasons)
-    if summary.undecided_results and (summary.pass_rate is None or not summary.judges_enough):
-        yield from (f"  {line}".rstrip() for line in way_out_lines(report))
+    lacking = next((each for each in reports if each.summary.pass_rate is None or not each.summary.judges_enough), None)
+    if lacking:
+        yield from (f"  {line}".rstrip() for line in way_out_lines(lacking))
+    elif not fails and all(map(has_passed, reports)):
+        yield "    A run passes although results are undecided, unless --undecided fail or --min-decided is set."
+        if _needs_rater(found):
+            yield "    An LLM rater can judge more of them."
 
 
 def _rate(summary: Summary) -> str:
@@ -109,13 +127,16 @@ def way_out_lines(report: Report) -> Iterator[str]:
     """Yield what to do if too few results were judged."""
     lower = "" if report.summary.judges_enough else ", or lower min_decided"
     others = f"correct the expectations that are listed as undecided{lower}."
-    reasons = [reason for found in undecided_reasons(report).values() for reason in found]
-    if not any("rater" in reason or "words" in reason for reason in reasons):
+    if not _needs_rater(undecided_reasons(report)):
         yield others.capitalize()
         return
     yield "Add an LLM rater to evalmeta.toml, which needs evalmeta[llm] and the model's API key:"
     yield from ("", *(f"  {line}" for line in RATER_LINES), "")
     yield f"Or {others}"
+
+
+def _needs_rater(reasons: Mapping[str, Counter[str]]) -> bool:
+    return any("rater" in reason or "words" in reason for found in reasons.values() for reason in found)
 
 
 def statistics_lines(run: Run, statistics: RunStatistics) -> Iterator[str]:
@@ -166,6 +187,14 @@ def totals(reports: Sequence[Report]) -> str:
         f"{count(len(reports), 'run')} with {count(cases, 'case')}: "
         f"{passed:,} passed, {len(reports) - passed:,} did not pass"
     )
+
+
+def suite_lines(reports: Sequence[Report]) -> Iterator[str]:
+    """Yield how many of several runs passed, and the counts of all their case results."""
+    yield totals(reports)
+    begun = min((each.run.started for each in reports), default=0)
+    took = max((each.run.started + duration(each) for each in reports), default=0) - begun
+    yield f"  cases: {_case_counts(reports)}; took {seconds(took)}"
 
 
 def statistics_json(run: Run, statistics: RunStatistics) -> JsonObject:
@@ -230,15 +259,27 @@ def measures_json(measures: Sequence[Measure]) -> list[JsonObject]:
     return [{"name": clean(each.name), "mean": each.mean, "count": each.count} for each in measures]
 
 
-def _counts(report: Report) -> str:
+def passed_count(reports: Sequence[Report]) -> str:
+    """Return `4 passed (2 with undecided results)`."""
+    passed, partly = sum(each.summary.passed for each in reports), sum(each.facts.partly_judged for each in reports)
+    return f"{passed:,} passed{f' ({partly:,} with undecided results)' if partly else ''}"
+
+
+def _counts_text(report: Report) -> str:
     summary, options = report.summary, report.run.options
     cases = count(summary.total, "case")
     if options.iterations > 1:
         number = len(report.facts.numbers)
         iterations = count(options.iterations, "iteration")
         cases = f"{count(number, 'case')} in {iterations}, {count(summary.total, 'case result')}"
-    parts = (f"{summary.passed:,} passed", f"{summary.failed:,} failed", count(summary.errors, "error"))
-    return f"{cases}: {', '.join(parts)}, {summary.undecided:,} undecided"
+    return f"{cases}: {_case_counts([report])}"
+
+
+def _case_counts(reports: Sequence[Report]) -> str:
+    counts = [each.summary for each in reports]
+    failed, undecided = sum(each.failed for each in counts), sum(each.undecided for each in counts)
+    errors = count(sum(each.errors for each in counts), "error")
+    return f"{passed_count(reports)}, {failed:,} failed, {errors}, {undecided:,} undecided"
 
 
 def _average_lines(report: Report) -> Iterator[str]:

@@ -1,20 +1,18 @@
-"""Runs on a terminal: a table of cases for each run, and a panel for each case that did not pass."""
+"""Runs on a terminal: as in `evalmeta.report.human`, with colours and a panel for each case that is shown in full."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
-from rich import box
 from rich.console import Group
 from rich.panel import Panel
 from rich.table import Table
 from rich.text import Text
 
 from evalmeta.model.run import Verdict
-from evalmeta.report import human
-from evalmeta.report.details import all_utterances, blocks, group_cases, group_name, undecided_note, why_not_passed
-from evalmeta.report.report import VERDICT_WORDS, has_passed, location, verdict_of
-from evalmeta.report.summary import heading, summary_lines, totals
+from evalmeta.report.details import blocks, group_name
+from evalmeta.report.human import Line, human_parts, stream
+from evalmeta.report.report import VERDICT_WORDS, location
 from evalmeta.report.text import clean, one_line, shorten
 
 if TYPE_CHECKING:
@@ -23,6 +21,7 @@ if TYPE_CHECKING:
     from rich.console import Console
 
     from evalmeta.report.details import CaseGroup, Field
+    from evalmeta.report.human import Detail
     from evalmeta.report.report import Report
 
 
@@ -33,49 +32,31 @@ _STYLES: Final = {
     Verdict.ERROR: "bold magenta",
     Verdict.UNDECIDED: "yellow",
 }
+_WORD_STYLES: Final = {VERDICT_WORDS[verdict]: style for verdict, style in _STYLES.items()}
+_LINE_STYLES: Final = {"": "", "word": "", "title": "bold", "dim": "dim", "good": "bold green", "bad": "bold red"}
 
 
-def print_human(reports: Sequence[Report], console: Console) -> None:
-    """Print runs as tables and panels on a terminal, and as plain lines elsewhere; texts are never read as markup."""
+def print_human(
+    reports: Sequence[Report], console: Console, *, detail: Detail = "failures", closing: Sequence[str] = ()
+) -> None:
+    """Print runs on a terminal, and as plain lines elsewhere; texts are never read as markup."""
     if not console.is_terminal:
-        console.file.write(human.render(reports))
+        for text in stream(reports, detail=detail, closing=closing):
+            console.file.write(text)
         return
-    for report in reports:
-        console.print(_text(heading(report), "bold"))
-        if report.file:
-            console.print(_text(one_line(report.file, chars=400), "dim"))
-        if report.run.cases:
-            console.print(_table(report))
-        for group in group_cases(report):
-            if group.verdict is not Verdict.PASS:
-                console.print(_panel(report, group))
-        first, *others = summary_lines(report)
-        style = "bold green" if has_passed(report) else "bold red"
-        console.print(Text("\n").join([_text(first, style), *map(_text, others)]))
-        console.print()
-    if len(reports) > 1:
-        console.print(_text(totals(reports), "bold"))
+    for part in human_parts(reports, detail=detail, closing=closing):
+        if isinstance(part, Line):
+            # A command or a place that is broken into lines cannot be copied.
+            console.print(_styled(part), soft_wrap=part.style == "word")
+        else:
+            console.print(_panel(part.report, part.group))
 
 
-def _table(report: Report) -> Table:
-    iterations = report.run.options.iterations > 1
-    table = Table(box=box.SIMPLE_HEAD, expand=True)
-    table.add_column("#", justify="right", no_wrap=True)
-    if iterations:
-        table.add_column("iteration", justify="right", no_wrap=True)
-    labels = report.facts.has_labels
-    if labels:
-        table.add_column("case", ratio=2, no_wrap=True, overflow="ellipsis")
-    table.add_column("utterance", ratio=3, no_wrap=True, overflow="ellipsis")
-    table.add_column("verdict", no_wrap=True)
-    table.add_column("what failed", ratio=2, no_wrap=True, overflow="ellipsis")
-    for case in report.run.cases:
-        verdict = verdict_of(report, case)
-        why = undecided_note(case) if verdict is Verdict.PASS else why_not_passed(case, report.summary)
-        cells = [f"{case.number}", *([f"{case.iteration}"] if iterations else [])]
-        cells += [*([one_line(case.label)] if labels else []), one_line(all_utterances(case))]
-        table.add_row(*map(_text, cells), _text(VERDICT_WORDS[verdict], _STYLES[verdict]), _text(why))
-    return table
+def _styled(line: Line) -> Text:
+    text, word = _text(line.text, _LINE_STYLES[line.style]), line.text.split(" ", 1)[0]
+    if line.style == "word" and word in _WORD_STYLES:
+        text.stylize(_WORD_STYLES[word], 0, len(word))
+    return text
 
 
 def _panel(report: Report, group: CaseGroup) -> Panel:

@@ -39,6 +39,17 @@ def and_more(items: Sequence[str], shown: int) -> str:
     return ", ".join(items[:shown]) + (f" and {left:,} more" if left > 0 else "")
 
 
+def number_ranges(numbers: Iterable[int]) -> str:
+    """Return ascending numbers with their neighbours joined: `1-3, 7`."""
+    found: list[list[int]] = []
+    for number in numbers:
+        if found and found[-1][-1] == number - 1:
+            found[-1][1:] = [number]
+        else:
+            found.append([number])
+    return ", ".join("-".join(map(str, each)) for each in found)
+
+
 def decimal(number: float) -> str:
     """Return `0.667` or `1,234.5`: at most three decimal places, or two digits of smaller numbers."""
     if not math.isfinite(number) or 0 < abs(number) < _SMALLEST:

@@ -1,0 +1,110 @@
+"""What a report for people shows of a run's cases: the first that fail it in full, and the numbers of all others."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final, NamedTuple
+
+from evalmeta.model.aggregation import is_failing
+from evalmeta.model.run import Verdict
+from evalmeta.report.averages import missed_averages
+from evalmeta.report.details import CaseGroups, numbered_case, why_not_passed
+from evalmeta.report.report import VERDICT_WORDS, location, verdict_of
+from evalmeta.report.text import one_line
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from evalmeta.model.run import CaseResult
+    from evalmeta.report.details import CaseGroup
+    from evalmeta.report.report import Report
+
+
+# The largest numbers of cases of a report, over all its runs.
+_FAILING: Final = 50
+_UNDECIDED: Final = 10
+_WORD_CHARS: Final = len(VERDICT_WORDS[Verdict.FAILURE])
+
+
+class Limits(NamedTuple):
+    """How many cases that fail a run, and how many other undecided cases, are shown in full."""
+
+    failing: int = _FAILING
+    undecided: int = _UNDECIDED
+
+
+class Findings(NamedTuple):
+    """What is shown of a run.
+
+    Attributes:
+        groups: the cases in full, in order of the results.
+        lines: one line for each of them that fails the run, in order of the numbers.
+        failing: the numbers of the other cases that fail the run.
+        undecided: the numbers of the other undecided cases.
+    """
+
+    groups: Sequence[CaseGroup]
+    lines: Sequence[str]
+    failing: Sequence[int]
+    undecided: Sequence[int]
+
+
+def limits_of(reports: Sequence[Report]) -> list[Limits]:
+    """Return the limits of each run; the runs of a report share its limits."""
+    counts = [each.summary for each in reports]
+    judged = [each.judges_enough and each.pass_rate is not None for each in counts]
+    failing = [each.failed + each.errors if enough else each.total for each, enough in zip(counts, judged, strict=True)]
+    undecided = [each.undecided if enough else 0 for each, enough in zip(counts, judged, strict=True)]
+    return list(map(Limits, _shares(failing, _FAILING), _shares(undecided, _UNDECIDED)))
+
+
+def _shares(needs: Sequence[int], total: int) -> list[int]:
+    """Divide a total: small needs are met first, and all others get the same."""
+    shares = [0] * len(needs)
+    for done, place in enumerate(sorted(range(len(needs)), key=needs.__getitem__)):
+        shares[place] = min(needs[place], total // (len(needs) - done))
+        total -= shares[place]
+    return shares
+
+
+def find(report: Report, limits: Limits) -> Findings:
+    """Read the case results of a run once, and keep only what is shown."""
+    groups = CaseGroups(report)
+    failing, undecided = _First(limits.failing), _First(limits.undecided)
+    for case in report.run.cases:
+        if is_failing(report.summary, case, report.run.options):
+            is_kept = failing.add(case)
+        else:
+            is_kept = verdict_of(report, case) is Verdict.UNDECIDED and undecided.add(case)
+        if is_kept:
+            groups.add(case)
+    lines = [_line(report, cases[0], groups.which(cases)) for _, cases in sorted(failing.kept.items())]
+    return Findings(groups.groups(), lines, sorted(failing.others), sorted(undecided.others))
+
+
+class _First:
+    """The results of the first cases, and the numbers of the others."""
+
+    def __init__(self, limit: int) -> None:
+        self._limit = limit
+        self.kept: dict[int, list[CaseResult]] = {}
+        self.others: set[int] = set()
+
+    def add(self, case: CaseResult) -> bool:
+        """Keep the result if its case is one of the first, and return whether it is."""
+        if case.number not in self.kept and len(self.kept) >= self._limit:
+            self.others.add(case.number)
+            return False
+        self.kept.setdefault(case.number, []).append(case)
+        return True
+
+
+def _line(report: Report, case: CaseResult, which: str) -> str:
+    """Return verdict and place of a case that fails its run, its number, and why it did not pass."""
+    place = one_line(location(report, case) or report.run.definition, chars=400)
+    verdict, why = verdict_of(report, case), why_not_passed(case, report.summary)
+    if verdict is Verdict.PASS:
+        # The run judged too few results.
+        verdict = Verdict.UNDECIDED
+    elif case.verdict in {Verdict.PASS, Verdict.UNDECIDED} and not missed_averages(report.summary, case):
+        why = f"undecided: {why}" if verdict is Verdict.FAILURE else why
+    return f"{VERDICT_WORDS[verdict]:{_WORD_CHARS}} {place}  case {numbered_case(case)}{which}  {why}"
