@@ -30,7 +30,6 @@ if TYPE_CHECKING:
     from evalmeta.model.json_value import JsonObject
     from evalmeta.model.problem import Problem
     from evalmeta.model.registry import MetadataType
-    from evalmeta.model.run import RunOptions
     from evalmeta.package.project import Project
 
 
@@ -249,13 +248,6 @@ def _lines_in(path: Path) -> Mapping[int, int]:
         return read_document(path, label=path.name, name=path.name).lines if small else {}
     except (EvalmetaError, OSError):
         return {}
-
-
-def with_document(options: RunOptions, document: Document) -> RunOptions:
-    """Return options with the iterations and the pass rate that a file declares."""
-    iterations = options.iterations if document.iterations is None else document.iterations
-    rate = options.min_pass_rate if document.min_pass_rate is None else document.min_pass_rate
-    return replace(options, iterations=iterations, min_pass_rate=rate)
 
 
 def refuse_errors(problems: Sequence[Problem]) -> None:

@@ -40,7 +40,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Coroutine, Hashable, Iterable, Mapping, Sequence
     from typing import Unpack
 
-    from evalmeta.api.evaluate_inputs import LoadedEvaluation
+    from evalmeta.api.loaded_evaluations import LoadedEvaluation
     from evalmeta.engine.interfaces import Journal, Scorer, SharedPace, Subject
     from evalmeta.engine.scheduler import Places
     from evalmeta.model.definition import Definition

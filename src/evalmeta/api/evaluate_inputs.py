@@ -5,100 +5,28 @@ from __future__ import annotations
 import inspect
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import cache
 from pathlib import Path
-from typing import TYPE_CHECKING, Final, NamedTuple, cast
+from typing import TYPE_CHECKING, Final, cast
 
-from pydantic import ValidationError
-
-from evalmeta.api.agent_tests import RECORDED_ANSWERS, refuse_errors, with_document
-from evalmeta.api.discovery import find_tests
-from evalmeta.api.files import bytes_of, validate
+from evalmeta.api.loaded_evaluations import LoadedEvaluation, Roots
 from evalmeta.engine.case_run import close
-from evalmeta.engine.raters.registry import bind_rater
+from evalmeta.engine.raters.rules.rater import Rules
 from evalmeta.engine.subjects.python import subject_of
-from evalmeta.engine.subjects.registry import bind
-from evalmeta.errors import ProjectError, SettingsError, UsageError
-from evalmeta.formats.document import reading_of
-from evalmeta.formats.files import read_document
+from evalmeta.errors import SettingsError, UsageError
 from evalmeta.model.definition import Definition
-from evalmeta.model.evaluation import Case, Evaluation, evaluation_of
-from evalmeta.model.registry import EVALUATION_DEFINITION, NEWEST_API_VERSION
-from evalmeta.model.settings import (
-    RATER_ADAPTERS,
-    SUBJECT_ADAPTERS,
-    PluginRater,
-    PluginSubject,
-    RecordedSubject,
-    Settings,
-)
-from evalmeta.org.runs import read_evaluation
-from evalmeta.org.subjects import bind_subject, rater_settings, sign_in
-from evalmeta.package.config_file import key_name
-from evalmeta.package.files import parse_file_name, shown
-from evalmeta.package.project import find_project
-from evalmeta.package.resolver import version_in_force
-from evalmeta.store.judge_cache import FolderRatings
-from evalmeta.validation.rules import rule_policy
-from evalmeta.validation.validator import validate_component
-from evalmeta.xmlio.definitions import write_definition
+from evalmeta.model.evaluation import Case, Evaluation
+from evalmeta.model.registry import EVALUATION_DEFINITION
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable
     from contextlib import AsyncExitStack
 
-    from pydantic_core import ErrorDetails
-
     from evalmeta.engine.interfaces import Session, Subject
     from evalmeta.engine.raters.judge import Rater, Rating, RatingCache, Rubric
-    from evalmeta.formats.document import Document
-    from evalmeta.model.registry import MetadataType
     from evalmeta.model.run import RunOptions
-    from evalmeta.model.settings import RaterSettings, SubjectSettings
-    from evalmeta.package.project import Project
 
-
+_OFFLINE_RATER: Final = "rules"
 _Source = Definition | Evaluation | Path | str | Iterable[Case]
-
-
-class LoadedEvaluation(NamedTuple):
-    """An evaluation and its origin.
-
-    Attributes:
-        content: the definition's bytes; None for cases without a definition.
-        kind: the definition's type.
-        root: the folder that Python subjects are imported from.
-        settings: those of the project around it, or the defaults.
-        state_dir: the project's state folder; None without a project.
-        file: the file that it was read from, if any.
-        document: the content of a file that is not a definition.
-    """
-
-    evaluation: Evaluation
-    content: bytes | None
-    kind: MetadataType
-    root: Path
-    settings: Settings
-    state_dir: Path | None
-    file: Path | None = None
-    document: Document | None = None
-
-    @property
-    def options(self) -> RunOptions:
-        """Return the options that the file says, and [run] and [score] of the project's settings."""
-        options = self.settings.run_options()
-        return options if self.document is None else with_document(options, self.document)
-
-
-class _Root(NamedTuple):
-    """A folder with the project around it, if any."""
-
-    folder: Path
-    project: Project | None
-
-    def loaded(self, evaluation: Evaluation, content: bytes | None, kind: MetadataType) -> LoadedEvaluation:
-        settings, state_dir = (self.project.settings, self.project.state_dir) if self.project else (Settings(), None)
-        return LoadedEvaluation(evaluation, content, kind, self.folder, settings, state_dir)
 
 
 def is_list(what: object) -> bool:
@@ -123,105 +51,42 @@ def load_evaluations(
         UsageError: there is nothing to evaluate, or more than one thing where one is expected.
         ProjectError: there is no project, and no subject.
     """
-    loader = _Loader(root, subject_name)
+    roots = Roots(root, subject_name)
     if not is_list(what):
-        return [loader.load_one(cast("_Source", what), name)]
+        return [_load_one(cast("_Source", what), name, roots)]
     if name is not None:
         raise UsageError("a list of evaluations cannot have one name; leave out `name`")
-    found = [each for thing in cast("Sequence[_Source]", what) for each in loader.load_item(thing)]
+    found = [each for thing in cast("Sequence[_Source]", what) for each in _load_item(thing, roots)]
     if not found:
         raise UsageError("there is nothing to evaluate: the list is empty")
     return found
 
 
-class _Loader:
-    """Loads evaluations, each with the project around it."""
+def _load_item(thing: _Source, roots: Roots) -> list[LoadedEvaluation]:
+    """Load an item of a list, in which a folder stands for all tests in it."""
+    if isinstance(thing, str | Path):
+        from evalmeta.api.evaluate_files import load_tests  # noqa: PLC0415 - lxml, which cases do not need
 
-    def __init__(self, root: Path | None, subject_name: str | None) -> None:
-        self._root = root
-        self._subject_name = subject_name
-        self._find = cache(self._find_root)
+        return load_tests(Path(thing), roots)
+    return [_load_one(thing, None, roots)]
 
-    def load_one(self, what: _Source, name: str | None) -> LoadedEvaluation:
-        if isinstance(what, str | Path):
-            files = find_tests([Path(what)]).paths
-            if len(files) != 1:
-                raise UsageError(
-                    f"{str(what)!r} has {len(files)} tests, and one is expected: pass a list, [Path({str(what)!r})]"
-                )
-            return self._load_files(files, name)[0]
+
+def _load_one(what: _Source, name: str | None, roots: Roots) -> LoadedEvaluation:
+    if isinstance(what, Evaluation):
+        evaluation = replace(what, name=name or what.name, cases=_checked(what.cases))
+        return roots.root_of().loaded(evaluation, None, EVALUATION_DEFINITION)
+    if isinstance(what, str | Path | Definition):
+        from evalmeta.api import evaluate_files  # noqa: PLC0415 - lxml, which cases do not need
+
         if isinstance(what, Definition):
-            return self._load_definition(what, name)
-        if isinstance(what, Evaluation):
-            evaluation = replace(what, name=name or what.name, cases=_checked(what.cases))
-            return self._root_of().loaded(evaluation, None, EVALUATION_DEFINITION)
-        if not isinstance(what, Iterable):
-            raise UsageError(f"cannot evaluate {type(what).__name__}: pass a definition, a path, cases, or a list")
-        if self._subject_name is None:
-            raise UsageError("cases do not name an agent: pass a subject too")
-        evaluation = Evaluation(name or "evaluation", self._subject_name, _checked(what))
-        return self._root_of().loaded(evaluation, None, EVALUATION_DEFINITION)
-
-    def load_item(self, thing: _Source) -> list[LoadedEvaluation]:
-        """Load an item of a list, in which a folder stands for all tests in it."""
-        if isinstance(thing, str | Path):
-            return self._load_files(find_tests([Path(thing)]).paths)
-        return [self.load_one(thing, None)]
-
-    def _load_files(self, files: Sequence[Path], name: str | None = None) -> list[LoadedEvaluation]:
-        definitions = [each for each in files if parse_file_name(each.name)]
-        refuse_errors(validate(definitions).problems if definitions else ())
-        return [self._load_file(file, name)._replace(file=file) for file in files]
-
-    def _load_file(self, file: Path, name: str | None) -> LoadedEvaluation:
-        parsed = parse_file_name(file.name)
-        if parsed is None:
-            return self._load_document(file, name or file.name)
-        content = bytes_of(file)
-        kind, full_name = parsed
-        return self._root_of(file.parent).loaded(read_evaluation(content, name or full_name), content, kind)
-
-    def _load_document(self, file: Path, name: str) -> LoadedEvaluation:
-        root = self._root_of(file.parent, may_be_none=True)
-        settings = root.project.settings if root.project else Settings()
-        reading = reading_of(settings, root=root.folder, is_asked=self._subject_name is not None)
-        document = read_document(file, label=shown(file), name=name, reading=reading)
-        if not document.is_answered:
-            root = self._root_of(file.parent)
-        evaluation = document.evaluation
-        if not evaluation.subject_name:
-            only = next(iter(settings.subjects)) if len(settings.subjects) == 1 else "My_Agent"
-            default = RECORDED_ANSWERS if document.is_answered else only
-            evaluation = replace(evaluation, subject_name=self._subject_name or default)
-        return root.loaded(evaluation, None, EVALUATION_DEFINITION)._replace(document=document)
-
-    def _load_definition(self, definition: Definition, name: str | None) -> LoadedEvaluation:
-        root, full_name, content = self._root_of(), name or definition.name, write_definition(definition)
-        problems = validate_component(
-            definition.type,
-            content,
-            label=full_name,
-            full_name=full_name,
-            policy=rule_policy(root.project.declared if root.project else None),
-            api_version=version_in_force(root.project) if root.project else NEWEST_API_VERSION,
-        )
-        refuse_errors(problems)
-        return root.loaded(evaluation_of(definition, name=full_name), content, definition.type)
-
-    def _root_of(self, folder: Path | None = None, *, may_be_none: bool = False) -> _Root:
-        """Return the given root, or the project around a folder; raises like `find_project`."""
-        return self._find(
-            self._root or folder or Path.cwd(), needs_project=self._subject_name is None and not may_be_none
-        )
-
-    def _find_root(self, start: Path, *, needs_project: bool) -> _Root:
-        try:
-            project = find_project(start)
-        except ProjectError:
-            if needs_project:
-                raise
-            return _Root(start.resolve(), None)
-        return _Root(project.root, project)
+            return evaluate_files.load_definition(what, name, roots)
+        return evaluate_files.load_one_file(Path(what), name, roots)
+    if not isinstance(what, Iterable):
+        raise UsageError(f"cannot evaluate {type(what).__name__}: pass a definition, a path, cases, or a list")
+    if roots.subject_name is None:
+        raise UsageError("cases do not name an agent: pass a subject too")
+    evaluation = Evaluation(name or "evaluation", roots.subject_name, _checked(what))
+    return roots.root_of().loaded(evaluation, None, EVALUATION_DEFINITION)
 
 
 def _checked(cases: Iterable[Case]) -> Iterable[Case]:
@@ -244,11 +109,6 @@ class _Cases:
                 raise UsageError(f"two cases have the number {case.number}")
             seen.add(case.number)
             yield case
-
-
-_SUBJECT_SETTINGS: Final[tuple[type, ...]] = (*SUBJECT_ADAPTERS.values(), PluginSubject)
-_RATER_SETTINGS: Final[tuple[type, ...]] = (*RATER_ADAPTERS.values(), PluginRater)
-_ARGUMENT: Final = "argument"
 
 
 class Bindings:
@@ -299,23 +159,27 @@ class Bindings:
         return self._raters[key]
 
     def _new_subject(self, loaded: LoadedEvaluation) -> Subject:
-        if self._subject is not None:
-            return _subject_of_argument(self._subject, loaded.root)
-        name, kind = loaded.evaluation.subject_name, loaded.evaluation.subject_type
-        if loaded.document and loaded.document.is_answered and name not in loaded.settings.subjects:
-            return bind(RecordedSubject(adapter="recorded"), root=loaded.root)
-        return bind_subject(loaded.settings.subjects, name, root=loaded.root, subject_type=kind)
+        subject, root = self._subject, loaded.root
+        if subject is not None and not _may_describe(subject):
+            return _subject_of_argument(subject, root)
+        from evalmeta.api import evaluate_bindings  # noqa: PLC0415 - pydantic, which functions do not need
+
+        if subject is None:
+            return evaluate_bindings.project_subject(loaded)
+        return evaluate_bindings.described_subject(subject, root) or _subject_of_argument(subject, root)
 
     def _new_rater(self, loaded: LoadedEvaluation, name: str) -> Rater:
-        cache = self._cache or self._open_cache(loaded.state_dir)
-        if self._rater is not None:
-            return _rater_of_argument(self._rater, loaded.root, cache)
-        return bind_rater(rater_settings(loaded.settings.raters, name), root=loaded.root, cache=cache)
+        rater, has_settings = self._rater, loaded.project is not None and loaded.project.declared is not None
+        if rater is None and name == _OFFLINE_RATER and not has_settings:
+            return Rules()
+        if rater is not None and not _may_describe(rater):
+            return _rater_of_argument(rater)
+        from evalmeta.api import evaluate_bindings  # noqa: PLC0415 - as above
 
-    def _open_cache(self, state_dir: Path | None) -> RatingCache:
-        cache = FolderRatings(state_dir)
-        self._stack.callback(cache.close)
-        return cache
+        cache = self._cache or evaluate_bindings.open_cache(loaded.state_dir, self._stack)
+        if rater is None:
+            return evaluate_bindings.project_rater(loaded, name, cache)
+        return evaluate_bindings.described_rater(rater, loaded.root, cache) or _rater_of_argument(rater)
 
 
 class _SharedSubject:
@@ -344,17 +208,16 @@ class _FunctionRater:
         """Do nothing: a function has nothing to close."""
 
 
+def _may_describe(argument: object) -> bool:
+    """Return whether an argument may be a table or the settings of a subject or rater, which have an adapter."""
+    return isinstance(argument, Mapping) or hasattr(argument, "adapter")
+
+
 def _subject_of_argument(subject: object, root: Path) -> Subject:
-    settings = _settings("subjects", subject).subjects[_ARGUMENT] if isinstance(subject, Mapping) else subject
-    if isinstance(settings, _SUBJECT_SETTINGS):
-        return bind(cast("SubjectSettings", settings), root=root, sign_in=sign_in)
     return cast("Subject", subject) if _is_subject(subject) else subject_of(subject, root=root)
 
 
-def _rater_of_argument(rater: object, root: Path, cache: RatingCache) -> Rater:
-    settings = _settings("raters", rater).raters[_ARGUMENT] if isinstance(rater, Mapping) else rater
-    if isinstance(settings, _RATER_SETTINGS):
-        return bind_rater(cast("RaterSettings", settings), root=root, cache=cache)
+def _rater_of_argument(rater: object) -> Rater:
     if not callable(rater) or inspect.isclass(rater):
         raise SettingsError(
             f"the rater must be a function or settings, not {type(rater).__name__}",
@@ -370,18 +233,3 @@ def _is_subject(thing: object) -> bool:
         return False
     needed = [each.name for each in inspect.signature(opener).parameters.values() if each.default is each.empty]
     return len(needed) == 1 and needed[0] not in {"history", "context"}
-
-
-def _settings(group: str, table: Mapping[object, object]) -> Settings:
-    try:
-        return Settings.model_validate({group: {_ARGUMENT: dict(table)}})
-    except ValidationError as error:
-        # The values may be secrets, so they are left out.
-        found = error.errors(include_url=False, include_input=False, include_context=False)
-        lines = "; ".join(map(_fault, found))
-        raise SettingsError(f"the {group[:-1]}'s settings are not valid: {lines}") from None
-
-
-def _fault(fault: ErrorDetails) -> str:
-    keys = [*fault["loc"][3:]] or (["adapter"] if fault["type"].startswith("union_tag") else [])
-    return f"{key_name(keys)}: {fault['msg']}" if keys else fault["msg"]

@@ -7,7 +7,6 @@ from dataclasses import dataclass, replace
 from difflib import get_close_matches
 from typing import TYPE_CHECKING, NamedTuple
 
-from evalmeta.api.agent_tests import with_document
 from evalmeta.api.comparisons import load_run
 from evalmeta.api.sync import fetch
 from evalmeta.engine.plan import select_cases
@@ -221,7 +220,7 @@ def check_rater(project: Project, options: RunOptions) -> None:
 
 
 def _own(options: RunOptions, test: AgentTest) -> RunOptions:
-    return with_document(options, test.file.document) if test.file else options
+    return test.file.document.applied_to(options) if test.file else options
 
 
 async def _contents(connection: Connection, kind: MetadataType, tests: Sequence[AgentTest]) -> dict[str, bytes]:

@@ -251,7 +251,7 @@ def _options_of(test: AgentTest, request: RunRequest) -> RunOptions:
 
 
 def _with_file_options(options: RunOptions, test: AgentTest) -> RunOptions:
-    return api.agent_tests.with_document(options, test.file.document) if test.file else options
+    return test.file.document.applied_to(options) if test.file else options
 
 
 def _name_unstarted(tests: Sequence[AgentTest]) -> None:

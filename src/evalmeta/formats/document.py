@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 import stat
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from hashlib import sha256
 from pathlib import Path
 from typing import TYPE_CHECKING, Final, Literal, TypeAlias, cast
@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from evalmeta.model.evaluation import Evaluation
     from evalmeta.model.json_value import JsonObject, JsonValue
     from evalmeta.model.problem import Problem
+    from evalmeta.model.run import RunOptions
     from evalmeta.model.settings import AdkDialect, MissingData, Settings
 
 
@@ -47,6 +48,12 @@ class Document:
     why_asked: str = ""
     notes: tuple[Problem, ...] = ()
     lines: Mapping[int, int] = field(default_factory=dict)
+
+    def applied_to(self, options: RunOptions) -> RunOptions:
+        """Return options with the iterations and the pass rate that the file declares."""
+        iterations = options.iterations if self.iterations is None else self.iterations
+        rate = options.min_pass_rate if self.min_pass_rate is None else self.min_pass_rate
+        return replace(options, iterations=iterations, min_pass_rate=rate)
 
 
 @dataclass(frozen=True, slots=True)

@@ -59,15 +59,20 @@ class Project:
     @property
     def settings(self) -> Settings:
         """Return the settings of `evalmeta.toml`, or the defaults."""
-        from evalmeta.model.settings import Settings  # noqa: PLC0415 - pydantic, which validation does not need
-
-        return self.declared or Settings()
+        return settings_of(self)
 
     @property
     def state_dir(self) -> Path:
         """Return the folder for state: EVALMETA_HOME if it is set, or else `.evalmeta` in the root."""
         home = os.environ.get("EVALMETA_HOME")
         return Path(home).absolute() if home else self.root / STATE_FOLDER
+
+
+def settings_of(project: Project | None) -> Settings:
+    """Return the settings of a project's `evalmeta.toml`, or the defaults."""
+    from evalmeta.model.settings import Settings  # noqa: PLC0415 - pydantic, which validation does not need
+
+    return (project and project.declared) or Settings()
 
 
 def find_project(start: Path, *, or_folder: bool = False) -> Project:

@@ -37,7 +37,7 @@ if TYPE_CHECKING:
 
     from _pytest._code.code import TerminalRepr
 
-    from evalmeta.api.evaluate_inputs import LoadedEvaluation
+    from evalmeta.api.loaded_evaluations import LoadedEvaluation
     from evalmeta.model.evaluation import Case
     from evalmeta.model.run import CaseResult, Summary
     from evalmeta.pytest_plugin.questions import Answers, FileRun

@@ -14,7 +14,7 @@ from evalmeta.store.paces import FolderPace
 if TYPE_CHECKING:
     from collections.abc import Coroutine, Mapping, Sequence
 
-    from evalmeta.api.evaluate_inputs import LoadedEvaluation
+    from evalmeta.api.loaded_evaluations import LoadedEvaluation
     from evalmeta.api.finished_runs import FinishedRun
     from evalmeta.model.run import CaseResult, RunOptions
 

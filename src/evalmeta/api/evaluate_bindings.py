@@ -1,0 +1,89 @@
+"""The subjects and raters of `evaluate` that settings describe: the project's, or tables that were passed."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Final, cast
+
+from pydantic import ValidationError
+
+from evalmeta.engine.raters.registry import bind_rater
+from evalmeta.engine.subjects.registry import bind
+from evalmeta.errors import SettingsError
+from evalmeta.model.settings import (
+    RATER_ADAPTERS,
+    SUBJECT_ADAPTERS,
+    PluginRater,
+    PluginSubject,
+    RecordedSubject,
+    Settings,
+)
+from evalmeta.org.subjects import bind_subject, rater_settings, sign_in
+from evalmeta.package.config_file import key_name
+from evalmeta.store.judge_cache import FolderRatings
+
+if TYPE_CHECKING:
+    from contextlib import AsyncExitStack
+    from pathlib import Path
+
+    from pydantic_core import ErrorDetails
+
+    from evalmeta.api.loaded_evaluations import LoadedEvaluation
+    from evalmeta.engine.interfaces import Subject
+    from evalmeta.engine.raters.judge import Rater, RatingCache
+    from evalmeta.model.settings import RaterSettings, SubjectSettings
+
+
+_ARGUMENT: Final = "argument"
+
+
+def project_subject(loaded: LoadedEvaluation) -> Subject:
+    """Return the subject that the project binds to the evaluation's agent, or the answers that its file contains."""
+    name, kind = loaded.evaluation.subject_name, loaded.evaluation.subject_type
+    subjects = loaded.settings.subjects
+    if loaded.document and loaded.document.is_answered and name not in subjects:
+        return bind(RecordedSubject(adapter="recorded"), root=loaded.root)
+    return bind_subject(subjects, name, root=loaded.root, subject_type=kind)
+
+
+def project_rater(loaded: LoadedEvaluation, name: str, cache: RatingCache) -> Rater:
+    """Return the rater that the project's settings name."""
+    return bind_rater(rater_settings(loaded.settings.raters, name), root=loaded.root, cache=cache)
+
+
+def described_subject(described: object, root: Path) -> Subject | None:
+    """Return the subject that a table or settings describe; None for anything else."""
+    settings = _settings("subjects", described).subjects[_ARGUMENT] if isinstance(described, Mapping) else described
+    if not isinstance(settings, (*SUBJECT_ADAPTERS.values(), PluginSubject)):
+        return None
+    return bind(cast("SubjectSettings", settings), root=root, sign_in=sign_in)
+
+
+def described_rater(described: object, root: Path, cache: RatingCache) -> Rater | None:
+    """Return the rater that a table or settings describe; None for anything else."""
+    settings = _settings("raters", described).raters[_ARGUMENT] if isinstance(described, Mapping) else described
+    if not isinstance(settings, (*RATER_ADAPTERS.values(), PluginRater)):
+        return None
+    return bind_rater(cast("RaterSettings", settings), root=root, cache=cache)
+
+
+def open_cache(state_dir: Path | None, stack: AsyncExitStack) -> RatingCache:
+    """Return the cache of ratings in a state folder; `stack` closes it."""
+    cache = FolderRatings(state_dir)
+    stack.callback(cache.close)
+    return cache
+
+
+def _settings(group: str, table: Mapping[object, object]) -> Settings:
+    try:
+        return Settings.model_validate({group: {_ARGUMENT: dict(table)}})
+    except ValidationError as error:
+        # The values may be secrets, so they are left out.
+        found = error.errors(include_url=False, include_input=False, include_context=False)
+        lines = "; ".join(map(_fault, found))
+        raise SettingsError(f"the {group[:-1]}'s settings are not valid: {lines}") from None
+
+
+def _fault(fault: ErrorDetails) -> str:
+    keys = [*fault["loc"][3:]] or (["adapter"] if fault["type"].startswith("union_tag") else [])
+    return f"{key_name(keys)}: {fault['msg']}" if keys else fault["msg"]

@@ -1,0 +1,100 @@
+"""Evaluations with their origin, and the folders that they come from."""
+
+from __future__ import annotations
+
+from functools import cache
+from pathlib import Path
+from typing import TYPE_CHECKING, NamedTuple
+
+from evalmeta.errors import ProjectError
+from evalmeta.model.run import RunOptions
+from evalmeta.package.project import find_project, settings_of
+
+if TYPE_CHECKING:
+    from evalmeta.formats.document import Document
+    from evalmeta.model.evaluation import Evaluation
+    from evalmeta.model.registry import MetadataType
+    from evalmeta.model.settings import Settings
+    from evalmeta.package.project import Project
+
+
+class LoadedEvaluation(NamedTuple):
+    """An evaluation and its origin.
+
+    Attributes:
+        content: the definition's bytes; None for cases without a definition.
+        kind: the definition's type.
+        root: the folder that Python subjects are imported from.
+        project: the project around it, if any.
+        file: the file that it was read from, if any.
+        document: the content of a file that is not a definition.
+    """
+
+    evaluation: Evaluation
+    content: bytes | None
+    kind: MetadataType
+    root: Path
+    project: Project | None = None
+    file: Path | None = None
+    document: Document | None = None
+
+    @property
+    def settings(self) -> Settings:
+        """Return the settings of the project around it, or the defaults."""
+        return settings_of(self.project)
+
+    @property
+    def state_dir(self) -> Path | None:
+        """Return the project's state folder; None without a project."""
+        return self.project.state_dir if self.project else None
+
+    @property
+    def options(self) -> RunOptions:
+        """Return the options that the file says, and [run] and [score] of the project's settings."""
+        # Without evalmeta.toml, the options are the defaults, and no settings need to be loaded.
+        has_settings = self.project is not None and self.project.declared is not None
+        options = self.settings.run_options() if has_settings else RunOptions()
+        return options if self.document is None else self.document.applied_to(options)
+
+
+class Root(NamedTuple):
+    """A folder with the project around it, if any."""
+
+    folder: Path
+    project: Project | None
+
+    @property
+    def settings(self) -> Settings:
+        """Return the settings of the project, or the defaults."""
+        return settings_of(self.project)
+
+    def loaded(self, evaluation: Evaluation, content: bytes | None, kind: MetadataType) -> LoadedEvaluation:
+        """Return an evaluation of this folder."""
+        return LoadedEvaluation(evaluation, content, kind, self.folder, self.project)
+
+
+class Roots:
+    """The folders with projects that the things to evaluate belong to.
+
+    Attributes:
+        subject_name: the subject's name for cases that have none; None if a project must bind it.
+    """
+
+    def __init__(self, root: Path | None, subject_name: str | None) -> None:
+        self.subject_name = subject_name
+        self._root = root
+        self._find = cache(self._find_root)
+
+    def root_of(self, folder: Path | None = None, *, may_be_none: bool = False) -> Root:
+        """Return the given root, or the project around a folder; raises like `find_project`."""
+        needs_project = self.subject_name is None and not may_be_none
+        return self._find(self._root or folder or Path.cwd(), needs_project=needs_project)
+
+    def _find_root(self, start: Path, *, needs_project: bool) -> Root:
+        try:
+            project = find_project(start)
+        except ProjectError:
+            if needs_project:
+                raise
+            return Root(start.resolve(), None)
+        return Root(project.root, project)
