@@ -6,47 +6,39 @@ import asyncio
 import time
 import uuid
 from collections.abc import Iterator
-from contextlib import AsyncExitStack, contextmanager
+from contextlib import AsyncExitStack, nullcontext
 from dataclasses import replace
-from hashlib import sha256
 from operator import attrgetter
 from pathlib import Path
 from typing import TYPE_CHECKING, Final, NamedTuple, TypedDict, TypeVar, overload
 
-import orjson
-
-from evalmeta import limits
 from evalmeta.api.evaluate_inputs import Bindings, is_list, load_evaluations
 from evalmeta.api.finished_runs import FinishedRun, FinishedRuns
 from evalmeta.engine.event_loop import run_to_end
-from evalmeta.engine.plan import select_cases
 from evalmeta.engine.runner import execute
 from evalmeta.engine.scheduler import Scheduler
 from evalmeta.engine.scorers.functions import functions_of
 from evalmeta.engine.scorers.registry import make_scorers
 from evalmeta.engine.statistics import SummaryCounter
-from evalmeta.errors import EvalmetaError, StoreError, StoreLocked, TooManyErrors, UsageError
+from evalmeta.errors import EvalmetaError, TooManyErrors, UsageError
+from evalmeta.model.option_bounds import invalid_option
 from evalmeta.model.run import Run, RunOptions, RunStatus
-from evalmeta.org.lease import is_free, keep_lease, new_worker
 from evalmeta.org.needs import function_needs
-from evalmeta.org.readiness import fault_of
-from evalmeta.org.runs import invalid_option
 from evalmeta.protocol.run_faults import RunFault, joined_error
-from evalmeta.store.database import open_database
-from evalmeta.store.judge_cache import Ratings
-from evalmeta.store.runs import RunJournal, Runs
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Coroutine, Hashable, Iterable, Mapping, Sequence
+    from contextlib import AbstractContextManager
     from typing import Unpack
 
+    from evalmeta.api.evaluate_journal import FolderJournal, StoredRecord
     from evalmeta.api.loaded_evaluations import LoadedEvaluation
     from evalmeta.engine.interfaces import Journal, Scorer, SharedPace, Subject
     from evalmeta.engine.scheduler import Places
     from evalmeta.model.definition import Definition
     from evalmeta.model.evaluation import Case, Evaluation
     from evalmeta.model.run import CaseResult
-    from evalmeta.store.database import Database
+    from evalmeta.org.needs import Need
 
     OnResults = Callable[[Sequence[CaseResult]], None]
     One = Definition | Evaluation | Path | str | Iterable[Case]
@@ -143,17 +135,18 @@ async def evaluate_async(  # noqa: PLR0913 - as documented
     subject_name = None if subject is None else str(getattr(subject, "__name__", None) or type(subject).__name__)
     loaded = load_evaluations(what, name=name, root=root, subject_name=subject_name)
     async with AsyncExitStack() as stack:
-        database = None
+        kept = None
         if journal is not None:
-            _check_journal(Path(journal), loaded)
-            database = stack.enter_context(open_database(Path(journal)))
-        bindings = Bindings(stack, subject, rater, Ratings(database) if database else None)
+            from evalmeta.api.evaluate_journal import open_journal  # noqa: PLC0415 - sqlite3
+
+            kept = stack.enter_context(open_journal(Path(journal), loaded))
+        bindings = Bindings(stack, subject, rater, kept.ratings if kept else None)
         tasks = _bind_all(loaded, options, bindings)
-        _check_iterators(tasks, has_journal=database is not None)
+        _check_iterators(tasks, has_journal=kept is not None)
         scheduler = Scheduler()
         finished = FinishedRuns(
             await _all(
-                _run(each, database, on_results, scheduler, resume=resume, keep_results=keep_results) for each in tasks
+                _run(each, kept, on_results, scheduler, resume=resume, keep_results=keep_results) for each in tasks
             )
         )
     return finished if is_list(what) else finished[0]
@@ -231,10 +224,16 @@ def _bound(loaded: LoadedEvaluation, options: RunOptions, bindings: Bindings) ->
     evaluation, needs = loaded.evaluation, []
     if not isinstance(evaluation.cases, Iterator):
         needs = function_needs(evaluation, options)
-    errors = [error for need in needs if (error := fault_of(need, loaded.settings, root=loaded.root))]
+    errors = _faults(needs, loaded) if needs else []
     if errors or isinstance(subject, EvalmetaError) or isinstance(rater, EvalmetaError):
         return [*(each for each in (subject, rater) if isinstance(each, EvalmetaError)), *errors]
     return _Task(loaded, options, bindings.agent(loaded), subject, make_scorers(options.scoring, rater))
+
+
+def _faults(needs: Sequence[Need], loaded: LoadedEvaluation) -> list[EvalmetaError]:
+    from evalmeta.org.readiness import fault_of  # noqa: PLC0415 - pydantic, and few cases need functions
+
+    return [error for need in needs if (error := fault_of(need, loaded.settings, root=loaded.root))]
 
 
 def _tried(bind: Callable[[], _Bound]) -> _Bound | EvalmetaError:
@@ -246,7 +245,7 @@ def _tried(bind: Callable[[], _Bound]) -> _Bound | EvalmetaError:
 
 async def _run(
     task: _Task,
-    database: Database | None,
+    journal: FolderJournal | None,
     on_results: OnResults | None,
     scheduler: Scheduler,
     *,
@@ -256,13 +255,13 @@ async def _run(
 ) -> FinishedRun:
     pool = scheduler.pool(task.agent, task.options, shared=shared)
     async with pool.open_run() as places:
-        return await _run_in(places, task, database, on_results, resume=resume, keep_results=keep_results)
+        return await _run_in(places, task, journal, on_results, resume=resume, keep_results=keep_results)
 
 
 async def _run_in(
     places: Places,
     task: _Task,
-    database: Database | None,
+    journal: FolderJournal | None,
     on_results: OnResults | None,
     *,
     resume: bool,
@@ -282,7 +281,10 @@ async def _run_in(
         if on_results:
             on_results(results)
 
-    with _open_record(database, task, resume=resume) as record, functions_of(task.loaded.root):
+    opened: AbstractContextManager[_MemoryRecord | StoredRecord] = (
+        journal.open_record(task.loaded, task.options, resume=resume) if journal else nullcontext(_MemoryRecord(task))
+    )
+    with opened as record, functions_of(task.loaded.root):
         for each in record.earlier_results():
             count((each,))
         if not record.is_over:
@@ -301,20 +303,12 @@ async def _run_in(
                 error = str(stopped)
         summary = counter.summary()
         if not (summary.total or error):
-            raise _nothing_to_run(evaluation)
+            raise task.loaded.nothing_to_run()
         # The cases of an iterator cannot be counted again.
         is_counted = error is None or isinstance(evaluation.cases, Iterator)
-        total = summary.total if is_counted else _planned(evaluation, task.options)
+        total = summary.total if is_counted else task.loaded.count_results(task.options)
         run = replace(record.run(total=total), cases=tuple(sorted(kept, key=_PLACE)))
     return FinishedRun(replace(run, status=RunStatus.ERROR, error=error) if error else run, summary, task.loaded.file)
-
-
-def _check_journal(folder: Path, loaded: Sequence[LoadedEvaluation]) -> None:
-    names = [(each.kind, each.evaluation.name) for each in loaded]
-    if len(set(names)) < len(names):
-        raise UsageError("a journal identifies runs by their names, and two evaluations have the same name")
-    if any(each.state_dir and each.state_dir.resolve() == folder.resolve() for each in loaded):
-        raise UsageError(f"{folder} is the project's own state folder: choose another folder for the journal")
 
 
 def _check_iterators(tasks: Sequence[_Task], *, has_journal: bool) -> None:
@@ -330,36 +324,6 @@ def _has_event_loop() -> bool:
     except RuntimeError:
         return False
     return True
-
-
-@contextmanager
-def _open_record(database: Database | None, task: _Task, *, resume: bool) -> Iterator[_MemoryRecord | _StoredRecord]:
-    """Open the record of a run: in memory, or in a journal's database, where it is locked until it is closed.
-
-    Raises:
-        UsageError: the run in the journal had other cases, or options that lead to other results.
-        StoreLocked: another process works on the run.
-        StoreError: the database cannot be used.
-    """
-    if database is None:
-        yield _MemoryRecord(task)
-        return
-    runs = Runs(database)
-    run = (_earlier_run(runs, task) if resume else None) or _new_run(runs, task)
-    if run.status.is_over:
-        yield _StoredRecord(database, run, task.options)
-        return
-    worker, lease = new_worker(), runs.lease(run.id)
-    until = time.time() + limits.RUN_LEASE_SECONDS
-    if not (is_free(lease) and runs.claim(run.id, worker, taken_from=lease, until=until)):
-        raise StoreLocked(
-            f"another process works on run {run.id} in {database.path}: wait for it, or choose another folder"
-        )
-    with keep_lease(database.path.parent, run.id, worker):
-        try:
-            yield _StoredRecord(database, run, task.options, worker=worker)
-        finally:
-            runs.release(run.id, worker)
 
 
 class _MemoryRecord:
@@ -400,97 +364,3 @@ class _NoJournal:
 
     def append(self, results: Sequence[CaseResult]) -> None:
         """Do nothing: the caller counts the results and keeps them."""
-
-
-class _StoredRecord:
-    """A run in a database; a worker owns it unless it is over."""
-
-    def __init__(self, database: Database, run: Run, options: RunOptions, *, worker: str = "") -> None:
-        self._runs = Runs(database)
-        self._id = run.id
-        self._options = options
-        self._worker = worker
-        self.is_over = run.status.is_over
-        self.journal: Journal = RunJournal(database, run.id, worker)
-
-    def earlier_results(self) -> Iterator[CaseResult]:
-        """Return the results of earlier calls."""
-        return self._runs.stream(self._id)
-
-    def complete(self) -> None:
-        """Mark the run as completed."""
-        self._runs.finish(self._id, self._worker, RunStatus.COMPLETED, error=None, now=time.time())
-
-    def run(self, *, total: int) -> Run:
-        """Return the run without its cases; `total` is the number of results that it should have."""
-        run = _found(self._runs, self._id)
-        return replace(run, total=max(run.total, total), options=self._options)
-
-
-def _planned(evaluation: Evaluation, options: RunOptions) -> int:
-    """Count the results of a complete run, which iterates over the cases."""
-    return sum(1 for _ in select_cases(evaluation, options)) * options.iterations
-
-
-def _nothing_to_run(evaluation: Evaluation) -> UsageError:
-    # A run without cases must not count as a success.
-    return UsageError(f"there is nothing to run: {evaluation.name} has no cases, or the options select none of them")
-
-
-def _new_run(runs: Runs, task: _Task) -> Run:
-    loaded, evaluation = task.loaded, task.loaded.evaluation
-    total = _planned(evaluation, task.options)
-    if not total:
-        raise _nothing_to_run(evaluation)
-    run_id = runs.start(loaded.kind, evaluation, _content(loaded), task.options, total=total, now=time.time())
-    return _found(runs, run_id)
-
-
-def _found(runs: Runs, run_id: str) -> Run:
-    run = runs.get(run_id)
-    if run is None:
-        raise StoreError(f"another program has deleted run {run_id} from the journal")
-    return run
-
-
-def _earlier_run(runs: Runs, task: _Task) -> Run | None:
-    run = runs.latest(task.loaded.kind, task.loaded.evaluation.name)
-    if run is None:
-        return None
-    difference = [*_changes(runs.content(run.id), task.loaded), *_changed_options(run.options, task.options)]
-    if difference:
-        what = "\n".join([f"the journal has run {run.id} of another {run.definition}:", *difference])
-        raise UsageError(f"{what}\nChoose another folder, or add a new run to this one with resume=False.")
-    return run
-
-
-def _content(loaded: LoadedEvaluation) -> bytes:
-    """Return what identifies the cases: the definition, or a hash of cases that have none."""
-    if loaded.content is not None:
-        return loaded.content
-    digest = sha256()
-    for case in loaded.evaluation.cases:
-        digest.update(orjson.dumps(case))
-    return orjson.dumps({"cases": digest.hexdigest()})
-
-
-def _changes(before: bytes, loaded: LoadedEvaluation) -> list[str]:
-    after = _content(loaded)
-    if before == after:
-        return []
-    if loaded.content is None or before.startswith(b"{"):
-        return ["  the cases are different"]
-    from evalmeta.api.changes import compare_contents  # noqa: PLC0415 - it loads an HTTP client
-    from evalmeta.report.comparison import difference_lines  # noqa: PLC0415 - only for a journal with other cases
-
-    difference = compare_contents(("in the journal", before), ("now", after))
-    if difference is None or difference.is_form_only:
-        return []
-    return [line.text for line in difference_lines(difference)]
-
-
-def _changed_options(before: RunOptions, after: RunOptions) -> list[str]:
-    """Describe the changed options that lead to other results; those about speed do not."""
-    names = ("iterations", "cases", "shard", "scoring")
-    pairs = [(name, getattr(before, name), getattr(after, name)) for name in names]
-    return [f"  {name} was {old}, and is {new}" for name, old, new in pairs if old != new]

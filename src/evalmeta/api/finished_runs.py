@@ -5,7 +5,6 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
-from evalmeta.api.case_lines import case_lines
 from evalmeta.engine.statistics import collect, summarise
 from evalmeta.package.files import shown
 from evalmeta.report import render
@@ -84,8 +83,11 @@ def _detailed(finished: FinishedRun) -> Report:
     report = _report(finished)
     if report.run.cases:
         report = replace(report, statistics=finished.statistics)
-    file = finished.file
-    return report if file is None else replace(report, file=shown(file), lines=case_lines(file))
+    if finished.file is None:
+        return report
+    from evalmeta.api.case_lines import case_lines  # noqa: PLC0415 - lxml, which cases do not need
+
+    return replace(report, file=shown(finished.file), lines=case_lines(finished.file))
 
 
 def _report(finished: FinishedRun) -> Report:

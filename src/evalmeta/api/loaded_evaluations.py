@@ -6,7 +6,8 @@ from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
-from evalmeta.errors import ProjectError
+from evalmeta.engine.plan import select_cases
+from evalmeta.errors import ProjectError, UsageError
 from evalmeta.model.run import RunOptions
 from evalmeta.package.project import find_project, settings_of
 
@@ -55,6 +56,15 @@ class LoadedEvaluation(NamedTuple):
         has_settings = self.project is not None and self.project.declared is not None
         options = self.settings.run_options() if has_settings else RunOptions()
         return options if self.document is None else self.document.applied_to(options)
+
+    def count_results(self, options: RunOptions) -> int:
+        """Count the results of a complete run, which iterates over the cases."""
+        return sum(1 for _ in select_cases(self.evaluation, options)) * options.iterations
+
+    def nothing_to_run(self) -> UsageError:
+        """Return the error of a run without cases, which must not count as a success."""
+        name = self.evaluation.name
+        return UsageError(f"there is nothing to run: {name} has no cases, or the options select none of them")
 
 
 class Root(NamedTuple):

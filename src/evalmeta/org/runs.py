@@ -14,6 +14,7 @@ from evalmeta.formats.document import Reading
 from evalmeta.formats.recent import evaluation_once
 from evalmeta.model.evaluation import evaluation_of
 from evalmeta.model.login import ADMIN
+from evalmeta.model.option_bounds import invalid_option
 from evalmeta.model.registry import EVALUATION_DEFINITION, TESTING_DEFINITION, type_of_run
 from evalmeta.model.run import CaseResult, RunStatus, TestResult, Verdict
 from evalmeta.org.lease import is_free
@@ -148,27 +149,6 @@ def find_run_faults(org: Organization, runs: Sequence[PreparedRun]) -> list[RunF
     from evalmeta.org.readiness import find_faults  # noqa: PLC0415 - the engine, which other requests do not need
 
     return find_faults(org, [each.needs for each in runs])
-
-
-def invalid_option(options: RunOptions) -> str | None:
-    """Return what is wrong with the first option that is out of range, by its name in `runOptions`; else None."""
-    bounds: dict[str, tuple[float | None, float, float]] = {
-        "iterations": (options.iterations, 1, limits.MAX_ITERATIONS),
-        "minPassRate": (options.min_pass_rate, 0, 1),
-        "minDecided": (options.min_decided, 0, 1),
-        "concurrency": (options.concurrency, 1, limits.MAX_CONCURRENCY),
-        "caseTimeoutSeconds": (options.case_timeout, 0, limits.MAX_CASE_TIMEOUT_SECONDS),
-        "rateLimit": (options.rate_limit, 1e-6, limits.MAX_RATE),
-        "retries": (options.retries, 0, limits.MAX_RETRIES),
-        "maxErrors": (options.max_errors, 1, limits.MAX_INTEGER),
-        "seed": (options.seed, -limits.MAX_INTEGER, limits.MAX_INTEGER),
-        "shard": (options.shard and options.shard[0], 1, options.shard[1] if options.shard else 1),
-        "scoring.threshold": (options.scoring.threshold, 0, 5),
-    }
-    for name, (value, least, most) in bounds.items():
-        if value is not None and not least <= value <= most:
-            return f"{name} is {value}; {least} to {most:g} are allowed"
-    return None
 
 
 def extend_run(org: Organization, run: Run, *, iterations: int) -> None:

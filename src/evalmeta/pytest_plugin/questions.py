@@ -14,8 +14,8 @@ from evalmeta.store.paces import FolderPace
 if TYPE_CHECKING:
     from collections.abc import Coroutine, Mapping, Sequence
 
-    from evalmeta.api.loaded_evaluations import LoadedEvaluation
     from evalmeta.api.finished_runs import FinishedRun
+    from evalmeta.api.loaded_evaluations import LoadedEvaluation
     from evalmeta.model.run import CaseResult, RunOptions
 
     Answers = Sequence[CaseResult] | EvalmetaError

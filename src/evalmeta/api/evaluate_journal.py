@@ -1,0 +1,168 @@
+"""The journal of `evaluate`: a folder whose database keeps the results of runs."""
+
+from __future__ import annotations
+
+import time
+from contextlib import contextmanager
+from dataclasses import replace
+from hashlib import sha256
+from typing import TYPE_CHECKING
+
+import orjson
+
+from evalmeta import limits
+from evalmeta.errors import StoreError, StoreLocked, UsageError
+from evalmeta.model.run import RunStatus
+from evalmeta.org.lease import is_free, keep_lease, new_worker
+from evalmeta.store.database import open_database
+from evalmeta.store.judge_cache import Ratings
+from evalmeta.store.runs import RunJournal, Runs
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+    from pathlib import Path
+
+    from evalmeta.api.loaded_evaluations import LoadedEvaluation
+    from evalmeta.engine.interfaces import Journal
+    from evalmeta.model.run import CaseResult, Run, RunOptions
+    from evalmeta.store.database import Database
+
+
+@contextmanager
+def open_journal(folder: Path, loaded: Sequence[LoadedEvaluation]) -> Iterator[FolderJournal]:
+    """Open a journal for evaluations.
+
+    Raises:
+        UsageError: the folder cannot be their journal.
+        StoreError: the database cannot be used.
+    """
+    _check_journal(folder, loaded)
+    with open_database(folder) as database:
+        yield FolderJournal(database)
+
+
+class FolderJournal:
+    """A folder that keeps the results of runs, and the ratings of language models."""
+
+    def __init__(self, database: Database) -> None:
+        self._database = database
+        self.ratings = Ratings(database)
+
+    @contextmanager
+    def open_record(self, loaded: LoadedEvaluation, options: RunOptions, *, resume: bool) -> Iterator[StoredRecord]:
+        """Open the record of a run, which is locked until it is closed.
+
+        Raises:
+            UsageError: the run in the journal had other cases, or options that lead to other results.
+            StoreLocked: another process works on the run.
+            StoreError: the database cannot be used.
+        """
+        database = self._database
+        runs = Runs(database)
+        run = (_earlier_run(runs, loaded, options) if resume else None) or _new_run(runs, loaded, options)
+        if run.status.is_over:
+            yield StoredRecord(database, run, options)
+            return
+        worker, lease = new_worker(), runs.lease(run.id)
+        until = time.time() + limits.RUN_LEASE_SECONDS
+        if not (is_free(lease) and runs.claim(run.id, worker, taken_from=lease, until=until)):
+            raise StoreLocked(
+                f"another process works on run {run.id} in {database.path}: wait for it, or choose another folder"
+            )
+        with keep_lease(database.path.parent, run.id, worker):
+            try:
+                yield StoredRecord(database, run, options, worker=worker)
+            finally:
+                runs.release(run.id, worker)
+
+
+class StoredRecord:
+    """A run in a database; a worker owns it unless it is over."""
+
+    def __init__(self, database: Database, run: Run, options: RunOptions, *, worker: str = "") -> None:
+        self._runs = Runs(database)
+        self._id = run.id
+        self._options = options
+        self._worker = worker
+        self.is_over = run.status.is_over
+        self.journal: Journal = RunJournal(database, run.id, worker)
+
+    def earlier_results(self) -> Iterator[CaseResult]:
+        """Return the results of earlier calls."""
+        return self._runs.stream(self._id)
+
+    def complete(self) -> None:
+        """Mark the run as completed."""
+        self._runs.finish(self._id, self._worker, RunStatus.COMPLETED, error=None, now=time.time())
+
+    def run(self, *, total: int) -> Run:
+        """Return the run without its cases; `total` is the number of results that it should have."""
+        run = _found(self._runs, self._id)
+        return replace(run, total=max(run.total, total), options=self._options)
+
+
+def _check_journal(folder: Path, loaded: Sequence[LoadedEvaluation]) -> None:
+    names = [(each.kind, each.evaluation.name) for each in loaded]
+    if len(set(names)) < len(names):
+        raise UsageError("a journal identifies runs by their names, and two evaluations have the same name")
+    if any(each.state_dir and each.state_dir.resolve() == folder.resolve() for each in loaded):
+        raise UsageError(f"{folder} is the project's own state folder: choose another folder for the journal")
+
+
+def _new_run(runs: Runs, loaded: LoadedEvaluation, options: RunOptions) -> Run:
+    evaluation = loaded.evaluation
+    total = loaded.count_results(options)
+    if not total:
+        raise loaded.nothing_to_run()
+    run_id = runs.start(loaded.kind, evaluation, _content(loaded), options, total=total, now=time.time())
+    return _found(runs, run_id)
+
+
+def _found(runs: Runs, run_id: str) -> Run:
+    run = runs.get(run_id)
+    if run is None:
+        raise StoreError(f"another program has deleted run {run_id} from the journal")
+    return run
+
+
+def _earlier_run(runs: Runs, loaded: LoadedEvaluation, options: RunOptions) -> Run | None:
+    run = runs.latest(loaded.kind, loaded.evaluation.name)
+    if run is None:
+        return None
+    difference = [*_changes(runs.content(run.id), loaded), *_changed_options(run.options, options)]
+    if difference:
+        what = "\n".join([f"the journal has run {run.id} of another {run.definition}:", *difference])
+        raise UsageError(f"{what}\nChoose another folder, or add a new run to this one with resume=False.")
+    return run
+
+
+def _content(loaded: LoadedEvaluation) -> bytes:
+    """Return what identifies the cases: the definition, or a hash of cases that have none."""
+    if loaded.content is not None:
+        return loaded.content
+    digest = sha256()
+    for case in loaded.evaluation.cases:
+        digest.update(orjson.dumps(case))
+    return orjson.dumps({"cases": digest.hexdigest()})
+
+
+def _changes(before: bytes, loaded: LoadedEvaluation) -> list[str]:
+    after = _content(loaded)
+    if before == after:
+        return []
+    if loaded.content is None or before.startswith(b"{"):
+        return ["  the cases are different"]
+    from evalmeta.api.changes import compare_contents  # noqa: PLC0415 - it loads an HTTP client
+    from evalmeta.report.comparison import difference_lines  # noqa: PLC0415 - only for a journal with other cases
+
+    difference = compare_contents(("in the journal", before), ("now", after))
+    if difference is None or difference.is_form_only:
+        return []
+    return [line.text for line in difference_lines(difference)]
+
+
+def _changed_options(before: RunOptions, after: RunOptions) -> list[str]:
+    """Describe the changed options that lead to other results; those about speed do not."""
+    names = ("iterations", "cases", "shard", "scoring")
+    pairs = [(name, getattr(before, name), getattr(after, name)) for name in names]
+    return [f"  {name} was {old}, and is {new}" for name, old, new in pairs if old != new]
