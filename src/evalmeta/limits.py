@@ -202,4 +202,6 @@ JOURNAL_SECONDS: Final = 0.05
 TURN_SECONDS: Final = 0.02
 # The results of a run are sent in pages to clients that support them; a page has at least one case.
 MAX_PAGE_CASES: Final = 1_000
-MAX_PAGE_BYTES: Final = 8_000_000
+MAX_PAGE_BYTES: Final = 2_000_000
+# Stored results of a run that are larger are read from the database whenever they are used.
+MAX_CASE_BYTES_IN_MEMORY: Final = 64_000

@@ -15,6 +15,7 @@ from evalmeta.model.registry import type_of_run
 from evalmeta.store.database import open_database
 from evalmeta.store.history import RemoteRuns, baseline_name, complete_runs, read_baseline, write_baseline
 from evalmeta.store.runs import Runs
+from evalmeta.store.stored_cases import open_cases
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Mapping
@@ -294,7 +295,7 @@ def _find(project: Project, run_id: str, *, org_url: str | None = None) -> Run:
     with open_database(project.state_dir) as database:
         runs, run = Runs(database), None
         if not org_url and (own := runs.get(run_id)):
-            run = replace(own, cases=runs.cases(run_id))
+            run = replace(own, cases=open_cases(database, own.id))
         elif found := RemoteRuns(database).find(run_id, org_url=org_url):
             run = found[0].run
     if run is None:

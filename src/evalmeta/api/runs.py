@@ -32,10 +32,12 @@ from evalmeta.errors import (
 )
 from evalmeta.model.registry import TYPES, metadata_type, types_at
 from evalmeta.model.run import Run, RunOptions, RunStatus, join
+from evalmeta.org.path_filter import PathFilter
 from evalmeta.protocol.run_faults import RunFault, joined_error
 from evalmeta.store.database import open_database
 from evalmeta.store.history import RemoteRun, list_runs, open_remote_runs
 from evalmeta.store.runs import Runs
+from evalmeta.store.stored_cases import open_cases
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -208,7 +210,7 @@ class RunOrg(NamedTuple):
             OrgError: the org cannot be reached.
         """
         if started.remote is None:
-            return FinishedRun.of(await client.fetch_run(self.connection, started.id))
+            return FinishedRun.of(await self._own_run(started.id))
         parts = [await client.fetch_run(self.connection, job_id) for job_id in started.remote.jobs]
         return FinishedRun.of(self._save(self._with(started.remote, parts)).run)
 
@@ -235,9 +237,8 @@ class RunOrg(NamedTuple):
         """
         connection, remote, name = self.connection, started.remote, started.definition
         if remote is None:
-            return await finish_run(
-                connection, started.id, definition=name, options=options, wait=wait, on_progress=on_progress
-            )
+            await client.poll_run(connection, started.id, wait=wait, on_progress=on_progress)
+            return FinishedRun.of(await self._own_run(started.id, name), options)
         deadline = None if wait is None else time.monotonic() + wait
         # Orgs of evalmeta repeat the cases in one run of their own.
         iterations = 1 if connection.is_ours else remote.run.options.iterations
@@ -325,7 +326,7 @@ class RunOrg(NamedTuple):
             OrgError: the org cannot be reached or refuses a call.
         """
         self._refuse_salesforce()
-        first = await client.fetch_run(self.connection, location.run_id)
+        first = await client.fetch_header(self.connection, location.run_id)
         run_id = await client.rescore_run(self.connection, first.id, change(first.options), as_deployed=as_deployed)
         return await self._restarted(replace(location, run_id=run_id, remote=None))
 
@@ -336,6 +337,13 @@ class RunOrg(NamedTuple):
         seen = (await self.fetch(started)).run
         remote = replace(started.remote, run=seen) if started.remote else None
         return StartedRun(started.id, seen.definition, remote, seen.options.iterations)
+
+    async def _own_run(self, run_id: str, definition: str = "") -> Run:
+        """Return a run of the project's own org, whose results are in the project's database."""
+        run = await client.fetch_header(self.connection, run_id, definition=definition)
+        paths = PathFilter(self.project.root, self.project.state_dir)
+        with open_database(self.project.state_dir) as database:
+            return replace(run, cases=open_cases(database, run.id, change=paths.case))
 
     def _refuse_salesforce(self) -> None:
         if not self.connection.is_ours:

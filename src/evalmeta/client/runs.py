@@ -45,6 +45,7 @@ if TYPE_CHECKING:
 
 
 _FIRST_PAGE: Final = "0-0"
+_AFTER_ALL: Final = "999999999-999999999"
 _OVER: Final = frozenset(status.value for status in RunStatus if status.is_over)
 _ENDED_EARLY: Final = frozenset({RunStatus.ERROR, RunStatus.TERMINATED})
 
@@ -210,6 +211,12 @@ async def fetch_results(connection: Connection, run_id: str, *, definition: str 
         if after == before:
             break
     raise MessageUnreadable(f"the results of run {run_id} never end")
+
+
+async def fetch_header(connection: Connection, run_id: str, *, definition: str = "") -> Run:
+    """Return a run in an org of evalmeta without its cases; raise like `fetch_results`."""
+    path = f"{_path(run_id)}/results?after={_AFTER_ALL}"
+    return _read_results(await connection.retry(lambda: connection.get(path)), run_id, definition)
 
 
 async def cancel_run(connection: Connection, run_id: str) -> None:

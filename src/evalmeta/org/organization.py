@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import os
 import secrets
-import sys
 import time
 from asyncio import to_thread
 from contextlib import closing
@@ -13,6 +11,7 @@ from typing import TYPE_CHECKING, Final, TypeVar
 
 from evalmeta.model.login import ADMIN
 from evalmeta.model.registry import NEWEST_API_VERSION, OLDEST_API_VERSION, parse_api_version
+from evalmeta.org.path_filter import PathFilter
 from evalmeta.package.project import SETTINGS_FILE
 from evalmeta.store.components import Components
 from evalmeta.store.database import open_database, with_checksum
@@ -98,12 +97,12 @@ class Organization:
 
     def without_paths(self, text: str) -> str:
         """Return a text with the project's files relative to its root, and without the folders of other files."""
-        folders = {str(self.root), str(self.database.path.parent), *sys.path}
-        if self.database.path.is_relative_to(self.root):
-            folders.remove(str(self.database.path.parent))
-        for folder in sorted((each for each in folders if each.strip(os.sep)), key=len, reverse=True):
-            text = text.replace(folder.rstrip(os.sep) + os.sep, "")
-        return text.replace(str(self.root), "the project's folder")
+        return self.paths.text(text)
+
+    @property
+    def paths(self) -> PathFilter:
+        """Return what removes folders from several texts."""
+        return PathFilter(self.root, self.database.path.parent)
 
     def user_of(self, token: str) -> User | None:
         """Return the user of a token, compared in constant time; None if the token is unknown or has expired."""

@@ -57,6 +57,11 @@ class Database:
         with _store_errors(self.path):
             return self._connection.execute(sql, values).fetchall()
 
+    def rows(self, sql: str, values: Sequence[Value] = ()) -> Iterator[Row]:
+        """Yield the rows of a query one by one, as they were when the first was read."""
+        with _store_errors(self.path):
+            yield from self._connection.execute(sql, values)
+
     def execute(self, sql: str, values: Sequence[Value] = ()) -> int:
         """Execute a statement, and return the number of changed rows."""
         with _store_errors(self.path):

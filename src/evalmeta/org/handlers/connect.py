@@ -197,7 +197,7 @@ async def get_status(call: _Call) -> Response:
             "status": studio_status(run.status) if call.is_studio else run.status.value,
             "startTime": to_timestamp(run.started),
             "endTime": None if run.ended is None else to_timestamp(run.ended),
-            "errorMessage": _without_paths(org, run.error),
+            "errorMessage": org.paths.optional(run.error),
             "testCasesCompleted": done,
             "testCasesNotPassed": not_passed,
             "testCasesTotal": run.total,
@@ -234,18 +234,5 @@ def _result_page(org: Organization, run: Run, *, after: tuple[int, int], is_stud
 
 
 def _with_cases(org: Organization, run: Run, cases: Iterable[CaseResult]) -> Run:
-    return replace(run, error=_without_paths(org, run.error), cases=tuple(_cleaned_case(org, case) for case in cases))
-
-
-def _cleaned_case(org: Organization, case: CaseResult) -> CaseResult:
-    results = tuple(
-        each._replace(error=_without_paths(org, each.error), explanation=org.without_paths(each.explanation))
-        if each.error
-        else each
-        for each in case.results
-    )
-    return replace(case, error=_without_paths(org, case.error), results=results)
-
-
-def _without_paths(org: Organization, error: str | None) -> str | None:
-    return None if error is None else org.without_paths(error)
+    paths = org.paths
+    return replace(run, error=paths.optional(run.error), cases=tuple(map(paths.case, cases)))
