@@ -23,7 +23,7 @@ test: lint  ## lint, types, imports and the default tests: at most 4 minutes on 
 
 # The parts, in order: all tests with coverage; the property tests with all their examples; the three validators on
 # 10,000 documents of each type; damaged inputs for all that reads untrusted input.
-thorough: $(VENV)/ready $(NODE_MATERIAL)  ## what `make test` leaves out, and coverage: at most 30 minutes on 2 cores
+thorough: $(VENV)/ready $(VENV)/peers/ready $(NODE_MATERIAL)  ## what `make test` leaves out, and coverage: at most 30 minutes on 2 cores
 	$(PYTEST) -m "(slow or not slow) $(NOT_NPM)" --cov --cov-report=term
 	EVALMETA_EXAMPLES=500 $(PYTEST) -m "hypothesis $(NOT_NPM)"
 	EVALMETA_EXAMPLES=10000 $(PYTEST) -m hypothesis tests/validation/test_agreement.py -k same_verdict
@@ -35,8 +35,10 @@ lint: $(VENV)/ready
 	$(BIN)/mypy
 	$(BIN)/lint-imports
 
-bench: $(VENV)/ready $(VENV)/peers/ready  ## performance ratios, each measured in one run
-	PYTHONPATH=tests $(BIN)/python benchmarks/run.py
+# ROWS selects rows by words of their names, or sections: public, engine, other.
+# `make bench ROWS=--list` prints the names; `make bench ROWS=--update-docs` writes docs/performance.md.
+bench: $(VENV)/ready $(VENV)/peers/ready  ## performance ratios, each measured in one run, with their goals
+	PYTHONPATH=tests $(BIN)/python benchmarks/run.py $(ROWS)
 
 fuzz: $(VENV)/ready  ## INPUTS damaged inputs for all that reads untrusted input; exits with 1 on an undocumented error
 	PYTHONPATH=tests $(BIN)/python -m fuzz.run $(INPUTS)

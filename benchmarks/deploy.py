@@ -1,4 +1,4 @@
-"""Deploying to the embedded org, which checks and saves, against the sf CLI sending to an org that looks at nothing."""
+"""Deploying to the embedded org, which checks and saves, against the sf CLI and an org that checks nothing."""
 
 from __future__ import annotations
 
@@ -13,8 +13,9 @@ from typing import TYPE_CHECKING
 from clients_elsewhere.node import CLIENTS, Sf
 from clients_elsewhere.orgs import Org
 from definitions import make_definition
-from startup import EVALMETA
-from timing import Pair, compare
+from projects import EVALMETA
+from rows import Goal, Result, Row, seconds
+from timing import compare, of_work
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -27,19 +28,11 @@ PROJECT = (
 
 
 def is_possible() -> bool:
-    """Tells whether the sf CLI is installed; `make test` does it where npm is."""
+    """Return whether the sf CLI is installed; `make thorough` does it if npm is there."""
     return (CLIENTS / "ready").exists()
 
 
-def measure_many() -> tuple[str, Pair]:
-    return _measure(5_000, rounds=3)
-
-
-def measure_one() -> tuple[str, Pair]:
-    return _measure(1, rounds=5)
-
-
-def _measure(count: int, *, rounds: int) -> tuple[str, Pair]:
+def measure(*, rounds: int, count: int) -> Result:
     with tempfile.TemporaryDirectory() as folder:
         root = Path(folder) / "project"
         (root / FOLDER).mkdir(parents=True)
@@ -49,9 +42,10 @@ def _measure(count: int, *, rounds: int) -> tuple[str, Pair]:
             path.write_bytes(make_definition(number))
         with _instant_org(Path(folder) / "org") as org:
             sf = Sf(Path(folder), org)
-            pair = compare(lambda: _ours(root), lambda: _theirs(sf, root), rounds=rounds)
-    what = "1 component" if count == 1 else f"{count:,} components"
-    return f"deploy {what}, checked and saved / sf project deploy start --dry-run, looked at by nobody", pair
+            pair = compare(
+                lambda: of_work(lambda: _ours(root)), lambda: of_work(lambda: _theirs(sf, root)), rounds=rounds
+            )
+    return seconds(pair)._replace(note="")
 
 
 def _ours(root: Path) -> None:
@@ -60,7 +54,7 @@ def _ours(root: Path) -> None:
 
 
 def _theirs(sf: Sf, root: Path) -> None:
-    # As people have it: tests keep what Node compiled from one run to the next.
+    # Without the cache of compiled code that the tests keep, which users do not have.
     env = {"SF_ORG_INSTANCE_URL": sf.org.url, "NODE_DISABLE_COMPILE_CACHE": "1"}
     arguments = ("project", "deploy", "start", "--dry-run", "--source-dir", "force-app", "--target-org", sf.org.token)
     outcome = sf(*arguments, cwd=root, env=env)
@@ -78,3 +72,28 @@ def _instant_org(folder: Path) -> Iterator[Org]:
             yield Org(url, token, folder)
         finally:
             server.terminate()
+
+
+THEIRS = "`sf project deploy start --dry-run` to an org that checks nothing"
+ROWS = (
+    Row(
+        "deploy-one",
+        "`evalmeta deploy` of {count} component, checked and saved",
+        THEIRS,
+        measure,
+        {"count": 1, "rounds": 5},
+        {"rounds": 1},
+        Goal("at most", 1),
+        is_possible=is_possible,
+    ),
+    Row(
+        "deploy-many",
+        "the same with {count:,} components",
+        THEIRS,
+        measure,
+        {"count": 5_000, "rounds": 3},
+        {"count": 2, "rounds": 1},
+        Goal("at most", 1),
+        is_possible=is_possible,
+    ),
+)

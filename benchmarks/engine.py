@@ -1,56 +1,68 @@
-"""Running cases, every result on disk: beside the fastest peer, against an agent that takes its time, and in memory."""
+"""The engine alone, through its own classes: beside the fastest peer, an agent that takes its time, and in memory."""
 
 from __future__ import annotations
 
-import statistics
-import subprocess
 import sys
 from pathlib import Path
 
-from timing import Pair
+from evaluations import CHECKS, SAME, SLOW, SLOW_TINY, is_possible, theirs
+from rows import Goal, Result, Row
+from timing import Usage, compare, medians, of_process, of_report
 
-HERE = Path(__file__).parent
-PEER = Path(sys.prefix) / "peers" / "bin" / "python"
-CASES = 5_000
-ROUNDS = 5
-SLOW_CASES, SLOW_SECONDS, CONCURRENCY = 1_000, 0.1, 100
+SCRIPT = str(Path(__file__).with_name("engine_run.py"))
 
 
-def is_possible() -> bool:
-    """Tells whether the peer is installed; `make bench` does it."""
-    return PEER.exists()
+def ours(count: int, seconds: float = 0, concurrency: int = 10) -> Usage:
+    return of_report(sys.executable, SCRIPT, str(count), str(seconds), str(concurrency))
 
 
-def measure_peer() -> tuple[str, Pair]:
-    times = [(_ours(CASES)[0], _theirs(CASES)) for _ in range(ROUNDS)]
-    ours, theirs = (statistics.median(each) for each in zip(*times, strict=True))
-    pair = Pair(ours, theirs, statistics.median(mine / other for mine, other in times))
-    what = f"run {CASES:,} cases, 3 checks each, on disk ({CASES / ours:,.0f} cases/s, {1 / pair.ratio:.1f} times)"
-    return f"{what} / pydantic-evals, which keeps nothing ({CASES / theirs:,.0f} cases/s)", pair
+def measure_peer(*, rounds: int, cases: int) -> Result:
+    pair = compare(lambda: ours(cases), lambda: theirs(cases=cases), rounds=rounds)
+    mine, other = cases / pair.ours.wall, cases / pair.other.wall
+    note = f"CPU time {1 / pair.ratio.cpu:.1f}x"
+    return Result(f"{mine:,.0f} cases/s", f"{other:,.0f} cases/s", 1 / pair.ratio.wall, note)
 
 
-def measure_slow() -> tuple[str, Pair]:
-    ideal = SLOW_CASES * SLOW_SECONDS / CONCURRENCY
-    ours = statistics.median(_ours(SLOW_CASES, SLOW_SECONDS)[0] for _ in range(ROUNDS))
-    what = f"run {SLOW_CASES:,} cases, {CONCURRENCY} at a time, agent takes {SLOW_SECONDS:g} s / nothing but the agent"
-    return what, Pair(ours, ideal, ours / ideal)
+def measure_slow(*, rounds: int, cases: int, seconds: float, concurrency: int) -> Result:
+    ideal = cases * seconds / concurrency
+    taken = medians([ours(cases, seconds, concurrency) for _ in range(rounds)]).wall
+    return Result(f"{taken:.3f} s", f"{ideal:.3f} s", taken / ideal)
 
 
-def measure_memory() -> tuple[str, Pair]:
-    """The seconds are megabytes here: at their peak."""
-    few, many = (_ours(count)[1] for count in (1_000, 100_000))
-    return f"MB: run 100,000 cases (+{many - few:.0f} MB) / 1,000 cases", Pair(many, few, many / few)
+def measure_memory(*, few: int, many: int) -> Result:
+    small, large = (of_process(sys.executable, SCRIPT, str(count), "0", "10").megabytes for count in (few, many))
+    return Result(f"{large:.0f} MB", f"{small:.0f} MB", large - small)
 
 
-def _ours(count: int, seconds: float = 0) -> tuple[float, float]:
-    taken, megabytes = _printed(sys.executable, "engine_run.py", str(count), str(seconds))
-    return taken, megabytes
-
-
-def _theirs(count: int) -> float:
-    return _printed(str(PEER), "peers/pydantic_evals_run.py", str(count))[0]
-
-
-def _printed(python: str, script: str, *arguments: str) -> list[float]:
-    done = subprocess.run([python, HERE / script, *arguments], check=True, capture_output=True, text=True)
-    return [float(each) for each in done.stdout.split()]
+ROWS = (
+    Row(
+        "engine-peer",
+        f"engine alone: {{cases:,}} cases, {CHECKS}, every result on disk",
+        SAME,
+        measure_peer,
+        {"cases": 5_000, "rounds": 5},
+        {"cases": 50, "rounds": 1},
+        Goal("at least", 5),
+        is_possible=is_possible,
+    ),
+    Row(
+        "engine-slow",
+        "engine alone: {cases:,} cases, agent takes {seconds} s, concurrency {concurrency}",
+        "the agent alone",
+        measure_slow,
+        SLOW,
+        SLOW_TINY,
+        Goal("at most", 1.05),
+    ),
+    Row(
+        "engine-memory",
+        "engine alone: peak memory of {many:,} cases",
+        "of {few:,} cases",
+        measure_memory,
+        {"few": 1_000, "many": 100_000},
+        {"few": 10, "many": 50},
+        Goal("at most", 64, " MB"),
+        unit=" MB",
+        clock="-",
+    ),
+)

@@ -9,30 +9,47 @@ from pathlib import Path
 from rouge_score.rouge_scorer import RougeScorer
 
 from evalmeta.engine.scorers.overlap import overlap
-from timing import Pair, compare
+from rows import Goal, Result, Row, seconds
+from timing import compare, of_work
 
-PAIRS = 2_000
 WORDS = (3, 40)
 DOCS = Path(__file__).parents[1] / "docs"
 
 
-def measure() -> tuple[str, Pair]:
-    pairs = _pairs()
+def measure(*, rounds: int, pairs: int) -> Result:
+    texts = _pairs(pairs)
     theirs = RougeScorer(["rouge1"], use_stemmer=True).score
-    assert all(abs(overlap(*pair).score - theirs(*pair)["rouge1"].fmeasure) < 1e-9 for pair in pairs[:100]), (
+    assert all(abs(overlap(*pair).score - theirs(*pair)["rouge1"].fmeasure) < 1e-9 for pair in texts[:100]), (
         "the scores differ"
     )
-    pair = compare(lambda: list(starmap(overlap, pairs)), lambda: list(starmap(theirs, pairs)))
-    what = f"ROUGE-1 of {PAIRS:,} pairs ({PAIRS / pair.ours:,.0f} pairs/s, {1 / pair.ratio:.1f} times)"
-    return f"{what} / rouge-score ({PAIRS / pair.floor:,.0f} pairs/s)", pair
+    return seconds(
+        compare(
+            lambda: of_work(lambda: list(starmap(overlap, texts))),
+            lambda: of_work(lambda: list(starmap(theirs, texts))),
+            rounds=rounds,
+        )
+    )
 
 
-def _pairs() -> list[tuple[str, str]]:
-    """Draws texts from the words of the documentation, which are as long as English ones are."""
+def _pairs(count: int) -> list[tuple[str, str]]:
+    """Make texts of the words of the documentation, which are as long as those of other English texts."""
     draw = random.Random(2004)  # noqa: S311 - the same texts every time
     words = " ".join(path.read_text() for path in sorted(DOCS.glob("*.md"))).split()
-    return [(_text(draw, words), _text(draw, words)) for _ in range(PAIRS)]
+    return [(_text(draw, words), _text(draw, words)) for _ in range(count)]
 
 
 def _text(draw: random.Random, words: list[str]) -> str:
     return " ".join(draw.choices(words, k=draw.randint(*WORDS)))
+
+
+ROWS = (
+    Row(
+        "rouge",
+        "ROUGE-1 of {pairs:,} pairs of texts",
+        "rouge-score, which returns the same numbers",
+        measure,
+        {"pairs": 2_000, "rounds": 5},
+        {"pairs": 10, "rounds": 1},
+        Goal("at most", 1),
+    ),
+)

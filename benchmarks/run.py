@@ -1,43 +1,86 @@
-"""Prints every ratio, each measured in one run."""
+"""Measure and print the tables of docs/performance.md.
+
+    python run.py [--tiny | --list] [--update-docs] [WORD ...]
+
+Without words, all rows are measured; otherwise those whose names contain a word, or of the sections `public`, `engine`
+and `other`. `--list` prints the names of the rows. `--update-docs` writes the tables into docs/performance.md. `--tiny`
+measures next to nothing: it shows that each row still works.
+"""
 
 from __future__ import annotations
 
-import platform
+import re
 import sys
+from pathlib import Path
+from typing import TYPE_CHECKING
 
 import deploy
 import engine
+import evaluations
 import package
+import programs
+import report_memory
 import rouge
 import startup
+import suites
 import validate
 import worst
+from evaluations import peer_version
+from machine import Load, describe, others_since
+from rows import Row, Section, heading
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+SECTIONS = (
+    Section("public", "What users run", (*suites.ROWS, *evaluations.ROWS, *programs.ROWS, *report_memory.ROWS)),
+    Section("engine", "The engine alone", engine.ROWS),
+    Section(
+        "other",
+        "Starting, validating, packaging, deploying",
+        (*startup.ROWS, *validate.ROWS, *worst.ROWS, *package.ROWS, *rouge.ROWS, *deploy.ROWS),
+    ),
+)
+PAGE = Path(__file__).parents[1] / "docs" / "performance.md"
+PART = re.compile(r"(<!-- make bench -->\n).*?(<!-- end -->)", re.DOTALL)
 
 
-def main() -> None:
-    print(f"Python {platform.python_version()}, {platform.system()} {platform.machine()}")
-    print(f"{'ratio':>7}  {'seconds':>8}  {'floor':>8}  what / floor")
-    measures = (
-        startup.measure_version,
-        startup.measure_validate,
-        startup.measure_validate_dx,
-        startup.measure_validate_plain,
-        validate.measure_one_core,
-        validate.measure_all_cores,
-        worst.measure_definitions,
-        worst.measure_manifests,
-        package.measure,
-        *((engine.measure_peer,) if engine.is_possible() else ()),
-        engine.measure_slow,
-        engine.measure_memory,
-        rouge.measure,
-        *((deploy.measure_one, deploy.measure_many) if deploy.is_possible() else ()),
-    )
-    for measure in measures:
-        name, pair = measure()
-        print(f"{pair.ratio:7.2f}  {pair.ours:8.3f}  {pair.floor:8.3f}  {name}")
-        sys.stdout.flush()
+OPTIONS = {"--tiny", "--list", "--update-docs"}
+
+
+def main(arguments: list[str]) -> int:
+    options = OPTIONS & set(arguments)
+    words = [each for each in arguments if each not in options]
+    chosen = [(section.title, section.select(words)) for section in SECTIONS]
+    if not any(rows for _, rows in chosen):
+        print(
+            f"no row's name contains {' or '.join(words)}; `make bench ROWS=--list` prints the names", file=sys.stderr
+        )
+        return 2
+    if "--list" in options:
+        print(*(row.name for _, rows in chosen for row in rows), sep="\n")
+        return 0
+    lines = []
+    for line in measure(chosen, tiny="--tiny" in options):
+        print(line, flush=True)
+        lines.append(line)
+    if "--update-docs" in options:
+        page = PART.sub(lambda part: "\n".join((part[1], *lines, part[2])), PAGE.read_text(encoding="utf-8"))
+        PAGE.write_text(page, encoding="utf-8")
+    return 0
+
+
+def measure(chosen: list[tuple[str, list[Row]]], *, tiny: bool) -> Iterator[str]:
+    """Return the lines of the tables, each when it was measured."""
+    before = Load.now()
+    for title, rows in chosen:
+        if rows:
+            yield from (f"### {title}", "", heading())
+            yield from (row.run(tiny=tiny) for row in rows)
+            yield ""
+    report_memory.close()
+    yield f"Measured on {describe()}; {peer_version()}. {others_since(before)}"
 
 
 if __name__ == "__main__":
-    main()
+    sys.exit(main(sys.argv[1:]))

@@ -1,49 +1,69 @@
-"""Starting the program against starting Python with the libraries it cannot do without."""
+"""Starting the program against starting Python with the libraries that it needs."""
 
 from __future__ import annotations
 
-import subprocess
 import sys
 import tempfile
 from pathlib import Path
 
 from definitions import make_definition
-from timing import Pair, compare
+from projects import EVALMETA
+from rows import Goal, Result, Row, seconds
+from timing import compare, of_process
 
-EVALMETA = str(Path(sys.executable).parent / "evalmeta")
-
-
-def measure_version() -> tuple[str, Pair]:
-    pair = compare(lambda: _run(EVALMETA, "--version"), lambda: _run(sys.executable, "-c", "import click"), rounds=9)
-    return "evalmeta --version / import click", pair
-
-
-def measure_validate() -> tuple[str, Pair]:
-    return _measure_validate("ONE_FILE", "Order_Desk_1.aiEvaluationDefinition")
+DX = "force-app/main/default/aiEvaluationDefinitions/Order_Desk_1.aiEvaluationDefinition-meta.xml"
+DX_PROJECT = '{"packageDirectories": [{"path": "force-app", "default": true}], "sourceApiVersion": "66.0"}'
+PLAIN = "aiEvaluationDefinitions/Order_Desk_1.aiEvaluationDefinition"
 
 
-def measure_validate_dx() -> tuple[str, Pair]:
-    path = "force-app/main/default/aiEvaluationDefinitions/Order_Desk_1.aiEvaluationDefinition-meta.xml"
-    project = '{"packageDirectories": [{"path": "force-app", "default": true}], "sourceApiVersion": "66.0"}'
-    return _measure_validate("ONE_FILE of a DX project", path, {"sfdx-project.json": project})
+def measure_version(*, rounds: int) -> Result:
+    floor = (sys.executable, "-c", "import click")
+    return seconds(compare(lambda: of_process(EVALMETA, "--version"), lambda: of_process(*floor), rounds=rounds))
 
 
-def measure_validate_plain() -> tuple[str, Pair]:
-    path = "aiEvaluationDefinitions/Order_Desk_1.aiEvaluationDefinition"
-    return _measure_validate("ONE_FILE of a plain project", path)
-
-
-def _measure_validate(what: str, name: str, others: dict[str, str] | None = None) -> tuple[str, Pair]:
+def measure_validate(*, rounds: int, name: str, project: str = "") -> Result:
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / name
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_bytes(make_definition(1))
-        for other, text in (others or {}).items():
-            (Path(folder) / other).write_text(text)
+        if project:
+            (Path(folder) / "sfdx-project.json").write_text(project)
         floor = (sys.executable, "-c", "import click, lxml.etree")
-        pair = compare(lambda: _run(EVALMETA, "validate", str(path)), lambda: _run(*floor), rounds=15)
-    return f"evalmeta validate {what} / import click, lxml.etree", pair
+        return seconds(
+            compare(lambda: of_process(EVALMETA, "validate", str(path)), lambda: of_process(*floor), rounds=rounds)
+        )
 
 
-def _run(*words: str) -> None:
-    subprocess.run(words, check=True, stdout=subprocess.DEVNULL)
+LXML = "Python importing click and lxml"
+ONCE = {"rounds": 1}
+TWICE = Goal("at most", 2)
+ROWS = (
+    Row("start-version", "`evalmeta --version`", "Python importing click", measure_version, {"rounds": 9}, ONCE, TWICE),
+    Row(
+        "start-validate",
+        "`evalmeta validate ONE_FILE`",
+        LXML,
+        measure_validate,
+        {"rounds": 15, "name": "Order_Desk_1.aiEvaluationDefinition"},
+        ONCE,
+        TWICE,
+    ),
+    Row(
+        "start-validate-dx",
+        "the same in a DX project",
+        LXML,
+        measure_validate,
+        {"rounds": 15, "name": DX, "project": DX_PROJECT},
+        ONCE,
+        TWICE,
+    ),
+    Row(
+        "start-validate-plain",
+        "the same in a plain project",
+        LXML,
+        measure_validate,
+        {"rounds": 15, "name": PLAIN},
+        ONCE,
+        TWICE,
+    ),
+)
