@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import io
 import json
 import signal
 import subprocess
@@ -12,9 +11,6 @@ from typing import TYPE_CHECKING
 
 import pytest
 from lxml import etree
-from rich.console import Console
-
-from evalmeta.report.progress import Progress
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -181,19 +177,3 @@ def test_one_choice_of_runs_is_needed(evalmeta: Program, suite: Path) -> None:
     for words in ((), ("--unfinished", "-r"), ("--job-id", "4KB000000000001GAA", "--unfinished")):
         done = evalmeta("test", "resume", *words)
         assert (done.code, "Give one of --job-id, --use-most-recent and --unfinished." in done.err) == (2, True)
-
-
-@pytest.mark.parametrize("is_terminal", [True, False])
-def test_the_progress_of_a_suite_counts_all_of_its_runs(monkeypatch: pytest.MonkeyPatch, *, is_terminal: bool) -> None:
-    console = Console(file=io.StringIO(), force_terminal=is_terminal, width=200, color_system=None, _environ={})
-    monkeypatch.setattr("evalmeta.report.progress._LINE_SECONDS", 0)
-    with Progress(console, enabled=True, runs=2) as progress:
-        for run_id in ("4KB000000000001GAA", "4KB000000000002GAA"):
-            progress.start(run_id, 3, "Orders")
-            progress.update(run_id, 3, 1)
-            progress.finish(run_id, failed=1)
-    assert isinstance(console.file, io.StringIO)
-    printed = console.file.getvalue()
-    assert "1 of 2 runs, 3 cases, 1 not passed, " in printed
-    assert "2 of 2 runs, 6 cases, 2 not passed, " in printed
-    assert "about " in printed

@@ -249,7 +249,7 @@ def test_a_worker_that_lost_its_run_can_no_longer_append(slow: Project) -> None:
     async def take_over() -> None:
         with opened_of(slow) as one, opened_of(slow) as other:
             first = asyncio.create_task(work(one, run_id))
-            while one.runs.count(run_id)[0] < 2:
+            while one.runs.count(run_id).total() < 2:
                 await asyncio.sleep(0.005)
             other.database.execute("UPDATE run SET worker = 'elsewhere:1:1:ab', lease_until = 0")
             await asyncio.gather(first, work(other, run_id))

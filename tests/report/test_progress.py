@@ -1,7 +1,9 @@
 from __future__ import annotations
 
 import io
+import re
 from contextlib import suppress
+from types import SimpleNamespace
 
 import pytest
 from rich.console import Console
@@ -94,6 +96,66 @@ def test_the_bars_go_away_when_the_run_is_interrupted(terminal: Console) -> None
         progress.start(RUN, 3, "Orders")
         raise KeyboardInterrupt
     assert "\x1b[?25h" in _printed(terminal)
+
+
+SECOND = "4KB000000000002GAA"
+
+
+@pytest.fixture
+def clock(monkeypatch: pytest.MonkeyPatch) -> list[float]:
+    """The seconds that have passed, which only the test changes."""
+    now = [1000.0]
+    monkeypatch.setattr("evalmeta.report.progress.time", SimpleNamespace(monotonic=lambda: now[0]))
+    return now
+
+
+def test_a_log_shows_every_30_seconds_that_a_run_is_alive_though_nothing_finishes(
+    pipe: Console, clock: list[float]
+) -> None:
+    with Progress(pipe, enabled=True) as progress:
+        progress.start(RUN, 20, "Orders")
+        for _ in range(65):
+            clock[0] += 1
+            progress.update(RUN, 5, 2, errors=1, undecided=1)
+    _, *lines = _printed(pipe).splitlines()
+    counts = "5 of 20 cases, 2 passed, 1 failed, 1 undecided, 1 error"
+    assert lines == [
+        f"Orders (run {RUN}): {counts}, 10.0/min, about 2 min left",
+        f"Orders (run {RUN}): {counts}, 5.0/min, about 3 min left",
+    ]
+
+
+def test_the_first_line_of_a_suite_counts_all_of_its_runs(pipe: Console, clock: list[float]) -> None:
+    with Progress(pipe, enabled=True, runs=4) as progress:
+        for run_id in (RUN, SECOND):
+            progress.start(run_id, 3, "Orders")
+            progress.update(run_id, 3, 1)
+            progress.finish(run_id, failed=1, undecided=0)
+            clock[0] += 15
+        progress.start("4KB000000000003GAA", 3, "Orders")
+        progress.update("4KB000000000003GAA", 0)
+    assert _printed(pipe).splitlines()[-1] == "2 of 4 runs, 6 cases, 4 passed, 2 failed, 12.0/min, about 30 s left"
+
+
+@pytest.mark.parametrize(
+    ("width", "line"),
+    [
+        (120, "1 of 2 runs, 4 of 6 cases, 1 passed, 1 failed, 1 undecided, 1 error, 24.0/min, about 5 s left"),
+        (80, "4 of 6 cases, 1 passed, 1 failed, 1 undecided, 1 error, about 5 s left"),
+        (60, "4 of 6 cases, 1 passed, 1 failed, 1 undecided, 1 error"),
+        (40, "4 of 6 cases, 1 passed, 1 failed"),
+    ],
+)
+def test_the_first_line_of_a_suite_fits_the_terminal(clock: list[float], width: int, line: str) -> None:
+    console = Console(file=io.StringIO(), force_terminal=True, width=width, color_system=None, _environ={})
+    with Progress(console, enabled=True, runs=2) as progress:
+        for run_id in (RUN, SECOND):
+            progress.start(run_id, 3, "Orders")
+        progress.update(RUN, 3, 2, errors=1)
+        progress.finish(RUN)
+        progress.update(SECOND, 1, undecided=1)
+        clock[0] += 10
+    assert f"{line}\n" in re.sub(r" *\r?\n", "\n", _printed(console))
 
 
 def _show(console: Console, *, enabled: bool = True, label: str = "Orders") -> None:

@@ -459,10 +459,19 @@ def _check_request(test: AgentTest, options: RunOptions) -> JsonObject:
 def _shifted(on_progress: Callable[[Progress], None], parts: list[Run], iterations: int) -> Callable[[Progress], None]:
     """Return what reports the progress of one iteration as that of all; `parts` are the finished ones."""
     before = [FinishedRun.of(each).summary for each in parts]
-    done, not_passed = sum(each.total for each in before), sum(each.failed + each.errors for each in before)
+    done, failed = sum(each.total for each in before), sum(each.failed for each in before)
+    errors, undecided = sum(each.errors for each in before), sum(each.undecided for each in before)
 
     def show(now: Progress) -> None:
-        counts = (done + now.done, not_passed + now.not_passed, now.total * iterations)
-        on_progress(client.Progress(now.status, *counts, now.error))
+        on_progress(
+            replace(
+                now,
+                done=done + now.done,
+                not_passed=failed + errors + now.not_passed,
+                total=now.total * iterations,
+                errors=errors + now.errors,
+                undecided=undecided + now.undecided,
+            )
+        )
 
     return show

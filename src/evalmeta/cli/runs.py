@@ -84,13 +84,14 @@ async def finish_runs(
         del unfinished[started.id]
         return finished
 
-    # What an agent prints must not mix with a report.
-    with run_progress(len(runs)) as progress, agent_output():
-        try:
+    try:
+        # What an agent prints must not mix with a report.
+        with run_progress(len(runs)) as progress, agent_output():
             ends = await asyncio.gather(*(follow(*each) for each in runs), return_exceptions=True)
-        except CancelledError:
-            _note_interruption(_job_ids(unfinished))
-            raise
+    except CancelledError:
+        # The end of the progress clears the lines that it used.
+        _note_interruption(_job_ids(unfinished))
+        raise
     outcome = RunsOutcome([each for each in ends if isinstance(each, api.finished_runs.FinishedRun)], [], [])
     late = [each.job_id for each in ends if isinstance(each, WaitRanOut)]
     if late:
@@ -113,7 +114,7 @@ async def _finish_run(
         if not is_shown:
             progress.start(run_id, now.total, started.definition, iterations=started.iterations)
             is_shown = True
-        progress.update(run_id, now.done, now.not_passed, total=now.total)
+        progress.update(run_id, now.done, now.not_passed, errors=now.errors, undecided=now.undecided, total=now.total)
 
     limit = wait_seconds(wait, default=None)
     finished = await org.finish(started, options=options, wait=limit, on_progress=show)

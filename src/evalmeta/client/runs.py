@@ -52,13 +52,18 @@ _ENDED_EARLY: Final = frozenset({RunStatus.ERROR, RunStatus.TERMINATED})
 
 @dataclass(frozen=True, slots=True)
 class Progress:
-    """The progress of a run; the counts are 0 when the org does not report them."""
+    """The progress of a run; the counts are 0 when the org does not report them.
+
+    `not_passed` counts failed cases and errors.
+    """
 
     status: str
     done: int = 0
     not_passed: int = 0
     total: int = 0
     error: str | None = None
+    errors: int = 0
+    undecided: int = 0
 
     @property
     def is_over(self) -> bool:
@@ -186,6 +191,8 @@ async def poll_run(
             integer(reply, "testCasesNotPassed", 0),
             integer(reply, "testCasesTotal", 0),
             optional_text(reply, "errorMessage"),
+            integer(reply, "testCasesInError", 0),
+            integer(reply, "testCasesUndecided", 0),
         )
         on_progress(progress)
         return progress

@@ -57,7 +57,7 @@ class InProcessWorkers:
 
     def _refuse_broken(self, org: Organization, run_id: str, error: StoreError) -> None:
         # A lock is transient, unless the run has made no progress for too long.
-        since = self._stuck.setdefault((run_id, org.runs.count(run_id)[0]), time.monotonic())
+        since = self._stuck.setdefault((run_id, org.runs.count(run_id).total()), time.monotonic())
         if isinstance(error, StoreLocked) and time.monotonic() - since < limits.LOCKED_SECONDS:
             return
         actions = [*error.actions, Suggestion("Resume it", "test", "resume", "--job-id", run_id)]
@@ -134,7 +134,7 @@ class ServedWorkers:
         due = [run_id for run_id in waiting if self._not_before.get(run_id, 0) <= time.monotonic()]
         room = limits.MAX_RUNS - (len(unfinished) - len(waiting))
         for run_id in due[: max(0, room)]:
-            if self._deaths[run_id, org.runs.count(run_id)[0]] >= limits.MAX_WORKER_DEATHS:
+            if self._deaths[run_id, org.runs.count(run_id).total()] >= limits.MAX_WORKER_DEATHS:
                 _give_up(org, run_id)
                 continue
             try:
@@ -152,7 +152,7 @@ class ServedWorkers:
                 continue
             run = org.runs.get(run_id)
             if run is not None and not run.status.is_over:
-                self._deaths[run_id, org.runs.count(run_id)[0]] += 1
+                self._deaths[run_id, org.runs.count(run_id).total()] += 1
 
 
 def _give_up(org: Organization, run_id: str) -> None:

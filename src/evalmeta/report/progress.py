@@ -2,19 +2,28 @@
 
 from __future__ import annotations
 
+import math
 import time
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
-from evalmeta.report.text import LINE_CHARS, count, one_line, seconds
+from evalmeta.report.columns import columns_width
+from evalmeta.report.text import LINE_CHARS, count, one_line
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
     from types import TracebackType
     from typing import Self
 
     from rich.console import Console
-    from rich.progress import Progress as Bars
     from rich.progress import TaskID
+
+    from evalmeta.report.bars import Bars
+
+
+# Logs of CI show that runs are alive.
+_LINE_SECONDS: Final = 30
+_MINUTE: Final = 60
 
 
 class _Display:
@@ -28,7 +37,9 @@ class _Display:
 
     def __enter__(self) -> Self:
         if self._enabled and self._console.is_terminal and not self._console.is_dumb_terminal:
-            self._bars = _bars(self._console, counts_results=self._counts_results)
+            from evalmeta.report.bars import make_bars  # noqa: PLC0415 - only terminals need rich
+
+            self._bars = make_bars(self._console, counts_results=self._counts_results)
             self._bars.start()
         return self
 
@@ -42,67 +53,72 @@ class _Display:
 class Progress(_Display):
     """The progress of runs, each known by its id: `start`, then `update`, then `finish`.
 
-    With several `runs`, a first line counts all of them; without a terminal it is written every 30 seconds.
+    With several `runs`, a first line counts all of them. Without a terminal, a line is written at least every 30
+    seconds, as long as `update` is called.
     """
 
     def __init__(self, console: Console, *, enabled: bool, runs: int = 1) -> None:
         super().__init__(console, enabled=enabled, counts_results=True)
         self._rows: dict[str, _Row] = {}
         self._suite = _Suite(runs)
-        self._suite_bar: TaskID | None = None
         self._next_line = time.monotonic() + _LINE_SECONDS
+
+    def __enter__(self) -> Self:
+        super().__enter__()
+        if self._bars and self._suite.runs > 1:
+            self._bars.headline = self._suite.text
+        return self
 
     def start(self, run_id: str, total: int, name: str, *, iterations: int = 1) -> None:
         """Begin a run with `total` case results in all iterations; 0 if the number is not known yet."""
         row = self._rows[run_id] = _Row(f" (run {run_id})" if name else f"run {run_id}", name, total, iterations)
+        self._suite.rows.append(row)
         if self._bars:
-            if self._suite.runs > 1 and self._suite_bar is None:
-                self._suite_bar = self._bars.add_task("", total=self._suite.runs, passed=0, failed=0)
             label = row.label(self._console.width)
             row.bar = self._bars.add_task(label, total=total or None, passed=0, failed=0)
         if self._suite.runs == 1:
             self._write_line(f"{row.label()}: started{row.cases()}")
 
-    def update(self, run_id: str, done: int, failed: int = 0, *, total: int = 0) -> None:
-        """Set the numbers of case results that are done and that did not pass, and the total unless it is 0."""
-        row = self._rows[run_id]
-        self._suite.add(done - row.done, failed - row.failed)
-        row.done, row.failed, row.total = done, failed, total or row.total
-        if self._bars and row.bar is not None:
-            label, total_or_none, passed = row.label(self._console.width), row.total or None, done - failed
-            self._bars.update(
-                row.bar, description=label, completed=done, total=total_or_none, passed=passed, failed=failed
-            )
-        self._show_suite()
+    def update(
+        self, run_id: str, done: int, failed: int = 0, *, errors: int = 0, undecided: int = 0, total: int = 0
+    ) -> None:
+        """Set the numbers of case results that are done, and of those that failed (with `errors`) or are undecided.
 
-    def finish(self, run_id: str, *, failed: int | None = None, undecided: int = 0) -> None:
+        The total remains unless it is not 0.
+        """
+        row = self._rows[run_id]
+        row.done, row.failed, row.errors, row.undecided = done, failed, errors, undecided
+        row.total = total or row.total
+        if self._bars and row.bar is not None:
+            self._bars.update(
+                row.bar,
+                description=row.label(self._console.width),
+                completed=done,
+                total=row.total or None,
+                passed=row.passed,
+                failed=failed,
+            )
+        self._write_due_line(row)
+
+    def finish(self, run_id: str, *, failed: int | None = None, undecided: int | None = None) -> None:
         """End a run; the numbers are those of case results, as the run's summary counts them."""
         row = self._rows.pop(run_id)
-        failed = row.failed if failed is None else failed
-        self._suite.add(0, failed - row.failed)
+        row.failed = row.failed if failed is None else failed
+        row.undecided = row.undecided if undecided is None else undecided
         self._suite.finished += 1
-        row.failed = failed
         if self._bars and row.bar is not None:
             # Of many runs, only those that are in progress have a bar.
             self._bars.stop_task(row.bar) if self._suite.runs == 1 else self._bars.remove_task(row.bar)
-        unjudged = f", {undecided:,} undecided" if undecided else ""
+        unjudged = f", {row.undecided:,} undecided" if row.undecided else ""
         results = count(row.total, "case result" if row.iterations > 1 else "case")
         self._write_line(f"{row.label()}: finished, {row.done:,} of {results}, {row.failed:,} not passed{unjudged}")
-        self._show_suite()
+        if self._suite.runs > 1:
+            self._write_due_line(row)
 
-    def _show_suite(self) -> None:
-        suite = self._suite
-        if suite.runs == 1:
-            return
-        if self._bars and self._suite_bar is not None:
-            passed = suite.done - suite.failed
-            label = one_line(suite.text(), chars=self._console.width)
-            self._bars.update(
-                self._suite_bar, description=label, completed=suite.finished, passed=passed, failed=suite.failed
-            )
-        elif time.monotonic() >= self._next_line:
+    def _write_due_line(self, row: _Row) -> None:
+        if time.monotonic() >= self._next_line:
             self._next_line = time.monotonic() + _LINE_SECONDS
-            self._write_line(suite.text())
+            self._write_line(self._suite.text() if self._suite.runs > 1 else f"{row.label()}: {self._suite.text()}")
 
     def _write_line(self, line: str) -> None:
         if self._enabled and not self._bars:
@@ -140,10 +156,17 @@ class _Row:
     bar: TaskID | None = None
     done: int = 0
     failed: int = 0
+    errors: int = 0
+    undecided: int = 0
+
+    @property
+    def passed(self) -> int:
+        """Return the number of case results that passed."""
+        return self.done - self.failed - self.undecided
 
     def label(self, width: int | None = None) -> str:
         """Return the name and the id; only the name is shortened, on a terminal to the width that is left."""
-        others = 0 if width is None else _columns_width(width, len(str(self.total)))
+        others = 0 if width is None else columns_width(width, len(str(self.total)))
         chars = (LINE_CHARS if width is None else width) - len(self.id) - others
         return f"{one_line(self.name, chars=max(1, chars))}{self.id}"
 
@@ -156,64 +179,45 @@ class _Row:
 
 
 class _Suite:
-    """The counts of all runs of a command, the number of which is `runs`."""
+    """The counts of all runs of a command, the number of which is `runs`; `rows` are those that have begun."""
 
     def __init__(self, runs: int) -> None:
         self.runs = runs
-        self.finished = self.done = self.failed = 0
+        self.rows: list[_Row] = []
+        self.finished = 0
         self._started = time.monotonic()
 
-    def add(self, done: int, failed: int) -> None:
-        """Add case results that are done, and those that did not pass."""
-        self.done += done
-        self.failed += failed
+    def text(self, width: int = LINE_CHARS) -> str:
+        """Return the counts in one line, with the rate and an estimate of the time that is left.
 
-    def text(self) -> str:
-        """Return the counts in one line, with the rate and an estimate of the time that is left."""
+        In a narrow line, the least important parts are left out.
+        """
+        parts = dict(self._parts())
+        for name in ("rate", "runs", "left", "undecided", "errors"):
+            if len(", ".join(parts.values())) <= width:
+                break
+            parts.pop(name, None)
+        return ", ".join(parts.values())
+
+    def _parts(self) -> Iterator[tuple[str, str]]:
+        rows = tuple(self.rows)
+        done, total = sum(each.done for each in rows), sum(each.total for each in rows)
+        if self.runs > 1:
+            yield "runs", f"{self.finished:,} of {self.runs:,} runs"
+        # The totals of runs that have not begun are not known yet.
+        is_known = len(rows) == self.runs and all(each.total for each in rows)
+        yield "cases", f"{done:,} of {count(total, 'case')}" if is_known else count(done, "case")
+        yield "passed", f"{sum(each.passed for each in rows):,} passed"
+        errors = sum(each.errors for each in rows)
+        yield "failed", f"{sum(each.failed for each in rows) - errors:,} failed"
+        if undecided := sum(each.undecided for each in rows):
+            yield "undecided", f"{undecided:,} undecided"
+        if errors:
+            yield "errors", count(errors, "error")
         elapsed = max(time.monotonic() - self._started, 1e-9)
-        text = f"{self.finished:,} of {self.runs:,} runs, {count(self.done, 'case')}, {self.failed:,} not passed"
-        text += f", {self.done / elapsed:.1f}/s"
-        if 0 < self.finished < self.runs:
-            text += f", about {seconds(round(elapsed * (self.runs / self.finished - 1)))} left"
-        return text
-
-
-# Logs of CI show that a suite is alive.
-_LINE_SECONDS: Final = 30
-_BAR_CHARS: Final = 20
-# The narrowest terminals that show a column.
-_BAR_FROM: Final = 120
-_JOB_BAR_FROM: Final = 80
-_PASSED_FROM: Final = 100
-_FAILED_FROM: Final = 80
-_TIME_FROM: Final = 60
-
-
-def _columns_width(width: int, digits: int) -> int:
-    """Return the width of a run's columns but the first one on a terminal, with the blanks between them."""
-    columns = (
-        (0, 2 * digits + 1),
-        (_BAR_FROM, _BAR_CHARS),
-        (_PASSED_FROM, digits + len(" passed")),
-        (_FAILED_FROM, digits + len(" not passed")),
-        (_TIME_FROM, len("0:00:00")),
-    )
-    return sum(chars + 1 for narrowest, chars in columns if width >= narrowest)
-
-
-def _bars(console: Console, *, counts_results: bool) -> Bars:
-    from rich import progress  # noqa: PLC0415 - only terminals need it
-
-    columns: list[tuple[int, progress.ProgressColumn]] = [
-        (0, progress.TextColumn("{task.description}", markup=False)),
-        (_BAR_FROM if counts_results else _JOB_BAR_FROM, progress.BarColumn(bar_width=_BAR_CHARS)),
-    ]
-    if counts_results:
-        columns += [
-            (0, progress.MofNCompleteColumn()),
-            (_PASSED_FROM, progress.TextColumn("{task.fields[passed]} passed", style="green")),
-            (_FAILED_FROM, progress.TextColumn("{task.fields[failed]} not passed", style="red")),
-        ]
-    columns.append((_TIME_FROM, progress.TimeElapsedColumn()))
-    shown = (column for narrowest, column in columns if console.width >= narrowest)
-    return progress.Progress(*shown, console=console, transient=True)
+        rate = done / elapsed
+        yield "rate", f"{rate:.1f}/s" if rate >= 1 else f"{rate * 60:.1f}/min"
+        expected = total * self.runs / max(1, len(rows))
+        if done and expected > done:
+            left = math.ceil(elapsed * (expected / done - 1))
+            yield "left", f"about {left} s left" if left < _MINUTE else f"about {math.ceil(left / _MINUTE):,} min left"

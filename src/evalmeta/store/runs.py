@@ -7,6 +7,7 @@ the array and are left out if they are empty.
 from __future__ import annotations
 
 import time
+from collections import Counter
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final, TypeAlias
 
@@ -164,13 +165,10 @@ class Runs:
         """
         return tuple(decode_case(body) for (body,) in self._database.query(sql, (run_id, *after, *last)))
 
-    def count(self, run_id: str) -> tuple[int, int]:
-        """Return the number of finished cases of a run, and the number of failures and errors among them."""
-        sql = (
-            "SELECT count(*), count(*) FILTER (WHERE verdict IN ('FAILURE', 'ERROR')) FROM case_result WHERE run_id = ?"
-        )
-        [(done, not_passed)] = self._database.query(sql, (run_id,))
-        return int(done), int(not_passed)
+    def count(self, run_id: str) -> Counter[Verdict]:
+        """Count the finished cases of a run by their verdicts."""
+        sql = "SELECT verdict, count(*) FROM case_result WHERE run_id = ? GROUP BY verdict"
+        return Counter({Verdict(verdict): cases for verdict, cases in self._database.query(sql, (run_id,))})
 
     def lease(self, run_id: str) -> Lease:
         """Return the lease of a run."""

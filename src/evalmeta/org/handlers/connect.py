@@ -19,6 +19,7 @@ from evalmeta import limits
 from evalmeta.errors import EvalmetaError, OrgFault, StoreError
 from evalmeta.formats.document import reading_from
 from evalmeta.model.registry import TESTING_DEFINITION, metadata_type, type_at_path, type_of_run
+from evalmeta.model.run import Verdict
 from evalmeta.org.handlers.rest import json_reply, read_body, respond
 from evalmeta.org.organization import run_in_thread
 from evalmeta.org.runs import (
@@ -191,15 +192,17 @@ async def get_status(call: _Call) -> Response:
     org, run = call.org, call.run()
     if is_abandoned(org, run):
         org.launch(run.id)
-    done, not_passed = org.runs.count(run.id)
+    counts = org.runs.count(run.id)
     return json_reply(
         {
             "status": studio_status(run.status) if call.is_studio else run.status.value,
             "startTime": to_timestamp(run.started),
             "endTime": None if run.ended is None else to_timestamp(run.ended),
             "errorMessage": org.paths.optional(run.error),
-            "testCasesCompleted": done,
-            "testCasesNotPassed": not_passed,
+            "testCasesCompleted": counts.total(),
+            "testCasesNotPassed": counts[Verdict.FAILURE] + counts[Verdict.ERROR],
+            "testCasesInError": counts[Verdict.ERROR],
+            "testCasesUndecided": counts[Verdict.UNDECIDED],
             "testCasesTotal": run.total,
         }
     )
