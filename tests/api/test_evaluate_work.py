@@ -9,6 +9,7 @@ import pytest
 from engine.builders import TOPIC, case, criterion
 from evalmeta import RunOptions, evaluate
 from evalmeta.engine import case_run
+from evalmeta.engine.scorers import comparisons
 from evalmeta.engine.subjects import python
 from evalmeta.model.definition import Expectation
 from evalmeta.model.run import RunStatus, Verdict
@@ -112,3 +113,13 @@ def test_an_answer_is_converted_once(monkeypatch: pytest.MonkeyPatch) -> None:
     converted = count_calls(monkeypatch, python, "_checked"), count_calls(monkeypatch, case_run, "generated_data")
     evaluate(cases(9), answer, name="A")
     assert [len(each) for each in converted] == [9, 0]
+
+
+def test_a_criterion_of_many_cases_is_prepared_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    prepared = count_calls(monkeypatch, comparisons, "operand_reader")
+    # Every case of a file has expectations of its own, which are equal.
+    contains = [criterion("string_comparison", "contains", "$.generatedData.topic", "rders") for _ in range(20)]
+    same = [case(f"question {number}", number=number, expectations=(contains[number - 1],)) for number in range(1, 21)]
+    comparisons.criterion_of.cache_clear()
+    assert evaluate(same, lambda _: {"outcome": "", "topic": "Orders"}, name="A").summary.passed == 20
+    assert len(prepared) == 2

@@ -20,13 +20,14 @@ if TYPE_CHECKING:
 
     from evalmeta.model.json_value import JsonObject, JsonValue
 
-_ANSWER_KEYS: Final = (
+# Dictionaries keep the order for messages, and their keys are compared as sets.
+_ANSWER_KEYS: Final = dict.fromkeys((
     "outcome", "answer", "response", "topic", "actions", "latency_ms", "session_id", "tokens", "trace", "retrieved",
     "retrieved_context",
-)  # fmt: skip
-_PASSAGE_KEYS: Final = ("uri", "doc_uri", "content")
-_ACTION_KEYS: Final = ("name", "input", "output", "latency_ms")
-_TOKEN_KEYS: Final = ("input", "output")
+))  # fmt: skip
+_PASSAGE_KEYS: Final = dict.fromkeys(("uri", "doc_uri", "content"))
+_ACTION_KEYS: Final = dict.fromkeys(("name", "input", "output", "latency_ms"))
+_TOKEN_KEYS: Final = dict.fromkeys(("input", "output"))
 # The largest integer that orjson writes.
 _MAX_TOKENS: Final = 2**63 - 1
 _SHOWN_KEYS: Final = 12
@@ -84,12 +85,18 @@ def _values(answer: Mapping[object, object]) -> tuple[object, ...]:
         raise SubjectError(
             f"the agent returned a mapping with {_quoted(answer)}; expected 'outcome', 'answer' or 'response' in it"
         )
-    optional = (answer.get(key) for key in ("topic", "actions", "latency_ms", "session_id", "tokens", "trace"))
-    return (outcome, *optional, _first(answer, "retrieved", "retrieved_context"))
+    get = answer.get
+    return (
+        outcome, get("topic"), get("actions"), get("latency_ms"), get("session_id"), get("tokens"), get("trace"),
+        _first(answer, "retrieved", "retrieved_context"),
+    )  # fmt: skip
 
 
 def _first(answer: Mapping[object, object], *keys: str) -> object:
-    return next((answer[key] for key in keys if answer.get(key) is not None), None)
+    for key in keys:
+        if (value := answer.get(key)) is not None:
+            return value
+    return None
 
 
 def _actions(actions: object) -> tuple[Action, ...] | None:
@@ -103,25 +110,27 @@ def _actions(actions: object) -> tuple[Action, ...] | None:
 def _action(action: object) -> Action:
     if isinstance(action, str):
         return Action(_text(action, "action's name"))
-    values: Iterable[object]
+    values: tuple[object, ...]
     if isinstance(action, Action):
         if not action.input and action.output is None and action.latency_ms is None and type(action.name) is str:
             return action
         values = action.name, action.input, action.output, action.latency_ms
     elif isinstance(action, Mapping):
         _check_keys(action, _ACTION_KEYS, "an action")
-        values = (action.get(key) for key in _ACTION_KEYS)
+        values = action.get("name"), action.get("input"), action.get("output"), action.get("latency_ms")
     else:
         raise SubjectError(f"the agent's actions hold {_kind(action)}; expected a name or a mapping with 'name'")
     name, given, output, latency_ms = values
     name = _text(name, "action's name")
-    return Action(name, _input(given, name), _json(output, f"output of {name}"), _latency(latency_ms))
+    checked = None if output is None else _json(output, f"output of {name}")
+    return Action(name, _input(given, name), checked, _latency(latency_ms))
 
 
 def _input(given: object, name: str) -> JsonObject:
     if not given and (given is None or isinstance(given, Mapping)):
         return {}
-    value = _json(dict(given) if isinstance(given, Mapping) else given, f"input of {name}")
+    plain = given if type(given) is dict or not isinstance(given, Mapping) else dict(given)
+    value = _json(plain, f"input of {name}")
     if not isinstance(value, Mapping):
         raise SubjectError(f"the input of {name} is {_kind(given)}; expected a mapping of names to JSON values")
     return value
@@ -220,15 +229,16 @@ def _check_length(length: int, what: str) -> None:
         raise SubjectError(f"the agent's {what} has {length} characters; the maximum is {limits.MAX_ANSWER_CHARS}")
 
 
-def _check_keys(mapping: Mapping[object, object], known: tuple[str, ...], what: str) -> None:
+def _check_keys(mapping: Mapping[object, object], known: Mapping[str, None], what: str) -> None:
+    if mapping.keys() <= known.keys():
+        return
     unknown = [key for key in mapping if key not in known]
-    if unknown:
-        keys = "key" if len(unknown) == 1 else "keys"
-        nearest = dict.fromkeys(near for key in unknown for near in get_close_matches(f"{key}", known, n=1))
-        hint = f"did you mean {_quoted(nearest)}? Known" if nearest else "known"
-        raise SubjectError(
-            f"the agent returned {what} with the unknown {keys} {_quoted(unknown)}; {hint} keys: {_quoted(known)}"
-        )
+    keys = "key" if len(unknown) == 1 else "keys"
+    nearest = dict.fromkeys(near for key in unknown for near in get_close_matches(f"{key}", known, n=1))
+    hint = f"did you mean {_quoted(nearest)}? Known" if nearest else "known"
+    raise SubjectError(
+        f"the agent returned {what} with the unknown {keys} {_quoted(unknown)}; {hint} keys: {_quoted(known)}"
+    )
 
 
 def _quoted(keys: Iterable[object]) -> str:

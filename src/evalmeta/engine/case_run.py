@@ -6,13 +6,12 @@ import asyncio
 import time
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field, replace
-from functools import partial
 from types import coroutine
 from typing import TYPE_CHECKING, Final, TypeVar
 
 from evalmeta import limits
 from evalmeta.engine.answers import generated_data
-from evalmeta.engine.interfaces import Exchange
+from evalmeta.engine.interfaces import Exchange, NothingToClose
 from evalmeta.engine.pacer import Pacer
 from evalmeta.engine.scorers.registry import score
 from evalmeta.engine.scorers.results import broken
@@ -33,6 +32,7 @@ if TYPE_CHECKING:
     from evalmeta.model.generated_data import GeneratedData
 
 _T = TypeVar("_T")
+_Given = TypeVar("_Given")
 _NOT_SCORED: Final = "not scored within the time limit of its case (case_timeout)"
 # While a run is stopped, sessions are closed first, then the subject; results are committed in between.
 _HASTY_CLOSE_SECONDS: Final = limits.SHUTDOWN_SECONDS / 4
@@ -116,7 +116,9 @@ async def _score_turns(
 ) -> None:
     for number, (turn, answer) in enumerate(zip(case.turns, answers, strict=True), 1):
         exchange = Exchange(case, answer.utterance, answer.generated, tuple(answers[: number - 1]))
-        await _score_turn(turn.expectations, exchange, scorers, results, turn=_turn_number(case, number))
+        waiting = _score_turn(turn.expectations, exchange, scorers, results, turn=_turn_number(case, number))
+        if waiting:
+            await _finish_scoring(waiting, results)
 
 
 def _turn_number(case: Case, number: int) -> int:
@@ -124,37 +126,41 @@ def _turn_number(case: Case, number: int) -> int:
     return number if len(case.turns) > 1 else 0
 
 
-async def _score_turn(
+def _score_turn(
     expectations: Sequence[Expectation],
     exchange: Exchange,
     scorers: Mapping[str, Scorer],
     results: list[TestResult],
     *,
     turn: int = 0,
-) -> None:
-    """Append a result for every expectation; if cancelled, results that are not ready are ERROR."""
-    pending: dict[int, asyncio.Future[TestResult]] = {}
-    first = len(results)
+) -> Mapping[int, Awaitable[TestResult]]:
+    """Append a result for every expectation; return the scorers that wait, by the places of their results."""
+    waiting: dict[int, Awaitable[TestResult]] = {}
     for expectation in expectations:
         result = score(expectation, exchange, scorers=scorers)
         if not isinstance(result, TestResult):
-            pending[len(results)] = asyncio.ensure_future(result)
+            waiting[len(results)] = result
             result = broken(expectation, _NOT_SCORED)
-        results.append(result)
+        results.append(result._replace(turn=turn) if turn else result)
+    return waiting
+
+
+async def _finish_scoring(waiting: Mapping[int, Awaitable[TestResult]], results: list[TestResult]) -> None:
+    """Wait for scorers and set their results; if cancelled, results that are not ready stay ERROR."""
+    pending = {index: asyncio.ensure_future(each) for index, each in waiting.items()}
     try:
-        if pending:
-            await asyncio.wait(pending.values())
+        await asyncio.wait(pending.values())
     finally:
         for index, scoring in pending.items():
             if scoring.done() and not scoring.cancelled():
-                results[index] = scoring.result()
+                results[index] = scoring.result()._replace(turn=results[index].turn)
             scoring.cancel()
-        if turn:
-            results[first:] = [each._replace(turn=turn) for each in results[first:]]
 
 
 async def close(closable: Session | Subject | Rater) -> None:
     """Close a session or a subject; exceptions and time-outs while closing never change a result."""
+    if getattr(type(closable), "close", None) is NothingToClose.close:
+        return
     try:
         seconds = _HASTY_CLOSE_SECONDS if _is_cancelled() else limits.CLOSE_SECONDS
         await Deadline(seconds).run(closable.close())
@@ -224,30 +230,34 @@ class _Attempt:
         )
 
     async def _send_turns(self, subject: Subject) -> None:
-        session, _ = await self._paced(lambda: subject.open(self._case), is_utterance=False)
+        case, scorers = self._case, self._policy.scorers
+        session, _ = await self._paced(subject.open, case, is_utterance=False)
         self._session = session
-        for number, turn in enumerate(self._case.turns, 1):
+        for number, turn in enumerate(case.turns, 1):
             if self._generated is not None:
                 self._earlier.append(EarlierTurn(self._utterance, self._generated))
             self._utterance, self._generated = turn.utterance, None
-            answer, elapsed = await self._paced(partial(session.ask, turn.utterance))
+            answer, seconds = await self._paced(session.ask, turn.utterance)
             self._answered = time.monotonic()
             # Replaying a recorded answer says nothing about the agent's latency.
-            measured = None if answer is turn.recorded else round(elapsed * 1000, 1)
-            self._generated = _checked(session, answer, measured)
-            exchange = Exchange(self._case, turn.utterance, self._generated, tuple(self._earlier))
-            self._scoring, shown = turn, _turn_number(self._case, number)
-            await _score_turn(turn.expectations, exchange, self._policy.scorers, self._results, turn=shown)
+            self._generated = _checked(session, answer, None if answer is turn.recorded else seconds)
+            exchange = Exchange(case, turn.utterance, self._generated, tuple(self._earlier))
+            self._scoring, shown = turn, _turn_number(case, number)
+            waiting = _score_turn(turn.expectations, exchange, scorers, self._results, turn=shown)
+            if waiting:
+                await _finish_scoring(waiting, self._results)
             self._scoring = None
 
-    async def _paced(self, call: Callable[[], Awaitable[_T]], *, is_utterance: bool = True) -> tuple[_T, float]:
+    async def _paced(
+        self, call: Callable[[_Given], Awaitable[_T]], given: _Given, *, is_utterance: bool = True
+    ) -> tuple[_T, float]:
         """Call when the pacer allows it, and again if the agent was busy; return the answer and its seconds."""
         pacer = self._policy.pacer
         if pacer.is_free:
             # The usual case costs next to nothing.
             asked = time.perf_counter()
             try:
-                return await call(), time.perf_counter() - asked
+                return await call(given), time.perf_counter() - asked
             except SubjectBusy as busy:
                 self._back_off(busy)
         while True:
@@ -255,7 +265,7 @@ class _Attempt:
                 await pacer.enter(is_utterance=is_utterance)
             asked = time.perf_counter()
             try:
-                answer = await call()
+                answer = await call(given)
             except SubjectBusy as busy:
                 self._back_off(busy)
             else:
@@ -281,9 +291,11 @@ class _Attempt:
         return f"turns were not sent: the earlier answers were not scored within {self._policy.seconds:g} s"
 
 
-def _checked(session: Session, answer: GeneratedData, measured_ms: float | None) -> GeneratedData:
+def _checked(session: Session, answer: GeneratedData, seconds: float | None) -> GeneratedData:
     # The adapter of Python objects has checked and timed their answers already; checking takes as long as scoring.
-    return answer if getattr(session, "checks_answers", False) else generated_data(answer, measured_ms=measured_ms)
+    if getattr(session, "checks_answers", False):
+        return answer
+    return generated_data(answer, measured_ms=None if seconds is None else round(seconds * 1000, 1))
 
 
 class Deadline:

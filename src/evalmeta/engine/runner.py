@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import contextvars
 import time
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from evalmeta import limits
 from evalmeta.engine.case_run import CasePolicy, close, rescore_case, run_case
@@ -25,6 +25,9 @@ if TYPE_CHECKING:
 
     OnResults = Callable[[Sequence[CaseResult]], None]
     _Work = Callable[[WorkItem], Awaitable[CaseResult]]
+
+# Before Python 3.12, `Verdict.ERROR` calls a function.
+_ERROR: Final = Verdict.ERROR
 
 
 async def execute(
@@ -169,7 +172,7 @@ class _ResultWriter:
         if not self._batch:
             self._loop.call_later(limits.JOURNAL_SECONDS, self.commit)
         self._batch.append(result)
-        if result.verdict is Verdict.ERROR:
+        if result.verdict is _ERROR:
             self._errors += 1
             if self._errors == self._max_errors:
                 self.fail(TooManyErrors(f"stopped at error {self._errors} (max_errors)"))

@@ -24,6 +24,8 @@ if TYPE_CHECKING:
     from evalmeta.model.run import CaseResult, RunOptions
 
 _TOLERANCE: Final = 1e-9
+# Before Python 3.12, `Verdict.UNDECIDED` calls a function.
+_UNDECIDED: Final = Verdict.UNDECIDED
 _INDEX: Final = {Verdict.PASS: 0, Verdict.FAILURE: 1, Verdict.ERROR: 2, Verdict.UNDECIDED: 3}
 
 
@@ -48,11 +50,11 @@ class SummaryCounter:
     def add(self, case: CaseResult) -> None:
         """Count one case result; with `undecided="fail"`, a case with an undecided result has failed."""
         for result in case.results:
-            if result.verdict is Verdict.UNDECIDED and not result.is_measured:
+            if result.verdict is _UNDECIDED and not result.is_measured:
                 self._undecided[result.name] += 1
-        coverage = coverage_of(case)
-        self._judged += coverage.judged
-        self._results += coverage.total
+        judged, total = coverage_of(case)
+        self._judged += judged
+        self._results += total
         verdict = counted_verdict(case, self._options)
         if not self._averaged.add(case, verdict):
             self._verdicts[verdict] += 1

@@ -58,6 +58,7 @@ class Criterion(NamedTuple):
     operator: str
     actual: Read
     expected: Read
+    compare: Callable[[str, JsonValue, JsonValue], _Comparison]
 
 
 class _Comparison(NamedTuple):
@@ -81,30 +82,31 @@ def comparison_scorer(matches: Matches = "first") -> Scorer:
     # Keyed by identity: hashing the parameters takes longer than comparing.
     cache: dict[int, tuple[Expectation, Criterion | str]] = {}
 
-    def cached_criterion(expectation: Expectation, name: str) -> Criterion | str:
+    def cached_criterion(expectation: Expectation) -> Criterion | str:
         found = cache.get(id(expectation))
         if found is not None and found[0] is expectation:
             return found[1]
         if len(cache) >= _MAX_CACHED:
             cache.clear()
-        criterion = criterion_of(name, expectation.parameters)
+        criterion = criterion_of(canonical_name(expectation.name), expectation.parameters)
         cache[id(expectation)] = expectation, criterion
         return criterion
 
     def score_comparison(expectation: Expectation, exchange: Exchange) -> TestResult:
-        name = canonical_name(expectation.name)
-        criterion = cached_criterion(expectation, name)
+        criterion = cached_criterion(expectation)
         if isinstance(criterion, str):
             return broken(expectation, criterion)
-        compare = _compare_numbers if name == "numeric_comparison" else _compare_strings
+        operator, read_actual, read_expected, compare = criterion
         try:
-            actual, expected = criterion.actual(exchange.generated), criterion.expected(exchange.generated)
-            counted = actual[:1] if matches == "first" else actual
-            comparisons = [compare(criterion.operator, value, expected[0]) for value in counted]
+            actual, expected = read_actual(exchange.generated), read_expected(exchange.generated)
         except NoValue as error:
             return _without_value(expectation, error)
-        # With `any` the first value that holds decides, with `all` the first that does not.
-        decisive = next((each for each in comparisons if each.passed is (matches == "any")), comparisons[0])
+        counted = actual[:1] if matches == "first" else actual
+        comparisons = [compare(operator, value, expected[0]) for value in counted]
+        decisive = comparisons[0]
+        if len(comparisons) > 1:
+            # With `any` the first value that holds decides, with `all` the first that does not.
+            decisive = next((each for each in comparisons if each.passed is (matches == "any")), decisive)
         return judged(
             expectation,
             passed=decisive.passed,
@@ -182,7 +184,8 @@ def criterion_of(name: str, parameters: tuple[Parameter, ...]) -> Criterion | st
         for parameter in (by_name["actual"], by_name["expected"]):
             if not parameter.is_reference and parse_number(parameter.value) is None:
                 return f"the {parameter.name} value is not a number: {_short(parameter.value)}"
+    compare = _compare_numbers if name == "numeric_comparison" else _compare_strings
     try:
-        return Criterion(operator, operand_reader(by_name["actual"]), operand_reader(by_name["expected"]))
+        return Criterion(operator, operand_reader(by_name["actual"]), operand_reader(by_name["expected"]), compare)
     except NoValue as error:
         return str(error)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from itertools import islice
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from evalmeta.model.run import TestResult, Verdict
 
@@ -12,6 +12,11 @@ if TYPE_CHECKING:
     from collections.abc import Collection
 
     from evalmeta.model.definition import Expectation
+
+
+# Before Python 3.12, `Verdict.PASS` calls a function.
+_PASS: Final = Verdict.PASS
+_FAILURE: Final = Verdict.FAILURE
 
 
 def judged(
@@ -27,7 +32,7 @@ def judged(
     """Return PASS or FAILURE; the score is 1 or 0 unless the scorer has its own scale."""
     return TestResult(
         expectation.name,
-        Verdict.PASS if passed else Verdict.FAILURE,
+        _PASS if passed else _FAILURE,
         expected,
         actual,
         float(passed) if score is None else score,
