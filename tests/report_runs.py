@@ -6,7 +6,8 @@ from dataclasses import replace
 
 from hypothesis import strategies as st
 
-from evalmeta.engine.statistics import collect, summarise
+from evalmeta.engine.statistics import collect
+from evalmeta.engine.summary import summarise
 from evalmeta.model.generated_data import GeneratedData
 from evalmeta.model.run import CaseResult, EarlierTurn, Run, RunOptions, RunStatus, TestResult, Verdict
 from evalmeta.report.report import Report

@@ -17,7 +17,7 @@ LIBRARIES = {
     *("click", "httpx", "httpcore", "jinja2", "jsonpath_ng", "lxml", "pathspec", "pydantic", "rich", "sqlite3"),
     *("starlette", "xmlschema", "yaml"),
 }
-STANDARD = {"http", "tomllib", "xml"}
+STANDARD = {"csv", "email", "http", "importlib.metadata", "statistics", "tomllib", "xml", "zipfile"}
 ROOMS = {
     *("evalmeta.client", "evalmeta.formats", "evalmeta.store", "evalmeta.validation", "evalmeta.xmlio"),
     *("evalmeta.engine.raters.rules.decisions", "evalmeta.model.settings"),

@@ -20,7 +20,7 @@ from evalmeta.cli.baselines import (
     judge_by_baseline,
     print_comparisons,
 )
-from evalmeta.engine.statistics import summarise
+from evalmeta.engine.summary import summarise
 from evalmeta.model.run import RunOptions, Verdict
 from org.parts import make_project
 

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 import orjson
 
 from evalmeta.engine.jsonpath import TooManyMatches, resolve
-from evalmeta.engine.statistics import summarise
+from evalmeta.engine.summary import summarise
 from evalmeta.errors import EvalmetaError
 from evalmeta.formats.testing_center_csv import read_testing_center_csv, write_testing_center_csv
 from evalmeta.formats.testspec import read_testspec

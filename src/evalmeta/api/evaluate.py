@@ -19,7 +19,7 @@ from evalmeta.engine.runner import execute
 from evalmeta.engine.scheduler import Scheduler
 from evalmeta.engine.scorers.functions import functions_of
 from evalmeta.engine.scorers.registry import make_scorers
-from evalmeta.engine.statistics import SummaryCounter
+from evalmeta.engine.summary import SummaryCounter
 from evalmeta.errors import EvalmetaError, TooManyErrors, UsageError
 from evalmeta.model.option_bounds import invalid_option
 from evalmeta.model.run import Run, RunOptions, RunStatus

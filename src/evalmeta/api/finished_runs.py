@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
-from evalmeta.engine.statistics import collect, summarise
+from evalmeta.engine.summary import summarise
 from evalmeta.package.files import shown
 from evalmeta.report import render
 from evalmeta.report.report import Report, decision, has_passed
@@ -44,6 +44,8 @@ class FinishedRun:
     @property
     def statistics(self) -> RunStatistics:
         """Return intervals, percentiles, tokens and the counts of each case, over the results that were kept."""
+        from evalmeta.engine.statistics import collect  # noqa: PLC0415 - 15 ms, which no question has to wait for
+
         return collect(self.run.cases, self.run.options)
 
     def report(self, result_format: str = "human") -> str:

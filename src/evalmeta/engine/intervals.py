@@ -13,7 +13,6 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from statistics import NormalDist
 from typing import TYPE_CHECKING, Final
 
 from evalmeta.model.statistics import Interval, PassAtK
@@ -36,7 +35,7 @@ def wilson(passed: float, total: float, confidence: float = _CONFIDENCE) -> Inte
     """
     if not total:
         return Interval(0.0, 1.0)
-    share, z = passed / total, NormalDist().inv_cdf((1 + confidence) / 2)
+    share, z = passed / total, _normal_quantile((1 + confidence) / 2)
     spread = z * math.sqrt(share * (1 - share) / total + (z / (2 * total)) ** 2)
     centre, scale = share + z * z / (2 * total), 1 + z * z / total
     low = (centre - spread) / scale if passed else 0.0
@@ -76,7 +75,7 @@ def _t_quantile(freedom: int) -> float:
     probability = (1 + _CONFIDENCE) / 2
     if freedom <= len(_FEW):
         return _FEW[freedom - 1]
-    z = NormalDist().inv_cdf(probability)
+    z = _normal_quantile(probability)
     terms = (
         (z**3 + z) / 4,
         (5 * z**5 + 16 * z**3 + 3 * z) / 96,
@@ -110,3 +109,9 @@ def _pass_at(k: int, counts: Counter[tuple[int, int]], shares: dict[tuple[int, i
         math.fsum(number * shares[each][which] for each, number in counted.items()) / cases for which in (0, 1)
     )
     return PassAtK(k, 1 - all_fail, all_pass, cases)
+
+
+def _normal_quantile(probability: float) -> float:
+    from statistics import NormalDist  # noqa: PLC0415 - 8 ms, which no question has to wait for
+
+    return NormalDist().inv_cdf(probability)

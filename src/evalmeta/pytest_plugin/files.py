@@ -14,8 +14,8 @@ from evalmeta.api.case_lines import case_lines
 from evalmeta.api.discovery import source_note, sources_of
 from evalmeta.api.evaluate import check_evaluation
 from evalmeta.api.evaluate_inputs import load_evaluations
-from evalmeta.engine.statistics import summarise
 from evalmeta.engine.subjects.python import imports_kept
+from evalmeta.engine.summary import summarise
 from evalmeta.errors import EvalmetaError, FormatError, InvalidMetadata, ProjectError, SubjectNotBound
 from evalmeta.formats.discovery import is_test
 from evalmeta.formats.files import looks_like_evaluation

@@ -13,7 +13,7 @@ from _pytest._code.code import ReprEntryNative, ReprExceptionInfo, ReprFileLocat
 from _pytest._io.saferepr import saferepr
 
 from evalmeta.engine.comparison import compare
-from evalmeta.engine.statistics import summarise
+from evalmeta.engine.summary import summarise
 from evalmeta.errors import ProjectError
 from evalmeta.model.run import CaseResult, RunOptions, Verdict
 from evalmeta.model.statistics import CaseCounts

@@ -18,7 +18,7 @@ from evalmeta.engine.raters.llm.questions import QUESTIONS
 from evalmeta.engine.runner import execute
 from evalmeta.engine.scorers.judged import METRICS
 from evalmeta.engine.scorers.registry import SCORERS, make_scorers, score
-from evalmeta.engine.statistics import summarise
+from evalmeta.engine.summary import summarise
 from evalmeta.model.aggregation import means_of
 from evalmeta.model.definition import Expectation
 from evalmeta.model.evaluation import Evaluation

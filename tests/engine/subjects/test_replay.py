@@ -14,8 +14,8 @@ from hypothesis import strategies as st
 
 from engine.builders import case
 from evalmeta import limits
-from evalmeta.engine.statistics import summarise
 from evalmeta.engine.subjects.replay import Recording, bind_replay, read_recordings
+from evalmeta.engine.summary import summarise
 from evalmeta.errors import SettingsError, SubjectError
 from evalmeta.model.generated_data import Action, GeneratedData, Tokens
 from evalmeta.model.run import CaseResult, EarlierTurn, Run, RunStatus, Verdict

@@ -4,7 +4,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from engine.builders import case_result, result
-from evalmeta.engine.statistics import summarise
+from evalmeta.engine.summary import summarise
 from evalmeta.model.run import CaseResult, RunOptions, TestResult, Verdict
 
 PASS, FAILURE, ERROR, UNDECIDED = Verdict.PASS, Verdict.FAILURE, Verdict.ERROR, Verdict.UNDECIDED

@@ -1,0 +1,68 @@
+from __future__ import annotations
+
+import importlib.metadata
+import sys
+from typing import TYPE_CHECKING
+from zipfile import ZipFile
+
+import pytest
+
+from evalmeta import plugins
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from pathlib import Path
+
+DECLARED = "[evalmeta.scorers]\ncourtesy = courtesy:score\n"
+
+
+@pytest.fixture(autouse=True)
+def _forget() -> Iterator[None]:
+    plugins._found.cache_clear()  # noqa: SLF001 - what is installed changes only in tests
+    yield
+    plugins._found.cache_clear()  # noqa: SLF001 - likewise
+
+
+def test_a_package_beside_others_is_found(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    package(tmp_path / "courtesy-1.dist-info")
+    monkeypatch.syspath_prepend(tmp_path)
+    assert plugins.plugin_names("scorers") == ["courtesy"]
+
+
+def test_a_package_that_is_installed_for_development_is_found(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    package(tmp_path / "courtesy.egg-info")
+    monkeypatch.syspath_prepend(tmp_path)
+    assert plugins.plugin_names("scorers") == ["courtesy"]
+
+
+def test_a_package_in_a_zip_file_is_found(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    with ZipFile(tmp_path / "all.zip", "w") as archive:
+        archive.writestr("courtesy-1.dist-info/METADATA", "Metadata-Version: 2.1\nName: courtesy\nVersion: 1\n")
+        archive.writestr("courtesy-1.dist-info/entry_points.txt", DECLARED)
+    monkeypatch.syspath_prepend(tmp_path / "all.zip")
+    assert plugins.plugin_names("scorers") == ["courtesy"]
+
+
+def test_a_package_that_another_finder_knows_is_found(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    package(tmp_path / "courtesy-1.dist-info")
+
+    class Finder(importlib.metadata.DistributionFinder):
+        def find_spec(self, *_: object) -> None:
+            """Find no modules."""
+
+        def find_distributions(self, _: object = None) -> Iterator[importlib.metadata.Distribution]:
+            yield importlib.metadata.PathDistribution(tmp_path / "courtesy-1.dist-info")
+
+    monkeypatch.setattr(sys, "meta_path", [*sys.meta_path, Finder()])
+    assert plugins.plugin_names("scorers") == ["courtesy"]
+
+
+def test_without_such_packages_nothing_is_found() -> None:
+    assert plugins.plugin_names("scorers") == []
+
+
+def package(folder: Path) -> None:
+    folder.mkdir()
+    (folder / "METADATA").write_text("Metadata-Version: 2.1\nName: courtesy\nVersion: 1\n")
+    (folder / "PKG-INFO").write_text("Metadata-Version: 2.1\nName: courtesy\nVersion: 1\n")
+    (folder / "entry_points.txt").write_text(DECLARED)
