@@ -1,10 +1,10 @@
-"""Kills the worker of a run with SIGKILL at random moments, again and again; says as JSON what that did.
+"""Kills the worker of a suite with SIGKILL at random moments, again and again; says as JSON what that did.
 
-python killed_worker.py FOLDER KILLS SEED: runs follow each other until there were as many kills; each is then
+python killed_worker.py FOLDER KILLS SEED: suites follow each other until there were as many kills; each is then
 carried to its end. What was committed when the process was killed, or while it still lived, is remembered.
-`lost`: results that were there once, and then gone or changed. `repeated`: questions asked although their answers
-were committed before. `unreported`: the most questions of one life whose answers were not kept. `torn`: runs that
-did not end with every result once.
+`runs`: the runs of all suites. `lost`: results that were there once, and then gone or changed. `repeated`:
+questions asked although their answers were committed before. `unreported`: the most questions of one life whose
+answers were not kept. `torn`: runs that did not end with every result once.
 """
 
 from __future__ import annotations
@@ -26,17 +26,23 @@ import evalmeta.engine.raters.rules.decisions
 import evalmeta.engine.runner
 import evalmeta.engine.subjects.python  # noqa: F401
 from evalmeta import limits
+from evalmeta.model.registry import EVALUATION_DEFINITION
 from evalmeta.model.run import RunOptions, RunStatus
 from evalmeta.org.run_worker import main as work
+from evalmeta.org.runs import start_run
 from evalmeta.store.database import open_database
-from org.parts import asked, make_project, opened_of, started
+from org.parts import asked, definition, deploy, make_project, opened_of, package
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from evalmeta.model.run import Run
     from evalmeta.package.project import Project
 
 # Commits come often, so that kills come in the middle of them.
 limits.JOURNAL_SECONDS = 0.01
-CASES, ITERATIONS = 250, 4
+TESTS, CASES, ITERATIONS = 5, 50, 4
+NAMES = [f"Orders{test}" for test in range(TESTS)]
 AGENT = """\
 import asyncio, os, pathlib
 
@@ -50,47 +56,58 @@ async def answer(utterance):
 
 
 class Watch:
-    """What was seen of one run, and what must not have been."""
+    """What was seen of the runs of a suite, by run, iteration and number; and what must not have been."""
 
-    def __init__(self, project: Project, run_id: str) -> None:
-        self.project, self.run_id = project, run_id
-        self.seen: dict[tuple[int, int], bytes] = {}
+    def __init__(self, project: Project, runs: Mapping[str, str]) -> None:
+        self.project, self.runs = project, runs
+        self.seen: dict[tuple[str, int, int], bytes] = {}
         self.lost = self.repeated = self.unreported = 0
 
     def look(self) -> None:
         """Read the committed results, and check that all earlier ones are unchanged."""
-        sql = "SELECT iteration, number, body FROM case_result WHERE run_id = ?"
+        sql = "SELECT run_id, iteration, number, body FROM case_result"
         with open_database(self.project.state_dir) as database:
-            now = {(iteration, number): body for iteration, number, body in database.query(sql, (self.run_id,))}
+            now = {tuple(key): body for *key, body in database.query(sql)}
         self.lost += sum(now.get(key) != body for key, body in self.seen.items())
         self.seen = now
 
     def live(self, chance: random.Random | None) -> bool:
         """Run a worker to its end or kill it at a random moment; return whether it was killed."""
         self.look()
-        due = {f"Orders {number}": ITERATIONS for number in range(1, CASES + 1)}
-        for _, number in self.seen:
-            due[f"Orders {number}"] -= 1
+        due = {f"{name} {number}": ITERATIONS for name in self.runs.values() for number in range(1, CASES + 1)}
+        for run_id, _, number in self.seen:
+            due[f"{self.runs[run_id]} {number}"] -= 1
         before, kept = len(asked(self.project)), len(self.seen)
-        killed = _live(self.project, self.run_id, self.look, chance)
+        killed = _live(self.project, [*self.runs], self.look, chance)
         self.look()
         again = Counter(asked(self.project)[before:])
         self.repeated += sum(count > due[utterance] for utterance, count in again.items())
         self.unreported = max(self.unreported, again.total() - (len(self.seen) - kept))
         return killed
 
-    def is_whole(self) -> bool:
+    def torn(self) -> int:
+        """Return the number of runs that did not end with every result once."""
         with opened_of(self.project) as org:
-            is_over = org.runs.get(self.run_id).status is RunStatus.COMPLETED
-            is_sound = org.database.query("PRAGMA integrity_check") == [("ok",)]
+            assert org.database.query("PRAGMA integrity_check") == [("ok",)]
+            return sum(not self._is_whole(org.runs.get(run_id)) for run_id in self.runs)
+
+    def _is_whole(self, run: Run) -> bool:
         every = {(iteration, number) for iteration in range(1, ITERATIONS + 1) for number in range(1, CASES + 1)}
-        return is_over and is_sound and self.seen.keys() == every
+        found = [(iteration, number) for run_id, iteration, number in self.seen if run_id == run.id]
+        return run.status is RunStatus.COMPLETED and sorted(found) == sorted(every)
 
 
-def _live(project: Project, run_id: str, look: object, chance: random.Random | None) -> bool:
+def start_suite(project: Project, options: RunOptions) -> dict[str, str]:
+    """Deploy the definitions, start a run of each without a worker, and return their names by run id."""
+    with opened_of(project) as org:
+        deploy(org, package({name: definition(name, cases=CASES) for name in NAMES}))
+        return {start_run(org, EVALUATION_DEFINITION, name, options): name for name in NAMES}
+
+
+def _live(project: Project, run_ids: Sequence[str], look: object, chance: random.Random | None) -> bool:
     child = os.fork()
     if child == 0:
-        work(str(project.root), run_id)
+        work(str(project.root), *run_ids)
         os._exit(0)
     if chance:
         _wait_in(project, child, chance)
@@ -120,12 +137,12 @@ def main(folder: str, kills: str, seed: str) -> None:
         options = RunOptions(
             iterations=ITERATIONS, concurrency=chance.choice((2, 4, 16)), seed=chance.choice((None, 7))
         )
-        watch = Watch(project, started(project, cases=CASES, options=options))
+        watch = Watch(project, start_suite(project, options))
         while left and watch.live(chance):
             left -= 1
             totals["kills"] += 1
         watch.live(None)
-        totals.update(runs=1, results=len(watch.seen), asked=len(asked(project)), torn=not watch.is_whole())
+        totals.update(runs=TESTS, results=len(watch.seen), asked=len(asked(project)), torn=watch.torn())
         totals.update(lost=watch.lost, repeated=watch.repeated)
         totals["unreported"] = max(totals["unreported"], watch.unreported)
     sys.stdout.write(json.dumps(totals))

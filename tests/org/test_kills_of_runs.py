@@ -18,14 +18,14 @@ MOST_AT_ONCE = 16
 
 
 @pytest.mark.parametrize("kills", [5, pytest.param(200, marks=pytest.mark.slow)])
-def test_a_run_killed_at_random_moments_loses_and_repeats_nothing_that_was_reported(
+def test_a_suite_killed_at_random_moments_loses_and_repeats_nothing_that_was_reported(
     tmp_path: Path, kills: int, record_property: Callable[[str, object], None]
 ) -> None:
     command = [sys.executable, str(KILLER), str(tmp_path), str(kills), "1"]
     said = json.loads(subprocess.run(command, check=True, capture_output=True, timeout=300).stdout)
     record_property(
         "said",
-        "killed the workers of {runs} runs with {results} results {kills} times: {lost} lost, "
+        "killed the workers of suites of {runs} runs with {results} results {kills} times: {lost} lost, "
         "{repeated} repeated, {torn} runs torn".format(**said),
     )
 
